@@ -3,7 +3,7 @@ use crate::binding::Info;
 use crate::call::resume_sys::NoResume;
 use crate::debug::{Backtrace, Captured, Entered, SourcePlace};
 use crate::domain::{Core, NoContext, context_base};
-use crate::registry::Gauge;
+use crate::stats::Gauge;
 use crate::syscall;
 use lockgate_abi::{PAGE, code, stack, window};
 use serde::ser::{Serialize, SerializeStruct, Serializer};

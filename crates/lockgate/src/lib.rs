@@ -29,14 +29,17 @@ mod fault;
 mod function_sys;
 pub mod grant;
 mod host;
+mod loading;
 mod memory;
 mod module;
 mod nearest;
 mod policy;
 mod pool;
+mod protection;
 pub mod registry;
 pub mod signature;
 mod space;
+mod stats;
 mod sync_sys;
 pub mod syscall;
 mod workers;
@@ -53,16 +56,16 @@ pub use call::thread_sys::interrupt;
 pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 pub use domain::is_modules_thread;
 pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
-pub use error::{
-    AllocError, BindError, CallError, CreateError, HostError, LinkError, MemoryError, Panic, ResetError,
-};
+pub use error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, Panic, ResetError};
 pub use fault::{Access, Fault, FaultKind, Registers};
 pub use function::{Function, FunctionType};
 pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};
+pub use host::HostError;
 #[doc(hidden)]
 pub use host::{AtThreadEnd, Owner, PerProcess, Still, Uncancelled, still};
+pub use loading::read_module;
 pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted, copy as copy_memory};
-pub use module::{LoadError, Module, read_module};
+pub use module::{LoadError, Module};
 #[doc(hidden)]
 pub use nearest::nearest;
 pub use policy::{Policy, Properties};

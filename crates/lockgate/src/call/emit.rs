@@ -11,6 +11,7 @@ use super::layout::*;
 use super::shape::{Caller, Facts, Fill, Shape};
 use super::thread_sys;
 use crate::policy::Properties;
+use crate::stats::Traffic;
 use dynasmrt::x64::X64Relocation;
 use dynasmrt::{DynasmApi, DynasmLabelApi, VecAssembler, dynasm as assemble};
 use std::mem::offset_of;

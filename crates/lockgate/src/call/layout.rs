@@ -1,6 +1,7 @@
 //! Structures that the assembly of the call path and Rust both know.
 //!
 //! Field offsets reach the assembly through `offset_of!`; nothing repeats them.
+use crate::stats::Traffic;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
 /// The thread's control block: the one static thread-local object of the library, reached through `fs`.
@@ -280,18 +281,6 @@ pub(crate) struct BindingHeader {
     pub reporter: *const crate::dl::Reporter,
     /// `info` and `domain` are gone, or going: see `binding/front_sys.rs`.
     pub retired: AtomicBool,
-}
-
-/// Counts of a binding, where its policy asks for them.
-#[repr(C)]
-#[derive(Debug, Default)]
-pub(crate) struct Traffic {
-    /// Calls begun.
-    pub calls: AtomicU64,
-    /// Calls that returned.
-    pub returned: AtomicU64,
-    /// Sum of their durations, cycles of the time-stamp counter.
-    pub cycles: AtomicU64,
 }
 
 /// What a module wants of `resume`, and then what it gets.

@@ -1,7 +1,7 @@
 //! Processor time of domains, by samples: what a thread has used since the last look counts for the domain that it is found in.
 use super::thread_sys::{ThreadState, processor_time};
-use crate::registry::{Gauge, Row};
 use crate::space;
+use crate::stats::{Gauge, Row};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

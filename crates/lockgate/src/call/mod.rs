@@ -24,6 +24,7 @@ pub(crate) mod listing;
 mod listing_tests;
 pub(crate) mod mask_sys;
 pub(crate) mod meter;
+mod process_sys;
 mod proxy_asm;
 pub(crate) mod resume_sys;
 pub(crate) mod shape;
@@ -39,7 +40,8 @@ pub(crate) use code_sys::Thunk;
 pub(crate) use emit::flags;
 pub(crate) use gate_sys::{
     caller, calling_base, component, context, end_when_it_returns, end_with, end_with_panic, enter_early,
-    has_caller, prepare as prepare_gates,
+    has_caller,
 };
+pub(crate) use process_sys::{components, prepare};
 pub(crate) use proxy_asm::{forward, stale};
 pub(crate) use undisturbed_sys::{Undisturbed, disturbed};

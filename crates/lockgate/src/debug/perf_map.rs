@@ -3,10 +3,9 @@
 //!
 //! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
-use super::symbols::printable;
+use super::symbols::{Symbols, printable};
 use crate::host::PerProcess;
 use crate::host::environment;
-use crate::module::Module;
 use lockgate_abi::window;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -21,14 +20,14 @@ pub(crate) fn list(address: usize, length: usize, name: impl FnOnce() -> String)
     }
 }
 
-/// Names the code of `module` in the window at `base`, of the domain called `domain`.
-pub(crate) fn list_module(base: u64, domain: &str, module: &Module) {
+/// Names the code of a module with these symbols in the window at `base`, of the domain called `domain`.
+pub(crate) fn list_module<'a>(base: u64, domain: &str, symbols: impl FnOnce() -> &'a Symbols) {
     if !environment::perf_map() {
         return;
     }
     let stubs = window::IMAGE - window::STUBS;
     let mut text = line(base + window::STUBS, stubs, &format!("gates [{domain}]"));
-    for (start, length, name) in module.symbols().functions() {
+    for (start, length, name) in symbols().functions() {
         text += &line(base + window::IMAGE + start, length, &format!("{name} [{domain}]"));
     }
     append(&text);

@@ -6,7 +6,6 @@
 //! place. The list costs one lock per domain made, nothing per call, and is always there: a debugger may attach at any
 //! time. gdb finds the script in the program itself.
 
-use crate::call::thread_sys;
 use crate::host::{Owner, PerProcess};
 use lockgate_verify::State;
 use std::ptr::null_mut;
@@ -128,8 +127,16 @@ unsafe impl Sync for Registration {}
 
 impl Registration {
     /// Lists the module in `file`, called `name`, of the domain called `domain`, whose image is at `image`, with its return sites. All must
-    /// stay where they are while the registration lives, because a debugger reads them; this process never does.
-    pub(crate) fn new(image: u64, domain: &str, name: &str, file: &[u8], sites: &[Site]) -> Registration {
+    /// stay where they are while the registration lives, because a debugger reads them; this process never does. `block` is the offset
+    /// of every thread's block.
+    pub(crate) fn new(
+        image: u64,
+        domain: &str,
+        name: &str,
+        file: &[u8],
+        sites: &[Site],
+        block: i32,
+    ) -> Registration {
         let entry = Box::into_raw(Box::new(Entry {
             next: null_mut(),
             previous: null_mut(),
@@ -152,7 +159,7 @@ impl Registration {
                 (*first).previous = entry;
             }
             lockgate_debug_modules.first = entry;
-            lockgate_debug_modules.block = thread_sys::block_offset().into();
+            lockgate_debug_modules.block = block.into();
         }
         lockgate_debug_changed();
         Registration(entry, Owner::this())
@@ -243,7 +250,7 @@ mod tests {
     fn the_list_holds_what_is_registered() {
         // No image is this high: other tests may run domains meanwhile.
         let base = 1 << 60;
-        let [a, b, c] = [1, 2, 3].map(|n| Registration::new(base + n, "d", "m", b"file", &[]));
+        let [a, b, c] = [1, 2, 3].map(|n| Registration::new(base + n, "d", "m", b"file", &[], 0));
         assert_eq!(listed(base), [base + 3, base + 2, base + 1]);
         drop(b);
         assert_eq!(listed(base), [base + 3, base + 1]);

@@ -15,15 +15,14 @@ use crate::binding::{Admissions, Binding};
 use crate::call::meter::Meter;
 use crate::call::shape::Facts;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
-use crate::call::{component, disturbed, enter_early, watch};
+use crate::call::{self, component, disturbed, enter_early, watch};
 use crate::debug::perf_map;
 use crate::error::{CallError, CreateError};
 use crate::grant;
-use crate::host;
 use crate::module::Module;
 use crate::policy::Policy;
-use crate::registry::Row;
 use crate::space::{self, Backing, Services, Stride};
+use crate::stats::Row;
 use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
 use rustix::io::Errno;
@@ -137,13 +136,17 @@ impl Core {
         let measured = if options.is_measured() { "measured" } else { "" };
         let limit = options.memory_limit.to_string();
         let row = Row::domain(&[&name, module.name(), &limit, measured]).ok();
-        perf_map::list_module(stride.base(), &name, module);
+        perf_map::list_module(stride.base(), &name, || module.symbols());
         let meter = options.is_measured().then(|| {
             let (base, id) = (stride.base(), stride.index());
             Arc::new(Meter::new(base, id, options.limits.cpu_time, row.clone()))
         });
         Ok(Arc::new(Core {
-            _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name),
+            _listing: module.list_for_debuggers(
+                stride.base() + window::IMAGE,
+                &name,
+                thread_sys::block_offset(),
+            ),
             services: Services::new(module.memory_start(), image, options.memory_limit, row.clone()),
             process: new_process(&options),
             gates: GateTables::new(imports, import_count, resolver, saved_components(facts)),
@@ -698,7 +701,7 @@ fn saved_components(facts: Facts) -> u64 {
     if facts.mask {
         mask |= component::AVX512;
     }
-    mask & host::components()
+    mask & call::components()
 }
 
 /// Header page and gate table: written, then read-only for good (rule R3). They hold no address but W's (R24).

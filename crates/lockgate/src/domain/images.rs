@@ -9,6 +9,7 @@ use super::gates_sys::Gate;
 use super::rest;
 use crate::call::shape::Facts;
 use crate::call::stubs;
+use crate::call::thread_sys::block_offset;
 use crate::debug::Registration;
 use crate::module::{Filled, Module};
 use lockgate_abi::window;
@@ -212,7 +213,7 @@ impl Core {
             Ok(image) => {
                 // It stays when the module leaves, as the code does.
                 self.codes.add(module, self.base() + image.at);
-                let _listing = module.list_for_debuggers(self.base() + image.at, self.name());
+                let _listing = module.list_for_debuggers(self.base() + image.at, self.name(), block_offset());
                 joined.push(Joined { _listing, image: image.clone(), in_use: true, callbacks });
                 Ok(image)
             }

@@ -122,7 +122,7 @@ pub enum GrantError {
     },
     /// The machine cannot run domains, so there is nobody to share with.
     #[error(transparent)]
-    Host(#[from] crate::HostError),
+    Host(#[from] crate::host::HostError),
     /// The kernel refused.
     #[error("cannot {what}: {source}; close regions or domains, or raise vm.max_map_count")]
     System {

@@ -1,7 +1,7 @@
 //! Memory of the host that domains can share.
 use super::memory_sys::Memory;
 use super::{GrantError, Rights, SharedSlice};
-use crate::host;
+use crate::call;
 use crate::memory::Plain;
 use crate::space::SharedRange;
 use lockgate_abi::{PAGE, window};
@@ -69,7 +69,7 @@ impl Region {
             return Err(GrantError::Empty);
         }
         // Copies survive what files do only with our handlers installed.
-        host::prepare()?;
+        call::prepare()?;
         let range = SharedRange::take(length).ok_or(GrantError::NoRoom { length })?;
         Ok(Region(Arc::new(Shared { memory: memory()?, range })))
     }

@@ -63,7 +63,7 @@ fn take_number() -> u64 {
             Ok(_) => {
                 let number = LAST.fetch_add(1, Ordering::AcqRel) + 1;
                 if number > 1 {
-                    super::settle_in_child();
+                    settle();
                 }
                 word.store(number, Ordering::Release);
                 return number;
@@ -103,8 +103,21 @@ fn word() -> &'static AtomicU64 {
     }
 }
 
-/// Has fork(3) wait for threads that are in [`still`], and children notice at once.
-pub(super) fn watch_forks() {
+/// What a child does before it is told its number: set once, before there is anything that a child must leave.
+static SETTLE: AtomicPtr<()> = AtomicPtr::new(ptr::null_mut());
+
+fn settle() {
+    let settle = SETTLE.load(Ordering::Acquire);
+    if !settle.is_null() {
+        // SAFETY: `watch_forks` has put a function of this type there.
+        unsafe { std::mem::transmute::<*mut (), fn()>(settle)() };
+    }
+}
+
+/// Has fork(3) wait for threads that are in [`still`], and children notice at once; `settle` runs once in each, before anything else of
+/// the library does.
+pub(crate) fn watch_forks(settle: fn()) {
+    SETTLE.store(settle as *mut (), Ordering::Release);
     static WATCHED: AtomicBool = AtomicBool::new(false);
     if !WATCHED.swap(true, Ordering::AcqRel) {
         // SAFETY: handlers for good: a library with static thread-local storage is never unloaded.

@@ -3,21 +3,12 @@ mod image;
 
 pub(crate) use image::{Filled, Image};
 
-use crate::call::stubs;
 use crate::host::{self, Once};
 use lockgate_abi::window;
 use lockgate_signature::printable;
 use lockgate_verify::{Rejection, Report};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Reads the file at `path`, as all parts of Lockgate read files: once, by one descriptor, waiting for nobody, up to 1 GiB.
-///
-/// # Errors
-/// The system's; or it is no ordinary file, or too large.
-pub fn read_module(path: impl AsRef<Path>) -> std::io::Result<Vec<u8>> {
-    lockgate_outside::read(path)
-}
 
 /// A verified module. Its code and constants are held in a sealed memory file (rule V0) that all domains
 /// map; data is copied on write.
@@ -63,7 +54,7 @@ pub enum LoadError {
     },
     /// The machine or process cannot run modules.
     #[error(transparent)]
-    Host(#[from] crate::HostError),
+    Host(#[from] crate::host::HostError),
     /// The processor lacks what the module's code is compiled for.
     #[error(
         "module {name} needs {feature}, which this processor lacks, and does not ask for it (cpuid): compile it without -m options \
@@ -90,28 +81,11 @@ pub enum LoadError {
 }
 
 impl Module {
-    /// Reads and verifies the module in the file `path`.
+    /// Verifies the module in `file`, on a machine that can run it. `stubs` are the runtime's own, for every window.
     ///
     /// # Errors
-    /// [`LoadError`] names the file, the rule and the place.
-    pub fn open(path: impl AsRef<Path>) -> Result<Arc<Module>, LoadError> {
-        let path = path.as_ref();
-        let bytes = read_module(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
-        Module::named(path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()), bytes)
-    }
-
-    /// Verifies the module in `bytes`.
-    ///
-    /// # Errors
-    /// As [`open`](Module::open).
-    pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Module>, LoadError> {
-        Module::named("module".to_owned(), bytes.to_vec())
-    }
-
-    pub(crate) fn named(name: String, file: Vec<u8>) -> Result<Arc<Module>, LoadError> {
-        // Whoever made the file chose its name, and reports, logs and terminals show it.
-        let name = printable(&name);
-        host::prepare()?;
+    /// All of [`LoadError`] but those of reading.
+    pub(crate) fn verified(name: String, file: Vec<u8>, stubs: &[u8]) -> Result<Arc<Module>, LoadError> {
         let mut parsed = lockgate_verify::Module::parse(&file)
             .map_err(|source| LoadError::Parse { name: name.clone(), source })?;
         let report = lockgate_verify::verify(&parsed)
@@ -119,7 +93,7 @@ impl Module {
         if let Some(feature) = host::lacks(&report) {
             return Err(LoadError::Processor { name, feature });
         }
-        let image = Image::new(&parsed, &stubs::page()).map_err(|source| LoadError::Memory {
+        let image = Image::new(&parsed, stubs).map_err(|source| LoadError::Memory {
             name: name.clone(),
             size: parsed.image_size,
             source: source.into(),
@@ -196,9 +170,14 @@ impl Module {
     }
 
     /// Shows debuggers the module of `domain`, whose image is at `image`, until the registration is dropped. `domain` must
-    /// stay where it is until then.
-    pub(crate) fn list_for_debuggers(&self, image: u64, domain: &str) -> crate::debug::Registration {
-        crate::debug::Registration::new(image, domain, &self.name, &self.file, &self.sites)
+    /// stay where it is until then. `block` is the offset of every thread's block.
+    pub(crate) fn list_for_debuggers(
+        &self,
+        image: u64,
+        domain: &str,
+        block: i32,
+    ) -> crate::debug::Registration {
+        crate::debug::Registration::new(image, domain, &self.name, &self.file, &self.sites, block)
     }
 
     /// Debug information, read when first asked for.

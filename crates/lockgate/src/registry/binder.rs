@@ -1,7 +1,6 @@
 //! From a request to a binding.
 use super::principal::Principal;
 use super::request::{Heal, Request};
-use super::table_sys::Row;
 use super::{Entry, Registry, RegistryError, Sayer, Server, Shared, State};
 use crate::binding::{Binding, Dynamic, measured, within_registers};
 use crate::callback::HostFunction;
@@ -12,6 +11,7 @@ use crate::host::PerProcess;
 use crate::nearest::is_worth_it;
 use crate::policy::Policy;
 use crate::signature::{self, Signature};
+use crate::stats::Row;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -338,6 +338,6 @@ impl Entry {
             Some(policy) => (policy.to_string(), ""),
             None => ("gate".to_owned(), ""),
         };
-        Row::binding(Some(&self.row), &[client, &enforced, counted, &self.export.name])
+        Ok(Row::binding(Some(&self.row), &[client, &enforced, counted, &self.export.name])?)
     }
 }

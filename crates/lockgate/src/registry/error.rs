@@ -1,6 +1,7 @@
 //! Why the registry refused.
 use super::request::Version;
 use crate::error::{BindError, CreateError};
+use crate::stats::NoRow;
 use std::time::Duration;
 
 /// Why something was not exported, bound or restarted.
@@ -120,4 +121,13 @@ pub enum RegistryError {
     /// The table that other processes read could not be made.
     #[error("no memory for the table of exports: {0}")]
     Memory(std::io::Error),
+}
+
+impl From<NoRow> for RegistryError {
+    fn from(no: NoRow) -> RegistryError {
+        match no {
+            NoRow::Full(rows) => RegistryError::Full(rows),
+            NoRow::Memory(error) => RegistryError::Memory(error.into()),
+        }
+    }
 }

@@ -1,15 +1,13 @@
 //! The registry: entry points by name, for clients that do not know who serves them (docs/registry.md).
 //!
 //! `request` what is exported and asked for; `principal` who asks and who may; `binder` from a request to a binding;
-//! `restart` new instances under old names; `table_sys` what other processes see, and `observe` how they do.
+//! `restart` new instances under old names; `observe` how other processes see what `stats` counts.
 mod binder;
 mod error;
-mod generation;
 mod observe;
 mod principal;
 mod request;
 mod restart;
-mod table_sys;
 
 pub(crate) use binder::WeakRegistry;
 pub use error::RegistryError;
@@ -19,7 +17,6 @@ pub use observe::{
 };
 pub use principal::{Allow, Principal, Token};
 pub use request::{Export, Heal, Request, Revoke, Version};
-pub(crate) use table_sys::{Gauge, Row};
 
 use crate::binding::{Binding, Closed};
 use crate::callback::HostFunction;
@@ -27,6 +24,7 @@ use crate::domain::{self, Core, Domain, Gate};
 use crate::host::{Once, PerProcess};
 use crate::nearest::{is_worth_it, nearest};
 use crate::signature::Signature;
+use crate::stats::Row;
 use binder::Bound;
 use restart::Instance;
 use std::collections::BTreeMap;

@@ -2,8 +2,8 @@
 //!
 //! What is read was written by a process that may be hostile or half way through a change: every number is checked, text
 //! is cleaned, and nothing is followed.
-use super::generation::{self, Look};
-use super::table_sys::{
+use crate::stats::generation::{self, Look};
+use crate::stats::table_sys::{
     BINDING, BOUND, DOMAIN, EXPORT, LAYOUT, NAME, ROW, ROWS, server_reference, time_stamp,
 };
 use rustix::fs::{self, AtFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, Statx, StatxFlags};

@@ -12,8 +12,8 @@
 use super::ranges::Ranges;
 use super::stride_sys::{Backing, Staged, Stride};
 use super::written;
-use crate::registry::{Gauge, Row};
-use crate::syscall::{Placement, Protection};
+use crate::protection::{Placement, Protection};
+use crate::stats::{Gauge, Row};
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
@@ -688,7 +688,7 @@ mod tests {
     /// A domain that filled every field of the books comes back to those of a new one, by either reset.
     #[test]
     fn a_reset_leaves_nothing_in_the_books() {
-        crate::host::prepare().expect("a host for domains");
+        crate::call::prepare().expect("a host for domains");
         let stride = Stride::take().expect("address space");
         let services = Services::new(window::IMAGE, 0, 1 << 20, None);
         let map = |at, placement, backing| {
@@ -756,7 +756,7 @@ mod tests {
     /// A page that goes under the host's hands is an error of the request, not the host's fault.
     #[test]
     fn r23_memory_is_emptied_as_far_as_it_goes() {
-        crate::host::prepare().expect("a host for domains");
+        crate::call::prepare().expect("a host for domains");
         let stride = Stride::take().expect("address space");
         let (at, rights) = (window::IMAGE, ProtFlags::READ | ProtFlags::WRITE);
         stride.map(at, 2 * PAGE, rights, Backing::Anonymous).expect("memory");

@@ -2,7 +2,7 @@
 //! the same offset in every window.
 use super::ranges::Ranges;
 use crate::host::PerProcess;
-use crate::syscall::Protection;
+use crate::protection::Protection;
 use lockgate_abi::{PAGE, window};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 

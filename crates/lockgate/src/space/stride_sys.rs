@@ -16,7 +16,7 @@ use super::ranges::Ranges;
 use crate::copy_asm::{lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch};
 use crate::host::maps::{Mapping, mappings};
 use crate::host::{Owner, PerProcess, peek, process};
-use crate::syscall::Protection;
+use crate::protection::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
 const RESERVED_AT_ONCE: u64 = 16;

@@ -28,9 +28,10 @@ pub(crate) use directories::pseudo_file_system;
 /// Most descriptors that a domain may have.
 pub(crate) const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 
+pub use crate::protection::{Placement, Protection};
 pub use context::{ControlStack, Fault, InProgress, Outcome, SyscallContext, Thread, ThreadStart, Threads};
 pub use grants::{Access, GrantError, Grants};
-pub use memory::{Memory, Placement, Protection};
+pub use memory::Memory;
 pub use process::Process;
 pub(crate) use table::is_plain;
 pub use table::{Class, Entry, TABLE};

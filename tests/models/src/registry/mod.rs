@@ -1,5 +1,5 @@
 //! Rows of the table that other processes read.
-#[path = "../../../../crates/lockgate/src/registry/generation.rs"]
+#[path = "../../../../crates/lockgate/src/stats/generation.rs"]
 mod generation;
 
 use generation::Look;

@@ -3,7 +3,7 @@
 use crate::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Changes what `generation` stands for, which is the caller's alone to change.
-pub(super) fn change(generation: &AtomicU64, change: impl FnOnce()) {
+pub(crate) fn change(generation: &AtomicU64, change: impl FnOnce()) {
     generation.fetch_add(1, Ordering::AcqRel);
     fence(Ordering::SeqCst); // whoever sees something of the change sees the odd number
     change();
@@ -12,7 +12,7 @@ pub(super) fn change(generation: &AtomicU64, change: impl FnOnce()) {
 
 /// What came of a look.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Look<T> {
+pub(crate) enum Look<T> {
     /// There never was anything.
     Never,
     /// It changed meanwhile.
@@ -25,7 +25,7 @@ pub(super) enum Look<T> {
 ///
 /// # Errors
 /// Those of reading.
-pub(super) fn look<T, E>(
+pub(crate) fn look<T, E>(
     mut generation: impl FnMut() -> Result<u64, E>,
     rest: impl FnOnce() -> Result<T, E>,
 ) -> Result<Look<T>, E> {

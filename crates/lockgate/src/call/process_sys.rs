@@ -1,7 +1,7 @@
 //! Checks and set-up of the process (rules R4, R11), and what becomes of domains after a fork.
-use super::fork_sys::{self, PerProcess};
-use crate::call::{mask_sys, prepare_gates, signals_sys, thread_sys};
-use crate::error::HostError;
+use super::gate_sys::prepare as prepare_gates;
+use super::{mask_sys, signals_sys, thread_sys};
+use crate::host::{HostError, PerProcess, still, watch_forks};
 use crate::{debug, space};
 use std::sync::OnceLock;
 
@@ -20,17 +20,11 @@ pub(crate) fn components() -> u64 {
     PREPARED.get().get().and_then(|p| p.as_ref().ok()).copied().unwrap_or_default()
 }
 
-/// True for a program that has more rights than its caller (set-user-ID and the like): its environment is not to be trusted.
-pub(crate) fn is_privileged() -> bool {
-    // SAFETY: a query.
-    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
-}
-
 fn check() -> Result<u64, HostError> {
-    fork_sys::watch_forks();
+    watch_forks(settle_in_child);
     {
         // A child must not find the table half made, by a thread that it does not have.
-        let _still = fork_sys::still();
+        let _still = still();
         lockgate_verify::prepare();
     }
     const HWCAP2_FSGSBASE: u64 = 2;
@@ -65,7 +59,7 @@ fn page_zero_is_mapped() -> bool {
 
 /// What a forked child does once, before it does anything else here: its parent's domains are nobody's, their memory stays
 /// reserved, and a call that the forking thread is in ends when it would go on. Takes no lock and no memory.
-pub(crate) fn settle_in_child() {
+fn settle_in_child() {
     space::abandon();
     debug::abandon();
     thread_sys::leave_parent();

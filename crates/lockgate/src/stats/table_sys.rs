@@ -6,9 +6,7 @@
 //! domains do not crowd them out; a domain that finds none is not listed.
 //!
 //! The first row describes the table. A row's first word is odd while the row changes, and another number afterwards.
-use super::error::RegistryError;
-use super::generation;
-use crate::call::layout::Traffic;
+use super::{NoRow, Traffic, generation};
 use crate::host::{Owner, PerProcess};
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
@@ -19,21 +17,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 /// Name of the memory file.
-pub(super) const NAME: &str = "lockgate-registry";
+pub(crate) const NAME: &str = "lockgate-registry";
 /// Bytes of a row.
-pub(super) const ROW: usize = 512;
+pub(crate) const ROW: usize = 512;
 /// Rows of exports and bindings, the first included.
-pub(super) const BOUND: usize = 8192;
+pub(crate) const BOUND: usize = 8192;
 /// All rows: those of domains follow.
-pub(super) const ROWS: usize = BOUND + 8192;
+pub(crate) const ROWS: usize = BOUND + 8192;
 /// Bytes of text in a row: fields that end with zeros.
-pub(super) const TEXT: usize = ROW - 64;
+pub(crate) const TEXT: usize = ROW - 64;
 /// Version of this layout, and of nothing else.
-pub(super) const LAYOUT: u64 = 2;
+pub(crate) const LAYOUT: u64 = 2;
 /// What a row holds.
-pub(super) const EXPORT: u64 = 1;
-pub(super) const BINDING: u64 = 2;
-pub(super) const DOMAIN: u64 = 3;
+pub(crate) const EXPORT: u64 = 1;
+pub(crate) const BINDING: u64 = 2;
+pub(crate) const DOMAIN: u64 = 3;
 
 /// What a domain's row counts, by its place among the row's numbers.
 #[derive(Debug, Clone, Copy)]
@@ -53,18 +51,18 @@ const SERVER: usize = 3;
 
 /// One row.
 #[repr(C, align(64))]
-pub(super) struct Cells {
-    pub(super) generation: AtomicU64,
+pub(crate) struct Cells {
+    pub(crate) generation: AtomicU64,
     /// 0, [`EXPORT`] or [`BINDING`]; in the first row the layout.
-    pub(super) kind: u64,
+    pub(crate) kind: u64,
     /// Of a binding: number of its export's row, and the row's generation then. In the first row: process id, and
     /// the time in ns for which `counter` holds.
-    pub(super) of: u64,
-    pub(super) of_generation: u64,
+    pub(crate) of: u64,
+    pub(crate) of_generation: u64,
     /// Of a binding: [`Traffic`], and the row of the domain called. Of a domain: by [`Gauge`]. In the first row the last one
     /// is a value of the time-stamp counter.
     numbers: [AtomicU64; NUMBERS],
-    pub(super) text: [u8; TEXT],
+    pub(crate) text: [u8; TEXT],
 }
 
 /// Numbers of a row.
@@ -86,9 +84,9 @@ unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
-fn table() -> Result<&'static Table, RegistryError> {
+fn table() -> Result<&'static Table, NoRow> {
     static MADE: PerProcess<OnceLock<Result<Table, Errno>>> = PerProcess::new(OnceLock::new);
-    MADE.get_or_init(make).as_ref().map_err(|error| RegistryError::Memory((*error).into()))
+    MADE.get_or_init(make).as_ref().map_err(|error| NoRow::Memory(*error))
 }
 
 fn make() -> Result<Table, Errno> {
@@ -129,7 +127,7 @@ impl Table {
 }
 
 /// The processor's time-stamp counter, which durations are counted in.
-pub(super) fn time_stamp() -> u64 {
+pub(crate) fn time_stamp() -> u64 {
     // SAFETY: every x86-64 processor has it.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
@@ -152,8 +150,8 @@ impl Row {
     /// Lists an export. Text that does not fit is cut off.
     ///
     /// # Errors
-    /// [`RegistryError::Full`], or no memory for the table.
-    pub(super) fn export(fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
+    /// [`NoRow::Full`], or no memory for the table.
+    pub(crate) fn export(fields: &[&str]) -> Result<Arc<Row>, NoRow> {
         Row::new(EXPORT, None, fields)
     }
 
@@ -161,7 +159,7 @@ impl Row {
     ///
     /// # Errors
     /// As [`export`](Row::export).
-    pub(crate) fn binding(of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
+    pub(crate) fn binding(of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, NoRow> {
         Row::new(BINDING, of, fields)
     }
 
@@ -169,14 +167,14 @@ impl Row {
     ///
     /// # Errors
     /// As [`export`](Row::export).
-    pub(crate) fn domain(fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
+    pub(crate) fn domain(fields: &[&str]) -> Result<Arc<Row>, NoRow> {
         Row::new(DOMAIN, None, fields)
     }
 
-    fn new(kind: u64, of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, RegistryError> {
+    fn new(kind: u64, of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, NoRow> {
         let table = table()?;
         let number = table.free(kind == DOMAIN).pop();
-        let number = number.ok_or(RegistryError::Full(BOUND - 1))?;
+        let number = number.ok_or(NoRow::Full(BOUND - 1))?;
         let text = fitted(fields);
         let (of, of_generation) = of.map_or((0, 0), |row| (row.number as u64, row.generation()));
         // SAFETY: a row that was free is this thread's alone.
@@ -288,6 +286,6 @@ fn fitted(fields: &[&str]) -> [u8; TEXT] {
 }
 
 /// How a binding's row names the row of its domain.
-pub(super) fn server_reference(number: u64, generation: u64) -> u64 {
+pub(crate) fn server_reference(number: u64, generation: u64) -> u64 {
     generation << 32 | number
 }

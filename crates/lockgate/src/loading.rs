@@ -1,0 +1,41 @@
+//! From a file to a module that this process can run.
+use crate::call::{self, stubs};
+use crate::module::{LoadError, Module};
+use lockgate_signature::printable;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Reads the file at `path`, as all parts of Lockgate read files: once, by one descriptor, waiting for nobody, up to 1 GiB.
+///
+/// # Errors
+/// The system's; or it is no ordinary file, or too large.
+pub fn read_module(path: impl AsRef<Path>) -> std::io::Result<Vec<u8>> {
+    lockgate_outside::read(path)
+}
+
+impl Module {
+    /// Reads and verifies the module in the file `path`.
+    ///
+    /// # Errors
+    /// [`LoadError`] names the file, the rule and the place.
+    pub fn open(path: impl AsRef<Path>) -> Result<Arc<Module>, LoadError> {
+        let path = path.as_ref();
+        let bytes = read_module(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        Module::named(path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()), bytes)
+    }
+
+    /// Verifies the module in `bytes`.
+    ///
+    /// # Errors
+    /// As [`open`](Module::open).
+    pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Module>, LoadError> {
+        Module::named("module".to_owned(), bytes.to_vec())
+    }
+
+    pub(crate) fn named(name: String, file: Vec<u8>) -> Result<Arc<Module>, LoadError> {
+        // Whoever made the file chose its name, and reports, logs and terminals show it.
+        let name = printable(&name);
+        call::prepare()?;
+        Module::verified(name, file, &stubs::page())
+    }
+}

@@ -1,0 +1,23 @@
+//! Rights and places of module memory.
+
+/// Rights of module memory. Nothing that a module asks for is ever executable (rule R4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protection {
+    /// Inaccessible, but reserved and counted.
+    None,
+    /// Readable.
+    Read,
+    /// Readable and writable.
+    ReadWrite,
+}
+
+/// Where a new mapping goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placement {
+    /// Anywhere free; the address is a wish.
+    Anywhere,
+    /// Exactly there, replacing what the domain itself mapped (`MAP_FIXED`).
+    Fixed,
+    /// Exactly there, `EEXIST` if anything is mapped (`MAP_FIXED_NOREPLACE`).
+    FixedNoReplace,
+}
