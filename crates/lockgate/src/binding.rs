@@ -4,6 +4,7 @@ mod frame;
 mod front_sys;
 mod invoke_sys;
 mod pointers;
+pub(crate) mod report_sys;
 
 pub(crate) use admission_sys::Admissions;
 pub use frame::Frame;
@@ -17,17 +18,20 @@ use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{self, NOBODY, SLOT_SIZE};
 use crate::call::{self, Thunk, flags, signals_sys, unseen_sys, watch};
 use crate::debug::perf_map;
-use crate::dl::Reporter;
-use crate::domain::{Core, Placed};
+use crate::debug::{Captured, Entered};
+use crate::domain::{Core, judge};
 use crate::error::{BindError, CallError};
+use crate::fault::{Fault, FaultKind, RawFault, Registers as FaultRegisters};
 use crate::host::environment;
 use crate::module::Module;
+use crate::module::Placed;
 use crate::nearest::nearest;
 use crate::policy::Policy;
 use crate::signature::{self, Plan, PrototypeError, Signature, Type};
 use crate::space;
-use crate::stats::{Row, Traffic};
+use crate::stats::{Gauge, Row, Traffic};
 use crate::workers::{self, AsyncCall, Submission};
+use report_sys::Reporter;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -130,6 +134,24 @@ impl Info {
         info
     }
 
+    /// A call of it that began with its stack pointer at `entry`, with its stacks as they are now.
+    pub fn entered(&self, registers: FaultRegisters, entry: u64) -> Entered {
+        let (domain, name) = (&self.core, &self.signature.name);
+        let call = Entered::new(domain.name(), name, domain.images(), domain.base(), registers);
+        let size = domain.stack_size_at(call.rsp());
+        call.with_stack(domain.stride(), size, entry)
+    }
+
+    /// What a call of it that has just ended has done wrong, nested in `outer` calls, innermost first.
+    pub fn fault(&self, raw: RawFault, outer: Vec<Entered>) -> Box<Fault> {
+        let judgement = judge(&raw, &self.core);
+        if let Some(row) = self.core.row().filter(|_| !matches!(judgement.kind, FaultKind::Exit(_))) {
+            row.count(Gauge::Faults);
+        }
+        let call = self.entered(raw.registers, raw.entry);
+        Fault::new(judgement, Captured { call, outer })
+    }
+
     fn traffic(&self) -> &Traffic {
         self.row.as_ref().map_or(&self.traffic, |row| row.traffic())
     }
@@ -157,7 +179,7 @@ impl Binding {
     /// # Errors
     /// [`BindError`].
     pub fn new(core: &Arc<Core>, signature: Signature, policy: Policy) -> Result<Binding, BindError> {
-        let image = Placed::own(core);
+        let image = core.image();
         Binding::of_export(core, &image, signature, Caller::Host, policy, OnFailure::default(), None)
     }
 
@@ -189,7 +211,7 @@ impl Binding {
         row: Arc<Row>,
     ) -> Result<Binding, BindError> {
         let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.facts()));
-        Binding::of_export(core, &Placed::own(core), signature, caller, policy, on_failure, Some(row))
+        Binding::of_export(core, &core.image(), signature, caller, policy, on_failure, Some(row))
     }
 
     /// The same function of `core`, another instance of the same module, for the same caller.
@@ -198,7 +220,7 @@ impl Binding {
     /// [`BindError::Memory`].
     pub fn again(&self, core: &Arc<Core>) -> Result<Binding, BindError> {
         let Info { signature, policy, on_failure, caller, row, .. } = &*self.info;
-        let image = Placed::own(core);
+        let image = core.image();
         Binding::of_export(core, &image, signature.clone(), *caller, *policy, *on_failure, row.clone())
     }
 
@@ -273,7 +295,7 @@ impl Binding {
         name: &str,
         limit: Option<Duration>,
     ) -> Option<std::io::Result<Binding>> {
-        Binding::internal_of(core, &Placed::own(core), name, limit)
+        Binding::internal_of(core, &core.image(), name, limit)
     }
 
     /// The same of one of the images in the domain's window.
@@ -364,7 +386,9 @@ impl Binding {
             owner: if shape.exclusive { core.owner() } else { std::ptr::null() },
             traffic: info.traffic(),
             successor: AtomicPtr::default(),
-            reporter: pointer.as_ref().map_or(std::ptr::null(), |pointer| Arc::as_ptr(&pointer.reporter)),
+            reporter: pointer
+                .as_ref()
+                .map_or(std::ptr::null(), |pointer| Arc::as_ptr(&pointer.reporter).cast()),
             retired: AtomicBool::new(false),
         };
         let (thunk, header) = match pointer.and_then(|pointer| pointer.front) {

@@ -42,6 +42,8 @@ mod space;
 mod stats;
 mod sync_sys;
 pub mod syscall;
+mod version;
+mod walk;
 mod workers;
 
 use callback_sys as callback;

@@ -1,4 +1,5 @@
 //! Rights and places of module memory.
+use std::fmt;
 
 /// Rights of module memory. Nothing that a module asks for is ever executable (rule R4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,4 +21,22 @@ pub enum Placement {
     Fixed,
     /// Exactly there, `EEXIST` if anything is mapped (`MAP_FIXED_NOREPLACE`).
     FixedNoReplace,
+}
+
+/// What a grant allows. Greater rights include smaller ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rights {
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    ReadWrite,
+}
+
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Rights::Read => "read",
+            Rights::ReadWrite => "read and write",
+        })
+    }
 }

@@ -4,11 +4,11 @@
 //! header are never freed. When the domain is gone, the header leads to code that reports the call as failed, and nothing
 //! else of it is looked at; when the same symbol of the same module is looked up again, the front is used again, so that a
 //! host that opens and closes for ever needs no more memory.
+use super::report_sys::Reporter;
 use super::{Binding, Info, OnFailure, Parts, PointerParts};
 use crate::call::layout::BindingHeader;
 use crate::call::shape::Caller;
 use crate::call::{self, Thunk, thread_sys};
-use crate::dl::Reporter;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::host::{Owner, PerProcess};
@@ -210,7 +210,8 @@ pub(crate) unsafe extern "C" fn lockgate_report_failure(
     ended: u32,
 ) {
     // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
-    let (header, reporter, results) = unsafe { (&*header, &*(*header).reporter, &mut *results) };
+    let (header, reporter, results) =
+        unsafe { (&*header, &*(*header).reporter.cast::<Reporter>(), &mut *results) };
     // A signal handler's call: what it interrupted may hold any lock, the allocator's and ours, and has a last error of its own.
     let is_handlers = match ended {
         0 => thread_sys::on_alternate_stack(),

@@ -8,12 +8,13 @@
 //! when a call has ended in the midst of a context. While a context runs, its slot is the thread's alone, and calls that are nested in its begin there.
 use super::gate_sys::{end_call, entry};
 use super::layout::{GATE, GateRecord, RED_ZONE, SyscallFrame};
-use super::resume_sys::{is_label, is_on_own_frames};
+use super::resume_sys::is_label;
 use super::thread_sys::{self, Found, ThreadState};
 use super::undisturbed_sys::Undisturbed;
-use crate::domain::{Core, NoContext};
-use crate::fault::Cause;
+use crate::domain::Core;
+use crate::fault::{Cause, NoContext};
 use crate::space;
+use crate::walk::is_on_own_frames;
 use lockgate_abi::context;
 use rustix::io::Errno;
 use std::ptr;

@@ -278,7 +278,7 @@ pub(crate) struct BindingHeader {
     /// The binding that takes the calls of this one, if `proxy` says so.
     pub successor: AtomicPtr<BindingHeader>,
     /// Who is told of calls that do not return, and says what they return instead; null where the caller asks by itself.
-    pub reporter: *const crate::dl::Reporter,
+    pub reporter: *const (),
     /// `info` and `domain` are gone, or going: see `binding/front_sys.rs`.
     pub retired: AtomicBool,
 }

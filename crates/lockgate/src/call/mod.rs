@@ -33,7 +33,6 @@ pub(crate) mod stubs;
 pub(crate) mod thread_sys;
 mod undisturbed_sys;
 pub(crate) mod unseen_sys;
-pub(crate) mod walk;
 pub(crate) mod watch;
 
 pub(crate) use code_sys::Thunk;

@@ -6,28 +6,11 @@
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::layout::{GateRecord, ResumeFrame};
 use super::thread_sys::{self, Found};
-use super::walk::{Lost, Walk};
-use crate::domain::{Core, context_base};
-use crate::fault::Cause;
+use crate::domain::Core;
+use crate::fault::{Cause, NoResume};
+use crate::walk::{Lost, Walk, end_of_walk, is_on_own_frames};
 use lockgate_abi::{code, stack};
 use lockgate_verify::State;
-
-/// Why control cannot go on where a module wants it to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoResume {
-    /// There is no label in verified code.
-    NoLabel,
-    /// The address is none of the thread's stack.
-    OtherStack,
-    /// It lies in a function that has returned.
-    Returned,
-    /// It lies in functions of an earlier call, beyond host code.
-    Beyond,
-    /// It lies beyond the function that the context has begun with.
-    Context,
-    /// The stack is not what verified code leaves.
-    Stack,
-}
 
 /// Activations between two looks at what is pending: some microseconds.
 const PATIENCE: usize = 1024;
@@ -86,24 +69,6 @@ pub(super) unsafe extern "C" fn lockgate_resume(
             ENDS
         },
     }
-}
-
-/// The address of the word that a walk ends with which begins at `control`, in a call that was `entered` there: the exit word, or what
-/// the context begins with that the call runs.
-#[inline(always)]
-pub(crate) fn end_of_walk(control: u64, entered: u64) -> u64 {
-    match is_on_own_frames(control, entered) {
-        // (Of a call whose record was lost nobody knows where it began.)
-        true => entered.wrapping_sub(size_of::<u64>() as u64),
-        false => context_base(control),
-    }
-}
-
-/// Whether `control` lies in the frames of the innermost call itself, which was `entered` there, and not in those of a context. The call
-/// gets to other slots by switches alone.
-#[inline(always)]
-pub(super) fn is_on_own_frames(control: u64, entered: u64) -> bool {
-    control / stack::SLOT == entered / stack::SLOT
 }
 
 /// The label at `address`, if there is one in verified code.

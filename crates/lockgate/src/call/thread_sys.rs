@@ -1007,7 +1007,7 @@ fn fault(binding: &Info) -> CallError {
     }
     match state.panic.take().filter(|_| raw.cause == Cause::Panic) {
         Some(payload) => CallError::Panic(crate::error::Panic::new(payload)),
-        None => crate::fault::Fault::new(raw, binding, outer_calls(state)).into(),
+        None => binding.fault(raw, outer_calls(state)).into(),
     }
 }
 
@@ -1051,7 +1051,7 @@ fn outer_calls(state: &ThreadState) -> Vec<Entered> {
                 break; // its stacks are the parent's, or gone
             }
             let binding = (*(*binding).info).that_ran((*gate).control);
-            calls.push(Entered::new(binding, registers_at(gate), (*entry).control));
+            calls.push(binding.entered(registers_at(gate), (*entry).control));
             record = record.byte_sub(2 * RECORD as usize);
         }
     }

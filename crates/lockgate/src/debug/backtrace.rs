@@ -5,11 +5,10 @@
 //! Return addresses are on the control stack, which a module cannot write to. Which words there are live, and which are left of calls
 //! that have returned, the verifier knows of every instruction (docs/returns.md): frames are exact, whatever the module says of itself.
 use super::{SourcePlace, StackImage};
-use crate::binding::Info;
-use crate::call::resume_sys::end_of_walk;
-use crate::call::walk::{self, Lost, Walk};
-use crate::domain::Placed;
 use crate::fault::Registers;
+use crate::module::Placed;
+use crate::space::Stride;
+use crate::walk::{self, Lost, Walk, end_of_walk};
 use lockgate_abi::window;
 use lockgate_verify::State;
 use std::fmt;
@@ -116,14 +115,20 @@ impl Captured {
 }
 
 impl Entered {
-    /// A call through `binding` that began with its stack pointer at `entry`, with its stacks as they are now.
-    pub(crate) fn new(binding: &Info, registers: Registers, entry: u64) -> Entered {
-        let domain = &binding.core;
+    /// A call of `entry_point` in the domain called `domain`, whose images these are, in the window at `window`. Its stacks are copied next, from
+    /// [`rsp`](Entered::rsp) on.
+    pub(crate) fn new(
+        domain: &str,
+        entry_point: &str,
+        images: Vec<Placed>,
+        window: u64,
+        registers: Registers,
+    ) -> Entered {
         let mut call = Entered {
-            domain: domain.name().to_owned(),
-            entry_point: binding.signature.name.clone(),
-            images: domain.images(),
-            window: domain.base(),
+            domain: domain.to_owned(),
+            entry_point: entry_point.to_owned(),
+            images,
+            window,
             registers,
             rsp: registers.rsp,
             stack: StackImage::default(),
@@ -131,10 +136,20 @@ impl Entered {
         if call.opens_frame() {
             call.rsp = registers.r11;
         }
-        // A context's frames end with the word that it began with.
-        let end = end_of_walk(call.rsp, entry).wrapping_add(8);
-        call.stack = StackImage::take(domain.stride(), domain.stack_size_at(call.rsp), call.rsp, end);
         call
+    }
+
+    /// rsp of the innermost function, in the state that it is known to be in.
+    pub(crate) fn rsp(&self) -> u64 {
+        self.rsp
+    }
+
+    /// The same with the stacks as they are now: in `stride`, of `size` bytes, of a call that began with its stack pointer at `entry`.
+    pub(crate) fn with_stack(mut self, stride: &Stride, size: u64, entry: u64) -> Entered {
+        // A context's frames end with the word that it began with.
+        let end = end_of_walk(self.rsp, entry).wrapping_add(8);
+        self.stack = StackImage::take(stride, size, self.rsp, end);
+        self
     }
 
     /// Whether the call has ended in a unit that opens a frame, with rsp moved already, perhaps far out of the stack: r11 is what it was.

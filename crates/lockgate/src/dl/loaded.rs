@@ -3,17 +3,18 @@ use super::fronts::{self, Meaning, Pointer};
 use super::imports::{Scope, Services};
 use super::join::{self, Home};
 use super::library::Object;
-use super::report_sys::{self, Failure, Reporter};
 use super::service_sys::Service;
 use super::verdicts::{FileKey, Hash};
 use super::{DlError, Mode, Options};
+use crate::binding::report_sys::{self, Failure, Reporter};
 use crate::binding::{BarePointer, Binding, Closed, within_registers};
 use crate::call::watch;
 use crate::callback::Callback;
-use crate::domain::{self, Core, Domain, Placed};
+use crate::domain::{self, Core, Domain};
 use crate::error::{BindError, CallError, CreateError, MemoryError};
 use crate::grant::Grant;
 use crate::module::Module;
+use crate::module::Placed;
 use crate::nearest::nearest;
 use crate::signature::{self, Plan, PrototypeError, Signature};
 use lockgate_abi::{code, symbol, window};
@@ -100,7 +101,7 @@ impl Loaded {
         if mode.now {
             scope.answer_all(&core).map_err(|missing| DlError::Imports { library: name.clone(), missing })?;
         }
-        let image = Placed::own(&core);
+        let image = core.image();
         let domain = Arc::new(Domain::from_core(core));
         Ok(Loaded::make(name, key, hash, (domain, image, None), scope, options))
     }

@@ -1,7 +1,6 @@
 //! The handle of a domain.
 use super::core::Core;
 use super::gates_sys::Gate;
-use super::images::Placed;
 use super::limits::Usage;
 use super::options::DomainOptions;
 use super::start;
@@ -11,10 +10,10 @@ use crate::callback::{Callback, HostFunction};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::fault::Fault;
 use crate::function::{Function, FunctionType};
-use crate::grant::Rights;
 use crate::memory::{Plain, Pointer, Tainted};
 use crate::module::Module;
 use crate::policy::Policy;
+use crate::protection::Rights;
 use crate::signature::{self, Signature};
 use lockgate_abi::symbol;
 use std::ffi::CString;
@@ -256,7 +255,7 @@ impl Domain {
                 _ => return Err(LinkError::NoSignature(import.to_owned(), name.to_owned())),
             }
         };
-        let (callee, image) = (server.core(), Placed::own(server.core()));
+        let (callee, image) = (server.core(), server.core().image());
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         self.core().gates().set_import(found.slot, Gate::Binding(Arc::new(binding)));
         Ok(())
@@ -279,7 +278,7 @@ impl Domain {
             return Err(LinkError::NoPrototype(prototype.trim().to_owned()));
         }
         let signature = prototype.parse().map_err(BindError::from)?;
-        let (callee, image) = (server.core(), Placed::own(server.core()));
+        let (callee, image) = (server.core(), server.core().image());
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         let full = || LinkError::Pointers(self.name().to_owned());
         Callback::new(self.core(), Gate::Binding(Arc::new(binding))).ok_or_else(full)

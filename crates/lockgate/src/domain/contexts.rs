@@ -10,24 +10,12 @@
 //! go on is kept with the slot that they lie on, which is the thread's while they live.
 use super::core::{Core, Slots};
 use crate::call::thread_sys;
+use crate::fault::NoContext;
 use lockgate_abi::{PAGE, context, stack, window};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Why a module's code cannot go on in a context.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum NoContext {
-    /// The word says nothing any more, or never did.
-    Gone,
-    /// The context runs: on another thread, or it waits for the host in a call that this one is nested in.
-    Runs,
-    /// The frames of another call, or of this one at an earlier time.
-    Frames,
-    /// Its function has returned, with nowhere to go on.
-    Ended,
-}
 
 /// What a state is, in its lowest two bits. Above is who runs the context: the slot that the thread has in the domain; then a number.
 /// All of it in one word: between two stores a context would seem to run on the thread that ran it before.
@@ -220,11 +208,6 @@ impl Contexts {
 /// rsp, from the slot's start, of what a context begins with: its label's address lies there, and above it is the word that the outermost
 /// function would return by, which leads nowhere.
 const BEGIN: u64 = stack::EXIT_WORD - 8;
-
-/// Address of the word that walks over the stack of the context on the slot at `control` end with.
-pub(crate) fn base(control: u64) -> u64 {
-    control - control % stack::SLOT + stack::EXIT_WORD
-}
 
 impl Core {
     pub fn contexts(&self) -> &Contexts {

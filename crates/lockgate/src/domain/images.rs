@@ -11,49 +11,10 @@ use crate::call::shape::Facts;
 use crate::call::stubs;
 use crate::call::thread_sys::block_offset;
 use crate::debug::Registration;
-use crate::module::{Filled, Module};
+use crate::module::{Filled, Module, Placed};
 use lockgate_abi::window;
 use rustix::io::Errno;
 use std::sync::{Arc, MutexGuard, PoisonError};
-
-/// A module's image in a window.
-#[derive(Debug, Clone)]
-pub(crate) struct Placed {
-    pub module: Arc<Module>,
-    /// Window offset of its address 0.
-    pub at: u64,
-}
-
-impl Placed {
-    /// That of the domain's own module.
-    pub fn own(core: &Core) -> Placed {
-        Placed { module: core.module().clone(), at: window::IMAGE }
-    }
-
-    /// Window offset of an export.
-    pub fn export(&self, name: &str) -> Option<u64> {
-        self.module.export(name).map(|export| self.at + export.address)
-    }
-
-    /// Window offset of an exported object, and its size.
-    pub fn object(&self, name: &str) -> Option<(u64, u64)> {
-        let parsed = self.module.parsed();
-        let at = parsed.data_symbols.binary_search_by(|(known, _, _)| known.as_str().cmp(name)).ok()?;
-        let (_, address, size) = &parsed.data_symbols[at];
-        let end = address.checked_add(*size)?;
-        (end <= parsed.image_size).then_some((self.at + address, *size))
-    }
-
-    /// Whether it holds a window offset.
-    pub fn holds(&self, offset: u64) -> bool {
-        (self.at..self.end()).contains(&offset)
-    }
-
-    /// Window offset of one past it.
-    fn end(&self) -> u64 {
-        self.at + self.module.parsed().image_size
-    }
-}
 
 /// What a symbol of a module that joins leads to.
 pub(crate) enum Target {
@@ -162,12 +123,14 @@ pub enum JoinError {
 }
 
 impl Core {
+    /// Its own module's image.
+    pub fn image(&self) -> Placed {
+        Placed { module: self.module().clone(), at: window::IMAGE }
+    }
+
     /// Its own module's image, then those of all that joined.
     pub fn images(&self) -> Vec<Placed> {
-        [Placed::own(self)]
-            .into_iter()
-            .chain(self.joined().iter().map(|joined| joined.image.clone()))
-            .collect()
+        [self.image()].into_iter().chain(self.joined().iter().map(|joined| joined.image.clone())).collect()
     }
 
     fn joined(&self) -> MutexGuard<'_, Vec<Joined>> {
@@ -270,7 +233,7 @@ impl Core {
         words: &[Filled],
     ) -> Result<Placed, JoinError> {
         let size = module.parsed().image_size;
-        let end = joined.last().map_or_else(|| Placed::own(self).end(), |last| last.image.end());
+        let end = joined.last().map_or_else(|| self.image().end(), |last| last.image.end());
         let image = Placed { module: module.clone(), at: end + window::IMAGE_GAP };
         if joined.len() >= window::JOINED || image.end() + window::IMAGE_GAP > window::IMAGE_MAX {
             let room = window::IMAGE_MAX - window::IMAGE;

@@ -36,26 +36,8 @@ pub use region_sys::Region;
 pub use ring::{Consumer, Producer, Ring};
 pub use slice::SharedSlice;
 
-use crate::Domain;
-use std::fmt;
-
-/// What a grant allows. Greater rights include smaller ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rights {
-    /// Reading.
-    Read,
-    /// Reading and writing.
-    ReadWrite,
-}
-
-impl fmt::Display for Rights {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Rights::Read => "read",
-            Rights::ReadWrite => "read and write",
-        })
-    }
-}
+use crate::domain::Domain;
+pub use crate::protection::Rights;
 
 impl Domain {
     /// Shares `region` with this domain, until the grant is dropped or the domain is reset or gone.

@@ -1,7 +1,9 @@
 //! Modules: verified once, shared by every domain made from them.
 mod image;
+mod placed;
 
 pub(crate) use image::{Filled, Image};
+pub(crate) use placed::Placed;
 
 use crate::host::{self, Once};
 use lockgate_abi::window;

@@ -3,20 +3,20 @@
 //! `request` what is exported and asked for; `principal` who asks and who may; `binder` from a request to a binding;
 //! `restart` new instances under old names; `observe` how other processes see what `stats` counts.
 mod binder;
-mod error;
 mod observe;
 mod principal;
 mod request;
 mod restart;
 
+pub use crate::error::RegistryError;
+pub use crate::version::Version;
 pub(crate) use binder::WeakRegistry;
-pub use error::RegistryError;
 pub use observe::{
     Counts, Observation, ObserveError, ObservedBinding, ObservedCalls, ObservedDomain, ObservedExport,
     Observer, observe,
 };
 pub use principal::{Allow, Principal, Token};
-pub use request::{Export, Heal, Request, Revoke, Version};
+pub use request::{Export, Heal, Request, Revoke};
 
 use crate::binding::{Binding, Closed};
 use crate::callback::HostFunction;

@@ -1,4 +1,8 @@
 //! Errors are values: what, where and how to mend.
+mod registry;
+
+pub use registry::RegistryError;
+
 use crate::fault::Fault;
 use std::any::Any;
 use std::fmt;
@@ -270,7 +274,7 @@ pub enum CallError {
         /// The import.
         import: String,
         /// What the registry says.
-        source: Box<crate::registry::RegistryError>,
+        source: Box<RegistryError>,
     },
     /// No memory for the thread's stacks.
     #[error("no memory for this thread's stacks: {0}; raise the domain's memory limit or vm.max_map_count")]

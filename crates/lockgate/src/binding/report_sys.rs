@@ -54,7 +54,7 @@ pub fn on_failure(handler: Option<Box<Handler>>) {
 }
 
 /// Tells of the failure, and sets `errno`.
-pub(super) fn tell(failure: Failure) {
+pub(crate) fn tell(failure: Failure) {
     let number = errno(&failure.error);
     let failure = Arc::new(failure);
     let _ = LAST.try_with(|last| last.replace(Some(failure.clone())));
@@ -101,7 +101,7 @@ pub(crate) struct Reporter {
 
 impl Reporter {
     /// For a function that returns its result in `memory` bytes, or in registers if that is 0.
-    pub(super) fn new(
+    pub(crate) fn new(
         library: &str,
         symbol: &str,
         memory: u32,
@@ -121,7 +121,7 @@ impl Reporter {
     }
 
     /// From now on failing calls return `value`.
-    pub(super) fn set_value(&self, value: u64) {
+    pub(crate) fn set_value(&self, value: u64) {
         self.value.store(as_result(value, self.result.as_ref()), Ordering::Relaxed);
     }
 
@@ -154,7 +154,7 @@ impl Reporter {
 
 /// What a failing call of such a function returns if nobody chose a value: a null pointer, or all bits set, which is -1 and not a
 /// number. (A `bool` gets 0.)
-pub(super) fn value_by_type(signature: Option<&Signature>) -> u64 {
+pub(crate) fn value_by_type(signature: Option<&Signature>) -> u64 {
     match signature.map(|signature| &signature.result) {
         Some(Type::Pointer | Type::Bool) => 0,
         _ => u64::MAX,

@@ -1,7 +1,7 @@
 //! Why the registry refused.
-use super::request::Version;
-use crate::error::{BindError, CreateError};
+use super::{BindError, CreateError};
 use crate::stats::NoRow;
+use crate::version::Version;
 use std::time::Duration;
 
 /// Why something was not exported, bound or restarted.

@@ -1,5 +1,6 @@
 //! From a call outwards, function by function, as the verifier's table of return sites says (docs/returns.md): exact, because each
 //! word of a control stack that such a walk reads was pushed by the call that the table names.
+use lockgate_abi::stack;
 use lockgate_verify::State;
 
 const WORD: u64 = 8;
@@ -76,6 +77,29 @@ pub(crate) fn entry(state: State, rsp: u64, exit: u64, read: impl Fn(u64) -> Opt
         }
     };
     (entry >= rsp && entry <= exit && entry.is_multiple_of(WORD)).then_some(entry)
+}
+
+/// The address of the word that a walk ends with which begins at `control`, in a call that was `entered` there: the exit word, or what
+/// the context begins with that the call runs.
+#[inline(always)]
+pub(crate) fn end_of_walk(control: u64, entered: u64) -> u64 {
+    match is_on_own_frames(control, entered) {
+        // (Of a call whose record was lost nobody knows where it began.)
+        true => entered.wrapping_sub(size_of::<u64>() as u64),
+        false => context_base(control),
+    }
+}
+
+/// Whether `control` lies in the frames of the innermost call itself, which was `entered` there, and not in those of a context. The call
+/// gets to other slots by switches alone.
+#[inline(always)]
+pub(crate) fn is_on_own_frames(control: u64, entered: u64) -> bool {
+    control / stack::SLOT == entered / stack::SLOT
+}
+
+/// Address of the word that walks over the stack of the context on the slot at `control` end with.
+pub(crate) fn context_base(control: u64) -> u64 {
+    control - control % stack::SLOT + stack::EXIT_WORD
 }
 
 #[cfg(test)]
