@@ -30,7 +30,6 @@ use crate::policy::Policy;
 use crate::signature::{self, Plan, PrototypeError, Signature, Type};
 use crate::space;
 use crate::stats::{Gauge, Row, Traffic};
-use crate::workers::{self, AsyncCall, Submission};
 use report_sys::Reporter;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -575,7 +574,7 @@ impl std::fmt::Display for Value {
 /// A function bound by its C prototype.
 #[derive(Clone)]
 pub struct Dynamic {
-    binding: Arc<Binding>,
+    pub(crate) binding: Arc<Binding>,
     /// By the module's own word: nothing for callers who believe that they know the function's type.
     is_described: bool,
 }
@@ -674,19 +673,6 @@ impl Dynamic {
     /// What happened in the domain.
     pub fn call_frame(&self, frame: &mut Frame) -> Result<(), CallError> {
         frame.invoke(&self.binding)
-    }
-
-    /// Has one of `to`'s workers call the function; with a deadline: [`Workers::within`](crate::Workers::within).
-    ///
-    /// # Errors
-    /// [`CallError::QueueFull`]. How the call itself ends, its handle tells.
-    pub fn call_async<'a>(
-        &self,
-        to: impl Into<Submission<'a>>,
-        arguments: Vec<Value>,
-    ) -> Result<AsyncCall<Value>, CallError> {
-        let function = self.clone();
-        workers::spawn(self.binding.domain(), to.into(), move || function.call(&arguments))
     }
 }
 

@@ -6,7 +6,6 @@ use crate::error::CallError;
 use crate::memory::{Argument, Returned};
 use crate::policy::Policy;
 use crate::signature::Signature;
-use crate::workers::{self, AsyncCall, Submission};
 use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{MaybeUninit, transmute};
@@ -45,7 +44,7 @@ pub unsafe trait FunctionType: Copy + 'static {
 /// ```
 pub struct Function<F> {
     code: usize,
-    binding: Arc<Binding>,
+    pub(crate) binding: Arc<Binding>,
     kind: PhantomData<F>,
 }
 
@@ -123,25 +122,6 @@ macro_rules! arity {
                 }
                 // SAFETY: the call returned: registers and result memory hold a value of R, whatever its bits.
                 Ok(unsafe { result.assume_init() })
-            }
-
-            /// Has one of `to`'s workers call the function: `f.call_async(&workers, …)`, or, with a deadline,
-            /// `f.call_async(workers.within(time), …)`.
-            ///
-            /// # Errors
-            /// [`CallError::QueueFull`]. How the call itself ends, its handle tells.
-            #[allow(clippy::too_many_arguments)]
-            pub fn call_async<'a>(
-                &self,
-                to: impl Into<Submission<'a>>,
-                $($a: $A),*
-            ) -> Result<AsyncCall<R>, CallError>
-            where
-                R: Send,
-                $($A: Send),*
-            {
-                let function = self.clone();
-                workers::spawn(self.binding.domain(), to.into(), move || function.call($($a),*))
             }
         }
     };

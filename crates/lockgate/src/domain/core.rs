@@ -685,8 +685,8 @@ fn new_process(options: &DomainOptions) -> Process {
 
 /// What finds imports at their first call.
 fn resolver(options: &DomainOptions) -> Option<Box<Resolver>> {
-    let (registry, principal) = options.registry.clone()?;
-    Some(Box::new(move |domain, slot| registry.resolve(&principal, domain, slot)))
+    let super::options::Imports(resolver) = options.imports.clone()?;
+    Some(Box::new(move |domain, slot| resolver(domain, slot)))
 }
 
 /// State components that a system call must keep for a domain that can touch this.

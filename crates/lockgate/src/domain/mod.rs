@@ -5,6 +5,7 @@ mod codes;
 mod contexts;
 mod core;
 mod gates_sys;
+mod grants;
 mod images;
 mod judge;
 mod limits;

@@ -1,14 +1,24 @@
 //! What a domain may have.
+use super::gates_sys::Resolver;
 use super::limits::Limits;
 use super::stop::StopIf;
 use crate::callback::HostFunction;
 use crate::error::CreateError;
 use crate::policy::Policy;
-use crate::registry::{Principal, Registry, WeakRegistry};
 use crate::syscall::Grants;
 use lockgate_abi::{PAGE, stack};
 use std::sync::Arc;
 use std::time::Duration;
+
+/// What finds imports.
+#[derive(Clone)]
+pub(super) struct Imports(pub Arc<Resolver>);
+
+impl std::fmt::Debug for Imports {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Imports")
+    }
+}
 
 /// Limits and grants of a new domain. The default is 64 MiB of memory, 1 MiB of stack for each thread, no other limit but 64
 /// threads and 256 descriptors (docs/limits.md), and no reach beyond its own memory, clocks and random numbers.
@@ -26,7 +36,7 @@ pub struct DomainOptions {
     pub(super) policy: Policy,
     pub(super) exclusive: Option<Option<Duration>>,
     pub(super) limits: Limits,
-    pub(super) registry: Option<(WeakRegistry, Principal)>,
+    pub(super) imports: Option<Imports>,
     pub(super) every_state: bool,
     pub(super) stop_if: Option<StopIf>,
 }
@@ -46,7 +56,7 @@ impl Default for DomainOptions {
             policy: Policy::MUTUAL_TRUST,
             exclusive: None,
             limits: Limits::default(),
-            registry: None,
+            imports: None,
             every_state: false,
             stop_if: None,
         }
@@ -62,6 +72,12 @@ impl DomainOptions {
     /// Name in reports; the module's by default.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
+        self
+    }
+
+    /// Has `resolver` find what the module imports, but for what [`gate`](DomainOptions::gate) answers, each at its first call.
+    pub(crate) fn resolver(mut self, resolver: Arc<Resolver>) -> Self {
+        self.imports = Some(Imports(resolver));
         self
     }
 
@@ -148,16 +164,6 @@ impl DomainOptions {
     /// ([`CallError::Busy`](crate::CallError::Busy) then), or without end.
     pub fn exclusive(mut self, patience: impl Into<Option<Duration>>) -> Self {
         self.exclusive = Some(patience.into());
-        self
-    }
-
-    /// Finds the module's imports, but for those that [`gate`](DomainOptions::gate) answers, in `registry`, each at its first
-    /// call, as `principal` may. The newest version with the import's signature is taken.
-    ///
-    /// An import that is not found ends the call with [`CallError::Import`](crate::CallError::Import); the next
-    /// call looks again. The domain does not keep the registry.
-    pub fn registry(mut self, registry: &Registry, principal: Principal) -> Self {
-        self.registry = Some((registry.downgrade(), principal));
         self
     }
 

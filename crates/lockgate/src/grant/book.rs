@@ -3,10 +3,9 @@
 //! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
 //! space: finer locks would gain nothing.
 use super::{GrantError, Region, Rights};
-use crate::Domain;
-use crate::domain::Core;
 use crate::host::PerProcess;
 use crate::memory::Pointer;
+use crate::protection::Protection;
 use crate::space::{self, Stride};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,6 +16,14 @@ pub const MAX_GRANTS: usize = 64;
 
 /// Index of the domain's stride, window offset of the region.
 type Key = (u32, u64);
+
+/// Where a region goes: a domain's window.
+#[derive(Clone, Copy)]
+pub(crate) struct Window<'a> {
+    /// Name of the domain.
+    pub name: &'a str,
+    pub stride: &'a Arc<Stride>,
+}
 
 /// A region in a window.
 struct Entry {
@@ -52,24 +59,24 @@ pub struct Grant {
 
 impl Grant {
     /// A right from the host.
-    pub(super) fn new(domain: &Core, region: &Region, rights: Rights) -> Result<Grant, GrantError> {
+    pub(crate) fn new(domain: Window<'_>, region: &Region, rights: Rights) -> Result<Grant, GrantError> {
         Grant::add(&mut book(), domain, region, rights, region.rights(), None)
     }
 
     fn add(
         book: &mut BTreeMap<Key, Entry>,
-        domain: &Core,
+        domain: Window<'_>,
         region: &Region,
         rights: Rights,
         held: Rights,
         from: Option<u32>,
     ) -> Result<Grant, GrantError> {
         static SERIAL: AtomicU64 = AtomicU64::new(0);
-        let name = || domain.name().to_owned();
-        if domain.is_inherited() {
+        let name = || domain.name.to_owned();
+        if space::is_inherited(domain.stride.base()) {
             return Err(GrantError::Forked { domain: name() });
         }
-        let (stride, offset) = (domain.stride(), region.place()?);
+        let (stride, offset) = (domain.stride, region.place()?);
         let key = (stride.index(), offset);
         if rights > held {
             return Err(GrantError::Upgrade { asked: rights, held });
@@ -83,9 +90,9 @@ impl Grant {
         let mapped = region.memory().map_into(stride, offset, rights);
         mapped.map_err(GrantError::system("map the region into the window"))?;
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let (stride, passed_on) = (stride.clone(), Vec::new());
+        let (window, stride, passed_on) = (stride.base(), stride.clone(), Vec::new());
         book.insert(key, Entry { serial, rights, region: region.clone(), stride, from, passed_on });
-        Ok(Grant { key, serial, window: domain.base(), domain: name(), region: region.clone() })
+        Ok(Grant { key, serial, window, domain: name(), region: region.clone() })
     }
 
     /// The region.
@@ -131,15 +138,14 @@ impl Grant {
         Ok(())
     }
 
-    /// Gives the same region to another domain, with these rights or fewer than this grant has. The new grant ends with
-    /// this one.
+    /// The same region, in another window, with these rights or fewer than this grant has.
     ///
     /// # Errors
-    /// As [`Domain::grant`]; [`GrantError::Upgrade`] if `rights` are more than the grant has, [`GrantError::Revoked`].
-    pub fn pass_on(&self, to: &Domain, rights: Rights) -> Result<Grant, GrantError> {
+    /// As [`new`](Grant::new); [`GrantError::Upgrade`], [`GrantError::Revoked`].
+    pub(crate) fn pass_on_to(&self, to: Window<'_>, rights: Rights) -> Result<Grant, GrantError> {
         let mut book = book();
         let held = self.entry(&mut book)?.rights;
-        let grant = Grant::add(&mut book, to.core(), &self.region, rights, held, Some(self.key.0))?;
+        let grant = Grant::add(&mut book, to, &self.region, rights, held, Some(self.key.0))?;
         self.entry(&mut book)?.passed_on.push(grant.key.0);
         Ok(grant)
     }
@@ -211,8 +217,7 @@ fn withdraw(entry: &Entry, offset: u64) {
     let cleared = entry.stride.clear(offset, length);
     // Taking rights needs no memory where replacing the mapping does. If even that fails the kernel breaks its word, and
     // a domain keeps what it must not have.
-    let withdrawn =
-        cleared.or_else(|_| entry.stride.protect(offset, length, crate::syscall::Protection::None));
+    let withdrawn = cleared.or_else(|_| entry.stride.protect(offset, length, Protection::None));
     if let Err(error) = withdrawn {
         eprintln!("lockgate: a grant cannot be revoked ({error}); ending the process");
         std::process::abort();

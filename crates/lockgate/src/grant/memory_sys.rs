@@ -2,8 +2,9 @@
 use super::{GrantError, Rights};
 use crate::copy_asm::{lockgate_copy, lockgate_load, lockgate_store};
 use crate::host::maps::mapping_at;
+use crate::protection::Protection;
 use crate::space::{Staged, Stride, in_a_stride, may_be_shared};
-use crate::syscall::{Protection, pseudo_file_system};
+use crate::syscall::pseudo_file_system;
 use rustix::fs::{self, FileType, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, MprotectFlags, MremapFlags, ProtFlags};

@@ -1,6 +1,6 @@
 //! Grants: rights of domains on memory that they share with the host and with each other.
 //!
-//! A [`Region`] is memory that the host owns. [`Domain::grant`] maps it into a domain's window, for reading or for reading
+//! A [`Region`] is memory that the host owns. [`Domain::grant`](crate::Domain::grant) maps it into a domain's window, for reading or for reading
 //! and writing, always at the region's own offset: the low half of a pointer into it means the same in every
 //! window that shares it. A [`Grant`] can be passed on to another domain with the same rights or fewer, downgraded, and
 //! revoked with everything that was passed on from it. `docs/grants.md` tells what holds and why.
@@ -29,22 +29,11 @@ mod region_sys;
 mod ring;
 mod slice;
 
-pub(crate) use book::end_domain;
 pub use book::{Grant, MAX_GRANTS};
+pub(crate) use book::{Window, end_domain};
 pub use error::{GrantError, RingError};
 pub use region_sys::Region;
 pub use ring::{Consumer, Producer, Ring};
 pub use slice::SharedSlice;
 
-use crate::domain::Domain;
 pub use crate::protection::Rights;
-
-impl Domain {
-    /// Shares `region` with this domain, until the grant is dropped or the domain is reset or gone.
-    ///
-    /// # Errors
-    /// [`GrantError`]: the domain has the region already, or [`MAX_GRANTS`] others; the region itself allows less.
-    pub fn grant(&self, region: &Region, rights: Rights) -> Result<Grant, GrantError> {
-        Grant::new(self.core(), region, rights)
-    }
-}

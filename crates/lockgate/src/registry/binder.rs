@@ -4,7 +4,7 @@ use super::request::{Heal, Request};
 use super::{Entry, Registry, RegistryError, Sayer, Server, Shared, State};
 use crate::binding::{Binding, Dynamic, measured, within_registers};
 use crate::callback::HostFunction;
-use crate::domain::{Core, Domain, Gate};
+use crate::domain::{Core, Domain, DomainOptions, Gate};
 use crate::error::CallError;
 use crate::function::{Function, FunctionType};
 use crate::host::PerProcess;
@@ -141,7 +141,7 @@ impl Registry {
     }
 
     /// For domains, which the registry may keep.
-    pub(crate) fn downgrade(&self) -> WeakRegistry {
+    fn downgrade(&self) -> WeakRegistry {
         WeakRegistry(Arc::downgrade(&self.shared))
     }
 
@@ -183,7 +183,7 @@ impl Registry {
 
 /// A registry that is there as long as somebody else keeps it.
 #[derive(Debug, Clone)]
-pub(crate) struct WeakRegistry(Weak<PerProcess<Shared>>);
+struct WeakRegistry(Weak<PerProcess<Shared>>);
 
 impl WeakRegistry {
     /// What an import is that `domain` has just called for the first time.
@@ -339,5 +339,17 @@ impl Entry {
             None => ("gate".to_owned(), ""),
         };
         Ok(Row::binding(Some(&self.row), &[client, &enforced, counted, &self.export.name])?)
+    }
+}
+
+impl DomainOptions {
+    /// Finds the module's imports, but for those that [`gate`](DomainOptions::gate) answers, in `registry`, each at its first
+    /// call, as `principal` may. The newest version with the import's signature is taken.
+    ///
+    /// An import that is not found ends the call with [`CallError::Import`](crate::CallError::Import); the next
+    /// call looks again. The domain does not keep the registry.
+    pub fn registry(self, registry: &Registry, principal: Principal) -> Self {
+        let registry = registry.downgrade();
+        self.resolver(Arc::new(move |domain, slot| registry.resolve(&principal, domain, slot)))
     }
 }

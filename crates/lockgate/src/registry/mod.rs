@@ -10,7 +10,6 @@ mod restart;
 
 pub use crate::error::RegistryError;
 pub use crate::version::Version;
-pub(crate) use binder::WeakRegistry;
 pub use observe::{
     Counts, Observation, ObserveError, ObservedBinding, ObservedCalls, ObservedDomain, ObservedExport,
     Observer, observe,

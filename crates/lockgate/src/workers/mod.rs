@@ -1,4 +1,5 @@
 //! Asynchronous calls: threads that call domains for others (docs/limits.md).
+mod functions;
 mod handle;
 mod task;
 
@@ -434,7 +435,7 @@ impl Domain {
 }
 
 /// Hands a call of `domain` to workers.
-pub(crate) fn spawn<R: Send + 'static>(
+fn spawn<R: Send + 'static>(
     domain: &Arc<Core>,
     to: Submission<'_>,
     call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
