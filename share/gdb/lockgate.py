@@ -21,7 +21,7 @@ import gdb
 from gdb.FrameDecorator import FrameDecorator
 from gdb.unwinder import Unwinder, register_unwinder
 
-# crates/lockgate/src/debug/registry_sys.rs
+# crates/lockgate/src/symbols/registry_sys.rs
 VERSION = 3
 HEAD = struct.Struct("<QQq")
 ENTRY = struct.Struct("<QQQQQQQQQQQ")

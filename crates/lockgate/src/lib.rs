@@ -13,19 +13,18 @@
 //!
 //! Folders: [`mod@syscall`] emulated system calls; `call/` the path of a call, readable in execution order; `space/`
 //! address space; `domain/` domains; [`mod@grant`] memory shared with them; [`mod@registry`] entry points by name; `module/` loading; `signature/` C
-//! signatures; `debug/` names for addresses.
+//! signatures; `symbols/` names for
+//! addresses; `report/` what is told of faults.
 //! The rules that this crate keeps are R1–R26 of `docs/rules.md`.
 
 mod binding;
 mod call;
 mod callback_sys;
 mod copy_asm;
-pub mod debug;
 pub mod dl;
 mod domain;
 mod dynamic_callback_sys;
 mod error;
-mod fault;
 mod function_sys;
 pub mod grant;
 mod host;
@@ -37,9 +36,11 @@ mod policy;
 mod pool;
 mod protection;
 pub mod registry;
+mod report;
 pub mod signature;
 mod space;
 mod stats;
+mod symbols;
 mod sync_sys;
 pub mod syscall;
 mod version;
@@ -59,7 +60,6 @@ pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, wit
 pub use domain::is_modules_thread;
 pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
 pub use error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, Panic, ResetError};
-pub use fault::{Access, Fault, FaultKind, Registers};
 pub use function::{Function, FunctionType};
 pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};
 pub use host::HostError;
@@ -75,4 +75,11 @@ pub use pool::{Pool, PooledDomain};
 pub use registry::{
     Allow, Export, Heal, Principal, Registry, RegistryError, Request, Revoke, Token, Version,
 };
+pub use report::{Access, Fault, FaultKind, Registers};
 pub use workers::{AsyncCall, Submission, Workers};
+
+/// What is known of a call that a domain did not return from: functions, lines, who called whom.
+pub mod debug {
+    pub use crate::report::{Backtrace, DomainFrames, Frame};
+    pub use crate::symbols::{SourcePlace, Symbols};
+}

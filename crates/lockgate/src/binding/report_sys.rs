@@ -1,7 +1,7 @@
 //! What callers through bare pointers learn of calls that failed: an error of the thread, a handler, a value.
 use crate::error::CallError;
-use crate::fault::FaultKind;
 use crate::host::Short;
+use crate::report::FaultKind;
 use crate::signature::{Signature, Type};
 use std::cell::RefCell;
 use std::fmt;

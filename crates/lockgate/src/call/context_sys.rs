@@ -12,7 +12,7 @@ use super::resume_sys::is_label;
 use super::thread_sys::{self, Found, ThreadState};
 use super::undisturbed_sys::Undisturbed;
 use crate::domain::Core;
-use crate::fault::{Cause, NoContext};
+use crate::report::{Cause, NoContext};
 use crate::space;
 use crate::walk::is_on_own_frames;
 use lockgate_abi::context;

@@ -5,7 +5,7 @@ use super::thread_sys::{self, STATUS_ENDED, STATUS_FAULT};
 use super::undisturbed_sys::Undisturbed;
 use crate::binding::{Info, OnFailure};
 use crate::error::CallError;
-use crate::fault::Cause;
+use crate::report::Cause;
 
 /// What a calling domain finds in xmm0, xmm1, rdx, rax.
 type Results = [u64; 4];

@@ -8,7 +8,7 @@ use super::layout::{EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEE
 use super::thread_sys::{self, Found, STATUS_FAULT, ThreadState};
 use super::undisturbed_sys::Undisturbed;
 use crate::binding::lockgate_report_failure;
-use crate::fault::{Cause, RawFault, Registers};
+use crate::report::{Cause, RawFault, Registers};
 use std::ptr;
 
 /// What a caller finds in rax, rdx, xmm0, xmm1.

@@ -2,7 +2,7 @@
 use super::gate_sys::prepare as prepare_gates;
 use super::{mask_sys, signals_sys, thread_sys};
 use crate::host::{HostError, PerProcess, still, watch_forks};
-use crate::{debug, space};
+use crate::{space, symbols};
 use std::sync::OnceLock;
 
 static PREPARED: PerProcess<OnceLock<Result<u64, HostError>>> = PerProcess::new(OnceLock::new);
@@ -61,7 +61,7 @@ fn page_zero_is_mapped() -> bool {
 /// reserved, and a call that the forking thread is in ends when it would go on. Takes no lock and no memory.
 fn settle_in_child() {
     space::abandon();
-    debug::abandon();
+    symbols::abandon();
     thread_sys::leave_parent();
     mask_sys::leave_parent();
 }

@@ -7,7 +7,7 @@ use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::layout::{GateRecord, ResumeFrame};
 use super::thread_sys::{self, Found};
 use crate::domain::Core;
-use crate::fault::{Cause, NoResume};
+use crate::report::{Cause, NoResume};
 use crate::walk::{Lost, Walk, end_of_walk, is_on_own_frames};
 use lockgate_abi::{code, stack};
 use lockgate_verify::State;

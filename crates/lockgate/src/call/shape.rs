@@ -5,12 +5,12 @@ use super::layout::{
     RESULT_BOOL, RESULT_LOW_XMM0, RESULT_LOW_XMM1, RESULT_RAX, RESULT_RDX, RESULT_SHIFT_RAX,
     RESULT_SHIFT_RDX, RESULT_SIGNED, RESULT_TRIMS, RESULT_XMM0, RESULT_XMM1,
 };
-use crate::debug::perf_map;
 pub(crate) use crate::host::Processor;
 use crate::host::Short;
 use crate::module::Module;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
+use crate::symbols::perf_map;
 use lockgate_verify::Report;
 use rustix::io::Errno;
 use std::collections::HashMap;

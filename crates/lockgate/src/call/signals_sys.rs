@@ -13,8 +13,8 @@ use super::mask_sys::{bit, block_in_handler, hold_more, unblock, unblock_in_hand
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use super::undisturbed_sys::postpones;
 use crate::copy_asm as guarded;
-use crate::fault::{Cause, RawFault, Registers};
 use crate::host::{PerProcess, Uncancelled};
+use crate::report::{Cause, RawFault, Registers};
 use crate::space;
 use crate::sync::futex;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};

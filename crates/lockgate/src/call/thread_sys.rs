@@ -5,11 +5,11 @@ use super::layout::{
 };
 use super::undisturbed_sys::Undisturbed;
 use crate::binding::Info;
-use crate::debug::Entered;
 use crate::domain::Core;
 use crate::error::CallError;
-use crate::fault::{Cause, RawFault, Registers};
 use crate::host::{AtThreadEnd, Owner, PerProcess, maps};
+use crate::report::Entered;
+use crate::report::{Cause, RawFault, Registers};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::{PAGE, stack};
 use rustix::io::Errno;

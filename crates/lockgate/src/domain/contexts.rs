@@ -10,7 +10,7 @@
 //! go on is kept with the slot that they lie on, which is the thread's while they live.
 use super::core::{Core, Slots};
 use crate::call::thread_sys;
-use crate::fault::NoContext;
+use crate::report::NoContext;
 use lockgate_abi::{PAGE, context, stack, window};
 use rustix::io::Errno;
 use std::ops::Range;

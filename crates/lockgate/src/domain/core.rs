@@ -16,13 +16,13 @@ use crate::call::meter::Meter;
 use crate::call::shape::Facts;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{self, component, disturbed, enter_early, watch};
-use crate::debug::perf_map;
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::module::Module;
 use crate::policy::Policy;
 use crate::space::{self, Backing, Services, Stride};
 use crate::stats::Row;
+use crate::symbols::perf_map;
 use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
 use rustix::io::Errno;
@@ -37,7 +37,7 @@ const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
 /// One domain. Bindings and the domain's handle keep it alive, so no thread is inside when it goes (rule R22).
 pub(crate) struct Core {
     /// For debuggers. Goes before the module and the name that it lists.
-    _listing: crate::debug::Registration,
+    _listing: crate::symbols::Registration,
     /// Modules that joined, in the order of their places: see `images.rs`. They are listed, too.
     pub(super) joined: Mutex<Vec<Joined>>,
     name: String,

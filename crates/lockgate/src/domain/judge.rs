@@ -1,6 +1,6 @@
 //! From the raw facts of a fault to what happened, in words.
 use super::core::Core;
-use crate::fault::{Access, Cause, FaultKind, Judgement, NoContext, NoResume, RawFault};
+use crate::report::{Access, Cause, FaultKind, Judgement, NoContext, NoResume, RawFault};
 use crate::syscall;
 use crate::walk::context_base;
 use lockgate_abi::{PAGE, code, stack, window};

@@ -3,7 +3,7 @@ use super::core::Core;
 use crate::binding::{Binding, Results};
 use crate::call::{mask_sys, signals_sys, thread_sys};
 use crate::error::CallError;
-use crate::fault::{Fault, FaultKind};
+use crate::report::{Fault, FaultKind};
 use crate::syscall::{ThreadStart, Threads};
 use lockgate_abi::symbol;
 use rustix::io::Errno;

@@ -3,7 +3,7 @@ mod registry;
 
 pub use registry::RegistryError;
 
-use crate::fault::Fault;
+use crate::report::Fault;
 use std::any::Any;
 use std::fmt;
 

@@ -21,8 +21,8 @@ pub struct Module {
     image: Image,
     file: Vec<u8>,
     /// Of the report, for debuggers.
-    sites: Vec<crate::debug::Site>,
-    symbols: Once<crate::debug::Symbols>,
+    sites: Vec<crate::symbols::Site>,
+    symbols: Once<crate::symbols::Symbols>,
     states: Once<Option<lockgate_verify::States>>,
 }
 
@@ -104,7 +104,7 @@ impl Module {
             // The image holds the bytes now; relocated words are all that domains need of them.
             segment.bytes = Vec::new();
         }
-        let sites = crate::debug::sites(&report.frames);
+        let sites = crate::symbols::sites(&report.frames);
         Ok(Arc::new(Module {
             name,
             parsed,
@@ -178,13 +178,13 @@ impl Module {
         image: u64,
         domain: &str,
         block: i32,
-    ) -> crate::debug::Registration {
-        crate::debug::Registration::new(image, domain, &self.name, &self.file, &self.sites, block)
+    ) -> crate::symbols::Registration {
+        crate::symbols::Registration::new(image, domain, &self.name, &self.file, &self.sites, block)
     }
 
     /// Debug information, read when first asked for.
-    pub(crate) fn symbols(&self) -> &crate::debug::Symbols {
-        self.symbols.get(|| crate::debug::Symbols::read(&self.file))
+    pub(crate) fn symbols(&self) -> &crate::symbols::Symbols {
+        self.symbols.get(|| crate::symbols::Symbols::read(&self.file))
     }
 
     /// Where rsp is before the instruction at an image-relative address. As [`symbols`](Module::symbols).

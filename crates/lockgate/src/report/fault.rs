@@ -1,5 +1,6 @@
 //! What went wrong in a domain: raw facts at the fault, a report when somebody asks.
-use crate::debug::{Backtrace, Captured, SourcePlace};
+use super::backtrace::{Backtrace, Captured};
+use crate::symbols::SourcePlace;
 use crate::syscall;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;

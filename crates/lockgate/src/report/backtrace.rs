@@ -4,10 +4,11 @@
 //! Nothing is unwound when the call ends: the thread's stacks are copied (`stack_image.rs`), and read when somebody asks.
 //! Return addresses are on the control stack, which a module cannot write to. Which words there are live, and which are left of calls
 //! that have returned, the verifier knows of every instruction (docs/returns.md): frames are exact, whatever the module says of itself.
-use super::{SourcePlace, StackImage};
-use crate::fault::Registers;
+use super::fault::Registers;
+use super::stack_image::StackImage;
 use crate::module::Placed;
 use crate::space::Stride;
+use crate::symbols::SourcePlace;
 use crate::walk::{self, Lost, Walk, end_of_walk};
 use lockgate_abi::window;
 use lockgate_verify::State;

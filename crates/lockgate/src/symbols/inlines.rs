@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::elf;
-use super::symbols::{MAX_HEADER, file_name, printable};
+use super::names::{MAX_HEADER, file_name, printable};
 use super::texts::{NONE, Texts};
 
 /// Most ranges of inlined calls that are kept.
