@@ -85,7 +85,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
         return Err(CallError::TooDeep);
     }
     // A thread that the module has started itself has nobody to tell that its turn did not come: it waits for it, as on any machine.
-    let patient = !nested && crate::is_modules_thread();
+    let patient = !nested && thread_sys::is_modules_thread();
     take_place(state, binding, patient)
 }
 

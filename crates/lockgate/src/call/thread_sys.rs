@@ -48,6 +48,27 @@ pub(crate) fn block() -> *mut ThreadBlock {
     block
 }
 
+thread_local! {
+    /// Base of the domain whose module has started the thread; 0 on threads of the host's.
+    static STARTER: Cell<u64> = const { Cell::new(0) };
+}
+
+/// Says whose thread the calling one is: 0 for nobody's.
+pub(crate) fn set_starter(base: u64) {
+    STARTER.set(base);
+}
+
+/// True on a thread that a module has started itself. Whoever is called there has no caller of the host's to tell of a failure:
+/// it ends the domain.
+pub fn is_modules_thread() -> bool {
+    STARTER.get() != 0
+}
+
+/// The number of the domain whose module has started the calling thread.
+fn starter() -> Option<u32> {
+    Some(STARTER.get()).filter(|&base| base != 0 && !space::is_inherited(base)).map(space::index_of)
+}
+
 /// Offset of every thread's block from `fs`: static thread-local storage, the same in all threads.
 pub(crate) fn block_offset() -> i32 {
     let base: u64;
@@ -347,7 +368,7 @@ impl ThreadState {
         if !self.owner.may_drop() {
             return;
         }
-        let own = crate::domain::starter().map(|id| (id, self.place(id)));
+        let own = starter().map(|id| (id, self.place(id)));
         // No frame of the host's is left. The calls that it leaves behind end, and so does what they hold.
         repair(self, u64::MAX);
         // The frames of a module's own thread are where they were, as for a thread that is cancelled.

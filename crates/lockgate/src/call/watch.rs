@@ -9,12 +9,11 @@ use super::bell::Bell;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
 use super::thread_sys::{OVERDUE, SeenEntry, THREADS, ThreadState};
-use crate::domain;
-use crate::host::{PerProcess, peek, process};
+use crate::host::{PerProcess, peek, process, still};
 use crate::space;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
@@ -28,6 +27,31 @@ static BELL: Bell = Bell::new();
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// When limited entries were first seen.
 static SEEN: PerProcess<Mutex<Seen>> = PerProcess::new(Mutex::default);
+
+/// What the watcher has domains do.
+pub(crate) struct Domains {
+    /// Ends those of the domains at these bases that nobody is in.
+    pub bury: fn(&[u64]),
+    /// Lets go of functions that no thread can hold any more. False if some are left.
+    pub release_leftovers: fn() -> bool,
+    /// Ends the domain with this number: it has used up its processor time.
+    pub end_for_cpu_time: fn(u32),
+    /// Lets threads that are blocked in the domain with this number look whether they were stopped.
+    pub interrupt_waits: fn(u32),
+}
+
+static DOMAINS: OnceLock<Domains> = OnceLock::new();
+
+/// Says what domains do. Before the first of them is made.
+pub(crate) fn serve(domains: Domains) {
+    // A child must not find it half set, by a thread that it does not have.
+    let _still = still();
+    let _ = DOMAINS.set(domains);
+}
+
+fn domains() -> &'static Domains {
+    DOMAINS.get().expect("whoever has the watcher started has a domain")
+}
 
 #[derive(Default)]
 struct Interested {
@@ -246,15 +270,15 @@ fn watch() {
             interested.killed.retain(|one| found.inhabited.contains(one) || !killed.contains(one));
             let bases: Vec<u64> = interested.killed.iter().filter_map(|one| one.domain()).collect();
             drop(interested);
-            domain::bury(&bases);
+            (domains().bury)(&bases);
         }
-        if leftovers && !domain::release_leftovers() {
+        if leftovers && !(domains().release_leftovers)() {
             self::interested().leftovers = true;
         }
         for meter in meters.iter().filter(|meter| meter.ends()) {
-            domain::end_for_cpu_time(meter.id);
+            (domains().end_for_cpu_time)(meter.id);
         }
-        found.stopped.into_iter().for_each(domain::interrupt_waits);
+        found.stopped.into_iter().for_each(domains().interrupt_waits);
         std::thread::sleep(found.pause);
     }
 }

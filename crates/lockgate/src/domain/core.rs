@@ -107,6 +107,12 @@ impl Core {
         options: DomainOptions,
         resolver: Option<Box<Resolver>>,
     ) -> Result<Arc<Core>, CreateError> {
+        watch::serve(watch::Domains {
+            bury: super::bury,
+            release_leftovers: super::release_leftovers,
+            end_for_cpu_time: super::end_for_cpu_time,
+            interrupt_waits: super::interrupt_waits,
+        });
         let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;
         let imports = super::api::imports(&name, module, &options.gates)?;

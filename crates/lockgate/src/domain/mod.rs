@@ -27,18 +27,16 @@ pub(crate) use images::Target;
 pub(crate) use judge::judge;
 pub use limits::Usage;
 pub use options::DomainOptions;
-pub use own_threads_sys::is_modules_thread;
-pub(crate) use own_threads_sys::starter;
 
 /// Ends the domain with this number: it has used up its processor time. Nothing happens if it is gone.
-pub(crate) fn end_for_cpu_time(id: u32) {
+fn end_for_cpu_time(id: u32) {
     if let Some(core) = rest::find(id) {
         core.spend();
     }
 }
 
 /// Lets threads that are blocked in the domain with this number look whether they were stopped.
-pub(crate) fn interrupt_waits(id: u32) {
+fn interrupt_waits(id: u32) {
     if let Some(core) = rest::find(id) {
         core.process().interrupt();
     }

@@ -24,21 +24,6 @@ struct Life {
     start: ThreadStart,
 }
 
-/// True on a thread that a module has started itself. Whoever is called there has no caller of the host's to tell of a failure:
-/// it ends the domain.
-pub fn is_modules_thread() -> bool {
-    !LIFE.get().is_null()
-}
-
-/// The number of the domain whose module has started the calling thread.
-pub(crate) fn starter() -> Option<u32> {
-    // SAFETY: the thread's own, there until it is taken out.
-    unsafe { LIFE.get().as_ref() }
-        .map(|life| &life.running.core)
-        .filter(|core| !core.is_inherited())
-        .map(|core| core.id())
-}
-
 /// The threads that a domain has started and that have not ended.
 #[derive(Default)]
 pub(super) struct OwnThreads {
@@ -153,6 +138,7 @@ impl Threads for Core {
 
 /// The thread's life.
 fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
+    thread_sys::set_starter(life.running.core.base());
     LIFE.set(Box::into_raw(Box::new(life)));
     // SAFETY: there until the thread's end, or the end of this function.
     let Life { running: Running { core, .. }, entry, start } = unsafe { &*LIFE.get() };
@@ -171,6 +157,7 @@ fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
 }
 
 fn end_life() {
+    thread_sys::set_starter(0);
     // SAFETY: made by `Box`, and taken out.
     drop(unsafe { Box::from_raw(LIFE.replace(ptr::null()).cast_mut()) });
 }
