@@ -8,8 +8,9 @@ help: ## this list
 setup:
 	@scripts/setup.sh
 
-build: setup ## the lockgate program, target/release/lockgate
-	cargo build --release --locked --workspace --exclude lockgate-evidence
+build: ## the lockgate program, target/release/lockgate
+	@scripts/setup.sh build
+	cargo build --release --locked -p lockgate-cli -p lockgate-c
 
 PREFIX = /usr/local
 
@@ -21,13 +22,16 @@ install: build ## program, library for C and C++, annotations, manual pages, bel
 	scripts/install-library.sh target/release "$(PREFIX)"
 	target/release/lockgate man "$(DESTDIR)$(PREFIX)/share/man"
 
-demo: build ## SQLite in a domain, a hostile module that fails, a latency table
-	cargo run --release --locked --quiet -p lockgate-demo
+demo: ## a plugin and SQLite in domains, a hostile module that fails, a latency table
+	@scripts/setup.sh demo
+	cargo build --release --locked -p lockgate-demo
+	target/release/lockgate-demo
 
-postgres-demo: build ## PostgreSQL: a role with a module of its own, a hostile module that fails, a table of times
+postgres-demo: setup build ## PostgreSQL: a role with a module of its own, a hostile module that fails, a table of times
 	cargo run --release --locked --quiet -p lockgate-postgres
 
 python: build ## the Python package, optimised, in the virtual environment build/python
+	@scripts/setup.sh python
 	scripts/python.sh build/python release
 
 lint: setup ## formatting, lints, documentation warnings
@@ -47,7 +51,7 @@ test: lint ## lints, then every test
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
-bench: build python ## all benchmarks, JSON in build/bench/
+bench: setup build python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
 	for b in calls capi dlopen ipc postgres python stubs split verify rewrite create overhead; do \
 		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
@@ -71,14 +75,14 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 	mkdir -p build
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
 
-systems: build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, in full
+systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, in full
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems --test compilers -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
 	scripts/compiler-tests.sh || [ $$? -eq 77 ]
 	scripts/random-programs.sh || [ $$? -eq 77 ]
 
-torture: build ## a thousand million calls among signals, crashes and kills; a hundred million, and steps of random programs, among handlers on control stacks; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
+torture: setup build ## a thousand million calls among signals, crashes and kills; a hundred million, and steps of random programs, among handlers on control stacks; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
 	mkdir -p build/bench
 	target/release/lockgate bench soak --json build/bench/soak.json
 	target/release/lockgate bench cycles --json build/bench/cycles.json

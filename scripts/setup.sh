@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes sure that the system packages which Lockgate builds on are here: installs what is missing with
-# apt when root or sudo allows, else says exactly what to install. Does nothing when all is there.
+# setup.sh [demo | build | python | test]: makes sure that the system packages which this part of Lockgate needs (all, if none is named)
+# are here: installs what is missing with apt when root or sudo allows, else says exactly what to install. Does nothing when all is there.
 set -eu
 
 fail() {
@@ -10,7 +10,11 @@ fail() {
 
 # The Debian packages that are missing, on one line.
 missing() {
-    while read -r thing package; do
+    while read -r thing package part; do
+        case $wants:$part in
+            test:* | *:demo | *:"$wants" | python:build) ;;
+            *) continue ;;
+        esac
         case $thing in
             python3:*) python3 -c "import ${thing#*:}" >/dev/null 2>&1 || echo "$package" ;;
             # Unquoted: a pattern stands for its first match.
@@ -18,26 +22,32 @@ missing() {
             *) command -v "$thing" >/dev/null 2>&1 || echo "$package" ;;
         esac
     done <<-END | sort -u | tr '\n' ' '
-	gcc gcc
-	g++ g++
-	ld binutils
-	make make
-	patch patch
-	gdb gdb
-	pkg-config pkgconf
-	cmake cmake
-	valgrind valgrind
-	/usr/include/stdio.h libc6-dev
-	/usr/include/x86_64-linux-gnu/asm/unistd.h linux-libc-dev
-	/usr/include/x86_64-linux-musl/stdio.h musl-dev
-	/usr/lib/x86_64-linux-musl/libc.a musl-dev
-	musl-gcc musl-tools
-	/usr/lib/x86_64-linux-gnu/libclang-[0-9]*.so* libclang1
-	python3:ensurepip python3-venv
-	/usr/lib/postgresql/*/bin/postgres postgresql
-	/usr/include/postgresql/*/server/postgres.h postgresql-server-dev-all
+	gcc gcc demo
+	g++ g++ test
+	ld binutils demo
+	make make demo
+	patch patch test
+	gdb gdb test
+	pkg-config pkgconf test
+	cmake cmake test
+	valgrind valgrind test
+	/usr/include/stdio.h libc6-dev demo
+	/usr/include/x86_64-linux-gnu/asm/unistd.h linux-libc-dev demo
+	/usr/include/x86_64-linux-musl/stdio.h musl-dev demo
+	/usr/lib/x86_64-linux-musl/libc.a musl-dev demo
+	musl-gcc musl-tools demo
+	/usr/lib/x86_64-linux-gnu/libclang-[0-9]*.so* libclang1 build
+	python3:ensurepip python3-venv python
+	/usr/lib/postgresql/*/bin/postgres postgresql test
+	/usr/include/postgresql/*/server/postgres.h postgresql-server-dev-all test
 	END
 }
+
+wants=${1:-test}
+case $wants in
+    demo | build | python | test) ;;
+    *) fail "no such part: $wants; there are demo, build, python and test" ;;
+esac
 
 # A Rust toolchain is not ours to install: distributions' are often too old, and people have theirs.
 wanted=$(sed -n 's/^rust-version = "1\.\([0-9]*\)"$/\1/p' "$(dirname "$0")/../Cargo.toml")

@@ -3,6 +3,7 @@
 mod cpu_state_sys;
 mod hostile;
 mod modules;
+mod plugin;
 mod screen;
 mod sqlite;
 
@@ -26,11 +27,13 @@ fn main() -> ExitCode {
 fn show(screen: Screen) -> anyhow::Result<()> {
     let corpus = Corpus::locate()?;
     let builder = Builder::new()?;
-    screen.heading(1, "SQLite in a protection domain of this process");
+    screen.heading(1, "A plugin in a protection domain of this process");
+    plugin::show(screen, &builder, &corpus.root().join("demo"))?;
+    screen.heading(2, "SQLite in a domain");
     sqlite::show(screen, &builder, &corpus)?;
-    screen.heading(2, "A hostile module attacks this process");
+    screen.heading(3, "A hostile module attacks this process");
     hostile::show(screen, &builder, &corpus.root().join("demo"))?;
-    screen.heading(3, "What a call into a domain costs");
+    screen.heading(4, "What a call into a domain costs");
     let mut metrics = calls::measure(&Options { quick: true, ..Options::default() })?;
     metrics.retain(|metric| !metric.name.starts_with("calls.arguments."));
     print!("{}", Report::new(metrics).table());

@@ -3,25 +3,35 @@
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use lockgate_toolchain::{Link, LinkOutcome, Sysroot, Tools};
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the demo builds with.
 pub struct Builder {
     plain: Sysroot,
-    pinpoint: Sysroot,
+    /// Made when it is first asked for.
+    pinpoint: OnceCell<Sysroot>,
     folder: tempfile::TempDir,
     bar: ProgressBar,
 }
 
 impl Builder {
-    /// Makes sure that both sysroots are in the cache: seconds the first time, nothing later.
+    /// Makes sure that the sysroot is in the cache: seconds the first time, nothing later.
     pub fn new() -> anyhow::Result<Self> {
         let bar =
             ProgressBar::new(0).with_style(ProgressStyle::with_template("  {spinner} {msg} {pos}/{len}")?);
         let progress = |what: &str, done: u64, total: u64| show(&bar, what, done, total);
-        let (plain, pinpoint) = (Sysroot::ensure(&progress)?, Sysroot::ensure_pinpoint(&progress)?);
-        Ok(Self { plain, pinpoint, folder: tempfile::tempdir()?, bar })
+        let plain = Sysroot::ensure(&progress)?;
+        Ok(Self { plain, pinpoint: OnceCell::new(), folder: tempfile::tempdir()?, bar })
+    }
+
+    fn pinpoint(&self) -> anyhow::Result<&Sysroot> {
+        if let Some(known) = self.pinpoint.get() {
+            return Ok(known);
+        }
+        let made = Sysroot::ensure_pinpoint(&|what, done, total| show(&self.bar, what, done, total))?;
+        Ok(self.pinpoint.get_or_init(|| made))
     }
 
     /// The folder for everything that is built; removed with the builder.
@@ -51,7 +61,7 @@ impl Builder {
         for export in exports {
             link.export(export)?;
         }
-        let sysroot = if pinpoint { &self.pinpoint } else { &self.plain };
+        let sysroot = if pinpoint { self.pinpoint()? } else { &self.plain };
         let outcome = link.run(sysroot, &|what, done, total| show(&self.bar, what, done, total))?;
         self.bar.finish_and_clear();
         Ok((module, outcome))

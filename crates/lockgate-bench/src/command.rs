@@ -1,3 +1,3 @@
 //! Programs that a benchmark needs done, but does not measure.
 
-pub use lockgate_postgres::done;
+pub use lockgate_corpus::done;

@@ -9,10 +9,12 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod command;
 mod library;
 mod locate;
 mod program;
 
+pub use command::done;
 pub use library::{LIBRARIES, Library, SHELL};
 pub use locate::{Corpus, Error};
 pub use program::{PROGRAMS, Program};

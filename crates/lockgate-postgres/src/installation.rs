@@ -1,6 +1,6 @@
 //! A private copy of the machine's PostgreSQL, with the extension.
 
-use crate::command::done;
+use crate::done;
 use crate::keeper::Keeper;
 use crate::root;
 use anyhow::{Context as _, ensure};

@@ -5,7 +5,6 @@
 //! root.
 #![forbid(unsafe_code)]
 
-mod command;
 mod held;
 mod installation;
 mod keeper;
@@ -15,9 +14,9 @@ mod session;
 mod soak;
 mod user;
 
-pub use command::done;
 pub use held::Held;
 pub use installation::Installation;
+pub use lockgate_corpus::done;
 pub use modules::{module, source};
 pub use server::{Database, Server};
 pub use session::Session;

@@ -1,6 +1,6 @@
 //! Modules for PostgreSQL.
 
-use crate::command::done;
+use crate::done;
 use crate::root;
 use lockgate_toolchain::{Host, Link, Sysroot, silent};
 use std::path::{Path, PathBuf};

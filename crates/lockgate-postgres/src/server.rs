@@ -1,6 +1,6 @@
 //! Servers of their own.
 
-use crate::command::done;
+use crate::done;
 use crate::user::User;
 use crate::{Installation, Session};
 use anyhow::{Context as _, bail};

@@ -12,6 +12,11 @@ type Stub = (&'static str, &'static str);
 
 /// Runs the script where only `stubs` exist beside the tools. Exit status and output.
 fn setup(stubs: &[Stub]) -> (bool, String) {
+    setup_for(&[], stubs)
+}
+
+/// The same for what `arguments` name.
+fn setup_for(arguments: &[&str], stubs: &[Stub]) -> (bool, String) {
     let folder = tempfile::tempdir().unwrap();
     for tool in TOOLS {
         let found = ["/bin", "/usr/bin"].map(|place| Path::new(place).join(tool));
@@ -24,7 +29,8 @@ fn setup(stubs: &[Stub]) -> (bool, String) {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/setup.sh");
-    let output = Command::new("/bin/sh").arg(script).env("PATH", folder.path()).output().unwrap();
+    let output =
+        Command::new("/bin/sh").arg(script).args(arguments).env("PATH", folder.path()).output().unwrap();
     let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
     (output.status.success(), text)
 }
@@ -84,6 +90,24 @@ fn what_is_missing_is_named() {
             assert!(text.contains(part), "{what}: {part:?} is not in: {text}");
         }
     }
+}
+
+#[test]
+fn each_part_installs_what_it_needs() {
+    for (part, needs) in [
+        ("demo", ["musl-tools", "", ""]),
+        ("python", ["musl-tools", "python3-venv", ""]),
+        ("test", ["musl-tools", "python3-venv", "gdb"]),
+    ] {
+        let (success, text) = setup_for(&[part], &[CARGO, USER]);
+        assert!(!success, "{part}: {text}");
+        for package in ["musl-tools", "python3-venv", "gdb"] {
+            let named = text.split_whitespace().any(|word| word == package);
+            assert_eq!(named, needs.contains(&package), "{part}, {package}: {text}");
+        }
+    }
+    let (success, text) = setup_for(&["demos"], &[CARGO]);
+    assert!(!success && text.contains("no such part: demos"), "{text}");
 }
 
 /// The machine that runs these tests has everything.
