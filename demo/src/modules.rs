@@ -3,15 +3,15 @@
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use lockgate_toolchain::{Link, LinkOutcome, Sysroot, Tools};
-use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 /// What the demo builds with.
 pub struct Builder {
     plain: Sysroot,
     /// Made when it is first asked for.
-    pinpoint: OnceCell<Sysroot>,
+    pinpoint: OnceLock<Sysroot>,
     folder: tempfile::TempDir,
     bar: ProgressBar,
 }
@@ -23,7 +23,7 @@ impl Builder {
             ProgressBar::new(0).with_style(ProgressStyle::with_template("  {spinner} {msg} {pos}/{len}")?);
         let progress = |what: &str, done: u64, total: u64| show(&bar, what, done, total);
         let plain = Sysroot::ensure(&progress)?;
-        Ok(Self { plain, pinpoint: OnceCell::new(), folder: tempfile::tempdir()?, bar })
+        Ok(Self { plain, pinpoint: OnceLock::new(), folder: tempfile::tempdir()?, bar })
     }
 
     fn pinpoint(&self) -> anyhow::Result<&Sysroot> {

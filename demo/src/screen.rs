@@ -46,7 +46,7 @@ impl Screen {
     /// A numbered heading.
     pub fn heading(self, number: u32, text: &str) {
         let line = format!("{number}. {text}");
-        println!("\n{}\n", if self.colour { format!("\x1b[1m{line}\x1b[0m") } else { line });
+        println!("\n{}", if self.colour { format!("\x1b[1m{line}\x1b[0m") } else { line });
     }
 
     /// A line of text.
