@@ -64,6 +64,8 @@ pub use host::{AtThreadEnd, Owner, PerProcess, Still, Uncancelled, still};
 pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted, copy as copy_memory};
 pub use module::{LoadError, Module, read_module};
 #[doc(hidden)]
+pub use call::disturbed;
+#[doc(hidden)]
 pub use nearest::nearest;
 pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};

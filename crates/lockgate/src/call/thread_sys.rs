@@ -3,7 +3,7 @@ use super::layout::{
     BindingHeader, ENTRY, EntryRecord, FRAME, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY,
     NEXT_MARK, RECORD, RED_ZONE, Record, ThreadBlock, UNTAKEN,
 };
-use super::undisturbed_sys::Undisturbed;
+use super::undisturbed_sys::{self, undisturbed};
 use crate::binding::Info;
 use crate::debug::Entered;
 use crate::domain::Core;
@@ -140,6 +140,8 @@ fn detach_at_the_end() -> Result<(), CallError> {
     const ROUNDS: u32 = 4;
     extern "C" fn end(_: *mut c_void) {
         ENDS.set(ENDS.get() + 1);
+        // No frame is left that holds signals back.
+        undisturbed_sys::forget();
         // What modules do then may call the host, which may end the thread once more, out of this frame: the rest is done then.
         END.arm();
         let state = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| Arc::as_ptr(&attachment.0)));
@@ -665,6 +667,11 @@ fn is_gone(state: &ThreadState, host: u64, rsp: u64) -> bool {
     }
 }
 
+/// True if a jump has left the frame at `frame`, of the calling thread, as a caller at `rsp` tells.
+pub(super) fn is_left(frame: u64, rsp: u64) -> bool {
+    current().map_or(frame < rsp, |state| is_gone(state, frame, rsp))
+}
+
 /// True if what was interrupted above the host's frame at `host`, a domain's code or a proxy, has to be taken for something that goes on: on a
 /// coroutine's stack, out of whose handlers nobody jumps, but they may switch to another stack in the same mapping.
 fn goes_on(state: &ThreadState, host: u64, rsp: u64) -> bool {
@@ -674,14 +681,22 @@ fn goes_on(state: &ThreadState, host: u64, rsp: u64) -> bool {
 /// Drops records that a host's longjmp left behind: those of frames that no longer exist, because the stack
 /// pointer is above them (rule R16). Returns the innermost living one.
 pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
+    let first = state.records.start().cast::<Record>();
+    // SAFETY: our own block; a function of two arguments.
+    unsafe {
+        if (*state.block).top == first && (*state.block).transit == 0 {
+            return first;
+        }
+        let work = lockgate_repair as *const ();
+        undisturbed(work, [ptr::from_ref(state) as usize, rsp as usize, 0]) as *mut Record
+    }
+}
+
+unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Record {
     // SAFETY: records between the first and the top were written by proxies and gates of this thread.
     unsafe {
         let block = state.block;
         let first = state.records.start().cast::<Record>();
-        if (*block).top == first && (*block).transit == 0 {
-            return first;
-        }
-        let _undisturbed = Undisturbed::new();
         let mut of_gate = false;
         loop {
             // Read again: a signal handler may have repaired as well.
