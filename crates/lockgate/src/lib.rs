@@ -46,6 +46,8 @@ use function_sys as function;
 use sync_sys as sync;
 
 pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
+#[doc(hidden)]
+pub use call::disturbed;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
 pub use call::signals_sys::claim_signals;
@@ -63,8 +65,6 @@ pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};
 pub use host::{AtThreadEnd, Owner, PerProcess, Still, Uncancelled, still};
 pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted, copy as copy_memory};
 pub use module::{LoadError, Module, read_module};
-#[doc(hidden)]
-pub use call::disturbed;
 #[doc(hidden)]
 pub use nearest::nearest;
 pub use policy::{Policy, Properties};

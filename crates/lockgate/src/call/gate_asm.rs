@@ -751,6 +751,7 @@ lockgate_gate_resume:
     mov {R12}(%rbx),%r12
     mov {RBX}(%rbx),%rbx
     .cfi_remember_state
+    lockgate_gate_outside
     .cfi_undefined rip
     mov -56-{RESUME_SIZE}+{ADDRESS}(%r10),%r11
     mov -56-{RESUME_SIZE}+{RESUME_ENTRY}(%r10),%rsp

@@ -3,10 +3,10 @@
 //! The kernel ends the process at a fault whose signal is blocked, and a limit whose signal is blocked never comes. So a thread that
 //! has called a domain has none of these blocked: the kernel gets the rest of what the thread asks for, and the thread is told all of
 //! it ([`super::interpose_sys`]). Signals of these numbers that somebody sends reach it all the same.
+use super::signals_sys::FAULTS;
 use super::signals_sys::{Action, lifelines};
 use super::thread_sys;
 use super::undisturbed_sys::mask_before;
-use super::signals_sys::FAULTS;
 use libc::c_int;
 use std::cell::Cell;
 use std::ptr;

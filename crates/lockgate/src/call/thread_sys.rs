@@ -295,25 +295,26 @@ impl ThreadState {
         self.set_slot(id, 0);
     }
 
-    /// For a nudge that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump. Nobody
-    /// waits for their limits any more, and in what was ended they are not: else nudges would come until the next call, which drops
-    /// their records ([`repair`]). Takes no lock, and no memory.
+    /// For a nudge that finds the thread at `rsp`, on no alternate stack: calls whose frames it is above, and whose gates' marks are there
+    /// no more, were left by a jump. (Where the mark is there, nobody knows: the thread may run on a stack that lies in a frame of its own, and
+    /// come back.) Nobody waits for their limits any more, and in what was ended they are not: else nudges would come until the next call,
+    /// which drops their records ([`repair`]). Takes no lock, and no memory.
     pub(super) fn note_left(&self, rsp: u64) {
         let first = self.records.start().cast::<Record>();
-        // SAFETY: records between the first and the top were written by proxies and gates of this thread, which a signal has interrupted.
+        // SAFETY: records between the first and the top were written by proxies and gates of this thread, which a signal has interrupted; what
+        // lies above its rsp on its own stack, or has lain there, can be read.
         unsafe {
             let mut record = (*self.block).top;
-            while record != first {
-                let gate = ((*record).kind == GATE).then_some(record.cast::<GateRecord>());
-                let entry = if gate.is_some() { record.byte_sub(RECORD as usize) } else { record };
-                let host = (*entry.cast::<EntryRecord>()).host;
+            while record != first && (*record).kind == GATE {
+                let gate = record.cast::<GateRecord>();
+                let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
+                let host = (*entry).host;
                 // On other stacks than the thread's own a higher address says nothing. The proxy is over when its return address is popped.
-                let is_own = self.stack.contains(&host) && self.stack.contains(&rsp);
-                if !is_own || rsp < host + FRAME {
+                let is_above = self.stack.contains(&host) && self.stack.contains(&rsp) && rsp >= host + FRAME;
+                if !is_above || ptr::read_volatile(host as *const u64) == (*gate).mark {
                     break;
                 }
-                lift_limit(entry);
-                let entry = entry.cast::<EntryRecord>();
+                lift_limit(entry.cast());
                 let binding = (*entry).binding.as_ref();
                 if let Some(binding) = binding
                     && ((*binding.domain).is_killed() || (*binding.info).is_stopped())
@@ -321,10 +322,8 @@ impl ThreadState {
                     if (*binding.domain).is_killed() {
                         (&raw mut (*entry).control).write_volatile(LEFT);
                     }
-                    if let Some(gate) = gate {
-                        // Nobody comes back to it.
-                        (*gate).mark = GATE.into();
-                    }
+                    // Nobody comes back to it.
+                    (*gate).mark = GATE.into();
                     (&raw mut (*entry).binding).write_volatile(ptr::null());
                 }
                 record = entry.cast::<Record>().byte_sub(RECORD as usize);

@@ -138,7 +138,8 @@ pub(super) unsafe fn postpones(signal: c_int, info: *const siginfo_t, frame: &mu
     let is_in = |range: Range<unsafe extern "C" fn()>| {
         (range.start as usize..range.end as usize).contains(&(*rip as usize))
     };
-    let (holds, lets) = (is_in(lockgate_held_from..lockgate_held_to), is_in(lockgate_let_from..lockgate_let_to));
+    let (holds, lets) =
+        (is_in(lockgate_held_from..lockgate_held_to), is_in(lockgate_let_from..lockgate_let_to));
     // SAFETY: our own block, and the frame that it names, which is there while signals are held back.
     unsafe {
         let block = thread_sys::block();

@@ -628,13 +628,15 @@ pub fn reset_cpu_state() {
     unsafe { core::arch::asm!("fninit", "ldmxcsr [{m}]", m = in(reg) &mxcsr) };
 }
 
+unsafe extern "C-unwind" {
+    /// It unwinds.
+    pub fn pthread_exit(value: *mut libc::c_void) -> !;
+}
+
 /// `pthread_exit` as a host function: no frame of Rust's lies between it and the gate.
 pub fn thread_exit() -> extern "C" fn(i64) {
-    unsafe extern "C" {
-        fn pthread_exit(value: *mut libc::c_void) -> !;
-    }
     // SAFETY: one word in a register; that it never returns is no business of the caller's.
-    unsafe { std::mem::transmute(pthread_exit as unsafe extern "C" fn(*mut libc::c_void) -> !) }
+    unsafe { std::mem::transmute(pthread_exit as unsafe extern "C-unwind" fn(*mut libc::c_void) -> !) }
 }
 
 /// Runs `work` on a thread that std does not know, and waits for its end; returns what it gave to `pthread_exit`, or 0.

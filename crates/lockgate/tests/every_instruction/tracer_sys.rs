@@ -224,13 +224,12 @@ pub fn ending_handler(handler: EndingHandler) -> Handler {
 }
 
 unsafe extern "C-unwind" {
-    fn pthread_exit(value: *mut libc::c_void) -> !;
     fn lockgate_test_call_and_end(code: *const (), x: i64) -> i64;
 }
 
 /// `pthread_exit`.
 pub fn end_thread() -> ! {
-    unsafe { pthread_exit(ENDED as *mut libc::c_void) }
+    unsafe { super::common::host_sys::pthread_exit(ENDED as *mut libc::c_void) }
 }
 
 /// What a thread returns that [`end_thread`] has ended.

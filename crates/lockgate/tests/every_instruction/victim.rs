@@ -529,7 +529,8 @@ fn ending_round(scenario: &str, going: &Receiver<()>) {
     });
     let first = ended.map_or("ended".to_owned(), |result| format!("returned {result}"));
     let next = say(world.call.call(1));
-    let moved = world.place.as_ref().is_some_and(|(place, first)| place.call().is_ok_and(|now| now != *first));
+    let moved =
+        world.place.as_ref().is_some_and(|(place, first)| place.call().is_ok_and(|now| now != *first));
     let slots = world.domains[0].usage().threads;
     println!(
         "@outcome {first}, then {next}{}{}",
