@@ -45,6 +45,7 @@ int count(void) { return ++counter; }
 size_t length(const char *text) { return strlen(text); }
 char *copy(const char *text) { return strdup(text); }
 int add_by_host(int a, int b) { return host_add(a, b); }
+int keep_busy(int x) { return host_add(x, 0); }
 int note(const char *text) {
     host_note(text);
     return 1;

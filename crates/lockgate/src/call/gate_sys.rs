@@ -148,6 +148,7 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
         if thread_sys::find(state, gate, own) != Found::Innermost {
             return LEFT;
         }
+        state.comes_back(gate);
         let cause = match state.out_of_turn.get() {
             true => Some(Cause::OutOfTurn),
             false => why_stop(state, entry(gate)),

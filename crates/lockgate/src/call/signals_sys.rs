@@ -497,7 +497,10 @@ unsafe fn overdue_limit(state: &ThreadState, mut record: *const Record) -> Optio
     unsafe {
         while (*record).kind != IDLE {
             let entry = record.cast::<EntryRecord>();
-            if (*record).kind == LIMITED_ENTRY && (*entry).sequence == overdue as u32 {
+            if (*record).kind == LIMITED_ENTRY
+                && (*entry).sequence == overdue as u32
+                && !state.is_left(record)
+            {
                 return Some((*entry).limit);
             }
             record = record.byte_sub(RECORD as usize);

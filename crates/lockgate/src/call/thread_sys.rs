@@ -81,6 +81,9 @@ pub(crate) struct ThreadState {
     pub look: AtomicBool,
     /// The last nudge found a handler of the host's in the way.
     pub covered: AtomicBool,
+    /// The innermost gate whose function a nudge has found left, as it seems, and the mark that it had.
+    left_gate: AtomicPtr<GateRecord>,
+    left_mark: AtomicU64,
     /// It has been nudged by SIGTRAP.
     pub kicked: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
@@ -295,39 +298,63 @@ impl ThreadState {
         self.set_slot(id, 0);
     }
 
-    /// For a nudge that finds the thread at `rsp`, on no alternate stack: calls whose frames it is above, and whose gates' marks are there
-    /// no more, were left by a jump. (Where the mark is there, nobody knows: the thread may run on a stack that lies in a frame of its own, and
-    /// come back.) Nobody waits for their limits any more, and in what was ended they are not: else nudges would come until the next call,
-    /// which drops their records ([`repair`]). Takes no lock, and no memory.
+    /// For a nudge that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
+    /// thread runs on a stack that lies in a frame of its own, and comes back. So nobody waits for their limits any more, as long as it has
+    /// not. Where the gate's mark is overwritten, nobody comes back: in what was ended such calls are not. (Else nudges would come until the
+    /// next call, which drops their records: [`repair`].) Takes no lock, and no memory.
     pub(super) fn note_left(&self, rsp: u64) {
         let first = self.records.start().cast::<Record>();
         // SAFETY: records between the first and the top were written by proxies and gates of this thread, which a signal has interrupted; what
-        // lies above its rsp on its own stack, or has lain there, can be read.
+        // is, or was, a frame of its own stack can be read.
         unsafe {
-            let mut record = (*self.block).top;
+            let top = (*self.block).top;
+            let mut record = top;
             while record != first && (*record).kind == GATE {
                 let gate = record.cast::<GateRecord>();
                 let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
                 let host = (*entry).host;
                 // On other stacks than the thread's own a higher address says nothing. The proxy is over when its return address is popped.
-                let is_above = self.stack.contains(&host) && self.stack.contains(&rsp) && rsp >= host + FRAME;
-                if !is_above || ptr::read_volatile(host as *const u64) == (*gate).mark {
+                let is_own = self.stack.contains(&host) && self.stack.contains(&rsp);
+                if !is_own || rsp < host + FRAME {
                     break;
                 }
-                lift_limit(entry.cast());
                 let binding = (*entry).binding.as_ref();
                 if let Some(binding) = binding
                     && ((*binding.domain).is_killed() || (*binding.info).is_stopped())
+                    && ptr::read_volatile(host as *const u64) != (*gate).mark
                 {
                     if (*binding.domain).is_killed() {
                         (&raw mut (*entry).control).write_volatile(LEFT);
                     }
-                    // Nobody comes back to it.
                     (*gate).mark = GATE.into();
                     (&raw mut (*entry).binding).write_volatile(ptr::null());
                 }
+                if record == top {
+                    self.left_mark.store((*gate).mark, Ordering::Relaxed);
+                    self.left_gate.store(gate, Ordering::Release);
+                }
                 record = entry.cast::<Record>().byte_sub(RECORD as usize);
             }
+        }
+    }
+
+    /// True if a nudge has found the thread above the frame of the entry with this record ([`note_left`](ThreadState::note_left)), and it has
+    /// not come back since. For any thread that holds the lock of [`THREADS`].
+    pub(super) fn is_left(&self, record: *const Record) -> bool {
+        let gate = self.left_gate.load(Ordering::Acquire);
+        // SAFETY: the block lives as long as its state; a record of the array, or none; aligned words.
+        unsafe {
+            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
+            record.cast::<GateRecord>() < gate.cast_const()
+                && top.cast::<GateRecord>() >= gate
+                && ptr::read_volatile(&raw const (*gate).mark) == self.left_mark.load(Ordering::Relaxed)
+        }
+    }
+
+    /// The thread has come back to `gate`.
+    pub(super) fn comes_back(&self, gate: *const GateRecord) {
+        if self.left_gate.load(Ordering::Relaxed).cast_const() >= gate {
+            self.left_gate.store(ptr::null_mut(), Ordering::Release);
         }
     }
 
@@ -509,6 +536,8 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         stop: AtomicBool::new(false),
         look: AtomicBool::new(false),
         covered: AtomicBool::new(false),
+        left_gate: AtomicPtr::default(),
+        left_mark: 0.into(),
         kicked: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),
@@ -1118,6 +1147,8 @@ pub(crate) struct SeenEntry {
     pub control: u64,
     /// Sequence number and limit, milliseconds, of an entry with a limit of its own.
     pub limit: Option<(u32, u32)>,
+    /// Nobody waits for its limit: [`ThreadState::note_left`].
+    pub is_left: bool,
     /// Address of the binding called; it may be gone.
     pub binding: usize,
 }
@@ -1148,6 +1179,7 @@ impl ThreadState {
     /// The entries in progress, outermost first, as [`records`](ThreadState::records) are: only what is seen twice is true.
     pub fn entries(&self) -> Vec<SeenEntry> {
         let entry = |record: *const Record| {
+            let is_left = self.is_left(record);
             let record = record.cast::<EntryRecord>();
             // SAFETY: in the array of records, which lives as long as the thread; aligned words.
             unsafe {
@@ -1161,7 +1193,7 @@ impl ThreadState {
                 };
                 let control = ptr::read_volatile(&raw const (*record).control);
                 let binding = ptr::read_volatile(&raw const (*record).binding) as usize;
-                Some(SeenEntry { control, limit, binding })
+                Some(SeenEntry { control, limit, is_left, binding })
             }
         };
         self.records().filter_map(entry).collect()
@@ -1244,7 +1276,8 @@ pub(crate) fn deadline() -> Option<Deadline> {
         let began = super::watch::began(state.tid, sequence).unwrap_or_else(Instant::now);
         Deadline { at: began + Duration::from_millis(limit.into()), sequence, limit }
     };
-    state.entries().into_iter().filter_map(|entry| entry.limit.map(of)).min()
+    let entries = state.entries().into_iter().filter(|entry| !entry.is_left);
+    entries.filter_map(|entry| entry.limit.map(of)).min()
 }
 
 /// True if everything in progress on the calling thread is to end.
