@@ -96,7 +96,10 @@
  *
  * If a signal handler leaves an interrupted call into a domain by siglongjmp, the call counts as in
  * progress until the thread makes a call from a frame that is not deeper than that call's. Before
- * that, calls from deeper frames are LG_E_SIGNAL_HANDLER. Handlers run while a domain's code runs, or
+ * that, calls from deeper frames are LG_E_SIGNAL_HANDLER. A handler may also end its thread, by
+ * pthread_exit or where it finds out that it was cancelled. (Then, as when a function that a domain
+ * has called does so, clean-up handlers of C run; destructors of C++ in frames outside of the call
+ * do not.) Handlers run while a domain's code runs, or
  * waits in a system call; while the library works for it (mmap(), say), signals wait for some
  * microseconds, or for a disk.
  *

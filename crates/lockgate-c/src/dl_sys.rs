@@ -6,7 +6,7 @@ use crate::handle::Handle;
 use crate::host_function_sys::Code;
 use crate::options_sys::OptionsObject;
 use crate::policy::policy;
-use crate::program_asm::lockgate_call_program;
+use crate::program_asm::lockgate_call_program_from;
 use crate::text_sys::{put, text};
 use lockgate::Policy;
 use lockgate::dl::{self, Library, Mode, Options, Symbol};
@@ -55,15 +55,9 @@ fn failed(failure: &dl::Failure) {
     };
     if let Some((handler, user)) = handler {
         let (library, symbol) = (c_string(&failure.library), c_string(&failure.symbol));
-        // SAFETY: what the program promised with the handler.
-        unsafe {
-            lockgate_call_program(
-                handler as *const (),
-                library.as_ptr().cast(),
-                symbol.as_ptr().cast(),
-                user as *const c_void,
-            )
-        };
+        let words = [handler as usize, library.as_ptr() as usize, symbol.as_ptr() as usize, user];
+        // SAFETY: what the program promised with the handler. From here on signals come as ever.
+        unsafe { lockgate::disturbed(lockgate_call_program_from as *const (), words.as_ptr().cast()) };
     }
 }
 

@@ -13,16 +13,25 @@ core::arch::global_asm!(
 lockgate_call_program: # (function, three arguments)
     .cfi_startproc
     .cfi_undefined rip
-    sub $8,%rsp
-    .cfi_adjust_cfa_offset 8
     mov %rdi,%rax
     mov %rsi,%rdi
     mov %rdx,%rsi
     mov %rcx,%rdx
+1:
+    sub $8,%rsp
+    .cfi_adjust_cfa_offset 8
     call *%rax
     add $8,%rsp
     .cfi_adjust_cfa_offset -8
     ret
+    .globl lockgate_call_program_from
+    .hidden lockgate_call_program_from
+lockgate_call_program_from: # where these four words are
+    mov (%rdi),%rax
+    mov 24(%rdi),%rdx
+    mov 16(%rdi),%rsi
+    mov 8(%rdi),%rdi
+    jmp 1b
     .cfi_endproc
     .size lockgate_call_program,.-lockgate_call_program
     "#,
@@ -40,4 +49,10 @@ unsafe extern "C" {
         second: *const c_void,
         third: *const c_void,
     ) -> u64;
+
+    /// The same of a function and arguments that lie in memory.
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) fn lockgate_call_program_from(words: *const [usize; 4]) -> u64;
 }

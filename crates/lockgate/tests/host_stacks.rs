@@ -7,7 +7,7 @@ use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFuncti
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 type Long = extern "C" fn(i64) -> i64;
 type Result = std::result::Result<i64, CallError>;
@@ -34,6 +34,49 @@ fn on_a_low_stack(work: impl FnOnce() + Send + 'static) {
 fn is_above(stack: u64) -> bool {
     let local = 0_u8;
     (&raw const local as u64) < stack
+}
+
+/// A function of the host's goes on for a while on a coroutine's stack that lies in a frame of the thread's own stack, above the call. The
+/// call keeps its time limit, and ends as it is to end when its domain is killed meanwhile; the thread calls others. Red if a nudge there takes
+/// what it is above for something that was left.
+#[test]
+fn calls_with_a_stack_in_a_frame_further_out_end() {
+    let _patience = patience("a call without its time limit");
+    const LIMIT: Duration = Duration::from_millis(20);
+    let source =
+        "long host(long); long ask_and_spin(long x) { host(x); for (;;) __asm__ volatile(\"\"); return x; }";
+    for kills in [false, true] {
+        let doomed: Arc<Mutex<Option<Domain>>> = Arc::default();
+        let named = doomed.clone();
+        // The thread's own stack is large enough for it.
+        let mut room = [0_u8; host_sys::COROUTINE_STACK];
+        let stack = std::hint::black_box(&mut room).as_mut_ptr() as u64;
+        let host = HostFunction::new(move |_: &Domain, x: i64| {
+            let named = named.clone();
+            let work = move || {
+                if kills {
+                    named.lock().unwrap().as_ref().expect("a domain").kill();
+                }
+                let begun = Instant::now();
+                while begun.elapsed() < 5 * LIMIT {
+                    std::hint::spin_loop();
+                }
+            };
+            Coroutine::new(stack, work).resume();
+            x
+        });
+        let options = if kills { DomainOptions::new() } else { DomainOptions::new().time_limit(LIMIT) };
+        let guest = Guest::c(source).gate("long host(long)").export("long ask_and_spin(long)");
+        let domain = guest.domain_with(options.gate("host", host));
+        let call = bind(&domain, "ask_and_spin");
+        *doomed.lock().unwrap() = Some(domain);
+        let error = call.call(1).expect_err("an end");
+        let expected = if kills { FaultKind::Killed } else { FaultKind::TimeOut };
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(expected), "{error}");
+        let other = self::domain(DomainOptions::new(), |x| x);
+        assert!(bind(&other, "deep").call(1).is_ok(), "the thread goes on");
+        std::hint::black_box(&room);
+    }
 }
 
 /// A function of the host's that a domain has called switches stacks, and what runs there calls the domain: refused, wherever that stack

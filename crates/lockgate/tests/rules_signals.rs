@@ -255,6 +255,36 @@ fn r14_signals_that_were_sent_go_to_the_host() {
     assert!(handled > 3);
 }
 
+/// R14: its handler runs with the mask that it has asked for, from its first instruction on: what that blocks comes later. Red if the
+/// library's own handler has none.
+#[test]
+fn r14_a_signal_that_was_sent_has_its_handlers_mask() {
+    let domain = guest().domain();
+    domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
+    // (Without, the other interrupts its first instruction.)
+    for (masks, expected) in [(true, "Ffu"), (false, "uFf")] {
+        assert_eq!(host_sys::both_at_once(libc::SIGFPE, libc::SIGUSR2, masks), expected);
+    }
+}
+
+/// R14: what it was sent with comes with it, also if it is sent while the library works for a call. Red if such signals are sent again by their
+/// numbers alone.
+#[test]
+fn r14_a_signal_that_was_sent_keeps_its_value() {
+    let source = "#include <sys/mman.h>
+        long map(long n) {
+            for (long i = 0; i < n; i++)
+                munmap(mmap(0, 1 << 20, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1 << 20);
+            return n;
+        }";
+    let domain = Guest::c(source).domain();
+    let map = domain.bind::<extern "C" fn(i64) -> i64>("map").unwrap();
+    let [with, without] = host_sys::values_of_timer(libc::SIGTRAP, 50_000, 200, || {
+        map.call(100).unwrap();
+    });
+    assert_eq!((without, with >= 200), (0, true), "{with} with it");
+}
+
 /// R14, R23: nor does it end a copy of the library's that it finds. Red if whatever signal interrupts a guarded instruction counts as its
 /// fault: reads of memory that is there fail, and the nudges of a busy host make calls fail.
 #[test]

@@ -1,9 +1,12 @@
 /* A well-behaved module. */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int host_add(int a, int b);
@@ -42,6 +45,7 @@ int count(void) { return ++counter; }
 size_t length(const char *text) { return strlen(text); }
 char *copy(const char *text) { return strdup(text); }
 int add_by_host(int a, int b) { return host_add(a, b); }
+int keep_busy(int x) { return host_add(x, 0); }
 int note(const char *text) {
     host_note(text);
     return 1;
@@ -78,6 +82,16 @@ int allocate(size_t size) {
 }
 int open_file(const char *path) { return open(path, O_RDONLY) < 0 ? -errno : 0; }
 int say(const char *text) { return (int)write(1, text, strlen(text)); }
+/* Waits for what never comes: at a futex, for a time, for a stream. */
+int wait_for(int what) {
+    static int word;
+    char byte;
+    if (what == 0)
+        return (int)syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+    if (what == 1)
+        return poll(NULL, 0, -1);
+    return (int)read(0, &byte, 1);
+}
 static void *thread(void *argument) { return argument; }
 int start_thread(void) {
     pthread_t id;

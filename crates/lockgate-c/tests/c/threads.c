@@ -1,7 +1,10 @@
 /* Asynchronous calls, exclusive domains, many threads with the same handles. */
 #include "check.h"
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static lg_module *module;
@@ -179,6 +182,144 @@ static void own_threads_end(void) {
         STATUS(LG_OK, lg_domain_close(domain));
         STATUS(LG_OK, lg_options_free(options));
     }
+}
+
+/* A handler of the program's ends its thread, which waits in a domain, or for one: by pthread_exit, or where it finds out that it was
+ * cancelled. Nothing else ends; the program's own frames are unwound, with signals as they are in handlers. */
+static struct {
+    int (*function)(int);
+    int argument;
+    int signal;
+    sem_t begun;
+    pid_t number;
+} waiting;
+static int cleaned_up;
+
+static void end_in_handler(int signal) {
+    (void)signal;
+    pthread_testcancel();
+    pthread_exit((void *)5);
+}
+
+static void clean_up(void *times) {
+    sigset_t now;
+    CHECK(pthread_sigmask(SIG_SETMASK, NULL, &now) == 0);
+    CHECK(sigismember(&now, waiting.signal) == 1 && sigismember(&now, SIGUSR2) == 0);
+    CHECK(sigismember(&now, SIGTERM) == 0);
+    *(int *)times += 1;
+}
+
+static void *wait_and_end(void *unused) {
+    (void)unused;
+    waiting.number = (pid_t)syscall(SYS_gettid);
+    pthread_cleanup_push(clean_up, &cleaned_up);
+    sem_post(&waiting.begun);
+    waiting.function(waiting.argument);
+    CHECK(!"a wait that nothing ends");
+    pthread_cleanup_pop(0);
+    return NULL;
+}
+
+/* Asleep in this system call. */
+static int sleeps_in(pid_t number, long call) {
+    char path[64];
+    long current = -1;
+    snprintf(path, sizeof path, "/proc/self/task/%d/syscall", (int)number);
+    FILE *file = fopen(path, "r");
+    CHECK(file);
+    int known = fscanf(file, "%ld", &current);
+    fclose(file);
+    return known == 1 && current == call;
+}
+
+/* `how`: by pthread_exit, by a cancellation, by pthread_exit in a handler for faults. `unwound`: C++ runs clean-up handlers by unwinding. */
+static void end_waiting(int (*function)(int), int argument, long call, int how, int unwound) {
+    int cancels = how == 1;
+    pthread_t thread;
+    void *result = NULL;
+    waiting.function = function;
+    waiting.argument = argument;
+    waiting.signal = how == 2 ? SIGFPE : SIGUSR1;
+    cleaned_up = 0;
+    CHECK(sem_init(&waiting.begun, 0, 0) == 0 && pthread_create(&thread, NULL, wait_and_end, NULL) == 0);
+    while (sem_wait(&waiting.begun) != 0)
+        ;
+    do
+        sched_yield();
+    while (!sleeps_in(waiting.number, call));
+    if (cancels)
+        CHECK(pthread_cancel(thread) == 0);
+    CHECK(pthread_kill(thread, waiting.signal) == 0 && pthread_join(thread, &result) == 0);
+    CHECK(result == (cancels ? PTHREAD_CANCELED : (void *)5));
+#ifdef __cplusplus
+    CHECK(cleaned_up == unwound);
+#else
+    (void)unwound;
+    CHECK(cleaned_up == 1);
+#endif
+}
+
+static sem_t kept_inside;
+static int keep_inside(int a, int b) {
+    (void)b;
+    while (sem_wait(&kept_inside) != 0)
+        ;
+    return a;
+}
+
+static void *call_inside(void *function) {
+    CHECK((*(int (**)(int))function)(3) == 3);
+    return NULL;
+}
+
+static void waits_end(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = end_in_handler;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0 && sigaction(SIGFPE, &action, NULL) == 0);
+    static const long calls[] = {SYS_futex, SYS_futex, SYS_ppoll};
+    int ends[2];
+    CHECK(pipe(ends) == 0);
+    for (int limited = 0; limited < 2; limited++) {
+        lg_options *options = lg_options_new();
+        if (limited)
+            STATUS(LG_OK, lg_options_time_limit(options, 60000));
+        STATUS(LG_OK, lg_options_stream(options, 0, ends[0]));
+        lg_domain *domain = new_domain(module, options);
+        int (*wait)(int) = POINTER(int (*)(int), bind(domain, "wait_for"));
+        int (*same)(int) = POINTER(int (*)(int), bind(domain, "same"));
+        for (int what = 0; what < 3; what++)
+            for (int how = 0; how < 3; how++)
+                end_waiting(wait, what, calls[what], how, 0);
+        lg_usage usage;
+        STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+        CHECK(usage.threads == 0 && same(7) == 7);
+        STATUS(LG_OK, lg_domain_close(domain));
+        STATUS(LG_OK, lg_options_free(options));
+    }
+    close(ends[0]);
+    close(ends[1]);
+
+    lg_options *options = lg_options_new();
+    STATUS(LG_OK, lg_options_exclusive(options, -1));
+    STATUS(LG_OK, lg_options_gate(options, "int host_add(int, int)", (lg_code)keep_inside, NULL));
+    lg_domain *domain = new_domain(module, options);
+    int (*call)(int) = POINTER(int (*)(int), bind(domain, "keep_busy"));
+    pthread_t holder;
+    CHECK(sem_init(&kept_inside, 0, 0) == 0);
+    for (int how = 0; how < 3; how++) {
+        CHECK(pthread_create(&holder, NULL, call_inside, &call) == 0);
+        lg_usage usage;
+        do
+            STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+        while (usage.calls == 0);
+        end_waiting(call, 3, SYS_futex, how, 1);
+        CHECK(sem_post(&kept_inside) == 0 && pthread_join(holder, NULL) == 0);
+    }
+    CHECK(sem_post(&kept_inside) == 0 && call(8) == 8);
+    STATUS(LG_OK, lg_domain_close(domain));
+    STATUS(LG_OK, lg_options_free(options));
+    CHECK(signal(SIGUSR1, SIG_DFL) != SIG_ERR && signal(SIGFPE, SIG_DFL) != SIG_ERR);
 }
 
 /* What a worker runs of the program's may end its thread, and so may what is told that a call has ended. */
@@ -438,6 +579,7 @@ int main(void) {
     own_threads_end();
     lost_workers();
     lost_work();
+    waits_end();
     other_limits();
     many();
     same_at_exit = POINTER(int (*)(int), bind(new_domain(module, NULL), "same"));

@@ -221,7 +221,6 @@ pub(crate) unsafe extern "C" fn lockgate_report_failure(
         // SAFETY: as below.
         return unsafe { reporter.answer(libc::EPERM, results) };
     }
-    let _undisturbed = call::Undisturbed::new();
     let error = if ended == 0 {
         None
     } else {

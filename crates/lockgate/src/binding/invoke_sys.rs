@@ -1,6 +1,6 @@
 //! Calling a thunk with arguments from memory.
 use super::Binding;
-use crate::call::thread_sys;
+use crate::call::{disturbed, thread_sys};
 use crate::error::CallError;
 
 /// Registers of a call, in the order in which `lockgate_invoke` loads them and gates to closures save them.
@@ -29,6 +29,7 @@ unsafe impl Sync for Binding {}
 
 unsafe extern "C" {
     /// In `call/proxy_asm.rs`.
+    fn lockgate_invoke_from(words: *const [usize; 4]);
     fn lockgate_invoke(thunk: *const (), registers: *mut Registers, stack: *const u64, words: u64);
 }
 
@@ -41,6 +42,29 @@ impl Binding {
         let mut registers = Registers::default();
         registers.integers[..arguments.len()].copy_from_slice(arguments);
         self.invoke_all(&mut registers, &[], &mut [])
+    }
+
+    /// Calls without arguments, with the host's handlers let in ([`disturbed`]); what it returns in rax.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn invoke_disturbed(&self) -> Result<u64, CallError> {
+        let mut registers = Registers::default();
+        let words = [self.code() as usize, &raw mut registers as usize, 0, 0];
+        // SAFETY: as below; it has no stack arguments and no result in memory.
+        unsafe { disturbed(lockgate_invoke_from as *const (), words.as_ptr().cast()) };
+        self.ended()?;
+        Ok(registers.integers[0])
+    }
+
+    #[inline]
+    fn ended(&self) -> Result<(), CallError> {
+        if thread_sys::failed()
+            && let Some(error) = thread_sys::take_error(&self.info)
+        {
+            return Err(error);
+        }
+        Ok(())
     }
 
     /// Calls with all registers and the words of stack arguments that the plan asks for; a result in memory goes to `memory`.
@@ -59,11 +83,7 @@ impl Binding {
         // SAFETY: the proxy copies as many stack words as the plan says and follows the System V ABI; a result in memory
         // goes where the first register points, which has room for it.
         unsafe { lockgate_invoke(self.code(), registers, stack.as_ptr(), stack.len() as u64) };
-        if thread_sys::failed()
-            && let Some(error) = thread_sys::take_error(&self.info)
-        {
-            return Err(error);
-        }
+        self.ended()?;
         let [rax, rdx, xmm0, xmm1, ..] = registers.integers;
         Ok(Results { integers: [rax, rdx], vectors: [xmm0, xmm1] })
     }

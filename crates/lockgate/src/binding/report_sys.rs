@@ -45,6 +45,7 @@ pub fn take_failure() -> Option<Arc<Failure>> {
 
 /// Has `handler` called after every call that failed, on the caller's thread, before the caller gets its value. `None` takes the
 /// handler away. Nobody is told of calls that a signal handler makes, which are all refused: what it interrupted may hold any lock.
+/// Signals wait meanwhile, and a cancellation does.
 pub fn on_failure(handler: Option<Box<Handler>>) {
     let handler = handler.map(Arc::from);
     let mut place = Short::new(|| HANDLER.write().unwrap_or_else(PoisonError::into_inner));
@@ -60,7 +61,7 @@ pub(crate) fn tell(failure: Failure) {
     let _ = LAST.try_with(|last| last.replace(Some(failure.clone())));
     let handler = Short::new(|| HANDLER.read().unwrap_or_else(PoisonError::into_inner)).clone();
     if let Some(handler) = handler {
-        crate::call::disturbed(|| handler(&failure));
+        handler(&failure);
     }
     // SAFETY: the calling thread's own.
     unsafe { *libc::__errno_location() = number };

@@ -2,14 +2,13 @@
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::thread_sys::{self, ThreadState};
-use super::undisturbed_sys::Undisturbed;
 use super::unseen_sys;
 use super::{exclusive_sys, left_sys};
 use crate::binding::living;
 use crate::error::{CallError, Panic};
 use crate::{host, space};
 
-/// Called by the proxy on the host's stack, before anything of the entry is recorded. Returns 0 to try again,
+/// Called by the proxy on the host's stack, undisturbed, before anything of the entry is recorded. Returns 0 to try again,
 /// 1 if the call is refused; the reason is with the thread then.
 ///
 /// # Safety
@@ -18,7 +17,6 @@ pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rs
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
     unseen_sys::taken(binding);
-    let _undisturbed = Undisturbed::new();
     answer(binding, rsp, admit(binding, rsp))
 }
 
@@ -40,7 +38,6 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
         if ends != GOES_ON {
             return ends;
         }
-        let _undisturbed = Undisturbed::new();
         answer(binding, rsp, admit_crossing(binding, rsp))
     };
     // SAFETY: the crossing's own record and frame.

@@ -6,11 +6,11 @@
 //!
 //! Which context a call runs is told by rsp, as it was at the gate: nothing else has to be believed, and nothing is out of date
 //! when a call has ended in the midst of a context. While a context runs, its slot is the thread's alone, and calls that are nested in its begin there.
-use super::gate_sys::{end_call, entry};
+use super::gate_sys::{end_call, end_with_panic, entry};
 use super::layout::{GATE, GateRecord, RED_ZONE, SyscallFrame};
 use super::resume_sys::is_label;
 use super::thread_sys::{self, Found, ThreadState};
-use super::undisturbed_sys::Undisturbed;
+use super::undisturbed_sys::undisturbed;
 use crate::domain::Core;
 use crate::report::{Cause, NoContext};
 use crate::space;
@@ -37,45 +37,41 @@ pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     }
     let here = domain.slot_of(control);
     let is_own = is_on_own_frames(control, entered);
-    let [wanted, word, start, size, ..] = frame.arguments;
+    let [wanted, word, ..] = frame.arguments;
     match wanted {
         context::SELF if is_own => 0,
         context::SELF => domain.contexts().word(here) as i64,
-        context::CREATE => create(state, domain, domain.contexts().home(here), word, start, size)
-            .map_or_else(|error| -i64::from(error.raw_os_error()), |word| word as i64),
+        // SAFETY: a function of these arguments.
+        context::CREATE => unsafe {
+            let frame = ptr::from_ref(frame) as usize;
+            undisturbed(lockgate_create as *const (), [gate as usize, frame, 0]) as i64
+        },
         context::SWITCH | context::LEAVE => {
             let leaves = wanted == context::LEAVE && !is_own;
             // SAFETY: as above.
-            let word = unsafe { switch(gate, frame, state, domain, word, leaves) };
-            word.map_or_else(|no| refuse(Cause::Context(no)), |word| word as i64)
+            let word = unsafe {
+                set_transit(ptr::from_ref(frame) as u64);
+                let word = switch(gate, frame, state, domain, word, leaves);
+                set_transit(0);
+                word
+            };
+            match word {
+                Ok(word) => word as i64,
+                Err(no) => refuse(Cause::Context(no)),
+            }
         }
         context::END => refuse(Cause::Context(NoContext::Ended)),
         _ => -i64::from(Errno::INVAL.raw_os_error()),
     }
 }
 
-/// The thread is in transit ([`ThreadBlock::transit`](super::layout::ThreadBlock::transit)) as long as this lives.
-struct Transit;
-
-impl Transit {
-    /// `frame` lies above all that the thread does meanwhile.
-    fn new(frame: &SyscallFrame) -> Transit {
-        Transit::set(ptr::from_ref(frame) as u64);
-        Transit
-    }
-
-    fn set(value: u64) {
-        compiler_fence(Ordering::SeqCst);
-        // SAFETY: a word of the thread's own block, which its handlers read.
-        unsafe { (&raw mut (*thread_sys::block()).transit).write_volatile(value) }
-        compiler_fence(Ordering::SeqCst);
-    }
-}
-
-impl Drop for Transit {
-    fn drop(&mut self) {
-        Transit::set(0);
-    }
+/// The thread is in transit ([`ThreadBlock::transit`](super::layout::ThreadBlock::transit)) from here on: an address above all that it does
+/// meanwhile; or, with 0, is not.
+fn set_transit(value: u64) {
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: a word of the thread's own block, which its handlers read.
+    unsafe { (&raw mut (*thread_sys::block()).transit).write_volatile(value) }
+    compiler_fence(Ordering::SeqCst);
 }
 
 fn refuse(cause: Cause) -> i64 {
@@ -96,7 +92,6 @@ unsafe fn switch(
     word: u64,
     leaves: bool,
 ) -> Result<u64, NoContext> {
-    let _transit = Transit::new(frame);
     // SAFETY: live records.
     let (control, entered) = unsafe { ((*gate).control, (*entry(gate)).control) };
     let (here, own) = (domain.slot_of(control), domain.slot_of(entered));
@@ -118,6 +113,27 @@ unsafe fn switch(
     Ok(domain.contexts().give_back(here, is_on_own_frames(control, entered), (!leaves).then_some(control)))
 }
 
+/// Makes a context, as [`serve`] is asked to.
+unsafe extern "C" fn lockgate_create(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
+    let create = || {
+        // SAFETY: as in `serve`.
+        let (domain, control, state) = unsafe {
+            let Some(state) = (*thread_sys::block()).state.as_ref() else { return Ok(0) };
+            (&*(*(*entry(gate)).binding).domain, (*gate).control, state)
+        };
+        let [_, word, start, size, ..] = frame.arguments;
+        create(state, domain, domain.contexts().home(domain.slot_of(control)), word, start, size)
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(create)) {
+        Ok(Ok(word)) => word as i64,
+        Ok(Err(error)) => -i64::from(error.raw_os_error()),
+        Err(payload) => {
+            end_with_panic(payload);
+            0
+        }
+    }
+}
+
 /// For the thread with the slot `home` in the domain.
 fn create(
     state: &ThreadState,
@@ -127,7 +143,6 @@ fn create(
     start: u64,
     size: u64,
 ) -> Result<u64, Errno> {
-    let _undisturbed = Undisturbed::new();
     let label = domain.base() + u64::from(label as u32);
     let end = start.checked_add(size).ok_or(Errno::INVAL)?;
     // (A handler may have forked just before: only from here on does none.)

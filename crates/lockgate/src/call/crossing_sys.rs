@@ -2,7 +2,6 @@
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending, record_fault};
 use super::layout::{EntryRecord, GateRecord, RECORD, Record};
 use super::thread_sys::{self, STATUS_ENDED, STATUS_FAULT};
-use super::undisturbed_sys::Undisturbed;
 use crate::binding::{Info, OnFailure};
 use crate::error::CallError;
 use crate::report::Cause;
@@ -21,7 +20,6 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
     results: *mut Results,
     own: *mut u64,
 ) -> u32 {
-    let _undisturbed = Undisturbed::new();
     // SAFETY: the records are the thread's own; below a crossing's are its caller's gate and entry.
     unsafe {
         let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");

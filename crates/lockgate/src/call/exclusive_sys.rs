@@ -4,7 +4,7 @@
 //! state, so that a circle of owners and waiters is found before it closes.
 use super::signals_sys::outer_must_stop;
 use super::thread_sys::{THREADS, ThreadState};
-use super::undisturbed_sys::disturbed;
+use super::undisturbed_sys::asleep;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::sync::atomic::{AtomicU32, Ordering};
@@ -15,16 +15,8 @@ use std::time::{Duration, Instant};
 /// Bit of the word: somebody waits.
 const WAITED_FOR: u32 = 1 << 31;
 
-/// Called by proxies that found the bit in the word they set free.
-///
-/// # Safety
-/// Only proxies call it, with the word of a domain that their binding keeps alive.
-pub(super) unsafe extern "C" fn lockgate_wake_next(word: *const AtomicU32) {
-    // SAFETY: as above.
-    wake(unsafe { &*word });
-}
-
-fn wake(word: &AtomicU32) {
+/// What proxies do ([`lockgate_wake`](super::proxy_asm)) that found the bit in the word they set free.
+pub(super) fn wake(word: &AtomicU32) {
     // All of them: proxies take a free word without the bit, so the one that gets it would wake nobody after it. A word that
     // is not mapped cannot be: the call would have no binding.
     let _ = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
@@ -112,7 +104,7 @@ fn wait_once(
     }
     let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
     // Woken, changed, timed out, interrupted by a nudge: the loop looks again in any case.
-    let _ = disturbed(|| futex::wait(word, futex::Flags::PRIVATE, marked, left.as_ref()));
+    asleep(word, marked, left.as_ref());
     Ok(())
 }
 

@@ -133,7 +133,8 @@ core::arch::global_asm!(
     .macro lockgate_gate_ask
     mov %rbx,%rdi
     mov %r12,%rsi
-    call {pending}
+    lea {pending}(%rip),%rax
+    call lockgate_undisturbed
     mov lockgate_thread@gottpoff(%rip),%r10
     cmp ${ENDS},%eax
     je .Lgate_unwind
@@ -333,7 +334,8 @@ lockgate_gate_check:
 .Lgate_stack_fault:
     mov {HOST}-{RECORD}(%rbx),%rsp
     mov %rbx,%rdi
-    call {argument_fault}
+    lea {argument_fault}(%rip),%rax
+    call lockgate_undisturbed
     mov lockgate_thread@gottpoff(%rip),%r10
     jmp .Lgate_unwind
 
@@ -531,7 +533,8 @@ lockgate_gate_resolve:
     movups %xmm\number,16*\number(%rsp)
     .endr
     mov %rbx,%rdi
-    call {resolve}
+    lea {resolve}(%rip),%rax
+    call lockgate_undisturbed
     mov %rax,128(%rsp)
     call lockgate_forget_vectors
     mov lockgate_thread@gottpoff(%rip),%r10
@@ -714,7 +717,7 @@ lockgate_gate_resume:
     lockgate_gate_save
     mov %rbx,%rdi
     mov %r12,%rdx
-    call {resume}
+    call {resume} # (here, and in system calls, handlers come)
     mov lockgate_thread@gottpoff(%rip),%r10
     cmp ${ENDS},%eax
     je .Lgate_unwind
@@ -748,6 +751,7 @@ lockgate_gate_resume:
     mov {R12}(%rbx),%r12
     mov {RBX}(%rbx),%rbx
     .cfi_remember_state
+    lockgate_gate_outside
     .cfi_undefined rip
     mov -56-{RESUME_SIZE}+{ADDRESS}(%r10),%r11
     mov -56-{RESUME_SIZE}+{RESUME_ENTRY}(%r10),%rsp

@@ -3,7 +3,7 @@ use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, S
 use super::resume_sys::functions;
 use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
-use super::undisturbed_sys::Undisturbed;
+use super::undisturbed_sys::undisturbed;
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::host::Processor;
@@ -148,6 +148,7 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
         if thread_sys::find(state, gate, own) != Found::Innermost {
             return LEFT;
         }
+        state.comes_back(gate);
         let cause = match state.out_of_turn.get() {
             true => Some(Cause::OutOfTurn),
             false => why_stop(state, entry(gate)),
@@ -183,8 +184,8 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
     }
 }
 
-/// Called in place of a host function that is not there.
-pub(super) extern "C" fn lockgate_missing() {
+/// Called in place of a host function that is not there. (As all that handlers may interrupt: nothing is dropped here.)
+pub(super) extern "C-unwind" fn lockgate_missing() {
     end_call(Cause::NoFunction);
 }
 
@@ -193,7 +194,6 @@ pub(super) extern "C" fn lockgate_missing() {
 /// # Safety
 /// Only that gate calls it, with its record on top.
 pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *const GateEntry {
-    let _undisturbed = Undisturbed::new();
     // SAFETY: a live entry's binding keeps its domain, which is always inside an Arc.
     let (domain, slot) = unsafe {
         let domain = (*(*entry(gate)).binding).domain;
@@ -217,7 +217,7 @@ pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *cons
 }
 
 /// Called in place of an import that was not found. Why is with the thread already.
-extern "C" fn lockgate_unresolved() {
+extern "C-unwind" fn lockgate_unresolved() {
     end_call(Cause::Callee);
 }
 
@@ -303,22 +303,51 @@ pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
 
 /// A system call. Returns the value for rax.
 ///
+/// What a handler of the host's may interrupt, here and in [`context_sys`](super::context_sys) and [`resume_sys`](super::resume_sys), has
+/// nothing to drop, and catches nothing: such a handler may end the thread, and what unwinds passes only frames that have nothing to do then.
+///
 /// # Safety
 /// Only the system-call gate calls it.
-pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
-    // SAFETY: live records, the gate's frame on the host's stack.
-    let number = unsafe { (*frame).number };
-    if number == lockgate_abi::context::CALL {
-        // SAFETY: as for this function.
-        let serve = || unsafe { super::context_sys::serve(gate, &*frame) };
-        return std::panic::catch_unwind(std::panic::AssertUnwindSafe(serve)).unwrap_or_else(|payload| {
-            end_with_panic(payload);
-            0
-        });
+pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
+    gate: *mut GateRecord,
+    frame: *const SyscallFrame,
+) -> i64 {
+    // SAFETY: the caller's; a service's arguments are the same.
+    unsafe {
+        let number = (*frame).number;
+        if number == lockgate_abi::context::CALL {
+            return super::context_sys::serve(gate, &*frame);
+        }
+        if syscall::is_plain(number) {
+            return plain(gate, &*frame);
+        }
+        undisturbed(lockgate_service as *const (), [gate as usize, frame as usize, 0]) as i64
     }
-    // Nor does the end of a thread that was cancelled come in the middle of our frames.
-    let is_plain = syscall::is_plain(number);
-    let _undisturbed = (!is_plain).then(Undisturbed::new);
+}
+
+/// What does not wait: it ends at its gate, in time.
+unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
+    // SAFETY: live records.
+    let (domain, control, entered) = unsafe {
+        let below = &*entry(gate);
+        (&*(*below.binding).domain, (*gate).control, below.control)
+    };
+    // (The parent's window is not there.)
+    if space::is_inherited(entered) {
+        end_call(Cause::Forked);
+        return 0;
+    }
+    let slot = domain.contexts().home(domain.slot_of(control));
+    let thread = Thread { slot, deadline: None, stopped: is_stopped };
+    let stack = Stack { domain, control, entered };
+    let memory = domain.services();
+    let context =
+        SyscallContext { memory: &memory, process: domain.process(), thread, threads: domain, stack: &stack };
+    syscall::plain(&context, frame.number, frame.arguments)
+}
+
+/// All others.
+unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
     // SAFETY: live records, the gate's frame on the host's stack.
     let (domain, frame, control, entered) = unsafe {
         let below = &*entry(gate);
@@ -329,8 +358,7 @@ pub(super) unsafe extern "C" fn lockgate_syscall(gate: *mut GateRecord, frame: *
         end_call(Cause::Forked);
         return 0;
     }
-    // What does not wait ends at its gate, in time.
-    let deadline = if is_plain { None } else { thread_sys::deadline() };
+    let deadline = thread_sys::deadline();
     let emulate = || {
         let deadline = deadline.map(|deadline| deadline.at);
         let thread =

@@ -66,6 +66,16 @@ pub(crate) struct ThreadBlock {
     pub state: *const super::thread_sys::ThreadState,
     /// Signals that the thread sees blocked, and the kernel does not block: [`super::mask_sys`].
     pub masked: u64,
+    /// How many [`lockgate_undisturbed`](super::undisturbed_sys) the thread is in: 0 where handlers of the host's come.
+    pub held: u64,
+    /// Frame of the outermost one.
+    pub held_at: u64,
+    /// The thread's mask before that.
+    pub held_mask: u64,
+    /// Signals of faults that somebody has sent meanwhile. What is known of them lies in that frame.
+    pub postponed: u64,
+    /// Whether the thread let itself be cancelled before.
+    pub held_cancel: i32,
 }
 
 /// Bit of [`ThreadBlock::transit`]: a call has failed whose caller looks at once. Who calls before that is a handler, which would find its

@@ -6,7 +6,6 @@ use super::exclusive_sys;
 use super::gate_sys::{LEFT, entry};
 use super::layout::{EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD};
 use super::thread_sys::{self, Found, STATUS_FAULT, ThreadState};
-use super::undisturbed_sys::Undisturbed;
 use crate::binding::lockgate_report_failure;
 use crate::report::{Cause, RawFault, Registers};
 use std::ptr;
@@ -23,7 +22,6 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
     own: *const u64,
     results: *mut Results,
 ) {
-    let _undisturbed = Undisturbed::new();
     // SAFETY: our own block; a record that has the frame's mark is the gate's, as are those below; the results are on our stack.
     unsafe {
         let block = thread_sys::block();

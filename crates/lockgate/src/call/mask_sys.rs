@@ -3,6 +3,7 @@
 //! The kernel ends the process at a fault whose signal is blocked, and a limit whose signal is blocked never comes. So a thread that
 //! has called a domain has none of these blocked: the kernel gets the rest of what the thread asks for, and the thread is told all of
 //! it ([`super::interpose_sys`]). Signals of these numbers that somebody sends reach it all the same.
+use super::signals_sys::FAULTS;
 use super::signals_sys::{Action, lifelines};
 use super::thread_sys;
 use super::undisturbed_sys::mask_before;
@@ -36,27 +37,48 @@ fn kernel(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
     if done == 0 { Ok(before) } else { Err(unsafe { *libc::__errno_location() }) }
 }
 
-/// Holds back all signals that the library does not live by; the mask before.
-pub(super) fn hold_hosts() -> u64 {
-    // (There is no way for it to fail.)
-    kernel(libc::SIG_BLOCK, Some(!lifelines() & !LIBCS)).unwrap_or_default()
+/// All signals but those that the library lives by, and libc's: what is held back of the host's.
+pub(super) static HOSTS: AtomicU64 = AtomicU64::new(!fault_bits() & !LIBCS);
+
+const fn fault_bits() -> u64 {
+    let (mut bits, mut index) = (0, 0);
+    while index < FAULTS.len() {
+        bits |= bit(FAULTS[index]);
+        index += 1;
+    }
+    bits
 }
 
-/// The mask is `before` again, but that a thread which was attached meanwhile has none of ours blocked.
-pub(super) fn let_hosts(before: u64) {
+/// What the library lives by is known.
+pub(super) fn settle_hosts() {
+    HOSTS.store(!lifelines() & !LIBCS, Ordering::Release);
+}
+
+/// Blocks the signals of faults, for code that cannot fault.
+pub(super) fn hold_faults() {
+    let _ = kernel(libc::SIG_BLOCK, Some(fault_bits()));
+}
+
+/// The mask is `mask` from here on.
+pub(super) fn let_hosts(mask: u64) {
+    let _ = kernel(libc::SIG_SETMASK, Some(mask));
+}
+
+/// The mask that was before signals were held back is what it will be again, but that a thread which was attached meanwhile has none of
+/// ours blocked.
+pub(super) fn settle_held() {
     // SAFETY: our own block.
     let block = unsafe { &mut *thread_sys::block() };
-    let ours = if block.state.is_null() { 0 } else { before & lifelines() };
+    let ours = if block.state.is_null() { 0 } else { block.held_mask & lifelines() };
     block.masked |= ours;
-    let _ = kernel(libc::SIG_SETMASK, Some(before & !ours));
+    block.held_mask &= !ours;
 }
 
-/// Sends the calling thread these signals.
-pub(super) fn send_again(signals: u64) {
-    for signal in (1..=64).filter(|&signal| signals & bit(signal) != 0) {
-        // SAFETY: a signal to the thread itself.
-        unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal) };
-    }
+/// The mask of a handler of the program's for `signal` that asks for `mask` besides, and for its own signal if it `masks_itself`, where it
+/// interrupts a thread whose mask is `interrupted`. The library lives by the others.
+pub(super) fn in_handler(interrupted: u64, signal: c_int, mask: u64, masks_itself: bool) -> u64 {
+    let more = mask & (!lifelines() | bit(signal)) & !LIBCS;
+    interrupted | more | if masks_itself { bit(signal) } else { 0 }
 }
 
 /// Changes the calling thread's mask, as it asks for it; what it was, as it had asked for it.
@@ -88,19 +110,6 @@ pub(super) fn unblock() {
     if let Ok(before) = kernel(libc::SIG_UNBLOCK, Some(ours)) {
         // SAFETY: our own block.
         unsafe { (*thread_sys::block()).masked |= before & ours };
-    }
-}
-
-/// The same of one signal, which may interrupt its handler of the program's, for as long as that runs in ours: the kernel restores what it was.
-pub(super) fn unblock_in_handler(signal: c_int) {
-    let _ = kernel(libc::SIG_UNBLOCK, Some(bit(signal)));
-}
-
-/// Blocks what a handler of the program's is to have blocked, but for what the library lives by, for as long as it runs in ours.
-pub(super) fn block_in_handler(mask: u64) {
-    let more = mask & !lifelines() & !LIBCS;
-    if more != 0 {
-        let _ = kernel(libc::SIG_BLOCK, Some(more));
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) mod shape;
 pub(crate) mod signals_sys;
 pub(crate) mod stubs;
 pub(crate) mod thread_sys;
+mod undisturbed_asm;
 mod undisturbed_sys;
 pub(crate) mod unseen_sys;
 pub(crate) mod watch;
@@ -43,4 +44,5 @@ pub(crate) use gate_sys::{
 };
 pub(crate) use process_sys::{components, prepare};
 pub(crate) use proxy_asm::{forward, stale};
-pub(crate) use undisturbed_sys::{Undisturbed, disturbed};
+pub use undisturbed_sys::disturbed;
+pub(crate) use undisturbed_sys::{asleep, poll, read, write};

@@ -109,7 +109,8 @@ lockgate_left:
     mov %rbx,%rdi
     mov %r12,%rsi
     mov %rsp,%rdx
-    call {left}
+    lea {left}(%rip),%rax
+    call lockgate_undisturbed
     fnstcw 32(%rsp) # the x87 stack as the convention wants it
     fninit
     fldcw 32(%rsp)
@@ -178,7 +179,8 @@ lockgate_slow:
     .cfi_adjust_cfa_offset 8
     mov %r11,%rdi
     lea 8+128+64(%rsp),%rsi
-    call {admit}
+    lea {admit}(%rip),%rax
+    call lockgate_undisturbed
     add $8,%rsp
     .cfi_adjust_cfa_offset -8
     lockgate_restore_arguments
@@ -218,7 +220,8 @@ lockgate_report: # the same for a call that did not return, at the proxy's end
     mov %r11,%rdi
     mov %rsp,%rsi
     mov %ecx,%edx
-    call {report}
+    lea {report}(%rip),%rax
+    call lockgate_undisturbed
     mov (%rsp),%rax
     mov 8(%rsp),%rdx
     movsd 16(%rsp),%xmm0
@@ -258,7 +261,8 @@ lockgate_cross_slow:
     mov %r11,%rdi
     lea {RECORD}(%r10),%rsi
     lea 128+64(%rsp),%rdx
-    call {admit_crossing}
+    lea {admit_crossing}(%rip),%rax
+    call lockgate_undisturbed
     call lockgate_forget_vectors
     lockgate_restore_arguments
     cmp ${ENDS},%eax
@@ -299,7 +303,8 @@ lockgate_cross_failed:
     mov %r10,%rdi
     mov %rsp,%rsi
     lea 48(%rsp),%rdx
-    call {crossing_failed}
+    lea {crossing_failed}(%rip),%rax
+    call lockgate_undisturbed
     mov %eax,%ecx
     call lockgate_forget_vectors
     movsd (%rsp),%xmm0
@@ -369,7 +374,8 @@ lockgate_forget_vectors:
     .cfi_endproc
     .size lockgate_forget_vectors,.-lockgate_forget_vectors
 
-    # Called by proxies of exclusive domains; keeps results and proxies' registers. rdi the owner word.
+    # Called by proxies of exclusive domains, whose owner word, in rdi, they have set free: wakes all that wait for it (a free word is taken
+    # without the bit that somebody waits, so whoever gets it would wake nobody after it). Keeps results and proxies' registers.
     .p2align 4
     .globl lockgate_wake
     .hidden lockgate_wake
@@ -381,18 +387,10 @@ lockgate_wake:
     push %r10
     push %r11
     .cfi_adjust_cfa_offset 32
-    sub $24,%rsp
-    .cfi_adjust_cfa_offset 24
-    movsd %xmm0,(%rsp)
-    movsd %xmm1,8(%rsp)
-    call {wake}
-    call lockgate_forget_vectors
-    xor %r8d,%r8d
-    xor %r9d,%r9d
-    movsd (%rsp),%xmm0
-    movsd 8(%rsp),%xmm1
-    add $24,%rsp
-    .cfi_adjust_cfa_offset -24
+    mov ${FUTEX},%eax
+    mov ${WAKE},%esi
+    mov ${ALL},%edx
+    syscall
     pop %r11
     pop %r10
     pop %rdx
@@ -405,12 +403,21 @@ lockgate_wake:
     # lockgate_invoke(thunk: rdi, registers: rsi, stack: rdx, words: rcx): calls a thunk with arguments
     # from memory. `registers` is 6 integer and 8 vector (low halves) arguments; rax, rdx, xmm0 and xmm1
     # (low halves) replace its first four words.
+    # lockgate_invoke_from: the same four words are where rdi points.
     .p2align 4
+    .globl lockgate_invoke_from
+    .hidden lockgate_invoke_from
+    .type lockgate_invoke_from,@function
+lockgate_invoke_from:
+    .cfi_startproc
+    mov 24(%rdi),%rcx
+    mov 16(%rdi),%rdx
+    mov 8(%rdi),%rsi
+    mov (%rdi),%rdi
     .globl lockgate_invoke
     .hidden lockgate_invoke
     .type lockgate_invoke,@function
 lockgate_invoke:
-    .cfi_startproc
     push %rbp
     .cfi_def_cfa_offset 16
     .cfi_offset rbp,-16
@@ -491,7 +498,9 @@ lockgate_invoke:
     admit_crossing = sym super::admit_sys::lockgate_admit_crossing,
     crossing_failed = sym super::crossing_sys::lockgate_crossing_failed,
     left = sym super::left_sys::lockgate_end_out_of_turn,
-    wake = sym super::exclusive_sys::lockgate_wake_next,
+    FUTEX = const libc::SYS_futex,
+    WAKE = const libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
+    ALL = const i32::MAX,
     report = sym crate::binding::lockgate_report_failure,
     options(att_syntax)
 );

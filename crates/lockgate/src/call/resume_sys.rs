@@ -6,6 +6,7 @@
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::layout::{GateRecord, ResumeFrame};
 use super::thread_sys::{self, Found};
+use super::undisturbed_sys::undisturbed;
 use crate::domain::Core;
 use crate::report::{Cause, NoResume};
 use crate::walk::{Lost, Walk, end_of_walk, is_on_own_frames};
@@ -33,7 +34,7 @@ impl From<NoResume> for Over {
 ///
 /// # Safety
 /// Only that gate calls it.
-pub(super) unsafe extern "C" fn lockgate_resume(
+pub(super) unsafe extern "C-unwind" fn lockgate_resume(
     gate: *mut GateRecord,
     frame: *mut ResumeFrame,
     own: *const u64,
@@ -48,7 +49,7 @@ pub(super) unsafe extern "C" fn lockgate_resume(
         unsafe {
             match (&raw const (*thread_sys::block()).pending).read_volatile() {
                 0 => GOES_ON,
-                _ => lockgate_pending(gate, own),
+                _ => undisturbed(lockgate_pending as *const (), [gate as usize, own as usize, 0]) as u32,
             }
         }
     };

@@ -9,7 +9,7 @@ use super::layout::{
     EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
-use super::mask_sys::{bit, block_in_handler, hold_more, unblock, unblock_in_handler};
+use super::mask_sys::{HOSTS, bit, hold_more, in_handler, settle_hosts, unblock};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
 use super::undisturbed_sys::postpones;
 use crate::copy_asm as guarded;
@@ -25,7 +25,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 /// Signals that faulting instructions raise.
-const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+pub(super) const FAULTS: [c_int; 5] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 const LAST_SIGNAL: c_int = 64;
 /// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
 const CLEAN_FLAGS: i64 = 0x202;
@@ -62,6 +63,7 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 unsafe extern "C" {
     fn lockgate_exit();
     fn lockgate_sigreturn();
+    fn lockgate_on_fault();
     fn lockgate_gate_import();
     fn lockgate_gate_end();
     fn lockgate_gate_check();
@@ -71,16 +73,59 @@ unsafe extern "C" {
 core::arch::global_asm!(
     r#"
     .text
+    # The very instructions by which debuggers, and what unwinds, know the frame of a signal.
     .p2align 4
+    nop
     .globl lockgate_sigreturn
     .hidden lockgate_sigreturn
     .type lockgate_sigreturn,@function
 lockgate_sigreturn:
-    mov ${NUMBER},%eax
+    movq ${SIGRETURN},%rax
     syscall
     .size lockgate_sigreturn,.-lockgate_sigreturn
+
+    # The handler of faults. The host's own is called when no frame of ours is left: it may end its thread, which unwinds what lies below.
+    # Its mask is set last: what comes then interrupts its first instruction, as it would without us.
+    .p2align 4
+    .globl lockgate_on_fault
+    .hidden lockgate_on_fault
+    .type lockgate_on_fault,@function
+lockgate_on_fault:
+    .cfi_startproc
+    push %rdi
+    push %rsi
+    push %rdx
+    sub $16,%rsp
+    .cfi_adjust_cfa_offset 40
+    mov %rsp,%rcx
+    call {on_fault}
+    mov %rax,%rbx # (what is interrupted finds its registers again, whatever is in them here)
+    test %rax,%rax
+    jz 1f
+    mov ${SIGPROCMASK},%eax
+    mov ${SIG_SETMASK},%edi
+    mov %rsp,%rsi
+    xor %edx,%edx
+    mov $8,%r10d
+    syscall
+1:
+    add $16,%rsp
+    pop %rdx
+    pop %rsi
+    pop %rdi
+    .cfi_adjust_cfa_offset -40
+    test %rbx,%rbx
+    jz 2f
+    jmp *%rbx
+2:
+    ret
+    .cfi_endproc
+    .size lockgate_on_fault,.-lockgate_on_fault
     "#,
-    NUMBER = const libc::SYS_rt_sigreturn,
+    SIGRETURN = const libc::SYS_rt_sigreturn,
+    SIGPROCMASK = const libc::SYS_rt_sigprocmask,
+    SIG_SETMASK = const libc::SIG_SETMASK,
+    on_fault = sym on_fault,
     options(att_syntax)
 );
 
@@ -90,27 +135,34 @@ pub(crate) fn install() {
     if !INSTALLED.load(Ordering::Acquire) {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);
         settle_libc();
-        for (index, &signal) in FAULTS.iter().enumerate() {
-            let previous = kernel_action(signal, Some(&ours(on_fault as *const () as usize, 0)));
-            // Our own is there if the parent forked in the midst of this.
-            if previous.handler != on_fault as *const () as usize {
-                CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
-            }
-        }
         // The highest real-time signal that nobody uses.
         let free =
             (libc::SIGRTMIN()..=LAST_SIGNAL).rev().find(|&s| kernel_action(s, None).handler == libc::SIG_DFL);
+        NUDGE.store(free.unwrap_or(0), Ordering::Release);
+        settle_hosts();
+        for (index, &signal) in FAULTS.iter().enumerate() {
+            let previous = kernel_action(signal, Some(&ours(fault_handler())));
+            // Our own is there if the parent forked in the midst of this.
+            if previous.handler != fault_handler() {
+                CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
+            }
+        }
         if let Some(signal) = free {
-            kernel_action(signal, Some(&ours(on_nudge as *const () as usize, 0)));
-            NUDGE.store(signal, Ordering::Release);
+            kernel_action(signal, Some(&ours(on_nudge as *const () as usize)));
         }
         INSTALLED.store(true, Ordering::Release);
     }
 }
 
-fn ours(handler: usize, mask: u64) -> Action {
+/// Handlers of the library's own: none of the host's interrupts them, which might leave them by a jump or by its thread's end.
+fn ours(handler: usize) -> Action {
     let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64 | SA_RESTORER;
+    let mask = HOSTS.load(Ordering::Acquire);
     Action { handler, flags, restorer: lockgate_sigreturn as *const () as usize, mask }
+}
+
+fn fault_handler() -> usize {
+    lockgate_on_fault as *const () as usize
 }
 
 /// The one copy of an action that lives forever.
@@ -160,11 +212,11 @@ unsafe extern "C" {
 /// as an interpreter that loads it as an extension. Such a handler takes ours for its predecessor.
 fn claim() {
     for (index, &signal) in FAULTS.iter().enumerate() {
-        let own = on_fault as *const () as usize;
+        let own = fault_handler();
         if !INSTALLED.load(Ordering::Acquire) || kernel_action(signal, None).handler == own {
             continue;
         }
-        let theirs = kernel_action(signal, Some(&ours(own, 0)));
+        let theirs = kernel_action(signal, Some(&ours(own)));
         if theirs.handler == own {
             continue; // another thread was faster: theirs is where it belongs, and ours must not come behind ours
         }
@@ -299,15 +351,20 @@ pub(super) fn lifelines() -> u64 {
     FAULTS.into_iter().chain(nudge).fold(0, |all, signal| all | bit(signal))
 }
 
-/// A fault.
-unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+/// A fault. Returns the host's handler, if that is to run, and the mask that it runs with.
+unsafe extern "C" fn on_fault(
+    signal: c_int,
+    info: *mut siginfo_t,
+    context: *mut c_void,
+    mask: *mut u64,
+) -> usize {
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
         let by_instruction = (*info).si_code > 0;
         // What somebody sends in the middle of a copy is no reason to end it: a nudge by SIGTRAP, or anybody's kill(2).
         if by_instruction && resume_guarded(frame) {
-            return;
+            return 0;
         }
         match inside(frame) {
             Some((state, record)) if by_instruction && is_domains(&*info, frame, record) => {
@@ -326,9 +383,10 @@ unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut
             _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => {
                 on_nudge(signal, info, context)
             }
-            _ if !by_instruction && postpones(signal) => {}
-            _ => chain(signal, info, context),
+            _ if !by_instruction && postpones(signal, info, frame) => {}
+            _ => return chain(signal, info, frame, mask),
         }
+        0
     }
 }
 
@@ -439,7 +497,10 @@ unsafe fn overdue_limit(state: &ThreadState, mut record: *const Record) -> Optio
     unsafe {
         while (*record).kind != IDLE {
             let entry = record.cast::<EntryRecord>();
-            if (*record).kind == LIMITED_ENTRY && (*entry).sequence == overdue as u32 {
+            if (*record).kind == LIMITED_ENTRY
+                && (*entry).sequence == overdue as u32
+                && !state.is_left(record)
+            {
                 return Some((*entry).limit);
             }
             record = record.byte_sub(RECORD as usize);
@@ -551,18 +612,18 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
     false
 }
 
-/// Hands a signal to the host's own handler.
-unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+/// Finds the host's own handler of a signal, and the mask that it is to have; 0 if there is none.
+unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: &ucontext_t, mask: *mut u64) -> usize {
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
-    // SAFETY: pointees live forever; the handler's type is told by its flags.
+    // SAFETY: pointees live forever; the mask is the caller's.
     unsafe {
         let below = BELOW[index].load(Ordering::Acquire);
         let claimed = !below.is_null();
-        let handed_on = claimed && runs_in(index, &*context.cast::<ucontext_t>());
+        let handed_on = claimed && runs_in(index, context);
         let action = if handed_on { &*below } else { &*CHAINED[index].load(Ordering::Acquire) };
         if claimed {
             let (thread, frame) = &RUNNING[index];
-            frame.store(&raw const action as usize, Ordering::Relaxed);
+            frame.store(ptr::from_ref(context) as usize, Ordering::Relaxed);
             thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
         }
         // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
@@ -570,14 +631,8 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
         if action.flags & libc::SA_RESETHAND as u64 != 0 && !handed_on {
             CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
         }
-        if action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN {
-            block_in_handler(action.mask);
-            if action.flags & libc::SA_NODEFER as u64 != 0 && action.mask & bit(signal) == 0 {
-                unblock_in_handler(signal);
-            }
-        }
         match action.handler {
-            libc::SIG_IGN if (*info).si_code <= 0 => {}
+            libc::SIG_IGN if (*info).si_code <= 0 => 0,
             libc::SIG_DFL | libc::SIG_IGN => {
                 // The default action, with the right core dump: the instruction faults again, or the
                 // signal that somebody sent is sent once more.
@@ -585,14 +640,14 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
                 if (*info).si_code <= 0 {
                     libc::raise(signal);
                 }
+                0
             }
-            handler if action.flags & libc::SA_SIGINFO as u64 != 0 => {
-                let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(handler);
-                handler(signal, info, context);
-            }
+            // (It has the arguments of an SA_SIGINFO handler, and takes what it wants.)
             handler => {
-                let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
-                handler(signal);
+                let interrupted = (&raw const context.uc_sigmask).cast::<u64>().read();
+                let masks_itself = action.flags & libc::SA_NODEFER as u64 == 0;
+                *mask = in_handler(interrupted, signal, action.mask, masks_itself);
+                handler
             }
         }
     }
@@ -653,7 +708,7 @@ fn stands_in() -> bool {
     };
     // SAFETY: a query.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"sigaction".as_ptr()) };
-    !found.is_null() && place(found).is_some() && place(found) == place(on_fault as *const c_void)
+    !found.is_null() && place(found).is_some() && place(found) == place(fault_handler() as *const c_void)
 }
 
 /// Has the calling thread's next call look at all handlers and at the alternate stack again, where changes of them do not come to our

@@ -3,7 +3,7 @@ use super::layout::{
     BindingHeader, ENTRY, EntryRecord, FRAME, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY,
     NEXT_MARK, RECORD, RED_ZONE, Record, ThreadBlock, UNTAKEN,
 };
-use super::undisturbed_sys::Undisturbed;
+use super::undisturbed_sys::{self, undisturbed};
 use crate::binding::Info;
 use crate::domain::Core;
 use crate::error::CallError;
@@ -102,6 +102,9 @@ pub(crate) struct ThreadState {
     pub look: AtomicBool,
     /// The last nudge found a handler of the host's in the way.
     pub covered: AtomicBool,
+    /// The innermost gate whose function a nudge has found left, as it seems, and the mark that it had.
+    left_gate: AtomicPtr<GateRecord>,
+    left_mark: AtomicU64,
     /// It has been nudged by SIGTRAP.
     pub kicked: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
@@ -161,6 +164,8 @@ fn detach_at_the_end() -> Result<(), CallError> {
     const ROUNDS: u32 = 4;
     extern "C" fn end(_: *mut c_void) {
         ENDS.set(ENDS.get() + 1);
+        // No frame is left that holds signals back.
+        undisturbed_sys::forget();
         // What modules do then may call the host, which may end the thread once more, out of this frame: the rest is done then.
         END.arm();
         let state = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| Arc::as_ptr(&attachment.0)));
@@ -314,40 +319,63 @@ impl ThreadState {
         self.set_slot(id, 0);
     }
 
-    /// For a nudge that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump. Nobody
-    /// waits for their limits any more, and in what was ended they are not: else nudges would come until the next call, which drops
-    /// their records ([`repair`]). Takes no lock, and no memory.
+    /// For a nudge that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
+    /// thread runs on a stack that lies in a frame of its own, and comes back. So nobody waits for their limits any more, as long as it has
+    /// not. Where the gate's mark is overwritten, nobody comes back: in what was ended such calls are not. (Else nudges would come until the
+    /// next call, which drops their records: [`repair`].) Takes no lock, and no memory.
     pub(super) fn note_left(&self, rsp: u64) {
         let first = self.records.start().cast::<Record>();
-        // SAFETY: records between the first and the top were written by proxies and gates of this thread, which a signal has interrupted.
+        // SAFETY: records between the first and the top were written by proxies and gates of this thread, which a signal has interrupted; what
+        // is, or was, a frame of its own stack can be read.
         unsafe {
-            let mut record = (*self.block).top;
-            while record != first {
-                let gate = ((*record).kind == GATE).then_some(record.cast::<GateRecord>());
-                let entry = if gate.is_some() { record.byte_sub(RECORD as usize) } else { record };
-                let host = (*entry.cast::<EntryRecord>()).host;
+            let top = (*self.block).top;
+            let mut record = top;
+            while record != first && (*record).kind == GATE {
+                let gate = record.cast::<GateRecord>();
+                let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
+                let host = (*entry).host;
                 // On other stacks than the thread's own a higher address says nothing. The proxy is over when its return address is popped.
                 let is_own = self.stack.contains(&host) && self.stack.contains(&rsp);
                 if !is_own || rsp < host + FRAME {
                     break;
                 }
-                lift_limit(entry);
-                let entry = entry.cast::<EntryRecord>();
                 let binding = (*entry).binding.as_ref();
                 if let Some(binding) = binding
                     && ((*binding.domain).is_killed() || (*binding.info).is_stopped())
+                    && ptr::read_volatile(host as *const u64) != (*gate).mark
                 {
                     if (*binding.domain).is_killed() {
                         (&raw mut (*entry).control).write_volatile(LEFT);
                     }
-                    if let Some(gate) = gate {
-                        // Nobody comes back to it.
-                        (*gate).mark = GATE.into();
-                    }
+                    (*gate).mark = GATE.into();
                     (&raw mut (*entry).binding).write_volatile(ptr::null());
+                }
+                if record == top {
+                    self.left_mark.store((*gate).mark, Ordering::Relaxed);
+                    self.left_gate.store(gate, Ordering::Release);
                 }
                 record = entry.cast::<Record>().byte_sub(RECORD as usize);
             }
+        }
+    }
+
+    /// True if a nudge has found the thread above the frame of the entry with this record ([`note_left`](ThreadState::note_left)), and it has
+    /// not come back since. For any thread that holds the lock of [`THREADS`].
+    pub(super) fn is_left(&self, record: *const Record) -> bool {
+        let gate = self.left_gate.load(Ordering::Acquire);
+        // SAFETY: the block lives as long as its state; a record of the array, or none; aligned words.
+        unsafe {
+            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
+            record.cast::<GateRecord>() < gate.cast_const()
+                && top.cast::<GateRecord>() >= gate
+                && ptr::read_volatile(&raw const (*gate).mark) == self.left_mark.load(Ordering::Relaxed)
+        }
+    }
+
+    /// The thread has come back to `gate`.
+    pub(super) fn comes_back(&self, gate: *const GateRecord) {
+        if self.left_gate.load(Ordering::Relaxed).cast_const() >= gate {
+            self.left_gate.store(ptr::null_mut(), Ordering::Release);
         }
     }
 
@@ -529,6 +557,8 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         stop: AtomicBool::new(false),
         look: AtomicBool::new(false),
         covered: AtomicBool::new(false),
+        left_gate: AtomicPtr::default(),
+        left_mark: 0.into(),
         kicked: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),
@@ -686,6 +716,11 @@ fn is_gone(state: &ThreadState, host: u64, rsp: u64) -> bool {
     }
 }
 
+/// True if a jump has left the frame at `frame`, of the calling thread, as a caller at `rsp` tells.
+pub(super) fn is_left(frame: u64, rsp: u64) -> bool {
+    current().map_or(frame < rsp, |state| is_gone(state, frame, rsp))
+}
+
 /// True if what was interrupted above the host's frame at `host`, a domain's code or a proxy, has to be taken for something that goes on: on a
 /// coroutine's stack, out of whose handlers nobody jumps, but they may switch to another stack in the same mapping.
 fn goes_on(state: &ThreadState, host: u64, rsp: u64) -> bool {
@@ -695,14 +730,22 @@ fn goes_on(state: &ThreadState, host: u64, rsp: u64) -> bool {
 /// Drops records that a host's longjmp left behind: those of frames that no longer exist, because the stack
 /// pointer is above them (rule R16). Returns the innermost living one.
 pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
+    let first = state.records.start().cast::<Record>();
+    // SAFETY: our own block; a function of two arguments.
+    unsafe {
+        if (*state.block).top == first && (*state.block).transit == 0 {
+            return first;
+        }
+        let work = lockgate_repair as *const ();
+        undisturbed(work, [ptr::from_ref(state) as usize, rsp as usize, 0]) as *mut Record
+    }
+}
+
+unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Record {
     // SAFETY: records between the first and the top were written by proxies and gates of this thread.
     unsafe {
         let block = state.block;
         let first = state.records.start().cast::<Record>();
-        if (*block).top == first && (*block).transit == 0 {
-            return first;
-        }
-        let _undisturbed = Undisturbed::new();
         let mut of_gate = false;
         loop {
             // Read again: a signal handler may have repaired as well.
@@ -1125,6 +1168,8 @@ pub(crate) struct SeenEntry {
     pub control: u64,
     /// Sequence number and limit, milliseconds, of an entry with a limit of its own.
     pub limit: Option<(u32, u32)>,
+    /// Nobody waits for its limit: [`ThreadState::note_left`].
+    pub is_left: bool,
     /// Address of the binding called; it may be gone.
     pub binding: usize,
 }
@@ -1155,6 +1200,7 @@ impl ThreadState {
     /// The entries in progress, outermost first, as [`records`](ThreadState::records) are: only what is seen twice is true.
     pub fn entries(&self) -> Vec<SeenEntry> {
         let entry = |record: *const Record| {
+            let is_left = self.is_left(record);
             let record = record.cast::<EntryRecord>();
             // SAFETY: in the array of records, which lives as long as the thread; aligned words.
             unsafe {
@@ -1168,7 +1214,7 @@ impl ThreadState {
                 };
                 let control = ptr::read_volatile(&raw const (*record).control);
                 let binding = ptr::read_volatile(&raw const (*record).binding) as usize;
-                Some(SeenEntry { control, limit, binding })
+                Some(SeenEntry { control, limit, is_left, binding })
             }
         };
         self.records().filter_map(entry).collect()
@@ -1251,7 +1297,8 @@ pub(crate) fn deadline() -> Option<Deadline> {
         let began = super::watch::began(state.tid, sequence).unwrap_or_else(Instant::now);
         Deadline { at: began + Duration::from_millis(limit.into()), sequence, limit }
     };
-    state.entries().into_iter().filter_map(|entry| entry.limit.map(of)).min()
+    let entries = state.entries().into_iter().filter(|entry| !entry.is_left);
+    entries.filter_map(|entry| entry.limit.map(of)).min()
 }
 
 /// True if everything in progress on the calling thread is to end.

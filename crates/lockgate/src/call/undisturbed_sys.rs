@@ -1,107 +1,222 @@
 //! Work of the library's that no handler of the host's interrupts ([decision 0069](../../../../docs/decisions/0069-no-handler-interrupts-a-service.md)).
 //!
-//! A handler that interrupts a call may leave it by `siglongjmp`, over all frames in between. Those of proxies and gates hold nothing that the
-//! records do not tell of; those of services hold locks, memory, and books that are half written. So while a service runs that has any of
-//! these, signals wait: all but those that the library lives by, whose handlers are its own. A thread that is cancelled finds out
-//! later, too. What waits for others is [`disturbed`], and holds no lock then.
+//! A handler that interrupts a call may leave it by `siglongjmp`, over all frames in between, or end its thread. Frames of proxies and gates
+//! hold nothing that the records do not tell of; those of services hold locks, memory, and books that are half written, and none of Rust's
+//! can be unwound by `pthread_exit`. So gates and slow ways call what has any of these by `lockgate_undisturbed` (in
+//! [`undisturbed_asm`](super::undisturbed_asm)): signals wait, all but those that the library lives by, whose handlers are its own. A thread that
+//! is cancelled finds out later, too. What waits for others is [`asleep`], and holds no lock then.
 use super::mask_sys;
+use super::signals_sys::FAULTS;
+use super::thread_sys;
 use crate::host::cancellation;
-use libc::c_int;
-use std::cell::Cell;
-use std::marker::PhantomData;
+use crate::sync::futex;
+use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use rustix::event::{PollFd, Timespec};
+use rustix::fd::{AsRawFd as _, BorrowedFd};
+use rustix::io::Errno;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::AtomicU32;
 
-/// What the calling thread had before.
-#[derive(Clone, Copy)]
-struct Before {
-    mask: u64,
-    cancellation: c_int,
+/// Bytes of what the kernel knows of a signal (its `struct kernel_siginfo`); the rest of a `siginfo_t` is zeros.
+const KNOWN: usize = 48;
+/// Room in the frame of the outermost `lockgate_undisturbed`: for one of each of [`FAULTS`].
+pub(super) const ROOM: usize = FAULTS.len() * KNOWN + 8;
+
+unsafe extern "C-unwind" {
+    fn lockgate_undisturbed_call(function: *const (), first: usize, second: usize, third: usize) -> usize;
+    fn lockgate_disturbed(function: *const (), argument: *const c_void) -> usize;
 }
 
-// (Handlers read these: they have no destructors, and need no memory.)
-thread_local! {
-    /// How many [`Undisturbed`] the thread has.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// Of the outermost.
-    static BEFORE: Cell<Before> = const { Cell::new(Before { mask: 0, cancellation: 0 }) };
-    /// Signals of faults that somebody has sent meanwhile, and which the kernel cannot hold back: a copy of a module's memory may fault.
-    static POSTPONED: Cell<u64> = const { Cell::new(0) };
+unsafe extern "C" {
+    fn lockgate_kernel();
+    fn lockgate_held_from();
+    fn lockgate_held_to();
+    fn lockgate_let_from();
+    fn lockgate_let_to();
 }
 
-/// While it lives, no handler of the host's runs on the calling thread, and a `pthread_cancel` of it waits.
-pub(crate) struct Undisturbed {
-    /// The thread's own.
-    _here: PhantomData<*const ()>,
+/// Calls `function`, of the library's own, while no handler of the host's runs on the calling thread, and a `pthread_cancel` of it waits.
+///
+/// # Safety
+/// It is an `extern "C"` function of at most these arguments, and they are what it asks for.
+pub(super) unsafe fn undisturbed(function: *const (), arguments: [usize; 3]) -> usize {
+    let [first, second, third] = arguments;
+    // SAFETY: the caller's promise.
+    unsafe { lockgate_undisturbed_call(function, first, second, third) }
 }
 
-impl Undisturbed {
-    /// From now on.
-    #[must_use]
-    pub fn new() -> Undisturbed {
-        if DEPTH.get() == 0 {
-            hold();
-        }
-        DEPTH.set(DEPTH.get() + 1);
-        Undisturbed { _here: PhantomData }
-    }
-}
-
-impl Drop for Undisturbed {
-    fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
-        if DEPTH.get() == 0 {
-            let_go();
-        }
-    }
-}
-
-fn hold() {
-    // Signals first: a handler before that finds nothing begun, and none comes after.
-    let mask = mask_sys::hold_hosts();
-    BEFORE.set(Before { mask, cancellation: cancellation::forbid() });
-}
-
-fn let_go() {
-    let before = BEFORE.get();
-    cancellation::restore(before.cancellation);
-    let postponed = POSTPONED.take();
-    mask_sys::let_hosts(before.mask);
-    // From here on a handler may leave.
-    if postponed != 0 {
-        mask_sys::send_again(postponed);
-    }
-}
-
-/// Runs `wait`, which waits for others, with the host's handlers let in, which may leave it by a jump: what lies between the gate and here is
-/// lost then, so it has no lock, and what must not be lost is where [`repair`](super::thread_sys::repair) finds it. Within work that is itself
+/// Calls `function` with the host's handlers let in, which may leave it by a jump or end the thread: what lies between the gate and here is lost
+/// then, so it has no lock, and what must not be lost is where [`repair`](super::thread_sys::repair) finds it. Within work that is itself
 /// part of other work (a domain's start, when an import is bound), signals go on waiting.
-pub(crate) fn disturbed<T>(wait: impl FnOnce() -> T) -> T {
-    /// Also if `wait` panics.
-    struct Again;
-    impl Drop for Again {
-        fn drop(&mut self) {
-            hold();
-            DEPTH.set(1);
-        }
+///
+/// # Safety
+/// It is a function of one argument, which is what it asks for. It has no frame of Rust's, which could not be unwound.
+pub unsafe fn disturbed(function: *const (), argument: *const c_void) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { lockgate_disturbed(function, argument) }
+}
+
+/// A system call of the host's in which the thread sleeps, as [`disturbed`] says; in it the signals in `more` are blocked besides.
+///
+/// # Safety
+/// The arguments are what the call asks for.
+unsafe fn kernel(number: libc::c_long, arguments: [usize; 5], more: u64) -> Result<usize, Errno> {
+    let [first, second, third, fourth, fifth] = arguments;
+    let words = [number as usize, first, second, third, fourth, fifth, 0];
+    // SAFETY: our own block; the caller's promise.
+    let result = unsafe {
+        let block = thread_sys::block();
+        let more = more & !(*block).held_mask;
+        (*block).held_mask |= more;
+        let result = disturbed(lockgate_kernel as *const (), words.as_ptr().cast()) as isize;
+        (*block).held_mask &= !more;
+        result
+    };
+    match result {
+        0.. => Ok(result as usize),
+        error => Err(Errno::from_raw_os_error(-error as i32)),
     }
-    if DEPTH.get() != 1 {
-        return wait();
-    }
-    DEPTH.set(0);
-    let _again = Again;
-    let_go();
-    wait()
+}
+
+/// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
+pub(crate) fn asleep(word: &AtomicU32, value: u32, left: Option<&futex::Timespec>) {
+    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let left = left.map_or(0, |left| ptr::from_ref(left) as usize);
+    let arguments = [ptr::from_ref(word) as usize, operation as usize, value as usize, left, 0];
+    // SAFETY: the word and the time are there until the call is over.
+    let _ = unsafe { kernel(libc::SYS_futex, arguments, 0) };
+}
+
+/// `ppoll`, with the mask as it is.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn poll(descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno> {
+    let mut left = timeout.copied();
+    let left = left.as_mut().map_or(0, |left| ptr::from_mut(left) as usize);
+    let arguments = [descriptors.as_mut_ptr() as usize, descriptors.len(), left, 0, 0];
+    // SAFETY: descriptors are as the kernel has them, and live until the call is over; the kernel may write the time that is left.
+    unsafe { kernel(libc::SYS_ppoll, arguments, 0) }
+}
+
+/// `read`.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn read(fd: BorrowedFd<'_>, into: &mut [u8]) -> Result<usize, Errno> {
+    let arguments = [fd.as_raw_fd() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0];
+    // SAFETY: room for so many bytes.
+    unsafe { kernel(libc::SYS_read, arguments, 0) }
+}
+
+/// `write`, with these signals blocked.
+///
+/// # Errors
+/// The kernel's.
+pub(crate) fn write(fd: BorrowedFd<'_>, bytes: &[u8], blocked: &[c_int]) -> Result<usize, Errno> {
+    let arguments = [fd.as_raw_fd() as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0];
+    let blocked = blocked.iter().fold(0, |all, &signal| all | mask_sys::bit(signal));
+    // SAFETY: so many bytes.
+    unsafe { kernel(libc::SYS_write, arguments, blocked) }
 }
 
 /// The calling thread's mask as it was before signals were held back; [`None`] if they are not.
 pub(super) fn mask_before() -> Option<u64> {
-    (DEPTH.get() > 0).then(|| BEFORE.get().mask)
+    // SAFETY: our own block.
+    let block = unsafe { &*thread_sys::block() };
+    (block.held > 0).then_some(block.held_mask)
 }
 
-/// True if `signal`, which somebody has sent, is kept for later.
-pub(super) fn postpones(signal: c_int) -> bool {
-    let held = DEPTH.get() > 0;
-    if held {
-        POSTPONED.set(POSTPONED.get() | mask_sys::bit(signal));
+/// True if a fault's signal, which somebody has sent, is kept for later. The kernel cannot hold it back: a copy of a module's memory may fault.
+/// Where the thread is about to let signals in, it begins anew.
+///
+/// # Safety
+/// The kernel's arguments of a handler.
+pub(super) unsafe fn postpones(signal: c_int, info: *const siginfo_t, frame: &mut ucontext_t) -> bool {
+    let rip = &mut frame.uc_mcontext.gregs[libc::REG_RIP as usize];
+    let is_in = |range: Range<unsafe extern "C" fn()>| {
+        (range.start as usize..range.end as usize).contains(&(*rip as usize))
+    };
+    let (holds, lets) =
+        (is_in(lockgate_held_from..lockgate_held_to), is_in(lockgate_let_from..lockgate_let_to));
+    // SAFETY: our own block, and the frame that it names, which is there while signals are held back.
+    unsafe {
+        let block = thread_sys::block();
+        if !holds && !lets && (*block).held == 0 {
+            return false;
+        }
+        let bit = mask_sys::bit(signal);
+        let index = FAULTS.iter().position(|&fault| fault == signal);
+        // (A second one comes to nothing, as it would if the first one waited in the kernel.)
+        if let Some(index) = index.filter(|_| (*block).postponed & bit == 0) {
+            let place = ((*block).held_at as *mut [u8; KNOWN]).add(index);
+            place.write_unaligned(info.cast::<[u8; KNOWN]>().read_unaligned());
+            (*block).postponed |= bit;
+        }
     }
-    held
+    if lets {
+        *rip = lockgate_let_from as *const () as i64;
+    }
+    true
+}
+
+/// Has the kernel hold what was postponed, as it was sent, until the thread's mask is what it was: handlers come in the order, and with the
+/// masks, that they would have had.
+pub(super) unsafe extern "C" fn lockgate_send_again() {
+    mask_sys::hold_faults();
+    // SAFETY: our own block, and the frame that it names; signals to the thread itself, with what it was told of them.
+    unsafe {
+        let block = thread_sys::block();
+        let postponed = std::mem::take(&mut (*block).postponed);
+        for (index, &signal) in FAULTS.iter().enumerate() {
+            if postponed & mask_sys::bit(signal) == 0 {
+                continue;
+            }
+            let mut information: siginfo_t = std::mem::zeroed();
+            let place = ((*block).held_at as *const [u8; KNOWN]).add(index);
+            (&raw mut information).cast::<[u8; KNOWN]>().write_unaligned(place.read_unaligned());
+            let (process, thread) = (libc::getpid(), libc::gettid());
+            let sent =
+                libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, &raw const information);
+            if sent != 0 {
+                libc::syscall(libc::SYS_tgkill, process, thread, signal);
+            }
+        }
+    }
+}
+
+/// What the mask will be: a thread that was attached meanwhile has none of ours blocked.
+pub(super) extern "C" fn lockgate_settle() {
+    mask_sys::settle_held();
+}
+
+/// True if a jump has left the work for which signals are held back, as a caller at `rsp` tells: they come again then, from here on.
+pub(super) unsafe extern "C" fn lockgate_is_left(rsp: u64) -> bool {
+    // SAFETY: our own block.
+    let held_at = unsafe { (*thread_sys::block()).held_at };
+    let is_left = thread_sys::is_left(held_at, rsp);
+    if is_left {
+        forget();
+    }
+    is_left
+}
+
+/// Whatever held signals back is no more: they come again.
+pub(super) fn forget() {
+    // SAFETY: our own block.
+    unsafe {
+        let block = thread_sys::block();
+        if (*block).held == 0 {
+            return;
+        }
+        let postponed = std::mem::take(&mut (*block).postponed);
+        mask_sys::settle_held();
+        (*block).held = 0;
+        cancellation::restore((*block).held_cancel);
+        mask_sys::let_hosts((*block).held_mask);
+        for signal in FAULTS.into_iter().filter(|&signal| postponed & mask_sys::bit(signal) != 0) {
+            libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal);
+        }
+    }
 }

@@ -353,15 +353,18 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples, nudg
             .filter(|one| looked < one.sentence() || entries.iter().any(|entry| one.holds(entry)));
         let before = found.inhabited.len();
         found.inhabited.extend(in_killed);
-        let overdue =
-            entries.iter().filter_map(|entry| entry.limit).fold(None, |overdue, (sequence, limit)| {
-                let since = *seen.get(&(thread.tid, sequence)).unwrap_or(&now);
-                present.insert((thread.tid, sequence), since);
-                let left = Duration::from_millis(limit.into()).saturating_sub(now - since);
-                found.pause = found.pause.min(left.max(INSIST));
-                // The outermost of those that are overdue ends the others.
-                overdue.or(left.is_zero().then_some(sequence))
-            });
+        let limits = entries.iter().filter_map(|entry| Some((entry.limit?, entry.is_left)));
+        let overdue = limits.fold(None, |overdue, ((sequence, limit), is_left)| {
+            let since = *seen.get(&(thread.tid, sequence)).unwrap_or(&now);
+            present.insert((thread.tid, sequence), since);
+            if is_left {
+                return overdue;
+            }
+            let left = Duration::from_millis(limit.into()).saturating_sub(now - since);
+            found.pause = found.pause.min(left.max(INSIST));
+            // The outermost of those that are overdue ends the others.
+            overdue.or(left.is_zero().then_some(sequence))
+        });
         if let Some(sequence) = overdue {
             thread.overdue.store(OVERDUE | u64::from(sequence), Ordering::Release);
         }

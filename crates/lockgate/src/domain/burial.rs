@@ -12,6 +12,7 @@ use super::core::Core;
 use crate::call::watch;
 use crate::host::PerProcess;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ struct Closed {
 }
 
 static CLOSED: PerProcess<Mutex<Vec<Closed>>> = PerProcess::new(Mutex::default);
+/// Some are being let go of. Changed with the lock of [`CLOSED`].
+static BURYING: PerProcess<AtomicBool> = PerProcess::new(AtomicBool::default);
 static BURIED: PerProcess<Condvar> = PerProcess::new(Condvar::new);
 
 fn closed() -> MutexGuard<'static, Vec<Closed>> {
@@ -75,12 +78,23 @@ pub(crate) fn close_then(core: &Arc<Core>, then: impl FnOnce() + Send + 'static)
 pub(crate) fn bury(inhabited: &[u64]) {
     let mut closed = closed();
     let empty: Vec<_> = closed.extract_if(.., |closed| !inhabited.contains(&closed.core.base())).collect();
+    BURYING.store(true, Ordering::Relaxed);
     drop(closed);
     for Closed { core, then } in empty {
         core.gates().forget();
         then();
     }
+    let closed = self::closed();
+    BURYING.store(false, Ordering::Relaxed);
+    drop(closed);
     BURIED.notify_all();
+}
+
+/// Waits until the watcher has buried all that is closed; false if it has not in so much time. For those who count what is left.
+pub fn until_buried(patience: Duration) -> bool {
+    let waits = |closed: &mut Vec<Closed>| !closed.is_empty() || BURYING.load(Ordering::Relaxed);
+    let waited = BURIED.wait_timeout_while(closed(), patience, waits);
+    !waited.unwrap_or_else(|e| e.into_inner()).1.timed_out()
 }
 
 /// Lets who closes faster than the watcher looks wait for it a little, so that closed domains do not use up the address space: until

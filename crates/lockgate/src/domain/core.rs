@@ -15,7 +15,7 @@ use crate::binding::{Admissions, Binding};
 use crate::call::meter::Meter;
 use crate::call::shape::Facts;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
-use crate::call::{self, component, disturbed, enter_early, watch};
+use crate::call::{self, component, enter_early, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::module::Module;
@@ -375,12 +375,10 @@ impl Core {
         }
         let Some(init) = Binding::internal(self, symbol::THREAD_INIT) else { return Ok(()) };
         // The module's own code, which may call the host's functions: these are called as ever, and may leave.
-        let status = init.map_err(CallError::Memory).and_then(|init| disturbed(|| init.invoke(&[])));
+        let status = init.map_err(CallError::Memory).and_then(|init| init.invoke_disturbed());
         let failed = match status {
-            Ok(results) if results.integers[0] as i32 == 0 => return Ok(()),
-            Ok(results) => {
-                CallError::ThreadInit { domain: self.name.clone(), status: results.integers[0] as i32 }
-            }
+            Ok(status) if status as i32 == 0 => return Ok(()),
+            Ok(status) => CallError::ThreadInit { domain: self.name.clone(), status: status as i32 },
             Err(error) => error,
         };
         self.release(thread, slot);

@@ -19,6 +19,7 @@ mod start;
 mod stop;
 
 pub use api::{Domain, ProgramEnd};
+pub use burial::until_buried;
 pub(crate) use burial::{bury, close, close_then, release_functions, release_leftovers, settle};
 pub(crate) use core::Core;
 pub(crate) use gates_sys::Gate;

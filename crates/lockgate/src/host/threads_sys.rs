@@ -10,11 +10,13 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-const DISABLE: c_int = 1;
+/// `PTHREAD_CANCEL_DISABLE`.
+pub(crate) const DISABLE: c_int = 1;
 
 /// Whether a `pthread_cancel` of the calling thread waits.
 pub(crate) mod cancellation {
-    use super::{DISABLE, c_int, pthread_setcancelstate};
+    pub(crate) use super::DISABLE;
+    use super::{c_int, pthread_setcancelstate};
 
     /// It does from now on; what was before.
     pub(crate) fn forbid() -> c_int {

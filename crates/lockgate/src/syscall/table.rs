@@ -152,7 +152,8 @@ pub const TABLE: &[Entry] = table! {
 };
 
 /// True of calls that hold nothing a jump out of them would lose: they take no lock, allocate nothing, change no books, and wait for nobody.
-/// Handlers of the host's may interrupt them, so that they cost no system call of the host's more.
+/// Handlers of the host's may interrupt them, so that they cost no system call of the host's more. Such a handler may end the thread: they
+/// have nothing to drop, either.
 pub(crate) fn is_plain(number: u64) -> bool {
     matches!(
         number as i64,

@@ -2,9 +2,9 @@
 //! descriptor that is made only when a thread first waits for a host descriptor.
 use super::context::{Fault, Halt};
 use super::{SyscallContext, Thread};
-use crate::call::disturbed;
+use crate::call;
 use crate::sync::futex;
-use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, VecDeque};
@@ -145,7 +145,7 @@ impl Waits {
             // (A time too far to express is no limit.)
             let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
             // Woken, timed out, interrupted: looks again in any case.
-            let _ = disturbed(|| futex::wait(&sleeper.bell, futex::Flags::PRIVATE, heard, left.as_ref()));
+            call::asleep(&sleeper.bell, heard, left.as_ref());
             state = locked(&self.state);
         };
         // It may have been moved to another queue meanwhile, so every queue is searched.
@@ -215,7 +215,7 @@ impl Waits {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             let timeout = left
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-            let ready = match disturbed(|| poll(&mut fds, timeout.as_ref())) {
+            let ready = match call::poll(&mut fds, timeout.as_ref()) {
                 Ok(ready) => ready,
                 Err(Errno::INTR) => 0,
                 Err(error) => return Err(error.into()),

@@ -102,6 +102,11 @@ fn storm(signal: i32, nanoseconds: u32, handler: extern "C" fn(libc::c_int), wor
 
 /// To this very thread: what is sent to a process goes to its first thread, and tests run on others.
 fn on_timer(signal: i32, nanoseconds: u32, work: impl FnOnce()) {
+    on_timer_with(signal, nanoseconds, 0, work);
+}
+
+/// The same; each signal comes with a value.
+fn on_timer_with(signal: i32, nanoseconds: u32, value: usize, work: impl FnOnce()) {
     let interval = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds.into() };
     let every = libc::itimerspec { it_interval: interval, it_value: interval };
     // SAFETY: zeroed is a valid sigevent; the timer is deleted before the return.
@@ -109,6 +114,7 @@ fn on_timer(signal: i32, nanoseconds: u32, work: impl FnOnce()) {
         let mut event: libc::sigevent = std::mem::zeroed();
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = signal;
+        event.sigev_value = libc::sigval { sival_ptr: value as *mut libc::c_void };
         event.sigev_notify_thread_id = libc::gettid();
         let mut timer = std::mem::zeroed();
         assert_eq!(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer), 0);
@@ -116,6 +122,76 @@ fn on_timer(signal: i32, nanoseconds: u32, work: impl FnOnce()) {
         work();
         libc::timer_delete(timer);
     }
+}
+
+/// What [`both_at_once`] has seen.
+static ORDER: [AtomicI32; 3] = [const { AtomicI32::new(0) }; 3];
+
+/// Sends this thread both signals, and lets them come at once: in which order handlers ran. `F` is the beginning of that of `fault`, `f` its
+/// end, and `u` is the other's. `masks`: the mask of the first has the other signal.
+pub fn both_at_once(fault: i32, other: i32, masks: bool) -> String {
+    fn note(what: u8) {
+        let free = |slot: &&AtomicI32| {
+            slot.compare_exchange(0, what.into(), Ordering::SeqCst, Ordering::SeqCst).is_ok()
+        };
+        let _ = ORDER.iter().find(free);
+    }
+    extern "C" fn of_fault(_: libc::c_int) {
+        note(b'F');
+        note(b'f');
+    }
+    extern "C" fn of_other(_: libc::c_int) {
+        note(b'u');
+    }
+    ORDER.iter().for_each(|slot| slot.store(0, Ordering::SeqCst));
+    let bit = |signal: i32| 1_u64 << (signal - 1);
+    let both = bit(fault) | bit(other);
+    // SAFETY: zeroed is a valid action; masks as the kernel has them, of 8 bytes; signals that have handlers.
+    unsafe {
+        for (signal, handler) in [(fault, of_fault as extern "C" fn(libc::c_int)), (other, of_other)] {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler as *const () as usize;
+            if masks && signal == fault {
+                libc::sigaddset(&raw mut action.sa_mask, other);
+            }
+            assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+        }
+        let change = |how: i32| {
+            let none = std::ptr::null_mut::<u64>();
+            assert_eq!(libc::syscall(libc::SYS_rt_sigprocmask, how, &raw const both, none, 8), 0);
+        };
+        change(libc::SIG_BLOCK);
+        for signal in [other, fault] {
+            libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal);
+        }
+        change(libc::SIG_UNBLOCK);
+    }
+    ORDER.iter().map(|slot| slot.load(Ordering::SeqCst) as u8 as char).collect()
+}
+
+/// How many signals of a timer's came with its value, and how many without, while `work` was done again and again, until there were so many.
+pub fn values_of_timer(signal: i32, nanoseconds: u32, many: usize, work: impl Fn()) -> [usize; 2] {
+    const VALUE: usize = 0x5a5a_0102_0304;
+    static CAME: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+    extern "C" fn came(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
+        // SAFETY: the kernel's argument of an SA_SIGINFO handler.
+        let (code, value) = unsafe { ((*info).si_code, (*info).si_value().sival_ptr as usize) };
+        let with = code == libc::SI_TIMER && value == VALUE;
+        CAME[usize::from(!with)].fetch_add(1, Ordering::SeqCst);
+    }
+    // SAFETY: zeroed is a valid action; the handler has the arguments that its flag promises.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = came as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+    }
+    on_timer_with(signal, nanoseconds, VALUE, || {
+        while CAME.iter().map(|came| came.load(Ordering::SeqCst)).sum::<usize>() < many {
+            work();
+        }
+    });
+    [0, 1].map(|index| CAME[index].load(Ordering::SeqCst))
 }
 
 /// Runs `work` with known values in the callee-saved registers; true if they are the same afterwards.
@@ -628,13 +704,15 @@ pub fn reset_cpu_state() {
     unsafe { core::arch::asm!("fninit", "ldmxcsr [{m}]", m = in(reg) &mxcsr) };
 }
 
+unsafe extern "C-unwind" {
+    /// It unwinds.
+    pub fn pthread_exit(value: *mut libc::c_void) -> !;
+}
+
 /// `pthread_exit` as a host function: no frame of Rust's lies between it and the gate.
 pub fn thread_exit() -> extern "C" fn(i64) {
-    unsafe extern "C" {
-        fn pthread_exit(value: *mut libc::c_void) -> !;
-    }
     // SAFETY: one word in a register; that it never returns is no business of the caller's.
-    unsafe { std::mem::transmute(pthread_exit as unsafe extern "C" fn(*mut libc::c_void) -> !) }
+    unsafe { std::mem::transmute(pthread_exit as unsafe extern "C-unwind" fn(*mut libc::c_void) -> !) }
 }
 
 /// Runs `work` on a thread that std does not know, and waits for its end; returns what it gave to `pthread_exit`, or 0.

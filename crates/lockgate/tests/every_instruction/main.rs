@@ -415,6 +415,35 @@ fn jumps_out_of_services_leave_nothing_behind() {
     }
 }
 
+/// It ends its thread, wherever the signal comes, on the alternate stack: that is all that ends, and what the thread had in the domain is given
+/// back. Red if a handler may come to a frame of Rust's that cannot be unwound: the process ends.
+#[test]
+fn a_thread_that_a_handler_ends_leaves_nothing_behind() {
+    for (scenario, result, stride) in [
+        ("increment", 2, 2),
+        ("ask", 2, 3),
+        ("tell_time", 2, 5),
+        ("jump", 3, 5),
+        ("turn", 3, 7),
+        ("map", 2, 97),
+        ("make", 2, 53),
+        ("doze", 2, 53),
+        ("attach", 2, 97),
+        ("exclusive", 2, 2),
+        ("lazy", 4, 97),
+        ("across", 4, 5),
+    ] {
+        let outcomes = at_some_instructions(scenario, Some("ends"), Event::Signal, 4000, stride);
+        let expected = ["ended".to_owned(), format!("returned {result}")]
+            .map(|first| format!("{first}, then returned {result}"));
+        assert!(
+            outcomes.keys().eq(expected.iter()) || outcomes.keys().eq(&expected[..1]),
+            "{scenario}: {outcomes:?}"
+        );
+        assert!(outcomes[&expected[0]] > 20, "{scenario}: {outcomes:?}");
+    }
+}
+
 /// Of a call with arguments on its stack, and a result there, the place is above where it began. Red if a jump out of a gate that has moved the
 /// place, and shows no record, leaves it by that much lower.
 #[test]

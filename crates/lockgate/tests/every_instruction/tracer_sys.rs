@@ -214,3 +214,60 @@ pub fn unblock() {
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &one, std::ptr::null_mut());
     }
 }
+
+/// One that may end its thread.
+pub type EndingHandler = extern "C-unwind" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// As the other kind.
+pub fn ending_handler(handler: EndingHandler) -> Handler {
+    unsafe { std::mem::transmute(handler) }
+}
+
+unsafe extern "C-unwind" {
+    fn lockgate_test_call_and_end(code: *const (), x: i64) -> i64;
+}
+
+/// `pthread_exit`.
+pub fn end_thread() -> ! {
+    unsafe { super::common::host_sys::pthread_exit(ENDED as *mut libc::c_void) }
+}
+
+/// What a thread returns that [`end_thread`] has ended.
+const ENDED: i64 = -7;
+
+core::arch::global_asm!(
+    ".globl lockgate_test_call_and_end",
+    "lockgate_test_call_and_end:",
+    ".cfi_startproc",
+    ".cfi_undefined rip",
+    "sub rsp,8",
+    ".cfi_adjust_cfa_offset 8",
+    "mov rax,rdi",
+    "mov rdi,rsi",
+    "call rax",
+    "add rsp,8",
+    ".cfi_adjust_cfa_offset -8",
+    "ret",
+    ".cfi_endproc",
+);
+
+/// As [`call_pointer`], for a call in which the thread may end: what unwinds finds no caller here.
+pub fn call_and_end(code: *const (), x: i64) -> i64 {
+    unsafe { lockgate_test_call_and_end(code, x) }
+}
+
+/// Runs `work` on a thread of its own; what it returns, unless the thread has ended in it.
+pub fn ends_on_thread(work: &dyn Fn() -> i64) -> Option<i64> {
+    extern "C" fn run(work: *mut libc::c_void) -> *mut libc::c_void {
+        let work = unsafe { &*work.cast::<&dyn Fn() -> i64>() };
+        work() as *mut libc::c_void
+    }
+    let mut thread = 0;
+    let mut result = std::ptr::null_mut();
+    unsafe {
+        let word = (&raw const work).cast_mut().cast();
+        assert_eq!(libc::pthread_create(&mut thread, std::ptr::null(), run, word), 0);
+        assert_eq!(libc::pthread_join(thread, &mut result), 0);
+    }
+    Some(result as i64).filter(|&result| result != ENDED)
+}

@@ -2,8 +2,8 @@
 use super::common::host_sys::Coroutine;
 use super::common::{Guest, frames, host_sys};
 use super::tracer_sys::{
-    Handler, call_pointer, in_lazy_gate, install_handler, mark, off_alternate_stack, outside_of_rust, stay,
-    thread_number, unblock,
+    Handler, call_and_end, call_pointer, end_thread, ending_handler, ends_on_thread, in_lazy_gate,
+    install_handler, mark, off_alternate_stack, outside_of_rust, stay, thread_number, unblock,
 };
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, Frame, Function, HostFunction,
@@ -130,6 +130,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             return x + 1;
         }
         long ask(long x) { return x + 1 + 0 * getpid(); }
+        long tell_time(long x) { struct timespec time; return x + 1 + clock_gettime(CLOCK_MONOTONIC, &time); }
         long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
         struct wide { char bytes[4000]; };
         struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
@@ -153,6 +154,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long map(long)",
         "long make(long)",
         "long ask(long)",
+        "long tell_time(long)",
         "long doze(long)",
         "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
@@ -276,7 +278,7 @@ impl World {
         }
         let options = options("server");
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
-        let limited = ["map", "make", "ask", "doze", "attach"].contains(&scenario);
+        let limited = ["map", "make", "ask", "tell_time", "doze", "attach"].contains(&scenario);
         let options = if limited { options.time_limit(Duration::from_secs(60)) } else { options };
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
@@ -292,6 +294,7 @@ impl World {
             | "map"
             | "make"
             | "ask"
+            | "tell_time"
             | "doze"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
@@ -496,6 +499,46 @@ extern "C" fn jump_anywhere(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut lib
     }
 }
 
+/// Ends its thread, which unwinds whatever of the call it interrupts, services too.
+extern "C-unwind" fn end_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if ARMED.replace(false) {
+        mark();
+        end_thread();
+    }
+}
+
+/// One call on a thread of its own, which may end in it, and one on this thread afterwards.
+fn ending_round(scenario: &str, going: &Receiver<()>) {
+    let world = World::new(scenario);
+    if !scenario.starts_with("lazy") {
+        world.call.call(1).expect("a call");
+    }
+    let code = world.call.as_ptr();
+    let ended = ends_on_thread(&|| {
+        if !["lazy", "attach"].contains(&scenario) {
+            call_pointer(code, 1);
+        }
+        println!("@ready {}", thread_number());
+        going.recv().expect("the tracer says when");
+        mark();
+        ARMED.set(true);
+        let result = call_and_end(code, 1);
+        ARMED.set(false);
+        mark();
+        result
+    });
+    let first = ended.map_or("ended".to_owned(), |result| format!("returned {result}"));
+    let next = say(world.call.call(1));
+    let moved =
+        world.place.as_ref().is_some_and(|(place, first)| place.call().is_ok_and(|now| now != *first));
+    let slots = world.domains[0].usage().threads;
+    println!(
+        "@outcome {first}, then {next}{}{}",
+        if moved { "; its stack has moved" } else { "" },
+        if slots > 1 { "; it keeps its place" } else { "" }
+    );
+}
+
 /// Stays until the tracer lets it go on.
 extern "C" fn stay_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     stay();
@@ -580,6 +623,7 @@ fn victim() {
         Some("jumps") => jump_in_handler,
         Some("jumps anywhere") => jump_anywhere,
         Some("stays") => stay_in_handler,
+        Some("ends") => ending_handler(end_in_handler),
         Some("faults") => fault_in_handler,
         Some("switches") => switch_in_handler,
         Some(other) => panic!("no handler {other}"),
@@ -637,6 +681,9 @@ fn victim() {
         });
         if own == Some("invades") {
             scope.spawn(invade);
+        }
+        while own == Some("ends") {
+            ending_round(scenario, &going);
         }
         if own == Some("switches") {
             let going = Mutex::new(going);

@@ -1,5 +1,5 @@
 //! Exclusive domains: proxies take and leave the word, `exclusive_sys` waits for it.
-use super::exclusive_sys::{self, lockgate_wake_next};
+use super::exclusive_sys;
 use super::thread_sys::ThreadState;
 use crate::domain::Core;
 use crate::error::CallError;
@@ -20,8 +20,7 @@ fn take(thread: &ThreadState, domain: &Arc<Core>) -> Result<(), CallError> {
 /// `leave_exclusive` of `call/emit.rs`: `xchg [owner], 0`, and a call of `wake` if the bit 31 was set.
 fn leave(domain: &Core) {
     if domain.owner().swap(0, Ordering::SeqCst) >> 31 != 0 {
-        // SAFETY: the word of a living domain.
-        unsafe { lockgate_wake_next(domain.owner()) };
+        exclusive_sys::wake(domain.owner());
     }
 }
 

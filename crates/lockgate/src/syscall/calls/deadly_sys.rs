@@ -7,6 +7,9 @@ use std::ptr::null_mut;
 /// Signals that a write may send to its own thread, with the error that comes along.
 const SIGNALS: [(i32, Errno); 2] = [(libc::SIGPIPE, Errno::PIPE), (libc::SIGXFSZ, Errno::FBIG)];
 
+/// The signals alone.
+pub(super) const DEADLY: [i32; 2] = [SIGNALS[0].0, SIGNALS[1].0];
+
 /// Runs `write` with these signals blocked for this thread, and swallows the one that it may cause.
 pub(super) fn without_signals<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
     let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();

@@ -1,7 +1,7 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
-use super::deadly_sys::without_signals;
-use crate::call::disturbed;
+use super::deadly_sys::{DEADLY, without_signals};
+use crate::call;
 use crate::syscall::context::{Fault, Halt, Reply};
 use crate::syscall::descriptors::{Description, Kind};
 use crate::syscall::signal_state::DEFAULT;
@@ -192,7 +192,7 @@ fn read_some(
             (Some(position), _) => rustix::io::pread(file.fd(), &mut *into, position),
             (None, Kind::Stream) => {
                 wait(ctx, file, PollFlags::IN)?;
-                disturbed(|| rustix::io::read(file.fd(), &mut *into))
+                call::read(file.fd(), into)
             }
             (None, _) => rustix::io::read(file.fd(), &mut *into),
         };
@@ -215,9 +215,8 @@ fn write_some(
             (Some(position), _) => without_signals(|| rustix::io::pwrite(file.fd(), bytes, position)),
             (None, Kind::Stream) => {
                 wait(ctx, file, PollFlags::OUT)?;
-                disturbed(|| {
-                    without_signals(|| rustix::io::write(file.fd(), &bytes[..bytes.len().min(PIPE)]))
-                })
+                let bytes = &bytes[..bytes.len().min(PIPE)];
+                without_signals(|| call::write(file.fd(), bytes, &DEADLY))
             }
             (None, _) if file.appends_by_itself() => without_signals(|| append(file, bytes)),
             (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
