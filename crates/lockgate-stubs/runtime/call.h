@@ -79,6 +79,18 @@ static inline __attribute__((always_inline)) void lgs_finish(struct lgs_call *c)
 /* The same for bindings, until they have taken it. */
 static __thread int lgs_number;
 
+/* Nothing is wrong yet: what earlier calls have left there is no answer of this one's. */
+static bool lgs_no_errno(struct lgs_call *c)
+{
+    int none = 0;
+    uint64_t at = lgs.errno_location();
+    if (!lgs_returned(c))
+        return false;
+    if (!lgs_write(at, &none, sizeof none))
+        lgs_fail(c, LG_STUB_POINTER, "errno", "the library has none where it says");
+    return !c->failed;
+}
+
 /* The library's errno, for functions that say by it what is wrong. */
 static void lgs_errno(struct lgs_call *c)
 {
@@ -144,9 +156,6 @@ static inline lgs_wide lgs_strlen(const char *text)
 {
     return text ? (lgs_wide)strlen(text) : 0;
 }
-
-/* No pointer of anybody's. */
-#define LGS_UNSET ((uint64_t)1)
 
 /* Room for a pointer that the library sets. */
 static struct lgs_block lgs_variable(struct lgs_call *c, const void *host, uint64_t value)

@@ -311,6 +311,8 @@ static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t s
         return none;
     if (flags & LGS_READS)
         lgs_put(block.here, host, size);
+    if (flags & LGS_ZEROS)
+        lgs_clear(block.here, size);
     if (flags & LGS_TEXT) /* a string even if the library writes nothing */
         lgs_clear(lgs_far(block.here, flags & LGS_READS ? size : 0), 1);
     return block;
@@ -369,13 +371,16 @@ static void lgs_ends(struct lgs_call *c, const void *host, const char *what)
         LGS_HEAD(ending)->piece = host;
 }
 
-/* The string that the library wrote, and how many bytes it has, its end included. */
-static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, size_t *length, const char *what)
+/* The string that the library wrote, of at most `length` bytes, and how many it has, its end included. `own`: the program's may be there still. */
+static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, size_t *length, bool own, const char *what)
 {
+    size_t most = *length;
     *length = 0;
-    char *copy = block->host ? lgs_own(c, block->size + 1, what) : 0;
-    for (size_t at = 0, piece = 256; copy && at < block->size; at += piece) {
-        piece = piece < block->size - at ? piece : block->size - at;
+    if (!block->host || !most)
+        return 0;
+    char *copy = lgs_own(c, most + 1, what);
+    for (size_t at = 0, piece = 256; copy && at < most; at += piece) {
+        piece = piece < most - at ? piece : most - at;
         lgs_fetch(copy + at, lgs_far(block->here, at), piece);
         const char *end = memchr(copy + at, 0, piece);
         if (end) {
@@ -383,7 +388,7 @@ static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, si
             return copy;
         }
     }
-    if (block->host)
+    if (!own || !copy || memcmp(copy, block->host, most) != 0)
         lgs_fail(c, LG_STUB_STRING, what, "the library wrote a string without an end");
     return 0;
 }

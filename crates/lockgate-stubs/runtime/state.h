@@ -38,10 +38,13 @@ extern long syscall(long, ...);
 
 typedef __int128 lgs_wide;
 
-enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64 };
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64, LGS_ZEROS = 128 };
 
-/* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
-enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
+/* The buffers in a structure of the program's: left alone (by a call that says itself that it has failed), passed; or the structure is the library's. */
+enum { LGS_LEFT, LGS_FAILED, LGS_PASSED, LGS_SHOWN };
+
+/* No pointer of anybody's: it stands where the library is to set one, and has not yet. */
+#define LGS_UNSET ((uint64_t)1)
 
 #define LGS_WINDOW ((size_t)1 << 32)
 #define LGS_BLOCKS 24

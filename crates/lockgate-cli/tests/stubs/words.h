@@ -4,6 +4,9 @@
 
 #include <lockgate/annotations.h>
 
+LG_ERRORS(int, -1);
+LG_ERRORS(struct text, {0});
+
 struct text {
     int from;
     int type;

@@ -19,6 +19,7 @@ impl Planner<'_> {
         // What goes back to the library goes as far as the client has it; what it sets was looked at as an outcome.
         let bounded = matches!(passing, Passing::Inside { .. } | Passing::Pointer { .. });
         self.may_ask(parameter, bounded)?;
+        is_written(&notes, &passing)?;
         Ok(passing)
     }
 
@@ -413,6 +414,29 @@ impl Planner<'_> {
         // LG_OPAQUE on `T **` speaks of the T *.
         notes.opaque && to.pointee().is_none() || incomplete && notes.direction.is_none()
     }
+}
+
+/// Of a buffer that does not go in, it is said how much the library writes: what it leaves would be bytes of earlier calls, and not what the program has there.
+fn is_written(notes: &Notes, passing: &Passing) -> Result<(), No> {
+    let (buffer, rows) = match passing {
+        Passing::Buffer(buffer) | Passing::Record { buffer, .. } => (buffer, false),
+        Passing::Rows { each, .. } => (each, true),
+        _ => return Ok(()),
+    };
+    let said = buffer.size.is_none() && !rows || buffer.written.is_some() || notes.cursor;
+    if said || buffer.reads || !buffer.writes {
+        return Ok(());
+    }
+    let inout = "LG_INOUT: what the program has there goes in, and what the library leaves stays as it was";
+    no(
+        "LG_OUT, but how much of it the library writes is not said",
+        match rows {
+            true => format!("say {inout}"),
+            false => format!(
+                "add LG_WRITTEN(n), the elements that it has written (0 where it leaves all as it was), or say {inout}"
+            ),
+        },
+    )
 }
 
 /// A function that the library may call.

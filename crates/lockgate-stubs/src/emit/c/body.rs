@@ -137,6 +137,9 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     }
     text += &body.before;
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
+    if function.errno {
+        text += "    if (!lgs_no_errno(&lgs_c))\n        goto lgs_end;\n";
+    }
     if plan.follows_calls() {
         text += "    lgs_calls_in(&lgs_c);\n";
     }
@@ -366,7 +369,7 @@ pub fn mutable(spelling: &str) -> String {
     spelling.strip_suffix("*const").map_or_else(|| spelling.to_owned(), |pointer| format!("{pointer}*"))
 }
 
-fn flags_of(nullable: bool) -> &'static str {
+pub fn flags_of(nullable: bool) -> &'static str {
     if nullable { "LGS_NULLABLE" } else { "0" }
 }
 
@@ -455,8 +458,7 @@ pub fn outcome(
             }
         }
         Outcome::Filled { key } => {
-            let record = &plan.records[key];
-            cast(format!("lgs_own(&lgs_c, sizeof({}), \"{what}\")", record.spelling))
+            cast(format!("lgs_first_{}(&lgs_c, {raw}, \"{what}\")", plan.records[key].word))
         }
         Outcome::Handle { number, nullable } => {
             cast(format!("lgs_handle_out(&lgs_c, {raw}, {number}, {}, \"{what}\")", flags(*nullable)))
@@ -607,9 +609,11 @@ impl Stub<'_> {
         let FunctionPlan { prototype, error, .. } = self.function;
         let spelling = &prototype.result.spelling;
         // A brace is an initialiser, anything else an expression of some integer type.
-        error.as_ref().map(|error| match error.starts_with('{') {
-            true => format!("({spelling}){error}"),
-            false => format!("({spelling})({error})"),
+        error.as_ref().map(|error| match (error.starts_with('{'), &prototype.result.shape) {
+            (true, _) => format!("({spelling}){error}"),
+            // (Nothing is cast to a structure.)
+            (false, Shape::Record(_)) => format!("({error})"),
+            _ => format!("({spelling})({error})"),
         })
     }
 
@@ -848,6 +852,15 @@ impl Stub<'_> {
         body.arguments.push(argument);
     }
 
+    /// A condition: by its own word the call has failed. Nothing where no result says so.
+    fn failed(&self) -> Option<String> {
+        let result = &self.function.prototype.result.shape;
+        match result {
+            Shape::Pointer(_) | Shape::Function(_) => Some("lg_result == 0".to_owned()),
+            _ => refuses(self.function),
+        }
+    }
+
     /// `if (…) `: the call succeeded by its own word.
     fn success(&self) -> &'static str {
         match self.function.result {
@@ -875,7 +888,9 @@ impl Stub<'_> {
             (false, None) => " | LGS_SHAREABLE",
             (false, Some(_)) => "",
         };
-        let flags = format!("{}{more}", flags(buffer));
+        // (One that the library may leave as it was, as it is: of several it is said how many are written.)
+        let left = buffer.size.is_none() && buffer.writes;
+        let flags = format!("{}{more}", flags(&Buffer { reads: buffer.reads || left, ..buffer.clone() }));
         // Sizes speak of what is in it.
         let siblings = &self.function.prototype.parameters;
         let sizes = siblings.iter().flat_map(|p| [&p.notes.size, &p.notes.written, &p.notes.rows]).flatten();
@@ -900,9 +915,22 @@ impl Stub<'_> {
             return;
         }
         if text {
+            let most = match &buffer.written {
+                Some(count) => format!(
+                    "lgs_length(&lgs_c, {}, 1, lgs_b_{name}.size, \"{name}\")",
+                    resulting(count, self.after(count))
+                ),
+                None => format!("lgs_b_{name}.size"),
+            };
+            // (Where the call itself says that it has failed, the program's own may be there still, and need not end.)
+            let own = match (buffer.reads, self.failed()) {
+                (true, Some(failed)) => failed,
+                _ => "false".to_owned(),
+            };
             let _ = writeln!(
                 body.check,
-                "    size_t lgs_n_{name};\n    const char *lgs_t_{name} = lgs_text_back(&lgs_c, &lgs_b_{name}, &lgs_n_{name}, \"{name}\");"
+                "    size_t lgs_n_{name} = {most};\n    \
+                 const char *lgs_t_{name} = lgs_text_back(&lgs_c, &lgs_b_{name}, &lgs_n_{name}, {own}, \"{name}\");"
             );
             let _ = writeln!(
                 body.out,
@@ -933,10 +961,15 @@ impl Stub<'_> {
         if buffer.reads {
             let _ = writeln!(body.first, "    lgs_private(&lgs_c, {name}, sizeof({kind}), \"{name}\");");
         }
+        // What the library leaves is as the program has it; but of what the stub or other calls conclude something from, it is 0.
+        let FunctionPlan { counted, name: function, .. } = self.function;
+        let told = self.plan.told.iter().any(|(teller, what)| teller == function && what == name);
+        let concluded = counted.contains(name) || parameter.notes.at_most.is_some() || told;
+        let zero = concluded && !buffer.reads;
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, sizeof({kind}), {});",
-            flags(buffer)
+            if zero { "LGS_ZEROS" } else { "LGS_READS" }
         );
         if buffer.writes {
             // Before all other checks, once.
@@ -963,8 +996,7 @@ impl Stub<'_> {
         let name = &parameter.name;
         let kind = parameter.kind.pointee().map_or("void *", |to| to.spelling.as_str());
         let within = matches!(after, Outcome::Within { .. });
-        // A place within something: what the library does not set is left as it is.
-        let unset = if within { "LGS_UNSET" } else { "0" };
+        let unset = if before.is_none() { "LGS_UNSET" } else { "0" };
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_variable(&lgs_c, {name}, {unset});"
@@ -988,6 +1020,19 @@ impl Stub<'_> {
             }
         }
         let _ = writeln!(body.check, "    uint64_t lgs_u_{name} = lgs_pointer(&lgs_b_{name});");
+        // What the library does not set is null, or, where the call itself says that it has failed, as the program has it. (Else that would be followed
+        // by a program which takes it for the library's.)
+        let mut stays = String::new();
+        if before.is_none() && !within {
+            if let Some(failed) = self.failed() {
+                let _ = writeln!(
+                    body.check,
+                    "    bool lgs_left_{name} = lgs_u_{name} == LGS_UNSET && ({failed});"
+                );
+                stays = format!(" && !lgs_left_{name}");
+            }
+            let _ = writeln!(body.check, "    if (lgs_u_{name} == LGS_UNSET)\n        lgs_u_{name} = 0;");
+        }
         let mut value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
         let claims = self.claims(parameter, before, after);
         if matches!(after, Outcome::Handle { .. }) && !self.function.is_borrowed(name) {
@@ -1005,7 +1050,7 @@ impl Stub<'_> {
             body.check += &to_heap(name, &format!("lgs_p_{name}"), &format!("lgs_u_{name}"), after);
         }
         let value = if freed { format!("lgs_take(&lgs_h_{name})") } else { format!("lgs_p_{name}") };
-        let _ = writeln!(body.out, "    if ({name})\n        *{name} = {value};");
+        let _ = writeln!(body.out, "    if ({name}{stays})\n        *{name} = {value};");
         if matches!(after, Outcome::Handle { .. })
             && self.plan.follows_handles()
             && !self.function.is_borrowed(name)
@@ -1047,14 +1092,24 @@ impl Stub<'_> {
             );
         }
         let _ = writeln!(body.before, "    struct lgs_with_{word} lgs_w_{name} = {{0}};");
-        if buffer.reads {
+        if !buffer.reads {
+            let _ = writeln!(
+                body.before,
+                "    if (lgs_b_{name}.here)\n        lgs_numbers_{word}({name}, lgs_b_{name}.here, {});",
+                !kept
+            );
+        } else {
             let _ = writeln!(
                 body.before,
                 "    if (lgs_b_{name}.here)\n        lgs_into_{word}(&lgs_c, {name}, lgs_b_{name}.here, &lgs_w_{name});"
             );
         }
         if buffer.writes {
-            let passed = if buffer.reads { "LGS_PASSED" } else { "LGS_LEFT" };
+            let passed = match (buffer.reads, self.failed()) {
+                (true, _) => "LGS_PASSED".to_owned(),
+                (false, Some(failed)) => format!("{failed} ? LGS_FAILED : LGS_LEFT"),
+                (false, None) => "LGS_LEFT".to_owned(),
+            };
             let normal = match record.bools.is_empty() {
                 true => String::new(),
                 false => format!("        lgs_bools_{word}(&lgs_r_{name}, 1);\n"),
