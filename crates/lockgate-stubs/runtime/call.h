@@ -59,7 +59,7 @@ static inline bool lgs_returned(struct lgs_call *c)
 /* Whether a call that needs nothing but the domain can be made at once: nothing to begin, nothing to finish. */
 static inline bool lgs_is_ready(void)
 {
-    return __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent();
+    return __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent() && !lgs_has_stuck();
 }
 
 /* Whether such a call did not return, if lg_failed(). */

@@ -22,7 +22,15 @@ static void lgs_stream_stuck(struct lgs_open *open)
 {
     pthread_mutex_lock(&lgs.lock);
     open->stuck = true;
+    if (open->kept)
+        __atomic_store_n(&lgs.stuck, true, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lgs.lock);
+}
+
+/* Some stream that is kept was left, or may have been: by a frame of this thread's that is gone. */
+static inline bool lgs_has_stuck(void)
+{
+    return LGS_KEEPS_STREAMS && __builtin_expect(lgs_thread.depth || __atomic_load_n(&lgs.stuck, __ATOMIC_RELAXED), 0);
 }
 
 /* The handle ends for which streams were kept. The lock is held. */
@@ -51,6 +59,15 @@ static inline void lgs_watch(void)
 
 #define LGS_HEAD(owned) ((union lgs_head *)(owned)-1)
 
+/* The call has made no handle for which the library would remember it. */
+static void lgs_kept_left(struct lgs_kept *kept)
+{
+    kept->next = 0;
+    pthread_mutex_lock(&lgs.lock);
+    lgs_kept_end(&kept);
+    pthread_mutex_unlock(&lgs.lock);
+}
+
 static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owned)
 {
     while (*owned) {
@@ -63,6 +80,8 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
             lgs_scope_left((*owned)->scope);
         if ((*owned)->piece)
             lgs_piece_end((*owned)->piece);
+        if ((*owned)->kept)
+            lgs_kept_left((*owned)->kept);
         free((*owned)->base);
         *owned = next;
     }

@@ -72,5 +72,7 @@ int fresh_label(struct fresh_label *label LG_OUT) LG_ERROR(-7);
 struct fresh_outer fresh_outer(void);
 const struct fresh_outer *fresh_outers(struct fresh *f, int *n LG_OUT) LG_SIZE(*n) LG_BORROWED;
 int fresh_put(FILE *file, const char *text) LG_ERROR(-7);
+int fresh_log(struct fresh *f, FILE *file LG_KEPT) LG_ERROR(-7);
+int fresh_say(struct fresh *f, const char *text) LG_ERROR(-7);
 
 #endif

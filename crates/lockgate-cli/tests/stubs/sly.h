@@ -19,7 +19,7 @@ void sly_spin(int rounds);
 struct option { const char *name; long value; };
 LG_FIELD(struct option, name, LG_STRING LG_NULLABLE);
 const struct option *sly_options(void) LG_UNTIL(name);
-struct wide { int key; char name[256]; };
+struct wide { int key; char name[256] LG_BYTES; };
 const struct wide *sly_wide(void) LG_UNTIL(key);
 const char **sly_edge(int n) LG_STRINGS LG_BORROWED;
 int sly_edges(int n, int (*each)(const char **texts LG_STRINGS, void *user), void *user LG_DATA) LG_ERROR(-7);

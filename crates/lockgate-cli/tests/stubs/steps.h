@@ -52,7 +52,7 @@ float steps_half(float x);
 /* Structures of everything. */
 struct large {
     int32_t first;
-    char rest[4096];
+    char rest[4096] LG_BYTES;
     bool is_last;
 };
 struct label {

@@ -153,6 +153,11 @@ impl FunctionPlan {
             || parameters.any(|(parameter, passing)| set(passing) && !parameter.notes.borrowed)
     }
 
+    /// The library keeps a `FILE` that it is given.
+    pub fn keeps_stream(&self) -> bool {
+        self.parameters.iter().any(|passing| matches!(passing, Passing::Stream { kept: true }))
+    }
+
     /// What `name` leads to is the program's until it ends that.
     pub fn is_to_end(&self, name: &str) -> bool {
         self.freed.contains(name) || self.owned.contains(name)
@@ -207,6 +212,8 @@ pub struct RecordPlan {
     pub fields: Vec<FieldPlan>,
     /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`] before it: text, which ends there.
     pub bools: Vec<String>,
+    /// An array of characters in it of which is not said whether it is text.
+    pub vague: Option<String>,
     /// Their places, each behind those that its size follows.
     pub order: Vec<usize>,
     /// Names that sizes follow.
@@ -458,6 +465,8 @@ struct Facts {
     ends: BTreeSet<String>,
     /// Handles that things are remembered for.
     carries: BTreeSet<usize>,
+    /// Keys of structures that the library remembers until a function releases them.
+    released: BTreeSet<String>,
 }
 
 impl Facts {
@@ -469,6 +478,13 @@ impl Facts {
                 Passing::Data { .. } | Passing::Stream { .. } | Passing::Handle { data: true, .. }
             )
         };
+        let passings = || plan.functions.iter().flat_map(|function| &function.parameters);
+        facts.released = passings()
+            .filter_map(|passing| match passing {
+                Passing::Record { key, kept: true, release: true, .. } => Some(key.clone()),
+                _ => None,
+            })
+            .collect();
         let fields = || plan.records.values().flat_map(|record| &record.fields);
         facts.jumps = plan.functions.iter().any(|function| function.jumps.is_some());
         facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
@@ -480,6 +496,7 @@ impl Facts {
         }
         facts.follows_handles = !plan.told.is_empty()
             || facts.lends
+            || passings().any(|passing| facts.is_kept(passing))
             || plan
                 .functions
                 .iter()
@@ -499,6 +516,11 @@ impl Facts {
         facts
     }
 
+    /// A structure that the library remembers as long as a handle.
+    fn is_kept(&self, passing: &Passing) -> bool {
+        matches!(passing, Passing::Record { key, kept: true, .. } if !self.released.contains(key))
+    }
+
     fn outcome(&mut self, plan: &Plan, outcome: &Outcome) {
         self.ends.extend(ends(outcome).map(str::to_owned));
         let (size, element) = match outcome {
@@ -516,10 +538,13 @@ impl Facts {
 
     fn function(&mut self, function: &FunctionPlan, told: bool) {
         let given = |passing: &Passing| {
-            matches!(
-                passing,
-                Passing::Data { .. } | Passing::Handle { data: true, .. } | Passing::Stream { kept: true }
-            )
+            self.is_kept(passing)
+                || matches!(
+                    passing,
+                    Passing::Data { .. }
+                        | Passing::Handle { data: true, .. }
+                        | Passing::Stream { kept: true }
+                )
         };
         if !told && !function.parameters.iter().any(given) {
             return;
@@ -592,6 +617,11 @@ impl Plan {
         self.follows_handles() || self.facts().jumps
     }
 
+    /// The library keeps streams of the program's.
+    pub fn keeps_streams(&self) -> bool {
+        self.functions.iter().any(FunctionPlan::keeps_stream)
+    }
+
     /// The library lends memory to the program.
     pub fn lends(&self) -> bool {
         self.facts().lends
@@ -627,6 +657,11 @@ impl Plan {
     /// Data, streams or numbers are remembered for handles of this type: no two may be the same.
     pub fn carries(&self, number: usize) -> bool {
         self.facts().carries.contains(&number)
+    }
+
+    /// No function releases structures of this type that the library remembers: they end with the handle that they come with.
+    pub fn ends_with_handle(&self, key: &str) -> bool {
+        !self.facts().released.contains(key)
     }
 
     /// The place of what `told` speaks of.

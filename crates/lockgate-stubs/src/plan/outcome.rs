@@ -1,5 +1,5 @@
 //! From the library to the program.
-use super::passing::handle_name;
+use super::passing::{handle_name, has_name};
 use super::places::{Place, belong};
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no, word};
 use crate::annotation::{Direction, Notes};
@@ -54,6 +54,7 @@ impl Planner<'_> {
         let nullable = notes.nullable || result;
         let kind = &parameter.kind;
         self.is_shut(kind, &notes)?;
+        has_name(kind)?;
         match &kind.shape {
             shape if notes.ignore => self.known(shape).map(|()| Outcome::Untouched),
             Shape::Pointer(_) if notes.jump => Ok(Outcome::Jump),
@@ -70,7 +71,10 @@ impl Planner<'_> {
             }
             Shape::Void => Ok(Outcome::Void),
             Shape::Integer { .. } | Shape::Float => Ok(Outcome::Value),
-            Shape::Record(key) => self.plain_record(key).map(|()| Outcome::Value),
+            Shape::Record(key) => {
+                self.plain_record(key)?;
+                self.is_ended(key).map(|()| Outcome::Value)
+            }
             Shape::Array(element, _) if matches!(element.shape, Shape::Integer { .. } | Shape::Float) => {
                 Ok(Outcome::Value)
             }
@@ -138,6 +142,9 @@ impl Planner<'_> {
                 if notes.size.is_some() || notes.direction.is_some() || notes.until.is_some() =>
             {
                 self.record(key)?;
+                if direction.reads() {
+                    self.is_ended(key)?;
+                }
                 if direction.writes() {
                     return match (self.plain_record(key), direction) {
                         (Ok(()), _) => {

@@ -29,6 +29,7 @@ impl Planner<'_> {
         notes: &Notes,
         siblings: &[Parameter],
     ) -> Result<Passing, No> {
+        has_name(&parameter.kind)?;
         match &parameter.kind.shape {
             shape if notes.ignore => self.known(shape).map(|()| Passing::Ignore),
             Shape::Integer { .. } | Shape::Float => {
@@ -152,7 +153,9 @@ impl Planner<'_> {
         }
         match &to.shape {
             Shape::Record(key) if notes.direction.is_some() || notes.kept => {
-                let direction = notes.direction.unwrap_or(Direction::InOut);
+                // (What is const the library does not write.)
+                let usual = if to.constant { Direction::In } else { Direction::InOut };
+                let direction = notes.direction.unwrap_or(usual);
                 self.record(key)?;
                 let buffer = Buffer {
                     reads: direction.reads(),
@@ -165,6 +168,9 @@ impl Planner<'_> {
                         "LG_KEPT and LG_SIZE: the library cannot remember an array",
                         "remove one of them",
                     );
+                }
+                if buffer.writes {
+                    self.is_ended(key)?;
                 }
                 if buffer.writes && buffer.size.is_some() && self.plain_record(key).is_err() {
                     return no(
@@ -413,6 +419,21 @@ impl Planner<'_> {
         };
         // LG_OPAQUE on `T **` speaks of the T *.
         notes.opaque && to.pointee().is_none() || incomplete && notes.direction.is_none()
+    }
+}
+
+/// What has no name only its own declaration can speak of: no stub, and no other function.
+pub(super) fn has_name(kind: &CType) -> Result<(), No> {
+    let mut to = kind;
+    while let Some(next) = to.pointee() {
+        to = next;
+    }
+    match &to.shape {
+        Shape::Record(key) if key.contains('(') => no(
+            "a structure without a name, of which a stub cannot speak",
+            "give it a name: a tag, or a typedef",
+        ),
+        _ => Ok(()),
     }
 }
 

@@ -136,6 +136,9 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         text += "    if (lgs_has_lent())\n        lgs_give_back(&lgs_c);\n";
     }
     text += &body.before;
+    if plan.keeps_streams() && !function.keeps_stream() && !handles.is_empty() && !stub.releases() {
+        text += "    if (lgs_has_stuck())\n        lgs_not_stuck(&lgs_c);\n";
+    }
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
     if function.errno {
         text += "    if (!lgs_no_errno(&lgs_c))\n        goto lgs_end;\n";
@@ -241,17 +244,13 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     for name in body.made.iter().filter_map(|(_, claimed)| claimed.as_ref()) {
         let _ = writeln!(text, "    if (lgs_c.failed)\n        lgs_unclaim(&lgs_m_{name});");
     }
-    let releases = |passing: &Passing| match passing {
-        Passing::Handle { release, .. } => *release,
-        Passing::Pointer { before: Some(before), .. } => {
-            matches!(**before, Passing::Handle { release: true, .. })
-        }
-        _ => false,
-    };
-    if function.jumps.is_some() && function.parameters.iter().any(releases) {
+    if function.jumps.is_some() && stub.releases() {
         text += "    lgs_jump_at_end(&lgs_c);\n";
     }
     text += &body.finally;
+    if function.makes(None) {
+        text += "    lgs_no_handle(&lgs_c);\n";
+    }
     text += "    lgs_finish(&lgs_c);\n";
     if function.jumps.is_some() {
         text += "    if (lgs_c.failed)\n        lgs_jump(&lgs_c);\n";
@@ -596,6 +595,17 @@ impl Stub<'_> {
             && !bools
             && parameters.iter().all(plain)
             && !(more || told || jumps.is_some() || prototype.noreturn || prototype.variadic)
+    }
+
+    /// It ends the life of a handle.
+    fn releases(&self) -> bool {
+        self.function.parameters.iter().any(|passing| match passing {
+            Passing::Handle { release, .. } => *release,
+            Passing::Pointer { before: Some(before), .. } => {
+                matches!(**before, Passing::Handle { release: true, .. })
+            }
+            _ => false,
+        })
     }
 
     /// The function's head, under a name.
@@ -1076,7 +1086,8 @@ impl Stub<'_> {
         if kept {
             let _ = writeln!(
                 body.before,
-                "    struct lgs_block lgs_b_{name} = lgs_keep(&lgs_c, (void *){name}, {number}, sizeof({spelling}), \"{name}\");"
+                "    struct lgs_block lgs_b_{name} = lgs_keep(&lgs_c, (void *){name}, {number}, sizeof({spelling}), {}, \"{name}\");",
+                self.plan.ends_with_handle(key)
             );
         } else if let Some(count) = &buffer.size {
             let _ = writeln!(
