@@ -674,6 +674,8 @@ fn zlib_and_its_own_programs() {
     compile.args(["-O1", "-g", "-I"]).arg(&built.client).args(&flags).arg(file("zlib_host.c"));
     compile.arg(folder.path().join("client.o")).arg("-o").arg(&host);
     done(kit.link_with_library(&mut compile)).expect("it compiles");
+    let lines = run(&host, &["lines"], folder.path(), b"", None);
+    assert_eq!(String::from_utf8_lossy(&lines.stdout), "2: the last line\nthe program's");
     let expected = [(1, POINTER), (2, LENGTH), (3, POINTER), (4, FAULT)];
     for (attack, kind) in expected {
         let module = folder.path().join(format!("hostile{attack}.lg"));
