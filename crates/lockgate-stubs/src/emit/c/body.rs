@@ -862,11 +862,16 @@ impl Stub<'_> {
         body.arguments.push(argument);
     }
 
-    /// A condition: by its own word the call has failed. Nothing where no result says so.
+    /// A condition: by its own word the call has failed. Nothing where no result says so. A function whose failure is negative says so by any such number, one whose
+    /// failure is a code above 0 by all but 0.
     fn failed(&self) -> Option<String> {
-        let result = &self.function.prototype.result.shape;
-        match result {
-            Shape::Pointer(_) | Shape::Function(_) => Some("lg_result == 0".to_owned()),
+        let FunctionPlan { prototype, result, .. } = self.function;
+        match (&prototype.result.shape, result) {
+            (Shape::Pointer(_) | Shape::Function(_), _) => Some("lg_result == 0".to_owned()),
+            (Shape::Integer { signed: true, .. }, Outcome::Value) => self.failure().map(|failure| {
+                let (failure, result) = (format!("(long long)({failure})"), "(long long)lg_result");
+                format!("({failure} < 0 ? {result} < 0 : {failure} > 0 ? {result} != 0 : {result} == 0)")
+            }),
             _ => refuses(self.function),
         }
     }
@@ -1033,7 +1038,7 @@ impl Stub<'_> {
         // What the library does not set is null, or, where the call itself says that it has failed, as the program has it. (Else that would be followed
         // by a program which takes it for the library's.)
         let mut stays = String::new();
-        if before.is_none() && !within {
+        if before.is_none() {
             if let Some(failed) = self.failed() {
                 let _ = writeln!(
                     body.check,
@@ -1050,9 +1055,9 @@ impl Stub<'_> {
         }
         if within {
             let nullable = if parameter.notes.nullable { "LGS_NULLABLE" } else { "0" };
-            value = format!(
-                "lgs_u_{name} == LGS_UNSET ? ({name} ? *{name} : 0) : lgs_is_set(&lgs_c, {name}, lgs_u_{name}, {nullable}, \"{name}\") ? {value} : 0"
-            );
+            let set = format!("lgs_is_set(&lgs_c, {name}, lgs_u_{name}, {nullable}, \"{name}\")");
+            let left = if stays.is_empty() { String::new() } else { format!("!lgs_left_{name} && ") };
+            value = format!("{left}{set} ? {value} : 0");
         }
         let _ = writeln!(body.check, "    {} = {value};", declare(&mutable(kind), &format!("lgs_p_{name}")));
         let freed = self.function.is_to_end(name);
