@@ -19,6 +19,7 @@
 /* The expansion of macros in an expression, not their names. */
 #define LG_TEXT_(...) #__VA_ARGS__
 #define LG_ABOUT_(text, ...) extern char LG_JOIN_(lockgate_about_, __COUNTER__) LG_NOTE_(text) __VA_ARGS__
+#define LG_CALLED_(text, parameters) extern void LG_JOIN_(lockgate_about_, __COUNTER__) parameters LG_NOTE_(text)
 /* A declaration and, if another follows, a mark on the next one: the number tells which. */
 #define LG_HOME__(n, name, options) \
     extern char lockgate_about_##n LG_NOTE_("library:" name) LG_NOTE_("options:" options) LG_NOTE_("number:" #n); LG_NOTE_("home:" #n ":" name)
@@ -27,6 +28,7 @@
 #else
 #define LG_NOTE_(text)
 #define LG_ABOUT_(text, ...) struct lockgate_nothing
+#define LG_CALLED_(text, parameters) struct lockgate_nothing
 /* With it gcc accepts the semicolon behind an LG_DOMAIN(…) that stands alone. */
 #ifdef __GNUC__
 #define LG_HOME(...) __extension__
@@ -37,7 +39,12 @@
 
 /* ---- what a pointer leads to --------------------------------------------------------------------------------- */
 
-/* The library reads it, writes it, or both. */
+/* The library reads it, writes it, or both.
+ *
+ * What is LG_OUT and left unwritten stays as the program has it: a number or a structure goes in for
+ * that. A buffer (LG_SIZE) does not: LG_WRITTEN says how much of it the library writes; or else it
+ * is LG_INOUT. A pointer that is not set is null; where the call returns its LG_ERROR (or null), it
+ * stays as the program has it. */
 #define LG_IN LG_NOTE_("in")
 #define LG_OUT LG_NOTE_("out")
 #define LG_INOUT LG_NOTE_("inout")
@@ -61,6 +68,8 @@
  * without an annotation, except beside a number that may be its length, and except with a name for
  * bytes (docs/stubs.md). */
 #define LG_STRING LG_NOTE_("string")
+/* On a character array of a structure: bytes, of which none need be zero. (LG_STRING there: text, whose last byte is zero.) */
+#define LG_BYTES LG_NOTE_("bytes")
 #define LG_STRINGS LG_NOTE_("strings")
 /* Beside LG_STRINGS: they come in pairs, and programs step over two at a time. */
 #define LG_PAIRS LG_NOTE_("pairs")
@@ -96,7 +105,8 @@
 /* The function ends the life of this handle or structure. Beside LG_INSIDE: the program loses what
  * it had there if the function succeeds (realloc). */
 #define LG_RELEASE LG_NOTE_("release")
-/* A structure of the program that the library remembers by its address from call to call; or a FILE
+/* A structure of the program that the library remembers by its address from call to call, until a
+ * function releases it, or, if none does, as long as the handle that comes with it or is made; or a FILE
  * that it also uses after the call, for the handle that comes with it or is made; or data (LG_DATA)
  * that it keeps for good, if there is no handle. */
 #define LG_KEPT LG_NOTE_("kept")
@@ -151,8 +161,9 @@
 /* ---- functions ----------------------------------------------------------------------------------------------------- */
 
 /* The function's result when the library failed: crashed, ran out of time, gave an impossible
- * answer. */
-#define LG_ERROR(value) LG_NOTE_("error:" LG_TEXT_(value))
+ * answer. Numbers with a sign, enumerations and structures must have one, or LG_ERRORS: no value of
+ * theirs is a failure to everybody (docs/stubs.md has what the others are). */
+#define LG_ERROR(...) LG_NOTE_("error:" LG_TEXT_(__VA_ARGS__))
 /* errno tells what is wrong. */
 #define LG_ERRNO LG_NOTE_("errno")
 /* The result is at most this, and not negative, unless it is the function's failure value. Behind
@@ -174,10 +185,14 @@
 
 /* Annotates field `f` of a structure, given by the name of its type. */
 #define LG_FIELD(type, f, ...) LG_ABOUT_("field:" #type "." #f, __VA_ARGS__)
+/* The same for the parameters of a field that is a pointer to a function, in the order of its type:
+ * LG_FIELD_CALLBACK(ops, number, (void *user, const char *text LG_SIZE(n), size_t n)); */
+#define LG_FIELD_CALLBACK(type, f, parameters) LG_CALLED_("field:" #type "." #f, parameters)
 /* Annotates every parameter, result and field of this type name. */
 #define LG_TYPE(type, ...) LG_ABOUT_("type:" #type, __VA_ARGS__)
-/* LG_ERROR for all functions with results of this type that have no LG_ERROR themselves. */
-#define LG_ERRORS(type, value) LG_ABOUT_("errors:" #type, LG_ERROR(value))
+/* LG_ERROR for all functions with results of this type that have no LG_ERROR themselves. Functions
+ * whose names ask a question (is_valid, has_more) must have their own. */
+#define LG_ERRORS(type, ...) LG_ABOUT_("errors:" #type, LG_ERROR(__VA_ARGS__))
 /* Where the library lives: the domain's name, which is also the client's, and what it may reach
  * (docs/stubs.md).
  *

@@ -3,9 +3,15 @@
 
 LG_DOMAIN("brotli_decode", memory=512M);
 LG_ERRORS(BrotliDecoderResult, BROTLI_DECODER_RESULT_ERROR);
+LG_ERRORS(BrotliDecoderErrorCode, BROTLI_DECODER_ERROR_UNREACHABLE);
+
+BROTLI_BOOL BrotliDecoderSetParameter(BrotliDecoderState *state, BrotliDecoderParameter param, uint32_t value) LG_ERROR(0);
+BROTLI_BOOL BrotliDecoderHasMoreOutput(const BrotliDecoderState *state) LG_ERROR(0);
+BROTLI_BOOL BrotliDecoderIsUsed(const BrotliDecoderState *state) LG_ERROR(0);
+BROTLI_BOOL BrotliDecoderIsFinished(const BrotliDecoderState *state) LG_ERROR(0);
 
 BrotliDecoderResult BrotliDecoderDecompress(size_t encoded_size, const uint8_t *encoded_buffer LG_IN LG_SIZE(encoded_size), size_t *decoded_size LG_INOUT,
-                                            uint8_t *decoded_buffer LG_OUT LG_SIZE(*decoded_size));
+                                            uint8_t *decoded_buffer LG_OUT LG_SIZE(*decoded_size) LG_WRITTEN(*decoded_size));
 /* Memory comes from the domain's own heap. */
 BrotliDecoderState *BrotliDecoderCreateInstance(brotli_alloc_func alloc_func LG_IGNORE, brotli_free_func free_func LG_IGNORE, void *opaque LG_IGNORE);
 void BrotliDecoderDestroyInstance(BrotliDecoderState *state LG_RELEASE);

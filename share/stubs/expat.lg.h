@@ -5,6 +5,15 @@ LG_DOMAIN("expat", memory=256M);
 LG_ERRORS(enum XML_Status, XML_STATUS_ERROR);
 LG_ERRORS(enum XML_Error, XML_ERROR_UNEXPECTED_STATE);
 
+/* What they return where there is nothing, or where they fail. */
+int XML_GetSpecifiedAttributeCount(XML_Parser parser) LG_ERROR(0);
+int XML_GetIdAttributeIndex(XML_Parser parser) LG_ERROR(-1);
+int XML_SetParamEntityParsing(XML_Parser parser, enum XML_ParamEntityParsing parsing) LG_ERROR(0);
+int XML_SetHashSalt(XML_Parser parser, unsigned long hash_salt) LG_ERROR(0);
+XML_Index XML_GetCurrentByteIndex(XML_Parser parser) LG_ERROR(-1);
+int XML_GetCurrentByteCount(XML_Parser parser) LG_ERROR(0);
+XML_Expat_Version XML_ExpatVersionInfo(void) LG_ERROR({0});
+
 /* What handlers get. */
 typedef void (XMLCALL *XML_AttlistDeclHandler)(void *userData, const XML_Char *elname, const XML_Char *attname,
                                                const XML_Char *att_type, const XML_Char *dflt LG_STRING LG_NULLABLE, int isrequired);

@@ -2,13 +2,16 @@
 #include "lz4.h"
 
 LG_DOMAIN("lz4", memory=256M);
+LG_ERRORS(int, -1);
+int LZ4_versionNumber(void) LG_ERROR(0);
+int LZ4_sizeofState(void) LG_ERROR(0);
 
 int LZ4_compress_default(const char *src LG_IN LG_SIZE(srcSize), char *dst LG_OUT LG_SIZE(dstCapacity) LG_WRITTEN(lg_result), int srcSize,
                          int dstCapacity) LG_ERROR(0) LG_AT_MOST(dstCapacity);
 int LZ4_compress_fast(const char *src LG_IN LG_SIZE(srcSize), char *dst LG_OUT LG_SIZE(dstCapacity) LG_WRITTEN(lg_result), int srcSize,
                       int dstCapacity, int acceleration) LG_ERROR(0) LG_AT_MOST(dstCapacity);
-/* The state is room for the call, larger than any build of the library needs with LZ4_MEMORY_USAGE of at most 14. */
-int LZ4_compress_fast_extState(void *state LG_OUT LG_SIZE(16416), const char *src LG_IN LG_SIZE(srcSize),
+/* The state is room for the call, nothing of which comes back; it is larger than any build of the library needs with LZ4_MEMORY_USAGE of at most 14. */
+int LZ4_compress_fast_extState(void *state LG_OUT LG_SIZE(16416) LG_WRITTEN(0), const char *src LG_IN LG_SIZE(srcSize),
                                char *dst LG_OUT LG_SIZE(dstCapacity) LG_WRITTEN(lg_result), int srcSize, int dstCapacity, int acceleration)
     LG_ERROR(0) LG_AT_MOST(dstCapacity);
 int LZ4_compress_destSize(const char *src LG_IN LG_SIZE(*srcSizePtr), char *dst LG_OUT LG_SIZE(targetDstSize) LG_WRITTEN(lg_result),

@@ -5,6 +5,7 @@
 LG_DOMAIN("lz4frame", memory=256M);
 LG_ERRORS(size_t, -1);
 LG_ERRORS(LZ4F_errorCode_t, -1);
+int LZ4F_compressionLevel_max(void) LG_ERROR(0);
 
 /* A result is a size or, above this, an error. What the library calls an error is one, and what is one it calls so: programs take the size of what is
  * none. */
@@ -34,7 +35,7 @@ LZ4F_errorCode_t LZ4F_freeDecompressionContext(LZ4F_dctx *dctx LG_RELEASE);
 size_t LZ4F_headerSize(const void *src LG_IN LG_SIZE(srcSize), size_t srcSize) LZ4F_SIZE_WITHIN(19);
 size_t LZ4F_getFrameInfo(LZ4F_dctx *dctx, LZ4F_frameInfo_t *frameInfoPtr LG_OUT, const void *srcBuffer LG_IN LG_SIZE(*srcSizePtr),
                          size_t *srcSizePtr LG_INOUT);
-size_t LZ4F_decompress(LZ4F_dctx *dctx, void *dstBuffer LG_OUT LG_SIZE(*dstSizePtr), size_t *dstSizePtr LG_INOUT,
+size_t LZ4F_decompress(LZ4F_dctx *dctx, void *dstBuffer LG_OUT LG_SIZE(*dstSizePtr) LG_WRITTEN(*dstSizePtr), size_t *dstSizePtr LG_INOUT,
                        const void *srcBuffer LG_IN LG_SIZE(*srcSizePtr), size_t *srcSizePtr LG_INOUT, const LZ4F_decompressOptions_t *dOptPtr LG_NULL);
 
 /* A dictionary of its own, made by LZ4F_createCDict, the library copies. */

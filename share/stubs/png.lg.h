@@ -6,6 +6,11 @@
 
 LG_DOMAIN("png", memory=512M, streams); /* it says on standard error what is wrong with an image */
 
+/* Numbers of things, and 0 where there are none. */
+LG_ERRORS(int, 0);
+LG_ERRORS(png_int_32, 0);
+int png_reset_zstream(png_struct *png_ptr) LG_ERROR(-2);
+
 /* What may fail jumps. Functions that take a const png_struct only ask, or say below that they may fail, too. */
 LG_TYPE(png_structrp, LG_JUMPS);
 typedef void (PNGCAPI *png_longjmp_ptr)(jmp_buf env LG_JUMP, int value);
@@ -69,15 +74,15 @@ void png_write_png(png_struct *png_ptr, png_info *info_ptr, int transforms, png_
 void png_init_io(png_struct *png_ptr, png_FILE_p fp LG_KEPT);
 
 /* Numbers in buffers. */
-int png_sig_cmp(png_const_bytep sig LG_IN LG_SIZE(start + num_to_check), size_t start, size_t num_to_check);
+int png_sig_cmp(png_const_bytep sig LG_IN LG_SIZE(start + num_to_check), size_t start, size_t num_to_check) LG_ERROR(-1);
 png_uint_32 (png_get_uint_32)(png_const_bytep buf LG_IN LG_SIZE(4));
 png_uint_16 (png_get_uint_16)(png_const_bytep buf LG_IN LG_SIZE(2));
 png_int_32 (png_get_int_32)(png_const_bytep buf LG_IN LG_SIZE(4));
 png_uint_32 png_get_uint_31(const png_struct *png_ptr LG_JUMPS, png_const_bytep buf LG_IN LG_SIZE(4));
-void png_save_uint_32(png_bytep buf LG_OUT LG_SIZE(4), png_uint_32 i);
-void png_save_int_32(png_bytep buf LG_OUT LG_SIZE(4), png_int_32 i);
-void png_save_uint_16(png_bytep buf LG_OUT LG_SIZE(2), unsigned int i);
-int png_convert_to_rfc1123_buffer(char out[29] LG_OUT LG_STRING LG_SIZE(29), png_const_timep ptime LG_IN);
+void png_save_uint_32(png_bytep buf LG_OUT LG_SIZE(4) LG_WRITTEN(4), png_uint_32 i);
+void png_save_int_32(png_bytep buf LG_OUT LG_SIZE(4) LG_WRITTEN(4), png_int_32 i);
+void png_save_uint_16(png_bytep buf LG_OUT LG_SIZE(2) LG_WRITTEN(2), unsigned int i);
+int png_convert_to_rfc1123_buffer(char out[29] LG_OUT LG_STRING LG_SIZE(29) LG_WRITTEN(lg_result ? 29 : 0), png_const_timep ptime LG_IN);
 png_const_charp png_convert_to_rfc1123(png_struct *png_ptr, png_const_timep ptime LG_IN);
 void png_convert_from_time_t(png_timep ptime LG_OUT, time_t ttime);
 void png_convert_from_struct_tm(png_timep ptime, const struct tm *ttime) LG_OMIT("use png_convert_from_time_t");
@@ -170,4 +175,4 @@ png_uint_32 png_get_sCAL_s(const png_struct *png_ptr, const png_info *info_ptr, 
 void png_set_shift(png_struct *png_ptr, png_const_color_8p true_bits LG_IN);
 void png_set_background(png_struct *png_ptr, png_const_color_16p background_color LG_IN, int background_gamma_code, int need_expand, double background_gamma);
 void png_set_background_fixed(png_struct *png_ptr, png_const_color_16p background_color LG_IN, int background_gamma_code, int need_expand, png_fixed_point background_gamma);
-void png_build_grayscale_palette(int bit_depth, png_colorp palette LG_OUT LG_SIZE(bit_depth < 1 || bit_depth > 8 ? 0 : bit_depth == 8 ? 256 : bit_depth == 4 ? 16 : bit_depth == 2 ? 4 : 2));
+void png_build_grayscale_palette(int bit_depth, png_colorp palette LG_INOUT LG_SIZE(bit_depth < 1 || bit_depth > 8 ? 0 : bit_depth == 8 ? 256 : bit_depth == 4 ? 16 : bit_depth == 2 ? 4 : 2));

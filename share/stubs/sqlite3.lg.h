@@ -5,6 +5,53 @@
 
 LG_DOMAIN("sqlite", memory=512M, directory=.);
 LG_ERRORS(int, SQLITE_ERROR);
+LG_ERRORS(sqlite3_int64, 0);
+
+/* What is no code but a number, or an answer: SQLITE_ERROR is 1. */
+int sqlite3_libversion_number(void) LG_ERROR(0);
+int sqlite3_compileoption_used(const char *zOptName) LG_ERROR(0);
+int sqlite3_threadsafe(void) LG_ERROR(0);
+int sqlite3_changes(sqlite3 *db) LG_ERROR(0);
+int sqlite3_total_changes(sqlite3 *db) LG_ERROR(0);
+int sqlite3_complete(const char *sql) LG_ERROR(0);
+int sqlite3_limit(sqlite3 *db, int id, int newVal) LG_ERROR(-1);
+int sqlite3_stmt_readonly(sqlite3_stmt *pStmt) LG_ERROR(0);
+int sqlite3_stmt_busy(sqlite3_stmt *pStmt) LG_ERROR(0);
+int sqlite3_stmt_status(sqlite3_stmt *pStmt, int op, int resetFlg) LG_ERROR(0);
+int sqlite3_bind_parameter_count(sqlite3_stmt *pStmt) LG_ERROR(0);
+int sqlite3_bind_parameter_index(sqlite3_stmt *pStmt, const char *zName) LG_ERROR(0);
+int sqlite3_column_count(sqlite3_stmt *pStmt) LG_ERROR(0);
+int sqlite3_data_count(sqlite3_stmt *pStmt) LG_ERROR(0);
+int sqlite3_column_int(sqlite3_stmt *pStmt, int iCol) LG_ERROR(0);
+int sqlite3_column_bytes(sqlite3_stmt *pStmt, int iCol) LG_ERROR(0);
+int sqlite3_column_bytes16(sqlite3_stmt *pStmt, int iCol) LG_ERROR(0);
+int sqlite3_column_type(sqlite3_stmt *pStmt, int iCol) LG_ERROR(SQLITE_NULL);
+int sqlite3_value_int(sqlite3_value *value) LG_ERROR(0);
+int sqlite3_value_bytes(sqlite3_value *value) LG_ERROR(0);
+int sqlite3_value_bytes16(sqlite3_value *value) LG_ERROR(0);
+int sqlite3_value_type(sqlite3_value *value) LG_ERROR(SQLITE_NULL);
+int sqlite3_value_numeric_type(sqlite3_value *value) LG_ERROR(SQLITE_NULL);
+int sqlite3_get_autocommit(sqlite3 *db) LG_ERROR(0);
+int sqlite3_db_readonly(sqlite3 *db, const char *zDbName) LG_ERROR(-1);
+int sqlite3_release_memory(int n) LG_ERROR(0);
+int sqlite3_sleep(int ms) LG_ERROR(0);
+int sqlite3_blob_bytes(sqlite3_blob *blob) LG_ERROR(0);
+int sqlite3_keyword_count(void) LG_ERROR(0);
+int sqlite3_str_length(sqlite3_str *str) LG_ERROR(0);
+int sqlite3_backup_remaining(sqlite3_backup *p) LG_ERROR(0);
+int sqlite3_backup_pagecount(sqlite3_backup *p) LG_ERROR(0);
+int sqlite3_system_errno(sqlite3 *db) LG_ERROR(0);
+#if SQLITE_VERSION_NUMBER >= 3028000
+int sqlite3_stmt_isexplain(sqlite3_stmt *pStmt) LG_ERROR(0);
+int sqlite3_value_nochange(sqlite3_value *value) LG_ERROR(0);
+int sqlite3_value_frombind(sqlite3_value *value) LG_ERROR(0);
+#endif
+#if SQLITE_VERSION_NUMBER >= 3034000
+int sqlite3_txn_state(sqlite3 *db, const char *zSchema) LG_ERROR(-1);
+#endif
+#if SQLITE_VERSION_NUMBER >= 3038000
+int sqlite3_error_offset(sqlite3 *db) LG_ERROR(-1);
+#endif
 
 int sqlite3_open(const char *filename, sqlite3 **ppDb LG_OUT);
 int sqlite3_open_v2(const char *filename, sqlite3 **ppDb LG_OUT, int flags, const char *zVfs);
@@ -48,8 +95,8 @@ sqlite3_uint64 sqlite3_msize(void *memory LG_INSIDE);
 #define SQLITE_FORMAT(vf) LG_FORMAT(vf, "qQw", "z")
 char *sqlite3_mprintf(const char *format, ...) LG_STRING LG_FREED(sqlite3_free) SQLITE_FORMAT(sqlite3_vmprintf);
 char *sqlite3_vmprintf(const char *format, va_list list) LG_STRING LG_FREED(sqlite3_free) SQLITE_FORMAT(sqlite3_vmprintf);
-char *sqlite3_snprintf(int n, char *buffer LG_OUT LG_STRING LG_SIZE(n), const char *format, ...) LG_WITHIN(buffer) SQLITE_FORMAT(sqlite3_vsnprintf);
-char *sqlite3_vsnprintf(int n, char *buffer LG_OUT LG_STRING LG_SIZE(n), const char *format, va_list list) LG_WITHIN(buffer) SQLITE_FORMAT(sqlite3_vsnprintf);
+char *sqlite3_snprintf(int n, char *buffer LG_OUT LG_STRING LG_SIZE(n) LG_WRITTEN(n), const char *format, ...) LG_WITHIN(buffer) SQLITE_FORMAT(sqlite3_vsnprintf);
+char *sqlite3_vsnprintf(int n, char *buffer LG_OUT LG_STRING LG_SIZE(n) LG_WRITTEN(n), const char *format, va_list list) LG_WITHIN(buffer) SQLITE_FORMAT(sqlite3_vsnprintf);
 void sqlite3_str_appendf(sqlite3_str *str, const char *format, ...) SQLITE_FORMAT(sqlite3_str_vappendf);
 void sqlite3_str_vappendf(sqlite3_str *str, const char *format, va_list list) SQLITE_FORMAT(sqlite3_str_vappendf);
 void sqlite3_str_append(sqlite3_str *str, const char *text LG_IN LG_SIZE(n), int n);
@@ -72,10 +119,10 @@ void sqlite3_result_text64(sqlite3_context *context, const char *value LG_IN LG_
 int sqlite3_overload_function(sqlite3 *db, const char *zFuncName LG_STRING, int nArg);
 /* More is behind a sqlite3_filename than the string: the library wants its own back. */
 const char *sqlite3_uri_parameter(sqlite3_filename z LG_INSIDE, const char *zParam);
-int sqlite3_uri_boolean(sqlite3_filename z LG_INSIDE, const char *zParam LG_STRING, int bDefault);
+int sqlite3_uri_boolean(sqlite3_filename z LG_INSIDE, const char *zParam LG_STRING, int bDefault) LG_ERROR(0);
 sqlite3_int64 sqlite3_uri_int64(sqlite3_filename z LG_INSIDE, const char *zParam LG_STRING, sqlite3_int64 bDefault);
 const char *sqlite3_uri_key(sqlite3_filename z LG_INSIDE, int N);
-int sqlite3_keyword_check(const char *name LG_IN LG_SIZE(n), int n);
+int sqlite3_keyword_check(const char *name LG_IN LG_SIZE(n), int n) LG_ERROR(0);
 int sqlite3_strnicmp(const char *a LG_STRING, const char *b LG_STRING, int n);
 int sqlite3_strlike(const char *zGlob LG_STRING, const char *zStr LG_STRING, unsigned int cEsc);
 const unsigned char *sqlite3_column_text(sqlite3_stmt *stmt, int column) LG_STRING;
@@ -95,7 +142,7 @@ int sqlite3_create_collation(sqlite3 *db, const char *zName LG_STRING, int eText
 int sqlite3_blob_open(sqlite3 *db, const char *zDb, const char *zTable, const char *zColumn LG_STRING, sqlite3_int64 iRow, int flags,
                       sqlite3_blob **ppBlob LG_OUT);
 int sqlite3_blob_close(sqlite3_blob *blob LG_RELEASE);
-int sqlite3_blob_read(sqlite3_blob *blob, void *Z LG_OUT LG_SIZE(N), int N, int iOffset);
+int sqlite3_blob_read(sqlite3_blob *blob, void *Z LG_OUT LG_SIZE(N) LG_WRITTEN(lg_result == 0 ? N : 0), int N, int iOffset);
 int sqlite3_blob_write(sqlite3_blob *blob, const void *z LG_IN LG_SIZE(n), int n, int iOffset);
 int sqlite3_backup_finish(sqlite3_backup *p LG_RELEASE);
 int sqlite3_table_column_metadata(sqlite3 *db, const char *zDbName, const char *zTableName, const char *zColumnName,
@@ -104,4 +151,4 @@ int sqlite3_table_column_metadata(sqlite3 *db, const char *zDbName, const char *
 int sqlite3_status(int op, int *pCurrent LG_OUT, int *pHighwater LG_OUT, int resetFlag);
 int sqlite3_db_status(sqlite3 *db, int op, int *pCur LG_OUT, int *pHiwtr LG_OUT, int resetFlg);
 int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *zDb LG_STRING, int eMode, int *pnLog LG_OUT, int *pnCkpt LG_OUT);
-void sqlite3_randomness(int N, void *P LG_OUT LG_SIZE(N));
+void sqlite3_randomness(int N, void *P LG_OUT LG_SIZE(N) LG_WRITTEN(N));

@@ -5,6 +5,13 @@ LG_DOMAIN("zlib", streams, directory=.);
 LG_ERRORS(int, Z_STREAM_ERROR);
 LG_ERRORS(uLong, 0);
 
+/* How much of a destination is written, its size says afterwards, also of a call that fails; but not in versions before 1.2.11. */
+#if ZLIB_VERNUM >= 0x12b0
+#define ZLIB_DESTINATION LG_OUT LG_SIZE(*destLen) LG_WRITTEN(*destLen)
+#else
+#define ZLIB_DESTINATION LG_INOUT LG_SIZE(*destLen)
+#endif
+
 /* A stream is remembered by its address; the library keeps its own copy. Only the functions that say LG_INOUT look at
  * the buffers: elsewhere next_in and next_out may lead anywhere. */
 LG_TYPE(z_streamp, LG_OUT LG_KEPT);
@@ -38,6 +45,8 @@ int inflateSetDictionary(z_streamp strm, const Bytef *dictionary LG_IN LG_SIZE(d
 int inflateGetDictionary(z_streamp strm, Bytef *dictionary LG_OUT LG_SIZE(32768) LG_WRITTEN(*dictLength) LG_NULLABLE,
                          uInt *dictLength LG_OUT LG_NULLABLE);
 int inflateSync(z_streamp strm LG_INOUT);
+int inflateValidate(z_streamp strm, int check) LG_ERROR(Z_STREAM_ERROR);
+long inflateMark(z_streamp strm) LG_ERROR(-65536);
 int inflateGetHeader(z_streamp strm, gz_headerp head) LG_OMIT("the library keeps the header and what it points to");
 int inflateBack(z_streamp strm, in_func in, void *in_desc, out_func out, void *out_desc)
     LG_OMIT("in() hands out buffers of the program's");
@@ -45,22 +54,22 @@ int inflateBackInit_(z_streamp strm, int windowBits, unsigned char *window, cons
     LG_OMIT("in() hands out buffers of the program's");
 int inflateBackEnd(z_streamp strm) LG_OMIT("in() hands out buffers of the program's");
 
-int compress(Bytef *dest LG_OUT LG_SIZE(*destLen), uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
+int compress(Bytef *dest ZLIB_DESTINATION, uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
              uLong sourceLen);
-int compress2(Bytef *dest LG_OUT LG_SIZE(*destLen), uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
+int compress2(Bytef *dest ZLIB_DESTINATION, uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
               uLong sourceLen, int level);
-int uncompress(Bytef *dest LG_OUT LG_SIZE(*destLen), uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
+int uncompress(Bytef *dest ZLIB_DESTINATION, uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
                uLong sourceLen);
-int uncompress2(Bytef *dest LG_OUT LG_SIZE(*destLen), uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(*sourceLen),
+int uncompress2(Bytef *dest ZLIB_DESTINATION, uLongf *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(*sourceLen),
                 uLong *sourceLen LG_INOUT);
 #if ZLIB_VERNUM > 0x1310
-int compress_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
+int compress_z(Bytef *dest ZLIB_DESTINATION, z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
                z_size_t sourceLen);
-int compress2_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
+int compress2_z(Bytef *dest ZLIB_DESTINATION, z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
                 z_size_t sourceLen, int level);
-int uncompress_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
+int uncompress_z(Bytef *dest ZLIB_DESTINATION, z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(sourceLen),
                  z_size_t sourceLen);
-int uncompress2_z(Bytef *dest LG_OUT LG_SIZE(*destLen), z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(*sourceLen),
+int uncompress2_z(Bytef *dest ZLIB_DESTINATION, z_size_t *destLen LG_INOUT, const Bytef *source LG_IN LG_SIZE(*sourceLen),
                   z_size_t *sourceLen LG_INOUT);
 #endif
 
@@ -75,11 +84,21 @@ z_size_t gzfwrite(voidpc buf LG_IN LG_SIZE(size *nitems), z_size_t size, z_size_
 int gzprintf(gzFile file, const char *format, ...) LG_PRINTF;
 int gzvprintf(gzFile file, const char *format, va_list va) LG_OMIT("a va_list leads to the program's stack");
 int gzputs(gzFile file, const char *s) LG_ERROR(-1);
-char *gzgets(gzFile file, char *buf LG_OUT LG_SIZE(len) LG_STRING, int len) LG_WITHIN(buf);
+char *gzgets(gzFile file, char *buf LG_OUT LG_SIZE(len) LG_STRING LG_WRITTEN(lg_result ? len : 0), int len) LG_WITHIN(buf);
 int gzputc(gzFile file, int c) LG_ERROR(-1);
 int (gzgetc)(gzFile file) LG_ERROR(-1) LG_AT_MOST(255);
 int gzgetc_(gzFile file) LG_ERROR(-1) LG_AT_MOST(255);
 int gzungetc(int c, gzFile file) LG_ERROR(-1);
+int gzeof(gzFile file) LG_ERROR(1);
+int gzdirect(gzFile file) LG_ERROR(0);
+z_off_t gzseek(gzFile file, z_off_t offset, int whence) LG_ERROR(-1);
+z_off_t gztell(gzFile file) LG_ERROR(-1);
+z_off_t gzoffset(gzFile file) LG_ERROR(-1);
+#ifdef Z_LARGE64
+z_off64_t gzseek64(gzFile file, z_off64_t offset, int whence) LG_ERROR(-1);
+z_off64_t gztell64(gzFile file) LG_ERROR(-1);
+z_off64_t gzoffset64(gzFile file) LG_ERROR(-1);
+#endif
 int gzclose(gzFile file LG_RELEASE);
 int gzclose_r(gzFile file LG_RELEASE);
 int gzclose_w(gzFile file LG_RELEASE);

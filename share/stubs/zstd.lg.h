@@ -3,6 +3,12 @@
 
 LG_DOMAIN("zstd", memory=1G);
 LG_ERRORS(size_t, -1);
+LG_ERRORS(ZSTD_bounds, {(size_t)-1});
+/* Levels: 0 is the default one. */
+LG_ERRORS(int, 0);
+#ifdef ZSTD_ERRORS_H_398273423
+ZSTD_ErrorCode ZSTD_getErrorCode(size_t functionResult) LG_ERROR(ZSTD_error_GENERIC);
+#endif
 
 /* A result is a size or, above this, an error. What the library calls an error is one, and what is one it calls so: programs take the size of what is
  * none. */

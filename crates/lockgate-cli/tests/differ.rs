@@ -7,7 +7,7 @@ mod installed;
 
 use installed::{corpus, prefix};
 use lockgate_bench::command::done;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
@@ -194,6 +194,17 @@ fn header(record: &Record, functions: &[Function]) -> String {
         let _ = writeln!(text, "    {} f{place}{array};", of.c);
     }
     text += "} df_record;\n";
+    // What a call that fails returns.
+    let fails: BTreeSet<String> = functions
+        .iter()
+        .filter_map(|function| match &function.result {
+            Returned::Number(of) if of.c == ENUM.c => Some(format!("LG_ERRORS({}, DF_NONE);\n", of.c)),
+            Returned::Number(of) if of.c.starts_with("int") => Some(format!("LG_ERRORS({}, -1);\n", of.c)),
+            Returned::Record => Some("LG_ERRORS(df_record, {0});\n".to_owned()),
+            _ => None,
+        })
+        .collect();
+    text.extend(fails);
     for (place, function) in functions.iter().enumerate() {
         let _ = writeln!(text, "{};", declared(place, function, true));
     }
@@ -217,7 +228,10 @@ fn declared(place: usize, function: &Function, annotated: bool) -> String {
                 format!(
                     "{constant}{} *p{n}{}",
                     of.c,
-                    note(format!("{} LG_SIZE({count})", way(reads, writes)))
+                    note(match (reads, writes) {
+                        (false, true) => format!("LG_OUT LG_SIZE({count}) LG_WRITTEN({count})"),
+                        _ => format!("{} LG_SIZE({count})", way(reads, writes)),
+                    })
                 )
             }
             Parameter::Written(of, count) => {

@@ -1,4 +1,4 @@
-//! `examples/stubs`, as its README says. (The others are tested where their languages are.)
+//! `examples/stubs`, as its README says, and the plugin of docs/start/c.md. (The others are tested where their languages are.)
 #[path = "common/installed.rs"]
 mod installed;
 
@@ -40,4 +40,28 @@ fn a_makefile_protects_a_library() {
     let survived = run("protected", bad);
     assert_eq!(String::from_utf8_lossy(&survived.stdout), "these settings cannot be read\n");
     assert_eq!(survived.status.code(), Some(1));
+}
+
+/// The page's own commands, one after the other.
+#[test]
+fn a_plugin_has_an_interface_of_ones_own() {
+    let page = include_str!("../../../docs/start/c.md");
+    let (_, chapter) = page.split_once("\n## A plugin of your own\n").expect("the chapter");
+    let lines = chapter.lines().take_while(|line| !line.starts_with("## "));
+    let commands: String =
+        lines.filter_map(|line| line.strip_prefix("    ")).map(|line| format!("{line}\n")).collect();
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_lockgate")).parent().expect("a folder");
+    let path = std::env::var("PATH").expect("a path");
+    let mut shell = Command::new("sh");
+    shell.args(["-eu", "-c", &commands]).current_dir(folder.path());
+    shell.env("PATH", format!("{}:{path}", program.display()));
+    shell.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")).env("LD_LIBRARY_PATH", prefix().join("lib"));
+    let output = shell.output().expect("it runs");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let lines: Vec<&str> = out.lines().collect();
+    let [_, one, report, two] = lines[..] else { panic!("{out}{err}") };
+    assert_eq!((one, two), ("ONE", "TWO"), "{out}");
+    assert!(report.contains("filter_line") && report.contains("upper.c:10"), "{out}");
 }

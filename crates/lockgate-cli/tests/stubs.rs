@@ -71,7 +71,7 @@ fn synthetic(name: &str) {
     built(name, &["-O2", "-fsanitize=undefined"], &[]);
 }
 
-fn built(name: &str, options: &[&str], arguments: &[&str]) {
+fn built(name: &str, options: &[&str], arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let path = |name: &str| folder.path().join(name);
     let kit = kit();
@@ -95,6 +95,7 @@ fn built(name: &str, options: &[&str], arguments: &[&str]) {
     let output = run(&path("host"), arguments, folder.path(), b"", None);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
+    text.into_owned()
 }
 
 /// The same of three texts: what a test makes itself.
@@ -126,17 +127,92 @@ fn made(name: &str, options: &[&str], texts: [&str; 3]) {
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
 }
 
+/// What the library leaves unwritten is as the program had it, as with the library itself: no bytes of earlier calls, and none of nobody's.
+#[test]
+fn what_is_left_unwritten_is_the_programs() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let host = folder.path().join("native");
+    let mut compile = Command::new("gcc");
+    compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I"]).arg(corpus().root().join("include"));
+    compile.arg("-I").arg(file("")).arg(file("unwritten.c")).arg(file("unwritten_host.c"));
+    done(compile.arg("-o").arg(&host)).expect("it compiles");
+    let native = run(&host, &[], folder.path(), b"", None);
+    let native = String::from_utf8_lossy(&native.stdout).into_owned();
+    assert!(native.contains("int -1 30\n") && native.contains("errno -1 1 -1 0 0 0\n"), "{native}");
+    assert_eq!(built("unwritten", &["-O1"], &[]), native);
+}
+
+/// A library that has failed answers no question with yes, and no status with success; what it says is why.
+#[test]
+fn no_failure_is_an_answer() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdbool.h>\n#include <stddef.h>\nLG_DOMAIN(\"dead\", restart);\n\
+                  struct pair { int status, value; };\nenum how { WELL, BADLY };\nstruct thing;\n\
+                  LG_ERRORS(int, -1);\nLG_ERRORS(enum how, BADLY);\nint is_good(const char *text) LG_ERROR(0);\nint plain(const char *text);\n\
+                  bool flag(const char *text);\nenum how how(const char *text);\nsize_t count(const char *text);\ndouble share(const char *text);\n\
+                  float part(const char *text);\nconst char *name(const char *text);\nstruct pair pair(const char *text) LG_ERROR((struct pair){-1, 0});\n\
+                  struct thing *make(const char *text);\nint use(struct thing *thing, int n);\nint with_errno(const char *text) LG_ERRNO;\n";
+    let source = "#include <stdbool.h>\n#include <stddef.h>\nstruct pair { int status, value; };\n\
+                  static int look(const char *text) { if (*text == '!') *(volatile int *)8 = 1; return 1; }\n\
+                  int is_good(const char *t) { return look(t); }\nint plain(const char *t) { return look(t); }\nbool flag(const char *t) { return look(t); }\n\
+                  int how(const char *t) { return look(t) - 1; }\nsize_t count(const char *t) { return look(t); }\ndouble share(const char *t) { return look(t); }\n\
+                  float part(const char *t) { return look(t); }\nconst char *name(const char *t) { return look(t) ? \"name\" : 0; }\n\
+                  struct pair pair(const char *t) { return (struct pair){look(t) - 1, 7}; }\nvoid *make(const char *t) { static long it; return look(t) ? &it : 0; }\n\
+                  int use(int *thing, int n) { return *thing = n; }\nint with_errno(const char *t) { return look(t); }\n";
+    let host = "#include <dead.h>\n#include <string.h>\n\
+                int main(void)\n{\n    struct thing *old = make(\"good\");\n    \
+                if (is_good(\"good\") != 1 || plain(\"\") != 1 || !flag(\"\") || how(\"\") != WELL || count(\"\") != 1 || share(\"\") != 1 || part(\"\") != 1)\n        return 1;\n    \
+                if (!name(\"\") || pair(\"\").status || pair(\"\").value != 7 || !old || use(old, 3) != 3)\n        return 2;\n    \
+                struct pair p = pair(\"!\");\n    double d = share(\"!\");\n    float f = part(\"!\");\n    \
+                if (is_good(\"!\") || plain(\"!\") != -1 || flag(\"!\") || how(\"!\") != BADLY || count(\"!\") || d == d || f == f || name(\"!\") || p.status != -1 || with_errno(\"!\") != -1)\n        return 3;\n    \
+                /* Why, of an old handle. */\n    \
+                if (use(old, 1) != -1 || !strstr(lg_dead_error()->message, \"a domain that has ended\"))\n        return 4;\n    \
+                /* What went wrong first is not lost behind what comes of it. */\n    \
+                struct thing *none = make(\"!\");\n    if (none || use(none, 1) != -1 || strcmp(lg_dead_error()->function, \"make\") != 0)\n        return 5;\n    \
+                struct lg_stub_error error;\n    lg_dead_take_error(&error);\n    \
+                return use(none, 1) != -1 || strcmp(lg_dead_error()->function, \"use\") != 0 ? 6 : 0;\n}\n";
+    made("dead", &["-O1"], [header, source, host]);
+}
+
+/// A structure that the library remembers for a handle ends with it, is what was given for that handle, and may be const; and a function in it takes what is said of it.
+#[test]
+fn what_is_kept_for_a_handle_ends_with_it() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_DOMAIN(\"kept\");\nLG_ERRORS(int, -1);\n\
+                  struct ops { int (*number)(void *user, const char *text, size_t n); long what, room[4000]; };\nstruct parser;\n\
+                  LG_FIELD_CALLBACK(struct ops, number, (void *user, const char *text LG_SIZE(n), size_t n));\n\
+                  struct parser *begin(const struct ops *ops LG_KEPT, void *user LG_DATA);\nint go(struct parser *p, const char *text);\n\
+                  int change(struct parser *p, const struct ops *ops LG_IN LG_KEPT);\nvoid finish(struct parser *p LG_RELEASE);\n";
+    let source = "#include <stdlib.h>\n#include <string.h>\nstruct ops { int (*number)(void *, const char *, size_t); long what, room[4000]; };\n\
+                  struct parser { const struct ops *ops; void *user; };\n\
+                  void *begin(const struct ops *ops, void *user) { struct parser *p = malloc(sizeof *p); *p = (struct parser){ops, user}; return ops->what < 0 ? 0 : p; }\n\
+                  int go(struct parser *p, const char *text) { return p->ops->number(p->user, text, strlen(text)) + (int)p->ops->what; }\n\
+                  int change(struct parser *p, const struct ops *ops) { p->ops = ops; return 0; }\nvoid finish(struct parser *p) { free(p); }\n";
+    let host = "#include <kept.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nstatic int user;\n\
+                static int one(void *data, const char *text, size_t n) { return data == &user && n == 2 && memcmp(text, \"42\", 2) == 0 ? 1 : -100; }\n\
+                static int two(void *data, const char *text, size_t n) { return 2 * one(data, text, n); }\n\
+                int main(void)\n{\n    struct ops first = {.number = one, .what = 10}, second = {.number = two, .what = 20};\n    \
+                struct parser *stays = begin(&first, &user), *other = begin(&second, &user);\n    \
+                if (go(stays, \"42\") != 11 || go(other, \"42\") != 22)\n        return 1;\n    \
+                /* More than there is room for at a time, at as many places, and where none was made. */\n    \
+                enum { ALL = 36000 };\n    struct ops *all = calloc(ALL, sizeof *all);\n    \
+                for (int i = 0; i < ALL; i++) {\n            all[i].number = two;\n            all[i].what = i % 5 ? i : -1;\n            \
+                struct parser *p = begin(&all[i], &user);\n            if (!p != !(i % 5) || (p && go(p, \"42\") != 2 + i)) {\n                \
+                printf(\"%d %s\\n\", i, lg_kept_error()->message);\n                return 2;\n            }\n            finish(p);\n        }\n    \
+                if (go(stays, \"42\") != 11 || change(stays, &second) || go(stays, \"42\") != 22)\n        return 3;\n    \
+                finish(other);\n    return go(stays, \"42\") != 22;\n}\n";
+    made("kept", &["-O1"], [header, source, host]);
+}
+
 /// A call that fails is heard as a failure: no size builds on what an earlier one said, nor does an error jump to where an earlier one led.
 #[test]
 fn what_was_heard_before_a_failure_counts_no_more() {
-    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\n\
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\n\
                   typedef void (*jumper)(jmp_buf env LG_JUMP, int value);\nthing *thing_new(void);\nvoid thing_free(thing *t LG_RELEASE);\n\
                   jmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\nint thing_stop(thing *t LG_JUMPS);\n\
                   size_t thing_size(thing *t, int how);\nvoid thing_wide(thing *t, int n);\n\
                   int thing_both(thing *t, int how, unsigned *w LG_OUT, unsigned *h LG_OUT);\n\
-                  int thing_fill(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_size, t, lg_result)));\n\
-                  int thing_row(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_both, t, w)));\n\
-                  int thing_said(thing *t, unsigned char *p LG_OUT LG_SIZE(lg_told(thing_wide, t, n)));\n\
+                  int thing_fill(thing *t, unsigned char *p LG_INOUT LG_SIZE(lg_told(thing_size, t, lg_result)));\n\
+                  int thing_row(thing *t, unsigned char *p LG_INOUT LG_SIZE(lg_told(thing_both, t, w)));\n\
+                  int thing_said(thing *t, unsigned char *p LG_INOUT LG_SIZE(lg_told(thing_wide, t, n)));\n\
                   int thing_put(thing *t, const char *p LG_IN LG_SIZE(lg_told(thing_wide, t, lg_called) ? 64 : 8));\n";
     let source = "#include <string.h>\n#include <stddef.h>\nstatic long h[64]; static int made, jumps; static char env[256];\n\
                   static int crash(int how) { if (how) *(volatile int *)8 = 1; return how; }\n\
@@ -170,7 +246,7 @@ fn what_was_heard_before_a_failure_counts_no_more() {
 /// Whatever frames a callback leaves by a jump or by its thread's end, the domain restarts.
 #[test]
 fn a_size_that_is_left_holds_up_no_restart() {
-    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_DOMAIN(\"left\", restart);\ntypedef struct thing thing;\n\
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\n#include <stddef.h>\nLG_DOMAIN(\"left\", restart);\ntypedef struct thing thing;\n\
                   typedef int (*visit)(void *data, int n);\nthing *thing_new(void);\nint thing_set(thing *t, visit f, void *data LG_DATA);\n\
                   size_t thing_size(thing *t);\nconst void *thing_get(thing *t) LG_SIZE(thing_size(t));\nint thing_crash(int really);\n";
     let source = "#include <stddef.h>\nstatic long h[8]; static int (*f)(void *, int); static void *data;\nvoid *thing_new(void) { f = 0; return h; }\n\
@@ -189,7 +265,7 @@ fn a_size_that_is_left_holds_up_no_restart() {
 /// A thread that is cancelled while a release waits for a callback takes no lock along.
 #[test]
 fn a_release_that_is_cancelled_hangs_nobody() {
-    let header = "#include <lockgate/annotations.h>\ntypedef struct thing thing;\ntypedef struct part part;\n\
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\ntypedef struct part part;\n\
                   typedef void (*visit)(void *data, int n);\nthing *thing_new(void);\npart *thing_part(thing *t);\n\
                   void thing_free(thing *t LG_RELEASE);\nint thing_set(thing *t, visit f, void *data LG_DATA);\nint part_run(part *p);\n";
     let source = "static long h[64]; static int made; static void (*f)(void *, int); static void *data;\nvoid *thing_new(void) { return h + 8 * made++; }\n\
@@ -213,7 +289,7 @@ fn a_release_that_is_cancelled_hangs_nobody() {
 /// Of two pointers each goes to the callback that it stands beside, and to no other; one goes to all callbacks of its call.
 #[test]
 fn data_goes_to_the_callback_beside_it() {
-    let header = "#include <lockgate/annotations.h>\ntypedef struct thing thing;\ntypedef int (*reader)(void *data, const char *text LG_STRING);\n\
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\ntypedef int (*reader)(void *data, const char *text LG_STRING);\n\
                   typedef int (*writer)(void *data, int n);\nthing *thing_new(void);\n\
                   int copy(reader r, void *rdata LG_DATA, writer w, void *wdata LG_DATA, int how);\n\
                   int copied(thing *t, void *rdata LG_DATA, reader r, void *wdata LG_DATA, writer w, int how);\n\
@@ -256,7 +332,7 @@ fn data_goes_to_the_callback_beside_it() {
 /// A handle that the program passes by a pointer, to have it ended, is that of the call: callbacks get its data, and errors jump to its jmp_buf.
 #[test]
 fn a_handle_behind_a_pointer_is_the_calls() {
-    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\n\
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\n\
                   typedef int (*visit)(void *data, thing *t, const char *text LG_STRING);\ntypedef void (*jumper)(jmp_buf env LG_JUMP, int value);\n\
                   thing *thing_new(visit f, void *data LG_DATA);\njmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\n\
                   void thing_destroy(thing **t LG_INOUT LG_RELEASE);\nvoid thing_both(thing **t LG_INOUT LG_RELEASE, thing **u LG_INOUT LG_RELEASE);\n\
@@ -283,7 +359,7 @@ fn a_handle_behind_a_pointer_is_the_calls() {
 /// In a forked child, where no call of a library that does not restart succeeds, errors jump as everywhere.
 #[test]
 fn errors_jump_in_a_forked_child() {
-    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\nLG_DOMAIN(\"child\"RESTART);\ntypedef struct thing thing;\n\
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\n#include <setjmp.h>\n#include <stddef.h>\nLG_DOMAIN(\"child\"RESTART);\ntypedef struct thing thing;\n\
                   typedef void (*jumper)(jmp_buf env LG_JUMP, int value);\nthing *thing_new(void);\nvoid thing_free(thing *t LG_RELEASE);\n\
                   jmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\nint thing_use(thing *t LG_JUMPS);\n";
     let source = "static long h[64]; static int made; static char env[256];\nvoid *thing_new(void) { return h + 8 * made++; }\nvoid thing_free(void *t) {}\n\
@@ -336,7 +412,7 @@ fn sizes_in_a_ring_are_refused() {
 /// The library's formatted output reaches the program's file, empty writes included.
 #[test]
 fn formatted_output_reaches_the_programs_file() {
-    let header = "#include <lockgate/annotations.h>\n#include <stdio.h>\nint print(FILE *f, int n);\n";
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\n#include <stdio.h>\nint print(FILE *f, int n);\n";
     let source = "#include <stdio.h>\nint print(FILE *f, int n) { return fprintf(f, \"%d and %s;\", n, \"text\") + fprintf(f, \"plain\") + (fwrite(\"\", 1, 0, f) == 0) + (fread(0, 1, 0, f) == 0); }\n";
     let host = "#include <print.h>\n#include <lockgate_stubs.h>\n#include <string.h>\nint main(void)\n{\n    FILE *f = tmpfile();\n    char text[64] = \"\";\n    \
                 int n = print(f, 42);\n    rewind(f);\n    puts(lg_print_error()->message);\n    return n == 19 && fgets(text, sizeof text, f) && strcmp(text, \"42 and text;plain\") == 0 ? 0 : 1;\n}\n";
@@ -346,7 +422,7 @@ fn formatted_output_reaches_the_programs_file() {
 /// A callback fills no more than the library may have, and nothing that it has not.
 #[test]
 fn callbacks_fill_no_more_than_the_library_has() {
-    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_DOMAIN(\"filled\", memory=64M);\n\
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\n#include <stddef.h>\nLG_DOMAIN(\"filled\", memory=64M);\n\
                   typedef int (*reader)(void *data, unsigned char *buffer LG_OUT LG_SIZE(n), size_t n);\nint fill(reader r, void *data LG_DATA, size_t n);\n";
     let source = "#include <stddef.h>\nstatic char room[65536];\nint fill(int (*r)(void *, void *, size_t), void *data, size_t n) { return r(data, room, n); }\n";
     let host = "#include <filled.h>\n#include <lockgate_stubs.h>\n#include <string.h>\nstatic int calls;\n\
@@ -382,7 +458,7 @@ fn more_types_of_handles_than_a_byte_counts() {
 /// Stubs are told apart by their frames: a linker that puts one into another does not make them one.
 #[test]
 fn stubs_have_frames_of_their_own() {
-    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nstruct th;\nstruct th *mk(void);\n\
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\n#include <stddef.h>\nstruct th;\nstruct th *mk(void);\n\
                   const char *blob(struct th *t) LG_SIZE(8);\nsize_t blob_len(struct th *t, const char *key);\n\
                   int put(struct th *t, const char *key, const void *p LG_INSIDE LG_SIZE(blob_len(t, key)), const char *more);\n";
     let source = "#include <string.h>\nstatic long h[8];\nvoid *mk(void) { return h; }\nconst char *blob(void *t) { return t; }\n\
@@ -598,6 +674,8 @@ fn zlib_and_its_own_programs() {
     compile.args(["-O1", "-g", "-I"]).arg(&built.client).args(&flags).arg(file("zlib_host.c"));
     compile.arg(folder.path().join("client.o")).arg("-o").arg(&host);
     done(kit.link_with_library(&mut compile)).expect("it compiles");
+    let lines = run(&host, &["lines"], folder.path(), b"", None);
+    assert_eq!(String::from_utf8_lossy(&lines.stdout), "2: the last line\nthe program's");
     let expected = [(1, POINTER), (2, LENGTH), (3, POINTER), (4, FAULT)];
     for (attack, kind) in expected {
         let module = folder.path().join(format!("hostile{attack}.lg"));
@@ -833,11 +911,11 @@ fn what_is_not_sound_is_refused() {
         ("int f(const char *s, ...);", &["variable arguments", "LG_PRINTF"]),
         // Which function is called with which data is nothing that the library says, nor for which function data was given.
         (
-            "struct h;\nstruct s { void (*f)(void *d); void *d; };\nLG_FIELD(struct s, d, LG_DATA);\nint f(struct h *h, const struct s *s LG_IN);\nconst struct s *g(struct h *h) LG_SIZE(1);",
+            "struct h;\nstruct s { void (*f)(void *d); void *d; };\nLG_FIELD(struct s, d, LG_DATA);\nint f(struct h *h, const struct s *s LG_IN) LG_ERROR(-1);\nconst struct s *g(struct h *h) LG_SIZE(1);",
             &["g: its structures", "functions of the program's and data", "LG_IGNORE"],
         ),
         (
-            "struct h;\nstruct s { void (*f)(void *d); void *d; };\nLG_FIELD(struct s, d, LG_DATA);\nint f(struct h *h, struct s *s LG_OUT);",
+            "struct h;\nstruct s { void (*f)(void *d); void *d; };\nLG_FIELD(struct s, d, LG_DATA);\nint f(struct h *h, struct s *s LG_OUT) LG_ERROR(-1);",
             &["f: its structures", "LG_IGNORE"],
         ),
         (
@@ -854,6 +932,65 @@ fn what_is_not_sound_is_refused() {
             &["once for each function"],
         ),
         ("#include <setjmp.h>\nint f(jmp_buf e LG_OUT);", &["a jmp_buf", "LG_OMIT"]),
+        // What is left unwritten would be bytes of earlier calls.
+        ("int f(char *p LG_OUT LG_SIZE(n), int n);", &["f: parameter p", "LG_WRITTEN(n)", "LG_INOUT"]),
+        ("int f(char *p LG_OUT LG_STRING LG_SIZE(9));", &["f: parameter p", "LG_WRITTEN(n)"]),
+        ("int f(int *p LG_OUT LG_SIZE(*n), int *n LG_INOUT);", &["f: parameter p", "LG_WRITTEN(n)"]),
+        ("struct s { int n; };\nint f(struct s *s LG_OUT LG_SIZE(2));", &["f: parameter s", "LG_WRITTEN(n)"]),
+        (
+            "int f(unsigned char **p LG_OUT LG_ROWS(3) LG_SIZE(4));",
+            &["f: parameter p", "how much of it the library writes", "LG_INOUT"],
+        ),
+        (
+            "struct s { int n; char *at; };\nLG_FIELD(struct s, at, LG_OUT LG_SIZE(n));\nint f(struct s *s LG_INOUT);",
+            &["struct s, field at", "LG_WRITTEN(n)"],
+        ),
+        // No value stands for a failure that a program would take for an answer.
+        ("int f(void);", &["f: result", "LG_ERROR(value)", "LG_ERRORS(int, value)"]),
+        ("char f(void);", &["f: result", "LG_ERRORS(char, value)"]),
+        ("typedef long long number;\nnumber f(void);", &["f: result", "LG_ERRORS(number, value)"]),
+        (
+            "enum how { WELL, BADLY };\nenum how f(void);",
+            &["f: result", "often success", "LG_ERRORS(enum how, value)"],
+        ),
+        (
+            "typedef unsigned my_status;\nmy_status f(void);",
+            &["f: result", "called like one whose 0 is success"],
+        ),
+        ("struct s { int n; };\nstruct s f(void);", &["f: result", "zeros in a structure"]),
+        ("LG_ERRORS(int, -1);\nint is_good(int n);\nint g(void);", &["is_good: result", "asks a question"]),
+        // Text ends, bytes need not.
+        (
+            "struct s { int n; char name[8]; };\nint f(struct s *s LG_OUT);",
+            &["struct s, field name", "LG_STRING", "LG_BYTES"],
+        ),
+        (
+            "struct in { char name[2][8]; };\nstruct s { struct in in[2]; };\nconst struct s *f(void) LG_SIZE(1);",
+            &["f: result: struct s, field in.name", "LG_BYTES"],
+        ),
+        (
+            "struct s { char name[8]; };\nint f(int (*c)(struct s s));",
+            &["parameter s: struct s, field name", "LG_BYTES"],
+        ),
+        ("struct s { int n LG_BYTES; };\nint f(struct s *s LG_IN);", &["LG_BYTES says nothing of"]),
+        // A stub says what it takes by name.
+        ("int f(struct { int n; } *p LG_IN);", &["f: parameter p", "a structure without a name"]),
+        ("int f(struct { int n; } p);", &["f: parameter p", "a structure without a name"]),
+        ("int f(union { int n; long m; } *p LG_OUT);", &["f: parameter p", "without a name"]),
+        ("struct { int n; } *f(void) LG_SIZE(1);", &["f: result", "a structure without a name"]),
+        (
+            "struct s { struct { int n; } *part; int n; };\nLG_FIELD(struct s, part, LG_IN LG_SIZE(n));\nint f(struct s *s LG_IN);",
+            &["struct s, field part", "without a name"],
+        ),
+        // What a field's function takes.
+        (
+            "struct s { int (*c)(void *d, const char *t, int n); };\nLG_FIELD_CALLBACK(struct s, c, (void *d, const char *t LG_SIZE(n)));\nint f(struct s *s LG_IN);",
+            &["LG_FIELD_CALLBACK(struct s, c)", "takes other parameters"],
+        ),
+        (
+            "struct s { int c; };\nLG_FIELD_CALLBACK(struct s, c, (void *d));\nint f(struct s *s LG_IN);",
+            &["LG_FIELD_CALLBACK(struct s, c)", "no pointer to a function"],
+        ),
         // Names that mean something in the program, or in the stub itself.
         ("int close(int fd);", &["the C library has a function of this name", "LG_OMIT"]),
         ("int f(const char *strlen);", &["a parameter called strlen"]),
@@ -1062,7 +1199,7 @@ fn annotations_of_callbacks_count_wherever_they_stand() {
         let notes = write(
             "load.lg.h",
             &format!(
-                "#include \"load.h\"\n#include <lockgate/annotations.h>\nLG_DOMAIN(\"load\", time=1000);\n{annotations}\n"
+                "#include \"load.h\"\n#include <lockgate/annotations.h>\nLG_DOMAIN(\"load\", time=1000);\nLG_ERRORS(int, -1);\n{annotations}\n"
             ),
         );
         let mut command = Command::new(LOCKGATE);
@@ -1114,7 +1251,8 @@ fn what_has_two_readings_is_refused() {
         ),
     ];
     let text: String = declarations.iter().map(|(_, _, declaration)| format!("{declaration};\n")).collect();
-    std::fs::write(&header, format!("struct entry;\n{text}")).expect("a file");
+    let before = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\nstruct entry;\n";
+    std::fs::write(&header, format!("{before}{text}")).expect("a file");
     let output = Command::new(LOCKGATE).arg("stubs").arg(&header).arg("--explain").output().expect("it runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     for (vague, name, declaration) in declarations {

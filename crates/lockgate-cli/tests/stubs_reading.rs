@@ -41,25 +41,25 @@ fn text(bytes: &[u8]) -> String {
 fn annotations_of_nothing_are_errors() {
     let header = "#pragma once\n#include <stddef.h>\nstruct thing;\ntypedef struct { int n; char *at; } pair_t;\ntypedef int code_t;\n\
                   typedef struct thing *thing_t;\ntypedef void (*told_t)(void *data, const char *text);\n\
-                  code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size, size_t other);\n\
+                  code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(size), size_t size, size_t other);\n\
                   int hear(told_t told, void *data);\nvoid pairs(pair_t *pair LG_IN);\nLG_FIELD(pair_t, at, LG_IN LG_SIZE(n));\n\
-                  #define ROOM 16\nenum { PLACES = 4 };\n";
+                  #define ROOM 16\nenum { PLACES = 4 };\nLG_ERRORS(int, -1);\nLG_ERRORS(code_t, -1);\n";
     // The annotation's line, what the message names (nothing: it is good).
     let cases: &[(&str, &str)] = &[
         (
-            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size, size_t other) LG_ERROR(-1);",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(size), size_t size, size_t other) LG_ERROR(-1);",
             "",
         ),
         (
-            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(ROOM * PLACES), size_t size, size_t other);",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(ROOM * PLACES), size_t size, size_t other);",
             "",
         ),
-        ("code_t fill(thing_t a, char *b LG_OUT LG_SIZE(c), size_t c, size_t d);", ""),
+        ("code_t fill(thing_t a, char *b LG_INOUT LG_SIZE(c), size_t c, size_t d);", ""),
         ("LG_TYPE(code_t, LG_IGNORE);", ""),
         ("LG_ERRORS(code_t, -7);", ""),
         ("typedef void (*told_t)(void *data, const char *text LG_NULLABLE);", ""),
         (
-            "code_t fil(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size, size_t other);",
+            "code_t fil(thing_t thing, char *to LG_INOUT LG_SIZE(size), size_t size, size_t other);",
             "fil: the header declares no such function; fill may be meant",
         ),
         ("int unheard_of(int n) LG_ERROR(-1);", "unheard_of: the header declares no such function"),
@@ -77,27 +77,27 @@ fn annotations_of_nothing_are_errors() {
         ("LG_ERRORS(long, -1);", "LG_ERRORS(long): no function has a result of this type"),
         ("LG_FIELD(pair_t, m, LG_IGNORE);", "LG_FIELD(pair_t, m): there is no such field"),
         (
-            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(sise), size_t size, size_t other);",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(sise), size_t size, size_t other);",
             "`sise` in an expression is neither beside it nor an integer constant",
         ),
         (
-            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(nothing), size_t size, size_t other);",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(nothing), size_t size, size_t other);",
             "`nothing` in an expression",
         ),
         (
-            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t other, size_t size);",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(size), size_t other, size_t size);",
             "fill: parameter 3 is called other here, and that is another one in the header",
         ),
         (
-            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size LG_RELEASE, size_t other);",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(size), size_t size LG_RELEASE, size_t other);",
             "parameter size: refused: LG_RELEASE says nothing of a parameter of type `size_t`",
         ),
         (
-            "code_t fill(thing_t thing LG_ERROR(1), char *to LG_OUT LG_SIZE(size), size_t size, size_t other);",
+            "code_t fill(thing_t thing LG_ERROR(1), char *to LG_INOUT LG_SIZE(size), size_t size, size_t other);",
             "LG_ERROR says nothing of a parameter",
         ),
         (
-            "code_t fill(thing_t thing, char *to LG_OUT LG_SIZE(size), size_t size, size_t other) LG_STRING;",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(size), size_t size, size_t other) LG_STRING;",
             "LG_STRING says nothing of a result of type `code_t`",
         ),
         (
@@ -188,7 +188,7 @@ fn an_untyped_pointer_beside_a_callback_may_be_memory() {
     ];
     for (declaration, message) in cases {
         let header = format!(
-            "#include <lockgate/annotations.h>\n#include <stddef.h>\nenum how {{ A, B }};\ntypedef int (*call_t)(void *data, int n);\n{declaration};\n"
+            "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\n#include <stddef.h>\nenum how {{ A, B }};\ntypedef int (*call_t)(void *data, int n);\n{declaration};\n"
         );
         let headers = Headers::new(&[("api.h", &header)]);
         let said = text(&headers.explain("api.h", &[]).stdout);
@@ -217,7 +217,7 @@ fn structures_that_the_header_looks_into_are_no_handles() {
     };
     let notes = |more: &str| {
         format!(
-            "#include \"api.h\"\nLG_TYPE(node_t, LG_OPAQUE{more});\nint other(struct other *other LG_IN);\n"
+            "#include \"api.h\"\nLG_ERRORS(int, -1);\nLG_TYPE(node_t, LG_OPAQUE{more});\nint other(struct other *other LG_IN);\n"
         )
     };
     let look = |reader: &str, more: &str| {
@@ -372,7 +372,7 @@ fn what_is_to_be_freed_is_said() {
 fn headers_lie_where_programs_include_them() {
     let headers = Headers::new(&[(
         "include/lib/api.h",
-        "#include <lockgate/annotations.h>\n#include <stddef.h>\nint sum(size_t n, const int numbers[n] LG_IN LG_SIZE(n));\n",
+        "#include <lockgate/annotations.h>\n#include <stddef.h>\nunsigned sum(size_t n, const int numbers[n] LG_IN LG_SIZE(n));\n",
     )]);
     let write = |includes: &[&str], out: &str| {
         let mut command = Command::new(LOCKGATE);
@@ -400,7 +400,7 @@ fn headers_lie_where_programs_include_them() {
 /// What a header says in words is text on a line, in generated sources and on a terminal. Red if it is written as it came.
 #[test]
 fn reasons_stay_on_their_line() {
-    let header = "#pragma once\nint good(int);\nint bad(void *) LG_OMIT(\"two\\nlines \\x1b[31m\");\n";
+    let header = "#pragma once\nunsigned good(int);\nint bad(void *) LG_OMIT(\"two\\nlines \\x1b[31m\");\n";
     let headers = Headers::new(&[("api.h", header)]);
     for language in ["c", "rust", "python"] {
         let out = headers.path(language);
@@ -434,7 +434,7 @@ fn reasons_stay_on_their_line() {
 #[test]
 fn names_that_are_taken() {
     let cases: &[(&str, &str, &str)] = &[
-        ("a.h", "int f(void);\n", ""),
+        ("a.h", "unsigned f(void);\n", ""),
         (
             "a.h",
             "int lgs_call(int x);\n",
@@ -444,24 +444,24 @@ fn names_that_are_taken() {
         ("a.h", "int f(int lg_result);\n", "names like lg_result"),
         (
             "a.h",
-            "int f(void);\nLG_DOMAIN(\"measure\", time=5);\n",
+            "unsigned f(void);\nLG_DOMAIN(\"measure\", time=5);\n",
             "the variable LOCKGATE_MEASURE of the environment",
         ),
         (
             "a.h",
-            "int f(void);\nLG_DOMAIN(\"x_client\");\n",
+            "unsigned f(void);\nLG_DOMAIN(\"x_client\");\n",
             "the variable LOCKGATE_X_CLIENT of the environment",
         ),
-        ("perf-map.h", "int f(void);\n", "\"perf-map\" cannot be the name of a domain"),
-        ("2d.h", "int f(void);\n", "\"2d\" cannot be the name of a domain"),
-        ("a b.h", "int f(void);\n", "\"a b\" cannot be the name of a domain"),
-        ("cache.h", "int f(void);\nLG_DOMAIN(\"stash\");\n", ""),
+        ("perf-map.h", "unsigned f(void);\n", "\"perf-map\" cannot be the name of a domain"),
+        ("2d.h", "unsigned f(void);\n", "\"2d\" cannot be the name of a domain"),
+        ("a b.h", "unsigned f(void);\n", "\"a b\" cannot be the name of a domain"),
+        ("cache.h", "unsigned f(void);\nLG_DOMAIN(\"stash\");\n", ""),
         (
             "a.h",
-            "struct place { int x; };\nint place(struct place *of LG_OUT);\n",
+            "struct place { int x; };\nunsigned place(struct place *of LG_OUT);\n",
             "would be called place in Python",
         ),
-        ("a.h", "int def(void);\nint def_(void);\n", "would be called def_ in Python"),
+        ("a.h", "unsigned def(void);\nunsigned def_(void);\n", "would be called def_ in Python"),
     ];
     for (name, header, message) in cases {
         let headers = Headers::new(&[(name, &format!("#include <lockgate/annotations.h>\n{header}"))]);
@@ -515,7 +515,7 @@ fn headers_without_end() {
 #[test]
 fn many_functions() {
     let used = |count: u32| {
-        let function = |i| format!("/* does {i} */\nint f{i}(int a, int n{i});\n#define C{i} {i}\n");
+        let function = |i| format!("/* does {i} */\nunsigned f{i}(int a, int n{i});\n#define C{i} {i}\n");
         let headers = Headers::new(&[("a.h", &(0..count).map(function).collect::<String>())]);
         let mut command = Command::new("sh");
         command.args(["-c", "\"$@\" > /dev/null && times", "sh", LOCKGATE, "stubs"]).arg(headers.path("a.h"));
@@ -537,7 +537,7 @@ fn many_functions() {
 /// A client's files take no other's place, and none of each other's.
 #[test]
 fn files_of_others_stay() {
-    let headers = Headers::new(&[("a.h", "int f(int);\n"), ("lockgate_stubs.h", "int g(int);\n")]);
+    let headers = Headers::new(&[("a.h", "unsigned f(int);\n"), ("lockgate_stubs.h", "unsigned g(int);\n")]);
     let stubs = |header: &str, folder: &str, languages: &[&str]| {
         let mut command = Command::new(LOCKGATE);
         command.arg("stubs").arg(headers.path(header)).args(["-m", "m.lg", "-o"]).arg(headers.path(folder));

@@ -59,7 +59,7 @@ static inline bool lgs_returned(struct lgs_call *c)
 /* Whether a call that needs nothing but the domain can be made at once: nothing to begin, nothing to finish. */
 static inline bool lgs_is_ready(void)
 {
-    return __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent();
+    return __builtin_expect(__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 1) && !lgs_has_lent() && !lgs_has_stuck();
 }
 
 /* Whether such a call did not return, if lg_failed(). */
@@ -78,6 +78,18 @@ static inline __attribute__((always_inline)) void lgs_finish(struct lgs_call *c)
 
 /* The same for bindings, until they have taken it. */
 static __thread int lgs_number;
+
+/* Nothing is wrong yet: what earlier calls have left there is no answer of this one's. */
+static bool lgs_no_errno(struct lgs_call *c)
+{
+    int none = 0;
+    uint64_t at = lgs.errno_location();
+    if (!lgs_returned(c))
+        return false;
+    if (!lgs_write(at, &none, sizeof none))
+        lgs_fail(c, LG_STUB_POINTER, "errno", "the library has none where it says");
+    return !c->failed;
+}
 
 /* The library's errno, for functions that say by it what is wrong. */
 static void lgs_errno(struct lgs_call *c)
@@ -144,9 +156,6 @@ static inline lgs_wide lgs_strlen(const char *text)
 {
     return text ? (lgs_wide)strlen(text) : 0;
 }
-
-/* No pointer of anybody's. */
-#define LGS_UNSET ((uint64_t)1)
 
 /* Room for a pointer that the library sets. */
 static struct lgs_block lgs_variable(struct lgs_call *c, const void *host, uint64_t value)

@@ -280,6 +280,12 @@ static void lgs_born(struct lgs_call *c, const void *host, bool first, struct lg
                 owned->stream->kept = true;
                 owned->stream->handle = scope->inside;
             }
+        for (union lgs_head *owned = mark ? mark->owned : 0; owned; owned = owned->next)
+            if (owned->kept) {
+                owned->kept->next = scope->kept;
+                scope->kept = owned->kept;
+                owned->kept = 0;
+            }
     }
     if (made)
         made->place = 0;

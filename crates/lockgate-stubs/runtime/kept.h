@@ -7,55 +7,81 @@ struct lgs_kept_region {
     struct lgs_kept_region *next;
 };
 
-/* Room for the library's copy of a structure, as long as the domain lives. */
-static struct lgs_kept *lgs_kept_new(size_t size)
+/* Room for the library's copy of a structure: what another has had that is as large, or new. The lock is held, here and in what follows. */
+static struct lgs_kept *lgs_kept_new(const void *host, unsigned type, size_t size)
 {
-    size_t rounded = (size + 15) & ~(size_t)15;
-    struct lgs_kept_region *region = lgs.kept_regions;
-    if (!region || region->stage.size - region->used < rounded) {
-        region = calloc(1, sizeof *region);
-        if (!region || !lgs_region_new(rounded > LGS_STAGE ? (rounded + 4095) & ~(size_t)4095 : LGS_STAGE, &region->stage)) {
-            free(region);
-            return 0;
+    struct lgs_kept **spare = &lgs.spare, *kept;
+    while (*spare && (*spare)->size != size)
+        spare = &(*spare)->next;
+    if ((kept = *spare)) {
+        *spare = kept->next;
+        lgs_clear(kept->stage, size);
+    } else {
+        size_t rounded = (size + 15) & ~(size_t)15;
+        struct lgs_kept_region *region = lgs.kept_regions;
+        if (!region || region->stage.size - region->used < rounded) {
+            region = calloc(1, sizeof *region);
+            if (!region || !lgs_region_new(rounded > LGS_STAGE ? (rounded + 4095) & ~(size_t)4095 : LGS_STAGE, &region->stage)) {
+                free(region);
+                return 0;
+            }
+            region->next = lgs.kept_regions;
+            lgs.kept_regions = region;
         }
-        region->next = lgs.kept_regions;
-        lgs.kept_regions = region;
-    }
-    struct lgs_kept *kept = malloc(sizeof *kept);
-    if (kept) {
-        *kept = (struct lgs_kept){0, 0, lgs_far(region->stage.here, region->used), region->stage.inside + region->used, size, 0};
+        if (!(kept = malloc(sizeof *kept)))
+            return 0;
+        *kept = (struct lgs_kept){.stage = lgs_far(region->stage.here, region->used), .inside = region->stage.inside + region->used,
+                                  .size = size, .generation = lgs.generation};
         region->used += rounded;
     }
+    kept->host = host;
+    kept->type = type;
+    kept->next = 0;
     return kept;
 }
 
-/* The library's copy of the program's structure at `host`: found, or made. */
-static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, const char *what)
+/* The library will not use these copies again. */
+static void lgs_kept_end(struct lgs_kept **list)
+{
+    while (*list) {
+        struct lgs_kept *kept = *list;
+        *list = kept->next;
+        if (kept->generation == lgs.generation) {
+            kept->next = lgs.spare;
+            lgs.spare = kept;
+        } else {
+            free(kept);
+        }
+    }
+}
+
+/* Where the copies are of the handle that `c` gives something for; elsewhere those that a function releases, and those without a handle. */
+static struct lgs_kept **lgs_kept_of(const struct lgs_call *c, const void *host, bool with_handle)
+{
+    struct lgs_scope *scope = with_handle ? lgs_life(lgs_giver(c->handle)) : 0;
+    return scope ? &scope->kept : &lgs.kept[((uintptr_t)host >> 4) % LGS_BUCKETS];
+}
+
+/* The library's copy of the program's structure at `host`: found, or made. `with_handle`: no function releases it, and the library has it as long as the handle that
+ * comes with it, or that the call makes. */
+static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, const char *what)
 {
     struct lgs_block block = {host, 0, 0, size};
     lgs_need_mark(c);
     if (c->failed || !host)
         return block;
-    struct lgs_kept **bucket = &lgs.kept[((uintptr_t)host >> 4) % LGS_BUCKETS];
+    bool waits = with_handle && c->makes;
+    void *owned = waits ? lgs_own(c, 0, what) : 0;
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_kept *kept = *bucket;
+    struct lgs_kept **list = waits ? 0 : lgs_kept_of(c, host, with_handle), *kept = list ? *list : 0;
     while (kept && (kept->host != host || kept->type != type))
         kept = kept->next;
-    if (!kept) {
-        struct lgs_kept **spare = &lgs.spare;
-        while (*spare && (*spare)->size != size)
-            spare = &(*spare)->next;
-        if ((kept = *spare)) {
-            *spare = kept->next;
-            lgs_clear(kept->stage, size);
+    if (!kept && (!waits || owned) && (kept = lgs_kept_new(host, type, size))) {
+        if (waits) {
+            LGS_HEAD(owned)->kept = kept;
         } else {
-            kept = lgs_kept_new(size);
-        }
-        if (kept) {
-            kept->host = host;
-            kept->type = type;
-            kept->next = *bucket;
-            *bucket = kept;
+            kept->next = *list;
+            *list = kept;
         }
     }
     pthread_mutex_unlock(&lgs.lock);
@@ -78,8 +104,8 @@ static void lgs_release(const void *host, unsigned type)
     struct lgs_kept *kept = *at;
     if (kept) {
         *at = kept->next;
-        kept->next = lgs.spare;
-        lgs.spare = kept;
+        kept->next = 0;
+        lgs_kept_end(&kept);
     }
     pthread_mutex_unlock(&lgs.lock);
 }

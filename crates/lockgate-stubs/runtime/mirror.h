@@ -146,6 +146,14 @@ static bool lgs_has(struct lgs_call *c, uint64_t address, size_t size, const cha
     return true;
 }
 
+/* `size` bytes of the library's, wherever they are to be. */
+static bool lgs_found(struct lgs_call *c, void *to, uint64_t address, size_t size, const char *what)
+{
+    if (!c->failed && !lgs_read(to, address, size))
+        lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
+    return !c->failed;
+}
+
 /* `size` bytes of the library's that a callback fills: they go back when it returns, and nothing that it is given meanwhile comes over them. */
 static void *lgs_filled(struct lgs_call *c, uint64_t address, size_t size, int flags, const char *what)
 {
@@ -155,10 +163,9 @@ static void *lgs_filled(struct lgs_call *c, uint64_t address, size_t size, int f
     if (!lgs_has(c, address, size, what))
         return 0;
     void *copy = lgs_own_aligned(c, size, lgs_alignment(size), what);
-    if (copy && flags & LGS_READS && !lgs_read(copy, address, size)) {
-        lgs_unread(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
+    /* (All goes back, also what the program leaves as it was.) */
+    if (copy && !lgs_found(c, copy, address, size, what))
         return 0;
-    }
     if (copy) {
         LGS_HEAD(copy)->inside = address;
         LGS_HEAD(copy)->size = size;

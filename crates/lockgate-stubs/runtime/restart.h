@@ -36,10 +36,10 @@ static void lgs_restart(void)
     memset(lgs.callbacks, 0, sizeof lgs.callbacks);
     retired->next = lgs.retired;
     lgs.retired = retired;
+    lgs_scopes_end(false);
     for (unsigned i = 0; i < LGS_BUCKETS; i++)
         LGS_FREE_LIST(lgs.kept[i], );
     LGS_FREE_LIST(lgs.spare, );
-    lgs_scopes_end(false);
     /* What is left was given for good, or for calls that are in callbacks. */
     for (size_t place = 1; place <= lgs.data_count; place++)
         if (lgs_token(place)->number && !lgs_token(place)->call)

@@ -10,7 +10,11 @@ static void lgs_data_end(size_t *first);
 static void lgs_data_end_of_call(size_t *first);
 static void lgs_data_spare_free(void);
 static void lgs_streams_end(uint64_t handle);
+static void lgs_kept_end(struct lgs_kept **list);
 static inline void lgs_need_mark(struct lgs_call *c);
+
+/* Where no handle is. */
+#define LGS_NOWHERE ((uint64_t)1)
 
 /* That of a handle which the library has; null if it has none there. */
 static inline struct lgs_scope *lgs_scope_of(uint64_t handle)
@@ -73,6 +77,7 @@ static void lgs_scope_clear(struct lgs_scope *scope)
         free(told);
     }
     scope->told = 0;
+    lgs_kept_end(&scope->kept);
     lgs_lent_end(scope->lent);
     scope->itself = scope->alone = false;
 }
@@ -121,7 +126,7 @@ static void lgs_scope_leave(struct lgs_scope *scope)
 {
     lgs_scope_die(scope);
     lgs_scope_clear(scope);
-    scope->inside = 1; /* where no handle is: nothing of the new one ends with it */
+    scope->inside = LGS_NOWHERE; /* nothing of the new one ends with it */
     scope->held = true;
 }
 
@@ -294,12 +299,36 @@ static inline bool lgs_known(uint64_t *inside, const void *host, uint32_t type)
     return true;
 }
 
+/* Why it is none. */
+static __attribute__((noinline, cold)) void lgs_no_handle_there(struct lgs_call *c, const void *host, const char *what)
+{
+    size_t place = lgs_scope_place(host);
+    const struct lgs_scope *scope = place && place <= __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE) ? &lgs.scopes[place] : 0;
+    const char *why = "it is no handle that this library has given out";
+    if (scope && scope->type)
+        why = "it is a handle of another type";
+    else if (scope && scope->held && scope->inside != LGS_NOWHERE)
+        why = "it is a handle of a domain that has ended, after a failure or in the parent of this process: the library has begun anew, without it";
+    else if (scope)
+        why = "it is a handle that was released, or that the library has ended";
+    lgs_fail(c, LG_STUB_HANDLE, what, why);
+}
+
+/* The call was to give a handle, and gives none. */
+static inline void lgs_no_handle(const struct lgs_call *c)
+{
+    if (c->failed)
+        lgs_thread.no_handle = true;
+}
+
 /* A handle that the program passes. */
 static inline uint64_t lgs_handle(struct lgs_call *c, const void *host, uint32_t type, const char *what)
 {
     uint64_t inside = 0;
-    if (host && !c->failed && !lgs_known(&inside, host, type))
-        lgs_fail(c, LG_STUB_HANDLE, what, "it is no handle of this type that this library has given out");
+    if (!host)
+        c->without = true;
+    else if (!c->failed && !lgs_known(&inside, host, type))
+        lgs_no_handle_there(c, host, what);
     return inside;
 }
 

@@ -22,7 +22,15 @@ static void lgs_stream_stuck(struct lgs_open *open)
 {
     pthread_mutex_lock(&lgs.lock);
     open->stuck = true;
+    if (open->kept)
+        __atomic_store_n(&lgs.stuck, true, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lgs.lock);
+}
+
+/* Some stream that is kept was left, or may have been: by a frame of this thread's that is gone. */
+static inline bool lgs_has_stuck(void)
+{
+    return LGS_KEEPS_STREAMS && __builtin_expect(lgs_thread.depth || __atomic_load_n(&lgs.stuck, __ATOMIC_RELAXED), 0);
 }
 
 /* The handle ends for which streams were kept. The lock is held. */
@@ -51,6 +59,15 @@ static inline void lgs_watch(void)
 
 #define LGS_HEAD(owned) ((union lgs_head *)(owned)-1)
 
+/* The call has made no handle for which the library would remember it. */
+static void lgs_kept_left(struct lgs_kept *kept)
+{
+    kept->next = 0;
+    pthread_mutex_lock(&lgs.lock);
+    lgs_kept_end(&kept);
+    pthread_mutex_unlock(&lgs.lock);
+}
+
 static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owned)
 {
     while (*owned) {
@@ -63,6 +80,8 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
             lgs_scope_left((*owned)->scope);
         if ((*owned)->piece)
             lgs_piece_end((*owned)->piece);
+        if ((*owned)->kept)
+            lgs_kept_left((*owned)->kept);
         free((*owned)->base);
         *owned = next;
     }
@@ -311,6 +330,8 @@ static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t s
         return none;
     if (flags & LGS_READS)
         lgs_put(block.here, host, size);
+    if (flags & LGS_ZEROS)
+        lgs_clear(block.here, size);
     if (flags & LGS_TEXT) /* a string even if the library writes nothing */
         lgs_clear(lgs_far(block.here, flags & LGS_READS ? size : 0), 1);
     return block;
@@ -369,13 +390,16 @@ static void lgs_ends(struct lgs_call *c, const void *host, const char *what)
         LGS_HEAD(ending)->piece = host;
 }
 
-/* The string that the library wrote, and how many bytes it has, its end included. */
-static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, size_t *length, const char *what)
+/* The string that the library wrote, of at most `length` bytes, and how many it has, its end included. `own`: the program's may be there still. */
+static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, size_t *length, bool own, const char *what)
 {
+    size_t most = *length;
     *length = 0;
-    char *copy = block->host ? lgs_own(c, block->size + 1, what) : 0;
-    for (size_t at = 0, piece = 256; copy && at < block->size; at += piece) {
-        piece = piece < block->size - at ? piece : block->size - at;
+    if (!block->host || !most)
+        return 0;
+    char *copy = lgs_own(c, most + 1, what);
+    for (size_t at = 0, piece = 256; copy && at < most; at += piece) {
+        piece = piece < most - at ? piece : most - at;
         lgs_fetch(copy + at, lgs_far(block->here, at), piece);
         const char *end = memchr(copy + at, 0, piece);
         if (end) {
@@ -383,7 +407,7 @@ static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, si
             return copy;
         }
     }
-    if (block->host)
+    if (!own || !copy || memcmp(copy, block->host, most) != 0)
         lgs_fail(c, LG_STUB_STRING, what, "the library wrote a string without an end");
     return 0;
 }

@@ -38,10 +38,13 @@ extern long syscall(long, ...);
 
 typedef __int128 lgs_wide;
 
-enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64 };
+enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64, LGS_ZEROS = 128 };
 
-/* The buffers in a structure of the program's: left alone, passed; or the structure is the library's. */
-enum { LGS_LEFT, LGS_PASSED, LGS_SHOWN };
+/* The buffers in a structure of the program's: left alone (by a call that says itself that it has failed), passed; or the structure is the library's. */
+enum { LGS_LEFT, LGS_FAILED, LGS_PASSED, LGS_SHOWN };
+
+/* No pointer of anybody's: it stands where the library is to set one, and has not yet. */
+#define LGS_UNSET ((uint64_t)1)
 
 #define LGS_WINDOW ((size_t)1 << 32)
 #define LGS_BLOCKS 24
@@ -107,6 +110,7 @@ struct lgs_kept {
     struct lgs_far *stage;
     uint64_t inside;
     size_t size;
+    unsigned generation; /* of the domain */
     struct lgs_kept *next;
 };
 
@@ -162,6 +166,7 @@ struct lgs_scope {
     struct lgs_told *told;
     struct lgs_jump *jumps;
     struct lgs_lent *lent;
+    struct lgs_kept *kept;   /* structures that the library remembers as long */
     uint64_t shown;          /* the handle in whose call the library showed it, if the program has given nothing for it */
     unsigned users;          /* callbacks in progress that have something of it while the call is another handle's */
     uint32_t next;           /* in the list of free ones */
@@ -291,6 +296,7 @@ static struct {
     struct lgs_shared shared[LGS_SHARES];
     size_t shared_count; /* in use, or free again */
     struct lgs_open *streams;
+    bool stuck; /* some of those that are kept, or were */
     struct lgs_token *data[LGS_CHUNKS]; /* in chunks that stay where they are */
     size_t data_count;                  /* in use, or free again */
     size_t data_free;                   /* the first of those that are, from 1 */
@@ -363,6 +369,7 @@ static __thread struct {
     struct lgs_jump last;  /* a copy: its handle may end meanwhile */
     int jump_value;
     struct lg_stub_error error;
+    bool no_handle; /* and its call was to give a handle */
 } lgs_thread;
 
 /* Before memory that ends with a frame, or alone. */
@@ -373,6 +380,7 @@ union lgs_head {
         struct lgs_open *inside_of; /* whose function runs: if it has not returned by then, the library's lock on the stream is held for good */
         bool keeps;              /* and kept for the handle that the call makes, if it makes one */
         struct lgs_scope *scope; /* of which the callback has something */
+        struct lgs_kept *kept;   /* for the handle that the call makes */
         void *base;              /* of the allocation */
         const void *piece;       /* that the library ends */
         uint64_t inside;         /* what this is to the library */
@@ -397,6 +405,7 @@ struct lgs_call {
     bool makes;     /* it makes a handle: what is given is for that */
     bool marked;    /* has a mark of its own */
     bool calls_back; /* it is a callback, and what follows is of the call that it came from */
+    bool without;    /* the program has passed a null pointer as a handle */
     uint64_t handle; /* the first handle among its parameters */
     size_t jumps;    /* the place of the handle to whose jmp_buf it may jump: an address may be another's by then */
     uint64_t serial; /* its number, if something was given for it */
@@ -436,6 +445,10 @@ static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg
         return;
     c->failed = true;
     struct lg_stub_error *error = &lgs_thread.error;
+    /* (Why there was no handle is what the program wants to know, not what comes of going on without.) */
+    if (c->without && lgs_thread.no_handle && error->kind)
+        return;
+    lgs_thread.no_handle = false;
     error->kind = kind;
     error->function = c->function;
     error->what = what;

@@ -53,9 +53,12 @@ static void lgs_stream_leave(struct lgs_call *c, uint64_t cookie)
 {
     if (__builtin_expect(c->failed, 0)) {
         pthread_mutex_lock(&lgs.lock);
-        for (struct lgs_open *open = lgs.streams; open; open = open->next)
-            open->stuck |= open->cookie == cookie;
+        struct lgs_open *open = lgs.streams;
+        while (open && open->cookie != cookie)
+            open = open->next;
         pthread_mutex_unlock(&lgs.lock);
+        if (open)
+            lgs_stream_stuck(open);
     }
     union lgs_head *owned = c->marked ? lgs_thread.marks[lgs_thread.depth - 1].owned : 0;
     for (; owned; owned = owned->next)
@@ -159,6 +162,10 @@ static struct lgs_open *lgs_stream_for(FILE *file, uint64_t handle, bool kept)
         if (used && !open->stuck && open->file == file && open->handle == handle)
             same = open;
     }
+    /* (What is given instead of one that was left.) */
+    for (struct lgs_open *open = lgs.streams; open && kept; open = open->next)
+        if (open->stuck && open->handle == handle)
+            open->kept = false;
     struct lgs_open *open = same ? same : free;
     if (!open && (open = calloc(1, sizeof *open))) {
         open->cookie = ++cookies;
@@ -172,6 +179,23 @@ static struct lgs_open *lgs_stream_for(FILE *file, uint64_t handle, bool kept)
     open->kept |= kept;
     open->calls++;
     return open;
+}
+
+/* A stream that is kept for the call's handle, or for one of its family, was left in the middle: the library would wait for its own lock on it. */
+static __attribute__((noinline, cold)) void lgs_not_stuck(struct lgs_call *c)
+{
+    bool stuck = false;
+    if (!c->marked)
+        lgs_pop_left(c);
+    pthread_mutex_lock(&lgs.lock);
+    const struct lgs_scope *scope = lgs_scope_of(c->handle);
+    for (const struct lgs_open *open = lgs.streams; open && scope; open = open->next) {
+        const struct lgs_scope *of = open->stuck && open->kept ? lgs_scope_of(open->handle) : 0;
+        stuck |= of && (of == scope || (of->family && of->family == scope->family));
+    }
+    pthread_mutex_unlock(&lgs.lock);
+    if (stuck)
+        lgs_fail(c, LG_STUB_DATA, "stream", "a FILE that it keeps was left in the middle: give it another one, or release the handle");
 }
 
 /* The library's stream for the program's, until the call ends, or, if it is `kept`, as long as the handle lives that comes with it. */

@@ -46,6 +46,7 @@ pub struct Notes {
     pub dispose: Option<(String, String)>,
     pub cursor: bool,
     pub string: bool,
+    pub bytes: bool,
     pub strings: bool,
     pub pairs: bool,
     pub nullable: bool,
@@ -175,6 +176,7 @@ impl Notes {
             }
             "cursor" => self.cursor = true,
             "string" => self.string = true,
+            "bytes" => self.bytes = true,
             "strings" => self.strings = true,
             "pairs" => self.pairs = true,
             "given" => self.given = Some(words().ok_or_else(no_word)?),
@@ -258,6 +260,7 @@ impl Notes {
         let plain = [
             ("CURSOR", self.cursor),
             ("STRING", self.string),
+            ("BYTES", self.bytes),
             ("STRINGS", self.strings),
             ("PAIRS", self.pairs),
             ("NULLABLE", self.nullable),
@@ -296,6 +299,7 @@ impl Notes {
     fn check(&self) -> Result<(), NoteError> {
         let natures = [
             (self.string, "STRING"),
+            (self.bytes, "BYTES"),
             (self.strings, "STRINGS"),
             (self.opaque, "OPAQUE"),
             (self.inside, "INSIDE"),
@@ -352,6 +356,7 @@ impl Notes {
         fill(&mut self.dispose, &other.dispose);
         self.cursor |= other.cursor;
         self.string |= other.string;
+        self.bytes |= other.bytes;
         self.strings |= other.strings;
         self.pairs |= other.pairs;
         self.nullable |= other.nullable;

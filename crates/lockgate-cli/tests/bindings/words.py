@@ -12,6 +12,7 @@ from words_protected import (
     isinstance_,
     lambda_,
     len_,
+    letter,
     memory,
     memory_new,
     print_,
@@ -22,6 +23,15 @@ from words_protected import (
 )
 
 assert def_(in_=1) == 2
+# A character is text of one byte, or its number; what is wrong is said.
+assert letter("a") == letter(b"a") == letter(97) == 97
+for wrong, error in ("ab", ValueError), ("", ValueError), ("ä", ValueError), (300, OverflowError), (None, TypeError):
+    try:
+        letter(wrong)
+    except error as raised:
+        assert str(raised).startswith("c: "), raised
+    else:
+        raise AssertionError(wrong)
 assert None_(1) == 3
 assert class_([1, 2, 9]) == 9
 assert ctypes_(1) == 4

@@ -230,3 +230,9 @@ const struct fresh_outer *fresh_outers(struct fresh *f, int *n)
 }
 
 int fresh_put(FILE *file, const char *text) { return fprintf(file, "<%s>", text); }
+
+static FILE *logs[4096];
+
+int fresh_log(struct fresh *f, FILE *file) { return logs[f->id] = file, 0; }
+
+int fresh_say(struct fresh *f, const char *text) { return fprintf(logs[f->id], "<%s>", text); }

@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 LG_DOMAIN("fresh", memory=64M);
+LG_ERRORS(int, -1);
+LG_ERRORS(struct fresh_outer, {0});
 
 /* What the library does from now on: 0 as it should, else the attack of that number. */
 void fresh_mode(int mode);
@@ -41,8 +43,8 @@ void fresh_stop(struct fresh *f LG_JUMPS) __attribute__((noreturn));
 /* One fact, which two functions tell; and one that a function tells that may say that it has failed. */
 int fresh_size(struct fresh *f, unsigned *width LG_OUT, unsigned *height LG_OUT);
 unsigned fresh_height(struct fresh *f);
-int fresh_rows(struct fresh *f, unsigned char **rows LG_OUT LG_ROWS(lg_told(fresh_size, f, height, fresh_height, f, lg_result)) LG_SIZE(8)) LG_ERROR(-7);
-int fresh_row(struct fresh *f, unsigned char *row LG_OUT LG_SIZE(lg_told(fresh_size, f, width))) LG_ERROR(-7);
+int fresh_rows(struct fresh *f, unsigned char **rows LG_INOUT LG_ROWS(lg_told(fresh_size, f, height, fresh_height, f, lg_result)) LG_SIZE(8)) LG_ERROR(-7);
+int fresh_row(struct fresh *f, unsigned char *row LG_INOUT LG_SIZE(lg_told(fresh_size, f, width))) LG_ERROR(-7);
 
 /* Functions of the program's, and data for them, in a structure; and data given back. */
 struct fresh_ops { void (*event)(void *user); void *user; int count; };
@@ -70,5 +72,7 @@ int fresh_label(struct fresh_label *label LG_OUT) LG_ERROR(-7);
 struct fresh_outer fresh_outer(void);
 const struct fresh_outer *fresh_outers(struct fresh *f, int *n LG_OUT) LG_SIZE(*n) LG_BORROWED;
 int fresh_put(FILE *file, const char *text) LG_ERROR(-7);
+int fresh_log(struct fresh *f, FILE *file LG_KEPT) LG_ERROR(-7);
+int fresh_say(struct fresh *f, const char *text) LG_ERROR(-7);
 
 #endif

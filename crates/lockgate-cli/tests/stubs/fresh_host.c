@@ -385,6 +385,12 @@ static void *puts_and_ends(void *unused)
     return unused;
 }
 
+static void *says_and_ends(void *f)
+{
+    fresh_say(f, "text");
+    return f;
+}
+
 static void left(void)
 {
     /* (What hangs ends.) */
@@ -404,6 +410,24 @@ static void left(void)
     FILE *file = tmpfile();
     CHECK(fresh_put(file, "text") == 6 && ftell(file) == 6);
     fclose(file);
+
+    /* One that the library keeps: the call says so, whichever thread left it, and whichever makes it; and goes on with another one. */
+    for (leaves = 1; leaves < 3; leaves++) {
+        volatile int how = leaves;
+        struct fresh *f = fresh_new(no_error, 0), *other = fresh_new(no_error, 0);
+        CHECK(fresh_log(f, cookie()) == 0 && fresh_log(other, cookie()) == 0);
+        if (how == 2) {
+            pthread_create(&thread, 0, says_and_ends, f);
+            pthread_join(thread, 0);
+        } else if (!setjmp(back)) {
+            fresh_say(f, "text");
+        }
+        leaves = 0;
+        FAILS(0, fresh_say(f, "text") == -7, LG_STUB_DATA, "stream");
+        CHECK(fresh_say(other, "text") == 6);
+        CHECK(fresh_log(f, cookie()) == 0 && fresh_say(f, "text") == 6);
+        leaves = how;
+    }
 }
 
 int main(int count, char **arguments)

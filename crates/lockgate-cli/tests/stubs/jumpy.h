@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+LG_ERRORS(int, -1);
+
 struct engine;
 struct item { int number; int length; };
 typedef void (*engine_jump)(jmp_buf env LG_JUMP, int value);
@@ -43,7 +45,7 @@ int jumpy_visit(struct engine *e LG_JUMPS, int (*visit)(struct engine *e, const 
 
 /* What goes both ways; lengths that are none; rows and fields that are strings. */
 int jumpy_upper(char *text LG_INOUT LG_STRING LG_SIZE(n), int n) LG_ERROR(-1);
-int jumpy_some(char *out LG_OUT LG_SIZE(*n), int *n LG_INOUT) LG_ERROR(-1);
+int jumpy_some(char *out LG_OUT LG_SIZE(*n) LG_WRITTEN(*n), int *n LG_INOUT) LG_ERROR(-1);
 int jumpy_part(char *out LG_OUT LG_SIZE(room) LG_WRITTEN(*n), int room, int *n LG_OUT) LG_ERROR(-1);
 const int *jumpy_list_of(int *n LG_OUT) LG_SIZE(*n);
 struct label { const char *name; int n; };
@@ -55,11 +57,11 @@ char *jumpy_format(const char *format, ...) LG_STRING LG_BORROWED LG_FORMAT(jump
 char *jumpy_vformat(const char *format, va_list list) LG_STRING LG_BORROWED LG_FORMAT(jumpy_vformat, "", "");
 /* Memory that stays the library's, and what it says in the middle of a call that writes rows. */
 char *jumpy_room(int n) LG_SIZE(n) LG_BORROWED;
-int jumpy_draw(char **rows LG_OUT LG_ROWS(n) LG_SIZE(8), int n, void (*progress)(const char *what LG_SIZE(size), int size)) LG_ERROR(-1);
+int jumpy_draw(char **rows LG_INOUT LG_ROWS(n) LG_SIZE(8), int n, void (*progress)(const char *what LG_SIZE(size), int size)) LG_ERROR(-1);
 
 /* Keeps the address, and writes there later: that is what sharing means. */
 void jumpy_look(const char *buffer LG_IN LG_SIZE(n), int n);
-void jumpy_fill(char *buffer LG_OUT LG_SIZE(n), int n);
+void jumpy_fill(char *buffer LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n);
 void jumpy_poke(char c);
 
 /* What was in the last vector register. */

@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 LG_DOMAIN("keeper", memory=16M, time=2000);
+LG_ERRORS(int, -1);
 
 typedef struct { int x, y; } keeper_point;
 

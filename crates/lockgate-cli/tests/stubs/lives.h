@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 LG_DOMAIN("lives", memory=64M, time=5000);
+LG_ERRORS(int, -1);
 
 /* What the library does from now on: 0 as it should, else the attack of that number. */
 void lives_mode(int mode);
@@ -27,7 +28,7 @@ void lives_free(struct life *life LG_RELEASE);
 struct other;
 struct other *lives_other(struct life *life);
 /* Both of two threads at once are in it. */
-int lives_same(struct life **life LG_OUT, char *room LG_OUT LG_SIZE(n), int n) LG_ERROR(-7);
+int lives_same(struct life **life LG_OUT, char *room LG_INOUT LG_SIZE(n), int n) LG_ERROR(-7);
 void lives_on(struct life *life, lives_event event, void *user);
 void lives_user(struct life *life, void *user LG_DATA LG_SHOWN(life));
 int lives_run(struct life *life, int n) LG_ERROR(-7);

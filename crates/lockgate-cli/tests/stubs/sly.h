@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 LG_DOMAIN("sly", memory=256M, time=2000);
+LG_ERRORS(int, -1);
+LG_ERRORS(struct state, {0});
 
 /* What the library does from now on: 0 as it should, else the attack of that number. */
 void sly_mode(int mode);
@@ -17,11 +19,11 @@ void sly_spin(int rounds);
 struct option { const char *name; long value; };
 LG_FIELD(struct option, name, LG_STRING LG_NULLABLE);
 const struct option *sly_options(void) LG_UNTIL(name);
-struct wide { int key; char name[256]; };
+struct wide { int key; char name[256] LG_BYTES; };
 const struct wide *sly_wide(void) LG_UNTIL(key);
 const char **sly_edge(int n) LG_STRINGS LG_BORROWED;
 int sly_edges(int n, int (*each)(const char **texts LG_STRINGS, void *user), void *user LG_DATA) LG_ERROR(-7);
-int sly_string(char *out LG_OUT LG_STRING LG_SIZE(size), size_t size);
+int sly_string(char *out LG_OUT LG_STRING LG_SIZE(size) LG_WRITTEN(size), size_t size);
 const char **sly_list(void) LG_STRINGS LG_BORROWED;
 const char **sly_some(int n) LG_STRINGS LG_SIZE(n) LG_BORROWED;
 
@@ -47,7 +49,7 @@ const struct entry *sly_search(const struct entry *base LG_IN LG_SIZE(n), size_t
 struct state { int a; bool b; struct { int n; bool c[2]; } in; };
 typedef int (*sly_told)(bool one, const struct state *state LG_IN, const bool *more LG_IN LG_SIZE(2), void *user);
 bool sly_flag(void);
-void sly_flags(bool *one LG_OUT, bool *many LG_OUT LG_SIZE(n), int n);
+void sly_flags(bool *one LG_OUT, bool *many LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n);
 struct state sly_state(void);
 const struct state *sly_states(void) LG_SIZE(2);
 void sly_fill(struct state *state LG_OUT);
@@ -63,7 +65,7 @@ const struct view *sly_view(void) LG_SIZE(1);
 typedef int (*sly_piece)(const char *bytes LG_IN LG_SIZE(*n), const size_t *n LG_IN, void *user);
 typedef int (*sly_named)(const char *bytes LG_IN LG_SIZE(strlen(name)), const char *name LG_STRING, void *user);
 int sly_each(sly_piece piece, void *user LG_DATA, int times) LG_ERROR(-1);
-int sly_get(char *out LG_OUT LG_SIZE(n), size_t n, sly_piece piece, void *user) LG_ERROR(-1);
+int sly_get(char *out LG_OUT LG_SIZE(n) LG_WRITTEN(n), size_t n, sly_piece piece, void *user) LG_ERROR(-1);
 int sly_names(sly_named named, void *user) LG_ERROR(-1);
 
 /* Handles, the program's data, its streams. */
@@ -85,7 +87,7 @@ int sly_close(struct box *box LG_RELEASE) LG_ERROR(-1);
 struct book;
 struct book *sly_book(void);
 int sly_pages(struct book *book) LG_ERROR(-1) LG_AT_MOST(4096);
-int sly_page(struct book *book, char *out LG_OUT LG_SIZE(lg_told(sly_pages, book, lg_result))) LG_ERROR(-1);
+int sly_page(struct book *book, char *out LG_INOUT LG_SIZE(lg_told(sly_pages, book, lg_result))) LG_ERROR(-1);
 int sly_call(sly_event event, void *user) LG_ERROR(-1);
 
 /* For bindings: memory that is lent, crashes, numbers, results in arrays. */

@@ -8,6 +8,8 @@
 #include <stdint.h>
 
 LG_DOMAIN("steps", memory=32M, time=20000);
+LG_ERRORS(int, -1);
+LG_ERRORS(int64_t, -1);
 
 /* Handles, and functions that they keep. */
 struct steps;
@@ -40,7 +42,7 @@ int steps_explain(int number) LG_ERRNO LG_ERROR(-1);
 
 /* Buffers of everything. */
 double steps_sum(const double *numbers LG_IN LG_SIZE(n), size_t n);
-void steps_fill(double *numbers LG_OUT LG_SIZE(n), size_t n);
+void steps_fill(double *numbers LG_OUT LG_SIZE(n) LG_WRITTEN(n), size_t n);
 int64_t steps_count(const int32_t *numbers LG_IN LG_SIZE(n), size_t n);
 int64_t steps_bytes(const void *bytes LG_IN LG_SIZE(n), size_t n);
 int steps_bools(const bool *bools LG_IN LG_SIZE(n), size_t n);
@@ -50,7 +52,7 @@ float steps_half(float x);
 /* Structures of everything. */
 struct large {
     int32_t first;
-    char rest[4096];
+    char rest[4096] LG_BYTES;
     bool is_last;
 };
 struct label {

@@ -13,15 +13,19 @@ typedef int (*notify)(void *data, const char *text, const int *numbers LG_SIZE(n
 
 LG_DOMAIN("tricky", memory=16M, time=2000);
 LG_FIELD(struct named, name, LG_STRING);
+LG_ERRORS(int, -1);
+LG_ERRORS(long, -1);
+LG_ERRORS(enum colour, -1);
+LG_ERRORS(struct point, {0});
 
 /* What the library does from now on: 0 as it should, else the attack of that number. */
 void tricky_mode(int mode);
 
 long tricky_sum(const int *values LG_IN LG_SIZE(n), int n);
 int tricky_fill(char *out LG_OUT LG_SIZE(n) LG_WRITTEN(lg_result), int n) LG_ERROR(-1);
-int tricky_grow(char *out LG_OUT LG_SIZE(*length), size_t *length LG_INOUT);
+int tricky_grow(char *out LG_OUT LG_SIZE(*length) LG_WRITTEN(*length), size_t *length LG_INOUT);
 const char *tricky_text(int which);
-int tricky_print(char *out LG_OUT LG_SIZE(room) LG_STRING, size_t room, const char *format, ...) LG_PRINTF;
+int tricky_print(char *out LG_INOUT LG_SIZE(room) LG_STRING, size_t room, const char *format, ...) LG_PRINTF;
 struct thing *tricky_open(int value);
 int tricky_value(struct thing *thing);
 int tricky_replace(struct thing **thing LG_INOUT);

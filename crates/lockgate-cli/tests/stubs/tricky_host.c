@@ -86,7 +86,7 @@ static void hostile(void)
     FAILS(2, tricky_print(buffer, sizeof buffer, "x") == -1, LG_STUB_STRING, "out");
     FAILS(3, tricky_fill(buffer, 6) == -1, LG_STUB_LENGTH, "out");
     FAILS(3, tricky_grow(buffer, &length) == -1, LG_STUB_LENGTH, "out");
-    FAILS(3, tricky_count(9) == 0, LG_STUB_LENGTH, "result");
+    FAILS(3, __builtin_isnan(tricky_count(9)), LG_STUB_LENGTH, "result");
     /* Nothing of what a refused call wrote has arrived. */
     CHECK(strcmp(buffer, "before") == 0 && length == 10);
     FAILS(4, tricky_open(1) == NULL, LG_STUB_HANDLE, "result");

@@ -7,6 +7,7 @@ struct memory {
 };
 
 int def(int in) { return in + 1; }
+int letter(char c) { return c; }
 int None(int lambda) { return lambda + 2; }
 int class(const int *list, int len) { return len ? list[len - 1] : 0; }
 int ctypes(int x) { return x + 3; }

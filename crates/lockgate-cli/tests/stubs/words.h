@@ -4,6 +4,9 @@
 
 #include <lockgate/annotations.h>
 
+LG_ERRORS(int, -1);
+LG_ERRORS(struct text, {0});
+
 struct text {
     int from;
     int type;
@@ -13,6 +16,7 @@ struct text {
 enum lambda { yield = 3, mro = 4 };
 
 int def(int in);
+int letter(char c);
 int None(int lambda);
 int class(const int *list LG_IN LG_SIZE(len), int len);
 int ctypes(int x);

@@ -192,10 +192,23 @@ def _end_call(function: Any, *arguments: Any) -> Any:
 
 def _number(value: Any, kind: Any, what: str) -> int:
     """An integer that fits: ctypes would cut it off."""
-    number = kind(value)
+    try:
+        number = kind(value)
+    except TypeError:
+        raise TypeError(f"{what}: an integer is wanted, not {type(value).__name__}") from None
     if number.value != value:
         raise OverflowError(f"{what}: {value} does not fit")
     return number.value
+
+
+def _character(value: Any, kind: Any, what: str) -> int:
+    """A character of C's: its number, or text that is one byte."""
+    if not isinstance(value, (str, bytes)):
+        return _number(value, kind, what)
+    text = value.encode() if isinstance(value, str) else value
+    if len(text) != 1:
+        raise ValueError(f"{what}: one character is wanted, of one byte, not {value!r}")
+    return kind(text[0]).value
 
 
 def _real(value: Any, kind: Any, what: str) -> float:

@@ -1,8 +1,9 @@
 //! Comments of headers, as documentation.
 use std::ops::Range;
 
-/// The comment that belongs to the declaration at `extent` of `text`: it ends on the line before, or begins on the line
-/// behind, with no empty line between. Headers do either; a comment further away may be about anything.
+/// The comment that belongs to the declaration at `extent` of `text`: it ends on the line before, or begins on the same line or the
+/// next, with no empty line between. Headers do either; a comment further away may be about anything. One that stands behind something
+/// on its line is that one's, and one between two declarations, with no empty line at all, the second's.
 pub fn beside(text: &str, extent: Range<usize>) -> Option<String> {
     let found = above(text.get(..extent.start)?).or_else(|| behind(text.get(extent.end..)?));
     found.filter(|comment| !comment.is_empty())
@@ -13,7 +14,9 @@ fn above(before: &str) -> Option<String> {
     let line = before.rfind('\n')?;
     let before = before[..line].trim_end_matches([' ', '\t', '\r']);
     if before.ends_with("*/") {
-        return before.rfind("/*").map(|at| block(&before[at..]));
+        let at = before.rfind("/*")?;
+        let line = before[..at].rfind('\n').map_or(0, |end| end + 1);
+        return before[line..at].trim().is_empty().then(|| block(&before[at..]));
     }
     let own = |line: &&str| line.trim_start().starts_with("//");
     let mut lines: Vec<&str> = before.lines().rev().take_while(own).collect();
@@ -24,9 +27,12 @@ fn above(before: &str) -> Option<String> {
 fn behind(rest: &str) -> Option<String> {
     let rest = &rest[rest.find(';')? + 1..];
     let rest = rest.trim_start_matches([' ', '\t', '\r']);
-    let rest = rest.strip_prefix('\n').unwrap_or(rest).trim_start_matches([' ', '\t']);
-    let end = rest.starts_with("/*").then(|| rest.find("*/"))??;
-    Some(block(&rest[..end + 2]))
+    let next = rest.strip_prefix('\n');
+    let rest = next.unwrap_or(rest).trim_start_matches([' ', '\t']);
+    let end = 2 + rest.starts_with("/*").then(|| rest.find("*/"))??;
+    let mut behind = rest[end..].lines().skip(1);
+    let ends = behind.next().is_none_or(|line| line.trim().is_empty() || line.starts_with('#'));
+    (next.is_none() || ends).then(|| block(&rest[..end]))
 }
 
 /// The text of `/* … */`.
@@ -82,6 +88,11 @@ mod tests {
                 "/* Looks\u{1b}[2J \u{202e}like\u{2066} this\r\u{7}. */\nint f(void);\n",
                 Some("Looks[2J like this."),
             ),
+            ("/* Of g. */\nint g(void);\nint f(void);\n/* Of h. */\nint h(void);\n", None),
+            ("int g(void); /* Of g. */\nint f(void);\n", None),
+            ("int g(void); /* Of g,\n    on two lines. */\nint f(void);\n", None),
+            ("int f(void); /* Of f. */\n/* Of g. */\nint g(void);\n", Some("Of f.")),
+            ("int f(void);\n/* Behind, the last of them. */\n#endif\n", Some("Behind, the last of them.")),
             ("int f(void)", None),
         ];
         for (text, expected) in cases {

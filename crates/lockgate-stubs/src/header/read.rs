@@ -98,6 +98,7 @@ impl Reader {
         for cursor in &cursors {
             let cursor = *cursor;
             match cursor.kind() {
+                CXCursor_FunctionDecl if cursor.name().starts_with("lockgate_about_") => abouts.push(cursor),
                 CXCursor_FunctionDecl if self.is_api(cursor) && !cursor.is_static() => {
                     self.function(cursor)?;
                 }
@@ -511,11 +512,29 @@ impl Reader {
         let stray = |what: String| ReadError::Stray { place: place(cursor), what };
         match about {
             Some(About::Field(record, field)) => {
-                let unknown = || stray(format!("LG_FIELD({record}, {field}): there is no such field"));
-                let record = self.find_record(&record).ok_or_else(unknown)?;
-                let found =
-                    record.fields.iter_mut().flatten().find(|f| f.name == field).ok_or_else(unknown)?;
-                found.notes = said.or(&found.notes);
+                let called = cursor.kind() == CXCursor_FunctionDecl;
+                let of_callback =
+                    if called { Some(self.parameters(cursor, cursor.kind_of_value())?) } else { None };
+                let name = if called { "LG_FIELD_CALLBACK" } else { "LG_FIELD" };
+                let wrong = |why: &str| stray(format!("{name}({record}, {field}): {why}"));
+                let unknown = || wrong("there is no such field");
+                let fields = &mut self.find_record(&record).ok_or_else(unknown)?.fields;
+                let found = fields.iter_mut().flatten().find(|f| f.name == field).ok_or_else(unknown)?;
+                match (of_callback, &mut found.kind.shape) {
+                    (None, _) => found.notes = said.or(&found.notes),
+                    (Some(said), Shape::Function(prototype)) => {
+                        let own = &mut prototype.parameters;
+                        let alike = |(one, other): (&Parameter, &Parameter)| {
+                            std::mem::discriminant(&one.kind.shape)
+                                == std::mem::discriminant(&other.kind.shape)
+                        };
+                        if said.len() != own.len() || !own.iter().zip(&said).all(alike) {
+                            return Err(wrong("the function takes other parameters"));
+                        }
+                        merge(own, said);
+                    }
+                    (Some(_), _) => return Err(wrong("the field is no pointer to a function")),
+                }
             }
             Some(About::Type(name)) => {
                 if matches!(self.selection, Selection::Files(_)) && !self.names.contains(&name) {

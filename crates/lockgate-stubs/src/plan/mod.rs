@@ -3,6 +3,7 @@
 //! Two points of view. What goes *in*, from the program to the library, is a [`Passing`]; what comes *out* is an
 //! [`Outcome`], which may be anything and is checked. The parameters of callbacks are outcomes, their results go in.
 mod contract;
+mod failure;
 mod keep;
 mod outcome;
 mod pairs;
@@ -11,7 +12,7 @@ mod places;
 mod record;
 mod sizes;
 
-use crate::annotation::Format;
+use crate::annotation::{Format, Notes};
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
 pub use contract::agree;
@@ -127,6 +128,8 @@ pub struct FunctionPlan {
     pub freed: BTreeSet<String>,
     /// The same where it gives them back to a function of the header's.
     pub owned: BTreeSet<String>,
+    /// Names that sizes and bounds speak of.
+    pub counted: BTreeSet<String>,
 }
 
 impl FunctionPlan {
@@ -148,6 +151,11 @@ impl FunctionPlan {
         let mut parameters = self.prototype.parameters.iter().zip(&self.parameters);
         of(&self.result) && !self.borrowed
             || parameters.any(|(parameter, passing)| set(passing) && !parameter.notes.borrowed)
+    }
+
+    /// The library keeps a `FILE` that it is given.
+    pub fn keeps_stream(&self) -> bool {
+        self.parameters.iter().any(|passing| matches!(passing, Passing::Stream { kept: true }))
     }
 
     /// What `name` leads to is the program's until it ends that.
@@ -204,6 +212,8 @@ pub struct RecordPlan {
     pub fields: Vec<FieldPlan>,
     /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`] before it: text, which ends there.
     pub bools: Vec<String>,
+    /// An array of characters in it of which is not said whether it is text.
+    pub vague: Option<String>,
     /// Their places, each behind those that its size follows.
     pub order: Vec<usize>,
     /// Names that sizes follow.
@@ -455,6 +465,8 @@ struct Facts {
     ends: BTreeSet<String>,
     /// Handles that things are remembered for.
     carries: BTreeSet<usize>,
+    /// Keys of structures that the library remembers until a function releases them.
+    released: BTreeSet<String>,
 }
 
 impl Facts {
@@ -466,6 +478,13 @@ impl Facts {
                 Passing::Data { .. } | Passing::Stream { .. } | Passing::Handle { data: true, .. }
             )
         };
+        let passings = || plan.functions.iter().flat_map(|function| &function.parameters);
+        facts.released = passings()
+            .filter_map(|passing| match passing {
+                Passing::Record { key, kept: true, release: true, .. } => Some(key.clone()),
+                _ => None,
+            })
+            .collect();
         let fields = || plan.records.values().flat_map(|record| &record.fields);
         facts.jumps = plan.functions.iter().any(|function| function.jumps.is_some());
         facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
@@ -477,6 +496,7 @@ impl Facts {
         }
         facts.follows_handles = !plan.told.is_empty()
             || facts.lends
+            || passings().any(|passing| facts.is_kept(passing))
             || plan
                 .functions
                 .iter()
@@ -496,6 +516,11 @@ impl Facts {
         facts
     }
 
+    /// A structure that the library remembers as long as a handle.
+    fn is_kept(&self, passing: &Passing) -> bool {
+        matches!(passing, Passing::Record { key, kept: true, .. } if !self.released.contains(key))
+    }
+
     fn outcome(&mut self, plan: &Plan, outcome: &Outcome) {
         self.ends.extend(ends(outcome).map(str::to_owned));
         let (size, element) = match outcome {
@@ -513,10 +538,13 @@ impl Facts {
 
     fn function(&mut self, function: &FunctionPlan, told: bool) {
         let given = |passing: &Passing| {
-            matches!(
-                passing,
-                Passing::Data { .. } | Passing::Handle { data: true, .. } | Passing::Stream { kept: true }
-            )
+            self.is_kept(passing)
+                || matches!(
+                    passing,
+                    Passing::Data { .. }
+                        | Passing::Handle { data: true, .. }
+                        | Passing::Stream { kept: true }
+                )
         };
         if !told && !function.parameters.iter().any(given) {
             return;
@@ -589,6 +617,11 @@ impl Plan {
         self.follows_handles() || self.facts().jumps
     }
 
+    /// The library keeps streams of the program's.
+    pub fn keeps_streams(&self) -> bool {
+        self.functions.iter().any(FunctionPlan::keeps_stream)
+    }
+
     /// The library lends memory to the program.
     pub fn lends(&self) -> bool {
         self.facts().lends
@@ -624,6 +657,11 @@ impl Plan {
     /// Data, streams or numbers are remembered for handles of this type: no two may be the same.
     pub fn carries(&self, number: usize) -> bool {
         self.facts().carries.contains(&number)
+    }
+
+    /// No function releases structures of this type that the library remembers: they end with the handle that they come with.
+    pub fn ends_with_handle(&self, key: &str) -> bool {
+        !self.facts().released.contains(key)
     }
 
     /// The place of what `told` speaks of.
@@ -822,6 +860,9 @@ impl<'a> Planner<'a> {
             }));
         }
         let keep::Left { freed, owned } = self.leaves(prototype, notes, &parameters, &result)?;
+        let all = prototype.parameters.iter().map(|parameter| &parameter.notes).chain([notes]);
+        let counted =
+            all.flat_map(Notes::expressions).flat_map(Expression::names).map(str::to_owned).collect();
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
@@ -842,6 +883,7 @@ impl<'a> Planner<'a> {
             // (The program has yet to call setjmp with what it asks for here.)
             .filter(|_| notes.jump_buffer.is_none())
             .map(|(parameter, _)| parameter.name.clone());
+        self.failure_is_said(function).map_err(of_result)?;
         Ok(FunctionPlan {
             name: name.clone(),
             prototype: prototype.clone(),
@@ -859,6 +901,7 @@ impl<'a> Planner<'a> {
             jumps,
             freed,
             owned,
+            counted,
         })
     }
 
@@ -908,16 +951,18 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// The value that `LG_ERRORS` says of a type.
+    fn error_of_type(&self, result: &CType) -> Option<&String> {
+        let mut names = std::iter::once(&result.spelling).chain(&result.names);
+        names.find_map(|name| self.header.errors.get(name))
+    }
+
     /// The annotated error value, else that of the result's type, else a documented default.
     fn error(&self, function: &Function) -> Option<String> {
         let result = &function.prototype.result;
         if result.shape == Shape::Void {
             return None;
         }
-        let named = || {
-            let mut names = std::iter::once(&result.spelling).chain(&result.names);
-            names.find_map(|name| self.header.errors.get(name)).cloned()
-        };
         if function.notes.jump_buffer.is_some() {
             // The program calls setjmp with it, whatever it is.
             return Some("&lgs_nowhere".to_owned());
@@ -925,9 +970,50 @@ impl<'a> Planner<'a> {
         let default = || match &result.shape {
             Shape::Integer { signed: true, .. } => "-1",
             Shape::Record(_) => "{0}",
+            // Equal to no number, and above and below none.
+            Shape::Float => "__builtin_nan(\"\")",
             _ => "0",
         };
+        let named = || self.error_of_type(result).cloned();
         Some(function.notes.error.clone().or_else(named).unwrap_or_else(|| default().to_owned()))
+    }
+
+    /// What a function returns when its library has failed is the annotations' to say where no value of its type is safe: a program would take it for an answer.
+    fn failure_is_said(&self, function: &Function) -> Result<(), No> {
+        let Function { name, prototype: Prototype { result, noreturn, .. }, notes, .. } = function;
+        if notes.error.is_some() || notes.jump_buffer.is_some() || *noreturn {
+            return Ok(());
+        }
+        let spelling = &result.spelling;
+        if self.error_of_type(result).is_some() {
+            return match result.is_integer() && result.enumeration.is_none() && failure::asks(name) {
+                false => Ok(()),
+                true => no(
+                    "its name asks a question: what LG_ERRORS says of the type may be a yes",
+                    "add LG_ERROR(value): 0, if that says no",
+                ),
+            };
+        }
+        let why = match &result.shape {
+            Shape::Integer { .. } if result.is_bool() => return Ok(()),
+            Shape::Integer { .. } if result.enumeration.is_some() => {
+                "the first of an enumeration is often success"
+            }
+            // (errno's functions return it.)
+            Shape::Integer { signed: true, .. } if notes.errno => return Ok(()),
+            Shape::Integer { signed: true, .. } => "-1 is a yes to some callers, and 0 is success to others",
+            Shape::Integer { .. } if result.names.iter().any(|name| failure::tells(name)) => {
+                "its type is called like one whose 0 is success"
+            }
+            Shape::Record(_) => "zeros in a structure are an answer like any other",
+            _ => return Ok(()),
+        };
+        no(
+            format!("what it returns when the library fails is not said: {why}"),
+            format!(
+                "add LG_ERROR(value) to it, or say LG_ERRORS({spelling}, value); once for all that return `{spelling}`"
+            ),
+        )
     }
 
     /// Notes of a declaration, with those on its types.

@@ -1,5 +1,5 @@
 //! From the library to the program.
-use super::passing::handle_name;
+use super::passing::{handle_name, has_name};
 use super::places::{Place, belong};
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
@@ -55,6 +55,7 @@ impl Planner<'_> {
         let nullable = notes.nullable || result;
         let kind = &parameter.kind;
         self.is_shut(kind, &notes)?;
+        has_name(kind)?;
         match &kind.shape {
             shape if notes.ignore => self.known(shape).map(|()| Outcome::Untouched),
             Shape::Pointer(_) if notes.jump => Ok(Outcome::Jump),
@@ -71,7 +72,10 @@ impl Planner<'_> {
             }
             Shape::Void => Ok(Outcome::Void),
             Shape::Integer { .. } | Shape::Float => Ok(Outcome::Value),
-            Shape::Record(key) => self.plain_record(key).map(|()| Outcome::Value),
+            Shape::Record(key) => {
+                self.plain_record(key)?;
+                self.is_ended(key).map(|()| Outcome::Value)
+            }
             Shape::Array(element, _) if matches!(element.shape, Shape::Integer { .. } | Shape::Float) => {
                 Ok(Outcome::Value)
             }
@@ -139,6 +143,9 @@ impl Planner<'_> {
                 if notes.size.is_some() || notes.direction.is_some() || notes.until.is_some() =>
             {
                 self.record(key)?;
+                if direction.reads() {
+                    self.is_ended(key)?;
+                }
                 if direction.writes() {
                     return match (self.plain_record(key), direction) {
                         (Ok(()), _) => {

@@ -19,6 +19,7 @@ impl Planner<'_> {
         // What goes back to the library goes as far as the client has it; what it sets was looked at as an outcome.
         let bounded = matches!(passing, Passing::Inside { .. } | Passing::Pointer { .. });
         self.may_ask(parameter, bounded)?;
+        is_written(&notes, &passing)?;
         Ok(passing)
     }
 
@@ -28,6 +29,7 @@ impl Planner<'_> {
         notes: &Notes,
         siblings: &[Parameter],
     ) -> Result<Passing, No> {
+        has_name(&parameter.kind)?;
         match &parameter.kind.shape {
             shape if notes.ignore => self.known(shape).map(|()| Passing::Ignore),
             Shape::Integer { .. } | Shape::Float => {
@@ -151,7 +153,9 @@ impl Planner<'_> {
         }
         match &to.shape {
             Shape::Record(key) if notes.direction.is_some() || notes.kept => {
-                let direction = notes.direction.unwrap_or(Direction::InOut);
+                // (What is const the library does not write.)
+                let usual = if to.constant { Direction::In } else { Direction::InOut };
+                let direction = notes.direction.unwrap_or(usual);
                 self.record(key)?;
                 let buffer = Buffer {
                     reads: direction.reads(),
@@ -164,6 +168,9 @@ impl Planner<'_> {
                         "LG_KEPT and LG_SIZE: the library cannot remember an array",
                         "remove one of them",
                     );
+                }
+                if buffer.writes {
+                    self.is_ended(key)?;
                 }
                 if buffer.writes && buffer.size.is_some() && self.plain_record(key).is_err() {
                     return no(
@@ -413,6 +420,44 @@ impl Planner<'_> {
         // LG_OPAQUE on `T **` speaks of the T *.
         notes.opaque && to.pointee().is_none() || incomplete && notes.direction.is_none()
     }
+}
+
+/// What has no name only its own declaration can speak of: no stub, and no other function.
+pub(super) fn has_name(kind: &CType) -> Result<(), No> {
+    let mut to = kind;
+    while let Some(next) = to.pointee() {
+        to = next;
+    }
+    match &to.shape {
+        Shape::Record(key) if key.contains('(') => no(
+            "a structure without a name, of which a stub cannot speak",
+            "give it a name: a tag, or a typedef",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Of a buffer that does not go in, it is said how much the library writes: what it leaves would be bytes of earlier calls, and not what the program has there.
+fn is_written(notes: &Notes, passing: &Passing) -> Result<(), No> {
+    let (buffer, rows) = match passing {
+        Passing::Buffer(buffer) | Passing::Record { buffer, .. } => (buffer, false),
+        Passing::Rows { each, .. } => (each, true),
+        _ => return Ok(()),
+    };
+    let said = buffer.size.is_none() && !rows || buffer.written.is_some() || notes.cursor;
+    if said || buffer.reads || !buffer.writes {
+        return Ok(());
+    }
+    let inout = "LG_INOUT: what the program has there goes in, and what the library leaves stays as it was";
+    no(
+        "LG_OUT, but how much of it the library writes is not said",
+        match rows {
+            true => format!("say {inout}"),
+            false => format!(
+                "add LG_WRITTEN(n), the elements that it has written (0 where it leaves all as it was), or say {inout}"
+            ),
+        },
+    )
 }
 
 /// A function that the library may call.

@@ -49,6 +49,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_DISPOSE", notes.dispose.is_some(), function && parameter),
         ("LG_CURSOR", notes.cursor, pointer && field),
         ("LG_STRING", notes.string, pointer || field && is_text(kind)),
+        ("LG_BYTES", notes.bytes, field && is_text(kind)),
         ("LG_STRINGS", notes.strings, pointer),
         ("LG_PAIRS", notes.pairs, pointer && notes.strings),
         ("LG_GIVEN", notes.given.is_some(), pointer && whole && notes.data),

@@ -49,6 +49,7 @@ impl Planner<'_> {
             size: record.size,
             fields: Vec::new(),
             bools: Vec::new(),
+            vague: vague(header, key, &mut BTreeSet::new()),
             order: self.in_order(fields)?,
             followed: self.followed_by(fields),
         };
@@ -143,6 +144,17 @@ impl Planner<'_> {
         }
     }
 
+    /// Of what comes out of the library, each array of characters is said to be text, or bytes: a program that takes bytes for text reads on behind them.
+    pub(super) fn is_ended(&self, key: &str) -> Result<(), No> {
+        match self.plan.records.get(key).and_then(|record| record.vague.as_ref()) {
+            None => Ok(()),
+            Some(field) => no(
+                format!("{key}, field {field}: it may be text, or bytes without an end"),
+                "say LG_FIELD(type, field, LG_STRING) if it is text, whose last byte is 0 then, or LG_FIELD(type, field, LG_BYTES)",
+            ),
+        }
+    }
+
     /// What is ignored is zero, but of its own type, which the client has to know.
     pub(super) fn known(&mut self, shape: &Shape) -> Result<(), No> {
         match shape {
@@ -172,6 +184,25 @@ fn is_text(field: &Parameter) -> bool {
         kind = element;
     }
     field.notes.string && kind.is_character() && matches!(field.kind.shape, Shape::Array(..))
+}
+
+/// The first array of characters in `key`, or in a structure in it, of which is not said what it is. (What is in a union the program knows.)
+fn vague<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> Option<String> {
+    let record = header.records.get(key).filter(|record| !record.union && seen.insert(key))?;
+    record.fields.iter().flatten().find_map(|field| {
+        let mut kind = &field.kind;
+        while let Shape::Array(element, _) = &kind.shape {
+            kind = element;
+        }
+        let said = field.notes.string || field.notes.bytes || field.notes.ignore;
+        match &kind.shape {
+            Shape::Record(inner) => vague(header, inner, seen).map(|rest| format!("{}.{rest}", field.name)),
+            _ if kind.is_plain_character() && matches!(field.kind.shape, Shape::Array(..)) && !said => {
+                Some(field.name.clone())
+            }
+            _ => None,
+        }
+    })
 }
 
 /// Fields that a structure may have each of which is looked at: with every level of structures in structures there may be twice as many.

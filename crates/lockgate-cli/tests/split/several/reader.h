@@ -18,9 +18,9 @@ LG_DOMAIN("reader", time=2000, restart);
 
 int read_numbers(const char *text LG_IN LG_STRING, struct totals *totals LG_OUT) LG_ENTRY LG_ERROR(READ_FAILED);
 int largest(const long *numbers LG_IN LG_SIZE(count), size_t count, long *into LG_INOUT) LG_ENTRY LG_ERROR(READ_FAILED);
-int calls(void) LG_ENTRY;
+int calls(void) LG_ENTRY LG_ERROR(-1);
 long power(long base);
 
-LG_DOMAIN("sums") long add(long a, long b) LG_ENTRY;
+LG_DOMAIN("sums") long add(long a, long b) LG_ENTRY LG_ERROR(-1);
 
 #endif

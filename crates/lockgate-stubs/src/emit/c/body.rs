@@ -136,7 +136,13 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
         text += "    if (lgs_has_lent())\n        lgs_give_back(&lgs_c);\n";
     }
     text += &body.before;
+    if plan.keeps_streams() && !function.keeps_stream() && !handles.is_empty() && !stub.releases() {
+        text += "    if (lgs_has_stuck())\n        lgs_not_stuck(&lgs_c);\n";
+    }
     text += "    if (lgs_c.failed)\n        goto lgs_end;\n";
+    if function.errno {
+        text += "    if (!lgs_no_errno(&lgs_c))\n        goto lgs_end;\n";
+    }
     if plan.follows_calls() {
         text += "    lgs_calls_in(&lgs_c);\n";
     }
@@ -238,17 +244,13 @@ pub fn function(function: &FunctionPlan, number: usize, plan: &Plan) -> String {
     for name in body.made.iter().filter_map(|(_, claimed)| claimed.as_ref()) {
         let _ = writeln!(text, "    if (lgs_c.failed)\n        lgs_unclaim(&lgs_m_{name});");
     }
-    let releases = |passing: &Passing| match passing {
-        Passing::Handle { release, .. } => *release,
-        Passing::Pointer { before: Some(before), .. } => {
-            matches!(**before, Passing::Handle { release: true, .. })
-        }
-        _ => false,
-    };
-    if function.jumps.is_some() && function.parameters.iter().any(releases) {
+    if function.jumps.is_some() && stub.releases() {
         text += "    lgs_jump_at_end(&lgs_c);\n";
     }
     text += &body.finally;
+    if function.makes(None) {
+        text += "    lgs_no_handle(&lgs_c);\n";
+    }
     text += "    lgs_finish(&lgs_c);\n";
     if function.jumps.is_some() {
         text += "    if (lgs_c.failed)\n        lgs_jump(&lgs_c);\n";
@@ -366,7 +368,7 @@ pub fn mutable(spelling: &str) -> String {
     spelling.strip_suffix("*const").map_or_else(|| spelling.to_owned(), |pointer| format!("{pointer}*"))
 }
 
-fn flags_of(nullable: bool) -> &'static str {
+pub fn flags_of(nullable: bool) -> &'static str {
     if nullable { "LGS_NULLABLE" } else { "0" }
 }
 
@@ -455,8 +457,7 @@ pub fn outcome(
             }
         }
         Outcome::Filled { key } => {
-            let record = &plan.records[key];
-            cast(format!("lgs_own(&lgs_c, sizeof({}), \"{what}\")", record.spelling))
+            cast(format!("lgs_first_{}(&lgs_c, {raw}, \"{what}\")", plan.records[key].word))
         }
         Outcome::Handle { number, nullable } => {
             cast(format!("lgs_handle_out(&lgs_c, {raw}, {number}, {}, \"{what}\")", flags(*nullable)))
@@ -596,6 +597,17 @@ impl Stub<'_> {
             && !(more || told || jumps.is_some() || prototype.noreturn || prototype.variadic)
     }
 
+    /// It ends the life of a handle.
+    fn releases(&self) -> bool {
+        self.function.parameters.iter().any(|passing| match passing {
+            Passing::Handle { release, .. } => *release,
+            Passing::Pointer { before: Some(before), .. } => {
+                matches!(**before, Passing::Handle { release: true, .. })
+            }
+            _ => false,
+        })
+    }
+
     /// The function's head, under a name.
     fn declared(&self, name: &str) -> String {
         let prototype = &self.function.prototype;
@@ -607,9 +619,11 @@ impl Stub<'_> {
         let FunctionPlan { prototype, error, .. } = self.function;
         let spelling = &prototype.result.spelling;
         // A brace is an initialiser, anything else an expression of some integer type.
-        error.as_ref().map(|error| match error.starts_with('{') {
-            true => format!("({spelling}){error}"),
-            false => format!("({spelling})({error})"),
+        error.as_ref().map(|error| match (error.starts_with('{'), &prototype.result.shape) {
+            (true, _) => format!("({spelling}){error}"),
+            // (Nothing is cast to a structure.)
+            (false, Shape::Record(_)) => format!("({error})"),
+            _ => format!("({spelling})({error})"),
         })
     }
 
@@ -848,6 +862,20 @@ impl Stub<'_> {
         body.arguments.push(argument);
     }
 
+    /// A condition: by its own word the call has failed. Nothing where no result says so. A function whose failure is negative says so by any such number, one whose
+    /// failure is a code above 0 by all but 0.
+    fn failed(&self) -> Option<String> {
+        let FunctionPlan { prototype, result, .. } = self.function;
+        match (&prototype.result.shape, result) {
+            (Shape::Pointer(_) | Shape::Function(_), _) => Some("lg_result == 0".to_owned()),
+            (Shape::Integer { signed: true, .. }, Outcome::Value) => self.failure().map(|failure| {
+                let (failure, result) = (format!("(long long)({failure})"), "(long long)lg_result");
+                format!("({failure} < 0 ? {result} < 0 : {failure} > 0 ? {result} != 0 : {result} == 0)")
+            }),
+            _ => refuses(self.function),
+        }
+    }
+
     /// `if (…) `: the call succeeded by its own word.
     fn success(&self) -> &'static str {
         match self.function.result {
@@ -875,7 +903,9 @@ impl Stub<'_> {
             (false, None) => " | LGS_SHAREABLE",
             (false, Some(_)) => "",
         };
-        let flags = format!("{}{more}", flags(buffer));
+        // (One that the library may leave as it was, as it is: of several it is said how many are written.)
+        let left = buffer.size.is_none() && buffer.writes;
+        let flags = format!("{}{more}", flags(&Buffer { reads: buffer.reads || left, ..buffer.clone() }));
         // Sizes speak of what is in it.
         let siblings = &self.function.prototype.parameters;
         let sizes = siblings.iter().flat_map(|p| [&p.notes.size, &p.notes.written, &p.notes.rows]).flatten();
@@ -900,9 +930,22 @@ impl Stub<'_> {
             return;
         }
         if text {
+            let most = match &buffer.written {
+                Some(count) => format!(
+                    "lgs_length(&lgs_c, {}, 1, lgs_b_{name}.size, \"{name}\")",
+                    resulting(count, self.after(count))
+                ),
+                None => format!("lgs_b_{name}.size"),
+            };
+            // (Where the call itself says that it has failed, the program's own may be there still, and need not end.)
+            let own = match (buffer.reads, self.failed()) {
+                (true, Some(failed)) => failed,
+                _ => "false".to_owned(),
+            };
             let _ = writeln!(
                 body.check,
-                "    size_t lgs_n_{name};\n    const char *lgs_t_{name} = lgs_text_back(&lgs_c, &lgs_b_{name}, &lgs_n_{name}, \"{name}\");"
+                "    size_t lgs_n_{name} = {most};\n    \
+                 const char *lgs_t_{name} = lgs_text_back(&lgs_c, &lgs_b_{name}, &lgs_n_{name}, {own}, \"{name}\");"
             );
             let _ = writeln!(
                 body.out,
@@ -933,10 +976,15 @@ impl Stub<'_> {
         if buffer.reads {
             let _ = writeln!(body.first, "    lgs_private(&lgs_c, {name}, sizeof({kind}), \"{name}\");");
         }
+        // What the library leaves is as the program has it; but of what the stub or other calls conclude something from, it is 0.
+        let FunctionPlan { counted, name: function, .. } = self.function;
+        let told = self.plan.told.iter().any(|(teller, what)| teller == function && what == name);
+        let concluded = counted.contains(name) || parameter.notes.at_most.is_some() || told;
+        let zero = concluded && !buffer.reads;
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_block(&lgs_c, {name}, sizeof({kind}), {});",
-            flags(buffer)
+            if zero { "LGS_ZEROS" } else { "LGS_READS" }
         );
         if buffer.writes {
             // Before all other checks, once.
@@ -963,8 +1011,7 @@ impl Stub<'_> {
         let name = &parameter.name;
         let kind = parameter.kind.pointee().map_or("void *", |to| to.spelling.as_str());
         let within = matches!(after, Outcome::Within { .. });
-        // A place within something: what the library does not set is left as it is.
-        let unset = if within { "LGS_UNSET" } else { "0" };
+        let unset = if before.is_none() { "LGS_UNSET" } else { "0" };
         let _ = writeln!(
             body.before,
             "    struct lgs_block lgs_b_{name} = lgs_variable(&lgs_c, {name}, {unset});"
@@ -988,6 +1035,19 @@ impl Stub<'_> {
             }
         }
         let _ = writeln!(body.check, "    uint64_t lgs_u_{name} = lgs_pointer(&lgs_b_{name});");
+        // What the library does not set is null, or, where the call itself says that it has failed, as the program has it. (Else that would be followed
+        // by a program which takes it for the library's.)
+        let mut stays = String::new();
+        if before.is_none() {
+            if let Some(failed) = self.failed() {
+                let _ = writeln!(
+                    body.check,
+                    "    bool lgs_left_{name} = lgs_u_{name} == LGS_UNSET && ({failed});"
+                );
+                stays = format!(" && !lgs_left_{name}");
+            }
+            let _ = writeln!(body.check, "    if (lgs_u_{name} == LGS_UNSET)\n        lgs_u_{name} = 0;");
+        }
         let mut value = outcome(&format!("lgs_u_{name}"), kind, after, name, self.plan, &|e| self.after(e));
         let claims = self.claims(parameter, before, after);
         if matches!(after, Outcome::Handle { .. }) && !self.function.is_borrowed(name) {
@@ -995,9 +1055,9 @@ impl Stub<'_> {
         }
         if within {
             let nullable = if parameter.notes.nullable { "LGS_NULLABLE" } else { "0" };
-            value = format!(
-                "lgs_u_{name} == LGS_UNSET ? ({name} ? *{name} : 0) : lgs_is_set(&lgs_c, {name}, lgs_u_{name}, {nullable}, \"{name}\") ? {value} : 0"
-            );
+            let set = format!("lgs_is_set(&lgs_c, {name}, lgs_u_{name}, {nullable}, \"{name}\")");
+            let left = if stays.is_empty() { String::new() } else { format!("!lgs_left_{name} && ") };
+            value = format!("{left}{set} ? {value} : 0");
         }
         let _ = writeln!(body.check, "    {} = {value};", declare(&mutable(kind), &format!("lgs_p_{name}")));
         let freed = self.function.is_to_end(name);
@@ -1005,7 +1065,7 @@ impl Stub<'_> {
             body.check += &to_heap(name, &format!("lgs_p_{name}"), &format!("lgs_u_{name}"), after);
         }
         let value = if freed { format!("lgs_take(&lgs_h_{name})") } else { format!("lgs_p_{name}") };
-        let _ = writeln!(body.out, "    if ({name})\n        *{name} = {value};");
+        let _ = writeln!(body.out, "    if ({name}{stays})\n        *{name} = {value};");
         if matches!(after, Outcome::Handle { .. })
             && self.plan.follows_handles()
             && !self.function.is_borrowed(name)
@@ -1031,7 +1091,8 @@ impl Stub<'_> {
         if kept {
             let _ = writeln!(
                 body.before,
-                "    struct lgs_block lgs_b_{name} = lgs_keep(&lgs_c, (void *){name}, {number}, sizeof({spelling}), \"{name}\");"
+                "    struct lgs_block lgs_b_{name} = lgs_keep(&lgs_c, (void *){name}, {number}, sizeof({spelling}), {}, \"{name}\");",
+                self.plan.ends_with_handle(key)
             );
         } else if let Some(count) = &buffer.size {
             let _ = writeln!(
@@ -1047,14 +1108,24 @@ impl Stub<'_> {
             );
         }
         let _ = writeln!(body.before, "    struct lgs_with_{word} lgs_w_{name} = {{0}};");
-        if buffer.reads {
+        if !buffer.reads {
+            let _ = writeln!(
+                body.before,
+                "    if (lgs_b_{name}.here)\n        lgs_numbers_{word}({name}, lgs_b_{name}.here, {});",
+                !kept
+            );
+        } else {
             let _ = writeln!(
                 body.before,
                 "    if (lgs_b_{name}.here)\n        lgs_into_{word}(&lgs_c, {name}, lgs_b_{name}.here, &lgs_w_{name});"
             );
         }
         if buffer.writes {
-            let passed = if buffer.reads { "LGS_PASSED" } else { "LGS_LEFT" };
+            let passed = match (buffer.reads, self.failed()) {
+                (true, _) => "LGS_PASSED".to_owned(),
+                (false, Some(failed)) => format!("{failed} ? LGS_FAILED : LGS_LEFT"),
+                (false, None) => "LGS_LEFT".to_owned(),
+            };
             let normal = match record.bools.is_empty() {
                 true => String::new(),
                 false => format!("        lgs_bools_{word}(&lgs_r_{name}, 1);\n"),

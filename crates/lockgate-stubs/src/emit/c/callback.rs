@@ -1,5 +1,5 @@
 //! What the domain calls in place of a function of the program's.
-use super::body::{bytes, mutable, outcome, steady};
+use super::body::{bytes, flags_of, mutable, outcome, steady};
 use super::declare::{crossing, declare, prototype};
 use super::expression::{Scope, emit};
 use crate::header::model::{CType, Parameter, Prototype, Shape};
@@ -111,9 +111,7 @@ fn filled(
 ) -> String {
     let (spelling, what) = (&parameter.kind.spelling, &parameter.name);
     let bytes = bytes(buffer, what, size);
-    let flags = [(buffer.reads, "LGS_READS"), (buffer.nullable, "LGS_NULLABLE")];
-    let flags =
-        flags.iter().filter(|(is, _)| *is).fold("0".to_owned(), |all, (_, flag)| format!("{all} | {flag}"));
+    let flags = flags_of(buffer.nullable);
     let at = format!("lgs_aligned(&lgs_c, {raw}, __alignof__(*({spelling})0), \"{what}\")");
     let memory = format!("lgs_filled(&lgs_c, {at}, {bytes}, {flags}, \"{what}\")");
     let memory = match &buffer.bools {

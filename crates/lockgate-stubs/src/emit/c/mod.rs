@@ -169,6 +169,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     let jumps = plan.functions.iter().any(|function| function.jumps.is_some());
     let _ = write!(text, "\n#define LGS_JUMPS {}", i32::from(jumps));
     let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
+    let _ = write!(text, "\n#define LGS_KEEPS_STREAMS {}", i32::from(plan.keeps_streams()));
     let _ = write!(text, "\n#define LGS_LENDS {}", i32::from(plan.lends()));
     let _ = write!(text, "\n#define LGS_RESTARTS {}", i32::from(plan.restarts()));
     let _ = write!(text, "\n#define LGS_FOLLOWS {}", i32::from(plan.follows_handles()));

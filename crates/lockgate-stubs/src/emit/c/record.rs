@@ -82,6 +82,7 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
         into(&mut text, field, &of, bound, spelling, plan);
     }
     text += "    *lgs_call = lgs_c;\n}\n\n";
+    text += &numbers(record);
     let _ = writeln!(
         text,
         "static struct lgs_block lgs_into_all_{word}(struct lgs_call *c, const {spelling} *from, lgs_wide count, const char *what)\n\
@@ -114,6 +115,51 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
          lgs_fail(c, LG_STUB_POINTER, what, \"the library gave a structure that it does not have\");\n}}"
     );
     text
+}
+
+/// A pointer that only the library sets.
+fn is_set(field: &FieldPlan) -> bool {
+    field.passing == Passing::Ignore
+        && matches!(
+            field.outcome,
+            Outcome::String { .. }
+                | Outcome::Strings { .. }
+                | Outcome::Memory { .. }
+                | Outcome::Record { .. }
+                | Outcome::Handle { .. }
+                | Outcome::Handles { .. }
+        )
+}
+
+/// What goes in of a structure that the library only writes: numbers, so that those which it leaves stay as they were, but nothing that is followed. And what a
+/// callback finds in one that it fills: the library's numbers.
+fn numbers(record: &RecordPlan) -> String {
+    let RecordPlan { spelling, word, fields, .. } = record;
+    let mut text = format!(
+        "static void lgs_numbers_{word}(const {spelling} *from, struct lgs_far *to, bool fresh)\n{{\n    (void)from, (void)to, (void)fresh;\n"
+    );
+    let mut first = format!(
+        "static {spelling} *lgs_first_{word}(struct lgs_call *c, uint64_t address, const char *what)\n{{\n    \
+         {spelling} inside, *own = lgs_own(c, sizeof inside, what);\n    \
+         if (!own || !lgs_found(c, &inside, address, sizeof inside, what))\n        return 0;\n"
+    );
+    for field in fields {
+        let name = &field.name;
+        let at = format!("lgs_far(to, offsetof({spelling}, {name}))");
+        if field.passing == Passing::Value && !field.of_buffer {
+            let _ = writeln!(text, "    lgs_put({at}, &from->{name}, sizeof from->{name});");
+        } else if is_set(field) {
+            let _ = writeln!(text, "    if (fresh)\n        lgs_put({at}, &(uint64_t){{LGS_UNSET}}, 8);");
+        }
+        if field.passing == Passing::Value {
+            let _ =
+                writeln!(first, "    memcpy((void *)&own->{name}, &inside.{name}, sizeof inside.{name});");
+        }
+    }
+    if !record.bools.is_empty() {
+        let _ = writeln!(first, "    lgs_bools_{word}(own, 1);");
+    }
+    format!("{text}}}\n\n{first}    return own;\n}}\n\n")
 }
 
 /// Structures that the library gives: copied once, checked in memory of the frame's, and handed out from there. `count` of them, or, where `length`
@@ -269,7 +315,7 @@ fn check(text: &mut String, field: &FieldPlan, record: &RecordPlan, plan: &Plan)
     let untouched = format!("memcpy((void *)&now->{name}, &host->{name}, sizeof now->{name});");
     match &field.outcome {
         Outcome::Value if *of_buffer => {
-            let _ = writeln!(text, "    if (mode == LGS_LEFT)\n        {untouched}");
+            let _ = writeln!(text, "    if (mode == LGS_LEFT || mode == LGS_FAILED)\n        {untouched}");
         }
         Outcome::Value => {}
         Outcome::Untouched => {
@@ -289,6 +335,13 @@ fn check(text: &mut String, field: &FieldPlan, record: &RecordPlan, plan: &Plan)
                 format!("if (mode == LGS_PASSED)\n        {untouched}\n    else\n        ")
             } else {
                 String::new()
+            };
+            // What the library has not set.
+            let keeps = match is_set(field) {
+                true => format!(
+                    "{keeps}if ({raw} == LGS_UNSET) {{\n        now->{name} = 0;\n        if (mode == LGS_FAILED)\n            {untouched}\n    }} else\n        "
+                ),
+                false => keeps,
             };
             let _ = writeln!(text, "    {keeps}now->{name} = {value};");
         }

@@ -168,6 +168,7 @@ impl Writer<'_> {
             Role::Number => {
                 let (fits, declared) = match (&kind.shape, surface.enumeration(kind)) {
                     (Shape::Float, _) => ("_real", "float".to_owned()),
+                    (_, None) if kind.is_plain_character() => ("_character", "int | str | bytes".to_owned()),
                     (_, key) => ("_number", key.map_or_else(|| integer(kind), enumeration)),
                 };
                 line(format!("{local} = {fits}({own}, {}, \"{name}\")", ctype(kind, surface)));
