@@ -272,9 +272,11 @@ impl<'u> Cursor<'u> {
 
     /// True for what is declared outside functions and records.
     pub fn is_of_file(self) -> bool {
+        // The library is asked, for the number of this kind is another one since libclang 15.
         // SAFETY: as `kind`.
-        let kind = unsafe { clang_getCursorKind(clang_getCursorSemanticParent(self.cursor)) };
-        kind == CXCursor_TranslationUnit
+        unsafe {
+            clang_isTranslationUnit(clang_getCursorKind(clang_getCursorSemanticParent(self.cursor))) != 0
+        }
     }
 
     /// True for functions declared `inline`.
