@@ -4,7 +4,7 @@
 #
 #   scripts/libclangs.sh [FOLDER...]
 #
-# A FOLDER has a libclang in its lib/, and libLLVM, and what else the system lacks, there or in ../../lib/x86_64-linux-gnu: /usr/lib/llvm-N, or
+# A FOLDER has a libclang in its lib/, and libLLVM, and what else the system lacks, there or in ../x86_64-linux-gnu: /usr/lib/llvm-N, or
 # where packages were unpacked. Without, those that are installed, and the packages libclang1-14 and later that apt knows of, which are
 # fetched but not installed (build/libclangs, 150 MB each). 77: none.
 set -eu
@@ -44,9 +44,10 @@ if [ $# -eq 0 ]; then
 fi
 [ $# -gt 0 ] || { echo "libclangs.sh: no libclang is installed, and apt knows of none" >&2; exit 77; }
 
-# Cargo would build anew what asks for these variables: it only says where the programs are.
-programs=$(cargo test --locked -p lockgate-cli --test split --test stubs --test stubs_reading --test bindings --test examples --no-run 2>&1 |
-    tee /dev/stderr | sed -n 's/^ *Executable tests.*(\(.*\))$/\1/p')
+# (Cargo builds, and says where the programs are; it does not see the variables below.)
+cargo test --locked -p lockgate-cli --test split --test stubs --test stubs_reading --no-run >"$root/build.log" 2>&1 ||
+    { cat "$root/build.log" >&2; exit 1; }
+programs=$(sed -n 's/^ *Executable tests.*(\(.*\))$/\1/p' "$root/build.log")
 lockgate=$top/target/debug/lockgate
 
 # Everything that the program makes, in the folder $1.
@@ -76,7 +77,7 @@ failed=0 first=
 for folder; do
     name=$(basename "$folder")
     LIBCLANG_PATH=$folder/lib
-    LD_LIBRARY_PATH=$folder/lib:$(dirname "$(dirname "$folder")")/lib/x86_64-linux-gnu
+    LD_LIBRARY_PATH=$folder/lib:$(dirname "$folder")/x86_64-linux-gnu
     export LIBCLANG_PATH LD_LIBRARY_PATH
     made=$root/made-$name
     if ! (make_all "$made") >"$made.log" 2>&1; then
