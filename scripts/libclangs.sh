@@ -50,11 +50,11 @@ cargo test --locked -p lockgate-cli --test split --test stubs --test stubs_readi
 programs=$(sed -n 's/^ *Executable tests.*(\(.*\))$/\1/p' "$root/build.log")
 lockgate=$top/target/debug/lockgate
 
-# Everything that the program makes, in the folder $1.
+# Everything that the program makes, in one folder for all versions: its name is in what is made.
 make_all() {
-    rm -rf "$1"
-    mkdir -p "$1"
-    cd "$1"
+    rm -rf "$root/made"
+    mkdir "$root/made"
+    cd "$root/made"
     for header in "$top"/crates/lockgate-cli/tests/stubs/*.h /usr/include/zlib.h /usr/include/expat.h /usr/include/png.h /usr/include/sqlite3.h; do
         [ -e "$header" ] || continue
         name=$(basename "$header" .h)
@@ -64,6 +64,8 @@ make_all() {
             # What is refused is refused in the same words.
             "$lockgate" stubs "$header" ${annotations:+-a "$annotations"} -l $language --partial -m "$name.lg" -o "$name-$language" \
                 >"$name-$language.log" 2>&1 || echo "refused" >>"$name-$language.log"
+            # (A file that links lead to is called by any of its names.)
+            sed -i "s,$(readlink -f "$header"),$header,g" "$name-$language.log"
         done
     done
     for source in "$top"/crates/lockgate-cli/tests/split/*.c "$top"/crates/lockgate-cli/tests/split/several/*.c "$top"/examples/split/settings/*.c; do
@@ -80,7 +82,8 @@ for folder; do
     LD_LIBRARY_PATH=$folder/lib:$(dirname "$folder")/x86_64-linux-gnu
     export LIBCLANG_PATH LD_LIBRARY_PATH
     made=$root/made-$name
-    if ! (make_all "$made") >"$made.log" 2>&1; then
+    rm -rf "$made"
+    if ! (make_all) >"$made.log" 2>&1 || ! mv "$root/made" "$made"; then
         echo "$name: FAILED: not all was made ($made.log)"
         failed=1
     elif [ -z "$first" ]; then
