@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man clean
+.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -82,6 +82,9 @@ systems: setup build ## real libraries at all flags, real build systems, random 
 	scripts/compiler-tests.sh || [ $$? -eq 77 ]
 	scripts/random-programs.sh || [ $$? -eq 77 ]
 
+libclangs: setup ## what reads C by libclang, with each version that is installed or that apt has: the same is made, and the tests pass
+	scripts/libclangs.sh || [ $$? -eq 77 ]
+
 torture: setup build ## a thousand million calls among signals, crashes and kills; a hundred million, and steps of random programs, among handlers on control stacks; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
 	mkdir -p build/bench
 	target/release/lockgate bench soak --json build/bench/soak.json
@@ -110,7 +113,7 @@ stubs-libraries: ## libraries of share/stubs that the tests do not bring along, 
 fuzz: setup ## ten million inputs for each fuzz target (a night); build/fuzz.json
 	-scripts/fuzz.sh
 
-evidence: verifier fuzz mutants sweep attacks systems torture bench ## all of these (hours), then what they show together
+evidence: verifier fuzz mutants sweep attacks systems libclangs torture bench ## all of these (hours), then what they show together
 	target/release/lockgate bench evidence
 
 man: build ## manual pages, in build/man/

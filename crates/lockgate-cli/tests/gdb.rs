@@ -41,7 +41,8 @@ fn gdb_alone(shop: &Shop, program: &str, commands: &str, rest: &[&str]) -> Strin
 
 /// What gdb says to the commands `first`, to the program that it is given with `rest`, and to `commands`.
 fn gdb_itself(shop: &Shop, first: &[&str], commands: &str, rest: &[&str]) -> String {
-    let always = "set pagination off\nset confirm off\nset breakpoint pending on\nset width 0\nset style enabled off\n";
+    // (To the C library's main, in whose place newer versions take Rust's for the outermost function.)
+    let always = "set pagination off\nset confirm off\nset breakpoint pending on\nset width 0\nset style enabled off\nset backtrace past-main on\n";
     let commands = shop.write("commands.gdb", &format!("{always}{commands}"));
     let output = shop
         .command("gdb")

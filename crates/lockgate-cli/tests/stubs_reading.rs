@@ -398,9 +398,10 @@ fn headers_lie_where_programs_include_them() {
 }
 
 /// What a header says in words is text on a line, in generated sources and on a terminal. Red if it is written as it came.
+/// (A terminal's escape as it is, and not by its number, which libclang has refused in annotations since version 17.)
 #[test]
 fn reasons_stay_on_their_line() {
-    let header = "#pragma once\nunsigned good(int);\nint bad(void *) LG_OMIT(\"two\\nlines \\x1b[31m\");\n";
+    let header = "#pragma once\nunsigned good(int);\nint bad(void *) LG_OMIT(\"two\\nlines \x1b[31m\");\n";
     let headers = Headers::new(&[("api.h", header)]);
     for language in ["c", "rust", "python"] {
         let out = headers.path(language);

@@ -272,9 +272,11 @@ impl<'u> Cursor<'u> {
 
     /// True for what is declared outside functions and records.
     pub fn is_of_file(self) -> bool {
+        // The library is asked, for the number of this kind is another one since libclang 15.
         // SAFETY: as `kind`.
-        let kind = unsafe { clang_getCursorKind(clang_getCursorSemanticParent(self.cursor)) };
-        kind == CXCursor_TranslationUnit
+        unsafe {
+            clang_isTranslationUnit(clang_getCursorKind(clang_getCursorSemanticParent(self.cursor))) != 0
+        }
     }
 
     /// True for functions declared `inline`.
@@ -359,10 +361,13 @@ impl<'u> Type<'u> {
         self.kind.kind
     }
 
-    /// As it is written.
+    /// As it is written. A type without a name is `struct (unnamed at FILE:LINE:COLUMN)`, as libclang has it since version 22, for it is
+    /// shown to people.
     pub fn spelling(self) -> String {
         // SAFETY: the type is of a live unit (so below).
-        unsafe { string(clang_getTypeSpelling(self.kind)) }
+        let spelling = unsafe { string(clang_getTypeSpelling(self.kind)) };
+        let older = ["struct", "union", "enum"].map(|what| format!("(unnamed {what} at "));
+        older.iter().fold(spelling, |spelling, older| spelling.replace(older, "(unnamed at "))
     }
 
     /// Without typedefs.
