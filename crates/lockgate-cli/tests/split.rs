@@ -180,6 +180,20 @@ fn refused() {
     }
 }
 
+/// What no program could load is not made. Without domains it is gcc's, as ever.
+#[test]
+fn shared_libraries_are_refused() {
+    let shop = Shop::new();
+    let library = ["-w", "-fPIC", "-shared", "-o", "library.so"];
+    let output = output(split_by_us(&shop).args(library).arg(file("attacks.c")));
+    let errors = text(&output.stderr);
+    assert!(!output.status.success() && !shop.path("library.so").exists(), "{errors}");
+    assert!(errors.contains("a shared library cannot be split (-shared; it has domain "), "{errors}");
+    shop.write("plain.c", "int one(void) { return 1; }\n");
+    done(split_by_us(&shop).args(library).arg("plain.c")).expect("it links");
+    assert!(shop.path("library.so").exists());
+}
+
 /// Only the side that a function belongs to opens a gate to it, and the link says which gates there are.
 #[test]
 fn gates_are_listed() {

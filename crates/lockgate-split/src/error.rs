@@ -51,6 +51,13 @@ pub enum Error {
         /// What went wrong.
         error: lockgate_toolchain::Error,
     },
+    /// A shared library with domains.
+    #[error(
+        "a shared library cannot be split (-shared; it has domain {0}): the library inside keeps words for each thread at fixed places, \
+         which a program that runs has no room for; split the program itself, or build the domain with `lockgate cc` and its client with \
+         `lockgate stubs`"
+    )]
+    Shared(String),
     /// A file.
     #[error("cannot {action} {}: {error}", path.display())]
     Io {

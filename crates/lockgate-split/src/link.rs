@@ -36,6 +36,11 @@ pub fn link(
         contents.extend(unit::read(file)?);
     }
     let domains = program::domains(&contents).map_err(Error::Refused)?;
+    if let Some(domain) = domains.first()
+        && arguments.iter().any(|argument| argument == "-shared" || argument == "--shared")
+    {
+        return Err(Error::Shared(domain.name.clone()));
+    }
     if listing {
         let text = program::listing(&contents, &domains);
         std::io::Write::write_all(&mut std::io::stdout(), printable_text(&text).as_bytes())
