@@ -612,6 +612,67 @@ fn r16_a_jump_out_of_a_wait_takes_no_wake_up() {
     });
 }
 
+thread_local! {
+    static JUMPS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// R16: a function of the host's jumps that the module's code calls when a thread first comes to the domain. Red if that runs while the library
+/// holds signals back: they are blocked for good.
+#[test]
+fn r16_a_jump_out_of_a_threads_start_holds_no_signal_back() {
+    let _patience = patience("a call behind a jump");
+    // libc's own start of a thread takes this lock, if it is there.
+    let source = "void host(void);
+        static int armed;
+        void begin(void) { if (armed) host(); }
+        void end(void) {}
+        __asm__(\".text\\n.globl __tl_lock,__tl_unlock\\n.type __tl_lock,@function\\n.type __tl_unlock,@function\\n\"
+                \"__tl_lock: jmp begin\\n.size __tl_lock,.-__tl_lock\\n\"
+                \"__tl_unlock: jmp end\\n.size __tl_unlock,.-__tl_unlock\");
+        int arm(int x) { armed = x; return x; }";
+    let host = HostFunction::new(|_: &Domain| {
+        if JUMPS.take() {
+            host_sys::jump_out();
+        }
+    });
+    let guest = Guest::c(source).gate("void host(void)").export("int arm(int)");
+    let domain = guest.domain_with(DomainOptions::new().gate("host", host));
+    let arm = domain.bind::<extern "C" fn(i32) -> i32>("arm").unwrap();
+    arm.call(1).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            JUMPS.set(true);
+            assert!(host_sys::jumped_out(|| drop(arm.call(1))), "the host function jumps");
+            assert_eq!(host_sys::left_behind(libc::SIGUSR2), "");
+            assert_eq!(arm.call(1).unwrap(), 1);
+            assert_eq!(host_sys::left_behind(libc::SIGUSR2), "");
+        });
+    });
+}
+
+/// R16: it jumps out of work of the library's, which asks it whether a call is to end: signals come again from the next call on. Red if nobody
+/// finds out that the work is gone.
+#[test]
+fn r16_a_jump_out_of_a_question_is_repaired() {
+    let _patience = patience("a call behind a jump");
+    let host = HostFunction::new(|_: &Domain| {
+        host_sys::interrupt_and_wait(1);
+        JUMPS.set(true);
+    });
+    let options = DomainOptions::new().gate("host", host).stop_if(|| {
+        if JUMPS.take() {
+            host_sys::jump_out();
+        }
+        false
+    });
+    let domain = guest().domain_with(options);
+    let call_host = domain.bind::<extern "C" fn()>("call_host").unwrap();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    assert!(host_sys::jumped_out(|| drop(call_host.call())), "the question jumps");
+    assert_eq!(fine.call().unwrap(), 7);
+    assert_eq!(host_sys::left_behind(libc::SIGUSR2), "");
+}
+
 /// R16, R19: jumping out of a nested domain into the host function of an outer one leaves the inner window's gs: the
 /// gate restores the outer's. Red without the comparison in the gate.
 #[test]
