@@ -56,6 +56,7 @@ size_t LZ4F_decompress_usingDict(LZ4F_dctx *dctx, void *dstBuffer, size_t *dstSi
 #endif
 
 #ifdef LZ4F_STATIC_LINKING_ONLY
+LG_ERRORS(LZ4F_errorCodes, LZ4F_ERROR_GENERIC);
 size_t LZ4F_uncompressedUpdate(LZ4F_cctx *cctx, void *dstBuffer LZ4F_ROOM(dstCapacity), size_t dstCapacity, const void *srcBuffer LG_IN LG_SIZE(srcSize),
                                size_t srcSize, const LZ4F_compressOptions_t *cOptPtr LG_NULL) LZ4F_SIZE_WITHIN(dstCapacity);
 #endif

@@ -124,6 +124,8 @@ fn by_type(kind: &CType) -> String {
 fn buffer(buffer: &Buffer) -> String {
     let way = match (buffer.reads, buffer.writes) {
         (true, true) => "copied in and back",
+        // (So that what the library leaves is as it was.)
+        (false, true) if buffer.size.is_none() => "written, and copied in before",
         (false, true) => "room there, copied back",
         _ => "copied in",
     };
