@@ -35,8 +35,21 @@ fn regress(name: &str) {
     database.check().unwrap();
 }
 
-/// Without what depends on the compiler: numbers in hexadecimal.
+/// What PostgreSQL says itself, in newer versions and as the expected answers have it, which are of 15.
+const SAID: [(&str, &str); 2] = [
+    (
+        "permission denied to COPY to a file",
+        "must be superuser or have privileges of the pg_write_server_files role to COPY to a file",
+    ),
+    (
+        "cannot open relation \"module\"\nDETAIL:  This operation is not supported for composite types.",
+        "\"module\" is a composite type",
+    ),
+];
+
+/// Without what depends on the compiler, numbers in hexadecimal, or on PostgreSQL's version.
 fn portable(text: &str) -> String {
+    let text = SAID.iter().fold(text.to_owned(), |text, (newer, older)| text.replace(newer, older));
     let mut parts = text.split("0x");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |done, part| done + "0x…" + part.trim_start_matches(|c: char| c.is_ascii_hexdigit()))
