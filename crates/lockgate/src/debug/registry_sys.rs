@@ -6,14 +6,14 @@
 //! place. The list costs one lock per domain made, nothing per call, and is always there: a debugger may attach at any
 //! time. gdb finds the script in the program itself.
 
-use crate::call::thread_sys;
+use crate::call::{signals_sys, thread_sys};
 use crate::host::{Owner, PerProcess};
 use lockgate_verify::State;
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 /// Version of the layout of [`Head`] and [`Entry`], for the script.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// A module at its place in one domain's window. The script knows this layout.
 #[repr(C)]
@@ -56,10 +56,12 @@ struct Head {
     first: *mut Entry,
     /// Offset of every thread's block (`call::layout::ThreadBlock`) from its `fs` base.
     block: i64,
+    /// The signal that asks threads to look at their state, or 0: no reason to stop.
+    nudge: i64,
 }
 
 #[unsafe(no_mangle)]
-static mut lockgate_debug_modules: Head = Head { version: VERSION, first: null_mut(), block: 0 };
+static mut lockgate_debug_modules: Head = Head { version: VERSION, first: null_mut(), block: 0, nudge: 0 };
 
 const TEXT: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../share/gdb/lockgate.py"));
 /// A Python text, its name, the end (gdb's manual, ".debug_gdb_scripts section").
@@ -153,6 +155,7 @@ impl Registration {
             }
             lockgate_debug_modules.first = entry;
             lockgate_debug_modules.block = thread_sys::block_offset().into();
+            lockgate_debug_modules.nudge = signals_sys::nudge_signal().into();
         }
         lockgate_debug_changed();
         Registration(entry, Owner::this())
@@ -236,7 +239,7 @@ mod tests {
         for line in lines {
             assert!(script.lines().any(|found| found == line), "the script has no line {line:?}");
         }
-        assert_eq!((window::STRIDE, size_of::<Head>(), size_of::<Entry>()), (8 << 30, 24, 88));
+        assert_eq!((window::STRIDE, size_of::<Head>(), size_of::<Entry>()), (8 << 30, 32, 88));
     }
 
     #[test]
