@@ -746,19 +746,19 @@ impl Damage {
     }
 }
 
-/// The sections of a module's debug information, made by hand: one unit of version 4, of which `entries` follow the first.
+/// The sections of a module's debug information, made by hand: one unit of version 4, whose code is all code, and in it `entries`.
 fn with_entries(plain: &[u8], abbreviations: &[u8], entries: &[u8]) -> Vec<u8> {
+    with_unit(plain, (&[(0x03, 0x08)], b"unit\0"), abbreviations, entries)
+}
+
+/// The same, with attributes of the unit's own, and their values.
+fn with_unit(plain: &[u8], own: (&[(u64, u64)], &[u8]), abbreviations: &[u8], entries: &[u8]) -> Vec<u8> {
     let mut file = Sections::of(plain.to_vec());
-    // The unit: a name, and the code, which is all of it.
-    let mut all = abbreviation(1, 0x11, true, &[(0x03, 0x08), (0x11, 0x01), (0x12, 0x07)]);
+    let mut all = abbreviation(1, 0x11, true, &[own.0, &[(0x11, 0x01), (0x12, 0x07)]].concat());
     all.extend_from_slice(abbreviations);
     all.push(0);
-    let mut unit = [&4_u16.to_le_bytes()[..], &[0; 4], &[8, 1], b"unit\0"].concat();
-    unit.extend_from_slice(&0x10_u64.to_le_bytes());
-    unit.extend_from_slice(&0x10_0000_u64.to_le_bytes());
-    assert_eq!(unit.len() + 4, FIRST);
-    unit.extend_from_slice(entries);
-    unit.push(0);
+    let code = [0x10_u64.to_le_bytes(), 0x10_0000_u64.to_le_bytes()].concat();
+    let unit = [&4_u16.to_le_bytes()[..], &[0; 4], &[8, 1], own.1, &code, entries, &[0]].concat();
     let length = u32::try_from(unit.len()).unwrap().to_le_bytes();
     file.replace(".debug_abbrev", &all);
     file.replace(".debug_info", &[&length[..], &unit].concat());
@@ -769,8 +769,8 @@ fn with_entries(plain: &[u8], abbreviations: &[u8], entries: &[u8]) -> Vec<u8> {
     file.done()
 }
 
-/// Where the entries begin.
-const FIRST: usize = 33;
+/// Where the entries begin: behind lengths, numbers, the unit's name and its code.
+const FIRST: usize = 4 + 8 + 5 + 16;
 
 /// An abbreviation: its number, tag, whether it has children, and its attributes with their forms.
 fn abbreviation(number: u64, tag: u64, children: bool, attributes: &[(u64, u64)]) -> Vec<u8> {
@@ -899,17 +899,8 @@ fn no_file_of_a_modules_choice_is_opened() {
     let plain = plain_module(&shop);
     let run = |commands: &str, module: &str| gdb(&shop, commands, &["call", module, "int crash(int *)", "0"]);
     for name in [0x2130, 0x76] {
-        let split = abbreviation(2, 0x2e, false, &[(0x03, 0x08)]);
-        let mut file = with_entries(&plain, &split, &[&[2][..], b"else\0"].concat());
-        // The unit has the name of another file in place of its own.
-        let at = file.windows(9).rposition(|bytes| bytes == [1, 0x11, 1, 3, 8, 0x11, 1, 0x12, 7]).unwrap();
-        let found = Sections::of(file.clone());
-        let tail = file[at + 11..found.place(found.find(".debug_abbrev")).end].to_vec();
-        let first = abbreviation(1, 0x11, true, &[(name, 0x08), (0x11, 0x01), (0x12, 0x07)]);
-        let mut changed = found;
-        changed.replace(".debug_abbrev", &[first, tail].concat());
-        changed.table();
-        file = changed.done();
+        let own = ([(name, 0x08), (0x2131, 0x07)], [&b"/else/where\0"[..], &7_u64.to_le_bytes()].concat());
+        let file = with_unit(&plain, (&own.0, &own.1), &[], &[]);
         std::fs::write(shop.path("split.lg"), file).unwrap();
         let said = run("run\nbacktrace\n", "split.lg");
         assert!(said.contains("in crash (") && !said.contains("DWO"), "{said}");
