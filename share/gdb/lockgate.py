@@ -11,6 +11,9 @@ thread is in. A process with very many domains gets the symbols of the first one
 
 import atexit
 import bisect
+import contextlib
+import hashlib
+import itertools
 import os
 import re
 import shutil
@@ -22,8 +25,8 @@ from gdb.FrameDecorator import FrameDecorator
 from gdb.unwinder import Unwinder, register_unwinder
 
 # crates/lockgate/src/symbols/registry_sys.rs
-VERSION = 3
-HEAD = struct.Struct("<QQq")
+VERSION = 4
+HEAD = struct.Struct("<QQqq")
 ENTRY = struct.Struct("<QQQQQQQQQQQ")
 SITE, CONSTANT = struct.Struct("<III"), 0xffffffff
 # crates/lockgate-abi/src/lib.rs, window and code
@@ -42,7 +45,7 @@ SEARCH = 64 << 10
 # Modules whose symbols are loaded unasked: gdb needs time and memory for each.
 EAGER = 32
 # What is believed of the list of modules, in a process whose memory may be damaged: entries, bytes of a file, of a name; records of a thread.
-MOST_ENTRIES, MOST_FILE, MOST_NAME, MOST_RECORDS = 1 << 16, 1 << 30, 4096, 1 << 16
+MOST_ENTRIES, MOST_FILE, MOST_NAME, MOST_RECORDS = 1 << 16, 1 << 28, 4096, 1 << 16
 # What is looked up of the runtime.
 LIST, CHANGED, CROSSING = "lockgate_debug_modules", "lockgate_debug_changed", "lockgate_crossing"
 
@@ -54,10 +57,10 @@ class Symbols:
         self.loaded = {}
         self.sites = {}
         self.files = {}
-        self.frames = {}
-        self.code = {}
+        self.made = itertools.count(1)
         self.runtime = {}
         self.changed = None
+        self.passed = None
         self.folder = None
         self.busy = False
 
@@ -76,57 +79,61 @@ class Symbols:
     def load(self, limit):
         modules = {image: rest for image, _, *rest in registered()}
         for image in [image for image in self.loaded if image not in modules]:
-            if self.loaded.pop(image) is not None:
-                gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
+            self.unload(image)
         self.sites = {image: rest[3:] for image, rest in modules.items()}
         for image, (name, file, size, *_) in reversed(modules.items()):
             if image not in self.loaded and len(self.loaded) < limit:
                 self.loaded[image] = None  # one that cannot be read keeps the others from nothing
-                path = self.path(name, file, size)
-                if path is None:
-                    gdb.write(f"lockgate: no symbols of {name}: its file is damaged\n", gdb.STDERR)
-                    continue
                 try:
+                    shown = self.shown(name, file, size)
                     with no_scripts():
-                        gdb.execute(f"add-symbol-file {path} -o {image:#x}", to_string=True)
-                    self.loaded[image] = path
-                except gdb.error as error:
+                        gdb.execute(f"add-symbol-file {quoted(shown.path)} -o {image:#x}", to_string=True)
+                    self.loaded[image] = shown
+                except (gdb.error, OSError, ValueError) as error:
                     gdb.write(f"lockgate: no symbols of {name}: {printable(str(error))}\n", gdb.STDERR)
 
-    def path(self, name, file, size):
-        """A file with what of a module's gdb may know, or None if its own makes no sense."""
-        if (file, size) not in self.files:
+    def unload(self, image):
+        """Has gdb forget the module whose image this was. What its file said is kept for a while: many domains have the same."""
+        if self.loaded.pop(image) is not None:
+            gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
+        for contents in list(self.files)[:-EAGER]:
+            if self.files[contents] not in self.loaded.values():
+                with contextlib.suppress(OSError):
+                    os.unlink(self.files.pop(contents).path)
+
+    def shown(self, name, file, size):
+        """What gdb may know of the module in a file. It is known again by its contents: another may lie where it was."""
+        if size > MOST_FILE:
+            raise ValueError("its file is too large")
+        elf = read(file, size)
+        contents = hashlib.sha256(elf).digest()
+        if contents not in self.files:
             if self.folder is None:
-                self.folder = tempfile.mkdtemp(prefix="lockgate-gdb-")
-                atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
-            self.files[file, size] = None
-            if size > MOST_FILE:
-                return None
-            contents = read(file, size)
-            try:
-                shown, ranges = understood(contents)
-                code = code_segment(contents)
-            except (struct.error, ValueError, IndexError):
-                return None
+                self.folder = new_folder()
             base = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:80]
-            path = os.path.join(self.folder, f"{len(self.files)}-{base}")
-            with open(path, "wb") as copy:
-                copy.write(shown)
-            self.files[file, size] = path
-            self.frames[path], self.code[path] = ranges, code
-        return self.files[file, size]
+            self.files[contents] = Shown(elf, os.path.join(self.folder, f"{next(self.made)}-{base}"))
+            if self.files[contents].refused:
+                gdb.write(f"lockgate: no debug information of {name}: {self.files[contents].refused}\n", gdb.STDERR)
+        return self.files[contents]
 
     def forget(self):
         """The process is gone, and its modules with it."""
-        for image in [image for image, path in self.loaded.items() if path is not None]:
-            gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
-        self.loaded.clear()
+        for image in list(self.loaded):
+            self.unload(image)
         self.sites.clear()
-        self.files.clear()
         self.runtime.clear()
+        self.passed = None
         if self.changed is not None:
             self.changed.delete()
             self.changed = None
+
+    def pass_on(self, signal):
+        """The runtime tells threads by a signal that something is up: no reason to stop, unless the user has said how to handle it."""
+        if self.passed is None and 0 < signal <= 64:
+            self.passed = f"SIG{signal}"
+            before = gdb.execute(f"info signals {self.passed}", to_string=True)
+            if re.search(rf"^{self.passed}\s+Yes\s+Yes\s+Yes", before, re.MULTILINE):
+                gdb.execute(f"handle {self.passed} nostop noprint pass", to_string=True)
 
     def find_runtime(self):
         """Where the runtime has its names. They are looked up in a process before gdb knows a symbol of any module's, which could have the
@@ -148,7 +155,8 @@ class Symbols:
     def code_before(self, address, size):
         """Code of a module that ends at `address`, or None: from its file, because core files do not have it."""
         image = address - address % STRIDE + IMAGE
-        start, contents = self.code.get(self.loaded.get(image), (0, b""))
+        shown = self.loaded.get(image)
+        start, contents = shown.code if shown else (0, b"")
         at = address - image - start
         return contents[at - size : at] if size <= at <= len(contents) else None
 
@@ -170,9 +178,37 @@ class Symbols:
         image = pc - pc % STRIDE + IMAGE
         if image not in self.loaded or pc < image:
             return False
-        ranges = self.frames.get(self.loaded[image], [])
+        ranges = self.loaded[image].ranges if self.loaded[image] else []
         below = bisect.bisect_right(ranges, (pc - image, 1 << 64)) - 1
         return below < 0 or pc - image >= ranges[below][1]
+
+
+class Shown:
+    """A file with what of a module's gdb may know, at `path`, and what the script knows: which code has frame information, and the code."""
+
+    def __init__(self, elf, path):
+        try:
+            shown, self.ranges, self.refused = understood(elf)
+            self.code = code_segment(elf)
+        except (struct.error, ValueError, IndexError) as error:
+            raise ValueError("its file is damaged") from error
+        with open(path, "wb") as copy:
+            copy.write(shown)
+        self.path = path
+
+
+def new_folder():
+    """A folder of this debugger's own."""
+    folder = tempfile.mkdtemp(prefix="lockgate-gdb-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if not folder.isprintable():
+        raise ValueError("TMPDIR has a name that gdb cannot be told")
+    return folder
+
+
+def quoted(path):
+    """A path as an argument of a command of gdb's."""
+    return re.sub(r"([^\w./-])", r"\\\1", path)
 
 
 # Sections of debug information that hold data for gdb and nothing that it would run, open or search for.
@@ -187,8 +223,15 @@ PLAIN, EMPTY_TYPE, SYMBOLS_TYPE, NAMES_TYPE = {1, 8, 14, 15, 16, 0x70000001}, 8,
 ALLOCATED, COMPRESSED = 2, 0x800
 # Where images end, at the latest: gdb is to take nothing of the host's for a module's.
 MOST_IMAGE = (1 << 32) - IMAGE
-# Most attributes of an entry of debug information: gdb, too, goes through them for each entry, and some need no bytes there.
-MOST_ATTRIBUTES = 256
+# Most attributes of an entry of debug information; and of all entries, for each byte of theirs: gdb, too, goes through them for each entry, and
+# some need no bytes there.
+MOST_ATTRIBUTES, MOST_PER_BYTE = 256, 2
+# Most entries that lie or lead into each other: gdb follows them by calling itself.
+MOST_DEPTH = 1000
+# Most steps for the file of a module (ten seconds, about), and most bytes of names.
+MOST_STEPS, MOST_NAMES = 1 << 23, 32 << 20
+# Kinds of symbols: none, objects, functions, sections, files, of threads.
+SYMBOL_KINDS = {0, 1, 2, 3, 4, 6}
 # Functions with these names tell gdb of further symbol files, in memory.
 TELLING = (b"__jit_debug_register_code", b"__jit_debug_descriptor")
 
@@ -216,8 +259,10 @@ class Section:
 
 
 def understood(elf):
-    """A module's file without whatever gdb would do more with than show it (scripts, links to other files, notes), and the code that its frame
-    information describes. It is a new file: each section that is kept lies there once, under a header and a name that are written here."""
+    """A module's file without whatever gdb would do more with than show it (scripts, links to other files, notes), the code that its frame
+    information describes, and why there is no debug information, or None. It is a new file: each section that is kept lies there once, under
+    a header and a name that are written here."""
+    work = Work()
     if elf[:7] != b"\x7fELF\2\1\1" or struct.unpack_from("<H", elf, 16)[0] != 3:
         raise ValueError("no module")
     table = struct.unpack_from("<Q", elf, 40)[0]
@@ -225,22 +270,38 @@ def understood(elf):
     if count >= MOST_SECTIONS:
         raise ValueError("too many sections")
     sections = [Section(elf, table + HEADER.size * index) for index in range(count)]
-    kept, ranges = chosen(elf, sections, bytes(sections[names].contents(elf)))
+    kept, ranges = chosen(elf, sections, bytes(sections[names].contents(elf)), work)
     shown = bytearray(FILE.size)
     copies = {index: copied(elf, sections[index], shown) for index in kept}
     for section in copies.values():
         if section.type == SYMBOLS_TYPE:
-            tell_nothing(shown, section, copies[section.link])
+            tell_nothing(shown, section, copies[section.link], work)
+        if section.type == NAMES_TYPE:
+            clean(shown, section.offset, section.offset + section.size, work)
+    refused = None
     try:
-        clean_names(shown, copies.values())
-    except (struct.error, ValueError, IndexError, KeyError):
-        # Nobody knows where its names are.
+        clean_debug_information(shown, copies.values(), work)
+    except (struct.error, ValueError, IndexError, KeyError) as error:
+        # Nobody knows where its names are, or what gdb would do with it.
         copies = {index: section for index, section in copies.items() if section.name not in DEBUG}
+        refused = str(error) if type(error) is ValueError else "it is damaged"
     write_headers(shown, copies, count)
-    return shown, ranges
+    return shown, ranges, refused
 
 
-def chosen(elf, sections, strings):
+class Work:
+    """What is left to do for a module: its author shall not have the debugger's user wait."""
+
+    def __init__(self):
+        self.steps, self.bytes = MOST_STEPS, MOST_NAMES
+
+    def spend(self, steps):
+        self.steps -= steps
+        if self.steps < 0:
+            raise ValueError("there is too much of it")
+
+
+def chosen(elf, sections, strings, work):
     """The numbers of the sections that gdb gets, which have names then, and the code that frame information describes."""
     kept, ranges = [], []
     for index, section in enumerate(sections):
@@ -253,15 +314,17 @@ def chosen(elf, sections, strings):
                 kept.append(index)
             elif section.name in DEBUG:
                 kept.append(index)
-    frames = [index for index in kept if sections[index].name == b".eh_frame"]
-    for index in frames:
-        try:
-            # A module has one. Damaged, it is left out: frames are guessed then.
-            if len(frames) > 1:
-                raise ValueError
-            ranges = frame_ranges(elf, sections[index])
-        except (struct.error, ValueError):
-            kept.remove(index)
+    for name in FRAMES:
+        frames = [index for index in kept if sections[index].name == name]
+        for index in frames:
+            try:
+                # A module has one. Damaged, it is left out: frames are guessed then.
+                if len(frames) > 1:
+                    raise ValueError
+                ranges += frame_ranges(elf, sections[index], work)
+            except (struct.error, ValueError, IndexError, KeyError):
+                kept.remove(index)
+    ranges.sort()
     tables = [index for index, section in enumerate(sections) if section.type == SYMBOLS_TYPE]
     if len(tables) == 1 and sections[sections[tables[0]].link].type == NAMES_TYPE:
         kept += [tables[0], sections[tables[0]].link]
@@ -288,13 +351,17 @@ def copied(elf, section, shown):
     return copy
 
 
-def tell_nothing(elf, symbols, names):
-    """Takes the names from symbols that would have gdb do something."""
+def tell_nothing(elf, symbols, names, work):
+    """Takes the names from symbols that would have gdb do something, and from functions that they are to be asked which they are: gdb would
+    call them."""
     texts = bytes(names.contents(elf))
+    work.spend(symbols.size // 24)
     for at in range(symbols.offset, symbols.offset + symbols.size - 23, 24):
-        (name,) = struct.unpack_from("<I", elf, at)
+        name, kind = struct.unpack_from("<IB", elf, at)
         if texts.startswith(TELLING, name):
             struct.pack_into("<I", elf, at, 0)
+        if kind & 15 not in SYMBOL_KINDS:
+            elf[at + 4] = kind & ~15
 
 
 def write_headers(elf, sections, count):
@@ -317,14 +384,14 @@ def write_headers(elf, sections, count):
     elf += headers
 
 
-def clean_names(elf, sections):
-    """Takes out of a file's tables of names, and of its debug information, what a terminal would obey: gdb prints names as they are."""
-    texts = {b".debug_str", b".debug_line_str"}
-    named = {section.name: section for section in sections}
-    for section in sections:
-        if section.type == NAMES_TYPE or section.name in texts:
-            clean(elf, section.offset, section.offset + section.size)
-    abbreviations = Abbreviations(elf, named.get(b".debug_abbrev"))
+def clean_debug_information(elf, sections, work):
+    """Takes out of a file's debug information what a terminal would obey (gdb prints names as they are), and what would have gdb open files or
+    end."""
+    named = {section.name: section for section in sections if section.name in DEBUG}
+    for name in TEXTS.values():
+        if name in named:
+            clean(elf, named[name].offset, named[name].offset + named[name].size, work)
+    known = DebugInformation(elf, named, work)
     for name, walk in ((b".debug_info", clean_unit), (b".debug_types", clean_unit), (b".debug_line", clean_lines)):
         section = named.get(name)
         if section is None:
@@ -334,19 +401,23 @@ def clean_names(elf, sections):
             length, size = struct.unpack_from("<I", elf, at)[0], 4
             if length == 0xFFFFFFFF:
                 length, size = struct.unpack_from("<Q", elf, at + 4)[0], 8
-            start = at + (4 if size == 4 else 12)
+            unit, start = at, at + (4 if size == 4 else 12)
             at = start + length
             if at > end:
                 raise ValueError("a unit is longer than its section")
-            walk(Cursor(elf, start, at, size), abbreviations, name == b".debug_types")
+            walk(Cursor(elf, start, at, size, work), known, unit, name == b".debug_types")
+    known.check()
 
 
 # A name may be read from any byte of it on: in the middle of a character of several bytes others begin, so none of those is left.
 CONTROLS = bytes(c if 32 <= c < 127 or c == 0 else ord("?") for c in range(256))
 
 
-def clean(elf, at, end):
-    """The same for the strings that lie there; none becomes longer or shorter."""
+def clean(elf, at, end, work):
+    """Takes what a terminal would obey out of the strings that lie there; none becomes longer or shorter."""
+    work.bytes -= end - at
+    if work.bytes < 0:
+        raise ValueError("there are too many names")
     was = bytes(elf[at:end])
     now = was.translate(CONTROLS)
     for escape in ESCAPES:
@@ -378,8 +449,8 @@ def broken(escape):
 class Cursor:
     """A place in a unit of debug information."""
 
-    def __init__(self, elf, at, end, offset_size):
-        self.elf, self.at, self.end, self.offset_size = elf, at, end, offset_size
+    def __init__(self, elf, at, end, offset_size, work):
+        self.elf, self.at, self.end, self.offset_size, self.work = elf, at, end, offset_size, work
 
     def number(self, size):
         value = int.from_bytes(self.elf[self.at : self.at + size], "little")
@@ -392,6 +463,10 @@ class Cursor:
             raise ValueError("debug information ends in the middle")
 
     def leb(self):
+        byte = self.elf[self.at]
+        if byte < 0x80 and self.at < self.end:
+            self.at += 1
+            return byte
         value = shift = 0
         while True:
             byte = self.elf[self.at]
@@ -408,154 +483,348 @@ class Cursor:
         start, end = self.at, self.elf.find(b"\0", self.at, self.end)
         if end < 0:
             raise ValueError("a name without end")
-        clean(self.elf, start, end)
+        clean(self.elf, start, end, self.work)
         self.at = end + 1
         return end - start
 
-    def form(self, form, address_size, version):
-        """Passes over an attribute's value."""
-        if form in FIXED:
-            self.skip(FIXED[form])
-        elif form == 0x08:
-            self.string()
-        elif form in LEBS:
-            self.leb()
-        elif form in OFFSETS:
-            self.skip(self.offset_size)
-        elif form == 0x01:
-            self.skip(address_size)
-        elif form == 0x10:
-            self.skip(address_size if version == 2 else self.offset_size)
-        elif form in BLOCKS:
-            self.skip(self.number(BLOCKS[form]) if BLOCKS[form] else self.leb())
-        else:
-            raise ValueError("an unknown form")
+    def file_name(self):
+        """The same for the name of a file, which leads nowhere then; its length."""
+        start = self.at
+        length = self.string()
+        lead_nowhere(self.elf, start, length)
+        return length
+
+
+# Where a name leads to the root, or out of the folder that it is looked for in; and what is there instead.
+LEADING = re.compile(rb"^/.|^/$|(?:(?<=/)|^)\.\.(?=/|$)", re.DOTALL)
+NOWHERE = {b"/": b"?", b"..": b"??"}
+
+
+def lead_nowhere(elf, at, length):
+    """gdb opens the file that a line is from when it stops there. It does not find it by a name from here, but by the last part of the name, in
+    folders that its user has told it, and below them."""
+    if length > MOST_NAME:
+        raise ValueError("a file's name is too long")
+    elf[at : at + length] = LEADING.sub(lambda found: NOWHERE.get(found[0], b"/?"), bytes(elf[at : at + length]))
 
 
 # Forms of attributes: of so many bytes; numbers of any length; offsets in sections; lengths before bytes, of so many bytes (0: of any).
-FIXED = {0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x19: 0, 0x1C: 4, 0x1E: 16, 0x20: 8, 0x21: 0}
-FIXED.update({0x24: 8, 0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4, 0x29: 1, 0x2A: 2, 0x2B: 3, 0x2C: 4})
-LEBS = {0x0D, 0x0F, 0x15, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02}
-OFFSETS = {0x0E, 0x17, 0x1D, 0x1F, 0x1F20, 0x1F21}
+FIXED = {0x01: 8, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x19: 0, 0x1E: 16, 0x21: 0}
+FIXED.update({0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4, 0x29: 1, 0x2A: 2, 0x2B: 3, 0x2C: 4})
+LEBS = {0x0D, 0x0F, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02}
+OFFSETS = {0x0E, 0x17, 0x1F}
 BLOCKS = {0x03: 2, 0x04: 4, 0x09: 0, 0x0A: 1, 0x18: 0}
+# Those of entries in the same unit; of any entry; of a type by its number.
+REFERENCES = {0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x15: 0}
+ANYWHERE, SIGNED = 0x10, 0x20
+# Those of texts: here, or in a section.
+HERE, TEXTS = 0x08, {0x0E: b".debug_str", 0x1F: b".debug_line_str"}
+# Attributes that gdb gets: they say what there is, and where. Others name files that it would open (of split debug information), or places where
+# it would read on, in the middle of an entry (of siblings).
+ATTRIBUTES = {
+    *(0x02, 0x03, 0x09, 0x0B, 0x0C, 0x0D, 0x10, 0x11, 0x12, 0x13, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1B, 0x1C, 0x1D, 0x20, 0x22, 0x25, 0x27),
+    *(0x2E, 0x2F, 0x31, 0x32, 0x33, 0x34, 0x36, 0x37, 0x38, 0x39, 0x3A, 0x3B, 0x3C, 0x3D, 0x3E, 0x3F, 0x40, 0x42, 0x47, 0x48, 0x49, 0x4A, 0x4B),
+    *(0x4C, 0x4D, 0x4E, 0x4F, 0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x57, 0x58, 0x59, 0x63, 0x64, 0x65, 0x67, 0x68, 0x69, 0x6B, 0x6C, 0x6D),
+    *(0x6E, 0x6F, 0x70, 0x71, 0x72, 0x73, 0x74, 0x77, 0x78, *range(0x7A, 0x8D)),
+    *(0x2007, 0x2107, 0x2110, *range(0x2111, 0x2118), 0x2137, 0x2138),
+}
+# The others are called this, which is nothing.
+NOTHING = 0x07
+NAME, FOLDER, TYPE, IMPORT, CONTAINING, DECLARATION = 0x03, 0x1B, 0x49, 0x18, 0x1D, 0x3C
+# Attributes that lead to entries which gdb does not read for the sake of this one.
+ASIDE = {0x15, 0x64, *range(0x7A, 0x8D), *range(0x2111, 0x2118)}
+# Tags of entries: units, what they import, members that an object consists of, the parts of an object that has one of several, and types that
+# consist of another.
+UNITS, IMPORTED, TO_MEMBER, MEMBERS, VARIANTS = {0x11, 0x3C, 0x41, 0x4A}, 0x3D, 0x1F, {0x0D, 0x1C}, {0x19, 0x33}
+CONSISTING = {0x01, 0x16, 0x26, 0x35, 0x37, 0x47}
+# What gdb reads of an entry's children for its own sake: an array's bounds, parameters of functions and of templates.
+PARTS = {0x01: {0x21, 0x04, 0x45}, 0x15: {0x05}, 0x2E: {0x05}}
+TEMPLATE = {0x2F, 0x30, 0x4106, 0x4107}
+SKIP, LEB, BLOCK, STRING, FILE_NAME, REFERENCE = range(6)
 
 
-def clean_unit(unit, abbreviations, of_types):
+class DebugInformation:
+    """What is known of a file's debug information: abbreviations, texts, and which entry leads to which. (Entries are known by their place in
+    the file, types in units of their own by less than 0.)"""
+
+    def __init__(self, elf, sections, work):
+        self.elf, self.sections, self.work = elf, sections, work
+        self.tables, self.read, self.attributes = {}, 0, 0
+        self.entries, self.targets, self.chains, self.objects, self.numbered = set(), set(), {}, {}, {}
+
+    def abbreviations(self, offset, version, offset_size):
+        """Abbreviations by their numbers: tag, whether it has children, number of attributes, whether it only declares, and steps that pass
+        over the attributes."""
+        key = offset, version == 2, offset_size
+        if key not in self.tables:
+            section = self.sections.get(b".debug_abbrev")
+            if section is None:
+                raise ValueError("it has no abbreviations")
+            start, end = section.offset + offset, section.offset + section.size
+            table = Cursor(self.elf, start, end, 4, self.work)
+            self.tables[key] = abbreviations(table, version, offset_size)
+            # Tables lie one behind another: who reads one in many ways has the reader work for ever.
+            self.read += table.at - start
+            if self.read > 4 * section.size:
+                raise ValueError("tables of abbreviations overlap")
+        return self.tables[key]
+
+    def file_name(self, form, offset):
+        """The name of a file that lies in a section of texts."""
+        section = self.sections[TEXTS[form]]
+        at, end = section.offset + offset, section.offset + section.size
+        end = self.elf.find(b"\0", at, min(end, at + MOST_NAME + 1))
+        if end < 0:
+            raise ValueError("a file's name has no end")
+        self.work.spend(1 + (end - at) // 64)
+        lead_nowhere(self.elf, at, end - at)
+        return end - at
+
+    def check(self):
+        """Entries lead to entries, and from none there is a way back, or a long one."""
+        if not self.targets - {*self.numbered} <= self.entries:
+            raise ValueError("an entry leads to no entry")
+        size = sum(self.sections[name].size for name in (b".debug_info", b".debug_types") if name in self.sections)
+        if self.attributes > MOST_PER_BYTE * size:
+            raise ValueError("its entries have too many attributes")
+        for ways in (self.chains, self.objects):
+            self.check_depth({at: [self.numbered.get(target, target) for target in targets] for at, targets in ways.items()})
+
+    def check_depth(self, ways):
+        depth = {}
+        for start in ways:
+            path = [] if start in depth else [(start, iter(ways[start]))]
+            depth.setdefault(start)
+            while path:
+                at, rest = path[-1]
+                self.work.spend(1)
+                for target in rest:
+                    if target in ways and target not in depth:
+                        depth[target] = None
+                        path.append((target, iter(ways[target])))
+                        break
+                    if target in ways and depth[target] is None:
+                        raise ValueError("an entry leads back to itself")
+                else:
+                    depth[at] = 1 + max(depth.get(target, 0) for target in ways[at])
+                    if depth[at] > MOST_DEPTH:
+                        raise ValueError("its entries lead too far")
+                    path.pop()
+
+
+def abbreviations(table, version, offset_size):
+    known = {}
+    while code := table.leb():
+        tag, children = table.leb(), table.number(1)
+        steps, attributes, declares = [], 0, False
+        while True:
+            at = table.at
+            name, form = table.leb(), 0
+            size, form = table.at - at, table.leb()
+            if form == 0x21:
+                table.leb()
+            # gdb has 16 bits for each, and ends where there is no name.
+            if name >> 16 or form >> 16 or (not name) != (not form):
+                raise ValueError("an attribute without a name or a form")
+            if not name:
+                break
+            attributes += 1
+            table.work.spend(1)
+            if attributes > MOST_ATTRIBUTES:
+                raise ValueError("an entry with too many attributes")
+            is_file_name = name == FOLDER or name == NAME and tag in UNITS
+            if name not in ATTRIBUTES or is_file_name and form != HERE and form not in TEXTS:
+                name = NOTHING
+                table.elf[at : at + size] = bytes([NOTHING | 0x80, *[0x80] * (size - 2), 0] if size > 1 else [NOTHING])
+            declares |= name == DECLARATION and form == 0x19
+            add_step(steps, step(name, form, is_file_name, version, offset_size))
+        if code in known or code >> 32:
+            raise ValueError("two abbreviations with one number, for which gdb has 32 bits")
+        if tag >> 16:
+            raise ValueError("a tag that gdb has no bits for")
+        known[code] = tag, children, attributes, declares, steps
+    return known
+
+
+def step(name, form, is_file_name, version, offset_size):
+    """How an attribute's value is passed over."""
+    if name != NOTHING and is_file_name:
+        return FILE_NAME, 0 if form == HERE else offset_size, form
+    if form in FIXED:
+        return SKIP, FIXED[form], None
+    if form in LEBS:
+        return LEB, 0, None
+    if form in OFFSETS:
+        return SKIP, offset_size, None
+    if form in BLOCKS:
+        return BLOCK, BLOCKS[form], None
+    if form == HERE:
+        return STRING, 0, None
+    if form in REFERENCES or form in (ANYWHERE, SIGNED):
+        size = {ANYWHERE: 8 if version == 2 else offset_size, SIGNED: 8}.get(form)
+        return REFERENCE, REFERENCES[form] if size is None else size, (name, form)
+    raise ValueError("an attribute of an unknown form")
+
+
+def add_step(steps, new):
+    """Several that have a known length are one."""
+    if steps and steps[-1][0] == new[0] == SKIP:
+        new = SKIP, steps.pop()[1] + new[1], None
+    if new != (SKIP, 0, None):
+        steps.append(new)
+
+
+def clean_unit(unit, known, header, of_types):
     version = unit.number(2)
     if not 2 <= version <= 5:
-        raise ValueError("debug information of another kind")
-    kind = 1
+        raise ValueError("it is of an unknown version")
+    kind = 2 if of_types else 1
     if version == 5:
         kind, address_size = unit.number(1), unit.number(1)
         table = unit.number(unit.offset_size)
-        unit.skip({4: 8, 5: 8, 2: 8 + unit.offset_size, 6: 8 + unit.offset_size}.get(kind, 0))
+        if kind not in (1, 2, 3):
+            raise ValueError("it is split")
     else:
         table, address_size = unit.number(unit.offset_size), unit.number(1)
-        unit.skip(8 + unit.offset_size if of_types else 0)
-    known = abbreviations.at(table)
+    if address_size != 8:
+        raise ValueError("its addresses have another size than the processor's")
+    if kind == 2:
+        number = -1 - unit.number(8)
+        if number in known.numbered:
+            raise ValueError("two types with one number")
+        known.numbered[number] = header + unit.number(unit.offset_size)
+        known.targets.add(known.numbered[number])
+    plans = known.abbreviations(table, version, unit.offset_size)
+    parents = []
     while unit.at < unit.end:
+        at = unit.at
         code = unit.leb()
-        if code:
-            for form in known[code]:
-                unit.form(form, address_size, version)
-
-
-class Abbreviations:
-    """Forms of attributes by the abbreviations' numbers, table by table."""
-
-    def __init__(self, elf, section):
-        self.elf, self.section, self.tables, self.read = elf, section, {}, 0
-
-    def at(self, offset):
-        if offset not in self.tables:
-            if self.section is None:
-                raise ValueError("no abbreviations")
-            start, end = self.section.offset + offset, self.section.offset + self.section.size
-            table = Cursor(self.elf, start, end, 4)
-            self.tables[offset] = self.table(table)
-            # Tables lie one behind another: who reads one in many ways has the reader work for ever.
-            self.read += table.at - start
-            if self.read > self.section.size:
-                raise ValueError("tables of abbreviations overlap")
-        return self.tables[offset]
-
-    def table(self, table):
-        known = {}
-        while code := table.leb():
-            table.leb()
-            table.skip(1)
-            forms = []
-            while True:
-                name, form = table.leb(), table.leb()
-                if form == 0x21:
-                    table.leb()
-                # gdb has 16 bits for each, and ends where there is no name.
-                if name >> 16 or form >> 16 or (not name) != (not form):
-                    raise ValueError("an attribute without a name or a form")
-                if not name:
-                    break
-                forms.append(form)
-                if len(forms) > MOST_ATTRIBUTES:
-                    raise ValueError("an entry with too many attributes")
-            if code in known or code >> 32:
-                raise ValueError("two abbreviations with one number, for which gdb has 32 bits")
-            known[code] = forms
-        return known
+        if not code:
+            unit.work.spend(1)
+            if parents:
+                parents.pop()
+            continue
+        tag, children, attributes, declares, steps = plans[code]
+        parent, of = parents[-1] if parents else (None, None)
+        known.entries.add(at)
+        known.attributes += attributes
+        unit.work.spend(1 + len(steps))
+        for operation, size, what in steps:
+            if operation == SKIP:
+                unit.at += size  # the next to read, or the end, looks
+            elif operation == LEB:
+                unit.leb()
+            elif operation == BLOCK:
+                unit.skip(unit.number(size) if size else unit.leb())
+            elif operation == STRING:
+                unit.string()
+            elif operation == FILE_NAME:
+                known.file_name(what, unit.number(size)) if size else unit.file_name()
+            else:
+                name, form = what
+                target = unit.number(size) if size else unit.leb()
+                if form == SIGNED:
+                    target = -1 - target
+                elif form == ANYWHERE:
+                    target += known.sections[b".debug_info"].offset
+                else:
+                    target += header
+                if name == NOTHING:
+                    continue
+                if form != SIGNED:
+                    known.targets.add(target)
+                if name not in ASIDE and (name != IMPORT or tag == IMPORTED) and (name != CONTAINING or tag == TO_MEMBER):
+                    known.chains.setdefault(at, []).append(target)
+                    if tag in TEMPLATE or tag in PARTS.get(of, ()):
+                        known.chains.setdefault(parent, []).append(target)
+                if name == TYPE and tag in CONSISTING:
+                    known.objects.setdefault(at, []).append(target)
+                if name == TYPE and tag in MEMBERS and not declares:
+                    known.objects.setdefault(parent, []).append(target)
+        if tag in VARIANTS:
+            known.objects.setdefault(parent, []).append(at)
+        if unit.at > unit.end:
+            raise ValueError("debug information ends in the middle")
+        if children:
+            parents.append((at, tag))
+            if len(parents) > MOST_DEPTH:
+                raise ValueError("its entries are too deep in each other")
 
 
 # Operands of the instructions of line programs that every version has; forms of what version 5 says of files.
 OPERANDS = [0, 1, 1, 1, 1, 0, 0, 0, 1]
-LINE_FORMS = {0x05, 0x06, 0x07, 0x08, 0x09, 0x0B, 0x0F, 0x1E, 0x1F}
+LINE_FORMS = {0x05, 0x06, 0x07, 0x08, 0x09, 0x0B, 0x0E, 0x0F, 0x1E, 0x1F}
 
 
-def clean_lines(unit, *_):
+def clean_lines(unit, known, *_):
     version = unit.number(2)
     if not 2 <= version <= 5:
-        raise ValueError("line numbers of another kind")
-    address_size = 8
-    if version == 5:
-        address_size = unit.number(1)
-        unit.skip(1)
+        raise ValueError("its line numbers are of an unknown version")
+    if version == 5 and (unit.number(1), unit.number(1)) != (8, 0):
+        raise ValueError("its lines' addresses have another size than the processor's")
     program = unit.number(unit.offset_size) + unit.at
-    unit.skip(5 if version >= 4 else 4)
+    unit.skip(4 if version >= 4 else 3)
+    # gdb divides by the range of lines.
+    if not unit.number(1):
+        raise ValueError("its line numbers have no range")
     first = unit.number(1)
     counts = [unit.number(1) for _ in range(1, first)]
     # gdb knows these itself.
     if counts[: len(OPERANDS)] != OPERANDS:
         raise ValueError("instructions with other operands than they have")
     if version == 5:
-        for _ in range(2):
-            forms = [(unit.leb(), unit.leb())[1] for _ in range(unit.number(1))]
-            for _ in range(unit.leb()):
-                before = unit.at
-                for form in forms:
-                    if form not in LINE_FORMS:
-                        raise ValueError("a form that gdb does not know here")
-                    unit.form(form, address_size, version)
-                if unit.at == before:
-                    raise ValueError("a file without a name")
+        clean_files(unit, known)
     else:
-        while unit.string():
-            pass
-        while unit.string():
+        while unit.file_name():
+            unit.work.spend(1)
+        while unit.file_name():
             for _ in range(3):
                 unit.leb()
+            unit.work.spend(4)
     unit.skip(program - unit.at)
     while unit.at < unit.end:
         code = unit.number(1)
+        unit.work.spend(1)
         if code == 0:
             after = unit.leb() + unit.at
             if after == unit.at:
                 raise ValueError("an instruction without bytes, of which gdb reads one")
             # A file that is named on the way.
             if unit.number(1) == 3:
-                unit.string()
+                unit.file_name()
             unit.skip(after - unit.at)
         elif code == 9:
             unit.skip(2)
         elif code < first:
             for _ in range(counts[code - 1]):
                 unit.leb()
+
+
+def clean_files(unit, known):
+    """The tables of folders and files of version 5."""
+    for _ in range(2):
+        formats = [(unit.leb(), unit.leb()) for _ in range(unit.number(1))]
+        count = unit.leb()
+        if count and sum(kind == 1 for kind, _ in formats) != 1:
+            raise ValueError("a file without a name")
+        for _ in range(count):
+            unit.work.spend(1 + len(formats))
+            for kind, form in formats:
+                if form not in LINE_FORMS:
+                    raise ValueError("a form that gdb does not know here")
+                if form in TEXTS:
+                    length = known.file_name(form, unit.number(unit.offset_size))
+                elif form == HERE:
+                    length = unit.file_name()
+                elif kind == 1:
+                    raise ValueError("a file without a name")
+                else:
+                    operation, size, _ = step(0, form, False, 5, unit.offset_size)
+                    length = size or unit.leb()
+                    unit.skip(length if operation == BLOCK else size)
+                # Before a name, nothing and a separator would be the way from the root.
+                if kind == 1 and not length:
+                    raise ValueError("a file without a name")
 
 
 def code_segment(elf):
@@ -568,21 +837,102 @@ def code_segment(elf):
     return 0, b""
 
 
-def frame_ranges(elf, section):
-    """Sorted (start, end) of the code that the .eh_frame section of a file describes."""
-    ranges = []
+# Sections of frame information, and the number of an entry of theirs that others share.
+FRAMES = {b".eh_frame": 0, b".debug_frame": 0xFFFFFFFF}
+# How pointers may be written: absolutely or from here, in 4 or 8 bytes. The one that functions are found by; and through another.
+POINTERS, HERE_SIGNED, INDIRECT = {0x00: 8, 0x03: 4, 0x04: 8, 0x0B: 4, 0x0C: 8, 0x10: 8, 0x13: 4, 0x14: 8, 0x1B: 4, 0x1C: 8}, 0x1B, 0x80
+# Operands of the instructions that the rewriter writes: R a register, N a number, 1 2 4 so many bytes, E an expression.
+FRAME_OPERANDS = {
+    **{0x00: "", 0x02: "1", 0x03: "2", 0x04: "4", 0x05: "RN", 0x06: "R", 0x07: "R", 0x08: "R", 0x09: "RR", 0x0C: "RN", 0x0D: "R"},
+    **{0x0E: "N", 0x0F: "E", 0x10: "RE", 0x11: "RN", 0x12: "RN", 0x13: "N", 0x14: "RN", 0x15: "RN", 0x16: "RE", 0x2E: "N"},
+}
+# gdb has room for all up to the highest.
+MOST_REGISTER = 127
+# Instructions of expressions that gdb goes through once: none that jumps, or calls.
+PLAIN_OPERANDS = {0x06: "", 0x08: "1", 0x09: "1", 0x0A: "2", 0x0B: "2", 0x0C: "4", 0x0D: "4", 0x0E: "8", 0x0F: "8", 0x10: "N", 0x11: "N"}
+PLAIN_OPERANDS.update({code: "" for code in (0x12, 0x13, 0x14, 0x16, 0x17, *range(0x19, 0x23), *range(0x24, 0x28), *range(0x29, 0x50), 0x96)})
+PLAIN_OPERANDS.update({0x23: "N", 0x92: "RN", **{code: "N" for code in range(0x70, 0x90)}})
+
+
+def frame_ranges(elf, section, work):
+    """Start and end of each piece of code that a section of frame information describes. All that gdb will read of it is looked at: what it
+    does not know ends it."""
+    ranges, shared = [], {}
     at, end = section.offset, section.offset + section.size
+    if end > len(elf):
+        raise ValueError("a section lies outside the file")
     while at < end:
-        length, cie = struct.unpack_from("<II", elf, at) if end - at >= 8 else (0, 0)
-        if at + 4 + length > end:
+        (length,) = struct.unpack_from("<I", elf, at)
+        start, at = at, at + 4 + length
+        if at > end:
             raise ValueError("an entry is longer than its section")
-        if length and cie:
-            # The rewriter and gcc both write 32-bit distances.
-            begin, span = struct.unpack_from("<iI", elf, at + 8)
-            begin += section.address + at + 8 - section.offset
+        if not length:
+            continue
+        entry = Cursor(elf, start + 4, at, 4, work)
+        number = entry.number(4)
+        if number == FRAMES[section.name]:
+            shared[start] = shared_entry(entry)
+        else:
+            pointer, augmented = shared[start + 4 - number if section.name == b".eh_frame" else section.offset + number]
+            place = entry.at
+            begin, span = entry.number(POINTERS[pointer]), entry.number(POINTERS[pointer])
+            if pointer == HERE_SIGNED:
+                begin = (begin ^ 1 << 31) - (1 << 31) + section.address + place - section.offset
             ranges.append((begin, begin + span))
-        at += 4 + length
-    return sorted(ranges)
+            if augmented:
+                entry.skip(entry.leb())
+        instructions(entry, FRAME_OPERANDS)
+    return ranges
+
+
+def shared_entry(entry):
+    """How the entries that refer to this one write pointers, and whether they have data of other people's."""
+    version = entry.number(1)
+    end = entry.elf.find(b"\0", entry.at, entry.end)
+    augmentation = bytes(entry.elf[entry.at : max(end, entry.at)])
+    entry.skip(len(augmentation) + 1)
+    if not re.fullmatch(rb"(?:z[LPRS]{0,4})?", augmentation) or version not in (1, 3, 4):
+        raise ValueError("an entry of an unknown kind")
+    if version == 4 and (entry.number(1), entry.number(1)) != (8, 0):
+        raise ValueError("addresses of another size")
+    entry.leb(), entry.leb()
+    if (entry.number(1) if version == 1 else entry.leb()) > MOST_REGISTER:
+        raise ValueError("a register that there is not")
+    pointer = 0
+    if augmentation:
+        after = entry.leb() + entry.at
+        for letter in augmentation[1:]:
+            if letter == ord("R"):
+                pointer = entry.number(1)
+            elif letter == ord("L"):
+                entry.skip(1)
+            elif letter == ord("P"):
+                entry.skip(POINTERS[entry.number(1) & ~INDIRECT])
+        if entry.at != after or pointer not in (0, HERE_SIGNED):
+            raise ValueError("pointers that are written in another way")
+    return pointer, augmentation != b""
+
+
+def instructions(code, operands):
+    """Passes over instructions of frame information or of an expression, all of them known."""
+    while code.at < code.end:
+        code.work.spend(1)
+        number = code.number(1)
+        if operands is FRAME_OPERANDS and number >= 0x40:
+            # Of these the number has the operand: an advance, a register's place, a register as it was.
+            kinds = "N" if number >> 6 == 2 else ""
+        else:
+            kinds = operands[number]
+        for kind in kinds:
+            if kind in "RN":
+                if code.leb() > MOST_REGISTER and kind == "R":
+                    raise ValueError("a register that there is not")
+            elif kind == "E":
+                length = code.leb()
+                instructions(Cursor(code.elf, code.at, code.at + length, 4, code.work), PLAIN_OPERANDS)
+                code.skip(length)
+            else:
+                code.skip(int(kind))
 
 
 class no_scripts:
@@ -624,20 +974,20 @@ def address_of(symbol):
 
 
 def head():
-    """The first module's entry and the offset of thread blocks, or None where there is no Lockgate, or not yet."""
+    """The first module's entry, the offset of thread blocks and the runtime's signal, or None where there is no Lockgate, or not yet."""
     SYMBOLS.find_runtime()
     if not SYMBOLS.runtime:
         return None
     try:
-        _, first, block = HEAD.unpack(read(SYMBOLS.runtime[LIST], HEAD.size))
+        return HEAD.unpack(read(SYMBOLS.runtime[LIST], HEAD.size))[1:]
     except gdb.error:
         return None
-    return first, block
 
 
 def registered():
     """Yields image address, domain, module, file address and file size of every module, newest first."""
-    entry, _ = head() or (0, 0)
+    entry, _, signal = head() or (0, 0, 0)
+    SYMBOLS.pass_on(signal)
     seen = set()
     while entry and entry not in seen and len(seen) < MOST_ENTRIES:
         seen.add(entry)
@@ -740,7 +1090,7 @@ def caller_of_entry(pending, sp, fs_base):
 
 def entries(fs_base):
     """Yields record, binding, control address and host's stack pointer of each entry of a thread, innermost first."""
-    _, block = head() or (0, 0)
+    _, block, _ = head() or (0, 0, 0)
     if not block or fs_base is None:
         return
     record, first = struct.unpack("<QQ", read(fs_base + block, 16))

@@ -1,5 +1,5 @@
 //! The `lockgate` program: one file per command under `cmd/`.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 mod cmd;
 
 use clap::{Parser, Subcommand};

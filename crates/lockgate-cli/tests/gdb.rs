@@ -27,9 +27,14 @@ const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
 /// What gdb says to `commands`, debugging `lockgate ARGUMENTS`, with the script given by hand.
 fn gdb(shop: &Shop, commands: &str, arguments: &[&str]) -> String {
+    gdb_of(shop, LOCKGATE, commands, arguments)
+}
+
+/// The same, debugging any program.
+fn gdb_of(shop: &Shop, program: &str, commands: &str, arguments: &[&str]) -> String {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/gdb/lockgate.py");
     let script = format!("source {}\n", script.display());
-    let arguments = [&["--args", LOCKGATE], arguments].concat();
+    let arguments = [&["--args", program], arguments].concat();
     gdb_itself(shop, &["set auto-load off"], &format!("{script}{commands}"), &arguments)
 }
 
@@ -639,6 +644,13 @@ impl Sections {
         self.names.splice(0..0, names.iter().copied());
     }
 
+    /// Gives the section other contents, behind all others.
+    fn replace(&mut self, name: &str, contents: &[u8]) {
+        let (index, at) = (self.find(name), self.bytes.len());
+        self.bytes.extend_from_slice(contents);
+        self.set_place(index, at, contents.len());
+    }
+
     /// Where the headers will lie: the names are written before them.
     fn table(&mut self) -> usize {
         let at = self.bytes.len();
@@ -733,4 +745,309 @@ impl Damage {
         }
         bytes
     }
+}
+
+/// The sections of a module's debug information, made by hand: one unit of version 4, whose code is all code, and in it `entries`.
+fn with_entries(plain: &[u8], abbreviations: &[u8], entries: &[u8]) -> Vec<u8> {
+    with_unit(plain, (&[(0x03, 0x08)], b"unit\0"), abbreviations, entries)
+}
+
+/// The same, with attributes of the unit's own, and their values.
+fn with_unit(plain: &[u8], own: (&[(u64, u64)], &[u8]), abbreviations: &[u8], entries: &[u8]) -> Vec<u8> {
+    let mut file = Sections::of(plain.to_vec());
+    let mut all = abbreviation(1, 0x11, true, &[own.0, &[(0x11, 0x01), (0x12, 0x07)]].concat());
+    all.extend_from_slice(abbreviations);
+    all.push(0);
+    let code = [0x10_u64.to_le_bytes(), 0x10_0000_u64.to_le_bytes()].concat();
+    let unit = [&4_u16.to_le_bytes()[..], &[0; 4], &[8, 1], own.1, &code, entries, &[0]].concat();
+    let length = u32::try_from(unit.len()).unwrap().to_le_bytes();
+    file.replace(".debug_abbrev", &all);
+    file.replace(".debug_info", &[&length[..], &unit].concat());
+    for rest in [".debug_aranges", ".debug_line"] {
+        file.replace(rest, &[]);
+    }
+    file.table();
+    file.done()
+}
+
+/// Where the entries begin: behind lengths, numbers, the unit's name and its code.
+const FIRST: usize = 4 + 8 + 5 + 16;
+
+/// An abbreviation: its number, tag, whether it has children, and its attributes with their forms.
+fn abbreviation(number: u64, tag: u64, children: bool, attributes: &[(u64, u64)]) -> Vec<u8> {
+    let mut bytes = [leb(number), leb(tag), vec![children.into()]].concat();
+    for &(name, form) in attributes {
+        bytes.extend([leb(name), leb(form)].concat());
+    }
+    bytes.extend([0, 0]);
+    bytes
+}
+
+fn leb(mut number: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+    bytes
+}
+
+/// A module with debug information, to be changed.
+fn plain_module(shop: &Shop) -> Vec<u8> {
+    shop.write("plain.c", "int crash(int *p) { return *p; }\n");
+    let arguments = ["-g", "-O1", "plain.c", "-o", "plain.lg", "--export", "crash"];
+    shop.lockgate("cc").args(arguments).run_quietly();
+    std::fs::read(shop.path("plain.lg")).unwrap()
+}
+
+/// A function with one argument, whose type is the entry behind it, and then `types`, which are told where they begin.
+fn function_with(types: impl Fn(u32) -> Vec<u8>) -> Vec<u8> {
+    let mut entries = [&[2][..], b"fn\0", &0x10_u64.to_le_bytes(), &0x10_0000_u64.to_le_bytes()].concat();
+    // Its frame is where rsp points, and the argument there.
+    entries.extend([1, 0x57]);
+    let at = u32::try_from(FIRST + entries.len() + 3 + 4 + 3 + 1).unwrap();
+    entries.extend([&[3][..], b"x\0", &at.to_le_bytes(), &[2, 0x91, 0], &[0]].concat());
+    entries.extend(types(at));
+    entries
+}
+
+/// gdb ends of what it does not expect: types that consist of themselves, chains and nests that are deeper than its stack, a line table
+/// without a range, unknown instructions. Of such a module there are functions' names, and the program can be debugged.
+#[test]
+fn debug_information_that_ends_gdb_is_left_out() {
+    let shop = Shop::new();
+    let plain = plain_module(&shop);
+    let abbreviations = [
+        abbreviation(2, 0x2e, true, &[(0x03, 0x08), (0x11, 0x01), (0x12, 0x07), (0x40, 0x18)]),
+        abbreviation(3, 0x05, false, &[(0x03, 0x08), (0x49, 0x13), (0x02, 0x18)]),
+        abbreviation(4, 0x26, false, &[(0x49, 0x13)]),
+        abbreviation(5, 0x13, true, &[(0x03, 0x08), (0x0b, 0x0b)]),
+        abbreviation(6, 0x0d, false, &[(0x03, 0x08), (0x49, 0x13), (0x38, 0x0b)]),
+        abbreviation(7, 0x0b, true, &[(0x11, 0x01), (0x12, 0x07), (0x03, 0x08)]),
+        abbreviation(8, 0x2e, false, &[(0x31, 0x13), (0x11, 0x01), (0x12, 0x07)]),
+        abbreviation(9, 0x24, false, &[(0x03, 0x08), (0x0b, 0x0b), (0x3e, 0x0b)]),
+    ]
+    .concat();
+    let made = |entries: &[u8]| with_entries(&plain, &abbreviations, entries);
+    let code = [0x10_u64.to_le_bytes(), 0x10_0000_u64.to_le_bytes()].concat();
+    let back = |at: usize| [&[8][..], &u32::try_from(at).unwrap().to_le_bytes(), &code].concat();
+    let block = [&[7][..], &code, b"n\0"].concat();
+    let around = [&[2][..], b"fn\0", &code, &[1, 0x57], &block.repeat(60_000), &[0].repeat(60_001)].concat();
+    let changed = |section: &str, at: &dyn Fn(&[u8]) -> usize, value: u8| {
+        let mut file = Sections::of(plain.clone());
+        let place = file.place(file.find(section));
+        file.bytes[place.start + at(&plain[place])] = value;
+        file.bytes
+    };
+    // The first entry of the frames' section is the one that the others share: its text "zR", two factors, a register, a length, and how
+    // pointers are written; then the instructions.
+    let encoding = |frames: &[u8]| frames.windows(3).position(|text| text == b"zR\0").unwrap() + 7;
+    let instructions = |frames: &[u8]| encoding(frames) + 1;
+    let cases: [(&str, Vec<u8>, &str); 9] = [
+        (
+            "a constant that is itself",
+            made(&function_with(|at| [&[4][..], &at.to_le_bytes()].concat())),
+            "back to itself",
+        ),
+        (
+            "a structure in itself",
+            made(&function_with(|at| [&[5][..], b"s\0\x08\x06m\0", &at.to_le_bytes(), &[0, 0]].concat())),
+            "back to itself",
+        ),
+        (
+            "a long chain",
+            made(&function_with(|at| {
+                let one = |number: u32| [&[4][..], &(at + 5 * number).to_le_bytes()].concat();
+                [(1..=60_000).flat_map(one).collect(), b"\x09int\0\x04\x05".to_vec()].concat()
+            })),
+            "lead too far",
+        ),
+        ("functions from each other", made(&[back(FIRST + 21), back(FIRST)].concat()), "back to itself"),
+        ("a deep nest", made(&around), "too deep"),
+        ("no range of lines", changed(".debug_line", &|_| 4 + 2 + 2 + 4 + 4, 0), "no range"),
+        ("addresses of 3 bytes", changed(".debug_info", &|_| 7, 3), "another size"),
+        ("an unknown instruction", changed(".eh_frame", &instructions, 0x17), ""),
+        ("pointers of an unknown kind", changed(".eh_frame", &encoding, 0x0f), ""),
+    ];
+    for (name, file, refused) in cases {
+        std::fs::write(shop.path("bad.lg"), file).unwrap();
+        let said = gdb(&shop, "run\nbacktrace\n", &["call", "bad.lg", "int crash(int *)", "0"]);
+        assert_in_order(&said, &strings(&["SIGSEGV", "#0 ", "crash (", "in lockgate proxy", " in main ("]));
+        let wanted = "lockgate: no debug information of bad.lg: ";
+        assert_eq!(said.contains(wanted), !refused.is_empty(), "{name}: {said}");
+        assert!(said.contains(refused), "{name}: {said}");
+    }
+}
+
+/// Some attributes need no bytes where they are, but time.
+#[test]
+fn debug_information_costs_little_time() {
+    let shop = Shop::new();
+    let plain = plain_module(&shop);
+    let many = abbreviation(2, 0x4109, false, &[(0x3f, 0x19); 256]);
+    std::fs::write(shop.path("wide.lg"), with_entries(&plain, &many, &[2].repeat(500_000))).unwrap();
+    let said = gdb(&shop, "run\nbacktrace\n", &["call", "wide.lg", "int crash(int *)", "0"]);
+    assert!(said.contains("no debug information of wide.lg: its entries have too many attributes"), "{said}");
+    assert_in_order(&said, &strings(&["SIGSEGV", "in crash (", " in main ("]));
+}
+
+/// A module's debug information names files: where the rest of it is (which gdb would read and show as it is), and its sources, which gdb
+/// opens wherever it stops. It finds sources by the last part of their names, where its user has told it to look.
+#[test]
+fn no_file_of_a_modules_choice_is_opened() {
+    let shop = Shop::new();
+    let plain = plain_module(&shop);
+    let run = |commands: &str, module: &str| gdb(&shop, commands, &["call", module, "int crash(int *)", "0"]);
+    for name in [0x2130, 0x76] {
+        let own = ([(name, 0x08), (0x2131, 0x07)], [&b"/else/where\0"[..], &7_u64.to_le_bytes()].concat());
+        let file = with_unit(&plain, (&own.0, &own.1), &[], &[]);
+        std::fs::write(shop.path("split.lg"), file).unwrap();
+        let said = run("run\nbacktrace\n", "split.lg");
+        assert!(said.contains("in crash (") && !said.contains("DWO"), "{said}");
+    }
+
+    let elsewhere = Shop::new();
+    elsewhere.write("secret.txt", "what was not for you\nnor this\n");
+    let path = elsewhere.path("secret.txt");
+    let above = Path::new("..").join(path.strip_prefix(shop.path("").parent().unwrap()).unwrap());
+    for (path, version) in
+        [(&path, "-gdwarf-5"), (&above, "-gdwarf-5"), (&path, "-gdwarf-4"), (&above, "-gdwarf-4")]
+    {
+        let source = format!("#line 1 \"{}\"\nint crash(int *p) {{ return *p; }}\n", path.display());
+        shop.write("named.c", &source);
+        let arguments = [version, "-O1", "named.c", "-o", "named.lg", "--export", "crash"];
+        shop.lockgate("cc").args(arguments).run_quietly();
+        let said = run("run\nlist\ninfo source\n", "named.lg");
+        assert!(said.contains("secret.txt:1") && !said.contains("not for you"), "{said}");
+        let told = format!("directory {}\nrun\n", elsewhere.path("").display());
+        assert!(run(&told, "named.lg").contains("1\twhat was not for you"), "{path:?}");
+    }
+
+    // A function that is to be asked which function it is: gdb would call it.
+    let mut file = Sections::of(plain);
+    let (symbols, names) = (file.place(file.find(".symtab")), file.place(file.find(".strtab")));
+    let is_crash = |at: &usize| {
+        let name = u32::from_le_bytes(file.bytes[*at..*at + 4].try_into().unwrap()) as usize;
+        file.bytes[names.start + name..].starts_with(b"crash\0")
+    };
+    let symbol = symbols.step_by(24).find(is_crash).unwrap();
+    file.bytes[symbol + 4] = file.bytes[symbol + 4] & 0xf0 | 10;
+    for section in [".debug_info", ".debug_abbrev", ".debug_line", ".debug_aranges"] {
+        file.replace(section, &[]);
+    }
+    file.table();
+    std::fs::write(shop.path("asked.lg"), file.done()).unwrap();
+    let said = run("run\nbacktrace\nprint crash\n", "asked.lg");
+    assert!(said.contains("<text variable, no debug info>") && !said.contains("gnu-indirect"), "{said}");
+}
+
+/// The program that gdb debugs: a host that opens one module after another, of the same size, in the same place.
+#[test]
+#[ignore = "run under gdb by `names_are_those_of_the_module_that_is_there`"]
+fn host_of_many() {
+    for name in ["one", "two", "three"].repeat(4) {
+        let module = Module::open(format!("{name}.lg")).unwrap();
+        let domain = Domain::new(&module, DomainOptions::new().name(name)).unwrap();
+        let crash = domain.bind::<extern "C" fn(i32) -> i32>("crash").unwrap();
+        drop(module);
+        crash.call(0).unwrap_err();
+        drop(crash);
+        domain.close();
+    }
+}
+
+#[test]
+fn names_are_those_of_the_module_that_is_there() {
+    let shop = Shop::new();
+    for name in ["alpha", "delta", "omega"] {
+        // The size of all is that of the padding, more or less: the files are of the same.
+        shop.write(
+            "same.c",
+            &format!(
+                "int *p; const char pad[300000] = {{1}}; const char *get(void) {{ return pad; }}\n\
+                 __attribute__((noinline)) int {name}_fails(int n) {{ return *p + n; }}\n\
+                 int crash(int n) {{ return {name}_fails(n) + 1; }}\n"
+            ),
+        );
+        let file = match name {
+            "alpha" => "one.lg",
+            "delta" => "two.lg",
+            _ => "three.lg",
+        };
+        let arguments = ["-g", "-O1", "same.c", "-o", file, "--export", "int crash(int)"];
+        shop.lockgate("cc").args(arguments).run_quietly();
+    }
+    let sizes = ["one.lg", "two.lg", "three.lg"].map(|file| shop.path(file).metadata().unwrap().len());
+    assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
+    let program = std::env::current_exe().unwrap();
+    let program = program.to_str().unwrap();
+    let arguments = ["--exact", "host_of_many", "--ignored", "--nocapture", "--test-threads", "1"];
+    let commands = format!("run\n{}", "frame\ncontinue\n".repeat(12));
+    let said = gdb_of(&shop, program, &commands, &arguments);
+    let stops: Vec<&str> = said.split("received signal SIGSEGV").skip(1).collect();
+    assert_eq!(stops.len(), 12, "{said}");
+    for (stop, name) in stops.iter().zip(["alpha", "delta", "omega"].repeat(4)) {
+        assert!(stop.contains(&format!("{name}_fails (")), "{name}: {said}");
+    }
+}
+
+/// The program that gdb debugs: a host whose calls all go well.
+#[test]
+#[ignore = "run under gdb by `healthy_programs_do_not_stop`"]
+fn host_without_a_fault() {
+    for _ in 0..40 {
+        let domain = Domain::new(&Module::open("well.lg").unwrap(), DomainOptions::new()).unwrap();
+        let first = domain.bind::<extern "C" fn(i32) -> i32>("first").unwrap();
+        assert_eq!(first.call(1).unwrap(), 2);
+        drop(first);
+        domain.close();
+    }
+    // A thread that is told to leave a domain is told by a signal.
+    let module = Module::open("well.lg").unwrap();
+    let domain =
+        Domain::new(&module, DomainOptions::new().time_limit(std::time::Duration::from_millis(50))).unwrap();
+    domain.bind::<extern "C" fn()>("spin").unwrap().call().unwrap_err();
+}
+
+/// gdb stops at no signal that is the runtime's own affair: at reads through a gs whose window has gone, and where a thread is told something.
+#[test]
+fn healthy_programs_do_not_stop() {
+    let shop = Shop::new();
+    shop.write(
+        "well.c",
+        "int first(int n) { return n + 1; }\nvolatile int on = 1;\nvoid spin(void) { while (on) ; }\n",
+    );
+    let exports = ["--export", "int first(int)", "--export", "void spin(void)"];
+    shop.lockgate("cc").args(["-O1", "well.c", "-o", "well.lg"]).args(exports).run_quietly();
+    let program = std::env::current_exe().unwrap();
+    let program = program.to_str().unwrap();
+    let arguments = ["--exact", "host_without_a_fault", "--ignored", "--nocapture", "--test-threads", "1"];
+    let said = gdb_of(&shop, program, "run\n", &arguments);
+    assert!(said.contains("1 passed") && !said.contains("received signal"), "{said}");
+
+    // How the user handles it stays.
+    let commands = "handle SIG64 nostop print pass\nrun\ninfo signals SIG64\n";
+    let said = gdb_of(&shop, program, commands, &arguments);
+    let handled = said.lines().rfind(|line| line.starts_with("SIG64")).unwrap_or_default();
+    assert_eq!(
+        handled.split_whitespace().take(4).collect::<Vec<_>>(),
+        ["SIG64", "No", "Yes", "Yes"],
+        "{said}"
+    );
+}
+
+/// Folders have any names.
+#[test]
+fn folders_for_copies_have_any_names() {
+    let shop = Shop::new();
+    module(&shop, &["-g", "-O1"]);
+    let folder = shop.path("my \"own\" folder; #1");
+    std::fs::create_dir(&folder).unwrap();
+    let commands = format!(
+        "python import os, tempfile; tempfile.tempdir = {:?}\nrun\nbacktrace\n",
+        folder.to_str().unwrap()
+    );
+    let said = gdb(&shop, &commands, &["call", "debugged.lg", "int crash(int)", "0"]);
+    assert_in_order(&said, &strings(&["SIGSEGV", "area (points=", "in crash (", " in main ("]));
 }

@@ -46,8 +46,9 @@ pub struct Args {
     #[arg(long)]
     notes: bool,
     /// Show one function's code, or all code
-    #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true, default_missing_value = "")]
-    disassemble: Option<String>,
+    #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true,
+        value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    disassemble: Option<Option<String>>,
     /// Show the proxy of a function, named or by its C prototype, as the host would call it
     #[arg(long, value_name = "PROTOTYPE")]
     proxy: Option<String>,
@@ -155,8 +156,8 @@ fn select(args: &Args, module: &Module) -> anyhow::Result<Shown> {
     let disassembly = match &args.disassemble {
         None => None,
         Some(name) => {
-            let range = listing::range(module, name).with_context(|| {
-                let path = output::shown(&args.module);
+            let range = listing::range(module, name.as_deref()).with_context(|| {
+                let (path, name) = (output::shown(&args.module), name.as_deref().unwrap_or_default());
                 format!("{path} has no function {name:?}; `lockgate inspect {path} --exports` lists some")
             })?;
             Some(listing::listing(module, range))

@@ -193,16 +193,14 @@ impl Gates {
 }
 
 /// The code that `name` stands for: a function, or all code.
-pub fn range(module: &Module, name: &str) -> Option<Range<u64>> {
-    if name.is_empty() {
-        let code = module.segments.iter().find(|segment| segment.kind == SegmentKind::Code)?;
-        return Some(code.address..code.address + code.size);
-    }
+pub fn range(module: &Module, name: Option<&str>) -> Option<Range<u64>> {
+    let code = module.segments.iter().find(|segment| segment.kind == SegmentKind::Code)?;
+    let code = code.address..code.address + code.size;
+    let Some(name) = name else { return Some(code) };
     let symbol = module.symbols.iter().find(|symbol| symbol.name == name);
     let export = module.exports.iter().find(|export| export.name == name);
     let start = symbol.map(|symbol| symbol.address).or(export.map(|export| export.address))?;
     let next = module.symbols.iter().map(|symbol| symbol.address).find(|address| *address > start);
-    let code = range(module, "")?;
     let end = match symbol {
         Some(symbol) if symbol.size > 0 => start + symbol.size,
         _ => next.unwrap_or(code.end),

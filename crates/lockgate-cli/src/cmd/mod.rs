@@ -4,6 +4,8 @@ pub mod call;
 pub mod cc;
 pub mod doctor;
 mod domain;
+#[allow(unsafe_code)]
+mod ends_sys;
 pub mod inspect;
 pub mod link;
 mod listing;

@@ -1,5 +1,6 @@
 //! A terminal used as a page that is written again and again, and keys read from it.
 
+use super::ends_sys::Ends;
 use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
@@ -19,7 +20,7 @@ const CTRL_D: u8 = 4;
 /// A key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Key {
-    /// q, Ctrl-C or Ctrl-D.
+    /// q, Ctrl-C or Ctrl-D; or a signal, which does the rest when the terminal is as before.
     Quit,
     /// Any other.
     Letter(u8),
@@ -28,6 +29,8 @@ pub enum Key {
 /// The terminal, until it is dropped: then it is as before.
 pub struct Screen {
     before: Termios,
+    /// Dropped after all else.
+    ends: Ends,
 }
 
 impl Screen {
@@ -36,11 +39,12 @@ impl Screen {
     /// # Errors
     /// Standard input is no terminal that can be set.
     pub fn enter() -> anyhow::Result<Screen> {
+        let ends = Ends::held_back().context("cannot hold back signals")?;
         let before = tcgetattr(stdin()).context("cannot read the terminal's settings")?;
         let mut now = before.clone();
         now.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
         tcsetattr(stdin(), OptionalActions::Now, &now).context("cannot set the terminal")?;
-        let screen = Screen { before };
+        let screen = Screen { before, ends };
         screen.write(ENTER)?;
         Ok(screen)
     }
@@ -67,11 +71,14 @@ impl Screen {
     pub fn wait(&mut self, time: Duration) -> anyhow::Result<Option<Key>> {
         let keyboard = stdin();
         let time = Timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-        let mut ready = [PollFd::new(&keyboard, PollFlags::IN)];
+        let mut ready = [PollFd::new(&keyboard, PollFlags::IN), PollFd::new(&self.ends, PollFlags::IN)];
         match poll(&mut ready, Some(&time)) {
             Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(None),
             result => result.context("cannot wait for keys")?,
         };
+        if !ready[1].revents().is_empty() {
+            return Ok(Some(Key::Quit));
+        }
         let mut key = [0];
         Ok(Some(match keyboard.lock().read(&mut key).context("cannot read keys")? {
             0 => Key::Quit,

@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(short, long, value_name = "SECONDS", value_parser = interval, default_value = "1")]
     delay: Duration,
     /// End after so many looks
-    #[arg(short = 'n', long, value_name = "N")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Print tables one after another, even on a terminal
     #[arg(short, long)]

@@ -35,6 +35,8 @@ fn selections() {
 #[test]
 fn disassembly_names_units() {
     let crash = lockgate(&["inspect", library(), "--disassemble=crash"]).out;
+    // A name that a script left empty is none, and not all.
+    lockgate(&["inspect", library(), "--disassemble="]).fails(2, &["a value is required for '--disassemble"]);
     assert!(crash.contains("<crash>:"), "{crash}");
     let with = |unit: &str, text: &str| {
         crash.lines().any(|line| line.split_whitespace().nth(2) == Some(unit) && line.contains(text))

@@ -147,8 +147,47 @@ fn on_a_terminal() {
     drop(domain);
 }
 
+/// A signal that ends it leaves the terminal as it was, at once, and ends it still.
+#[test]
+fn signals_leave_the_terminal_as_it_was() {
+    for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
+        let command = format!(
+            "sh -c 'echo PID $$ .; exec {LOCKGATE} top --delay 3600'; echo status $?; stty -a; echo END"
+        );
+        let mut child = Command::new("script")
+            .args(["-qec", &command, "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script is installed (bsdutils)");
+        let mut out = child.stdout.take().unwrap();
+        let mut said = String::new();
+        let mut read_until = |wanted: &str| {
+            while !said.contains(wanted) {
+                let mut bytes = [0; 4096];
+                let read = std::io::Read::read(&mut out, &mut bytes).unwrap();
+                assert!(read > 0, "no {wanted:?} in {said}");
+                said += &String::from_utf8_lossy(&bytes[..read]);
+            }
+            said.clone()
+        };
+        let said = read_until("domains, by cpu");
+        let pid = said.split_once("PID ").unwrap().1.split_once(' ').unwrap().0;
+        assert!(Command::new("kill").args(["-s", signal, pid]).status().unwrap().success());
+        let said = read_until("END");
+        let after = said.split_once("\x1b[?25h\x1b[?1049l").expect("the page from before").1;
+        assert!(after.contains(&format!("status {status}")), "{after}");
+        for mode in ["icanon", "isig", "echo"] {
+            assert!(after.split_whitespace().any(|word| word == mode), "{mode}: {after}");
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
+
 #[test]
 fn mistakes_are_told() {
+    lockgate(&["top", "-n", "0"]).fails(2, &["0 is not in 1.."]);
     lockgate(&["top", "4294967295"]).fails(2, &["there is no process 4294967295"]);
     lockgate(&["top", "--delay", "0"]).fails(2, &["it must be between 0.01 and 3600"]);
     lockgate(&["top", "--sort", "size"]).fails(2, &["invalid value 'size'"]);

@@ -42,7 +42,7 @@ pub(crate) use gate_sys::{
     caller, calling_base, component, context, end_when_it_returns, end_with, end_with_panic, enter_early,
     has_caller,
 };
-pub(crate) use process_sys::{components, prepare};
+pub(crate) use process_sys::{components, for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};
 pub use undisturbed_sys::disturbed;
 pub(crate) use undisturbed_sys::{asleep, poll, read, write};

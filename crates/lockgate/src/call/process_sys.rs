@@ -2,7 +2,8 @@
 use super::gate_sys::prepare as prepare_gates;
 use super::{mask_sys, signals_sys, thread_sys};
 use crate::host::{HostError, PerProcess, still, watch_forks};
-use crate::{space, symbols};
+use crate::space;
+use crate::symbols::{self, ProcessFacts};
 use std::sync::OnceLock;
 
 static PREPARED: PerProcess<OnceLock<Result<u64, HostError>>> = PerProcess::new(OnceLock::new);
@@ -64,4 +65,9 @@ fn settle_in_child() {
     symbols::abandon();
     thread_sys::leave_parent();
     mask_sys::leave_parent();
+}
+
+/// What debuggers must know.
+pub(crate) fn for_debuggers() -> ProcessFacts {
+    ProcessFacts { block: thread_sys::block_offset(), nudge: signals_sys::nudge_signal() }
 }

@@ -266,6 +266,11 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
     Ok(())
 }
 
+/// The signal that asks threads to look at their state; 0 if the host has them all.
+pub(crate) fn nudge_signal() -> c_int {
+    NUDGE.load(Ordering::Acquire)
+}
+
 /// Asks a thread to look at its state.
 pub(crate) fn nudge(thread: &ThreadState) {
     let signal = NUDGE.load(Ordering::Acquire);

@@ -483,6 +483,14 @@ pub(crate) fn leave_window(base: u64) {
     }
 }
 
+/// The same for a window that is going when the last call in it has ended, if none is in progress on the calling thread: whose gate may come
+/// back to it.
+pub(crate) fn leave_window_unless_inside(base: u64) {
+    if current().is_some_and(|thread| thread.records().next().is_none()) {
+        leave_window(base);
+    }
+}
+
 /// Gives the calling thread its alternate stack again, and the signals that the library lives by, if it is attached; or has its next call
 /// do it, where that cannot be now.
 pub(crate) fn settle() {

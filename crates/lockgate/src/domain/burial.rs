@@ -9,7 +9,7 @@
 //! inside may be using an entry of the tables, so they are emptied at once, and let go of when no thread that was inside
 //! then is inside still. The watcher, which looks after killed domains anyway, tells.
 use super::core::Core;
-use crate::call::watch;
+use crate::call::{thread_sys, watch};
 use crate::host::PerProcess;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,6 +72,8 @@ pub(crate) fn close_then(core: &Arc<Core>, then: impl FnOnce() + Send + 'static)
     closed().push(Closed { core: core.clone(), then: Box::new(then) });
     // Again: the watcher may have found the domain empty before it was in the list.
     watch::tell_of_kill(core.base());
+    // The last to hold it, whose thread leaves the window, may be the watcher.
+    thread_sys::leave_window_unless_inside(core.base());
 }
 
 /// Lets go of closed domains, but for those whose base is in `inhabited`: threads may be in them, or about to be.

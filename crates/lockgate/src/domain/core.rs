@@ -148,11 +148,7 @@ impl Core {
             Arc::new(Meter::new(base, id, options.limits.cpu_time, row.clone()))
         });
         Ok(Arc::new(Core {
-            _listing: module.list_for_debuggers(
-                stride.base() + window::IMAGE,
-                &name,
-                thread_sys::block_offset(),
-            ),
+            _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name, call::for_debuggers()),
             services: Services::new(module.memory_start(), image, options.memory_limit, row.clone()),
             process: new_process(&options),
             gates: GateTables::new(imports, import_count, resolver, saved_components(facts)),

@@ -7,9 +7,9 @@ use super::burial::release_functions;
 use super::core::Core;
 use super::gates_sys::Gate;
 use super::rest;
+use crate::call;
 use crate::call::shape::Facts;
 use crate::call::stubs;
-use crate::call::thread_sys::block_offset;
 use crate::module::{Filled, Module, Placed};
 use crate::symbols::Registration;
 use lockgate_abi::window;
@@ -176,7 +176,8 @@ impl Core {
             Ok(image) => {
                 // It stays when the module leaves, as the code does.
                 self.codes.add(module, self.base() + image.at);
-                let _listing = module.list_for_debuggers(self.base() + image.at, self.name(), block_offset());
+                let _listing =
+                    module.list_for_debuggers(self.base() + image.at, self.name(), call::for_debuggers());
                 joined.push(Joined { _listing, image: image.clone(), in_use: true, callbacks });
                 Ok(image)
             }

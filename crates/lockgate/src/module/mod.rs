@@ -172,14 +172,14 @@ impl Module {
     }
 
     /// Shows debuggers the module of `domain`, whose image is at `image`, until the registration is dropped. `domain` must
-    /// stay where it is until then. `block` is the offset of every thread's block.
+    /// stay where it is until then.
     pub(crate) fn list_for_debuggers(
         &self,
         image: u64,
         domain: &str,
-        block: i32,
+        process: crate::symbols::ProcessFacts,
     ) -> crate::symbols::Registration {
-        crate::symbols::Registration::new(image, domain, &self.name, &self.file, &self.sites, block)
+        crate::symbols::Registration::new(image, domain, &self.name, &self.file, &self.sites, process)
     }
 
     /// Debug information, read when first asked for.

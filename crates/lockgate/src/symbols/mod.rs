@@ -9,4 +9,4 @@ mod registry_sys;
 mod texts;
 
 pub use names::{SourcePlace, Symbols};
-pub(crate) use registry_sys::{Registration, Site, abandon, sites};
+pub(crate) use registry_sys::{ProcessFacts, Registration, Site, abandon, sites};

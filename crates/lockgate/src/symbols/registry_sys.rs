@@ -12,7 +12,7 @@ use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 /// Version of the layout of [`Head`] and [`Entry`], for the script.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 
 /// A module at its place in one domain's window. The script knows this layout.
 #[repr(C)]
@@ -55,10 +55,12 @@ struct Head {
     first: *mut Entry,
     /// Offset of every thread's block (`call::layout::ThreadBlock`) from its `fs` base.
     block: i64,
+    /// The signal that asks threads to look at their state, or 0: no reason to stop.
+    nudge: i64,
 }
 
 #[unsafe(no_mangle)]
-static mut lockgate_debug_modules: Head = Head { version: VERSION, first: null_mut(), block: 0 };
+static mut lockgate_debug_modules: Head = Head { version: VERSION, first: null_mut(), block: 0, nudge: 0 };
 
 const TEXT: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../share/gdb/lockgate.py"));
 /// A Python text, its name, the end (gdb's manual, ".debug_gdb_scripts section").
@@ -116,6 +118,15 @@ pub(crate) fn abandon() {
     unsafe { lockgate_debug_modules.first = null_mut() };
 }
 
+/// What debuggers must know of the process.
+#[derive(Clone, Copy)]
+pub(crate) struct ProcessFacts {
+    /// Offset of every thread's block from its `fs` base.
+    pub block: i32,
+    /// The signal that the library nudges threads with; 0 for none.
+    pub nudge: i32,
+}
+
 /// A place in the list, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Registration(*mut Entry, Owner);
@@ -127,15 +138,14 @@ unsafe impl Sync for Registration {}
 
 impl Registration {
     /// Lists the module in `file`, called `name`, of the domain called `domain`, whose image is at `image`, with its return sites. All must
-    /// stay where they are while the registration lives, because a debugger reads them; this process never does. `block` is the offset
-    /// of every thread's block.
+    /// stay where they are while the registration lives, because a debugger reads them; this process never does.
     pub(crate) fn new(
         image: u64,
         domain: &str,
         name: &str,
         file: &[u8],
         sites: &[Site],
-        block: i32,
+        process: ProcessFacts,
     ) -> Registration {
         let entry = Box::into_raw(Box::new(Entry {
             next: null_mut(),
@@ -159,7 +169,8 @@ impl Registration {
                 (*first).previous = entry;
             }
             lockgate_debug_modules.first = entry;
-            lockgate_debug_modules.block = block.into();
+            lockgate_debug_modules.block = process.block.into();
+            lockgate_debug_modules.nudge = process.nudge.into();
         }
         lockgate_debug_changed();
         Registration(entry, Owner::this())
@@ -243,14 +254,16 @@ mod tests {
         for line in lines {
             assert!(script.lines().any(|found| found == line), "the script has no line {line:?}");
         }
-        assert_eq!((window::STRIDE, size_of::<Head>(), size_of::<Entry>()), (8 << 30, 24, 88));
+        assert_eq!((window::STRIDE, size_of::<Head>(), size_of::<Entry>()), (8 << 30, 32, 88));
     }
 
     #[test]
     fn the_list_holds_what_is_registered() {
         // No image is this high: other tests may run domains meanwhile.
         let base = 1 << 60;
-        let [a, b, c] = [1, 2, 3].map(|n| Registration::new(base + n, "d", "m", b"file", &[], 0));
+        let [a, b, c] = [1, 2, 3].map(|n| {
+            Registration::new(base + n, "d", "m", b"file", &[], ProcessFacts { block: 0, nudge: 0 })
+        });
         assert_eq!(listed(base), [base + 3, base + 2, base + 1]);
         drop(b);
         assert_eq!(listed(base), [base + 3, base + 1]);
