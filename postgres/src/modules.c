@@ -266,7 +266,12 @@ static void check_owner(HeapTuple row, Relation table, const char *name) {
 /* How a function gets on with a module. */
 typedef enum Fit { FITS, FITS_NOT, WORKS_WITH_NONE } Fit;
 
-/* In a subtransaction: somebody else may have changed a row type that the function takes, so that looking at it fails. */
+/* Whether the error is none of what was looked at: a cancel, a shutdown. */
+static bool is_of_the_session(const ErrorData *error) {
+    return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION);
+}
+
+/* In a subtransaction: another role may have changed a row type that the function takes, so that looking at it fails, in any way. */
 static Fit fit_of(HeapTuple row, lg_module *module) {
     MemoryContext memory = CurrentMemoryContext;
     ResourceOwner resources = CurrentResourceOwner;
@@ -285,8 +290,7 @@ static Fit fit_of(HeapTuple row, lg_module *module) {
         FlushErrorState();
         RollbackAndReleaseCurrentSubTransaction();
         CurrentResourceOwner = resources;
-        /* Only what is wrong with the function is the function's. */
-        if (error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED && error->sqlerrcode != ERRCODE_INVALID_FUNCTION_DEFINITION)
+        if (is_of_the_session(error))
             ReThrowError(error);
         FreeErrorData(error);
     }
@@ -305,11 +309,24 @@ typedef struct Users {
 
 #define MOST_OTHERS 20
 
-static void add_user(Users *users, Oid owner, Form_pg_proc function) {
-    bool keeps = has_privs_of_role(function->proowner, owner);
+static void add_user(Users *users, bool keeps, Oid function) {
     StringInfo list = keeps ? &users->owners : &users->others;
     if (keeps || users->count++ < MOST_OTHERS)
-        appendStringInfo(list, "%sfunction %s", list->len ? "\n" : "", format_procedure(function->oid));
+        appendStringInfo(list, "%sfunction %s", list->len ? "\n" : "", format_procedure(function));
+}
+
+/* One function in language lgc, if it is of the module. */
+static void look_at_user(Users *users, HeapTuple row, Datum source, const char *name, Oid owner, lg_module *unless_fits) {
+    Form_pg_proc function = (Form_pg_proc)GETSTRUCT(row);
+    Target target;
+    char *words;
+    if (!target_read(source, &target, &words) || strcmp(target.module, name) != 0)
+        return;
+    bool keeps = has_privs_of_role(function->proowner, owner);
+    /* (Of others' functions the name alone is looked at: anybody can make them, and the types that they take.) */
+    if (unless_fits && (keeps ? fit_of(row, unless_fits) != FITS_NOT : target_exists(&target, unless_fits)))
+        return;
+    add_user(users, keeps, function->oid);
 }
 
 static Users users_of(const char *name, Oid owner, lg_module *unless_fits) {
@@ -320,19 +337,21 @@ static Users users_of(const char *name, Oid owner, lg_module *unless_fits) {
     Relation procedures = table_open(ProcedureRelationId, AccessShareLock);
     SysScanDesc scan = systable_beginscan(procedures, InvalidOid, false, NULL, 0, NULL);
     HeapTuple row;
+    /* What is made of one function goes before the next one. */
+    MemoryContext one = AllocSetContextCreate(CurrentMemoryContext, "lockgate user", ALLOCSET_DEFAULT_SIZES);
     while (HeapTupleIsValid(row = systable_getnext(scan))) {
-        Form_pg_proc function = (Form_pg_proc)GETSTRUCT(row);
-        if (function->prolang != language)
+        CHECK_FOR_INTERRUPTS();
+        if (((Form_pg_proc)GETSTRUCT(row))->prolang != language)
             continue;
         bool is_null;
-        char *source = TextDatumGetCString(heap_getattr(row, Anum_pg_proc_prosrc, RelationGetDescr(procedures), &is_null));
-        Target target;
-        if (!target_parse(source, &target) || strcmp(target.module, name) != 0)
-            continue;
-        if (unless_fits && fit_of(row, unless_fits) != FITS_NOT)
-            continue;
-        add_user(&users, owner, function);
+        Datum source = heap_getattr(row, Anum_pg_proc_prosrc, RelationGetDescr(procedures), &is_null);
+        MemoryContext before = MemoryContextSwitchTo(one);
+        if (!is_null)
+            look_at_user(&users, row, source, name, owner, unless_fits);
+        MemoryContextSwitchTo(before);
+        MemoryContextReset(one);
     }
+    MemoryContextDelete(one);
     systable_endscan(scan);
     table_close(procedures, AccessShareLock);
     return users;
