@@ -42,6 +42,8 @@ PG_FUNCTION_INFO_V1(lockgate_install_module);
 PG_FUNCTION_INFO_V1(lockgate_drop_module);
 PG_FUNCTION_INFO_V1(lockgate_module_functions);
 PG_FUNCTION_INFO_V1(lockgate_module_changed);
+PG_FUNCTION_INFO_V1(lockgate_owner_in);
+PG_FUNCTION_INFO_V1(lockgate_owner_out);
 
 uint32 modules_generation = 1;
 
@@ -61,14 +63,16 @@ static Verified *verified = NULL;
 /* Whether the table is the extension's own: who owns the schema, and need not be a superuser, may have put another in its place, whose columns are
  * not what is read here. */
 static bool is_ours(Relation table) {
-    static const Oid types[COLUMNS] = {TEXTOID, REGROLEOID, BYTEAOID, TIMESTAMPTZOID, BYTEAOID};
+    static const Oid types[COLUMNS] = {TEXTOID, InvalidOid, BYTEAOID, TIMESTAMPTZOID, BYTEAOID};
     TupleDesc descriptor = RelationGetDescr(table);
     if (table->rd_rel->relkind != RELKIND_RELATION || !superuser_arg(table->rd_rel->relowner) || descriptor->natts != COLUMNS)
         return false;
     for (int i = 0; i < COLUMNS; i++)
-        if (TupleDescAttr(descriptor, i)->atttypid != types[i])
+        if (OidIsValid(types[i]) && TupleDescAttr(descriptor, i)->atttypid != types[i])
             return false;
-    return true;
+    /* (Types of the extension have other numbers in each database.) */
+    Form_pg_attribute owner = TupleDescAttr(descriptor, OWNER - 1);
+    return owner->attbyval && owner->attlen == sizeof(Oid);
 }
 
 static Relation open_table(LOCKMODE mode) {
@@ -131,13 +135,15 @@ static void read_hash(HeapTuple row, Relation table, ModuleHash *hash) {
     memcpy(hash, VARDATA_ANY(bytes), sizeof *hash);
 }
 
-bool module_find(const char *name, ModuleHash *hash) {
+bool module_find(const char *name, ModuleHash *hash, bool *is_uncommitted) {
     Relation table = open_table(AccessShareLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple row = systable_getnext(scan);
-    if (HeapTupleIsValid(row))
+    if (HeapTupleIsValid(row)) {
         read_hash(row, table, hash);
+        *is_uncommitted = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row->t_data));
+    }
     systable_endscan(scan);
     table_close(table, AccessShareLock);
     return HeapTupleIsValid(row);
@@ -438,7 +444,8 @@ Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     check_name(name);
     ModuleHash hash;
-    if (!module_find(name, &hash))
+    bool is_uncommitted;
+    if (!module_find(name, &hash, &is_uncommitted))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));
     lg_module *module = module_open(name, &hash);
     TupleDesc columns;
@@ -455,6 +462,27 @@ Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
         tuplestore_putvalues(rows, columns, values, nulls);
     }
     return (Datum)0;
+}
+
+/* An owner's name; none of a role that was dropped. */
+#define NO_OWNER "-"
+
+Datum lockgate_owner_out(PG_FUNCTION_ARGS) {
+    char *name = GetUserNameFromId(PG_GETARG_OID(0), true);
+    PG_RETURN_CSTRING(name ? pstrdup(quote_identifier(name)) : pstrdup(NO_OWNER));
+}
+
+/* In a dump that is restored where there is no such role, a module goes to the role that restores it. */
+Datum lockgate_owner_in(PG_FUNCTION_ARGS) {
+    char *string = PG_GETARG_CSTRING(0);
+    List *names = strcmp(string, NO_OWNER) == 0 ? NIL : names_in(string);
+    Oid role = list_length(names) == 1 ? get_role_oid(strVal(linitial(names)), true) : InvalidOid;
+    if (!OidIsValid(role)) {
+        role = GetUserId();
+        ereport(NOTICE, errcode(ERRCODE_UNDEFINED_OBJECT),
+                errmsg("there is no role %s: the owner is %s", shown(string), GetUserNameFromId(role, false)));
+    }
+    PG_RETURN_OID(role);
 }
 
 /* A trigger of the table, for those that write it themselves: replication, a dump that is restored. */

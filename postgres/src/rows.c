@@ -128,8 +128,7 @@ const void *row_give(const RowLayout *layout, HeapTuple tuple, struct Exchange *
 }
 
 void row_take(const RowLayout *layout, const void *from, struct Domain *domain, Datum *values, bool *nulls) {
-    char *row = palloc(layout->size);
-    domain_read(domain, row, from, layout->size);
+    char *row = domain_take(domain, 0, from, layout->size);
     for (int i = 0; i < layout->descriptor->natts; i++) {
         const Column *column = &layout->columns[i];
         nulls[i] = !column->type || ((Row *)row)->nulls >> i & 1;
