@@ -60,8 +60,10 @@ static ErrorData *with_context(ErrorData *error, const Target *target) {
 
 void ending_of_call(Call *call, const Procedure *procedure) {
     /* (A cancel comes to a function as often outside of a gate as in one: it reads the same.) */
-    if (call->error)
-        ReThrowError(call->error->sqlerrcode == ERRCODE_QUERY_CANCELED ? call->error : with_context(call->error, &procedure->target));
+    if (call->error) {
+        bool is_plain = call->error->sqlerrcode == ERRCODE_QUERY_CANCELED && !call->error->context;
+        ReThrowError(is_plain ? call->error : with_context(call->error, &procedure->target));
+    }
     lg_status status = lg_last_status();
     const lg_fault *fault = lg_last_fault();
     int code = sqlstate(status, fault);
