@@ -198,11 +198,7 @@ fn a_modules_thread_may_end_in_a_host_function() {
         let domain = domain(if exclusive { options.exclusive(None) } else { options });
         let [start, join] = ["start_ending", "join_ending"].map(|name| domain.bind::<Unary>(name).unwrap());
         for round in 1..=20 {
-            assert_eq!(
-                start.call(5).unwrap(),
-                5,
-                "no place is lost, and who has joined all can start as many"
-            );
+            assert_eq!(start.call(5).unwrap(), 5, "no place is lost, and who has joined all can start as many");
             if exclusive {
                 until_threads(&domain, 1); // which they cannot end while a call has the domain
             }
