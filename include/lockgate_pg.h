@@ -42,7 +42,11 @@
  *
  * The module's memory, static data and heap, is its own in each session and for each role, and may
  * be made anew between any two calls: after a fault, DISCARD ALL, a change of the module or of a
- * limit. So keep only what you can compute again there.
+ * limit. So keep only what you can compute again there. lg_pg_error() is no fault: memory is as the
+ * function has left it, so free what you have allocated before.
+ *
+ * Arguments that do not fit in registers have at most 16 words of 8 bytes: six words of numbers,
+ * pointers and spans (which have two each) fit, and eight floating-point numbers.
  */
 #ifndef LOCKGATE_PG_H
 #define LOCKGATE_PG_H

@@ -1,6 +1,7 @@
 #include "domains.h"
 
 #include <limits.h>
+#include <time.h>
 
 #include "access/xact.h"
 #include "endings.h"
@@ -8,6 +9,7 @@
 #include "interrupts.h"
 #include "miscadmin.h"
 #include "optimizer/planner.h"
+#include "statements.h"
 #include "states.h"
 #include "storage/fd.h"
 #include "utils/acl.h"
@@ -51,11 +53,7 @@ static Account *account_of(const char *module, Oid role) {
     return NULL;
 }
 
-/* What a domain has used since this was last asked goes to its account. */
-static void charge(Domain *domain) {
-    lg_usage usage;
-    if (!domain->cpu_limit || lg_domain_usage(domain->handle, &usage, sizeof usage) != LG_OK || usage.cpu_time_ns <= domain->charged)
-        return;
+static Account *account_for(const Domain *domain) {
     Account *account = account_of(domain->module, domain->role);
     if (!account) {
         account = MemoryContextAllocZero(TopTransactionContext, sizeof *account);
@@ -64,8 +62,21 @@ static void charge(Domain *domain) {
         account->next = accounts;
         accounts = account;
     }
-    account->spent += usage.cpu_time_ns - domain->charged;
+    return account;
+}
+
+/* What a domain has used since this was last asked goes to its account. */
+static void charge(Domain *domain) {
+    lg_usage usage;
+    if (!domain->cpu_limit || lg_domain_usage(domain->handle, &usage, sizeof usage) != LG_OK || usage.cpu_time_ns <= domain->charged)
+        return;
+    account_for(domain)->spent += usage.cpu_time_ns - domain->charged;
     domain->charged = usage.cpu_time_ns;
+}
+
+static void pg_attribute_noreturn() no_time_left(const char *module) {
+    ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+            errmsg("module %s has used up its limit of processor time in this transaction", module), errhint("lockgate.cpu_limit is the limit."));
 }
 
 /* The milliseconds that a new domain may use; ERROR if there are none. */
@@ -73,10 +84,19 @@ static int cpu_time_left(const char *module, Oid role) {
     Account *account = account_of(module, role);
     uint64 spent = account ? account->spent / 1000000 : 0;
     if (spent >= (uint64)cpu_limit)
-        ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                errmsg("module %s has used up its limit of processor time in this transaction", module),
-                errhint("lockgate.cpu_limit is the limit."));
+        no_time_left(module);
     return cpu_limit - (int)spent;
+}
+
+uint64 domain_work_begin(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void domain_work_end(Domain *domain, uint64 begun) {
+    if (domain->cpu_limit)
+        account_for(domain)->spent += domain_work_begin() - begun;
 }
 
 /* ---- The end of domains ---- */
@@ -134,8 +154,37 @@ void domains_give_up(void) {
         domain_give_up(domains);
 }
 
+void domain_work_check(Domain *domain) {
+    charge(domain);
+    Account *account = account_of(domain->module, domain->role);
+    if (!domain->cpu_limit || !account || account->spent / 1000000 < (uint64)domain->cpu_limit)
+        return;
+    /* (The next one gets what is left: nothing.) */
+    char *module = pstrdup(domain->module);
+    domain_give_up(domain);
+    no_time_left(module);
+}
+
+/* What was installed is undone: a domain that was made of it is no statement's any more, and its module must be the table's to be used on. */
+static void forget_uncommitted(void) {
+    for (Domain *domain = domains; domain; domain = domain->next)
+        if (domain->is_uncommitted)
+            domain->statement = 0;
+    modules_generation++;
+}
+
+static void at_end_of_subtransaction(SubXactEvent event, SubTransactionId own, SubTransactionId parent, void *unused) {
+    if (event == SUBXACT_EVENT_ABORT_SUB)
+        forget_uncommitted();
+}
+
 /* Processor time is counted for a transaction: a domain with a limit ends with it. */
 static void at_end_of_transaction(XactEvent event, void *unused) {
+    if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PARALLEL_ABORT)
+        forget_uncommitted();
+    if (event == XACT_EVENT_COMMIT || event == XACT_EVENT_PREPARE)
+        for (Domain *domain = domains; domain; domain = domain->next)
+            domain->is_uncommitted = false;
     if (event != XACT_EVENT_COMMIT && event != XACT_EVENT_ABORT && event != XACT_EVENT_PREPARE && event != XACT_EVENT_PARALLEL_COMMIT &&
         event != XACT_EVENT_PARALLEL_ABORT)
         return;
@@ -170,6 +219,7 @@ static planner_hook_type next_planner = NULL;
 static PlannedStmt *plan(Query *query, const char *text, int options, ParamListInfo parameters) {
     if (cpu_limit)
         options &= ~CURSOR_OPT_PARALLEL_OK;
+    statements_begin();
     return (next_planner ? next_planner : standard_planner)(query, text, options, parameters);
 }
 
@@ -180,13 +230,14 @@ void domains_init(void) {
                             &cpu_limit, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, on_cpu_limit, NULL);
     MarkGUCPrefixReserved("lockgate");
     RegisterXactCallback(at_end_of_transaction, NULL);
+    RegisterSubXactCallback(at_end_of_subtransaction, NULL);
     next_planner = planner_hook;
     planner_hook = plan;
 }
 
 /* ---- Making domains ---- */
 
-/* Whether the domain is used on. One whose module has been replaced is so by the client's statement that has used it already: its rows are not one
+/* Whether the domain is used on. One whose module has been replaced is so by the client's statement (statements.h) that has used it already: its rows are not one
  * module's and then another's. And states of aggregates keep theirs, which a new domain would take for its own:
  * with the limits that it was made with, or not at all. */
 static bool is_current(const Domain *domain, const ModuleHash *hash) {
@@ -200,7 +251,7 @@ static bool is_current(const Domain *domain, const ModuleHash *hash) {
     }
     if (!has_limits)
         return false;
-    return memcmp(&domain->hash, hash, sizeof *hash) == 0 || domain->statement == GetCurrentStatementStartTimestamp();
+    return memcmp(&domain->hash, hash, sizeof *hash) == 0 || domain->statement == statements_current();
 }
 
 /* Options of a new domain. Errors of setters show when it is made. */
@@ -280,7 +331,8 @@ static Domain *make(const char *name, Oid role, const ModuleHash *hash) {
 Domain *domain_for(const char *module) {
     end_leftovers();
     ModuleHash hash;
-    if (!module_find(module, &hash))
+    bool is_uncommitted;
+    if (!module_find(module, &hash, &is_uncommitted))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", module),
                 errhint("Install it: SELECT lockgate.install_module('%s', ...).", module));
     Oid role = GetUserId();
@@ -294,7 +346,8 @@ Domain *domain_for(const char *module) {
     if (!domain)
         domain = make(module, role, &hash);
     domain->used = ++uses;
-    domain->statement = GetCurrentStatementStartTimestamp();
+    domain->statement = statements_current();
+    domain->is_uncommitted |= is_uncommitted;
     /* Libraries that the server has loaded meanwhile, as PL/Perl is, install handlers that domains' faults must not come to. This is for once in a
        statement. */
     if (lg_claim_signals() != LG_OK)
@@ -320,6 +373,23 @@ lg_code domain_function(Domain *domain, const Procedure *procedure) {
 }
 
 /* ---- In use ---- */
+
+/* What the server's allocator needs for a piece, bytes. */
+#define PIECE 16
+
+void *domain_take(Domain *domain, Size header, const void *from, Size size) {
+    CHECK_FOR_INTERRUPTS();
+    /* (A result may point into arguments, whatever their size.) */
+    Size limit = ((Size)domain->memory_limit << 20) + exchange_size(&domain->exchange), piece = header + size + PIECE;
+    if (piece > limit || domain->taken > limit - piece)
+        ereport(ERROR, errcode(ERRCODE_OUT_OF_MEMORY),
+                errmsg("what a function of module %s returns or passes on is larger than lockgate.memory_limit, %d MB, and its arguments", domain->module,
+                       domain->memory_limit));
+    domain->taken += piece;
+    char *taken = palloc(header + size);
+    domain_read(domain, taken + header, from, size);
+    return taken;
+}
 
 void domain_read(Domain *domain, void *to, const void *from, Size size) {
     uint64 offset = (uint32)(uintptr_t)from;

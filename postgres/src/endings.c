@@ -59,15 +59,20 @@ static ErrorData *with_context(ErrorData *error, const Target *target) {
 }
 
 void ending_of_call(Call *call, const Procedure *procedure) {
-    if (call->error)
-        ReThrowError(with_context(call->error, &procedure->target));
+    /* (A cancel comes to a function as often outside of a gate as in one: it reads the same.) */
+    if (call->error) {
+        bool is_plain = call->error->sqlerrcode == ERRCODE_QUERY_CANCELED && !call->error->context;
+        ReThrowError(is_plain ? call->error : with_context(call->error, &procedure->target));
+    }
     lg_status status = lg_last_status();
     const lg_fault *fault = lg_last_fault();
     int code = sqlstate(status, fault);
     /* The server's own words, and its own end of the session, if it was told to stop. */
     if (code == ERRCODE_QUERY_CANCELED) {
         CHECK_FOR_INTERRUPTS();
-        ereport(ERROR, errcode(code), errmsg("canceling statement due to user request"));
+        /* It holds locks: what is to end the statement comes again when they are released. */
+        ereport(ERROR, errcode(code),
+                errmsg("canceling statement: function %s of module %s was stopped", procedure->target.function, procedure->target.module));
     }
     char *where = place(fault);
     ereport(ERROR, errcode(code),

@@ -2,6 +2,7 @@
 
 #include "endings.h"
 #include "mb/pg_wchar.h"
+#include "miscadmin.h"
 #include "queries.h"
 #include "states.h"
 #include "utils/elog.h"
@@ -46,6 +47,24 @@ static void enter_scratch(void) {
     MemoryContextSwitchTo(call->scratch);
 }
 
+/* The server's work on what it takes of the domain counts as the module's. */
+static void begin_taking(void) {
+    gates_call->taken = gates_call->domain->taken;
+    gates_call->work = gates_call->domain->cpu_limit ? domain_work_begin() : 0;
+}
+
+static void end_work(Call *call) {
+    if (!call->work)
+        return;
+    domain_work_end(call->domain, call->work);
+    call->work = 0;
+}
+
+static void end_taking(void) {
+    end_work(gates_call);
+    domain_work_check(gates_call->domain);
+}
+
 static void leave_scratch(MemoryContext before) {
     MemoryContextSwitchTo(before);
     MemoryContextReset(gates_call->scratch);
@@ -55,8 +74,10 @@ static void keep_error(MemoryContext context) {
     MemoryContextSwitchTo(context);
     ErrorData *error = CopyErrorData();
     FlushErrorState();
-    if (gates_call)
+    if (gates_call) {
+        end_work(gates_call);
         gates_call->error = error;
+    }
     lg_end_call("an error of the server's");
 }
 
@@ -126,13 +147,27 @@ static void *alloc(size_t size) {
     return allocated;
 }
 
+/* Where the server calls functions while it holds locks of its own, as an index does, a query may wait for what this very session holds. */
+static void check_no_locks(void) {
+    if (InterruptHoldoffCount > 0 || CritSectionCount > 0)
+        ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                errmsg("lg_pg_query: the server calls this function while it holds locks, where queries cannot be"));
+}
+
 static int64 query(const char *sql, const void *parameters, size_t count) {
     int64 rows = 0;
     GATE_BEGIN
     arguments();
+    check_no_locks();
     queries_begin(gates_call);
     enter_scratch();
-    rows = query_run(gates_call, read_statement(sql), parameters, count, !gates_call->is_volatile);
+    char *statement = read_statement(sql);
+    begin_taking();
+    ParamListInfo taken = query_parameters(gates_call, parameters, count);
+    end_taking();
+    Size before = gates_call->taken;
+    rows = query_run(gates_call, statement, taken, !gates_call->is_volatile);
+    gates_call->domain->taken = before;
     ALLOCATING_GATE_END;
     return rows;
 }
@@ -172,8 +207,11 @@ static void emit(const void *row, size_t size) {
                 errhint("It begins with lg_pg_row, then come the columns in their order, with the types that lockgate_pg.h lists."));
     Datum values[MOST_COLUMNS];
     bool nulls[MOST_COLUMNS];
+    begin_taking();
     row_take(layout, row, gates_call->domain, values, nulls);
     tuplestore_putvalues(gates_call->rows, layout->descriptor, values, nulls);
+    gates_hand_over(gates_call);
+    end_taking();
     ALLOCATING_GATE_END;
 }
 
@@ -187,7 +225,7 @@ static bool is_error(const char *state) {
     return state[0] != '0' || state[1] > '2';
 }
 
-static void raise(const char *sqlstate, const char *message) {
+static void raise_error(const char *sqlstate, const char *message) {
     ALLOCATING_GATE_BEGIN
     char state[6];
     size_t length;
@@ -217,7 +255,7 @@ static const struct {
     {"lg_pg_emit", "void lg_pg_emit(const void *, size_t)", (lg_code)emit},
     {"lg_pg_query", "int64_t lg_pg_query(const char *, const void *, size_t)", (lg_code)query},
     {"lg_pg_value", "_Bool lg_pg_value(int64_t, int, void *)", (lg_code)value},
-    {"lg_pg_raise", "void lg_pg_raise(const char *, const char *)", (lg_code)raise},
+    {"lg_pg_raise", "void lg_pg_raise(const char *, const char *)", (lg_code)raise_error},
     {"lg_pg_report", "void lg_pg_report(int, const char *)", (lg_code)report},
 };
 

@@ -22,6 +22,8 @@ typedef struct Call {
     MemoryContext memory;       /* what gates need until the call ends, made when the first one does */
     MemoryContext scratch;      /* and until they return */
     ErrorData *error;           /* that ends it, once it has left the domain */
+    Size taken;                 /* what was held of the domain's when it began, or a gate of it */
+    uint64 work;                /* processor time when a gate began to take something; 0 where there is no limit */
     bool returns_null;
     bool is_volatile; /* may change the database */
     bool queries;     /* has made queries */
@@ -38,6 +40,11 @@ void gates_check(const char *name, lg_module *module);
 static inline void gates_end(Call *call) {
     if (unlikely(call->memory))
         MemoryContextDelete(call->memory);
+}
+
+/* What the call has taken of the domain until `taken` was set goes: it has become the server's, or its gate is done. */
+static inline void gates_hand_over(Call *call) {
+    call->domain->taken = call->taken;
 }
 
 /* Answers the module's imports. */

@@ -24,11 +24,12 @@ typedef struct Listener {
 
 static Listener listeners[lengthof(signals)];
 
-/* Whether the server would end the statement at the next CHECK_FOR_INTERRUPTS(). */
+/* Whether the statement is to end. The server would do so at the next CHECK_FOR_INTERRUPTS(), or, if it holds locks of its own, as indexes do that call
+ * functions, when these are released: that may be never, if the function loops. An error is what any function may end with, there, too; but not where
+ * errors stop the server. */
 static int must_stop(void *unused) {
-    bool may = InterruptHoldoffCount == 0 && CritSectionCount == 0;
     bool cancels = QueryCancelPending && QueryCancelHoldoffCount == 0;
-    return may && (ProcDiePending || cancels || HAS_TRANSACTION_TIMED_OUT);
+    return CritSectionCount == 0 && (ProcDiePending || cancels || HAS_TRANSACTION_TIMED_OUT);
 }
 
 static void pass_on(Listener *listener, int number) {

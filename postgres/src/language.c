@@ -84,6 +84,8 @@ static pg_noinline Site *prepare(FunctionCallInfo call) {
     if (site->procedure->has_state)
         states_check(call);
     Domain *domain = domain_for(site->procedure->target.module);
+    if (site->procedure->has_state)
+        states_check_kept(domain, call);
     site->code = domain_function(domain, site->procedure);
     site->domain = domain;
     site->role = GetUserId();
@@ -101,9 +103,11 @@ static void begin_set(Call *call, const RowLayout *layout) {
 /* A call did not return: ERROR. */
 static pg_noinline void pg_attribute_noreturn() fail(Call *call, Site *site) {
     lg_take_call_error();
+    /* An error that a gate has kept ended the call in good order: what the module remembers is as it has left it, and states are, too. */
+    bool in_order = call->error && lg_last_status() == LG_E_CALLBACK;
     bool is_spent = lg_last_status() == LG_E_CPU_TIME || (lg_last_fault() && lg_last_fault()->kind == LG_FAULT_CPU_TIME);
     /* A domain without processor time stays, and refuses calls. */
-    if (!is_spent)
+    if (!is_spent && !in_order)
         domain_give_up(call->domain);
     ending_of_call(call, site->procedure);
 }
@@ -150,6 +154,31 @@ static pg_attribute_always_inline Datum call_short(FunctionCallInfo place, Site 
     return result;
 }
 
+/* What a call of any kind returns. */
+static Datum take_results(FunctionCallInfo place, Call *call, Site *site, Registers *registers) {
+    Datum result = result_of(place, call, site, registers->result);
+    if (site->procedure->is_trigger)
+        result = trigger_take(place, &site->rows, DatumGetPointer(result), call->domain);
+    return result;
+}
+
+/* The same where processor time has a limit: taking results is done for the call. */
+static pg_noinline Datum take_results_in_time(FunctionCallInfo place, Call *call, Site *site, Registers *registers) {
+    volatile Datum result = 0;
+    uint64 begun = domain_work_begin();
+    PG_TRY();
+    {
+        result = take_results(place, call, site, registers);
+    }
+    PG_FINALLY();
+    {
+        domain_work_end(call->domain, begun);
+    }
+    PG_END_TRY();
+    domain_work_check(call->domain);
+    return result;
+}
+
 static pg_noinline Datum call_any(FunctionCallInfo place, Site *site) {
     Domain *domain = site->domain;
     Call call = CALL(place, site);
@@ -157,8 +186,7 @@ static pg_noinline Datum call_any(FunctionCallInfo place, Site *site) {
         begin_set(&call, site->procedure->set);
     Mark mark = domain_begin(domain);
     Registers registers;
-    bool is_trigger = site->procedure->is_trigger;
-    if (is_trigger)
+    if (site->procedure->is_trigger)
         trigger_give(place, &site->rows, site->memory, &registers, &domain->exchange);
     else
         layout_give(&site->layout, place, &registers, &domain->exchange);
@@ -167,9 +195,9 @@ static pg_noinline Datum call_any(FunctionCallInfo place, Site *site) {
     leave(&call);
     if (unlikely(lg_failed()))
         fail(&call, site);
-    Datum result = result_of(place, &call, site, registers.result);
-    if (is_trigger)
-        result = trigger_take(place, &site->rows, DatumGetPointer(result), domain);
+    call.taken = domain->taken;
+    Datum result = (domain->cpu_limit ? take_results_in_time : take_results)(place, &call, site, &registers);
+    gates_hand_over(&call);
     exchange_release(&domain->exchange, mark);
     return result;
 }
@@ -198,7 +226,8 @@ Datum lockgate_validate(PG_FUNCTION_ARGS) {
     const char *name = procedure->target.module;
     module_lock(name);
     ModuleHash hash;
-    if (!module_find(name, &hash))
+    bool is_uncommitted;
+    if (!module_find(name, &hash, &is_uncommitted))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name),
                 errhint("Install it: SELECT lockgate.install_module('%s', ...).", name));
     procedure_check(procedure, module_open(name, &hash));

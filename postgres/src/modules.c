@@ -42,6 +42,8 @@ PG_FUNCTION_INFO_V1(lockgate_install_module);
 PG_FUNCTION_INFO_V1(lockgate_drop_module);
 PG_FUNCTION_INFO_V1(lockgate_module_functions);
 PG_FUNCTION_INFO_V1(lockgate_module_changed);
+PG_FUNCTION_INFO_V1(lockgate_owner_in);
+PG_FUNCTION_INFO_V1(lockgate_owner_out);
 
 uint32 modules_generation = 1;
 
@@ -61,14 +63,16 @@ static Verified *verified = NULL;
 /* Whether the table is the extension's own: who owns the schema, and need not be a superuser, may have put another in its place, whose columns are
  * not what is read here. */
 static bool is_ours(Relation table) {
-    static const Oid types[COLUMNS] = {TEXTOID, REGROLEOID, BYTEAOID, TIMESTAMPTZOID, BYTEAOID};
+    static const Oid types[COLUMNS] = {TEXTOID, InvalidOid, BYTEAOID, TIMESTAMPTZOID, BYTEAOID};
     TupleDesc descriptor = RelationGetDescr(table);
     if (table->rd_rel->relkind != RELKIND_RELATION || !superuser_arg(table->rd_rel->relowner) || descriptor->natts != COLUMNS)
         return false;
     for (int i = 0; i < COLUMNS; i++)
-        if (TupleDescAttr(descriptor, i)->atttypid != types[i])
+        if (OidIsValid(types[i]) && TupleDescAttr(descriptor, i)->atttypid != types[i])
             return false;
-    return true;
+    /* (Types of the extension have other numbers in each database.) */
+    Form_pg_attribute owner = TupleDescAttr(descriptor, OWNER - 1);
+    return owner->attbyval && owner->attlen == sizeof(Oid);
 }
 
 static Relation open_table(LOCKMODE mode) {
@@ -131,13 +135,15 @@ static void read_hash(HeapTuple row, Relation table, ModuleHash *hash) {
     memcpy(hash, VARDATA_ANY(bytes), sizeof *hash);
 }
 
-bool module_find(const char *name, ModuleHash *hash) {
+bool module_find(const char *name, ModuleHash *hash, bool *is_uncommitted) {
     Relation table = open_table(AccessShareLock);
     ScanKeyData key;
     SysScanDesc scan = scan_for(table, name, &key);
     HeapTuple row = systable_getnext(scan);
-    if (HeapTupleIsValid(row))
+    if (HeapTupleIsValid(row)) {
         read_hash(row, table, hash);
+        *is_uncommitted = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(row->t_data));
+    }
     systable_endscan(scan);
     table_close(table, AccessShareLock);
     return HeapTupleIsValid(row);
@@ -266,7 +272,12 @@ static void check_owner(HeapTuple row, Relation table, const char *name) {
 /* How a function gets on with a module. */
 typedef enum Fit { FITS, FITS_NOT, WORKS_WITH_NONE } Fit;
 
-/* In a subtransaction: somebody else may have changed a row type that the function takes, so that looking at it fails. */
+/* Whether the error is none of what was looked at: a cancel, a shutdown. */
+static bool is_of_the_session(const ErrorData *error) {
+    return ERRCODE_TO_CATEGORY(error->sqlerrcode) == ERRCODE_TO_CATEGORY(ERRCODE_OPERATOR_INTERVENTION);
+}
+
+/* In a subtransaction: another role may have changed a row type that the function takes, so that looking at it fails, in any way. */
 static Fit fit_of(HeapTuple row, lg_module *module) {
     MemoryContext memory = CurrentMemoryContext;
     ResourceOwner resources = CurrentResourceOwner;
@@ -285,8 +296,7 @@ static Fit fit_of(HeapTuple row, lg_module *module) {
         FlushErrorState();
         RollbackAndReleaseCurrentSubTransaction();
         CurrentResourceOwner = resources;
-        /* Only what is wrong with the function is the function's. */
-        if (error->sqlerrcode != ERRCODE_FEATURE_NOT_SUPPORTED && error->sqlerrcode != ERRCODE_INVALID_FUNCTION_DEFINITION)
+        if (is_of_the_session(error))
             ReThrowError(error);
         FreeErrorData(error);
     }
@@ -305,11 +315,24 @@ typedef struct Users {
 
 #define MOST_OTHERS 20
 
-static void add_user(Users *users, Oid owner, Form_pg_proc function) {
-    bool keeps = has_privs_of_role(function->proowner, owner);
+static void add_user(Users *users, bool keeps, Oid function) {
     StringInfo list = keeps ? &users->owners : &users->others;
     if (keeps || users->count++ < MOST_OTHERS)
-        appendStringInfo(list, "%sfunction %s", list->len ? "\n" : "", format_procedure(function->oid));
+        appendStringInfo(list, "%sfunction %s", list->len ? "\n" : "", format_procedure(function));
+}
+
+/* One function in language lgc, if it is of the module. */
+static void look_at_user(Users *users, HeapTuple row, Datum source, const char *name, Oid owner, lg_module *unless_fits) {
+    Form_pg_proc function = (Form_pg_proc)GETSTRUCT(row);
+    Target target;
+    char *words;
+    if (!target_read(source, &target, &words) || strcmp(target.module, name) != 0)
+        return;
+    bool keeps = has_privs_of_role(function->proowner, owner);
+    /* (Of others' functions the name alone is looked at: anybody can make them, and the types that they take.) */
+    if (unless_fits && (keeps ? fit_of(row, unless_fits) != FITS_NOT : target_exists(&target, unless_fits)))
+        return;
+    add_user(users, keeps, function->oid);
 }
 
 static Users users_of(const char *name, Oid owner, lg_module *unless_fits) {
@@ -320,19 +343,21 @@ static Users users_of(const char *name, Oid owner, lg_module *unless_fits) {
     Relation procedures = table_open(ProcedureRelationId, AccessShareLock);
     SysScanDesc scan = systable_beginscan(procedures, InvalidOid, false, NULL, 0, NULL);
     HeapTuple row;
+    /* What is made of one function goes before the next one. */
+    MemoryContext one = AllocSetContextCreate(CurrentMemoryContext, "lockgate user", ALLOCSET_DEFAULT_SIZES);
     while (HeapTupleIsValid(row = systable_getnext(scan))) {
-        Form_pg_proc function = (Form_pg_proc)GETSTRUCT(row);
-        if (function->prolang != language)
+        CHECK_FOR_INTERRUPTS();
+        if (((Form_pg_proc)GETSTRUCT(row))->prolang != language)
             continue;
         bool is_null;
-        char *source = TextDatumGetCString(heap_getattr(row, Anum_pg_proc_prosrc, RelationGetDescr(procedures), &is_null));
-        Target target;
-        if (!target_parse(source, &target) || strcmp(target.module, name) != 0)
-            continue;
-        if (unless_fits && fit_of(row, unless_fits) != FITS_NOT)
-            continue;
-        add_user(&users, owner, function);
+        Datum source = heap_getattr(row, Anum_pg_proc_prosrc, RelationGetDescr(procedures), &is_null);
+        MemoryContext before = MemoryContextSwitchTo(one);
+        if (!is_null)
+            look_at_user(&users, row, source, name, owner, unless_fits);
+        MemoryContextSwitchTo(before);
+        MemoryContextReset(one);
     }
+    MemoryContextDelete(one);
     systable_endscan(scan);
     table_close(procedures, AccessShareLock);
     return users;
@@ -419,7 +444,8 @@ Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
     char *name = text_to_cstring(PG_GETARG_TEXT_PP(0));
     check_name(name);
     ModuleHash hash;
-    if (!module_find(name, &hash))
+    bool is_uncommitted;
+    if (!module_find(name, &hash, &is_uncommitted))
         ereport(ERROR, errcode(ERRCODE_UNDEFINED_OBJECT), errmsg("there is no module %s", name));
     lg_module *module = module_open(name, &hash);
     TupleDesc columns;
@@ -436,6 +462,27 @@ Datum lockgate_module_functions(PG_FUNCTION_ARGS) {
         tuplestore_putvalues(rows, columns, values, nulls);
     }
     return (Datum)0;
+}
+
+/* An owner's name; none of a role that was dropped. */
+#define NO_OWNER "-"
+
+Datum lockgate_owner_out(PG_FUNCTION_ARGS) {
+    char *name = GetUserNameFromId(PG_GETARG_OID(0), true);
+    PG_RETURN_CSTRING(name ? pstrdup(quote_identifier(name)) : pstrdup(NO_OWNER));
+}
+
+/* In a dump that is restored where there is no such role, a module goes to the role that restores it. */
+Datum lockgate_owner_in(PG_FUNCTION_ARGS) {
+    char *string = PG_GETARG_CSTRING(0);
+    List *names = strcmp(string, NO_OWNER) == 0 ? NIL : names_in(string);
+    Oid role = list_length(names) == 1 ? get_role_oid(strVal(linitial(names)), true) : InvalidOid;
+    if (!OidIsValid(role)) {
+        role = GetUserId();
+        ereport(NOTICE, errcode(ERRCODE_UNDEFINED_OBJECT),
+                errmsg("there is no role %s: the owner is %s", shown(string), GetUserNameFromId(role, false)));
+    }
+    PG_RETURN_OID(role);
 }
 
 /* A trigger of the table, for those that write it themselves: replication, a dump that is restored. */

@@ -24,8 +24,8 @@ bool is_module_name(const char *name);
 /* Listens for changes; for _PG_init. */
 void modules_init(void);
 
-/* The hash of the module with this name, as the database has it now; false if there is none. */
-bool module_find(const char *name, ModuleHash *hash);
+/* The hash of the module with this name, as the database has it now, and whether the transaction in progress has put it there; false if there is none. */
+bool module_find(const char *name, ModuleHash *hash, bool *is_uncommitted);
 
 /* The module with this name and hash, verified: once for each in a backend. ERROR if that is not (or no longer) there. */
 lg_module *module_open(const char *name, const ModuleHash *hash);

@@ -20,6 +20,12 @@ typedef struct Target {
 /* False if it is not of that form. */
 bool target_parse(const char *source, Target *target);
 
+/* The same of a value of pg_proc, whose text goes to `words`: NULL if it is too long to be one. */
+bool target_read(Datum source, Target *target, char **words);
+
+/* Whether the module has a function of that name, whatever its types are. */
+bool target_exists(const Target *target, lg_module *module);
+
 /* A function of SQL as the call handler needs it. */
 typedef struct Procedure {
     Oid oid;

@@ -90,7 +90,8 @@ static void set_up_parser(ParseState *state, void *parameters) {
 }
 
 /* Texts of the domain's, as the parameters of a statement; NULL for none. */
-static ParamListInfo take_parameters(Domain *domain, const void *at, size_t count) {
+ParamListInfo query_parameters(Call *call, const void *at, size_t count) {
+    Domain *domain = call->domain;
     if (count > MOST_PARAMETERS)
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_ARGUMENTS), errmsg("lg_pg_query: %zu parameters are too many", count));
     if (count == 0)
@@ -145,11 +146,11 @@ static List *parse(const char *sql) {
 }
 
 /* Statements run one by one, as nothing says of which of several the rows are that came. */
-int64 query_run(Call *call, const char *sql, const void *parameters, size_t count, bool read_only) {
+int64 query_run(Call *call, const char *sql, ParamListInfo parameters, bool read_only) {
     QueryRows *rows = rows_of(call);
     forget(rows);
     SPIExecuteOptions options = {
-        .params = take_parameters(call->domain, parameters, count),
+        .params = parameters,
         .read_only = read_only,
         .dest = &rows->receiver,
     };

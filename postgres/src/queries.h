@@ -5,13 +5,16 @@
 #include "postgres.h"
 
 #include "gates.h"
+#include "nodes/params.h"
 
 /* A call is about to make a query. */
 void queries_begin(Call *call);
 
-/* Runs a statement whose parameters are texts, spans of the domain's at `parameters`; NULL where a span points nowhere. How many rows it
- * returned, or changed. */
-int64 query_run(Call *call, const char *sql, const void *parameters, size_t count, bool read_only);
+/* The parameters of a statement: texts, spans of the domain's at `at`; NULL where a span points nowhere. */
+ParamListInfo query_parameters(Call *call, const void *at, size_t count);
+
+/* Runs a statement. How many rows it returned, or changed. */
+int64 query_run(Call *call, const char *sql, ParamListInfo parameters, bool read_only);
 
 /* A value of the last statement's rows, as text; NULL if it is null. */
 char *query_value(Call *call, int64 row, int column);

@@ -56,7 +56,9 @@ void layout_make(Layout *layout, const Procedure *procedure) {
             reals += words;
         } else {
             if (stacked + words > STACKED)
-                ereport(ERROR, errcode(ERRCODE_TOO_MANY_ARGUMENTS), errmsg("functions in language lgc cannot take so many arguments"));
+                ereport(ERROR, errcode(ERRCODE_TOO_MANY_ARGUMENTS),
+                        errmsg("arguments of functions in language lgc have at most %d words of 8 bytes that are not in registers", STACKED),
+                        errdetail("%d whole numbers, spans' halves and pointers are in registers, and %d floating-point numbers.", INTEGERS, REALS));
             place->at = AT(stack) + stacked;
             stacked += words;
         }

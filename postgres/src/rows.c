@@ -26,13 +26,18 @@ static bool fit(Form_pg_attribute attribute, Column *column) {
     return find_typmod_coercion_function(attribute->atttypid, &column->fit) != COERCION_PATH_ARRAYCOERCE;
 }
 
-static RowLayout *make(TupleDesc descriptor, Use use) {
+static RowLayout *make(TupleDesc descriptor, Use use, int *columns) {
     /* Row types may be nested, without any bounds to it. */
     check_stack_depth();
     CHECK_FOR_INTERRUPTS();
     int count = descriptor->natts;
     if (count > MOST_COLUMNS)
         ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS), errmsg("rows of functions in language lgc have at most %d columns", MOST_COLUMNS));
+    *columns -= count;
+    if (*columns < 0)
+        ereport(ERROR, errcode(ERRCODE_TOO_MANY_COLUMNS),
+                errmsg("the row types of a function in language lgc have at most %d columns in all", MOST_NESTED_COLUMNS),
+                errdetail("Those of row types in them count."));
     RowLayout *layout = palloc0(offsetof(RowLayout, columns) + count * sizeof(Column));
     layout->descriptor = CreateTupleDescCopyConstr(descriptor);
     layout->size = sizeof(Row);
@@ -43,7 +48,7 @@ static RowLayout *make(TupleDesc descriptor, Use use) {
         Column *column = &layout->columns[i];
         char kind = get_typtype(attribute->atttypid);
         bool can_be = use == GIVEN || (kind != TYPTYPE_DOMAIN && kind != TYPTYPE_COMPOSITE && fit(attribute, column));
-        const Type *type = can_be ? type_of(attribute->atttypid) : NULL;
+        const Type *type = can_be ? type_of(attribute->atttypid, columns) : NULL;
         if (!type && use == OF_A_TABLE)
             continue;
         if (!type)
@@ -58,19 +63,20 @@ static RowLayout *make(TupleDesc descriptor, Use use) {
     return layout;
 }
 
-RowLayout *row_layout(TupleDesc descriptor, bool returned) {
-    return make(descriptor, returned ? RETURNED : GIVEN);
+RowLayout *row_layout(TupleDesc descriptor, bool returned, int *columns) {
+    return make(descriptor, returned ? RETURNED : GIVEN, columns);
 }
 
 RowLayout *row_layout_of_table(TupleDesc descriptor) {
-    return make(descriptor, OF_A_TABLE);
+    int columns = MOST_NESTED_COLUMNS;
+    return make(descriptor, OF_A_TABLE, &columns);
 }
 
-RowLayout *row_layout_of(Oid type, bool returned) {
+RowLayout *row_layout_of(Oid type, bool returned, int *columns) {
     /* (First, so that it is never newer than the rest.) */
     uint64 version = assign_record_type_identifier(type, -1);
     TupleDesc descriptor = lookup_rowtype_tupdesc_copy(type, -1);
-    RowLayout *layout = row_layout(descriptor, returned);
+    RowLayout *layout = row_layout(descriptor, returned, columns);
     layout->version = version;
     return layout;
 }
@@ -122,8 +128,7 @@ const void *row_give(const RowLayout *layout, HeapTuple tuple, struct Exchange *
 }
 
 void row_take(const RowLayout *layout, const void *from, struct Domain *domain, Datum *values, bool *nulls) {
-    char *row = palloc(layout->size);
-    domain_read(domain, row, from, layout->size);
+    char *row = domain_take(domain, 0, from, layout->size);
     for (int i = 0; i < layout->descriptor->natts; i++) {
         const Column *column = &layout->columns[i];
         nulls[i] = !column->type || ((Row *)row)->nulls >> i & 1;

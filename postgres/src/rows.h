@@ -27,12 +27,15 @@ typedef struct RowLayout {
 /* Most columns: those that lg_pg_row has a bit for. */
 #define MOST_COLUMNS 64
 
+/* And of all rows that a function takes or returns, with the rows in them: those who own row types can make each of many others. */
+#define MOST_NESTED_COLUMNS 4096
+
 /* The layout of rows, in the current memory context. ERROR if a column has no type in C; or, of rows that are `returned`, one whose constraints
- * would have to be checked at every call. */
-RowLayout *row_layout(TupleDesc descriptor, bool returned);
+ * would have to be checked at every call; or if there are more than `columns` counts down. */
+RowLayout *row_layout(TupleDesc descriptor, bool returned, int *columns);
 
 /* The same of a row type. */
-RowLayout *row_layout_of(Oid type, bool returned);
+RowLayout *row_layout_of(Oid type, bool returned, int *columns);
 
 /* The same of a table's rows, without the columns that a function cannot return. */
 RowLayout *row_layout_of_table(TupleDesc descriptor);

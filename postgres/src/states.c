@@ -12,6 +12,8 @@
 typedef struct Arena {
     struct Arena *next;
     Domain *domain; /* NULL once it is gone */
+    char module[MODULE_NAME + 1]; /* whose it was, and the role's */
+    Oid role;
     MemoryContext of; /* the aggregate's */
     Exchange memory;
     MemoryContextCallback end;
@@ -55,6 +57,17 @@ void states_check(FunctionCallInfo call) {
             errdetail("A state is an address in one process."), errhint("Leave COMBINEFUNC out of CREATE AGGREGATE."));
 }
 
+void states_check_kept(const Domain *domain, FunctionCallInfo call) {
+    MemoryContext of;
+    if (!AggCheckCallContext(call, &of))
+        return;
+    for (Arena *arena = arenas; arena; arena = arena->next)
+        if (arena->of == of && arena->domain != domain && arena->role == domain->role && strcmp(arena->module, domain->module) == 0)
+            ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("the states of this aggregate are lost: module %s crashed meanwhile", domain->module),
+                    errdetail("They were in the memory of its domain, which was given up."));
+}
+
 static Arena *arena_of(Domain *domain, MemoryContext of) {
     for (Arena *arena = arenas; arena; arena = arena->next)
         if (arena->domain == domain && arena->of == of)
@@ -62,6 +75,8 @@ static Arena *arena_of(Domain *domain, MemoryContext of) {
     Arena *arena = MemoryContextAllocZero(TopMemoryContext, sizeof *arena);
     arena->next = arenas;
     arena->domain = domain;
+    strlcpy(arena->module, domain->module, sizeof arena->module);
+    arena->role = domain->role;
     arena->of = of;
     arena->memory.domain = domain->handle;
     arena->end = (MemoryContextCallback){on_end, arena, NULL};

@@ -23,4 +23,7 @@ void states_check(FunctionCallInfo call);
 /* The domain ends: its states are gone. */
 void states_forget(Domain *domain);
 
+/* ERROR if the aggregate that this is a call of has states in a domain of the same module and role that is no more. */
+void states_check_kept(const Domain *domain, FunctionCallInfo call);
+
 #endif

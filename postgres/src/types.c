@@ -108,18 +108,18 @@ static const struct { Oid oid; const char *c; } elements[] = {
     {TIMESTAMPTZOID, SPAN("int64_t", "count")}, {UUIDOID, SPAN("lg_pg_uuid", "count")},  {POINTOID, SPAN("lg_pg_point", "count")},
 };
 
-static const Type *array_of(Oid oid) {
+static const Type *array_of(Oid oid, int *columns) {
     Oid element = get_element_type(oid);
     if (element == TEXTOID || element == VARCHAROID) {
         Type *texts = palloc0(sizeof(Type));
-        *texts = (Type){oid, .c = SPAN("lg_pg_text", "count"), .size = 16, .give = give_texts, .take = take_texts, .element = type_of(element)};
+        *texts = (Type){oid, .c = SPAN("lg_pg_text", "count"), .size = 16, .give = give_texts, .take = take_texts, .element = type_of(element, columns)};
         return texts;
     }
     for (int i = 0; OidIsValid(element) && i < lengthof(elements); i++) {
         if (elements[i].oid != element)
             continue;
         Type *array = palloc0(sizeof(Type));
-        *array = (Type){oid, .c = elements[i].c, .size = 16, .give = give_array, .take = take_array, .element = type_of(element)};
+        *array = (Type){oid, .c = elements[i].c, .size = 16, .give = give_array, .take = take_array, .element = type_of(element, columns)};
         array->length = get_typlen(element);
         Assert(array->length == array->element->size);
         return array;
@@ -127,7 +127,7 @@ static const Type *array_of(Oid oid) {
     return NULL;
 }
 
-const Type *type_of(Oid oid) {
+const Type *type_of(Oid oid, int *columns) {
     oid = getBaseType(oid);
     for (int i = 0; i < lengthof(plain); i++)
         if (plain[i].oid == oid)
@@ -138,8 +138,8 @@ const Type *type_of(Oid oid) {
     if (oid == state_oid())
         return &type_state;
     if (get_typtype(oid) == TYPTYPE_COMPOSITE)
-        return row_type(oid, row_layout_of(oid, false));
-    return array_of(oid);
+        return row_type(oid, row_layout_of(oid, false, columns));
+    return array_of(oid, columns);
 }
 
 Datum type_take_checked(const Type *type, void *object, struct Domain *domain) {

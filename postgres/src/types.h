@@ -40,8 +40,9 @@ typedef struct Span {
 /* The largest object, bytes. */
 #define MAX_OBJECT 64
 
-/* The type with this number, allocated in the current memory context if need be; NULL if there is none in C. */
-const Type *type_of(Oid oid);
+/* The type with this number, allocated in the current memory context if need be; NULL if there is none in C. `columns` counts down the columns that
+ * row types may have at all levels. */
+const Type *type_of(Oid oid, int *columns);
 
 /* How objects of the type are aligned in structures of C. */
 static inline Size type_align(const Type *type) {

@@ -20,9 +20,8 @@ static void *take_varlena(struct Domain *domain, const void *at, Size header, ui
         ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                 errmsg("a function of module %s returned a value that is too large: %llu times %zu bytes", domain->module,
                        (unsigned long long)count, size));
-    void *value = palloc(header + count * size);
+    void *value = domain_take(domain, header, at, count * size);
     SET_VARSIZE(value, header + count * size);
-    domain_read(domain, (char *)value + header, at, count * size);
     return value;
 }
 
@@ -134,8 +133,7 @@ Datum take_numeric(const Type *type, const void *object, struct Domain *domain) 
     initStringInfo(&message);
     for (int i = 0; i < lengthof(header); i++)
         pq_sendint16(&message, header[i]);
-    uint16 *digits = palloc(header[0] * sizeof(uint16) + 1);
-    domain_read(domain, digits, at + NUMERIC_HEADER, header[0] * sizeof(uint16));
+    uint16 *digits = domain_take(domain, 0, at + NUMERIC_HEADER, header[0] * sizeof(uint16));
     for (int i = 0; i < header[0]; i++)
         pq_sendint16(&message, digits[i]);
     pfree(digits);
@@ -214,10 +212,9 @@ Datum take_texts(const Type *type, const void *object, struct Domain *domain) {
     if (span->size > MaxAllocSize / sizeof(Span))
         too_large(domain);
     int count = (int)span->size, lower = 1;
-    Span *texts = palloc(count * sizeof(Span));
+    Span *texts = domain_take(domain, 0, span->at, count * sizeof(Span));
     Datum *values = palloc0(count * sizeof(Datum));
     bool *nulls = palloc(count);
-    domain_read(domain, texts, span->at, count * sizeof(Span));
     Size left = MaxAllocSize;
     for (int i = 0; i < count; i++) {
         nulls[i] = !texts[i].at;
@@ -226,7 +223,6 @@ Datum take_texts(const Type *type, const void *object, struct Domain *domain) {
         left -= nulls[i] ? 0 : texts[i].size;
     }
     for (int i = 0; i < count; i++) {
-        CHECK_FOR_INTERRUPTS();
         if (!nulls[i])
             values[i] = take_text(type->element, &texts[i], domain);
     }

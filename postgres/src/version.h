@@ -32,6 +32,22 @@
 #define HAS_TRANSACTION_TIMED_OUT false
 #endif
 
+/* The last argument of ExecutorRun(), which 18 has not. */
+#if PG_VERSION_NUM >= 180000
+#define RUN_ONCE_DECLARED
+#define RUN_ONCE
+#else
+#define RUN_ONCE_DECLARED , bool once
+#define RUN_ONCE , once
+#endif
+
+/* Names of SQL in a string, of an input function's argument. */
+#if PG_VERSION_NUM >= 160000
+#define names_in(string) stringToQualifiedNameList(string, NULL)
+#else
+#define names_in(string) stringToQualifiedNameList(string)
+#endif
+
 /* Before a declaration of a function that does not return. */
 #if PG_VERSION_NUM >= 180000
 #define NORETURN pg_noreturn

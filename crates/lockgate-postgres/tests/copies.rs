@@ -49,6 +49,65 @@ fn dumps_hold_modules() {
     }
 }
 
+/// A dump whose modules' owners are missing where it is restored, or were dropped before, has all modules: they go to the role that restores it, never
+/// to another one.
+#[test]
+fn dumps_have_owners_by_name() {
+    let database = server().database("owners").unwrap();
+    let file = modules().join("types.lg");
+    let install = |name: &str| {
+        format!("SELECT lockgate.install_module('{name}', pg_read_binary_file('{}'))", file.display())
+    };
+    let roles = "GRANT EXECUTE ON FUNCTION lockgate.install_module TO PUBLIC;
+        CREATE ROLE \"goes First\" SUPERUSER LOGIN; CREATE ROLE goes_later SUPERUSER LOGIN;";
+    database.run("postgres", roles).unwrap();
+    database.run("owners", "SELECT 1").unwrap();
+    database.run("postgres", &install("of_postgres")).unwrap();
+    database.run("goes First", &install("of_one")).unwrap();
+    database.run("goes_later", &install("of_two")).unwrap();
+    database.run("postgres", "DROP ROLE \"goes First\"").unwrap();
+    let dump = done(server().client("pg_dump").args(["-d", "owners", "--no-owner"])).unwrap();
+    database.run("postgres", "ALTER ROLE goes_later RENAME TO elsewhere; CREATE ROLE \"-\" LOGIN").unwrap();
+    database.run("postgres", "CREATE DATABASE restored_owners").unwrap();
+    let dumped = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(dumped.path(), dump).unwrap();
+    let psql = || {
+        let mut psql = server().client("psql");
+        psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-d", "restored_owners"]);
+        psql
+    };
+    done(psql().arg("-f").arg(dumped.path())).unwrap();
+    let owners = "SELECT string_agg(name || ' ' || owner, ', ' ORDER BY name) FROM lockgate.modules";
+    let said = done(psql().arg("-c").arg(owners)).unwrap();
+    assert_eq!(said.trim(), "of_one postgres, of_postgres postgres, of_two postgres");
+    // Where they are, they stay: a role may have any name.
+    let said = database.run("postgres", "SELECT owner FROM lockgate.module WHERE name = 'of_two'").unwrap();
+    assert_eq!(said.trim(), "elsewhere");
+    let round = "SELECT lockgate.owner_in(lockgate.owner_out(owner))::oid = owner::oid FROM lockgate.module WHERE name = 'of_two'";
+    assert_eq!(database.run("postgres", round).unwrap().trim(), "t");
+}
+
+/// A schema of that name which is there already, and may be any role's, is not taken over.
+#[test]
+fn a_schema_that_is_there_is_refused() {
+    let server = server();
+    let admin = server.existing("postgres");
+    admin.run("postgres", "CREATE ROLE squatter LOGIN").unwrap();
+    admin.run("postgres", "CREATE DATABASE squatted").unwrap();
+    let database = server.existing("squatted");
+    database.run("postgres", "GRANT CREATE ON DATABASE squatted TO squatter").unwrap();
+    database.run("squatter", "CREATE SCHEMA lockgate").unwrap();
+    let said = database.run("postgres", "CREATE EXTENSION lockgate").unwrap_err().to_string();
+    assert!(said.contains("schema \"lockgate\" already exists"), "{said}");
+    database.run("squatter", "DROP SCHEMA lockgate").unwrap();
+    database.run("postgres", "CREATE EXTENSION lockgate").unwrap();
+    // It is the superuser's, whoever may make schemas.
+    let said = database.run("squatter", "ALTER SCHEMA lockgate RENAME TO hidden").unwrap_err().to_string();
+    assert!(said.contains("must be owner of schema lockgate"), "{said}");
+    let said = database.run("squatter", "CREATE TABLE lockgate.mine ()").unwrap_err().to_string();
+    assert!(said.contains("permission denied for schema lockgate"), "{said}");
+}
+
 /// Asks until the answer is `wanted`.
 fn wait_for(session: &mut Session, ask: &str, wanted: &str) {
     let begun = Instant::now();

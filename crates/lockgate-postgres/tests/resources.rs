@@ -47,6 +47,40 @@ const GREEDY: &str = r#"
             ;
         return times;
     }
+    // Many spans of the same bytes: what comes of them is larger than what the domain has.
+    static char big[1 << 20];
+    static lg_pg_text spans[1000];
+    static lg_pg_texts filled(size_t size) {
+        for (size_t i = 0; i < sizeof big; i++)
+            big[i] = 'a';
+        for (int i = 0; i < 1000; i++)
+            spans[i] = (lg_pg_text){big, size};
+        return (lg_pg_texts){spans, 1000};
+    }
+    lg_pg_texts many(int32_t size) { return filled(size); }
+    struct four { lg_pg_row row; lg_pg_texts texts[4]; };
+    static struct four four;
+    const lg_pg_row *four_of(int32_t size) {
+        for (int i = 0; i < 4; i++)
+            four.texts[i] = filled(size);
+        return &four.row;
+    }
+    void emit_four(int32_t size, int32_t times) {
+        four_of(size);
+        for (int32_t i = 0; i < times; i++)
+            lg_pg_emit(&four, sizeof four);
+    }
+    int32_t parameters(int32_t size, int32_t count) {
+        filled(size);
+        return lg_pg_query("SELECT 1", spans, count);
+    }
+    lg_pg_text same(lg_pg_text text) { return text; }
+    int32_t parse(int32_t x) {
+        if (x % 5 == 0)
+            lg_pg_error("22023", "no multiples of five: %d", x);
+        return x;
+    }
+    int32_t crash(int32_t x) { return x % 5 ? x : *(volatile int32_t *)0; }
     int64_t count_result(lg_pg_state *state) { return state ? *(int64_t *)state : -1; }
 "#;
 
@@ -59,6 +93,18 @@ const FUNCTIONS: &str = "
     CREATE FUNCTION count_step(lockgate.state, integer) RETURNS lockgate.state LANGUAGE lgc AS 'greedy.count_step' PARALLEL SAFE;
     CREATE FUNCTION count_both(lockgate.state, lockgate.state) RETURNS lockgate.state LANGUAGE lgc AS 'greedy.count_both' PARALLEL SAFE;
     CREATE FUNCTION count_result(lockgate.state) RETURNS bigint LANGUAGE lgc AS 'greedy.count_result' PARALLEL SAFE;
+    CREATE TYPE four AS (a text[], b text[], c text[], d text[]);
+    CREATE FUNCTION many(integer) RETURNS text[] LANGUAGE lgc AS 'greedy.many';
+    CREATE FUNCTION four_of(integer) RETURNS four LANGUAGE lgc AS 'greedy.four_of';
+    CREATE FUNCTION emit_four(integer, integer) RETURNS SETOF four LANGUAGE lgc AS 'greedy.emit_four';
+    CREATE FUNCTION parameters(integer, integer) RETURNS integer LANGUAGE lgc AS 'greedy.parameters';
+    CREATE FUNCTION same(text) RETURNS text LANGUAGE lgc AS 'greedy.same';
+    CREATE FUNCTION parse(integer) RETURNS integer LANGUAGE lgc AS 'greedy.parse';
+    CREATE FUNCTION crash(integer) RETURNS integer LANGUAGE lgc AS 'greedy.crash';
+    CREATE FUNCTION safe(name text, x integer) RETURNS integer LANGUAGE plpgsql AS $$ DECLARE n integer; BEGIN
+        EXECUTE format('SELECT %I($1)', name) INTO n USING x;
+        RETURN n;
+    EXCEPTION WHEN OTHERS THEN RETURN 0; END $$;
     CREATE AGGREGATE counted(integer) (SFUNC = count_step, STYPE = lockgate.state, FINALFUNC = count_result);
     CREATE AGGREGATE raw(integer) (SFUNC = count_step, STYPE = lockgate.state);
     CREATE AGGREGATE in_parts(integer) (SFUNC = count_step, STYPE = lockgate.state, FINALFUNC = count_result, COMBINEFUNC = count_both, PARALLEL = SAFE);";
@@ -287,4 +333,130 @@ fn processor_time_is_not_multiplied_by_workers() {
     session.run("ROLLBACK").unwrap();
     let plan = session.run("EXPLAIN EXECUTE p").unwrap();
     assert!(plan.contains("Workers Planned: 2"), "{plan}");
+}
+
+/// What the server copies out of a domain is bounded as the domain's memory is, though the domain may say the same bytes a thousand times.
+#[test]
+fn what_functions_return_has_a_limit() {
+    let database = database(server(), "returned");
+    let _patience = patience("returned");
+    let (mut session, id) = session(&database);
+    let fits = "SELECT cardinality(many(30000)), cardinality((four_of(8000)).d), parameters(100000, 100);";
+    assert_eq!(session.run(fits).unwrap(), "1000|1000|1");
+    // (Rows of a set leave memory as they come: all together may be larger.)
+    assert_eq!(session.run("SELECT count(*), sum(length(a[1])) FROM emit_four(8000, 5)").unwrap(), "5|40000");
+    // A result may point into arguments, whatever their size.
+    assert_eq!(session.run("SELECT length(same(repeat('x', 100000000)))").unwrap(), "100000000");
+    let (mut session, id_of_other) = self::session(&database);
+    drop(id);
+    session.run("SELECT parse(1)").unwrap();
+    let before = most_memory(&id_of_other);
+    for call in [
+        "many(1000000)",
+        "four_of(20000)",
+        "four_of(1000000)",
+        "emit_four(1000000, 1)",
+        "parameters(1000000, 100)",
+    ] {
+        let said = session.run(&format!("SELECT {call}")).unwrap();
+        assert!(
+            said.contains("is larger than lockgate.memory_limit, 64 MB, and its arguments"),
+            "{call}: {said}"
+        );
+    }
+    let grown = most_memory(&id_of_other) - before;
+    assert!(grown < 300_000, "{grown} kB more");
+}
+
+/// An error that a module raises, and a caller catches, leaves the module's states as they are; a crash loses them, and says so.
+#[test]
+fn errors_that_are_caught_keep_states() {
+    let database = database(server(), "kept_states");
+    let (mut session, _) = session(&database);
+    let sum = |name: &str| format!("SELECT counted(safe('{name}', i)) FROM generate_series(1, 12) i");
+    assert_eq!(session.run(&sum("parse")).unwrap(), "63");
+    let said = session.run(&sum("crash")).unwrap();
+    assert!(
+        said.contains("the states of this aggregate are lost: module greedy crashed meanwhile"),
+        "{said}"
+    );
+    // A cursor, and a savepoint in which a function fails.
+    let cursor = "BEGIN; DECLARE c CURSOR FOR SELECT counted(x) OVER (ORDER BY x) FROM generate_series(1, 3) x; FETCH 1 FROM c; SAVEPOINT s;";
+    assert_eq!(session.run(cursor).unwrap(), "1");
+    assert!(session.run("SELECT parse(5)").unwrap().contains("no multiples of five: 5"));
+    assert_eq!(session.run("ROLLBACK TO s; FETCH 1 FROM c; COMMIT;").unwrap(), "3");
+}
+
+/// What the server does with results counts as the module's time, and it can be cancelled meanwhile.
+#[test]
+fn taking_results_is_inside_the_limits() {
+    let database = database(server(), "taking");
+    let _patience = patience("taking");
+    let mut session = database.session("postgres").unwrap();
+    // Each call computes next to nothing, and returns as much as it may.
+    let prepare = "SET lockgate.memory_limit = '1GB'; SELECT parse(1);";
+    assert_eq!(session.run(prepare).unwrap(), "1");
+    let many = |what: &str| {
+        format!(
+            "BEGIN; SET LOCAL lockgate.cpu_limit = '400ms'; SELECT count(x) FROM (SELECT {what} AS x FROM generate_series(1, 200) i OFFSET 0) s; COMMIT;"
+        )
+    };
+    for what in ["many(i * 0 + 300000)", "four_of(i * 0 + 80000)", "parameters(i * 0 + 1000000, 100)"] {
+        let said = session.run(&many(what)).unwrap();
+        let expected = "module greedy has used up its limit of processor time in this transaction";
+        assert!(said.contains(expected), "{what}: {said}");
+    }
+    session.run("SET statement_timeout = '300ms'").unwrap();
+    for what in ["many(i * 0 + 1000000)", "parameters(i * 0 + 1000000, 100)"] {
+        let begun = Instant::now();
+        let said = session.run(&format!("SELECT count({what}) FROM generate_series(1, 2000) i")).unwrap();
+        assert!(said.contains("statement timeout"), "{what}: {said}");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}: {:?}", begun.elapsed());
+    }
+}
+
+/// Indexes call functions while they hold locks of the server's: such calls end, too, and make no queries, which may wait for these locks.
+#[test]
+fn functions_of_indexes_can_be_stopped() {
+    const RANGES: &str = r#"
+        #include <lockgate_pg.h>
+        double distance(double a, double b) {
+            if (a > 776 && a < 780)
+                for (volatile int x = 0;; x++)
+                    ;
+            if (a > 886 && a < 890)
+                lg_pg_query("INSERT INTO ranges SELECT r FROM ranges LIMIT 1", NULL, 0);
+            return a - b;
+        }
+    "#;
+    let database = server().database("ranges").unwrap();
+    let _patience = patience("ranges");
+    database.install("ranges", &built("ranges", RANGES)).unwrap();
+    let (mut session, id) = session(&database);
+    let prepare = "CREATE FUNCTION distance(double precision, double precision) RETURNS double precision LANGUAGE lgc AS 'ranges.distance' IMMUTABLE STRICT;
+        CREATE TYPE range AS RANGE (SUBTYPE = double precision, SUBTYPE_DIFF = distance);
+        CREATE TABLE ranges (r range); CREATE INDEX ON ranges USING gist (r);
+        INSERT INTO ranges SELECT range(i, i + 1) FROM generate_series(1, 700) i;";
+    assert_eq!(session.run(prepare).unwrap(), "");
+    session.run("SET statement_timeout = '300ms'").unwrap();
+    let said = session.run("INSERT INTO ranges VALUES (range(777, 778))").unwrap();
+    assert!(said.contains("canceling statement: function distance of module ranges was stopped"), "{said}");
+    session.run("RESET statement_timeout").unwrap();
+    let said = session.run("INSERT INTO ranges VALUES (range(888, 889))").unwrap();
+    assert!(said.contains("lg_pg_query: the server calls this function while it holds locks"), "{said}");
+    assert_eq!(
+        session.run("INSERT INTO ranges VALUES (range(10, 11)); SELECT count(*) FROM ranges;").unwrap(),
+        "701"
+    );
+    // So does a session that is ended.
+    session.begin("INSERT INTO ranges VALUES (range(777, 778))").unwrap();
+    let is_active = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE pid = {id} AND query LIKE 'INSERT%' AND state = 'active'"
+    );
+    while database.run("postgres", &is_active).unwrap().trim() != "1" {}
+    database.run("postgres", &format!("SELECT pg_terminate_backend({id})")).unwrap();
+    let said = session.finish().unwrap_or_default();
+    assert!(said.is_empty() || said.contains("function distance of module ranges was stopped"), "{said}");
+    assert!(session.run("SELECT 1").is_err());
+    database.check().unwrap();
 }

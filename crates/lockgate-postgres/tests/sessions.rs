@@ -371,3 +371,35 @@ fn sessions_survive_each_other() {
     assert_eq!(database.run("postgres", "SELECT count(*), sum(i) FROM done").unwrap().trim(), "640|5440");
     database.check().unwrap();
 }
+
+/// Each statement has the module that the table has when it begins: also where one message has several, and what a transaction has installed goes with it.
+#[test]
+fn rolled_back_modules_do_not_run_on() {
+    let database = hostile(server(), "rolled_back");
+    let mut session = database.session("postgres").unwrap();
+    let install = |file: &std::path::Path| {
+        format!("SELECT lockgate.install_module('types', pg_read_binary_file('{}'), true)", file.display())
+    };
+    let new = install(changed_types());
+    // One message to the server, whose results psql prints one by one.
+    let message = format!(
+        "SELECT ticks() \\; BEGIN \\; {new} \\; SELECT ticks() \\; ROLLBACK \\; SELECT ticks() \\; SELECT ticks() || ' again'"
+    );
+    assert_eq!(session.run(&message).unwrap(), "0\n\n1000\n0\n0 again");
+    assert_eq!(session.run("SELECT ticks()").unwrap(), "0");
+    // Within one statement, that has called nothing before.
+    let block = format!(
+        "DO $$ DECLARE inside integer; BEGIN
+            BEGIN PERFORM {}; inside := ticks(); RAISE division_by_zero; EXCEPTION WHEN division_by_zero THEN NULL; END;
+            RAISE EXCEPTION '% then %', inside, ticks();
+        END $$",
+        new.trim_start_matches("SELECT ")
+    );
+    let mut session = database.session("postgres").unwrap();
+    let said = session.run(&block).unwrap();
+    assert!(said.contains("1000 then 0"), "{said}");
+    assert_eq!(session.run("SELECT ticks()").unwrap(), "0");
+    // What is committed is used by the next statement of the message.
+    let message = format!("SELECT ticks() \\; {new} \\; SELECT ticks()");
+    assert_eq!(session.run(&message).unwrap(), "0\n\n1000");
+}

@@ -131,3 +131,64 @@ fn a_table_without_its_constraints_is_an_error_at_worst() {
     }
     assert_eq!(session.run("SELECT pg_backend_pid()").unwrap(), process);
 }
+
+/// Kilobytes that a process has had at most.
+fn most_memory(id: &str) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    size.trim_end_matches("kB").trim().parse().unwrap()
+}
+
+/// Row types of a role without rights, of which it makes what it likes later: too wide, or of each other without end.
+fn grown(nested: u32) -> String {
+    let wide = "DO $$ BEGIN FOR i IN 2..65 LOOP EXECUTE format('ALTER TYPE wide ADD ATTRIBUTE a%s int', i); END LOOP; END $$;";
+    let nest = |i: u32| {
+        let columns: Vec<String> = (2..=64).map(|k| format!("ADD ATTRIBUTE a{k} n{}", i - 1)).collect();
+        format!("ALTER TYPE n{i} {};", columns.join(", "))
+    };
+    wide.to_owned() + &(2..=nested).map(nest).collect::<String>()
+}
+
+/// A role without rights keeps no owner from replacing his module: neither by functions, nor by the types that it lets the owner's functions take.
+#[test]
+fn types_of_others_keep_no_module() {
+    let database = database("types_of_others");
+    let _patience = patience("types_of_others");
+    let mut stranger = database.session(&database.user()).unwrap();
+    let types: String = (2..=5).map(|i| format!("CREATE TYPE n{i} AS (a1 n{});", i - 1)).collect();
+    let functions = |name: &str| {
+        format!(
+            "SET check_function_bodies = off;
+            CREATE FUNCTION {name}(wide) RETURNS integer LANGUAGE lgc AS 'hostile.fine';
+            CREATE FUNCTION {name}(n5) RETURNS integer LANGUAGE lgc AS 'hostile.fine';
+            CREATE FUNCTION {name}(held) RETURNS integer LANGUAGE lgc AS 'hostile.fine';"
+        )
+    };
+    let make = format!(
+        "CREATE TYPE wide AS (a1 int); CREATE TYPE n1 AS (a1 int); CREATE TYPE held AS (a1 int); {types} {}",
+        functions("strangers")
+    );
+    assert_eq!(stranger.run(&make).unwrap(), "");
+    let owner = |sql: &str| database.run("types_of_others", sql);
+    // (Of the owner's functions those alone that a lock does not hold up.)
+    owner(&(functions("owners") + "DROP FUNCTION owners(held)")).unwrap();
+    assert_eq!(stranger.run(&grown(5)).unwrap(), "");
+    // A lock on a type that a stranger's function takes.
+    assert_eq!(stranger.run("BEGIN; ALTER TYPE held ADD ATTRIBUTE a2 int;").unwrap(), "");
+    let mut session = database.session("types_of_others").unwrap();
+    let id = session.run("SELECT pg_backend_pid()").unwrap();
+    session.run("SET statement_timeout = '30s'").unwrap();
+    assert_eq!(session.run("SELECT owners(1)").unwrap(), "2");
+    let before = most_memory(&id);
+    assert_eq!(session.run(&install("hostile")).unwrap(), "");
+    let grown = most_memory(&id) - before;
+    assert!(grown < 100_000, "{grown} kB more");
+    assert_eq!(session.run("SELECT owners(1)").unwrap(), "2");
+    // An owner's function that fits no more keeps its module as before.
+    let said = session.run(&install("hostile").replace("hostile.lg", "types.lg")).unwrap();
+    assert!(said.contains("functions do not fit the new one") && said.contains("owners(integer)"), "{said}");
+    assert!(!said.contains("owners(n5)") && !said.contains("strangers"), "{said}");
+    stranger.run("ROLLBACK").unwrap();
+    let said = stranger.run("SELECT strangers(NULL::n5)").unwrap();
+    assert!(said.contains("at most 4096 columns in all"), "{said}");
+}

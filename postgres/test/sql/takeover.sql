@@ -1,5 +1,6 @@
--- What the database's owner, who is no superuser, may try: the extension's schema is his.
+-- What the schema's owner may try, who is no superuser.
 \pset format unaligned
+ALTER SCHEMA lockgate OWNER TO :owner;
 SELECT lockgate.install_module('types', pg_read_binary_file(:'modules' || '/types.lg'));
 SET ROLE :owner;
 CREATE FUNCTION same(bigint) RETURNS bigint LANGUAGE lgc AS 'types.same_int8' STRICT;
