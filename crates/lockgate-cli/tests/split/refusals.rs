@@ -6,7 +6,10 @@ type Program = &'static [(&'static str, &'static str)];
 /// A source with a domain, `p`, and an entry, `enter`.
 macro_rules! source {
     ($text:literal) => {
-        concat!("#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\") LG_ENTRY int enter(int x);\n", $text)
+        concat!(
+            "#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\") LG_ENTRY int enter(int x) LG_ERROR(-1);\n",
+            $text
+        )
     };
 }
 
