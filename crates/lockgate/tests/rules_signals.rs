@@ -624,11 +624,11 @@ fn r16_a_jump_out_of_a_threads_start_holds_no_signal_back() {
     // libc's own start of a thread takes this lock, if it is there.
     let source = "void host(void);
         static int armed;
-        void begin(void) { if (armed) host(); }
-        void end(void) {}
-        __asm__(\".text\\n.globl __tl_lock,__tl_unlock\\n.type __tl_lock,@function\\n.type __tl_unlock,@function\\n\"
-                \"__tl_lock: jmp begin\\n.size __tl_lock,.-__tl_lock\\n\"
-                \"__tl_unlock: jmp end\\n.size __tl_unlock,.-__tl_unlock\");
+        void when_locked(void) { if (armed) host(); }
+        void when_unlocked(void) {}
+        __asm__(\".text\\n.globl __tl_lock,__tl_unlock\\n.hidden __tl_lock,__tl_unlock\\n.type __tl_lock,@function\\n.type __tl_unlock,@function\\n\"
+                \"__tl_lock: jmp when_locked\\n.size __tl_lock,.-__tl_lock\\n\"
+                \"__tl_unlock: jmp when_unlocked\\n.size __tl_unlock,.-__tl_unlock\");
         int arm(int x) { armed = x; return x; }";
     let host = HostFunction::new(|_: &Domain| {
         if JUMPS.take() {
