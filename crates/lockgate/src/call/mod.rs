@@ -38,7 +38,7 @@ pub(crate) mod watch;
 pub(crate) use code_sys::Thunk;
 pub(crate) use emit::flags;
 pub(crate) use gate_sys::{
-    caller, calling_base, component, context, end_when_it_returns, end_with, end_with_panic, enter_early,
+    OwnGate, caller, calling_base, component, context, end_when_it_returns, end_with, enter_early,
     has_caller, prepare as prepare_gates,
 };
 pub(crate) use proxy_asm::{forward, stale};
