@@ -213,7 +213,10 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
 
 /// Called in place of a host function that is not there.
 pub(super) extern "C" fn lockgate_missing() {
-    end_call(Cause::NoFunction);
+    // What was taken away with its domain is not what ended the call.
+    // SAFETY: in a gate: live records, and the thread's own state.
+    let ended = unsafe { thread_sys::current().and_then(|state| why_stop(state, entry(gate()))) };
+    end_call(ended.unwrap_or(Cause::NoFunction));
 }
 
 /// Called by the gate of an import that has not been bound yet: finds what it is. Returns the entry to go on with.
