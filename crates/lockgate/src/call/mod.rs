@@ -13,6 +13,7 @@ mod crossing_sys;
 )]
 mod emit;
 pub(crate) mod exclusive_sys;
+mod fronts_sys;
 mod gate_asm;
 mod gate_sys;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]

@@ -5,6 +5,7 @@
 //! stack, where they do no harm, there may be no room for them.
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
+use super::fronts_sys::{self, Fronts};
 use super::layout::{
     EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
 };
@@ -48,6 +49,10 @@ static CHAINED: [AtomicPtr<Action>; FAULTS.len()] =
     [const { AtomicPtr::new((&raw const DEFAULT).cast_mut()) }; FAULTS.len()];
 /// What was chained before a handler that came behind our back ([`claim`]); else null.
 static BELOW: [AtomicPtr<Action>; FAULTS.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; FAULTS.len()];
+/// Which of our addresses is in front, for each.
+static FRONTS: [Fronts; FAULTS.len()] = [const { Fronts::new() }; FAULTS.len()];
+/// One thread puts ours in front at a time.
+static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 /// Where such a handler runs: the thread, and an address of the frame that called it.
 static RUNNING: [(AtomicI32, AtomicUsize); FAULTS.len()] =
     [const { (AtomicI32::new(0), AtomicUsize::new(0)) }; FAULTS.len()];
@@ -91,11 +96,12 @@ pub(crate) fn install() {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);
         settle_libc();
         for (index, &signal) in FAULTS.iter().enumerate() {
-            let previous = kernel_action(signal, Some(&ours(on_fault as *const () as usize, 0)));
+            let previous = kernel_action(signal, Some(&ours(fronts_sys::address(0), 0)));
             // Our own is there if the parent forked in the midst of this.
-            if previous.handler != on_fault as *const () as usize {
+            if fronts_sys::at(previous.handler).is_none() {
                 CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
             }
+            FRONTS[index].note(0, (CHAINED[index].load(Ordering::Acquire), ptr::null_mut()));
         }
         // The highest real-time signal that nobody uses.
         let free =
@@ -159,22 +165,56 @@ unsafe extern "C" {
 /// Puts our handlers back before those of code that does not find our `sigaction`: what was loaded before this library was,
 /// as an interpreter that loads it as an extension. Such a handler takes ours for its predecessor.
 fn claim() {
+    if !INSTALLED.load(Ordering::Acquire) {
+        return;
+    }
+    let claiming = CLAIMING.lock().unwrap_or_else(|e| e.into_inner());
     for (index, &signal) in FAULTS.iter().enumerate() {
-        let own = on_fault as *const () as usize;
-        if !INSTALLED.load(Ordering::Acquire) || kernel_action(signal, None).handler == own {
+        if in_front(index, signal) != Front::Theirs {
             continue;
         }
-        let theirs = kernel_action(signal, Some(&ours(own, 0)));
-        if theirs.handler == own {
-            continue; // another thread was faster: theirs is where it belongs, and ours must not come behind ours
-        }
-        let theirs = ptr::from_ref(known(theirs)).cast_mut();
-        let before = CHAINED[index].swap(theirs, Ordering::AcqRel);
-        // SAFETY: pointees live forever.
-        if unsafe { *before != *theirs } {
-            BELOW[index].store(before, Ordering::Release);
-        }
+        let mut theirs = kernel_action(signal, None);
+        let front = loop {
+            let first = ptr::from_ref(known(theirs)).cast_mut();
+            let before = CHAINED[index].load(Ordering::Acquire);
+            // (Pointees are as different as the pointers.)
+            let below = if before == first { BELOW[index].load(Ordering::Acquire) } else { before };
+            let front = FRONTS[index].of((first, below));
+            let replaced = kernel_action(signal, Some(&ours(fronts_sys::address(front), 0)));
+            if replaced == theirs || fronts_sys::at(replaced.handler).is_some() {
+                break front;
+            }
+            theirs = replaced; // it came meanwhile
+        };
+        stand_behind(index, front);
     }
+    drop(claiming);
+}
+
+/// Whose handler the kernel calls.
+#[derive(PartialEq, Eq)]
+enum Front {
+    Ours,
+    /// Ours, put back by one that came behind our back and goes: what was behind it then is there again.
+    Again,
+    Theirs,
+}
+
+fn in_front(index: usize, signal: c_int) -> Front {
+    match fronts_sys::at(kernel_action(signal, None).handler) {
+        Some(front) if front == FRONTS[index].current() => Front::Ours,
+        Some(front) => {
+            stand_behind(index, front);
+            Front::Again
+        }
+        None => Front::Theirs,
+    }
+}
+
+fn stand_behind(index: usize, front: usize) {
+    let (first, second) = FRONTS[index].put(front);
+    BELOW[index].store(second, Ordering::Release);
+    CHAINED[index].store(first, Ordering::Release);
 }
 
 /// Puts the library's handlers for faults back in front of any that were installed past it, which then get the faults that are
@@ -300,7 +340,7 @@ pub(super) fn lifelines() -> u64 {
 }
 
 /// A fault.
-unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+pub(super) unsafe extern "C" fn on_fault(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
@@ -554,11 +594,12 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
 /// Hands a signal to the host's own handler.
 unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
+    let went = in_front(index, signal) == Front::Again;
     // SAFETY: pointees live forever; the handler's type is told by its flags.
     unsafe {
         let below = BELOW[index].load(Ordering::Acquire);
         let claimed = !below.is_null();
-        let handed_on = claimed && runs_in(index, &*context.cast::<ucontext_t>());
+        let handed_on = claimed && !went && runs_in(index, &*context.cast::<ucontext_t>());
         let action = if handed_on { &*below } else { &*CHAINED[index].load(Ordering::Acquire) };
         if claimed {
             let (thread, frame) = &RUNNING[index];
@@ -633,8 +674,10 @@ pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Action> {
     // SAFETY: pointees live forever.
     let current = unsafe { *CHAINED[index].load(Ordering::Acquire) };
     if let Some(new) = new {
+        let new = ptr::from_ref(known(new)).cast_mut();
+        FRONTS[index].note(FRONTS[index].current(), (new, ptr::null_mut()));
         BELOW[index].store(ptr::null_mut(), Ordering::Release);
-        CHAINED[index].store(ptr::from_ref(known(new)).cast_mut(), Ordering::Release);
+        CHAINED[index].store(new, Ordering::Release);
     }
     Some(current)
 }
