@@ -29,7 +29,7 @@ use pyo3::types::IntoPyDict;
 #[pymodule]
 #[pyo3(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    interpreter_sys::only_one(module.py())?;
+    interpreter_sys::only_main(module.py())?;
     let py = module.py();
     // What is registered first is called last.
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(interpreter_sys::ending, module)?,))?;

@@ -125,8 +125,7 @@ def test_spawned_processes_have_domains_of_their_own(build):
         assert pool.starmap(square_in_a_domain, [(build("values"), n) for n in range(4)]) == [0, 1, 4, 9]
 
 
-def test_subinterpreters_are_refused(child):
-    code = """
+INNER = """
 try:
     import _interpreters as interpreters
 except ImportError:
@@ -134,14 +133,26 @@ except ImportError:
 import lockgate
 inner = interpreters.create()
 interpreters.run_string(inner, '''
-try:
-    import lockgate
-except ImportError as error:
-    print("refused:", error, flush=True)
+for name in ("lockgate", "lockgate._native"):
+    try:
+        __import__(name)
+    except ImportError as error:
+        print("refused:", error, flush=True)
 ''')
 """
-    done = child(code)
-    assert done.returncode == 0 and "refused: " in done.stdout, done
+{end}
+import lockgate
+assert lockgate.CDLL(sys.argv[1]).fine() == 42
+print("held", flush=True)
+
+
+@pytest.mark.parametrize("end", ["", "interpreters.destroy(inner)"])
+@pytest.mark.parametrize("before", ["", "import lockgate"])
+def test_subinterpreters_are_refused(child, build, before, end):
+    """Whoever comes first: the main one works afterwards, and ends as it should."""
+    done = child(INNER.format(before=before, end=end), build("hostile"))
+    assert done.returncode == 0 and not done.stderr, done
+    assert done.stdout.count("refused: lockgate works in the main interpreter") == 2 and done.stdout.endswith("held\n"), done
 
 
 CRASH = """
