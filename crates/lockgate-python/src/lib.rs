@@ -7,6 +7,7 @@
 mod asynchronous;
 mod buffer_sys;
 mod callback;
+mod caller;
 mod changes;
 mod domain;
 mod errors;
@@ -41,6 +42,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<function::Function>()?;
     module.add_class::<callback::Pin>()?;
     module.add_class::<buffer_sys::Region>()?;
+    module.add_class::<caller::Lent>()?;
     module.add_class::<region::Grant>()?;
     module.add_class::<pool::Pool>()?;
     module.add_class::<registry::Registry>()?;

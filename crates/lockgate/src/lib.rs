@@ -52,7 +52,7 @@ pub use call::signals_sys::claim_signals;
 pub use call::thread_sys::interrupt;
 pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 pub use domain::is_modules_thread;
-pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
+pub use domain::{Domain, DomainOptions, Kept, ProgramEnd, Usage};
 pub use error::{
     AllocError, BindError, CallError, CreateError, HostError, LinkError, MemoryError, Panic, ResetError,
 };

@@ -182,11 +182,16 @@ class Domain(_native.Domain):
         imports: Mapping[str, Callback | Callable[..., Any]] | None = None,
         **options: Any,
     ) -> Domain:
-        if isinstance(module, _native.Pool):
+        if isinstance(module, _native.Lent):
             return super().__new__(cls, module)
-        if not isinstance(module, _native.Module):
-            module = Module(module)
-        return super().__new__(cls, module, *given(module, imports, options))
+        if isinstance(module, _native.Pool):
+            domain = super().__new__(cls, module)
+        else:
+            if not isinstance(module, _native.Module):
+                module = Module(module)
+            domain = super().__new__(cls, module, *given(module, imports, options))
+        domain._know()
+        return domain
 
     def __init__(self, module: Any, **_options: Any):
         pass

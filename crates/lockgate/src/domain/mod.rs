@@ -16,7 +16,7 @@ mod snapshot;
 mod start;
 mod stop;
 
-pub use api::{Domain, ProgramEnd};
+pub use api::{Domain, Kept, ProgramEnd};
 pub(crate) use burial::{bury, close, close_then, release_functions, release_leftovers, settle};
 pub(crate) use contexts::{NoContext, base as context_base};
 pub(crate) use core::Core;
