@@ -7,7 +7,7 @@ import enum
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from . import _native, _types
@@ -104,10 +104,11 @@ class Function(_native.Function):
         return list(self._declared()[0])
 
     @argtypes.setter
-    def argtypes(self, types: Sequence[Any]) -> None:
-        for kind in types:
+    def argtypes(self, types: Iterable[Any] | None) -> None:
+        listed = None if types is None else list(types)
+        for kind in listed or ():
             _types.parameter(kind)
-        self._argtypes = list(types)
+        self._argtypes = listed
         self._unbind()
 
     @property
