@@ -149,9 +149,9 @@ fn run(
     };
     let told = |py: Python<'_>| {
         call(py).inspect_err(|error| {
-            // Nobody's call is in progress that it could come out of.
-            if lockgate::is_modules_thread() {
-                let function = lock(target).as_ref().map(|target| target.function.clone_ref(py));
+            // Nobody's call is in progress that it could come out of. (That a domain was ended by the program is no news.)
+            if lockgate::is_modules_thread() && !ended.load(Ordering::Acquire) {
+                let function = lock(target).as_ref().map(|function| function.clone_ref(py));
                 let function = function.as_ref().map(|function| function.bind(py));
                 interpreter_sys::unraisable(py, error.clone_ref(py), function);
             }

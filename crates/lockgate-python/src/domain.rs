@@ -275,10 +275,10 @@ impl Domain {
         }
     }
 
-    /// What a thread of the module's own did wrong that ended the domain.
-    pub fn own_threads_fault(&self) -> Option<lockgate::Fault> {
+    /// What a thread of the module's own met that ended the domain.
+    pub fn own_threads_end(&self, py: Python<'_>) -> Option<errors::End> {
         let live = self.state().live.clone();
-        live.and_then(|live| live.own_threads_fault())
+        live.and_then(|live| live.own_threads_error(|error| errors::End::of(py, error)))
     }
 
     /// True if a call may have to wait for another thread's.
