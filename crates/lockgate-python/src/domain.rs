@@ -538,6 +538,15 @@ impl Domain {
         Ok(Grant::new(slf.get().hold(grant), slf.clone().unbind(), region.clone().unbind()))
     }
 
+    /// The same as long as the region's object lives.
+    fn _share(slf: &Bound<'_, Self>, region: &Bound<'_, Region>, rights: &str) -> PyResult<()> {
+        let py = slf.py();
+        let (rights, live) = (options::rights(py, rights)?, slf.get().live(py)?);
+        let grant = live.grant(region.get().inner(), rights).map_err(|error| errors::grant(py, error))?;
+        region.get().end_with(slf.get().hold(grant));
+        Ok(())
+    }
+
     /// Makes a Python function callable by the domain, as long as the result lives.
     fn _callback(
         slf: &Bound<'_, Self>,
@@ -633,15 +642,6 @@ impl Domain {
     /// Returns the domain to its pristine image. Functions stay usable; callbacks are given anew when they are used; grants are
     /// revoked. `Busy`, and nothing has changed, if a call is in progress or being prepared, on any thread, or if functions of it
     /// are exported or linked.
-    fn reset(&self, py: Python<'_>) -> PyResult<()> {
-        self.live(py)?;
-        let mut left = {
-            // What is new takes the interpreter's lock, which is ours until the domain is taken: a refusal comes before anything goes.
-            let mut state = self.state();
-            if state.in_use() {
-                drop(state);
-                return Err(self.busy(py));
-            }
     #[pyo3(name = "reset")]
     fn py_reset(slf: &Bound<'_, Self>) -> PyResult<()> {
         let done = slf.get().reset(slf.py());
@@ -655,6 +655,15 @@ impl Domain {
 }
 
 impl Domain {
+    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.live(py)?;
+        let mut left = {
+            // What is new takes the interpreter's lock, which is ours until the domain is taken: a refusal comes before anything goes.
+            let mut state = self.state();
+            if state.in_use() {
+                drop(state);
+                return Err(self.busy(py));
+            }
             state.resetting = Some(std::thread::current().id());
             state.strip()
         };
@@ -683,6 +692,7 @@ impl Domain {
         drop(rest);
         done.map_err(|error| errors::reset(py, error))
     }
+}
 
 impl Drop for Domain {
     fn drop(&mut self) {
@@ -693,7 +703,6 @@ impl Drop for Domain {
 
 /// An address in a domain. The Python half derives `lockgate.Pointer` from it.
 #[pyclass(frozen, subclass, module = "lockgate._native")]
-}
 pub struct Pointer {
     domain: Py<Domain>,
     address: u64,
