@@ -1,14 +1,16 @@
 //! Python's buffer protocol: memory of other objects that is passed to domains, and memory shared with domains that other
 //! objects (numpy's arrays, memoryviews) use in place.
-use crate::errors;
+use crate::region::Held;
+use crate::{errors, interpreter_sys};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::slice;
+use std::sync::Mutex;
 
 /// The bytes of a Python object, which keeps them in place as long as this lives.
 pub struct View(Source);
@@ -31,17 +33,44 @@ impl View {
     /// # Errors
     /// It has no buffer; the buffer is not contiguous, or holds pointers of the host.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<View> {
-        const READ: c_int = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT;
+        let view = View::asked(object, ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT)?;
+        view.check(object)?;
+        if view.is_writable() && view.has_code(|code, _| b"uw".contains(&code)) {
+            let text = "this memory holds characters, and a domain may write numbers that are none: pass encoded bytes";
+            return Err(PyTypeError::new_err(text));
+        }
+        Ok(view)
+    }
+
+    /// A copy of the bytes of `object`, in C's order if they do not lie in a row, for a domain.
+    ///
+    /// # Errors
+    /// It has no buffer; the buffer holds pointers of the host.
+    pub fn copied(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+        let view = View::asked(object, ffi::PyBUF_FULL_RO)?;
+        view.check(object)?;
+        let mut bytes = vec![0; view.length()];
+        let Source::Buffer(buffer) = &view.0 else { unreachable!("it was asked for") };
+        // SAFETY: the buffer is held, and as long as the copy.
+        let done = unsafe {
+            let order = b'C' as c_char;
+            ffi::PyBuffer_ToContiguous(bytes.as_mut_ptr().cast(), &raw const **buffer, buffer.len, order)
+        };
+        if done == 0 { Ok(bytes) } else { Err(PyErr::fetch(object.py())) }
+    }
+
+    /// The buffer of `object`, writable if it allows that.
+    fn asked(object: &Bound<'_, PyAny>, flags: c_int) -> PyResult<View> {
         let mut buffer = Box::new(MaybeUninit::<ffi::Py_buffer>::zeroed());
         // SAFETY: a live object; the buffer is filled if the call succeeds.
         let done = unsafe {
             let writable =
-                ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), READ | ffi::PyBUF_WRITABLE);
+                ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), flags | ffi::PyBUF_WRITABLE);
             if writable == 0 {
                 true
             } else {
                 ffi::PyErr_Clear();
-                ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), READ) == 0
+                ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), flags) == 0
             }
         };
         if !done {
@@ -61,17 +90,27 @@ impl View {
         }
         // SAFETY: filled; the box only changes its type.
         let buffer = unsafe { Box::from_raw(Box::into_raw(buffer).cast::<ffi::Py_buffer>()) };
-        let view = View(Source::Buffer(buffer));
-        if view.holds_pointers() {
+        Ok(View(Source::Buffer(buffer)))
+    }
+
+    /// Refuses memory that the exporter says has pointers in it, and what ctypes' types say that its buffers do not.
+    fn check(&self, object: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.holds_pointers() {
             let text = "this memory holds addresses of the host: a domain must not see them, nor may Python follow what \
                         a domain writes there; use lockgate.Address";
             return Err(PyTypeError::new_err(text));
         }
-        if view.is_writable() && view.has_code(|code, _| b"uw".contains(&code)) {
-            let text = "this memory holds characters, and a domain may write numbers that are none: pass encoded bytes";
-            return Err(PyTypeError::new_err(text));
+        if self.may_hide() {
+            let plain = object.py().import("lockgate._types")?.getattr("plain")?;
+            interpreter_sys::call(&plain, (object,), None)?;
         }
-        Ok(view)
+        Ok(())
+    }
+
+    /// True if there may be more in it than its format says: ctypes says of unions and packed structures that they are bytes.
+    fn may_hide(&self) -> bool {
+        let Source::Buffer(buffer) = &self.0 else { return false };
+        self.has_code(|code, _| code == b'{' || code == b'B' && buffer.itemsize != 1)
     }
 
     /// The bytes and a terminating zero.
@@ -168,11 +207,24 @@ impl Drop for View {
 ///
 /// Domains that have it may change it at any time: copy what you check.
 #[pyclass(frozen, module = "lockgate")]
-pub struct Region(lockgate::Region);
+pub struct Region(lockgate::Region, Mutex<Option<Held>>);
 
 impl Region {
     pub fn inner(&self) -> &lockgate::Region {
         &self.0
+    }
+
+    /// Ends a grant with this object.
+    pub fn end_with(&self, grant: Held) {
+        *self.1.lock().unwrap_or_else(|e| e.into_inner()) = Some(grant);
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Some(grant) = self.1.get_mut().unwrap_or_else(|e| e.into_inner()) {
+            grant.revoke();
+        }
     }
 }
 
@@ -180,7 +232,8 @@ impl Region {
 impl Region {
     #[new]
     fn new(py: Python<'_>, length: u64) -> PyResult<Region> {
-        lockgate::Region::new(length).map(Region).map_err(|error| errors::grant(py, error))
+        let made = lockgate::Region::new(length).map_err(|error| errors::grant(py, error))?;
+        Ok(Region(made, Mutex::default()))
     }
 
     fn __len__(&self) -> usize {

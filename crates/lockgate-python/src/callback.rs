@@ -1,4 +1,5 @@
 //! Python functions that domains call through pointers and imports.
+use crate::caller::Caller;
 use crate::domain::Domain;
 use crate::errors;
 use crate::interpreter_sys;
@@ -13,26 +14,11 @@ use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Who answers, and for which domain.
-pub struct Target {
-    function: Py<PyAny>,
-    domain: Option<Py<PyWeakrefReference>>,
-}
-
-impl Target {
-    fn clone_ref(&self, py: Python<'_>) -> Target {
-        Target {
-            function: self.function.clone_ref(py),
-            domain: self.domain.as_ref().map(|domain| domain.clone_ref(py)),
-        }
-    }
-}
-
 /// What the runtime calls: conversions, and who answers.
 struct Answering {
     kinds: Vec<Kind>,
     answer: Kind,
-    target: Mutex<Option<Target>>,
+    target: Mutex<Option<Py<PyAny>>>,
     /// Nobody answers because the domain was ended.
     ended: AtomicBool,
 }
@@ -41,13 +27,7 @@ impl Answering {
     /// For the collector. The locks of this file are only taken with the interpreter's, and nothing is allocated under them.
     fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.kinds.iter().chain([&self.answer]).try_for_each(|kind| kind.traverse(visit))?;
-        match &*lock(&self.target) {
-            Some(Target { function, domain }) => {
-                visit.call(function)?;
-                visit.call(domain)
-            }
-            None => Ok(()),
-        }
+        visit.call(&*lock(&self.target))
     }
 }
 
@@ -111,20 +91,19 @@ impl Offer {
         Ok(Offer { prototype: prototype.to_owned(), function, answering })
     }
 
-    /// From now on `function` answers; it is called with the domain, or None if that is gone or not there yet, and the
-    /// arguments.
-    pub fn set(&self, function: Py<PyAny>, domain: Option<Py<PyWeakrefReference>>) {
-        let before = lock(&self.answering.target).replace(Target { function, domain });
+    /// From now on `function` answers; it is called with the domain that calls, and the arguments.
+    pub fn set(&self, function: Py<PyAny>) {
+        let before = lock(&self.answering.target).replace(function);
         drop(before); // after the lock: Python objects go
     }
 
     /// From now on nobody answers; who did, for the caller to drop where Python objects may go.
-    pub fn take(&self) -> Option<Target> {
+    pub fn take(&self) -> Option<Py<PyAny>> {
         lock(&self.answering.target).take()
     }
 
     /// The same because the domain was ended, which is what calls in progress are told.
-    pub fn end(&self) -> Option<Target> {
+    pub fn end(&self) -> Option<Py<PyAny>> {
         self.answering.ended.store(true, Ordering::Release);
         self.take()
     }
@@ -154,16 +133,15 @@ fn run(
     let Answering { kinds, answer, target, ended } = answering;
     let call = |py: Python<'_>| -> PyResult<Value> {
         // Not under the lock: an exception is made by code of Python's, which may let other threads run.
-        let answering = lock(target).as_ref().map(|target| target.clone_ref(py));
-        let Some(Target { function, domain }) = answering else {
+        let answering = lock(target).as_ref().map(|function| function.clone_ref(py));
+        let Some(function) = answering else {
             return Err(match ended.load(Ordering::Acquire) {
                 true => errors::call(py, CallError::Killed(caller.name().to_owned())),
                 false => errors::taken_back(py),
             });
         };
-        let domain = domain.and_then(|domain| domain.bind(py).upgrade());
-        let domain = domain.unwrap_or_else(|| py.None().into_bound(py));
-        let mut given = vec![domain];
+        let caller = Caller::of(py, caller)?;
+        let mut given = vec![caller.domain().clone().into_any()];
         for (kind, value) in kinds.iter().zip(arguments) {
             given.push(kind.python(py, word_of(value), || words_of(value))?);
         }
@@ -171,9 +149,9 @@ fn run(
     };
     let told = |py: Python<'_>| {
         call(py).inspect_err(|error| {
-            // Nobody's call is in progress that it could come out of.
-            if lockgate::is_modules_thread() {
-                let function = lock(target).as_ref().map(|target| target.function.clone_ref(py));
+            // Nobody's call is in progress that it could come out of. (That a domain was ended by the program is no news.)
+            if lockgate::is_modules_thread() && !ended.load(Ordering::Acquire) {
+                let function = lock(target).as_ref().map(|function| function.clone_ref(py));
                 let function = function.as_ref().map(|function| function.bind(py));
                 interpreter_sys::unraisable(py, error.clone_ref(py), function);
             }
@@ -267,7 +245,7 @@ impl Pin {
                 .to_string();
             return Err(errors::plain(py, "QuotaExceeded", &text));
         };
-        offer.set(function, Some(PyWeakrefReference::new(domain)?.unbind()));
+        offer.set(function);
         Pin::new(domain, callback, Some(offer), None)
     }
 }

@@ -1,6 +1,7 @@
 //! Domains, and pointers into them.
 use crate::buffer_sys::Region;
-use crate::callback::{Answer, Offer, Pin, Pinned, Target};
+use crate::callback::{Answer, Offer, Pin, Pinned};
+use crate::caller::{self, Lent};
 use crate::changes::Changes;
 use crate::function::{self, Binding, Slot};
 use crate::interpreter_sys::detach;
@@ -16,7 +17,7 @@ use lockgate::ResetError;
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyWeakrefReference};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
@@ -67,13 +68,17 @@ struct Left {
     bindings: Vec<Arc<Binding>>,
     callbacks: Vec<(lockgate::Callback, Option<Arc<Offer>>)>,
     offers: Vec<Arc<Offer>>,
+    /// That the instance was this domain's.
+    known: Option<Py<PyWeakrefReference>>,
 }
 
 impl State {
     /// Takes the runtime's domain out, with everything that would keep it. No code of Python's runs meanwhile.
     fn strip(&mut self) -> Left {
         self.grants.drain(..).for_each(|held| held.revoke());
+        let known = self.forget();
         Left {
+            known,
             live: self.live.take(),
             bindings: self
                 .functions
@@ -86,6 +91,11 @@ impl State {
         }
     }
 
+    /// Its instance is nobody's from now on; for the caller to drop.
+    fn forget(&self) -> Option<Py<PyWeakrefReference>> {
+        self.live.as_ref().filter(|live| !live.is_lent()).and_then(|live| caller::forget(live.base()))
+    }
+
     /// True if somebody uses the domain whom a reset would surprise: a call is in progress, or its arguments are being converted; a
     /// worker is to make one; a registry or another domain has a function of it.
     fn in_use(&self) -> bool {
@@ -94,7 +104,8 @@ impl State {
         let bound: Vec<_> = slots.iter().filter_map(|slot| slot.users()).collect();
         let pinned: usize =
             self.pinned.iter().filter_map(Weak::upgrade).map(|one| one.holds(live.base())).sum();
-        Arc::strong_count(live) > 1
+        live.is_lent()
+            || Arc::strong_count(live) > 1
             || live.threads_inside() > 0
             || bound.iter().any(|users| *users > 1)
             || live.holders() > bound.len() + pinned
@@ -104,11 +115,12 @@ impl State {
 impl Left {
     /// Drops what would keep the runtime's domain and is not Python's. The rest is for later.
     fn part(&mut self) -> Vec<Rest> {
+        drop(self.known.take());
         let bindings =
             self.bindings.drain(..).filter_map(Arc::into_inner).map(|binding| Rest::Binding(binding.part()));
         let mut rest: Vec<_> = bindings.collect();
         let offers = self.callbacks.drain(..).filter_map(|(_, offer)| offer);
-        rest.extend(offers.chain(self.offers.drain(..)).filter_map(|offer| offer.end()).map(Rest::Target));
+        rest.extend(offers.chain(self.offers.drain(..)).filter_map(|offer| offer.end()).map(Rest::Function));
         rest
     }
 }
@@ -117,7 +129,7 @@ impl Left {
 #[allow(dead_code, reason = "only to be dropped")]
 enum Rest {
     Binding(function::Conversions),
-    Target(Target),
+    Function(Py<PyAny>),
 }
 
 impl Domain {
@@ -263,10 +275,10 @@ impl Domain {
         }
     }
 
-    /// What a thread of the module's own did wrong that ended the domain.
-    pub fn own_threads_fault(&self) -> Option<lockgate::Fault> {
+    /// What a thread of the module's own met that ended the domain.
+    pub fn own_threads_end(&self, py: Python<'_>) -> Option<errors::End> {
         let live = self.state().live.clone();
-        live.and_then(|live| live.own_threads_fault())
+        live.and_then(|live| live.own_threads_error(|error| errors::End::of(py, error)))
     }
 
     /// True if a call may have to wait for another thread's.
@@ -280,13 +292,42 @@ impl Domain {
     }
 
     /// Has another instance in place of the one that it had.
-    pub fn renew(&self, py: Python<'_>, new: lockgate::Domain) {
+    ///
+    /// # Errors
+    /// No memory for what says so to those that it calls.
+    pub fn renew(slf: &Bound<'_, Domain>, new: lockgate::Domain) -> PyResult<()> {
+        let (domain, py) = (slf.get(), slf.py());
         let mut left = {
-            let mut state = self.state();
+            let mut state = domain.state();
             let left = state.strip();
             state.live = Some(Arc::new(Live::Own(new)));
             left
         };
+        let known = Domain::know(slf);
+        domain.scratch.clear();
+        let (rest, live) = (left.part(), left.live);
+        detach(py, || drop(live));
+        drop(rest);
+        known
+    }
+
+    /// What the instance calls is told that this domain does, from now on.
+    ///
+    /// # Errors
+    /// No memory.
+    fn know(slf: &Bound<'_, Domain>) -> PyResult<()> {
+        let base = slf.get().state().live.as_ref().map(|live| live.base());
+        base.map_or(Ok(()), |base| caller::know(slf, base))
+    }
+
+    /// True if its instance is the one at `base`.
+    pub fn is_at(&self, base: u64) -> bool {
+        self.state().live.as_ref().is_some_and(|live| live.base() == base)
+    }
+
+    /// Lets go of an instance that was lent, which goes on.
+    pub fn leave(&self, py: Python<'_>) {
+        let mut left = self.state().strip();
         self.scratch.clear();
         let (rest, live) = (left.part(), left.live);
         detach(py, || drop(live));
@@ -350,7 +391,7 @@ pub fn answer(
     let mut answers = Vec::new();
     for (name, prototype, kinds, function) in imports {
         let offer = Offer::new(py, &prototype, kinds)?;
-        offer.set(function, None);
+        offer.set(function);
         options = options.gate(name, offer.function().clone());
         answers.push(Answer::new(py, &offer)?);
     }
@@ -378,6 +419,13 @@ impl Domain {
                 vec![source.clone().unbind()],
             ));
         }
+        if let Ok(lent) = source.cast::<Lent>() {
+            let taken = lent.get().take(py)?;
+            let (kept, module) =
+                taken.ok_or_else(|| errors::plain(py, "Closed", &"the call has returned"))?;
+            // Whether its calls may have to wait is not known.
+            return Ok(Domain::of(Live::Lent(kept), module, true, Vec::new(), Vec::new()));
+        }
         let module = source.cast::<Module>()?;
         let given = options.map_or_else(|| PyDict::new(py), Clone::clone);
         // Imports that the registry answers may be functions of Python's.
@@ -390,6 +438,11 @@ impl Domain {
         let made = detach(py, || lockgate::Domain::new(&inner, options));
         let live = made.map_err(|error| errors::create(py, error))?;
         Ok(Domain::of(Live::Own(live), module.clone().unbind(), exclusive, answers, kept))
+    }
+
+    /// The object is made: what the domain calls from now on is told of it.
+    fn _know(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Domain::know(slf)
     }
 
     /// Name in reports.
@@ -485,6 +538,15 @@ impl Domain {
         Ok(Grant::new(slf.get().hold(grant), slf.clone().unbind(), region.clone().unbind()))
     }
 
+    /// The same as long as the region's object lives.
+    fn _share(slf: &Bound<'_, Self>, region: &Bound<'_, Region>, rights: &str) -> PyResult<()> {
+        let py = slf.py();
+        let (rights, live) = (options::rights(py, rights)?, slf.get().live(py)?);
+        let grant = live.grant(region.get().inner(), rights).map_err(|error| errors::grant(py, error))?;
+        region.get().end_with(slf.get().hold(grant));
+        Ok(())
+    }
+
     /// Makes a Python function callable by the domain, as long as the result lives.
     fn _callback(
         slf: &Bound<'_, Self>,
@@ -570,7 +632,7 @@ impl Domain {
         let Some(live) = left.live else { return Ok(()) };
         detach(py, || match Arc::try_unwrap(live) {
             Ok(Live::Pooled(domain, _)) => domain.give_back().unwrap_or_else(lockgate::Domain::close),
-            Ok(Live::Own(domain)) => domain.close(),
+            Ok(live) => live.close(),
             Err(shared) => shared.kill(),
         });
         drop(rest);
@@ -580,6 +642,19 @@ impl Domain {
     /// Returns the domain to its pristine image. Functions stay usable; callbacks are given anew when they are used; grants are
     /// revoked. `Busy`, and nothing has changed, if a call is in progress or being prepared, on any thread, or if functions of it
     /// are exported or linked.
+    #[pyo3(name = "reset")]
+    fn py_reset(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let done = slf.get().reset(slf.py());
+        Domain::know(slf).and(done)
+    }
+
+    fn __repr__(&self) -> String {
+        let closed = if self.closed() { ", closed" } else { "" };
+        format!("<lockgate.Domain {:?}{closed}>", self.name)
+    }
+}
+
+impl Domain {
     fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.live(py)?;
         let mut left = {
@@ -617,10 +692,12 @@ impl Domain {
         drop(rest);
         done.map_err(|error| errors::reset(py, error))
     }
+}
 
-    fn __repr__(&self) -> String {
-        let closed = if self.closed() { ", closed" } else { "" };
-        format!("<lockgate.Domain {:?}{closed}>", self.name)
+impl Drop for Domain {
+    fn drop(&mut self) {
+        let known = self.state().forget();
+        drop(known);
     }
 }
 

@@ -34,13 +34,41 @@ pub fn plain(py: Python<'_>, class: &str, message: &dyn Display) -> PyErr {
 /// The same of a call in `domain`. What ended a domain that was not ended by the program is the cause.
 pub fn call_in(py: Python<'_>, domain: &Domain, error: CallError) -> PyErr {
     let raised = call(py, error);
-    if let Some(fault) = domain.own_threads_fault()
+    if let Some(end) = domain.own_threads_end(py)
         && raised.get_type(py).name().is_ok_and(|name| name == "Killed")
         && raised.cause(py).is_none()
     {
-        raised.set_cause(py, Some(self::fault(py, &fault, &fault.to_string())));
+        raised.set_cause(
+            py,
+            Some(match end {
+                End::Fault(fault) => self::fault(py, &fault, &fault.to_string()),
+                End::Raised(error) => error,
+                End::Other(text) => plain(py, "CallError", &text),
+            }),
+        );
     }
     raised
+}
+
+/// What ended a domain on a thread of the module's own.
+pub enum End {
+    Fault(Fault),
+    /// A callback raised it.
+    Raised(PyErr),
+    Other(String),
+}
+
+impl End {
+    /// Runs no code of Python's: the runtime's books are open.
+    pub fn of(py: Python<'_>, error: &CallError) -> End {
+        if let CallError::Panic(panic) = error
+            && let Some(raised) =
+                panic.look(|payload| payload.downcast_ref::<PyErr>().map(|raised| raised.clone_ref(py)))
+        {
+            return End::Raised(raised);
+        }
+        error.fault().map_or_else(|| End::Other(error.to_string()), |fault| End::Fault(fault.clone()))
+    }
 }
 
 /// A call through a function pointer that nobody answers any more, as the module finds it a moment later.

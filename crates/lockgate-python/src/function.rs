@@ -315,7 +315,14 @@ impl Call {
         for (number, kind) in binding.conversions.kinds.iter().enumerate() {
             let value = arguments.get_borrowed_item(number)?;
             let done = match kind {
-                Kind::Pointer(converter) => call.pointer(function, converter, &value, number),
+                Kind::Pointer { converter, decides } => {
+                    let asked = converter.as_ref().filter(|_| *decides);
+                    let asked = asked.map(|converter| convert(function, converter, &value)).transpose();
+                    asked.and_then(|decided| match decided {
+                        Some(decided) => call.pointer(function, &None, &decided, number),
+                        None => call.pointer(function, converter, &value, number),
+                    })
+                }
                 Kind::Struct { class, size } => structure(class, *size, &value).map(Some).map(|words| {
                     call.frame.set(&plan.parameters[number], &words.unwrap_or_default());
                     None
@@ -357,12 +364,9 @@ impl Call {
         if let Some(address) = address(value)? {
             return Ok(Some(address));
         }
-        let passed = |call: &mut Call, view: View, copied_back: bool| {
-            call.passed.get_or_insert_default().add(number, view, copied_back);
-            None
-        };
         if let Ok(bytes) = value.cast::<PyBytes>() {
-            return Ok(passed(self, View::text(bytes), false));
+            self.pass(number, View::text(bytes), false);
+            return Ok(None);
         }
         if let Ok(grant) = value.cast::<Grant>() {
             self.is_for(py, &*domain.get().live(py)?)?;
@@ -372,25 +376,18 @@ impl Call {
             self.is_for(py, &*domain.get().live(py)?)?;
             return domain.get().granted(py, region).map(Some);
         }
-        let value = match converter {
-            Some(converter) if !value.is_instance_of::<Pin>() => {
-                interpreter_sys::call(converter.bind(py), (domain.bind(py), value), None)?
-            }
-            _ => value.to_owned(),
-        };
-        if let Some(address) = address(&value)? {
-            return Ok(Some(address));
-        }
         if let Ok(pin) = value.cast::<Pin>() {
             self.is_for(py, &*domain.get().live(py)?)?;
             let pointer = pin.get().pointer(py)?;
             self.passed.get_or_insert_default().keep(pin);
             return Ok(Some(pointer));
         }
-        if let Ok(bytes) = value.cast::<PyBytes>() {
-            return Ok(passed(self, View::text(bytes), false));
+        // What a converter makes of it is an argument as any other, once.
+        if let Some(converter) = converter {
+            let made = convert(function, converter, value)?;
+            return self.pointer(function, &None, &made, number);
         }
-        let view = View::of(&value)?;
+        let view = View::of(value)?;
         match domain.get().shared(view.address(), view.length()) {
             Some(address) => {
                 self.is_for(py, &*domain.get().live(py)?)?;
@@ -398,9 +395,15 @@ impl Call {
             }
             None => {
                 let writable = view.is_writable();
-                Ok(passed(self, view, writable))
+                self.pass(number, view, writable);
+                Ok(None)
             }
         }
+    }
+
+    /// Has a copy of the memory made for a parameter.
+    fn pass(&mut self, number: usize, view: View, copied_back: bool) {
+        self.passed.get_or_insert_default().add(number, view, copied_back);
     }
 
     /// After the call: what was passed by reference as the domain left it, and the plain result.
@@ -415,6 +418,16 @@ impl Call {
         let plan = binding.dynamic.plan();
         binding.conversions.answer.python(py, self.frame.first_word(plan), || self.frame.result(plan))
     }
+}
+
+/// What a converter makes of an argument.
+fn convert<'py>(
+    function: &Function,
+    converter: &Py<PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = value.py();
+    interpreter_sys::call(converter.bind(py), (function.domain.bind(py), value), None)
 }
 
 /// The words of a structure by value.

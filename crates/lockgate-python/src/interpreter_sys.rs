@@ -1,4 +1,4 @@
-//! One interpreter: classes and callbacks belong to the one that loaded the library first. And its end.
+//! One interpreter, the main one: classes and callbacks belong to it. And its end.
 //!
 //! Once the interpreter ends, CPython (before 3.14) ends every other thread that wants its lock, by `pthread_exit`: that unwinds the
 //! thread's stack, and neither Rust's frames nor a domain's can be unwound. Such threads stay where they are instead, as CPython 3.14
@@ -16,28 +16,21 @@ use pyo3::types::{PyDict, PyTuple};
 use std::cell::Cell;
 use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
 use std::thread::ThreadId;
 
-/// No interpreter's number.
-const NONE: i64 = -1;
-
-/// Refuses all interpreters of the process but the first that asks.
+/// Refuses all interpreters of the process but the main one. (The Python half has asked before.)
 ///
 /// # Errors
 /// `ImportError`.
-pub fn only_one(_: Python<'_>) -> PyResult<()> {
-    static FIRST: AtomicI64 = AtomicI64::new(NONE);
+pub fn only_main(_: Python<'_>) -> PyResult<()> {
+    /// CPython numbers them in the order in which they begin.
+    const MAIN: i64 = 0;
     // SAFETY: the caller is attached to an interpreter.
-    let current = unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) };
-    match FIRST.compare_exchange(NONE, current, Ordering::AcqRel, Ordering::Acquire) {
-        Err(first) if first != current => {
-            let text =
-                "lockgate is loaded in another interpreter of this process: use it there, or start a process";
-            Err(PyImportError::new_err(text))
-        }
-        _ => Ok(()),
+    match unsafe { ffi::PyInterpreterState_GetID(ffi::PyInterpreterState_Get()) } {
+        MAIN => Ok(()),
+        _ => Err(PyImportError::new_err("lockgate works in the main interpreter of a process only")),
     }
 }
 

@@ -38,8 +38,11 @@ pub enum Kind {
     Char,
     Float,
     Double,
-    /// An address. What is no address yet goes through the converter.
-    Pointer(Option<Py<PyAny>>),
+    /// An address. What is no address yet goes through the converter; everything does if that `decides`.
+    Pointer {
+        converter: Option<Py<PyAny>>,
+        decides: bool,
+    },
     /// A structure by value: an instance of this class.
     Struct {
         class: Py<PyAny>,
@@ -48,7 +51,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of values of type `kind`, where `code` is `c` for characters, `?` for truth values, and empty otherwise.
+    /// The kind of values of type `kind`, where `code` is `c` for characters, `?` for truth values, `!` for pointers whose converter
+    /// decides what may be one, and empty otherwise.
     ///
     /// # Errors
     /// Types that cannot be converted with what is given.
@@ -60,7 +64,7 @@ impl Kind {
             (Type::Integer { bytes, signed }, _) => Kind::Integer { bytes: *bytes, signed: *signed },
             (Type::Float, _) => Kind::Float,
             (Type::Double, _) => Kind::Double,
-            (Type::Pointer, _) => Kind::Pointer(object),
+            (Type::Pointer, _) => Kind::Pointer { converter: object, decides: code == "!" },
             (Type::Struct(_), _) => match object {
                 Some(class) => Kind::Struct { class, size: kind.size() },
                 None => {
@@ -75,7 +79,7 @@ impl Kind {
     /// For the collector.
     pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self {
-            Kind::Pointer(converter) => visit.call(converter),
+            Kind::Pointer { converter, .. } => visit.call(converter),
             Kind::Struct { class, .. } => visit.call(class),
             _ => Ok(()),
         }
@@ -93,7 +97,7 @@ impl Kind {
             Kind::Float => Ok(u64::from(single(value)?.to_bits())),
             Kind::Bool => Ok(u64::from(plain(value)?.is_truthy()?)),
             Kind::Char => character(value),
-            Kind::Nothing | Kind::Pointer(_) | Kind::Struct { .. } => {
+            Kind::Nothing | Kind::Pointer { .. } | Kind::Struct { .. } => {
                 Err(PyTypeError::new_err("not a value of one register"))
             }
         }
@@ -124,7 +128,7 @@ impl Kind {
             Kind::Char => PyBytes::new(py, &[word as u8]).into_any(),
             Kind::Float => PyFloat::new(py, f64::from(f32::from_bits(word as u32))).into_any(),
             Kind::Double => PyFloat::new(py, f64::from_bits(word)).into_any(),
-            Kind::Pointer(_) => match word & 0xffff_ffff {
+            Kind::Pointer { .. } => match word & 0xffff_ffff {
                 0 => py.None().into_bound(py),
                 _ => word.into_pyobject(py)?.into_any(),
             },
@@ -148,7 +152,7 @@ impl Kind {
             Kind::Char => Value::Signed(i64::from(self.word(result)? as i8)),
             Kind::Float => Value::Float(single(result)?),
             Kind::Double => Value::Double(real(result)?),
-            Kind::Pointer(_) => Value::Pointer(address(result)?.ok_or_else(|| {
+            Kind::Pointer { .. } => Value::Pointer(address(result)?.ok_or_else(|| {
                 PyTypeError::new_err(
                     "a callback returns None, an address or a lockgate.Pointer for a pointer",
                 )

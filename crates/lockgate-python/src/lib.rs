@@ -7,6 +7,7 @@
 mod asynchronous;
 mod buffer_sys;
 mod callback;
+mod caller;
 mod changes;
 mod domain;
 mod errors;
@@ -22,14 +23,15 @@ mod region;
 mod registry;
 mod scratch;
 
+use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::IntoPyDict;
+use pyo3::types::{IntoPyDict, PyBytes};
 
 /// Native classes of the package `lockgate`; use that.
 #[pymodule]
 #[pyo3(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    interpreter_sys::only_one(module.py())?;
+    interpreter_sys::only_main(module.py())?;
     let py = module.py();
     // What is registered first is called last.
     py.import("atexit")?.call_method1("register", (wrap_pyfunction!(interpreter_sys::ending, module)?,))?;
@@ -40,6 +42,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<domain::Pointer>()?;
     module.add_class::<function::Function>()?;
     module.add_class::<callback::Pin>()?;
+    module.add_class::<caller::Lent>()?;
     module.add_class::<buffer_sys::Region>()?;
     module.add_class::<region::Grant>()?;
     module.add_class::<pool::Pool>()?;
@@ -53,6 +56,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<errors::Trace>()?;
     module.add_function(wrap_pyfunction!(module::signature, module)?)?;
     module.add_function(wrap_pyfunction!(check_memory, module)?)?;
+    module.add_function(wrap_pyfunction!(copied, module)?)?;
     module.add_function(wrap_pyfunction!(claim_signals, module)?)?;
     module.add("OPTIMISED", !cfg!(debug_assertions))?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
@@ -62,6 +66,23 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn check_memory(object: &Bound<'_, PyAny>) -> PyResult<()> {
     buffer_sys::View::of(object).map(drop)
+}
+
+/// The bytes of a buffer, for a domain to have.
+#[pyfunction]
+fn copied<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let py = object.py();
+    match buffer_sys::View::copied(object) {
+        Ok(bytes) => Ok(PyBytes::new(py, &bytes)),
+        Err(error)
+            if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyBufferError>(py) =>
+        {
+            let refused = errors::plain(py, "ArgumentError", error.value(py));
+            refused.set_cause(py, Some(error));
+            Err(refused)
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Puts Lockgate's handlers for faults in front of handlers that were installed since.

@@ -1,5 +1,5 @@
 //! The runtime's domain behind one of Python's.
-use lockgate::{Domain, Pool, PooledDomain};
+use lockgate::{Domain, Kept, Pool, PooledDomain};
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -8,6 +8,8 @@ pub enum Live {
     Own(Domain),
     /// It goes back to its pool when it is dropped.
     Pooled(PooledDomain<Arc<Pool>>, Arc<Pool>),
+    /// Somebody else's, for the time of a call of the host.
+    Lent(Kept),
 }
 
 impl Live {
@@ -16,7 +18,13 @@ impl Live {
         match self {
             Live::Own(domain) => domain.close(),
             Live::Pooled(domain, _) => domain.into_domain().close(),
+            Live::Lent(domain) => domain.kill(),
         }
+    }
+
+    /// True if it is somebody else's.
+    pub fn is_lent(&self) -> bool {
+        matches!(self, Live::Lent(_))
     }
 }
 
@@ -27,6 +35,7 @@ impl Deref for Live {
         match self {
             Live::Own(domain) => domain,
             Live::Pooled(domain, _) => domain,
+            Live::Lent(domain) => domain,
         }
     }
 }

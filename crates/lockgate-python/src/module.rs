@@ -17,6 +17,12 @@ impl Module {
     }
 }
 
+impl From<Arc<lockgate::Module>> for Module {
+    fn from(inner: Arc<lockgate::Module>) -> Module {
+        Module(inner)
+    }
+}
+
 #[pymethods]
 impl Module {
     #[new]

@@ -189,7 +189,7 @@ impl Registry {
         allow: Vec<Py<Allow>>,
     ) -> PyResult<()> {
         let offer = Offer::new(py, prototype, kinds)?;
-        offer.set(function, None);
+        offer.set(function);
         let export = export(py, name, version, "mutual trust", &allow)?;
         let done = detach(py, || self.inner.export_host(offer.function().clone(), export));
         done.map_err(|error| errors::registry(py, error))?;
@@ -274,7 +274,7 @@ impl Registry {
     fn restart(&self, py: Python<'_>, name: &str) -> PyResult<Py<Domain>> {
         let domain = self.server(py, name)?;
         let new = detach(py, || self.inner.restart(name)).map_err(|error| errors::registry(py, error))?;
-        domain.get().renew(py, new);
+        Domain::renew(domain.bind(py), new)?;
         Ok(domain)
     }
 

@@ -392,3 +392,56 @@ def test_a_number_is_not_so_many_zeros(numpy, values):
     assert pointer[0] == -1
     pointer.write(numpy.array([1, 9, 2, 9], "int32")[::2])
     assert pointer.read(8) == b"\1\0\0\0\2\0\0\0"
+
+
+def holding_pointers(np):
+    """Memory that has addresses of the host in it, each a way to hide that."""
+
+    class Inner(ctypes.Union):
+        _fields_ = [("text", ctypes.c_char_p)]
+
+    class Outer(ctypes.Structure):
+        _fields_ = [("inner", Inner), ("number", ctypes.c_int)]
+
+    class Packed(ctypes.Structure):
+        _pack_ = 1
+        _fields_ = [("text", ctypes.c_char_p), ("number", ctypes.c_int)]
+
+    texts = (ctypes.c_char_p * 1)(b"the host's")
+    made = [texts, Inner(b"x"), (Inner * 2)(), Outer(), Packed(b"x"), (ctypes.POINTER(ctypes.c_int) * 1)(), (ctypes.CFUNCTYPE(None) * 1)()]
+    return [np.array(["object", None], object), *made, *map(memoryview, made)]
+
+
+def test_what_goes_into_a_domain_has_no_addresses_of_the_host(values, numpy):
+    """By whatever door."""
+    domain = values.domain
+    room = domain.alloc(64)
+    room.write(bytes(64))
+    for memory in holding_pointers(numpy):
+        for door in (domain.place, room.write, lambda memory: values.sum(memory, 1)):
+            with pytest.raises((lockgate.ArgumentError, lockgate.SignatureError)):
+                door(memory)
+    assert room.read(64) == bytes(64)
+    # All other memory goes in, in the order of its elements.
+    assert domain.place(numpy.arange(6, dtype="i1").reshape(2, 3).T).read(6) == bytes([0, 3, 1, 4, 2, 5])
+    assert domain.place(memoryview(bytes(range(8)))[::2]).read(4) == bytes([0, 2, 4, 6])
+    room.write(numpy.arange(4, dtype="i2")[::-1])
+    assert room.read(8) == numpy.array([3, 2, 1, 0], "i2").tobytes()
+    assert domain.place(numpy.array(["é"])).read(4) == "é".encode("utf-32-le")
+    for other in (5, "text", None, object()):
+        for door in (domain.place, room.write):
+            with pytest.raises(lockgate.ArgumentError):
+                door(other)
+
+
+def test_arrays_give_their_place_back(values, numpy):
+    kept = values.domain.array(4, "i8")
+    for number in range(200):  # more than a domain may have at once
+        array = values.domain.array(2, "i8")
+        array[:] = number
+        assert values.sum(array, 2) == 2 * number
+        part = array[1:]
+        del array
+        assert values.sum(part, 1) == number
+    kept[:] = 1
+    assert values.sum(kept, 4) == 4

@@ -1,5 +1,6 @@
 """Functions by name: who may bind what, and what becomes of it."""
 
+import ctypes
 import os
 import threading
 from ctypes import POINTER, c_double, c_int, c_int32, c_int64, c_size_t, c_uint64
@@ -337,3 +338,31 @@ def test_the_process_has_one(values_module):
         with pytest.raises(lockgate.UnknownName):
             Registry().bind(Principal.process(), "test.count")
         Registry.process().remove("of the process")
+
+
+def test_a_restart_is_what_ends_calls_of_callbacks(hostile_module):
+    """Not that their callbacks are gone, which comes with it."""
+    registry, stop, ended = Registry(), threading.Event(), set()
+    domain = lockgate.Domain(hostile_module, name="often")
+    registry.export(domain, "often", of="call_often", allow=[Allow.everyone()])
+    registry.limit_restarts("often", 1 << 20, 1)
+    call = registry.bind(Principal.process(), "often", heal=True)
+    callback = lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda number: number)
+
+    def work():
+        while not stop.is_set():
+            try:
+                call(callback, 20)
+            except lockgate.Error as error:
+                ended.add((type(error), str(error)))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for _ in range(100):
+        registry.restart("often")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    domain.close()
+    assert ended and all(issubclass(kind, lockgate.Killed) for kind, _ in ended), ended

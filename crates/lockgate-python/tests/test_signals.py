@@ -83,3 +83,53 @@ def test_handlers_that_come_late_are_put_behind(child, build, extension, way, lo
         pytest.skip("nobody looks before the next slow way (CAVEATS.md)")
     done = child(CHILD, build("hostile"), extension, way, look)
     assert done.returncode == 0 and done.stdout == "held\n", done.stdout + done.stderr
+
+
+# Handlers that come behind the library's and go again; then the host crashes by itself.
+AGAIN = r"""
+import ctypes, faulthandler, resource, signal, sys
+import lockgate
+
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+library = lockgate.CDLL(sys.argv[1])
+
+
+def crash():
+    try:
+        library.null_write()
+        raise SystemExit("no fault")
+    except lockgate.Fault:
+        pass
+
+
+library.fine()
+enable, disable = faulthandler.enable, faulthandler.disable
+for step in sys.argv[2].split():
+    if step == "watched":
+        enable(), disable()
+    elif step == "past":  # by none of the doors
+        enable.__wrapped__(), disable.__wrapped__()
+    elif step == "between":
+        enable(), crash(), disable()
+    elif step == "crash":
+        crash()
+    elif step == "enable":
+        enable()
+    elif step == "handler":
+        before = signal.signal(signal.SIGSEGV, lambda *_: None)
+        signal.signal(signal.SIGSEGV, before)
+print("held", flush=True)
+ctypes.string_at(0)
+"""
+
+
+@pytest.mark.parametrize(
+    "steps",
+    ["watched", "watched crash", "past", "past crash", "between crash", "watched " * 20, "between watched past crash", "handler watched",
+     "watched enable", "past enable", "between enable crash"],
+)  # fmt: skip
+def test_a_host_that_crashes_ends_whatever_handlers_came_and_went(child, build, steps):
+    """Red if a handler that is gone is called still: it returns, and the instruction faults again, for ever."""
+    done = child(AGAIN, build("hostile"), steps, timeout=60)
+    assert done.returncode == -11 and done.stdout == "held\n", (done.returncode, done.stdout, done.stderr)
+    assert ("Fatal Python error" in done.stderr) == ("enable" in steps.split()), done.stderr

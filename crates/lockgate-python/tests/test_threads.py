@@ -125,23 +125,35 @@ def test_spawned_processes_have_domains_of_their_own(build):
         assert pool.starmap(square_in_a_domain, [(build("values"), n) for n in range(4)]) == [0, 1, 4, 9]
 
 
-def test_subinterpreters_are_refused(child):
-    code = """
+INNER = """
 try:
     import _interpreters as interpreters
 except ImportError:
     import _xxsubinterpreters as interpreters
-import lockgate
+import sys
+{before}
 inner = interpreters.create()
 interpreters.run_string(inner, '''
-try:
-    import lockgate
-except ImportError as error:
-    print("refused:", error, flush=True)
+for name in ("lockgate", "lockgate._native"):
+    try:
+        __import__(name)
+    except ImportError as error:
+        print("refused:", error, flush=True)
 ''')
+{end}
+import lockgate
+assert lockgate.CDLL(sys.argv[1]).fine() == 42
+print("held", flush=True)
 """
-    done = child(code)
-    assert done.returncode == 0 and "refused: " in done.stdout, done
+
+
+@pytest.mark.parametrize("end", ["", "interpreters.destroy(inner)"])
+@pytest.mark.parametrize("before", ["", "import lockgate"])
+def test_subinterpreters_are_refused(child, build, before, end):
+    """Whoever comes first: the main one works afterwards, and ends as it should."""
+    done = child(INNER.format(before=before, end=end), build("hostile"))
+    assert done.returncode == 0 and not done.stderr, done
+    assert done.stdout.count("refused: lockgate works in the main interpreter") == 2 and done.stdout.endswith("held\n"), done
 
 
 CRASH = """
@@ -299,9 +311,10 @@ def test_threads_of_the_module_call_python_until_their_domain_ends(build, end):
         enough.set()
         last.wait()
         # The domain ends a little later than the thread's call; no other thread starts meanwhile.
-        with pytest.raises(lockgate.Killed):
+        with pytest.raises(lockgate.Killed) as caught:
             while library.start() != 0:
                 pass
+        assert isinstance(caught.value.__cause__, ValueError)
     else:
         ticks.wait()
         domain = weakref.ref(library.domain)
@@ -407,3 +420,17 @@ def test_why_a_thread_of_the_module_ended_the_domain_is_told(build):
         with pytest.raises(lockgate.Killed) as caught:
             library.start_broken()
         assert caught.value.__cause__ is None
+
+
+def test_the_end_of_a_domain_is_no_exception_of_its_threads(build, monkeypatch):
+    """A thread of the module's that calls Python while its domain is closed ends with it, and nobody is told of that."""
+    reported = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda told: reported.append(repr(told.exc_value)))
+    module = lockgate.Module(build("threads"))
+    for _ in range(100):
+        ticks = threading.Event()
+        library = lockgate.CDLL(module, own_threads=1, imports={"host_tick": lambda n, ticks=ticks: ticks.set() or n})
+        assert library.start() == 0
+        ticks.wait()
+        library.domain.close()
+    assert reported == []

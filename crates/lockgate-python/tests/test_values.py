@@ -209,3 +209,72 @@ def test_a_double_that_is_no_float_is_refused(values):
         with pytest.raises(lockgate.ArgumentError, match="does not fit"):
             values.same_float(wrong)
     assert values.same_float(float("inf")) == float("inf") and values.same_float(3.4e38) > 3e38
+
+
+class Asked:
+    """What decides by itself what may be an argument."""
+
+    def __init__(self, answer=None):
+        self.answer, self.seen = answer, []
+
+    def kind(self):
+        asked = self
+
+        class Kind:
+            @classmethod
+            def from_param(cls, argument):
+                asked.seen.append(argument)
+                if asked.answer is None:
+                    raise TypeError("refused by from_param")
+                return asked.answer
+
+        return Kind
+
+
+def test_from_param_is_asked_for_whatever_is_passed(values):
+    np, asked = pytest.importorskip("numpy"), Asked()
+    values.first.argtypes = [asked.kind()]
+    given = [b"12345678", None, 5, True, bytearray(8), (c_int64 * 1)(3), "s", 1.5, np.zeros(1, "i8"), lockgate.Region(4096)]
+    given += [values.domain.alloc(8), memoryview(b"12345678"), lockgate.CFUNCTYPE(c_int)(int), c_int64(3)]
+    for argument in given:
+        asked.seen.clear()
+        with pytest.raises(lockgate.ArgumentError, match="refused by from_param"):
+            values.first(argument)
+        assert len(asked.seen) == 1 and asked.seen[0] is argument
+    # What it answers is an argument as any other.
+    other = lockgate.CDLL(values.domain.module)
+    for answer in ((c_int64 * 1)(7), values.domain.place((c_int64 * 1)(7)), (7).to_bytes(8, "little"), np.full(1, 7)):
+        values.first.argtypes = [Asked(answer).kind()]
+        assert values.first(None) == 7
+    values.first.argtypes = [Asked(other.domain.alloc(8)).kind()]
+    with pytest.raises(lockgate.ArgumentError, match="this pointer is of domain"):
+        values.first(None)
+
+
+def test_ndpointer_takes_what_numpy_says(values):
+    np = pytest.importorskip("numpy")
+    from numpy.ctypeslib import ndpointer
+
+    values.first.argtypes = [ndpointer(np.int64, flags="C_CONTIGUOUS", shape=(1,))]
+    assert values.first(np.full(1, 5)) == 5
+    for argument in (None, 5, b"12345678", bytearray(8), np.zeros(1, "f8"), np.zeros(2, "i8"), values.domain.alloc(8)):
+        with pytest.raises(lockgate.ArgumentError):
+            values.first(argument)
+
+
+def test_an_array_type_takes_arrays_of_its_length(values):
+    np = pytest.importorskip("numpy")
+    values.first.argtypes = [c_int64 * 2]
+    pair = (c_int64 * 2)(6, 1)
+    for argument in (pair, ctypes.byref(pair), np.array([6, 1]), memoryview(pair), values.domain.place(pair)):
+        assert values.first(argument) == 6
+    for argument in ((c_int64 * 1)(), (c_int64 * 3)(), (ctypes.c_uint64 * 2)(), b"x" * 16, None, 5, c_int64(5), np.zeros(1, "i8"), np.zeros(3, "i8"), np.zeros(2, "f8"), bytearray(15), "s"):  # fmt: skip
+        with pytest.raises(lockgate.ArgumentError):
+            values.first(argument)
+
+
+def test_argtypes_are_read_once(values):
+    values.first.argtypes = (kind for kind in [ctypes.POINTER(c_int64)])
+    assert values.first.argtypes == [ctypes.POINTER(c_int64)] and values.first((c_int64 * 1)(3)) == 3
+    values.first.argtypes = None
+    assert values.first.argtypes == [ctypes.c_void_p] and values.first((c_int64 * 1)(4)) == 4

@@ -180,10 +180,12 @@ macro_rules! arity {
                 extern "C" fn run<Z: Fn(&Domain, $($A),*) -> R, R: Returned, $($A: Argument),*>($($a: $A),*) -> R {
                     // SAFETY: the gate's context is the closure, which its domain keeps; the caller is in the gate.
                     let (closure, domain) = unsafe { (&*(call::context() as *const Z), caller()) };
+                    // SAFETY: the gate has called this just now.
+                    let gate = unsafe { call::OwnGate::here() };
                     match catch_unwind(AssertUnwindSafe(|| closure(&domain, $($a),*))) {
                         Ok(result) => result,
                         Err(payload) => {
-                            call::end_with_panic(payload);
+                            gate.end_with_panic(payload);
                             // SAFETY: any bits are an R; nobody will look at it.
                             unsafe { std::mem::zeroed() }
                         }

@@ -106,6 +106,8 @@ impl HostFunction {
 unsafe extern "C" fn run(registers: &mut Registers, stack: *const u64) {
     // SAFETY: the gate's context is what `HostFunction::dynamic` captured, which its domain keeps; the caller is in the gate.
     let (dynamic, domain) = unsafe { (&*(call::context() as *const Dynamic), caller()) };
+    // SAFETY: the gate has called this just now.
+    let gate = unsafe { call::OwnGate::here() };
     // SAFETY: the gate has copied as many words as the plan says.
     let stack = unsafe { slice::from_raw_parts(stack, dynamic.plan.stack_words as usize) };
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -124,7 +126,7 @@ unsafe extern "C" fn run(registers: &mut Registers, stack: *const u64) {
     *registers = Registers::default();
     match result {
         Ok(words) => put(registers, &dynamic.plan.result, &words),
-        Err(payload) => call::end_with_panic(payload),
+        Err(payload) => gate.end_with_panic(payload),
     }
 }
 

@@ -62,7 +62,7 @@ pub use call::thread_sys::is_modules_thread;
 pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 #[doc(hidden)]
 pub use domain::until_buried;
-pub use domain::{Domain, DomainOptions, ProgramEnd, Usage};
+pub use domain::{Domain, DomainOptions, Kept, ProgramEnd, Usage};
 pub use error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, Panic, ResetError};
 pub use function::{Function, FunctionType};
 pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};

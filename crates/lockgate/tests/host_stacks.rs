@@ -328,6 +328,44 @@ fn calls_on_one_stack_that_is_put_aside_know_their_records() {
     }
 }
 
+/// A function of the host's panics when the thread has been in another call meanwhile: the panic is nobody's, and each call ends as one that
+/// came back out of turn. Red if whatever record is innermost is taken for the function's own.
+#[test]
+fn a_panic_out_of_turn_is_no_other_calls() {
+    for case in ["apart", "adjoining", "shared"] {
+        let _patience = patience("coroutines whose host functions panic");
+        let apart = coroutine_stacks(0);
+        on_a_low_stack(move || {
+            let told = Told::default();
+            let panics = domain(DomainOptions::new(), |x| {
+                give_way();
+                panic!("out of turn with {x}")
+            });
+            let panics = bind(&panics, "deep");
+            let first = telling(&told, 'a', move || panics.call(5));
+            let second = telling(&told, 'b', second_call());
+            let [low, high] = adjoining_stacks();
+            if case == "shared" {
+                let (mut first, mut second) = (Sharing::new(low, first), Sharing::new(low, second));
+                first.resume();
+                second.resume();
+                first.resume();
+                second.resume();
+            } else {
+                let [below, above] = if case == "apart" { [apart[1], apart[0]] } else { [low, high] };
+                let (mut first, mut second) = (Coroutine::new(below, first), Coroutine::new(above, second));
+                first.resume();
+                second.resume();
+                first.resume();
+                second.resume();
+            }
+            let told = told.lock().unwrap();
+            let ended = told.iter().map(|(_, result)| result).all(is_out_of_turn);
+            assert!(told.len() == 2 && ended, "{case}: {told:?}");
+        });
+    }
+}
+
 /// A handler interrupts a domain's code and switches to a stack above it in the same mapping, where a domain is called: refused. Red if the
 /// interrupted call's record is dropped, as a jump's would be: the code goes on all the same, on another call's record.
 #[test]

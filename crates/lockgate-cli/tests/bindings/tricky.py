@@ -2,7 +2,9 @@
 
 import array
 import errno
+import faulthandler
 import gc
+import signal
 import threading
 
 from checks import raises
@@ -132,6 +134,10 @@ def hostile():
     crash = raises(Fault, tricky.tricky_crash)
     assert crash.kind == Kind.FAULT and "tricky.c:" in str(crash)
     assert "time limit" in str(raises(Fault, tricky.tricky_loop))
+    # Python's own handlers for faults come and go past the library.
+    for install in (faulthandler.enable, faulthandler.disable, faulthandler.enable, lambda: signal.signal(signal.SIGSEGV, lambda *_: None)):
+        install()
+        assert raises(Fault, tricky.tricky_crash).kind == Kind.FAULT
     # And on it goes, on another thread, too.
     good()
     failures = []

@@ -15,6 +15,7 @@ is passed to it by reference is copied, unless it lies in a `Region` that was gr
 docs/python.md says what is as in ctypes, and what is not.
 """
 
+from . import _interpreter as _interpreter  # first: it refuses others before anything is set up
 from ._asynchronous import AsyncCall, Workers
 from ._callback import CFUNCTYPE, Callback
 from ._domain import CDLL, Domain, Function, Module, Policy, PyDLL, Usage

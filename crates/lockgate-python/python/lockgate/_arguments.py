@@ -14,7 +14,7 @@ from typing import Any
 
 from ._callback import Callback
 from ._pointer import Pointer
-from ._types import Address, AnyPointer, FunctionPointer, Simple, _code, check_plain, name_of
+from ._types import Address, AnyPointer, FunctionPointer, Simple, _code, name_of, plain
 
 _Reference = type(ctypes.byref(ctypes.c_int()))
 
@@ -37,13 +37,6 @@ def _referent(argument: Any) -> Any:
         raise TypeError(
             "nobody knows how much memory this pointer leads to: pass the array itself, or byref(…) of the object"
         )
-    return argument
-
-
-def _memory(argument: Any) -> Any:
-    """A ctypes object as something with a buffer, unless there are pointers in it."""
-    if isinstance(argument, (ctypes.Array, ctypes.Structure, ctypes.Union, Simple)):
-        check_plain(type(argument))
     return argument
 
 
@@ -70,7 +63,7 @@ def anything(domain: Any, argument: Any) -> Any:
         return argument if known else anything(domain, argument)
     if callable(argument) and not isinstance(argument, ctypes._Pointer):
         raise TypeError("a function needs a signature: pass lockgate.CFUNCTYPE(…)(function)")
-    return _memory(_referent(argument))
+    return plain(_referent(argument))
 
 
 def text(domain: Any, argument: Any) -> Any:
@@ -88,10 +81,10 @@ def typed(target: type) -> Callable[[Any, Any], Any]:
             argument = array
         argument = _referent(argument)
         if argument is None or isinstance(argument, target):
-            return _memory(argument) if argument is not None else None
+            return plain(argument) if argument is not None else None
         if isinstance(argument, ctypes.Array):
             if argument._type_ is target or (isinstance(argument._type_, type) and issubclass(argument._type_, target)):
-                return _memory(argument)
+                return plain(argument)
             raise TypeError(f"expected {name_of(target)}s, not {name_of(argument._type_)}s")
         if isinstance(argument, (Simple, ctypes.Structure, ctypes.Union)):
             if _code(type(argument)) == "P" if isinstance(argument, Simple) else False:
@@ -103,7 +96,28 @@ def typed(target: type) -> Callable[[Any, Any], Any]:
             return anything(domain, argument)
         if not _fits(view, target):
             raise TypeError(f"expected {name_of(target)}s, not elements of format {view.format!r}")
-        return argument
+        return plain(argument)
+
+    return convert
+
+
+def array(kind: Any) -> Callable[[Any, Any], Any]:
+    """The converter of an array type: memory of just that length, whose elements are of that type."""
+    elements, size = typed(kind._type_), ctypes.sizeof(kind)
+
+    def convert(domain: Any, argument: Any) -> Any:
+        if isinstance(argument, Pointer):
+            return argument
+        behind = _array(argument)
+        given = _referent(argument) if behind is None else behind
+        if isinstance(given, kind):
+            return plain(given)
+        if given is None or isinstance(given, (int, bytes, Simple, ctypes.Array, ctypes.Structure, ctypes.Union)):
+            raise TypeError(f"expected {name_of(kind)}, not {name_of(type(given))}")
+        made = elements(domain, given)
+        if memoryview(made).nbytes != size:
+            raise TypeError(f"expected {size} bytes for {name_of(kind)}, not {memoryview(made).nbytes}")
+        return made
 
     return convert
 

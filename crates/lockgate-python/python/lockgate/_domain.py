@@ -7,13 +7,13 @@ import enum
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from . import _native, _types
 from ._asynchronous import AsyncCall, Workers, default_workers
 from ._callback import CFUNCTYPE, Callback
-from ._errors import OptionError, SignatureError, SymbolError
+from ._errors import LoadError, OptionError, SignatureError, SymbolError
 from ._pointer import Pointer, address_of
 from ._types import STRING_LIMIT, Shape
 
@@ -45,6 +45,13 @@ class Module(_native.Module):
 
     `Module(path)` or `Module(image=bytes)`; `exports` and `imports` say what it has.
     """
+
+    def __new__(cls, path: str | bytes | os.PathLike[Any] | None = None, *, image: Any = None) -> Module:
+        if path is not None:
+            path = os.fsdecode(path)
+            if "\0" in path:
+                raise LoadError(f"a zero in a path: {path!r}")
+        return super().__new__(cls, path, image=image if image is None else bytes(memoryview(image)))
 
 
 class Function(_native.Function):
@@ -100,14 +107,15 @@ class Function(_native.Function):
 
     @property
     def argtypes(self) -> list[Any]:
-        """Types of the arguments: ctypes' own, or classes with ``from_param``."""
+        """Types of the arguments: ctypes' own, or classes with ``from_param``. None for what the module's note says."""
         return list(self._declared()[0])
 
     @argtypes.setter
-    def argtypes(self, types: Sequence[Any]) -> None:
-        for kind in types:
+    def argtypes(self, types: Iterable[Any] | None) -> None:
+        listed = None if types is None else list(types)
+        for kind in listed or ():
             _types.parameter(kind)
-        self._argtypes = list(types)
+        self._argtypes = listed
         self._unbind()
 
     @property
@@ -182,18 +190,23 @@ class Domain(_native.Domain):
         imports: Mapping[str, Callback | Callable[..., Any]] | None = None,
         **options: Any,
     ) -> Domain:
-        if isinstance(module, _native.Pool):
+        if isinstance(module, _native.Lent):
             return super().__new__(cls, module)
-        if not isinstance(module, _native.Module):
-            module = Module(module)
-        return super().__new__(cls, module, *given(module, imports, options))
+        if isinstance(module, _native.Pool):
+            domain = super().__new__(cls, module)
+        else:
+            if not isinstance(module, _native.Module):
+                module = Module(module)
+            domain = super().__new__(cls, module, *given(module, imports, options))
+        domain._know()
+        return domain
 
     def __init__(self, module: Any, **_options: Any):
         pass
 
     def __getitem__(self, name: str) -> Function:
         if name not in self.module.exports:
-            near = self.module._near(name)
+            near = self.module._near(name) if isinstance(name, str) and name.isprintable() else None
             hint = f"; did you mean {near!r}?" if near else ""
             raise SymbolError(f"{self.module.name} exports no function {name!r}{hint}")
         return Function(self, name)
@@ -227,9 +240,7 @@ class Domain(_native.Domain):
             kind = type(value)
         elif isinstance(value, (bytes, bytearray)):
             kind = ctypes.c_char
-        if kind is not None:
-            _types.check_plain(kind)
-        data = bytes(memoryview(value).cast("B")) if kind is None else bytes(value)
+        data = _native.copied(_types.plain(value))
         if isinstance(value, (bytes, bytearray)):
             data += b"\0"
         pointer = Pointer(self, self._alloc(max(1, len(data))), kind)
@@ -247,6 +258,8 @@ class Domain(_native.Domain):
     def array(self, shape: int | tuple[int, ...], dtype: Any = float, rights: str = "rw") -> Any:
         """A numpy array of zeros in memory that is shared with the domain: it is passed to functions without being copied.
 
+        The memory is shared as long as the array, or another that is made of it, lives.
+
         Of the types that may be passed by reference: what the domain can write is never an object, a pointer or a character.
         """
         import numpy
@@ -262,7 +275,7 @@ class Domain(_native.Domain):
             raise ValueError(f"an array of shape {tuple(sides)}: a side cannot be negative")
         count = math.prod(sides)
         region = _native.Region(max(1, count * kind.itemsize))
-        self.grant(region, rights)
+        self._share(region, rights)
         return numpy.frombuffer(region, kind, count).reshape(sides)
 
     def link(

@@ -70,7 +70,7 @@ class Pointer(_native.Pointer):
     def __setitem__(self, index: int, value: Any) -> None:
         target = self._target()
         _types.check_plain(target)
-        self.domain._write(self._at(index), bytes(value if isinstance(value, target) else target(value)))
+        self.domain._write(self._at(index), _native.copied(value if isinstance(value, target) else target(value)))
 
     @property
     def contents(self) -> Any:
@@ -87,7 +87,7 @@ class Pointer(_native.Pointer):
 
     def write(self, data: Any) -> None:
         """Copies bytes, or any buffer, into the domain."""
-        self.domain._write(self.address, bytes(memoryview(data)))
+        self.domain._write(self.address, _native.copied(data))
 
     def string(self, limit: int = _types.STRING_LIMIT) -> bytes:
         """The string that begins here, at most `limit` bytes long."""

@@ -67,7 +67,7 @@ class Registry(_native.Registry):
     ) -> None:  # fmt: skip
         """Exports a function of Python's to domains: a `Callback`, or a function and its C prototype.
 
-        It takes and returns numbers, structures and addresses (``c_void_p``); it is not told which domain calls.
+        Pointers that it gets are of the domain that calls.
         """
         if not isinstance(function, Callback):
             if prototype is None:

@@ -98,6 +98,15 @@ def check_plain(kind: Any) -> None:
         raise SignatureError(f"{name_of(kind)} is no type of ctypes")
 
 
+def plain(value: Any) -> Any:
+    """A value whose memory a domain may have a copy of, as it is: nothing that ctypes calls a pointer is in it."""
+    # A structure that is a union or packed says that it is bytes.
+    owner = value.obj if isinstance(value, memoryview) else value
+    if isinstance(owner, (ctypes.Array, ctypes.Structure, ctypes.Union, Simple)):
+        check_plain(type(owner))
+    return value
+
+
 def _check_character(kind: type) -> None:
     """Refuses `ctypes.c_wchar` for what a domain writes: not every number is a character, and ctypes raises what it likes then."""
     if _code(kind) == "u":
@@ -189,7 +198,7 @@ def parameter(kind: Any) -> Shape:
 
     if isinstance(getattr(kind, "from_param", None), types.MethodType):
         # Not one of ctypes' own, which are all built in; but perhaps derived from one, as numpy's are.
-        return Shape("void *", "", _arguments.custom(kind))
+        return Shape("void *", "!", _arguments.custom(kind))
     if isinstance(kind, PointerType):
         check_plain(kind._type_)
         return Shape("void *", "", _arguments.typed(kind._type_))
@@ -206,7 +215,7 @@ def parameter(kind: Any) -> Shape:
         return _structure(kind)
     if isinstance(kind, type) and issubclass(kind, ctypes.Array):
         check_plain(kind)
-        return Shape("void *", "", _arguments.typed(kind._type_))
+        return Shape("void *", "!", _arguments.array(kind))
     raise SignatureError(f"{kind!r} cannot be an argument: give a type of ctypes, or a class with from_param")
 
 

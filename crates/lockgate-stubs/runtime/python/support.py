@@ -118,7 +118,30 @@ def _load() -> ctypes.CDLL:
     return library
 
 
+def _watch(claim: Callable[[], Any]) -> None:
+    """Faults of the library come as signals. Python installs handlers for the same ones past it, by two doors: it is in front again then."""
+    import faulthandler
+    import functools
+    import signal
+
+    def claiming(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def claimed(*arguments: Any, **named: Any) -> Any:
+            try:
+                return function(*arguments, **named)
+            finally:
+                claim()
+
+        return claimed
+
+    for name in ("enable", "disable", "register", "unregister"):
+        setattr(faulthandler, name, claiming(getattr(faulthandler, name)))
+    signal.signal = claiming(signal.signal)
+
+
 _lib = _load()
+if hasattr(_lib, "lg_claim_signals"):
+    _watch(_lib.lg_claim_signals)
 _heap_free = ctypes.CDLL(None).free
 _heap_free.argtypes, _heap_free.restype = [ctypes.c_void_p], None
 _take = _lib.lg_@NAME@_take

@@ -104,8 +104,36 @@ pub(crate) fn end_when_it_returns(payload: Box<dyn Any + Send>) {
     thread_sys::ask_before_calls();
 }
 
+/// The gate of a host function that fails, perhaps: on its way back the thread may have been on other stacks, where calls came and went.
+pub(crate) struct OwnGate {
+    gate: *const GateRecord,
+    /// Where its mark is.
+    own: *const u64,
+}
+
+impl OwnGate {
+    /// # Safety
+    /// At the beginning of a function that a gate has called.
+    pub(crate) unsafe fn here() -> OwnGate {
+        let gate = gate();
+        // SAFETY: live records. The mark is the first word of the entry's frame.
+        OwnGate { gate, own: unsafe { (*entry(gate)).host as *const u64 } }
+    }
+
+    /// The panic of the function becomes the error of its call, at the end of the function. A call that is not the innermost one any more
+    /// is ended by its gate in any case: then the panic is nobody's, and must not become another call's.
+    pub(crate) fn end_with_panic(&self, payload: Box<dyn Any + Send>) {
+        // SAFETY: the function runs, so the frame is there.
+        let innermost = thread_sys::current()
+            .is_some_and(|state| unsafe { thread_sys::find(state, self.gate, self.own) } == Found::Innermost);
+        if innermost {
+            end_with_panic(payload);
+        }
+    }
+}
+
 /// As [`end_call`]: the panic of a host function becomes the error of the call.
-pub(crate) fn end_with_panic(payload: Box<dyn Any + Send>) {
+pub(super) fn end_with_panic(payload: Box<dyn Any + Send>) {
     end_call(Cause::Panic);
     if let Some(state) = thread_sys::current() {
         state.panic.set(Some(payload));
@@ -186,7 +214,10 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
 
 /// Called in place of a host function that is not there. (As all that handlers may interrupt: nothing is dropped here.)
 pub(super) extern "C-unwind" fn lockgate_missing() {
-    end_call(Cause::NoFunction);
+    // What was taken away with its domain is not what ended the call.
+    // SAFETY: in a gate: live records, and the thread's own state.
+    let ended = unsafe { thread_sys::current().and_then(|state| why_stop(state, entry(gate()))) };
+    end_call(ended.unwrap_or(Cause::NoFunction));
 }
 
 /// Called by the gate of an import that has not been bound yet: finds what it is. Returns the entry to go on with.

@@ -13,6 +13,7 @@ mod crossing_sys;
 )]
 mod emit;
 pub(crate) mod exclusive_sys;
+mod fronts_sys;
 mod gate_asm;
 mod gate_sys;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
@@ -39,8 +40,7 @@ pub(crate) mod watch;
 pub(crate) use code_sys::Thunk;
 pub(crate) use emit::flags;
 pub(crate) use gate_sys::{
-    caller, calling_base, component, context, end_when_it_returns, end_with, end_with_panic, enter_early,
-    has_caller,
+    OwnGate, caller, calling_base, component, context, end_when_it_returns, end_with, enter_early, has_caller,
 };
 pub(crate) use process_sys::{components, for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};

@@ -5,6 +5,7 @@
 //! stack, where they do no harm, there may be no room for them.
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
+use super::fronts_sys::{self, Fronts};
 use super::layout::{
     EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
 };
@@ -49,6 +50,10 @@ static CHAINED: [AtomicPtr<Action>; FAULTS.len()] =
     [const { AtomicPtr::new((&raw const DEFAULT).cast_mut()) }; FAULTS.len()];
 /// What was chained before a handler that came behind our back ([`claim`]); else null.
 static BELOW: [AtomicPtr<Action>; FAULTS.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; FAULTS.len()];
+/// Which of our addresses is in front, for each.
+static FRONTS: [Fronts; FAULTS.len()] = [const { Fronts::new() }; FAULTS.len()];
+/// One thread puts ours in front at a time.
+static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 /// Where such a handler runs: the thread, and an address of the frame that called it.
 static RUNNING: [(AtomicI32, AtomicUsize); FAULTS.len()] =
     [const { (AtomicI32::new(0), AtomicUsize::new(0)) }; FAULTS.len()];
@@ -63,7 +68,6 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 unsafe extern "C" {
     fn lockgate_exit();
     fn lockgate_sigreturn();
-    fn lockgate_on_fault();
     fn lockgate_gate_import();
     fn lockgate_gate_end();
     fn lockgate_gate_check();
@@ -141,11 +145,12 @@ pub(crate) fn install() {
         NUDGE.store(free.unwrap_or(0), Ordering::Release);
         settle_hosts();
         for (index, &signal) in FAULTS.iter().enumerate() {
-            let previous = kernel_action(signal, Some(&ours(fault_handler())));
+            let previous = kernel_action(signal, Some(&ours(fronts_sys::address(0))));
             // Our own is there if the parent forked in the midst of this.
-            if previous.handler != fault_handler() {
+            if fronts_sys::at(previous.handler).is_none() {
                 CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
             }
+            FRONTS[index].note(0, (CHAINED[index].load(Ordering::Acquire), ptr::null_mut()));
         }
         if let Some(signal) = free {
             kernel_action(signal, Some(&ours(on_nudge as *const () as usize)));
@@ -159,10 +164,6 @@ fn ours(handler: usize) -> Action {
     let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64 | SA_RESTORER;
     let mask = HOSTS.load(Ordering::Acquire);
     Action { handler, flags, restorer: lockgate_sigreturn as *const () as usize, mask }
-}
-
-fn fault_handler() -> usize {
-    lockgate_on_fault as *const () as usize
 }
 
 /// The one copy of an action that lives forever.
@@ -211,22 +212,56 @@ unsafe extern "C" {
 /// Puts our handlers back before those of code that does not find our `sigaction`: what was loaded before this library was,
 /// as an interpreter that loads it as an extension. Such a handler takes ours for its predecessor.
 fn claim() {
+    if !INSTALLED.load(Ordering::Acquire) {
+        return;
+    }
+    let claiming = CLAIMING.lock().unwrap_or_else(|e| e.into_inner());
     for (index, &signal) in FAULTS.iter().enumerate() {
-        let own = fault_handler();
-        if !INSTALLED.load(Ordering::Acquire) || kernel_action(signal, None).handler == own {
+        if in_front(index, signal) != Front::Theirs {
             continue;
         }
-        let theirs = kernel_action(signal, Some(&ours(own)));
-        if theirs.handler == own {
-            continue; // another thread was faster: theirs is where it belongs, and ours must not come behind ours
-        }
-        let theirs = ptr::from_ref(known(theirs)).cast_mut();
-        let before = CHAINED[index].swap(theirs, Ordering::AcqRel);
-        // SAFETY: pointees live forever.
-        if unsafe { *before != *theirs } {
-            BELOW[index].store(before, Ordering::Release);
-        }
+        let mut theirs = kernel_action(signal, None);
+        let front = loop {
+            let first = ptr::from_ref(known(theirs)).cast_mut();
+            let before = CHAINED[index].load(Ordering::Acquire);
+            // (Pointees are as different as the pointers.)
+            let below = if before == first { BELOW[index].load(Ordering::Acquire) } else { before };
+            let front = FRONTS[index].of((first, below));
+            let replaced = kernel_action(signal, Some(&ours(fronts_sys::address(front))));
+            if replaced == theirs || fronts_sys::at(replaced.handler).is_some() {
+                break front;
+            }
+            theirs = replaced; // it came meanwhile
+        };
+        stand_behind(index, front);
     }
+    drop(claiming);
+}
+
+/// Whose handler the kernel calls.
+#[derive(PartialEq, Eq)]
+enum Front {
+    Ours,
+    /// Ours, put back by one that came behind our back and goes: what was behind it then is there again.
+    Again,
+    Theirs,
+}
+
+fn in_front(index: usize, signal: c_int) -> Front {
+    match fronts_sys::at(kernel_action(signal, None).handler) {
+        Some(front) if front == FRONTS[index].current() => Front::Ours,
+        Some(front) => {
+            stand_behind(index, front);
+            Front::Again
+        }
+        None => Front::Theirs,
+    }
+}
+
+fn stand_behind(index: usize, front: usize) {
+    let (first, second) = FRONTS[index].put(front);
+    BELOW[index].store(second, Ordering::Release);
+    CHAINED[index].store(first, Ordering::Release);
 }
 
 /// Puts the library's handlers for faults back in front of any that were installed past it, which then get the faults that are
@@ -620,11 +655,12 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
 /// Finds the host's own handler of a signal, and the mask that it is to have; 0 if there is none.
 unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: &ucontext_t, mask: *mut u64) -> usize {
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
+    let went = in_front(index, signal) == Front::Again;
     // SAFETY: pointees live forever; the mask is the caller's.
     unsafe {
         let below = BELOW[index].load(Ordering::Acquire);
         let claimed = !below.is_null();
-        let handed_on = claimed && runs_in(index, context);
+        let handed_on = claimed && !went && runs_in(index, context);
         let action = if handed_on { &*below } else { &*CHAINED[index].load(Ordering::Acquire) };
         if claimed {
             let (thread, frame) = &RUNNING[index];
@@ -693,8 +729,10 @@ pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Action> {
     // SAFETY: pointees live forever.
     let current = unsafe { *CHAINED[index].load(Ordering::Acquire) };
     if let Some(new) = new {
+        let new = ptr::from_ref(known(new)).cast_mut();
+        FRONTS[index].note(FRONTS[index].current(), (new, ptr::null_mut()));
         BELOW[index].store(ptr::null_mut(), Ordering::Release);
-        CHAINED[index].store(ptr::from_ref(known(new)).cast_mut(), Ordering::Release);
+        CHAINED[index].store(new, Ordering::Release);
     }
     Some(current)
 }
@@ -713,7 +751,9 @@ fn stands_in() -> bool {
     };
     // SAFETY: a query.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"sigaction".as_ptr()) };
-    !found.is_null() && place(found).is_some() && place(found) == place(fault_handler() as *const c_void)
+    !found.is_null()
+        && place(found).is_some()
+        && place(found) == place(fronts_sys::address(0) as *const c_void)
 }
 
 /// Has the calling thread's next call look at all handlers and at the alternate stack again, where changes of them do not come to our

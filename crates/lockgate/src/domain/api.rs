@@ -27,6 +27,23 @@ pub struct Domain {
     core: Option<Arc<Core>>,
 }
 
+/// Keeps a domain without being its handle, as bindings do: the domain does not end with this.
+pub struct Kept(Domain);
+
+impl std::ops::Deref for Kept {
+    type Target = Domain;
+
+    fn deref(&self) -> &Domain {
+        &self.0
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.0.core = None; // what is left is the handle of nothing, whose end ends nothing
+    }
+}
+
 /// How a whole program ended.
 #[derive(Debug)]
 pub struct ProgramEnd {
@@ -95,6 +112,11 @@ impl Domain {
     /// The handle of a domain that exists.
     pub(crate) fn from_core(core: Arc<Core>) -> Domain {
         Domain { core: Some(core) }
+    }
+
+    /// The domain for longer than somebody else's handle is lent: a reset is refused meanwhile.
+    pub fn keep(&self) -> Kept {
+        Kept(Domain::from_core(self.core().clone()))
     }
 
     /// Name in reports.

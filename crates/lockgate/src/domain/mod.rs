@@ -18,7 +18,7 @@ mod snapshot;
 mod start;
 mod stop;
 
-pub use api::{Domain, ProgramEnd};
+pub use api::{Domain, Kept, ProgramEnd};
 pub use burial::until_buried;
 pub(crate) use burial::{bury, close, close_then, release_functions, release_leftovers, settle};
 pub(crate) use core::Core;

@@ -336,6 +336,11 @@ impl Panic {
         Panic(std::sync::Mutex::new(payload))
     }
 
+    /// What `look` makes of the payload.
+    pub fn look<R>(&self, look: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
+        look(&**self.0.lock().unwrap_or_else(|e| e.into_inner()))
+    }
+
     /// The payload, for [`std::panic::resume_unwind`].
     pub fn into_payload(self) -> Box<dyn Any + Send> {
         self.0.into_inner().unwrap_or_else(|e| e.into_inner())

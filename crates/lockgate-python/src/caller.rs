@@ -1,0 +1,87 @@
+//! Which of Python's domains a call of the host comes from.
+use crate::domain::Domain;
+use crate::module::Module;
+use lockgate::Kept;
+use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard};
+
+/// Python's domains by the bases of their instances. Only taken with the interpreter's lock, and no object of Python's is made or dropped
+/// under it.
+static KNOWN: Mutex<BTreeMap<u64, Py<PyWeakrefReference>>> = Mutex::new(BTreeMap::new());
+
+fn known() -> MutexGuard<'static, BTreeMap<u64, Py<PyWeakrefReference>>> {
+    KNOWN.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// From now on, calls of the host by the instance at `base` come from this domain.
+///
+/// # Errors
+/// No memory.
+pub fn know(domain: &Bound<'_, Domain>, base: u64) -> PyResult<()> {
+    let reference = PyWeakrefReference::new(domain)?.unbind();
+    let before = known().insert(base, reference);
+    drop(before); // after the lock
+    Ok(())
+}
+
+/// Before the instance at `base` goes: another one may come to lie there. For the caller to drop.
+pub fn forget(base: u64) -> Option<Py<PyWeakrefReference>> {
+    known().remove(&base)
+}
+
+fn find<'py>(py: Python<'py>, base: u64) -> Option<Bound<'py, Domain>> {
+    let reference = known().get(&base).map(|reference| reference.clone_ref(py))?;
+    let domain = reference.bind(py).upgrade()?.cast_into::<Domain>().ok()?;
+    domain.get().is_at(base).then_some(domain)
+}
+
+/// The domain that calls the host, as long as it waits for the answer.
+pub struct Caller<'py> {
+    domain: Bound<'py, Domain>,
+    /// It has no object of its own yet: its constructors run. Or not any more: another instance has taken its place.
+    is_lent: bool,
+}
+
+impl<'py> Caller<'py> {
+    /// The object of Python's for the domain that calls; one that ends with this, if it has none.
+    ///
+    /// # Errors
+    /// No memory.
+    pub fn of(py: Python<'py>, domain: &lockgate::Domain) -> PyResult<Caller<'py>> {
+        if let Some(domain) = find(py, domain.base()) {
+            return Ok(Caller { domain, is_lent: false });
+        }
+        let lent = Lent(Mutex::new(Some(domain.keep())));
+        let class = py.import("lockgate._domain")?.getattr("Domain")?;
+        let domain = class.call1((lent,))?.cast_into::<Domain>()?;
+        Ok(Caller { domain, is_lent: true })
+    }
+
+    pub fn domain(&self) -> &Bound<'py, Domain> {
+        &self.domain
+    }
+}
+
+impl Drop for Caller<'_> {
+    fn drop(&mut self) {
+        if self.is_lent {
+            self.domain.get().leave(self.domain.py());
+        }
+    }
+}
+
+/// What a domain for one call of the host is made of.
+#[pyclass(frozen, module = "lockgate._native")]
+pub struct Lent(Mutex<Option<Kept>>);
+
+impl Lent {
+    /// The runtime's domain, and its module. None the second time.
+    pub fn take(&self, py: Python<'_>) -> PyResult<Option<(Kept, Py<Module>)>> {
+        let kept = self.0.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let Some(kept) = kept else { return Ok(None) };
+        let module = Py::new(py, Module::from(kept.module().clone()))?;
+        Ok(Some((kept, module)))
+    }
+}
