@@ -445,3 +445,27 @@ def test_arrays_give_their_place_back(values, numpy):
         assert values.sum(part, 1) == number
     kept[:] = 1
     assert values.sum(kept, 4) == 4
+
+
+def test_sizes_that_no_domain_has(values):
+    domain = values.domain
+    numbers = domain.alloc(c_int, 4)
+    for size in (-1, 1 << 40, 1 << 63, 1 << 70):
+        attempts = [lambda: domain.alloc(size), lambda: domain.alloc(c_int, size), lambda: numbers.read(size), lambda: domain.string(numbers.address, size)]
+        for attempt in attempts:
+            with pytest.raises((lockgate.BadPointer, lockgate.QuotaExceeded)):
+                attempt()
+    for size in (1 << 40, 1 << 62):
+        for pointer in (numbers, numbers.cast(c_char)):
+            with pytest.raises(lockgate.BadPointer):
+                pointer[0:size]
+
+
+def test_names_and_paths_of_any_kind(values, build):
+    for name in ("nosuch", "\udc80", "a\0b", 5, None):
+        with pytest.raises(lockgate.SymbolError):
+            values[name]
+    path = str(build("values"))
+    assert lockgate.Module(path.encode()).exports and lockgate.Module(image=bytearray(open(path, "rb").read())).exports
+    with pytest.raises(lockgate.LoadError):
+        lockgate.Module(path + "\0x")

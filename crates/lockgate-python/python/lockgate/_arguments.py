@@ -114,10 +114,13 @@ def array(kind: Any) -> Callable[[Any, Any], Any]:
             return plain(given)
         if given is None or isinstance(given, (int, bytes, Simple, ctypes.Array, ctypes.Structure, ctypes.Union)):
             raise TypeError(f"expected {name_of(kind)}, not {name_of(type(given))}")
-        made = elements(domain, given)
-        if memoryview(made).nbytes != size:
-            raise TypeError(f"expected {size} bytes for {name_of(kind)}, not {memoryview(made).nbytes}")
-        return made
+        try:
+            length = memoryview(given).nbytes
+        except TypeError:
+            raise TypeError(f"expected {name_of(kind)}, not {name_of(type(given))}") from None
+        if length != size:
+            raise TypeError(f"expected {size} bytes for {name_of(kind)}, not {length}")
+        return elements(domain, given)
 
     return convert
 

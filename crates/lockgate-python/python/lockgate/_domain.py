@@ -14,7 +14,7 @@ from . import _native, _types
 from ._asynchronous import AsyncCall, Workers, default_workers
 from ._callback import CFUNCTYPE, Callback
 from ._errors import LoadError, OptionError, SignatureError, SymbolError
-from ._pointer import Pointer, address_of
+from ._pointer import Pointer, address_of, length_of
 from ._types import STRING_LIMIT, Shape
 
 
@@ -228,8 +228,8 @@ class Domain(_native.Domain):
         It stays until `Pointer.free`, or the end of a ``with`` block.
         """
         if isinstance(type, int):
-            return Pointer(self, self._alloc(type * count), None)
-        return Pointer(self, self._alloc(ctypes.sizeof(type) * count), type)
+            return Pointer(self, self._alloc(length_of(type * count)), None)
+        return Pointer(self, self._alloc(length_of(ctypes.sizeof(type) * count)), type)
 
     def place(self, value: Any) -> Pointer:
         """A copy of a ctypes object, of bytes (with a zero behind them) or of another buffer, in the domain's memory."""
@@ -249,7 +249,7 @@ class Domain(_native.Domain):
 
     def string(self, address: int, limit: int = STRING_LIMIT) -> bytes:
         """The string at an address, at most `limit` bytes long. `BadPointer` if it has no end."""
-        return self._string(address_of(getattr(address, "address", address)), limit)
+        return self._string(address_of(getattr(address, "address", address)), length_of(limit))
 
     def grant(self, region: _native.Region, rights: str = "rw") -> _native.Grant:
         """Shares a region with the domain, to read (``"r"``) or to read and write (``"rw"``)."""

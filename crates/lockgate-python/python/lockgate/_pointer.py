@@ -21,6 +21,14 @@ def address_of(number: int) -> int:
     return address
 
 
+def length_of(number: int) -> int:
+    """What may be a number of bytes in a domain."""
+    length = operator.index(number)
+    if not 0 <= length <= _WINDOW:
+        raise BadPointer(f"{length} bytes are none that a domain could have")
+    return length
+
+
 class Pointer(_native.Pointer):
     """An address in a domain, with the type of what lies there, if that is known.
 
@@ -52,7 +60,7 @@ class Pointer(_native.Pointer):
         target = self._target()
         _types.check_plain(target)
         size = ctypes.sizeof(target)
-        data = self.domain._read(self._at(index), count * size)
+        data = self.domain._read(self._at(index), length_of(count * size))
         values = [target.from_buffer_copy(data, at * size) for at in range(count)]
         simple = issubclass(target, _types.Simple) and _types.Simple in target.__bases__
         return [value.value for value in values] if simple else values
@@ -63,7 +71,7 @@ class Pointer(_native.Pointer):
                 raise ValueError("a pointer's slice needs a start and a stop, and no step")
             count = max(0, index.stop - index.start)
             if self._target() is ctypes.c_char:
-                return self.domain._read(self._at(index.start), count)
+                return self.domain._read(self._at(index.start), length_of(count))
             return self._values(index.start, count)
         return self._values(index, 1)[0]
 
@@ -81,9 +89,7 @@ class Pointer(_native.Pointer):
 
     def read(self, length: int) -> bytes:
         """Copies bytes out of the domain."""
-        if length < 0:
-            raise BadPointer(f"{length} bytes are none that a domain could have")
-        return self.domain._read(self.address, length)
+        return self.domain._read(self.address, length_of(length))
 
     def write(self, data: Any) -> None:
         """Copies bytes, or any buffer, into the domain."""
