@@ -12,7 +12,7 @@ use super::layout::{
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{HOSTS, bit, hold_more, in_handler, settle_hosts, unblock};
 use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
-use super::undisturbed_sys::postpones;
+use super::undisturbed_sys::{postpones, undisturbed};
 use crate::copy_asm as guarded;
 use crate::host::{PerProcess, Uncancelled};
 use crate::report::{Cause, RawFault, Registers};
@@ -271,7 +271,15 @@ fn stand_behind(index: usize, front: usize) {
 /// # Errors
 /// [`CallError::Handler`](crate::CallError::Handler).
 pub fn claim_signals() -> Result<(), crate::CallError> {
-    check_handlers().map_err(crate::CallError::Handler)?;
+    /// 0, or the number of a signal.
+    extern "C" fn check() -> usize {
+        check_handlers().err().unwrap_or_default() as usize
+    }
+    // SAFETY: a function without arguments. (It locks, and a handler might leave it.)
+    match unsafe { undisturbed(check as *const (), [0; 3]) } as i32 {
+        0 => (),
+        signal => return Err(crate::CallError::Handler(signal)),
+    }
     thread_sys::settle();
     Ok(())
 }
