@@ -23,7 +23,7 @@ use lockgate_abi::window;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 /// Signals that faulting instructions raise.
 const FAULTS: [c_int; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
@@ -47,15 +47,10 @@ static DEFAULT: Action = Action { handler: libc::SIG_DFL, flags: 0, restorer: 0,
 /// What the host wants for each fault signal. Pointees are never freed: handlers may hold them.
 static CHAINED: [AtomicPtr<Action>; FAULTS.len()] =
     [const { AtomicPtr::new((&raw const DEFAULT).cast_mut()) }; FAULTS.len()];
-/// What was chained before a handler that came behind our back ([`claim`]); else null.
-static BELOW: [AtomicPtr<Action>; FAULTS.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; FAULTS.len()];
 /// Which of our addresses is in front, for each.
 static FRONTS: [Fronts; FAULTS.len()] = [const { Fronts::new() }; FAULTS.len()];
 /// One thread puts ours in front at a time.
 static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
-/// Where such a handler runs: the thread, and an address of the frame that called it.
-static RUNNING: [(AtomicI32, AtomicUsize); FAULTS.len()] =
-    [const { (AtomicI32::new(0), AtomicUsize::new(0)) }; FAULTS.len()];
 /// The distinct pointees.
 static KNOWN: PerProcess<Mutex<Vec<&'static Action>>> = PerProcess::new(Mutex::default);
 /// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`], and if the host has handlers
@@ -101,7 +96,7 @@ pub(crate) fn install() {
             if fronts_sys::at(previous.handler).is_none() {
                 CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
             }
-            FRONTS[index].note(0, (CHAINED[index].load(Ordering::Acquire), ptr::null_mut()));
+            FRONTS[index].note(0, CHAINED[index].load(Ordering::Acquire));
         }
         // The highest real-time signal that nobody uses.
         let free =
@@ -175,11 +170,7 @@ fn claim() {
         }
         let mut theirs = kernel_action(signal, None);
         let front = loop {
-            let first = ptr::from_ref(known(theirs)).cast_mut();
-            let before = CHAINED[index].load(Ordering::Acquire);
-            // (Pointees are as different as the pointers.)
-            let below = if before == first { BELOW[index].load(Ordering::Acquire) } else { before };
-            let front = FRONTS[index].of((first, below));
+            let front = FRONTS[index].of(ptr::from_ref(known(theirs)).cast_mut());
             let replaced = kernel_action(signal, Some(&ours(fronts_sys::address(front), 0)));
             if replaced == theirs || fronts_sys::at(replaced.handler).is_some() {
                 break front;
@@ -212,9 +203,7 @@ fn in_front(index: usize, signal: c_int) -> Front {
 }
 
 fn stand_behind(index: usize, front: usize) {
-    let (first, second) = FRONTS[index].put(front);
-    BELOW[index].store(second, Ordering::Release);
-    CHAINED[index].store(first, Ordering::Release);
+    CHAINED[index].store(FRONTS[index].put(front), Ordering::Release);
 }
 
 /// Puts the library's handlers for faults back in front of any that were installed past it, which then get the faults that are
@@ -594,21 +583,13 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
 /// Hands a signal to the host's own handler.
 unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
-    let went = in_front(index, signal) == Front::Again;
+    in_front(index, signal);
     // SAFETY: pointees live forever; the handler's type is told by its flags.
     unsafe {
-        let below = BELOW[index].load(Ordering::Acquire);
-        let claimed = !below.is_null();
-        let handed_on = claimed && !went && runs_in(index, &*context.cast::<ucontext_t>());
-        let action = if handed_on { &*below } else { &*CHAINED[index].load(Ordering::Acquire) };
-        if claimed {
-            let (thread, frame) = &RUNNING[index];
-            frame.store(&raw const action as usize, Ordering::Relaxed);
-            thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
-        }
+        let action = &*CHAINED[index].load(Ordering::Acquire);
         // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
         (*thread_sys::block()).alternate_size = u64::MAX;
-        if action.flags & libc::SA_RESETHAND as u64 != 0 && !handed_on {
+        if action.flags & libc::SA_RESETHAND as u64 != 0 {
             CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
         }
         if action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN {
@@ -639,16 +620,6 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
     }
 }
 
-/// True if a handler that [`chain`] called was interrupted: it has raised its signal again, for what it takes to be its
-/// predecessor. (A handler that left by a jump is not there any more: what is interrupted later lies elsewhere.)
-fn runs_in(index: usize, interrupted: &ucontext_t) -> bool {
-    const REACH: usize = 64 << 10;
-    let (thread, frame) = &RUNNING[index];
-    let rsp = interrupted.uc_mcontext.gregs[libc::REG_RSP as usize] as usize;
-    thread.load(Ordering::Acquire) == rustix::thread::gettid().as_raw_nonzero().get()
-        && frame.load(Ordering::Relaxed).checked_sub(rsp).is_some_and(|depth| depth < REACH)
-}
-
 /// The kernel's action of a signal; `new` replaces it.
 fn kernel_action(signal: c_int, new: Option<&Action>) -> Action {
     let mut old = DEFAULT;
@@ -675,8 +646,7 @@ pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Action> {
     let current = unsafe { *CHAINED[index].load(Ordering::Acquire) };
     if let Some(new) = new {
         let new = ptr::from_ref(known(new)).cast_mut();
-        FRONTS[index].note(FRONTS[index].current(), (new, ptr::null_mut()));
-        BELOW[index].store(ptr::null_mut(), Ordering::Release);
+        FRONTS[index].note(FRONTS[index].current(), new);
         CHAINED[index].store(new, Ordering::Release);
     }
     Some(current)
