@@ -323,7 +323,7 @@ fn child_handles_its_own_faults() {
 
 /// R11, R14: a handler that was installed by a raw system call after the library's own, as an interpreter that loads the library late
 /// does, gets the host's faults and not the domains'; it runs once, also if it puts back what it found and raises its signal
-/// again. Red without `claim`, and without `runs_in` (it would run for ever).
+/// again. Red without `claim`, and if ours has one address (it would run for ever).
 #[test]
 fn handlers_installed_past_the_library_are_put_behind_it() {
     use std::os::unix::process::ExitStatusExt;

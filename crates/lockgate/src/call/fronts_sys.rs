@@ -35,16 +35,14 @@ lockgate_fronts:
     options(att_syntax)
 );
 
-/// What is behind ours: the first handler, and what comes behind that one if it hands on ([`super::signals_sys`]).
-pub(super) type Behind = (*mut Action, *mut Action);
-
 /// For one signal. Read in handlers.
 pub(super) struct Fronts {
     /// The one that was put in front last.
     current: AtomicUsize,
     /// How many stand for something.
     used: AtomicUsize,
-    behind: [(AtomicPtr<Action>, AtomicPtr<Action>); FRONTS],
+    /// What is behind each: the host's handler.
+    behind: [AtomicPtr<Action>; FRONTS],
 }
 
 /// Address of the front `number`.
@@ -63,7 +61,7 @@ impl Fronts {
         Fronts {
             current: AtomicUsize::new(0),
             used: AtomicUsize::new(1),
-            behind: [const { (AtomicPtr::new(ptr::null_mut()), AtomicPtr::new(ptr::null_mut())) }; FRONTS],
+            behind: [const { AtomicPtr::new(ptr::null_mut()) }; FRONTS],
         }
     }
 
@@ -73,25 +71,20 @@ impl Fronts {
     }
 
     /// What `number` stands for; it is in front.
-    pub(super) fn put(&self, number: usize) -> Behind {
+    pub(super) fn put(&self, number: usize) -> *mut Action {
         self.current.store(number, Ordering::Release);
-        let (first, second) = &self.behind[number];
-        (first.load(Ordering::Acquire), second.load(Ordering::Acquire))
+        self.behind[number].load(Ordering::Acquire)
     }
 
     /// From now on, `number` stands for this.
-    pub(super) fn note(&self, number: usize, (first, second): Behind) {
-        self.behind[number].0.store(first, Ordering::Release);
-        self.behind[number].1.store(second, Ordering::Release);
+    pub(super) fn note(&self, number: usize, behind: *mut Action) {
+        self.behind[number].store(behind, Ordering::Release);
     }
 
     /// One that stands for this. One caller at a time.
-    pub(super) fn of(&self, behind: Behind) -> usize {
+    pub(super) fn of(&self, behind: *mut Action) -> usize {
         let used = self.used.load(Ordering::Acquire);
-        let stands = |number: &usize| {
-            let (first, second) = &self.behind[*number];
-            (first.load(Ordering::Acquire), second.load(Ordering::Acquire)) == behind
-        };
+        let stands = |number: &usize| self.behind[*number].load(Ordering::Acquire) == behind;
         if let Some(known) = (0..used).find(stands) {
             return known;
         }

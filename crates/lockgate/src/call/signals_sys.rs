@@ -23,7 +23,7 @@ use lockgate_abi::window;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 /// Signals that faulting instructions raise.
 pub(super) const FAULTS: [c_int; 5] =
@@ -48,15 +48,10 @@ static DEFAULT: Action = Action { handler: libc::SIG_DFL, flags: 0, restorer: 0,
 /// What the host wants for each fault signal. Pointees are never freed: handlers may hold them.
 static CHAINED: [AtomicPtr<Action>; FAULTS.len()] =
     [const { AtomicPtr::new((&raw const DEFAULT).cast_mut()) }; FAULTS.len()];
-/// What was chained before a handler that came behind our back ([`claim`]); else null.
-static BELOW: [AtomicPtr<Action>; FAULTS.len()] = [const { AtomicPtr::new(ptr::null_mut()) }; FAULTS.len()];
 /// Which of our addresses is in front, for each.
 static FRONTS: [Fronts; FAULTS.len()] = [const { Fronts::new() }; FAULTS.len()];
 /// One thread puts ours in front at a time.
 static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
-/// Where such a handler runs: the thread, and an address of the frame that called it.
-static RUNNING: [(AtomicI32, AtomicUsize); FAULTS.len()] =
-    [const { (AtomicI32::new(0), AtomicUsize::new(0)) }; FAULTS.len()];
 /// The distinct pointees.
 static KNOWN: PerProcess<Mutex<Vec<&'static Action>>> = PerProcess::new(Mutex::default);
 /// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`], and if the host has handlers
@@ -150,7 +145,7 @@ pub(crate) fn install() {
             if fronts_sys::at(previous.handler).is_none() {
                 CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
             }
-            FRONTS[index].note(0, (CHAINED[index].load(Ordering::Acquire), ptr::null_mut()));
+            FRONTS[index].note(0, CHAINED[index].load(Ordering::Acquire));
         }
         if let Some(signal) = free {
             kernel_action(signal, Some(&ours(on_nudge as *const () as usize)));
@@ -222,11 +217,7 @@ fn claim() {
         }
         let mut theirs = kernel_action(signal, None);
         let front = loop {
-            let first = ptr::from_ref(known(theirs)).cast_mut();
-            let before = CHAINED[index].load(Ordering::Acquire);
-            // (Pointees are as different as the pointers.)
-            let below = if before == first { BELOW[index].load(Ordering::Acquire) } else { before };
-            let front = FRONTS[index].of((first, below));
+            let front = FRONTS[index].of(ptr::from_ref(known(theirs)).cast_mut());
             let replaced = kernel_action(signal, Some(&ours(fronts_sys::address(front))));
             if replaced == theirs || fronts_sys::at(replaced.handler).is_some() {
                 break front;
@@ -259,9 +250,7 @@ fn in_front(index: usize, signal: c_int) -> Front {
 }
 
 fn stand_behind(index: usize, front: usize) {
-    let (first, second) = FRONTS[index].put(front);
-    BELOW[index].store(second, Ordering::Release);
-    CHAINED[index].store(first, Ordering::Release);
+    CHAINED[index].store(FRONTS[index].put(front), Ordering::Release);
 }
 
 /// Puts the library's handlers for faults back in front of any that were installed past it, which then get the faults that are
@@ -663,21 +652,13 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
 /// Finds the host's own handler of a signal, and the mask that it is to have; 0 if there is none.
 unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: &ucontext_t, mask: *mut u64) -> usize {
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
-    let went = in_front(index, signal) == Front::Again;
+    in_front(index, signal);
     // SAFETY: pointees live forever; the mask is the caller's.
     unsafe {
-        let below = BELOW[index].load(Ordering::Acquire);
-        let claimed = !below.is_null();
-        let handed_on = claimed && !went && runs_in(index, context);
-        let action = if handed_on { &*below } else { &*CHAINED[index].load(Ordering::Acquire) };
-        if claimed {
-            let (thread, frame) = &RUNNING[index];
-            frame.store(ptr::from_ref(context) as usize, Ordering::Relaxed);
-            thread.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Release);
-        }
+        let action = &*CHAINED[index].load(Ordering::Acquire);
         // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
         (*thread_sys::block()).alternate_size = u64::MAX;
-        if action.flags & libc::SA_RESETHAND as u64 != 0 && !handed_on {
+        if action.flags & libc::SA_RESETHAND as u64 != 0 {
             CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
         }
         match action.handler {
@@ -700,16 +681,6 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: &ucontext_t, mask:
             }
         }
     }
-}
-
-/// True if a handler that [`chain`] called was interrupted: it has raised its signal again, for what it takes to be its
-/// predecessor. (A handler that left by a jump is not there any more: what is interrupted later lies elsewhere.)
-fn runs_in(index: usize, interrupted: &ucontext_t) -> bool {
-    const REACH: usize = 64 << 10;
-    let (thread, frame) = &RUNNING[index];
-    let rsp = interrupted.uc_mcontext.gregs[libc::REG_RSP as usize] as usize;
-    thread.load(Ordering::Acquire) == rustix::thread::gettid().as_raw_nonzero().get()
-        && frame.load(Ordering::Relaxed).checked_sub(rsp).is_some_and(|depth| depth < REACH)
 }
 
 /// The kernel's action of a signal; `new` replaces it.
@@ -738,8 +709,7 @@ pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Action> {
     let current = unsafe { *CHAINED[index].load(Ordering::Acquire) };
     if let Some(new) = new {
         let new = ptr::from_ref(known(new)).cast_mut();
-        FRONTS[index].note(FRONTS[index].current(), (new, ptr::null_mut()));
-        BELOW[index].store(ptr::null_mut(), Ordering::Release);
+        FRONTS[index].note(FRONTS[index].current(), new);
         CHAINED[index].store(new, Ordering::Release);
     }
     Some(current)
