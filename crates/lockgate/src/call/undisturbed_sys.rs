@@ -47,7 +47,7 @@ pub(super) unsafe fn undisturbed(function: *const (), arguments: [usize; 3]) -> 
 }
 
 /// Calls `function` with the host's handlers let in, which may leave it by a jump or end the thread: what lies between the gate and here is lost
-/// then, so it has no lock, and what must not be lost is where [`repair`](super::thread_sys::repair) finds it. Within work that is itself
+/// then, so it has no lock, and what must not be lost is where `repair` finds it. Within work that is itself
 /// part of other work (a domain's start, when an import is bound), signals go on waiting.
 ///
 /// # Safety
