@@ -258,7 +258,7 @@ fn outputs_that_are_no_files() {
 #[test]
 fn what_gcc_takes_is_taken() {
     let shop = Shop::new();
-    let source = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\") LG_ENTRY int enter(int x);\n\
+    let source = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"p\") LG_ENTRY int enter(int x) LG_ERROR(-1);\n\
                   static *implied;\nstatic void take(int *p) { *p += 1; }\nstatic int none(void) { return 1; }\n\
                   static void call(void (*f)(int)) { f(1); }\n\
                   LG_DOMAIN(\"p\") twice(int x) { if (x) return 2 * x; return; }\n\

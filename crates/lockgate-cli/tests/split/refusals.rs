@@ -417,11 +417,11 @@ pub const CASES: &[(Program, &[&str])] = &[
         &[
             (
                 "a.c",
-                "#include <lockgate/annotations.h>\nstruct s { long *at LG_OUT LG_SIZE(9); };\nLG_DOMAIN(\"p\") LG_ENTRY int enter(struct s *s LG_INOUT) { return s->at != 0; }\n",
+                "#include <lockgate/annotations.h>\nstruct s { long *at LG_INOUT LG_SIZE(9); };\nLG_DOMAIN(\"p\") LG_ENTRY int enter(struct s *s LG_INOUT) LG_ERROR(-1);\nint enter(struct s *s) { return s->at != 0; }\n",
             ),
             (
                 "b.c",
-                "#include <lockgate/annotations.h>\nstruct s { long *at LG_OUT LG_SIZE(1); };\nLG_DOMAIN(\"p\") LG_ENTRY int enter(struct s *s LG_INOUT);\nint main(void) { long x; struct s s = {&x}; return enter(&s); }\n",
+                "#include <lockgate/annotations.h>\nstruct s { long *at LG_INOUT LG_SIZE(1); };\nLG_DOMAIN(\"p\") LG_ENTRY int enter(struct s *s LG_INOUT) LG_ERROR(-1);\nint main(void) { long x; struct s s = {&x}; return enter(&s); }\n",
             ),
         ],
         &["b.c:3: enter() is declared here otherwise"],
