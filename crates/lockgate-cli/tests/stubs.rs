@@ -965,7 +965,7 @@ fn what_is_not_sound_is_refused() {
             &["struct s, field name", "LG_STRING", "LG_BYTES"],
         ),
         (
-            "struct in { char name[2][8]; };\nstruct s { struct in in; };\nconst struct s *f(void) LG_SIZE(1);",
+            "struct in { char name[8]; };\nstruct s { struct in in; };\nconst struct s *f(void) LG_SIZE(1);",
             &["f: result: struct s, field in.name", "LG_BYTES"],
         ),
         (

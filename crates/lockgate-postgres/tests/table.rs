@@ -117,7 +117,7 @@ fn a_table_without_its_constraints_is_an_error_at_worst() {
     let no_key = "ALTER TABLE lockgate.module DROP CONSTRAINT module_pkey";
     for index in [
         "",
-        "CREATE INDEX ON lockgate.module (owner)",
+        "CREATE INDEX ON lockgate.module (installed)",
         "CREATE INDEX ON lockgate.module (hash)",
         "CREATE INDEX ON lockgate.module (lower(name))",
         "CREATE INDEX ON lockgate.module (name) WHERE name <> 'hostile'",

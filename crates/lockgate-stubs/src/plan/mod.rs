@@ -455,6 +455,7 @@ pub enum Count {
 #[derive(Debug, Default)]
 struct Facts {
     follows_handles: bool,
+    keeps_streams: bool,
     jumps: bool,
     lends: bool,
     /// Functions that say how large something is, with the bytes of an element.
@@ -486,6 +487,7 @@ impl Facts {
             })
             .collect();
         let fields = || plan.records.values().flat_map(|record| &record.fields);
+        facts.keeps_streams = plan.functions.iter().any(FunctionPlan::keeps_stream);
         facts.jumps = plan.functions.iter().any(|function| function.jumps.is_some());
         facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
         for asking in &plan.functions {
@@ -619,7 +621,7 @@ impl Plan {
 
     /// The library keeps streams of the program's.
     pub fn keeps_streams(&self) -> bool {
-        self.functions.iter().any(FunctionPlan::keeps_stream)
+        self.facts().keeps_streams
     }
 
     /// The library lends memory to the program.
