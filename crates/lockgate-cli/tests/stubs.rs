@@ -1028,7 +1028,7 @@ fn what_is_not_sound_is_refused() {
         ("int f(long double x);", &["long double cannot be passed"]),
         ("int f(char **p LG_IN);", &["arrays of pointers cannot be passed in"]),
         ("char *f(char *p LG_STRING) LG_WITHIN(q);", &["LG_WITHIN names no pointer q"]),
-        ("int f(void) LG_POLICY(TRUST);", &["LG_POLICY: TRUST is no policy", "MUTUAL_DISTRUST"]),
+        ("unsigned f(void) LG_POLICY(TRUST);", &["LG_POLICY: TRUST is no policy", "MUTUAL_DISTRUST"]),
         ("int f(int *p LG_IN LG_SIZE(lg_told(g, p, lg_result)));", &["g() is no function of this header"]),
         ("int g(int n);\nint f(int *p LG_IN LG_SIZE(lg_told(g, p, lg_result)));", &["`p` is no handle"]),
         (
