@@ -2,7 +2,7 @@
 use crate::shop::{library, lockgate};
 use lockgate::{Domain, DomainOptions, Module, Policy, Value};
 use serde_json::Value as Json;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
@@ -120,29 +120,15 @@ fn on_a_terminal() {
     let domain = Domain::new(&Module::open(library()).unwrap(), DomainOptions::new()).unwrap();
     for end in ["q", "\x03"] {
         let command = format!("{LOCKGATE} top {} --delay 0.05", std::process::id());
-        let mut child = Command::new("script") // of util-linux: makes a terminal
-            .args(["-qec", &command, "/dev/null"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("script is installed (bsdutils)");
-        let (mut keys, mut out) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let mut said = String::new();
-        let mut read_until = |wanted: &str| {
-            while !said.contains(wanted) {
-                let mut bytes = [0; 4096];
-                let read = std::io::Read::read(&mut out, &mut bytes).unwrap();
-                assert!(read > 0, "no {wanted:?} in {said}");
-                said += &String::from_utf8_lossy(&bytes[..read]);
-            }
-        };
-        read_until("\x1b[?1049h");
-        read_until("domains, by cpu");
+        let mut terminal = Terminal::new(&command);
+        let mut keys = terminal.child.stdin.take().unwrap();
+        terminal.read_until("\x1b[?1049h");
+        terminal.read_until("domains, by cpu");
         std::io::Write::write_all(&mut keys, b"m").unwrap();
-        read_until("domains, by memory");
+        terminal.read_until("domains, by memory");
         std::io::Write::write_all(&mut keys, end.as_bytes()).unwrap();
-        read_until("\x1b[?1049l");
-        assert!(child.wait().unwrap().success());
+        terminal.read_until("\x1b[?1049l");
+        assert!(terminal.child.wait().unwrap().success());
     }
     drop(domain);
 }
@@ -154,34 +140,18 @@ fn signals_leave_the_terminal_as_it_was() {
         let command = format!(
             "sh -c 'echo PID $$ .; exec {LOCKGATE} top --delay 3600'; echo status $?; stty -a; echo END"
         );
-        let mut child = Command::new("script")
-            .args(["-qec", &command, "/dev/null"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("script is installed (bsdutils)");
-        let mut out = child.stdout.take().unwrap();
-        let mut said = String::new();
-        let mut read_until = |wanted: &str| {
-            while !said.contains(wanted) {
-                let mut bytes = [0; 4096];
-                let read = std::io::Read::read(&mut out, &mut bytes).unwrap();
-                assert!(read > 0, "no {wanted:?} in {said}");
-                said += &String::from_utf8_lossy(&bytes[..read]);
-            }
-            said.clone()
-        };
-        let said = read_until("domains, by cpu");
+        let mut terminal = Terminal::new(&command);
+        let said = terminal.read_until("domains, by cpu");
         let pid = said.split_once("PID ").unwrap().1.split_once(' ').unwrap().0;
         assert!(Command::new("kill").args(["-s", signal, pid]).status().unwrap().success());
-        let said = read_until("END");
+        let said = terminal.read_until("END");
         let after = said.split_once("\x1b[?25h\x1b[?1049l").expect("the page from before").1;
         assert!(after.contains(&format!("status {status}")), "{after}");
         for mode in ["icanon", "isig", "echo"] {
             assert!(after.split_whitespace().any(|word| word == mode), "{mode}: {after}");
         }
-        drop(child.stdin.take());
-        child.wait().unwrap();
+        drop(terminal.child.stdin.take());
+        terminal.child.wait().unwrap();
     }
 }
 
@@ -191,4 +161,35 @@ fn mistakes_are_told() {
     lockgate(&["top", "4294967295"]).fails(2, &["there is no process 4294967295"]);
     lockgate(&["top", "--delay", "0"]).fails(2, &["it must be between 0.01 and 3600"]);
     lockgate(&["top", "--sort", "size"]).fails(2, &["invalid value 'size'"]);
+}
+
+/// A command on a terminal, and what it has written there.
+struct Terminal {
+    child: Child,
+    out: ChildStdout,
+    said: String,
+}
+
+impl Terminal {
+    fn new(command: &str) -> Terminal {
+        let mut child = Command::new("script") // of util-linux: makes a terminal
+            .args(["-qec", command, "/dev/null"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("script is installed (bsdutils)");
+        let out = child.stdout.take().unwrap();
+        Terminal { child, out, said: String::new() }
+    }
+
+    /// All that was written, once `wanted` is there.
+    fn read_until(&mut self, wanted: &str) -> String {
+        while !self.said.contains(wanted) {
+            let mut bytes = [0; 4096];
+            let read = std::io::Read::read(&mut self.out, &mut bytes).unwrap();
+            assert!(read > 0, "no {wanted:?} in {}", self.said);
+            self.said += &String::from_utf8_lossy(&bytes[..read]);
+        }
+        self.said.clone()
+    }
 }
