@@ -208,19 +208,7 @@ macro_rules! arity {
     };
 }
 
-arity!();
-arity!(A a);
-arity!(A a B b);
-arity!(A a B b C c);
-arity!(A a B b C c D d);
-arity!(A a B b C c D d E e);
-arity!(A a B b C c D d E e G g);
-arity!(A a B b C c D d E e G g H h);
-arity!(A a B b C c D d E e G g H h I i);
-arity!(A a B b C c D d E e G g H h I i J j);
-arity!(A a B b C c D d E e G g H h I i J j K k);
-arity!(A a B b C c D d E e G g H h I i J j K k L l);
-arity!(A a B b C c D d E e G g H h I i J j K k L l M m);
+crate::arities!(arity);
 
 /// A host function, or another domain's, that the module can call through a function pointer, until this is dropped. After that, a call
 /// through the pointer ends the domain's call with [`FaultKind::Gate`](crate::FaultKind::Gate).

@@ -17,6 +17,7 @@
 //! addresses; `report/` what is told of faults.
 //! The rules that this crate keeps are R1–R26 of `docs/rules.md`.
 
+mod arities;
 mod binding;
 mod call;
 mod callback_sys;
@@ -47,6 +48,7 @@ mod version;
 mod walk;
 mod workers;
 
+use arities::arities;
 use callback_sys as callback;
 use function_sys as function;
 use sync_sys as sync;

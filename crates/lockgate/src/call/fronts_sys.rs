@@ -2,7 +2,8 @@
 //!
 //! A handler that comes behind our back takes ours for its predecessor, and puts that back when it goes: by a plain system call, as it
 //! came. So ours has many addresses. Each one stands for what was behind when it was put in front, and whoever puts one back brings
-//! that back, too (all of them lead to `lockgate_on_fault`): without it, signals would go on to a handler that is not there any more, which returns, for ever.
+//! that back, too (all of them lead to `lockgate_on_fault`): without it, signals would go on to a handler that is not there any more,
+//! which returns, for ever.
 use super::signals_sys::Action;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
