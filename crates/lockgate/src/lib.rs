@@ -54,13 +54,13 @@ use function_sys as function;
 use sync_sys as sync;
 
 pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
-#[doc(hidden)]
-pub use call::disturbed;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
 pub use call::signals_sys::claim_signals;
 pub use call::thread_sys::interrupt;
 pub use call::thread_sys::is_modules_thread;
+#[doc(hidden)]
+pub use call::{Disturbed, disturbed};
 pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
 #[doc(hidden)]
 pub use domain::until_buried;

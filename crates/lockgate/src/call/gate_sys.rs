@@ -3,7 +3,7 @@ use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, S
 use super::resume_sys::functions;
 use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
-use super::undisturbed_sys::undisturbed;
+use super::undisturbed_sys::{Disturbed, undisturbed};
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::host::Processor;
@@ -372,8 +372,14 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     let thread = Thread { slot, deadline: None, stopped: is_stopped };
     let stack = Stack { domain, control, entered };
     let memory = domain.services();
-    let context =
-        SyscallContext { memory: &memory, process: domain.process(), thread, threads: domain, stack: &stack };
+    let context = SyscallContext {
+        memory: &memory,
+        process: domain.process(),
+        thread,
+        threads: domain,
+        stack: &stack,
+        sleep: &Disturbed,
+    };
     syscall::plain(&context, frame.number, frame.arguments)
 }
 
@@ -397,7 +403,14 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
         let memory = domain.services();
         let process = domain.process();
         let stack = Stack { domain, control, entered };
-        let mut context = SyscallContext { memory: &memory, process, thread, threads: domain, stack: &stack };
+        let mut context = SyscallContext {
+            memory: &memory,
+            process,
+            thread,
+            threads: domain,
+            stack: &stack,
+            sleep: &Disturbed,
+        };
         syscall::dispatch(&mut context, frame.number, frame.arguments)
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
