@@ -1,12 +1,10 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
-mod admission_sys;
 mod frame;
 mod front_sys;
 mod invoke_sys;
 mod pointers;
 pub(crate) mod report_sys;
 
-pub(crate) use admission_sys::Admissions;
 pub use frame::Frame;
 pub(crate) use front_sys::{BarePointer, Front, living, lockgate_report_failure};
 use front_sys::{Header, Way};
@@ -16,7 +14,7 @@ pub use pointers::take_call_error;
 use crate::call::layout::{BindingHeader, GateEntry, RECORD};
 use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{self, NOBODY, SLOT_SIZE};
-use crate::call::{self, Thunk, flags, signals_sys, unseen_sys, watch};
+use crate::call::{self, Gate, Thunk, flags, signals_sys, unseen_sys, watch};
 use crate::domain::{Core, judge};
 use crate::error::{BindError, CallError};
 use crate::host::environment;
@@ -476,6 +474,11 @@ impl Binding {
     /// The entry of gates through which a domain calls this binding, made for it.
     pub fn gate_entry(&self) -> GateEntry {
         GateEntry::crossing(self.proxy.enter, &raw const **self.header)
+    }
+
+    /// The same, for a domain's tables.
+    pub fn gate(self: Arc<Binding>) -> Gate {
+        Gate { entry: self.gate_entry(), keeps: Some(self), is_binding: true }
     }
 }
 

@@ -231,7 +231,7 @@ pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *cons
         Arc::increment_strong_count(domain);
         (Arc::from_raw(domain), (*(*gate).entry).context as u16)
     };
-    let find = || domain.gates().resolve(&domain, slot);
+    let find = || domain.resolve(slot);
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(find)) {
         Ok(Ok(entry)) => entry,
         Ok(Err(error)) => {

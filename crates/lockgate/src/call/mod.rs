@@ -2,6 +2,7 @@
 //! module → back to [`proxy_asm`] and the proxy; from the module to the host and back: [`stubs`] → [`gate_asm`] →
 //! [`gate_sys`]; to another domain: [`stubs`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
 //! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers and masks), [`watch`] (time limits, kills). [`admit_sys`] is the slow way in.
+pub(crate) mod admission_sys;
 mod admit_sys;
 mod bell;
 mod code_sys;
@@ -16,6 +17,7 @@ pub(crate) mod exclusive_sys;
 mod fronts_sys;
 mod gate_asm;
 mod gate_sys;
+pub(crate) mod gate_tables_sys;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
 mod interpose_sys;
 pub(crate) mod layout;
@@ -37,11 +39,13 @@ mod undisturbed_sys;
 pub(crate) mod unseen_sys;
 pub(crate) mod watch;
 
+pub(crate) use admission_sys::Admissions;
 pub(crate) use code_sys::Thunk;
 pub(crate) use emit::flags;
 pub(crate) use gate_sys::{
     OwnGate, caller, calling_base, component, context, end_when_it_returns, end_with, enter_early, has_caller,
 };
+pub(crate) use gate_tables_sys::{Gate, GateTables};
 pub(crate) use process_sys::{components, for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};
 pub use undisturbed_sys::{Disturbed, disturbed};

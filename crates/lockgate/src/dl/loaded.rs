@@ -97,7 +97,7 @@ impl Loaded {
         });
         let answers = scope.clone();
         let resolver = move |core: &Arc<Core>, slot| answers.answer_slot(core, slot);
-        let core = Core::with_resolver(&module, domain, Some(Box::new(resolver)))?;
+        let core = Core::new(&module, domain.resolver(Arc::new(resolver)))?;
         if mode.now {
             scope.answer_all(&core).map_err(|missing| DlError::Imports { library: name.clone(), missing })?;
         }

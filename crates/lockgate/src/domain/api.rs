@@ -1,14 +1,13 @@
 //! The handle of a domain.
 use super::core::Core;
-use super::gates_sys::Gate;
 use super::limits::Usage;
 use super::options::DomainOptions;
 use super::start;
 use crate::binding::{Binding, Dynamic, OnFailure};
 use crate::call::signals_sys;
-use crate::callback::{Callback, HostFunction};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
+use crate::host_function::HostFunction;
 use crate::memory::{Plain, Pointer, Tainted};
 use crate::module::Module;
 use crate::policy::Policy;
@@ -279,39 +278,8 @@ impl Domain {
         };
         let (callee, image) = (server.core(), server.core().image());
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
-        self.core().gates().set_import(found.slot, Gate::Binding(Arc::new(binding)));
+        self.core().gates().set_import(found.slot, Arc::new(binding).gate());
         Ok(())
-    }
-
-    /// Makes `server`'s export `name` callable by this domain through a function pointer, as long as the result lives.
-    ///
-    /// # Errors
-    /// [`LinkError`]; [`LinkError::NoPrototype`] for a name alone.
-    pub fn function_pointer(
-        &self,
-        server: &Domain,
-        prototype: &str,
-        policy: Policy,
-        on_failure: OnFailure,
-    ) -> Result<Callback, LinkError> {
-        let forked = |_| BindError::Forked(self.name().to_owned());
-        self.core().here().map_err(forked)?;
-        if !prototype.contains('(') {
-            return Err(LinkError::NoPrototype(prototype.trim().to_owned()));
-        }
-        let signature = prototype.parse().map_err(BindError::from)?;
-        let (callee, image) = (server.core(), server.core().image());
-        let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
-        let full = || LinkError::Pointers(self.name().to_owned());
-        Callback::new(self.core(), Gate::Binding(Arc::new(binding))).ok_or_else(full)
-    }
-
-    /// Makes a host function callable by the module through a function pointer, as long as the result lives.
-    ///
-    /// # Errors
-    /// `None` if all of the domain's callbacks are in use.
-    pub fn callback(&self, function: impl Into<HostFunction>) -> Option<Callback> {
-        Callback::new(self.core(), Gate::Host(function.into()))
     }
 
     /// Allocates room for `count` values with the module's own allocator.

@@ -1,7 +1,6 @@
 //! The state of a domain that calls, gates and threads share.
 use super::codes::Codes;
 use super::contexts::Contexts;
-use super::gates_sys::{GateTables, Resolver};
 use super::images::Joined;
 use super::limits::Usage;
 use super::memory::Memory;
@@ -11,11 +10,12 @@ use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
 use super::stop::StopIf;
-use crate::binding::{Admissions, Binding};
+use crate::binding::Binding;
+use crate::call::layout::GateEntry;
 use crate::call::meter::Meter;
 use crate::call::shape::Facts;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
-use crate::call::{self, component, enter_early, watch};
+use crate::call::{self, Admissions, GateTables, component, enter_early, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::module::Module;
@@ -33,6 +33,9 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+/// Finds what an import of a domain is, at the domain's first call of it, by its number in the gate table, and sets it.
+pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Result<(), CallError> + Send + Sync;
 
 /// One domain. Bindings and the domain's handle keep it alive, so no thread is inside when it goes (rule R22).
 pub(crate) struct Core {
@@ -52,6 +55,7 @@ pub(crate) struct Core {
     pub(super) services: Services,
     process: Process,
     gates: GateTables,
+    resolver: Option<Arc<Resolver>>,
     options: DomainOptions,
     row: Option<Arc<Row>>,
     killed: AtomicBool,
@@ -94,19 +98,6 @@ impl Slots {
 impl Core {
     /// Maps a new domain; nothing of it has run yet.
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Arc<Core>, CreateError> {
-        let resolver = resolver(&options);
-        Core::with_resolver(module, options, resolver)
-    }
-
-    /// The same, with something else than a registry that finds imports at their first call.
-    ///
-    /// # Errors
-    /// As [`Core::new`].
-    pub fn with_resolver(
-        module: &Arc<Module>,
-        options: DomainOptions,
-        resolver: Option<Box<Resolver>>,
-    ) -> Result<Arc<Core>, CreateError> {
         watch::serve(watch::Domains {
             bury: super::bury,
             release_leftovers: super::release_leftovers,
@@ -116,6 +107,8 @@ impl Core {
         let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;
         let imports = super::api::imports(&name, module, &options.gates)?;
+        let imports = imports.iter().map(|(slot, function)| (*slot, function.gate()));
+        let resolver = options.imports.clone().map(|imports| imports.0);
         let import_count = module.parsed().imports.iter().map(|import| usize::from(import.slot) + 1).max();
         let import_count = import_count.unwrap_or_default();
         if let Some(join) = &module.parsed().join {
@@ -151,7 +144,8 @@ impl Core {
             _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name, call::for_debuggers()),
             services: Services::new(module.memory_start(), image, options.memory_limit, row.clone()),
             process: new_process(&options),
-            gates: GateTables::new(imports, import_count, resolver, saved_components(facts)),
+            gates: GateTables::new(imports, import_count, resolver.is_some(), saved_components(facts)),
+            resolver,
             facts,
             joined: Mutex::default(),
             codes: Codes::new(module, stride.base()),
@@ -231,6 +225,16 @@ impl Core {
 
     pub fn gates(&self) -> &GateTables {
         &self.gates
+    }
+
+    /// Binds import `slot`, which the domain has just called. Returns its entry.
+    ///
+    /// # Errors
+    /// Why it was not found; the next call looks again.
+    pub fn resolve(self: &Arc<Core>, slot: u16) -> Result<*const GateEntry, CallError> {
+        let Some(resolver) = &self.resolver else { return Ok(GateEntry::none()) };
+        resolver(self, slot)?;
+        Ok(self.gates.import(slot))
     }
 
     pub fn process(&self) -> &Process {
@@ -630,6 +634,7 @@ impl Core {
             process,
             contexts,
             gates,
+            resolver: _,
             killed,
             spent,
             admissions,
@@ -681,12 +686,6 @@ fn stack_start(slot: usize, size: u64) -> u64 {
 
 fn new_process(options: &DomainOptions) -> Process {
     Process::new(options.grants.clone()).with_descriptors(options.limits.descriptors)
-}
-
-/// What finds imports at their first call.
-fn resolver(options: &DomainOptions) -> Option<Box<Resolver>> {
-    let super::options::Imports(resolver) = options.imports.clone()?;
-    Some(Box::new(move |domain, slot| resolver(domain, slot)))
 }
 
 /// State components that a system call must keep for a domain that can touch this.

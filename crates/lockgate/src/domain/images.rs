@@ -5,11 +5,9 @@
 //! joins again gets its place back, with the same code and fresh data.
 use super::burial::release_functions;
 use super::core::Core;
-use super::gates_sys::Gate;
 use super::rest;
-use crate::call;
 use crate::call::shape::Facts;
-use crate::call::stubs;
+use crate::call::{self, Gate, stubs};
 use crate::module::{Filled, Module, Placed};
 use crate::symbols::Registration;
 use lockgate_abi::window;

@@ -1,9 +1,9 @@
 //! What a domain may have.
-use super::gates_sys::Resolver;
+use super::core::Resolver;
 use super::limits::Limits;
 use super::stop::StopIf;
-use crate::callback::HostFunction;
 use crate::error::CreateError;
+use crate::host_function::HostFunction;
 use crate::policy::Policy;
 use crate::syscall::Grants;
 use lockgate_abi::{PAGE, stack};

@@ -18,9 +18,9 @@ pub use principal::{Allow, Principal, Token};
 pub use request::{Export, Heal, Request, Revoke};
 
 use crate::binding::{Binding, Closed};
-use crate::callback::HostFunction;
-use crate::domain::{self, Core, Domain, Gate};
+use crate::domain::{self, Core, Domain};
 use crate::host::{Once, PerProcess};
+use crate::host_function::HostFunction;
 use crate::nearest::{is_worth_it, nearest};
 use crate::signature::Signature;
 use crate::stats::Row;
@@ -298,9 +298,7 @@ impl Entry {
                     let refuse = HostFunction::new(move |_: &Domain| {
                         crate::call::end_with(crate::CallError::Revoked(name.clone()));
                     });
-                    let old = Gate::Host(function.clone());
-                    client.gates().replace_import(*slot, &old, Gate::Host(refuse));
-                    drop(old);
+                    client.gates().replace_import(*slot, &function.entry(), refuse.gate());
                     crate::domain::release_functions(&client);
                 }
             }

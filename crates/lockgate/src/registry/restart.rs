@@ -3,7 +3,7 @@ use super::binder::Bound;
 use super::request::Heal;
 use super::{Registry, RegistryError, Server, State};
 use crate::binding::{Binding, Closed};
-use crate::domain::{Core, Domain, Gate};
+use crate::domain::{Core, Domain};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -131,11 +131,7 @@ impl State {
                 *binding = Arc::downgrade(&after);
                 match client.as_ref().and_then(|(core, slot)| Some((core.upgrade()?, *slot))) {
                     Some((core, slot)) => {
-                        core.gates().replace_import(
-                            slot,
-                            &Gate::Binding(before.clone()),
-                            Gate::Binding(after),
-                        );
+                        core.gates().replace_import(slot, &before.gate_entry(), after.gate());
                         left.clients.push(core);
                     }
                     None => before.hand_on(after),

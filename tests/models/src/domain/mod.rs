@@ -1,14 +1,6 @@
-//! What the models need of a domain. (Its tables are laid out as `lockgate_abi` says.)
+//! What the models need of a domain.
 use crate::error::CallError;
 use loom::sync::atomic::AtomicU32;
-
-#[path = "../../../../crates/lockgate/src/domain/gates_sys.rs"]
-mod gates_sys;
-mod retired_gates_sys;
-
-pub(crate) mod core {
-    pub(crate) use super::Core;
-}
 
 /// A domain.
 pub(crate) struct Core {
