@@ -1,6 +1,6 @@
 //! Host functions that domains call: imports and function pointers.
-use crate::binding::{Binding, OnFailure};
-use crate::call::{self, Gate, stubs};
+use crate::binding::Binding;
+use crate::call::{self, Gate, OnFailure, stubs};
 use crate::domain::{Core, Domain};
 use crate::error::{BindError, LinkError};
 use crate::function::FunctionType;
@@ -61,7 +61,9 @@ pub fn end_call(message: impl Into<String>) -> bool {
 /// Only in a function that a gate called.
 pub(crate) unsafe fn caller() -> ManuallyDrop<Domain> {
     // SAFETY: a live entry's binding keeps its domain's core in an Arc; ManuallyDrop leaves the count alone.
-    unsafe { ManuallyDrop::new(Domain::from_core(Arc::from_raw(std::ptr::from_ref::<Core>(call::caller())))) }
+    unsafe {
+        ManuallyDrop::new(Domain::from_core(Arc::from_raw(std::ptr::from_ref(Core::of(call::caller())))))
+    }
 }
 
 macro_rules! arity {
@@ -149,7 +151,7 @@ impl Domain {
             return Err(LinkError::NoPrototype(prototype.trim().to_owned()));
         }
         let signature = prototype.parse().map_err(BindError::from)?;
-        let (callee, image) = (server.core(), server.core().image());
+        let (callee, image) = (server.core().clone(), server.core().image());
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         let full = || LinkError::Pointers(self.name().to_owned());
         Callback::new(self.core(), Arc::new(binding).gate()).ok_or_else(full)

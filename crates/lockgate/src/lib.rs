@@ -55,7 +55,8 @@ use function_sys as function;
 use host_function_sys as host_function;
 use sync_sys as sync;
 
-pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
+pub use binding::{Dynamic, Frame, Value, take_call_error};
+pub use call::OnFailure;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
 pub use call::signals_sys::claim_signals;

@@ -10,7 +10,6 @@
 
 mod binding;
 mod call;
-mod domain;
 mod error;
 mod grant_sys;
 mod host_function_sys;

@@ -5,8 +5,8 @@
 use super::loaded::{Loaded, runtime_symbol};
 use super::service_sys::Service;
 use super::{DlError, table};
-use crate::binding::{Binding, OnFailure};
-use crate::call::Gate;
+use crate::binding::Binding;
+use crate::call::{Gate, OnFailure};
 use crate::domain::Core;
 use crate::error::CallError;
 use crate::host::Short;
@@ -128,8 +128,14 @@ impl Scope {
         })?;
         // A library that does not expect failures of what it calls does not have to go on after one.
         let on_failure = OnFailure::Propagate;
-        let binding =
-            Binding::for_domain(server.core(), server.image(), signature, core, self.policy, on_failure);
+        let binding = Binding::for_domain(
+            server.core().clone(),
+            server.image(),
+            signature,
+            core,
+            self.policy,
+            on_failure,
+        );
         let binding = binding.map_err(|error| error.to_string())?;
         let mut dependencies = self.dependencies.lock().unwrap_or_else(|e| e.into_inner());
         if !dependencies.iter().any(|known| Arc::ptr_eq(known, &server)) {

@@ -3,8 +3,8 @@ use super::core::Core;
 use super::limits::Usage;
 use super::options::DomainOptions;
 use super::start;
-use crate::binding::{Binding, Dynamic, OnFailure};
-use crate::call::signals_sys;
+use crate::binding::{Binding, Dynamic};
+use crate::call::{OnFailure, signals_sys};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
 use crate::host_function::HostFunction;
@@ -92,10 +92,11 @@ impl Domain {
     /// [`CreateError`] if it could not be started. How it ended is in [`ProgramEnd`].
     pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<ProgramEnd, CreateError> {
         let core = Core::new(module, options)?;
-        let end = start::prepare(&core).and_then(|stack| match Binding::internal(&core, symbol::MAIN) {
-            Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
-            None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
-        });
+        let end =
+            start::prepare(&core).and_then(|stack| match Binding::internal(core.clone(), symbol::MAIN) {
+                Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
+                None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
+            });
         let group = core.process().take_group_exit(0);
         let end = core.end_own_threads(end, group);
         let outcome = match end {
@@ -167,7 +168,7 @@ impl Domain {
     /// # Errors
     /// As [`bind`](Domain::bind).
     pub fn bind_with<F: FunctionType>(&self, name: &str, policy: Policy) -> Result<Function<F>, BindError> {
-        let binding = Binding::new(self.core(), F::signature(name), policy)?;
+        let binding = Binding::new(self.core().clone(), F::signature(name), policy)?;
         Ok(Function::new(Arc::new(binding)))
     }
 
@@ -205,7 +206,8 @@ impl Domain {
     pub fn bind_described(&self, name: &str, policy: Policy) -> Result<Dynamic, BindError> {
         let noted = self.module().export(name.trim()).and_then(|export| export.signature.as_deref());
         let signature = noted.ok_or_else(|| self.unbound(name.trim()))?.parse()?;
-        Binding::new(self.core(), signature, policy).map(|binding| Dynamic::described(Arc::new(binding)))
+        Binding::new(self.core().clone(), signature, policy)
+            .map(|binding| Dynamic::described(Arc::new(binding)))
     }
 
     /// Why a name of which no note says a signature cannot be bound.
@@ -224,7 +226,7 @@ impl Domain {
     /// # Errors
     /// As [`bind`](Domain::bind).
     pub fn bind_signature(&self, signature: Signature, policy: Policy) -> Result<Dynamic, BindError> {
-        Binding::new(self.core(), signature, policy).map(|binding| Dynamic::new(Arc::new(binding)))
+        Binding::new(self.core().clone(), signature, policy).map(|binding| Dynamic::new(Arc::new(binding)))
     }
 
     /// Answers the import `import` of this domain's module with `server`'s export `name`: from then on the domain calls the
@@ -276,7 +278,7 @@ impl Domain {
                 _ => return Err(LinkError::NoSignature(import.to_owned(), name.to_owned())),
             }
         };
-        let (callee, image) = (server.core(), server.core().image());
+        let (callee, image) = (server.core().clone(), server.core().image());
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         self.core().gates().set_import(found.slot, Arc::new(binding).gate());
         Ok(())
@@ -290,7 +292,7 @@ impl Domain {
         self.core().here()?;
         let module = || self.module().name().to_owned();
         let size = count.saturating_mul(size_of::<T>());
-        let Some(allocator) = Binding::internal(self.core(), symbol::ALLOC) else {
+        let Some(allocator) = Binding::internal(self.core().clone(), symbol::ALLOC) else {
             return Err(AllocError::NoAllocator(module()));
         };
         let results = allocator.map_err(CallError::Memory)?.invoke(&[size as u64])?;
@@ -307,7 +309,7 @@ impl Domain {
     /// [`AllocError`], if the module's allocator is missing or faults.
     pub fn free<T: Plain>(&self, pointer: Pointer<T>) -> Result<(), AllocError> {
         self.core().here()?;
-        let Some(free) = Binding::internal(self.core(), symbol::FREE) else {
+        let Some(free) = Binding::internal(self.core().clone(), symbol::FREE) else {
             return Err(AllocError::NoAllocator(self.module().name().to_owned()));
         };
         free.map_err(CallError::Memory)?.invoke(&[pointer.address()])?;

@@ -327,12 +327,12 @@ impl Entry {
         };
         match &self.server {
             Server::Domain(core) => {
-                let enforced = policy.union(core.policy());
+                let enforced = policy.union(core.terms().policy);
                 let row = self.list(&name, Some(enforced))?;
                 let (core, signature) = (core.clone(), self.signature.clone());
-                let caller = client.import.map(|(core, _)| &**core);
+                let caller = client.import.map(|(core, _)| &***core);
                 let on_failure = request.on_failure;
-                let binding = Binding::listed(&core, signature, caller, policy, on_failure, row)?;
+                let binding = Binding::listed(core, signature, caller, policy, on_failure, row)?;
                 let binding = Arc::new(binding);
                 let client = client.import.map(|(core, slot)| (Arc::downgrade(core), slot));
                 let (weak, heal) = (Arc::downgrade(&binding), request.heal);

@@ -17,7 +17,8 @@ pub use observe::{
 pub use principal::{Allow, Principal, Token};
 pub use request::{Export, Heal, Request, Revoke};
 
-use crate::binding::{Binding, Closed};
+use crate::binding::Binding;
+use crate::call::Closed;
 use crate::domain::{self, Core, Domain};
 use crate::host::{Once, PerProcess};
 use crate::host_function::HostFunction;
@@ -122,7 +123,7 @@ impl Registry {
         };
         let signature: Signature = prototype.parse().map_err(crate::BindError::from)?;
         // Binds once, so that a server that cannot be called is found now.
-        Binding::new(domain.core(), signature.clone(), export.policy)?;
+        Binding::new(domain.core().clone(), signature.clone(), export.policy)?;
         let mut state = self.state();
         let known = state.instances.get(domain.name());
         if known.is_some_and(|instance| !Arc::ptr_eq(&instance.core, domain.core())) {

@@ -2,7 +2,8 @@
 use super::binder::Bound;
 use super::request::Heal;
 use super::{Registry, RegistryError, Server, State};
-use crate::binding::{Binding, Closed};
+use crate::binding::Binding;
+use crate::call::Closed;
 use crate::domain::{Core, Domain};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -122,7 +123,7 @@ impl State {
             entry.bound.retain_mut(|bound| {
                 let Bound::Domain { binding, client, heal } = bound else { return true };
                 let Some(before) = binding.upgrade() else { return false };
-                let healed = if *heal == Heal::Yes { before.again(new).ok() } else { None };
+                let healed = if *heal == Heal::Yes { before.again(new.clone()).ok() } else { None };
                 let Some(after) = healed.map(Arc::new) else {
                     before.close(Closed::Restarted);
                     left.bindings.push(before);

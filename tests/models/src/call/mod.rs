@@ -6,6 +6,7 @@ mod exclusive_domains_sys;
 pub(crate) mod exclusive_sys;
 #[path = "../../../../crates/lockgate/src/call/gate_tables_sys.rs"]
 mod gate_tables_sys;
+pub(crate) mod instance;
 pub(crate) mod layout;
 mod retired_gates_sys;
 pub(crate) mod signals_sys;
