@@ -1,4 +1,5 @@
-//! Calls: exclusive domains, functions that domains call, and what other protocols need of threads.
+//! Calls: exclusive domains, functions that domains call (whose tables are laid out as `lockgate_abi` says), and what other protocols
+//! need of threads.
 #[path = "../../../../crates/lockgate/src/call/admission_sys.rs"]
 pub(crate) mod admission_sys;
 mod exclusive_domains_sys;
