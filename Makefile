@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man clean
+.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -115,6 +115,9 @@ fuzz: setup ## ten million inputs for each fuzz target (a night); build/fuzz.jso
 
 evidence: verifier fuzz mutants sweep attacks systems libclangs torture bench ## all of these (hours), then what they show together
 	target/release/lockgate bench evidence
+
+layers: ## the pictures of layers in ARCHITECTURE.md, from tests/hygiene/layers.txt
+	cargo run --locked --quiet -p hygiene --bin layers
 
 man: build ## manual pages, in build/man/
 	target/release/lockgate man build/man

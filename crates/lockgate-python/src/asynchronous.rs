@@ -1,10 +1,11 @@
 //! Calls that other threads make: [`Workers`], and handles of their calls.
+use crate::binding::Binding;
 use crate::changes::Changes;
 use crate::domain::Domain;
-use crate::function::{self, Binding, Function};
+use crate::function::{self, Function};
 use crate::interpreter_sys::{self, attach, detach};
 use crate::scratch::Passed;
-use crate::{errors, options};
+use crate::{errors, values};
 use lockgate::{AsyncCall, CallError};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::{PyBaseException, PyRuntimeError, PyTimeoutError};
@@ -64,7 +65,7 @@ impl Workers {
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = function.py();
-        let timeout = timeout.map(options::seconds).transpose()?;
+        let timeout = timeout.map(values::seconds).transpose()?;
         let binding = Function::binding(function)?;
         let mut call = function::Call::new(function.get(), &binding, arguments)?;
         let lent =
@@ -176,7 +177,7 @@ impl Call {
             let result = binding.class(self.function.bind(py), result, self.arguments.bind(py))?;
             Ok(result.unbind())
         };
-        let result = ended.map_err(|error| errors::call_in(py, self._domain.get(), error)).and_then(convert);
+        let result = ended.map_err(|error| self._domain.get().error(py, error)).and_then(convert);
         let result = result.map_err(|error| error.into_value(py));
         *lock(&self.state) = State::Ended(result);
         self.converted.tell();
@@ -232,7 +233,7 @@ impl Call {
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
         let end = match timeout {
-            Some(timeout) => Instant::now().checked_add(options::seconds(timeout)?),
+            Some(timeout) => Instant::now().checked_add(values::seconds(timeout)?),
             None => None,
         };
         loop {

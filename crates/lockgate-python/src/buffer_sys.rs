@@ -1,6 +1,6 @@
 //! Python's buffer protocol: memory of other objects that is passed to domains, and memory shared with domains that other
 //! objects (numpy's arrays, memoryviews) use in place.
-use crate::region::Held;
+use crate::held::Held;
 use crate::{errors, interpreter_sys};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;

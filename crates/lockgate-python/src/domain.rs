@@ -1,29 +1,23 @@
-//! Domains, and pointers into them.
+//! Domains.
+use crate::binding::{Binding, Conversions, Slot};
 use crate::buffer_sys::Region;
-use crate::callback::{Answer, Offer, Pin, Pinned};
-use crate::caller::{self, Lent};
 use crate::changes::Changes;
-use crate::function::{self, Binding, Slot};
+use crate::errors::{self, End};
+use crate::held::Held;
 use crate::interpreter_sys::detach;
-use crate::kinds::Given;
+use crate::known;
 use crate::live::Live;
 use crate::module::Module;
-use crate::pool::Pool;
-use crate::region::{Grant, Held};
-use crate::registry::Registry;
+use crate::offer::{Answer, Offer, Pinned};
 use crate::scratch::Scratch;
-use crate::{errors, options};
-use lockgate::ResetError;
+use lockgate::{CallError, ResetError};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyWeakrefReference};
+use pyo3::types::PyWeakrefReference;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
-
-/// A host function for an import: its name, prototype, kinds, and what answers.
-pub type Import = (String, String, Vec<Given>, Py<PyAny>);
 
 /// An instance of a module. The Python half derives `lockgate.Domain` from it.
 #[pyclass(frozen, subclass, weakref, module = "lockgate._native")]
@@ -93,7 +87,7 @@ impl State {
 
     /// Its instance is nobody's from now on; for the caller to drop.
     fn forget(&self) -> Option<Py<PyWeakrefReference>> {
-        self.live.as_ref().filter(|live| !live.is_lent()).and_then(|live| caller::forget(live.base()))
+        self.live.as_ref().filter(|live| !live.is_lent()).and_then(|live| known::forget(live.base()))
     }
 
     /// True if somebody uses the domain whom a reset would surprise: a call is in progress, or its arguments are being converted; a
@@ -128,7 +122,7 @@ impl Left {
 /// Python's part of what was in a domain.
 #[allow(dead_code, reason = "only to be dropped")]
 enum Rest {
-    Binding(function::Conversions),
+    Binding(Conversions),
     Function(Py<PyAny>),
 }
 
@@ -257,7 +251,8 @@ impl Domain {
         self.state().offers.push(offer);
     }
 
-    fn of(
+    /// The object for an instance, with what answers its imports, and others that have a part in that.
+    pub fn of(
         live: Live,
         module: Py<Module>,
         exclusive: bool,
@@ -276,14 +271,62 @@ impl Domain {
     }
 
     /// What a thread of the module's own met that ended the domain.
-    pub fn own_threads_end(&self, py: Python<'_>) -> Option<errors::End> {
+    pub fn own_threads_end(&self, py: Python<'_>) -> Option<End> {
         let live = self.state().live.clone();
-        live.and_then(|live| live.own_threads_error(|error| errors::End::of(py, error)))
+        live.and_then(|live| live.own_threads_error(|error| End::of(py, error)))
     }
 
     /// True if a call may have to wait for another thread's.
     pub fn is_exclusive(&self) -> bool {
         self.exclusive
+    }
+
+    /// What a call of it ended with. What ended a domain that was not ended by the program is the cause.
+    pub fn error(&self, py: Python<'_>, error: CallError) -> PyErr {
+        let raised = errors::call(py, error);
+        if let Some(end) = self.own_threads_end(py)
+            && raised.get_type(py).name().is_ok_and(|name| name == "Killed")
+            && raised.cause(py).is_none()
+        {
+            raised.set_cause(
+                py,
+                Some(match end {
+                    End::Fault(fault) => errors::fault(py, &fault, &fault.to_string()),
+                    End::Raised(error) => error,
+                    End::Other(text) => errors::plain(py, "CallError", &text),
+                }),
+            );
+        }
+        raised
+    }
+
+    /// The module.
+    pub fn module(&self) -> &Py<Module> {
+        &self.module
+    }
+
+    /// True once it was closed.
+    pub fn is_closed(&self) -> bool {
+        let state = self.state();
+        state.live.is_none() && state.resetting.is_none()
+    }
+
+    /// For the collector: what answers imports, and what has a part in that.
+    pub fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Nobody allocates under this lock, nor waits for the interpreter's.
+        let state = self.state();
+        state.answers.iter().try_for_each(|answer| visit.call(answer))?;
+        state.kept.iter().try_for_each(|object| visit.call(object))?;
+        state.offers.iter().try_for_each(|offer| offer.traverse(visit))
+    }
+
+    /// Lets go of what [`traverse`](Domain::traverse) shows, but for callbacks' places.
+    pub fn forget_answers(&self) {
+        let gone = {
+            let mut state = self.state();
+            (std::mem::take(&mut state.answers), std::mem::take(&mut state.kept))
+        };
+        drop(gone); // after the lock: Python objects go
     }
 
     /// Name in reports.
@@ -315,9 +358,9 @@ impl Domain {
     ///
     /// # Errors
     /// No memory.
-    fn know(slf: &Bound<'_, Domain>) -> PyResult<()> {
+    pub fn know(slf: &Bound<'_, Domain>) -> PyResult<()> {
         let base = slf.get().state().live.as_ref().map(|live| live.base());
-        base.map_or(Ok(()), |base| caller::know(slf, base))
+        base.map_or(Ok(()), |base| known::know(slf.as_any(), base))
     }
 
     /// True if its instance is the one at `base`.
@@ -332,6 +375,25 @@ impl Domain {
         let (rest, live) = (left.part(), left.live);
         detach(py, || drop(live));
         drop(rest);
+    }
+
+    /// Gives a domain of a pool back, and is closed.
+    ///
+    /// # Errors
+    /// This thread resets it; Ctrl-C while another does.
+    pub fn give_back(&self, py: Python<'_>) -> PyResult<()> {
+        self.settle(py)?;
+        let mut left = self.state().strip();
+        self.scratch.clear();
+        let rest = left.part();
+        let Some(live) = left.live else { return Ok(()) };
+        detach(py, || match Arc::try_unwrap(live) {
+            Ok(Live::Pooled(domain, _)) => domain.give_back().unwrap_or_else(lockgate::Domain::close),
+            Ok(live) => live.close(),
+            Err(shared) => shared.kill(),
+        });
+        drop(rest);
+        Ok(())
     }
 
     /// Ends it for good.
@@ -379,283 +441,12 @@ fn again(mut domain: lockgate::Domain) -> (Option<Live>, Result<(), ResetError>)
     }
 }
 
-/// Options with functions of Python's for imports.
-///
-/// # Errors
-/// A prototype that cannot be called by a domain.
-pub fn answer(
-    py: Python<'_>,
-    mut options: lockgate::DomainOptions,
-    imports: Vec<Import>,
-) -> PyResult<(lockgate::DomainOptions, Vec<Py<Answer>>)> {
-    let mut answers = Vec::new();
-    for (name, prototype, kinds, function) in imports {
-        let offer = Offer::new(py, &prototype, kinds)?;
-        offer.set(function);
-        options = options.gate(name, offer.function().clone());
-        answers.push(Answer::new(py, &offer)?);
-    }
-    Ok((options, answers))
-}
-
-#[pymethods]
 impl Domain {
-    /// A new instance of a module, or one of a pool, which has options and imports.
-    #[new]
-    #[pyo3(signature = (source, options=None, imports=None))]
-    fn new(
-        source: &Bound<'_, PyAny>,
-        options: Option<&Bound<'_, PyDict>>,
-        imports: Option<Vec<Import>>,
-    ) -> PyResult<Domain> {
-        let py = source.py();
-        if let Ok(pool) = source.cast::<Pool>() {
-            let (live, module) = pool.get().take(py)?;
-            return Ok(Domain::of(
-                live,
-                module,
-                pool.get().is_exclusive(),
-                Vec::new(),
-                vec![source.clone().unbind()],
-            ));
-        }
-        if let Ok(lent) = source.cast::<Lent>() {
-            let taken = lent.get().take(py)?;
-            let (kept, module) =
-                taken.ok_or_else(|| errors::plain(py, "Closed", &"the call has returned"))?;
-            // Whether its calls may have to wait is not known.
-            return Ok(Domain::of(Live::Lent(kept), module, true, Vec::new(), Vec::new()));
-        }
-        let module = source.cast::<Module>()?;
-        let given = options.map_or_else(|| PyDict::new(py), Clone::clone);
-        // Imports that the registry answers may be functions of Python's.
-        let registry = given.get_item("registry")?.map(|pair| pair.get_item(0)).transpose()?;
-        let registry = registry.map(|registry| registry.cast_into::<Registry>()).transpose()?;
-        let kept = registry.iter().map(|registry| registry.get().hosts(py)).collect();
-        let exclusive = options::is_exclusive(&given)?;
-        let (options, answers) = answer(py, options::domain(py, &given)?, imports.unwrap_or_default())?;
-        let inner = module.get().inner().clone();
-        let made = detach(py, || lockgate::Domain::new(&inner, options));
-        let live = made.map_err(|error| errors::create(py, error))?;
-        Ok(Domain::of(Live::Own(live), module.clone().unbind(), exclusive, answers, kept))
-    }
-
-    /// The object is made: what the domain calls from now on is told of it.
-    fn _know(slf: &Bound<'_, Self>) -> PyResult<()> {
-        Domain::know(slf)
-    }
-
-    /// Name in reports.
-    #[getter(name)]
-    fn get_name(&self) -> &str {
-        &self.name
-    }
-
-    /// The module.
-    #[getter]
-    fn module(&self, py: Python<'_>) -> Py<Module> {
-        self.module.clone_ref(py)
-    }
-
-    /// True once it was closed.
-    #[getter]
-    fn closed(&self) -> bool {
-        {
-            let state = self.state();
-            state.live.is_none() && state.resetting.is_none()
-        }
-    }
-
-    /// Address that the domain's pointers start from.
-    #[getter]
-    fn base(&self, py: Python<'_>) -> PyResult<u64> {
-        Ok(self.live(py)?.base())
-    }
-
-    /// Number of calls in progress, on all threads.
-    #[getter]
-    fn threads_inside(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.live(py)?.threads_inside())
-    }
-
-    /// System calls that the module tried and that do not exist for it: number and how often.
-    #[getter]
-    fn refused_syscalls(&self, py: Python<'_>) -> PyResult<Vec<(u64, u64)>> {
-        Ok(self.live(py)?.refused_syscalls())
-    }
-
-    fn _usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let usage = self.live(py)?.usage();
-        let table = PyDict::new(py);
-        table.set_item("memory", usage.memory)?;
-        table.set_item("peak_memory", usage.peak_memory)?;
-        table.set_item("memory_limit", usage.memory_limit)?;
-        table.set_item("threads", usage.threads)?;
-        table.set_item("descriptors", usage.descriptors)?;
-        table.set_item("calls", usage.calls)?;
-        table.set_item("cpu_time", usage.cpu_time.map(|time| time.as_secs_f64()))?;
-        Ok(table)
-    }
-
-    /// Allocates memory with the module's own allocator; its address.
-    fn _alloc(&self, py: Python<'_>, size: usize) -> PyResult<u64> {
-        let live = self.live(py)?;
-        let pointer = detach(py, || live.alloc::<u8>(size));
-        pointer.map(lockgate::Pointer::address).map_err(|error| errors::alloc(py, error))
-    }
-
-    /// Frees what the module's allocator gave.
-    fn _free(&self, py: Python<'_>, address: u64) -> PyResult<()> {
-        let live = self.live(py)?;
-        let freed = detach(py, || live.free(lockgate::Pointer::<u8>::from_address(address)));
-        freed.map_err(|error| errors::alloc(py, error))
-    }
-
-    /// Copies bytes out of the domain.
-    fn _read<'py>(&self, py: Python<'py>, address: u64, length: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.live(py)?.read_slice(lockgate::Pointer::<u8>::from_address(address), length);
-        let bytes = bytes.map_err(|error| errors::memory(py, error))?;
-        Ok(PyBytes::new(py, &bytes.trust("bytes, whatever they are; Python's caller judges them")))
-    }
-
-    /// Copies bytes into the domain.
-    fn _write(&self, py: Python<'_>, address: u64, bytes: &[u8]) -> PyResult<()> {
-        let written = self.live(py)?.write_slice(lockgate::Pointer::<u8>::from_address(address), bytes);
-        written.map_err(|error| errors::memory(py, error))
-    }
-
-    /// Copies a string out of the domain, without its terminating zero.
-    fn _string<'py>(&self, py: Python<'py>, address: u64, limit: usize) -> PyResult<Bound<'py, PyBytes>> {
-        let text = self.live(py)?.read_string(lockgate::Pointer::from_address(address), limit);
-        let text = text.map_err(|error| errors::memory(py, error))?;
-        Ok(PyBytes::new(py, text.trust("bytes, whatever they are; Python's caller judges them").to_bytes()))
-    }
-
-    fn _grant(slf: &Bound<'_, Self>, region: &Bound<'_, Region>, rights: &str) -> PyResult<Grant> {
-        let py = slf.py();
-        let (rights, live) = (options::rights(py, rights)?, slf.get().live(py)?);
-        let grant = live.grant(region.get().inner(), rights).map_err(|error| errors::grant(py, error))?;
-        Ok(Grant::new(slf.get().hold(grant), slf.clone().unbind(), region.clone().unbind()))
-    }
-
-    /// The same as long as the region's object lives.
-    fn _share(slf: &Bound<'_, Self>, region: &Bound<'_, Region>, rights: &str) -> PyResult<()> {
-        let py = slf.py();
-        let (rights, live) = (options::rights(py, rights)?, slf.get().live(py)?);
-        let grant = live.grant(region.get().inner(), rights).map_err(|error| errors::grant(py, error))?;
-        region.get().end_with(slf.get().hold(grant));
-        Ok(())
-    }
-
-    /// Makes a Python function callable by the domain, as long as the result lives.
-    fn _callback(
-        slf: &Bound<'_, Self>,
-        prototype: &str,
-        kinds: Vec<Given>,
-        function: Py<PyAny>,
-    ) -> PyResult<Pin> {
-        Pin::of_python(slf, prototype, kinds, function)
-    }
-
-    #[pyo3(signature = (server, prototype, policy, on_failure))]
-    fn _function_pointer(
-        slf: &Bound<'_, Self>,
-        server: &Bound<'_, Domain>,
-        prototype: &str,
-        policy: &str,
-        on_failure: Option<u64>,
-    ) -> PyResult<Pin> {
-        let py = slf.py();
-        let (live, other) = (slf.get().live(py)?, server.get().live(py)?);
-        let (policy, on_failure) = (options::policy(py, policy)?, options::on_failure(on_failure));
-        let callback = live.function_pointer(&other, prototype, policy, on_failure);
-        Pin::new(
-            slf,
-            callback.map_err(|error| errors::link(py, error))?,
-            None,
-            Some((server.clone().unbind(), other.base())),
-        )
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.module)?;
-        // Nobody allocates under this lock, nor waits for the interpreter's.
-        let state = self.state();
-        state.answers.iter().try_for_each(|answer| visit.call(answer))?;
-        state.kept.iter().try_for_each(|object| visit.call(object))?;
-        state.offers.iter().try_for_each(|offer| offer.traverse(&visit))
-    }
-
-    fn __clear__(&self) {
-        let gone = {
-            let mut state = self.state();
-            (std::mem::take(&mut state.answers), std::mem::take(&mut state.kept))
-        };
-        drop(gone); // after the lock: Python objects go
-    }
-
-    #[pyo3(signature = (import, server, name, policy, on_failure))]
-    fn _link(
-        &self,
-        import: &str,
-        server: &Bound<'_, Domain>,
-        name: &str,
-        policy: &str,
-        on_failure: Option<u64>,
-    ) -> PyResult<()> {
-        let py = server.py();
-        let (live, other) = (self.live(py)?, server.get().live(py)?);
-        let (policy, on_failure) = (options::policy(py, policy)?, options::on_failure(on_failure));
-        live.link(import, &other, name, policy, on_failure).map_err(|error| errors::link(py, error))?;
-        self.keep(server.clone().into_any().unbind());
-        Ok(())
-    }
-
-    /// Ends all calls in progress, on any thread, and refuses new ones.
-    fn kill(&self, py: Python<'_>) -> PyResult<()> {
-        let live = self.live(py)?;
-        detach(py, || live.kill());
-        Ok(())
-    }
-
-    /// Ends the domain for good. Calls in progress raise `Killed`, later ones `Closed`. Nothing happens the second time.
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        self.end(py)
-    }
-
-    /// Gives a domain of a pool back, and is closed. One with a call in progress is ended in place of that.
-    fn _give_back(&self, py: Python<'_>) -> PyResult<()> {
-        self.settle(py)?;
-        let mut left = self.state().strip();
-        self.scratch.clear();
-        let rest = left.part();
-        let Some(live) = left.live else { return Ok(()) };
-        detach(py, || match Arc::try_unwrap(live) {
-            Ok(Live::Pooled(domain, _)) => domain.give_back().unwrap_or_else(lockgate::Domain::close),
-            Ok(live) => live.close(),
-            Err(shared) => shared.kill(),
-        });
-        drop(rest);
-        Ok(())
-    }
-
-    /// Returns the domain to its pristine image. Functions stay usable; callbacks are given anew when they are used; grants are
-    /// revoked. `Busy`, and nothing has changed, if a call is in progress or being prepared, on any thread, or if functions of it
-    /// are exported or linked.
-    #[pyo3(name = "reset")]
-    fn py_reset(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let done = slf.get().reset(slf.py());
-        Domain::know(slf).and(done)
-    }
-
-    fn __repr__(&self) -> String {
-        let closed = if self.closed() { ", closed" } else { "" };
-        format!("<lockgate.Domain {:?}{closed}>", self.name)
-    }
-}
-
-impl Domain {
-    fn reset(&self, py: Python<'_>) -> PyResult<()> {
+    /// Returns it to its pristine image.
+    ///
+    /// # Errors
+    /// Somebody uses it; as for a new one.
+    pub fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.live(py)?;
         let mut left = {
             // What is new takes the interpreter's lock, which is ours until the domain is taken: a refusal comes before anything goes.
@@ -698,55 +489,5 @@ impl Drop for Domain {
     fn drop(&mut self) {
         let known = self.state().forget();
         drop(known);
-    }
-}
-
-/// An address in a domain. The Python half derives `lockgate.Pointer` from it.
-#[pyclass(frozen, subclass, module = "lockgate._native")]
-pub struct Pointer {
-    domain: Py<Domain>,
-    address: u64,
-}
-
-impl Pointer {
-    pub fn address(&self) -> u64 {
-        self.address
-    }
-
-    /// The address, for the domain that it belongs to.
-    pub fn address_for(&self, domain: &Py<Domain>) -> PyResult<u64> {
-        if self.domain.is(domain) {
-            return Ok(self.address);
-        }
-        let text = format!(
-            "this pointer is of domain {}, not of {}: share a lockgate.Region",
-            self.domain.get().name,
-            domain.get().name
-        );
-        Err(pyo3::exceptions::PyTypeError::new_err(text))
-    }
-}
-
-#[pymethods]
-impl Pointer {
-    #[new]
-    fn new(domain: Py<Domain>, address: u64) -> Pointer {
-        Pointer { domain, address }
-    }
-
-    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.domain)
-    }
-
-    /// The domain.
-    #[getter]
-    fn domain(&self, py: Python<'_>) -> Py<Domain> {
-        self.domain.clone_ref(py)
-    }
-
-    /// The address, as the module sees it.
-    #[getter(address)]
-    fn get_address(&self) -> u64 {
-        self.address
     }
 }

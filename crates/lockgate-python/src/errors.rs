@@ -1,5 +1,4 @@
 //! Errors of the runtime as exceptions of `lockgate._errors`.
-use crate::domain::Domain;
 use crate::interpreter_sys;
 use lockgate::{
     AllocError, BindError, CallError, CreateError, Fault, FaultKind, GrantError, LinkError, LoadError,
@@ -29,25 +28,6 @@ fn make(
 /// An exception with a message only.
 pub fn plain(py: Python<'_>, class: &str, message: &dyn Display) -> PyErr {
     make(py, class, message, |_| Ok(()))
-}
-
-/// The same of a call in `domain`. What ended a domain that was not ended by the program is the cause.
-pub fn call_in(py: Python<'_>, domain: &Domain, error: CallError) -> PyErr {
-    let raised = call(py, error);
-    if let Some(end) = domain.own_threads_end(py)
-        && raised.get_type(py).name().is_ok_and(|name| name == "Killed")
-        && raised.cause(py).is_none()
-    {
-        raised.set_cause(
-            py,
-            Some(match end {
-                End::Fault(fault) => self::fault(py, &fault, &fault.to_string()),
-                End::Raised(error) => error,
-                End::Other(text) => plain(py, "CallError", &text),
-            }),
-        );
-    }
-    raised
 }
 
 /// What ended a domain on a thread of the module's own.
@@ -133,7 +113,8 @@ fn refusal(error: &CallError) -> (&'static str, Option<&str>) {
     }
 }
 
-fn fault(py: Python<'_>, fault: &Fault, report: &str) -> PyErr {
+/// A call that ended by a fault, with this for its text.
+pub fn fault(py: Python<'_>, fault: &Fault, report: &str) -> PyErr {
     let class = match fault.kind() {
         FaultKind::TimeOut => "Timeout",
         FaultKind::Quota | FaultKind::CpuTime => "QuotaExceeded",

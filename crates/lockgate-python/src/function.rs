@@ -1,71 +1,27 @@
 //! Functions of domains as Python callables.
+use crate::binding::{Binding, Conversions, Slot};
 use crate::buffer_sys::{Region, View};
 use crate::callback::Pin;
-use crate::domain::{Domain, Pointer};
+use crate::domain::Domain;
 use crate::errors;
 use crate::interpreter_sys::{self, detach, hold};
-use crate::kinds::{self, Given, Kind, address};
+use crate::kinds::{self, Given, Kind};
 use crate::live::Live;
-use crate::options;
+use crate::pointer::{Pointer, address};
 use crate::region::Grant;
 use crate::registry::Found;
 use crate::scratch::Passed;
+use crate::values;
 use lockgate::signature::Signature;
 use lockgate::{CallError, Dynamic, Frame};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 /// How often a call binds its function, which resets of other threads take away.
 const ATTEMPTS: u32 = 100;
-
-/// A function as it is bound now.
-pub struct Binding {
-    dynamic: Dynamic,
-    conversions: Conversions,
-    /// Other threads may run Python meanwhile.
-    releases: bool,
-}
-
-/// Python's part of a binding.
-pub struct Conversions {
-    kinds: Box<[Kind]>,
-    answer: Kind,
-    /// Called with the domain and the plain result, for its class.
-    wrap: Option<Py<PyAny>>,
-    /// Called with result, function and arguments: ctypes' `errcheck`.
-    check: Option<Py<PyAny>>,
-}
-
-impl Conversions {
-    fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.kinds.iter().chain([&self.answer]).try_for_each(|kind| kind.traverse(visit))?;
-        visit.call(&self.wrap)?;
-        visit.call(&self.check)
-    }
-}
-
-/// Where a function keeps its binding; the domain empties it.
-#[derive(Default)]
-pub struct Slot(Mutex<Option<Arc<Binding>>>);
-
-impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Option<Arc<Binding>>> {
-        self.0.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    /// Takes the binding, for the caller to drop where Python objects may go: the next call binds again.
-    pub fn take(&self) -> Option<Arc<Binding>> {
-        self.lock().take()
-    }
-
-    /// Who has the binding, this among them: a call that is in progress or being prepared has it, too.
-    pub fn users(&self) -> Option<usize> {
-        self.lock().as_ref().map(Arc::strong_count)
-    }
-}
 
 /// A function of a domain. The Python half derives `lockgate.Function` from it.
 #[pyclass(frozen, subclass, module = "lockgate._native")]
@@ -113,7 +69,7 @@ impl Function {
         let signature: Signature = prototype
             .parse()
             .map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
-        let policy = options::policy(py, policy)?;
+        let policy = values::policy(py, policy)?;
         let domain = self.domain.get().live(py)?;
         let bound = detach(py, || domain.bind_signature(signature, policy));
         self.take(bound.map_err(|error| errors::bind(py, error))?, kinds, wrap, check, releases)
@@ -155,7 +111,7 @@ impl Function {
                 let result = call.finish(py, &binding)?;
                 binding.class(slf, result, arguments)
             }
-            Err(error) => Err(errors::call_in(py, slf.get().domain.get(), error)),
+            Err(error) => Err(slf.get().domain.get().error(py, error)),
         }
     }
 
@@ -224,16 +180,6 @@ impl Function {
 }
 
 impl Binding {
-    /// The function of the runtime.
-    pub fn dynamic(&self) -> &Dynamic {
-        &self.dynamic
-    }
-
-    /// Lets go of the runtime's function.
-    pub fn part(self) -> Conversions {
-        self.conversions
-    }
-
     /// The plain result with its class, and as ctypes' `errcheck` leaves it.
     #[inline]
     pub fn class<'py>(
@@ -379,7 +325,7 @@ impl Call {
         if let Ok(pin) = value.cast::<Pin>() {
             self.is_for(py, &*domain.get().live(py)?)?;
             let pointer = pin.get().pointer(py)?;
-            self.passed.get_or_insert_default().keep(pin);
+            self.passed.get_or_insert_default().keep(pin.as_any());
             return Ok(Some(pointer));
         }
         // What a converter makes of it is an argument as any other, once.

@@ -1,5 +1,4 @@
 //! What the Python half says of arguments and results, and the conversions of what fits in a register.
-use crate::domain::Pointer;
 use crate::errors;
 use lockgate::Value;
 use lockgate::signature::{Signature, Type};
@@ -139,27 +138,6 @@ impl Kind {
             }
         })
     }
-
-    /// The runtime's value of what a callback returned.
-    ///
-    /// # Errors
-    /// It is not of this kind, or does not fit.
-    pub fn value(&self, result: &Bound<'_, PyAny>) -> PyResult<Value> {
-        Ok(match self {
-            Kind::Nothing => Value::Void,
-            Kind::Integer { signed: true, .. } => Value::Signed(self.word(result)? as i64),
-            Kind::Integer { .. } | Kind::Bool => Value::Unsigned(self.word(result)?),
-            Kind::Char => Value::Signed(i64::from(self.word(result)? as i8)),
-            Kind::Float => Value::Float(single(result)?),
-            Kind::Double => Value::Double(real(result)?),
-            Kind::Pointer { .. } => Value::Pointer(address(result)?.ok_or_else(|| {
-                PyTypeError::new_err(
-                    "a callback returns None, an address or a lockgate.Pointer for a pointer",
-                )
-            })?),
-            Kind::Struct { .. } => Value::Struct(result.extract()?),
-        })
-    }
 }
 
 /// Words of a runtime's value.
@@ -171,21 +149,6 @@ pub fn word_of(value: &Value) -> u64 {
         Value::Double(number) => number.to_bits(),
         Value::Void | Value::Struct(_) => 0,
     }
-}
-
-/// An address that the value is already: None, a number, a pointer of the domain; None if it is something else.
-///
-/// # Errors
-/// A number that is no address.
-#[inline]
-pub fn address(value: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
-    if value.is_none() {
-        return Ok(Some(0));
-    }
-    if value.is_instance_of::<PyInt>() {
-        return value.extract().map(Some);
-    }
-    Ok(value.cast::<Pointer>().ok().map(|pointer| pointer.get().address()))
 }
 
 fn integer(value: &Bound<'_, PyAny>, bytes: u8, signed: bool) -> PyResult<u64> {
@@ -211,14 +174,22 @@ fn too_large(py: Python<'_>, number: i64, bytes: u8, signed: bool) -> PyErr {
     errors::plain(py, "ArgumentError", &format_args!("{number} does not fit {kind}"))
 }
 
-fn real(value: &Bound<'_, PyAny>) -> PyResult<f64> {
+/// A number.
+///
+/// # Errors
+/// It is none.
+pub fn real(value: &Bound<'_, PyAny>) -> PyResult<f64> {
     match value.extract() {
         Ok(number) => Ok(number),
         Err(_) => plain(value)?.extract(),
     }
 }
 
-fn single(value: &Bound<'_, PyAny>) -> PyResult<f32> {
+/// A number of single precision.
+///
+/// # Errors
+/// It is none, or does not fit.
+pub fn single(value: &Bound<'_, PyAny>) -> PyResult<f32> {
     let number = real(value)?;
     let single = number as f32;
     if single.is_infinite() && number.is_finite() {

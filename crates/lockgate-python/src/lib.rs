@@ -5,23 +5,30 @@
 //! reference, lets go of the interpreter's lock, calls, and converts the result. Errors become exceptions in `errors`.
 
 mod asynchronous;
+mod binding;
 mod buffer_sys;
 mod callback;
 mod caller;
 mod changes;
 mod domain;
+mod domain_methods;
 mod errors;
 mod function;
+mod held;
 mod interpreter_sys;
 mod kinds;
+mod known;
 mod live;
 mod module;
+mod offer;
 mod options;
+mod pointer;
 mod pool;
 mod principal;
 mod region;
 mod registry;
 mod scratch;
+mod values;
 
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
@@ -39,7 +46,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     py.import("os")?.call_method("register_at_fork", (), Some(&named))?;
     module.add_class::<module::Module>()?;
     module.add_class::<domain::Domain>()?;
-    module.add_class::<domain::Pointer>()?;
+    module.add_class::<pointer::Pointer>()?;
     module.add_class::<function::Function>()?;
     module.add_class::<callback::Pin>()?;
     module.add_class::<caller::Lent>()?;

@@ -1,10 +1,10 @@
 //! Domains kept ready.
-use crate::callback::Answer;
-use crate::domain::{self, Import};
+use crate::callback::{self, Import};
 use crate::interpreter_sys::detach;
 use crate::live::Live;
 use crate::module::Module;
-use crate::{errors, options};
+use crate::offer::Answer;
+use crate::{errors, options, values};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -59,9 +59,9 @@ impl Pool {
         options: &Bound<'_, PyDict>,
         imports: Vec<Import>,
     ) -> PyResult<Pool> {
-        let exclusive = options::is_exclusive(options)?;
+        let exclusive = values::is_exclusive(options)?;
         let (options, answers) =
-            domain::answer(module.py(), options::domain(module.py(), options)?, imports)?;
+            callback::answer(module.py(), options::domain(module.py(), options)?, imports)?;
         let inner = Arc::new(lockgate::Pool::new(module.get().inner(), options, capacity));
         let module = module.clone().unbind();
         Ok(Pool { module, capacity, exclusive, answers: Mutex::new(answers), inner: Mutex::new(Some(inner)) })

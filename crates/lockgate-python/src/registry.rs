@@ -1,10 +1,10 @@
 //! Entry points by name.
-use crate::callback::{Answer, Offer};
 use crate::domain::Domain;
 use crate::interpreter_sys::detach;
 use crate::kinds::Given;
+use crate::offer::{Answer, Offer};
 use crate::principal::{Allow, Principal};
-use crate::{errors, options};
+use crate::{errors, values};
 use lockgate::{Dynamic, Export, Heal, PerProcess, RegistryError, Request, Revoke, Version};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -38,9 +38,9 @@ fn request(py: Python<'_>, (name, version, policy, heal, on_failure): Asked) -> 
         Some((major, minor)) => Request::new(name, Version::new(major, minor)),
         None => Request::newest(name),
     };
-    let policy = options::policy(py, &policy)?;
+    let policy = values::policy(py, &policy)?;
     let heal = if heal { Heal::Yes } else { Heal::No };
-    Ok(request.policy(policy).heal(heal).on_failure(options::on_failure(on_failure)))
+    Ok(request.policy(policy).heal(heal).on_failure(values::on_failure(on_failure)))
 }
 
 /// What is to be exported.
@@ -51,7 +51,7 @@ fn export(
     policy: &str,
     allow: &[Py<Allow>],
 ) -> PyResult<Export> {
-    let export = Export::new(name, Version::new(major, minor)).policy(options::policy(py, policy)?);
+    let export = Export::new(name, Version::new(major, minor)).policy(values::policy(py, policy)?);
     Ok(allow.iter().fold(export, |export, allow| export.allow(allow.get().inner().clone())))
 }
 
@@ -62,7 +62,7 @@ fn patiently<T: Send>(
     wait: Option<&Bound<'_, PyAny>>,
     ask: impl Fn(Duration) -> Result<T, RegistryError> + Sync,
 ) -> PyResult<T> {
-    let wait = wait.map(options::seconds).transpose()?.unwrap_or_default();
+    let wait = wait.map(values::seconds).transpose()?.unwrap_or_default();
     let end = Instant::now().checked_add(wait);
     loop {
         let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
@@ -287,7 +287,7 @@ impl Registry {
         most: usize,
         within: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        let within = options::seconds(within)?;
+        let within = values::seconds(within)?;
         let done = detach(py, || self.inner.limit_restarts(name, most, within));
         done.map_err(|error| errors::registry(py, error))
     }

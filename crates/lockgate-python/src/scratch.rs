@@ -2,7 +2,6 @@
 //!
 //! The domain never sees the host's own memory, and what it leaves in the copy is data, whatever it is.
 use crate::buffer_sys::View;
-use crate::callback::Pin;
 use lockgate::{Domain, Grant, GrantError, Region, Rights, SharedSlice};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -78,7 +77,7 @@ pub struct Passed {
     size: u64,
     block: Option<(Block, Arc<Scratch>)>,
     /// Callbacks that have to stay.
-    pins: Vec<Py<Pin>>,
+    pins: Vec<Py<PyAny>>,
 }
 
 struct Part {
@@ -123,7 +122,7 @@ impl Passed {
     }
 
     /// Keeps a callback until the call has ended.
-    pub fn keep(&mut self, pin: &Bound<'_, Pin>) {
+    pub fn keep(&mut self, pin: &Bound<'_, PyAny>) {
         self.pins.push(pin.clone().unbind());
     }
 

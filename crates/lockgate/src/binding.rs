@@ -1,38 +1,34 @@
 //! Bindings: an entry point of a domain, connected to the host by a thunk.
-mod admission_sys;
 mod frame;
 mod front_sys;
 mod invoke_sys;
 mod pointers;
-pub(crate) mod report_sys;
 
-pub(crate) use admission_sys::Admissions;
 pub use frame::Frame;
-pub(crate) use front_sys::{BarePointer, Front, living, lockgate_report_failure};
+pub(crate) use front_sys::{BarePointer, Front};
 use front_sys::{Header, Way};
 pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::take_call_error;
 
+use crate::call::failure_sys::Reporter;
 use crate::call::layout::{BindingHeader, GateEntry, RECORD};
 use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{self, NOBODY, SLOT_SIZE};
-use crate::call::{self, Thunk, flags, signals_sys, unseen_sys, watch};
-use crate::domain::{Core, judge};
+use crate::call::{
+    self, AnyDomain, Closed, Gate, Info, Instance, OnFailure, Thunk, flags, signals_sys, unseen_sys, watch,
+};
 use crate::error::{BindError, CallError};
 use crate::host::environment;
 use crate::module::Module;
 use crate::module::Placed;
 use crate::nearest::nearest;
 use crate::policy::Policy;
-use crate::report::{Captured, Entered};
-use crate::report::{Fault, FaultKind, RawFault, Registers as FaultRegisters};
 use crate::signature::{self, Plan, PrototypeError, Signature, Type};
-use crate::space;
-use crate::stats::{Gauge, Row, Traffic};
+use crate::stats::Row;
 use crate::symbols::perf_map;
-use report_sys::Reporter;
+use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// An entry point of a domain, bound for one caller.
@@ -40,32 +36,14 @@ pub(crate) struct Binding {
     thunk: Arc<Way>,
     /// What thunk and gates point to: it must not move.
     header: &'static Header,
-    info: Box<Info>,
+    info: Arc<Info>,
     proxy: Arc<Proxy>,
-}
-
-/// What Rust knows of a binding.
-pub(crate) struct Info {
-    pub signature: Signature,
-    pub plan: Plan,
-    /// The callee, kept alive.
-    pub core: Arc<Core>,
-    /// Window offset of the procedure.
-    pub address: u64,
-    pub policy: Policy,
-    /// For calls from a domain.
-    pub on_failure: OnFailure,
+    signature: Signature,
+    plan: Plan,
+    policy: Policy,
     caller: Caller,
-    pub traffic: Traffic,
-    /// Its place in the list of bindings that other processes can read.
-    row: Option<Arc<Row>>,
-    closed: Mutex<Option<Closed>>,
-    /// Calls in progress end, too.
-    stopped: AtomicBool,
     /// What takes the calls of this binding since its domain was restarted.
     successor: OnceLock<Arc<Binding>>,
-    /// Somebody has a bare pointer to it.
-    lent: AtomicBool,
 }
 
 /// What a binding is made of, beside its domain.
@@ -91,95 +69,18 @@ struct PointerParts {
     front: Option<Front>,
 }
 
-/// Why a binding admits no calls any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Closed {
-    Revoked,
-    Restarted,
-    /// The library was closed.
-    Unloaded,
-}
-
-impl Info {
-    /// True if a bare pointer was given out.
-    pub(crate) fn is_lent(&self) -> bool {
-        self.lent.load(Ordering::Acquire)
-    }
-
-    /// # Errors
-    /// Why no call may begin.
-    pub fn is_open(&self) -> Result<(), CallError> {
-        match *self.closed.lock().unwrap_or_else(|e| e.into_inner()) {
-            None => Ok(()),
-            Some(Closed::Revoked) => Err(CallError::Revoked(self.signature.name.clone())),
-            Some(Closed::Restarted) => Err(CallError::Restarted(self.core.name().to_owned())),
-            Some(Closed::Unloaded) => Err(CallError::Unloaded(self.core.name().to_owned())),
-        }
-    }
-
-    /// True if calls in progress must end.
-    pub fn is_stopped(&self) -> bool {
-        self.stopped.load(Ordering::Acquire)
-    }
-
-    /// Of this binding and its successors, the one whose domain has `address`.
-    pub fn that_ran(&self, address: u64) -> &Info {
-        let mut info = self;
-        while space::base_of(address) != info.core.base()
-            && let Some(successor) = info.successor.get()
-        {
-            info = &successor.info;
-        }
-        info
-    }
-
-    /// A call of it that began with its stack pointer at `entry`, with its stacks as they are now.
-    pub fn entered(&self, registers: FaultRegisters, entry: u64) -> Entered {
-        let (domain, name) = (&self.core, &self.signature.name);
-        let call = Entered::new(domain.name(), name, domain.images(), domain.base(), registers);
-        let size = domain.stack_size_at(call.rsp());
-        call.with_stack(domain.stride(), size, entry)
-    }
-
-    /// What a call of it that has just ended has done wrong, nested in `outer` calls, innermost first.
-    pub fn fault(&self, raw: RawFault, outer: Vec<Entered>) -> Box<Fault> {
-        let judgement = judge(&raw, &self.core);
-        if let Some(row) = self.core.row().filter(|_| !matches!(judgement.kind, FaultKind::Exit(_))) {
-            row.count(Gauge::Faults);
-        }
-        let call = self.entered(raw.registers, raw.entry);
-        Fault::new(judgement, Captured { call, outer })
-    }
-
-    fn traffic(&self) -> &Traffic {
-        self.row.as_ref().map_or(&self.traffic, |row| row.traffic())
-    }
-}
-
-/// What a domain gets when its call of another domain fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnFailure {
-    /// The call returns this value, in every register that can hold a result.
-    Return(u64),
-    /// The domain's own call ends, too, with [`CallError::Callee`].
-    Propagate,
-}
-
-impl Default for OnFailure {
-    /// All bits set: -1, not a number, or a pointer to nothing.
-    fn default() -> OnFailure {
-        OnFailure::Return(u64::MAX)
-    }
-}
-
 impl Binding {
     /// Binds `signature.name` for the host, if the module's own note agrees with `signature`.
     ///
     /// # Errors
     /// [`BindError`].
-    pub fn new(core: &Arc<Core>, signature: Signature, policy: Policy) -> Result<Binding, BindError> {
-        let image = core.image();
-        Binding::of_export(core, &image, signature, Caller::Host, policy, OnFailure::default(), None)
+    pub fn new(
+        domain: Arc<dyn AnyDomain>,
+        signature: Signature,
+        policy: Policy,
+    ) -> Result<Binding, BindError> {
+        let image = domain.image();
+        Binding::of_export(domain, &image, signature, Caller::Host, policy, OnFailure::default(), None)
     }
 
     /// Binds a function of one of its images for calls from `caller`.
@@ -187,14 +88,14 @@ impl Binding {
     /// # Errors
     /// [`BindError`].
     pub fn for_domain(
-        core: &Arc<Core>,
+        domain: Arc<dyn AnyDomain>,
         image: &Placed,
         signature: Signature,
-        caller: &Core,
+        caller: &Instance,
         policy: Policy,
         on_failure: OnFailure,
     ) -> Result<Binding, BindError> {
-        Binding::of_export(core, image, signature, Caller::Domain(caller.facts()), policy, on_failure, None)
+        Binding::of_export(domain, image, signature, Caller::Domain(caller.facts()), policy, on_failure, None)
     }
 
     /// Binds it for the host, or for calls from a domain, with its traffic counted in `row`.
@@ -202,25 +103,26 @@ impl Binding {
     /// # Errors
     /// [`BindError`].
     pub fn listed(
-        core: &Arc<Core>,
+        domain: Arc<dyn AnyDomain>,
         signature: Signature,
-        caller: Option<&Core>,
+        caller: Option<&Instance>,
         policy: Policy,
         on_failure: OnFailure,
         row: Arc<Row>,
     ) -> Result<Binding, BindError> {
         let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.facts()));
-        Binding::of_export(core, &core.image(), signature, caller, policy, on_failure, Some(row))
+        let image = domain.image();
+        Binding::of_export(domain, &image, signature, caller, policy, on_failure, Some(row))
     }
 
-    /// The same function of `core`, another instance of the same module, for the same caller.
+    /// The same function of `domain`, another instance of the same module, for the same caller.
     ///
     /// # Errors
     /// [`BindError::Memory`].
-    pub fn again(&self, core: &Arc<Core>) -> Result<Binding, BindError> {
-        let Info { signature, policy, on_failure, caller, row, .. } = &*self.info;
-        let image = core.image();
-        Binding::of_export(core, &image, signature.clone(), *caller, *policy, *on_failure, row.clone())
+    pub fn again(&self, domain: Arc<dyn AnyDomain>) -> Result<Binding, BindError> {
+        let Binding { signature, policy, caller, info, .. } = self;
+        let (image, row) = (domain.image(), info.row().cloned());
+        Binding::of_export(domain, &image, signature.clone(), *caller, *policy, info.on_failure, row)
     }
 
     /// What the module itself says of its export `name`, for a host that says nothing.
@@ -239,7 +141,7 @@ impl Binding {
     }
 
     fn of_export(
-        core: &Arc<Core>,
+        domain: Arc<dyn AnyDomain>,
         image: &Placed,
         signature: Signature,
         caller: Caller,
@@ -247,7 +149,7 @@ impl Binding {
         on_failure: OnFailure,
         row: Option<Arc<Row>>,
     ) -> Result<Binding, BindError> {
-        core.here().map_err(|_| BindError::Forked(core.name().to_owned()))?;
+        domain.here().map_err(|_| BindError::Forked(domain.name().to_owned()))?;
         if let Caller::Host = caller {
             signals_sys::look_again();
         }
@@ -272,34 +174,36 @@ impl Binding {
             signature,
             plan,
             caller,
-            policy: policy.union(core.policy()),
+            policy: policy.union(domain.terms().policy),
             on_failure,
             row,
-            limit: core.time_limit(),
+            limit: domain.terms().time_limit,
             generic: false,
             pointer: None,
         };
-        Binding::make(core, parts).map_err(BindError::Memory)
+        Binding::make(domain, parts).map_err(BindError::Memory)
     }
 
     /// Binds one of the module's own procedures for the runtime (`lockgate_abi::symbol`), integers in and
     /// out; `None` if the module has it not.
-    pub fn internal(core: &Arc<Core>, name: &str) -> Option<std::io::Result<Binding>> {
-        Binding::internal_within(core, name, core.time_limit())
+    pub fn internal(domain: Arc<dyn AnyDomain>, name: &str) -> Option<std::io::Result<Binding>> {
+        let limit = domain.terms().time_limit;
+        Binding::internal_within(domain, name, limit)
     }
 
     /// The same, with a time limit of its own.
     pub fn internal_within(
-        core: &Arc<Core>,
+        domain: Arc<dyn AnyDomain>,
         name: &str,
         limit: Option<Duration>,
     ) -> Option<std::io::Result<Binding>> {
-        Binding::internal_of(core, &core.image(), name, limit)
+        let image = domain.image();
+        Binding::internal_of(domain, &image, name, limit)
     }
 
     /// The same of one of the images in the domain's window.
     pub fn internal_of(
-        core: &Arc<Core>,
+        domain: Arc<dyn AnyDomain>,
         image: &Placed,
         name: &str,
         limit: Option<Duration>,
@@ -320,74 +224,62 @@ impl Binding {
             generic: false,
             pointer: None,
         };
-        Some(Binding::make(core, parts))
+        Some(Binding::make(domain, parts))
     }
 
-    fn make(core: &Arc<Core>, parts: Parts) -> std::io::Result<Binding> {
-        core.here().map_err(std::io::Error::other)?;
+    fn make(domain: Arc<dyn AnyDomain>, parts: Parts) -> std::io::Result<Binding> {
+        domain.here().map_err(std::io::Error::other)?;
         let Parts { address, signature, plan, caller, policy, on_failure, row, limit, generic, pointer } =
             parts;
         let policy = measured(policy);
         let row = row.or_else(|| list(&signature, caller, policy));
         if let Some(row) = &row {
-            row.serve(core.row());
+            row.serve(domain.row());
         }
         // A domain may find in registers what the way from its gate has left there, and its own callers count on its window's facts.
         let function = match caller {
-            Caller::Host => core.codes().at(core.base() + address),
+            Caller::Host => domain.codes().at(domain.base() + address),
             Caller::Domain(_) => None,
         };
-        let callee =
-            function.and_then(|code| code.function(core.base() + address)).unwrap_or_else(|| core.facts());
+        let callee = function
+            .and_then(|code| code.function(domain.base() + address))
+            .unwrap_or_else(|| domain.facts());
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
         let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
         shape.limited = limit != 0;
-        shape.depth = core.depth_limit().is_some();
-        shape.exclusive = core.exclusive().is_some();
+        shape.depth = domain.terms().depth.is_some();
+        shape.exclusive = domain.terms().exclusive.is_some();
         shape.reports = pointer.is_some();
         if generic {
             shape = shape.without_signature();
         }
         let proxy = Proxy::of(shape)?;
-        let info = Box::new(Info {
-            signature,
-            plan,
-            core: core.clone(),
-            address,
-            policy,
-            on_failure,
-            caller,
-            traffic: Traffic::default(),
-            row,
-            closed: Mutex::default(),
-            stopped: AtomicBool::new(false),
-            successor: OnceLock::new(),
-            lent: AtomicBool::new(false),
-        });
-        let slot = core.id() * SLOT_SIZE;
+        let info = Arc::new(Info::new(signature.name.clone(), domain.clone(), on_failure, row));
+        let slot = domain.id() * SLOT_SIZE;
         let header = BindingHeader {
             proxy: AtomicUsize::new(proxy.enter),
             leave: proxy.leave,
-            window: core.base(),
-            target: core.base() + address,
+            window: domain.base(),
+            target: domain.base() + address,
             slot,
             admission: AtomicU32::new(NOBODY), // until it is listed
-            stack_words: info.plan.stack_words,
-            result_size: info.plan.result_size,
-            result_room: info.plan.result_size.next_multiple_of(16),
+            stack_words: plan.stack_words,
+            result_size: plan.result_size,
+            result_room: plan.result_size.next_multiple_of(16),
             limit,
             // An entry and a gate for each call that it is nested in.
-            depth: core.depth_limit().map_or(u32::MAX, |depth| (depth - 1).saturating_mul(2 * RECORD as u32)),
+            depth: domain
+                .terms()
+                .depth
+                .map_or(u32::MAX, |depth| (depth - 1).saturating_mul(2 * RECORD as u32)),
             flags: flags(&shape),
-            gates: core.gates().gates(),
-            domain: Arc::as_ptr(core),
-            info: &raw const *info,
-            owner: if shape.exclusive { core.owner() } else { std::ptr::null() },
+            gates: domain.gates().gates(),
+            domain: ptr::from_ref::<Instance>(&domain),
+            info: Arc::as_ptr(&info),
+            owner: if shape.exclusive { domain.owner() } else { ptr::null() },
             traffic: info.traffic(),
             successor: AtomicPtr::default(),
-            reporter: pointer
-                .as_ref()
-                .map_or(std::ptr::null(), |pointer| Arc::as_ptr(&pointer.reporter).cast()),
+            reporter: pointer.as_ref().map_or(ptr::null(), |pointer| Arc::as_ptr(&pointer.reporter)),
             retired: AtomicBool::new(false),
         };
         let (thunk, header) = match pointer.and_then(|pointer| pointer.front) {
@@ -399,22 +291,37 @@ impl Binding {
             }
         };
         unseen_sys::given(header);
-        core.admissions().admit(&header.admission, slot);
-        let name = || format!("thunk of {} [{}]", info.signature.name, core.name());
+        domain.admissions().admit(&header.admission, slot);
+        let name = || format!("thunk of {} [{}]", signature.name, domain.name());
         perf_map::list(thunk.code() as usize, Thunk::SIZE, name);
-        Ok(Binding { thunk, header, info, proxy })
+        let successor = OnceLock::new();
+        Ok(Binding { thunk, header, info, proxy, signature, plan, policy, caller, successor })
     }
 
     pub fn name(&self) -> &str {
-        &self.info.signature.name
+        &self.signature.name
     }
 
     pub fn signature(&self) -> &Signature {
-        &self.info.signature
+        &self.signature
     }
 
-    pub fn domain(&self) -> &Arc<Core> {
-        &self.info.core
+    pub fn domain(&self) -> &Arc<dyn AnyDomain> {
+        &self.info.domain
+    }
+
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Window offset of the procedure.
+    pub fn procedure(&self) -> u64 {
+        self.header.target - self.header.window
+    }
+
+    /// What is enforced: the union of what the caller and the domain asked for.
+    pub fn policy(&self) -> Policy {
+        self.policy
     }
 
     pub fn info(&self) -> &Info {
@@ -440,34 +347,34 @@ impl Binding {
     /// From now on calls return an error at once; those in progress go on. The first reason stays. (Of bindings that
     /// hand on, the registry closes the last one.)
     pub fn close(&self, why: Closed) {
-        if self.info.core.is_inherited() {
+        if self.info.domain.is_inherited() {
             return;
         }
-        self.info.closed.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(why);
+        self.info.close(why);
         self.header.admission.store(NOBODY, Ordering::Release);
     }
 
     /// As [`close`](Binding::close), and calls in progress end.
     pub fn stop(&self, why: Closed) {
-        if self.info.core.is_inherited() {
+        if self.info.domain.is_inherited() {
             return;
         }
         self.close(why);
-        self.info.stopped.store(true, Ordering::Release);
+        self.info.stop();
         watch::tell_of_stop(&raw const **self.header as usize);
     }
 
     /// Admits calls again, if the domain does.
     pub fn reopen(&self) {
-        *self.info.closed.lock().unwrap_or_else(|e| e.into_inner()) = None;
-        self.info.stopped.store(false, Ordering::Release);
-        self.info.core.admissions().admit(&self.header.admission, self.header.slot);
+        self.info.reopen();
+        self.info.domain.admissions().admit(&self.header.admission, self.header.slot);
     }
 
     /// Hands later calls on to `successor`, for the same caller with the same signature. A binding has one at most.
     pub fn hand_on(&self, successor: Arc<Binding>) {
-        let header = (&raw const **successor.header).cast_mut();
-        if self.info.successor.set(successor).is_ok() {
+        let (header, info) = ((&raw const **successor.header).cast_mut(), successor.info.clone());
+        if self.successor.set(successor).is_ok() {
+            self.info.hand_on(info);
             self.header.successor.store(header, Ordering::Release);
             self.header.proxy.store(call::forward(), Ordering::Release);
         }
@@ -477,14 +384,19 @@ impl Binding {
     pub fn gate_entry(&self) -> GateEntry {
         GateEntry::crossing(self.proxy.enter, &raw const **self.header)
     }
+
+    /// The same, for a domain's tables.
+    pub fn gate(self: Arc<Binding>) -> Gate {
+        Gate { entry: self.gate_entry(), keeps: Some(self), is_binding: true }
+    }
 }
 
 impl Drop for Binding {
     fn drop(&mut self) {
-        if self.info.core.is_inherited() {
+        if self.info.domain.is_inherited() {
             return; // it lives on in the parent
         }
-        self.info.core.admissions().remove(&self.header.admission);
+        self.info.domain.admissions().remove(&self.header.admission);
         pointers::remove(self);
         thread_sys::forget(&raw const **self.header);
     }
@@ -607,11 +519,7 @@ impl Dynamic {
 
     /// Base of the instance that takes calls now: another one after a restart that the binding survived.
     pub fn base(&self) -> u64 {
-        let mut info = self.binding.info();
-        while let Some(successor) = info.successor.get() {
-            info = &successor.info;
-        }
-        info.core.base()
+        self.binding.info().newest().domain.base()
     }
 
     /// The function as a C function pointer with the bound signature. A call through it that does not return normally
@@ -627,7 +535,7 @@ impl Dynamic {
 
     /// What is enforced: the union of what the caller and the domain asked for.
     pub fn policy(&self) -> Policy {
-        self.binding.info().policy
+        self.binding.policy()
     }
 
     /// The proxy's code.
@@ -663,7 +571,7 @@ impl Dynamic {
 
     /// Where arguments and the result travel: the places of a [`Frame`].
     pub fn plan(&self) -> &Plan {
-        &self.binding.info().plan
+        self.binding.plan()
     }
 
     /// Calls the function with arguments that are laid out already, for bindings of other languages: nothing is converted

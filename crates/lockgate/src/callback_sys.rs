@@ -1,41 +1,15 @@
 //! Host functions that domains call: imports and function pointers.
-use crate::call::layout::{GateEntry, RESULT_RAX, RESULT_RDX, RESULT_XMM0, RESULT_XMM1};
-use crate::call::{self, stubs};
-use crate::domain::{Core, Domain, Gate};
+use crate::binding::Binding;
+use crate::call::{self, Gate, OnFailure, stubs};
+use crate::domain::{Core, Domain};
+use crate::error::{BindError, LinkError};
 use crate::function::FunctionType;
+use crate::host_function::HostFunction;
 use crate::memory::{Argument, Pointer, Returned};
-use crate::signature::{Place, Plan, PrototypeError, Signature, Type};
-use std::any::Any;
+use crate::policy::Policy;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-
-/// A host function as a domain sees it: code, and what it captured.
-///
-/// Made from a closure by [`HostFunction::new`], or from an `extern "C" fn` by `into()`, which is the quicker one to
-/// call. Arguments come from the domain: any value of their type is possible.
-///
-/// ```compile_fail,E0080
-/// lockgate::structure! { struct Big { a: u64, b: u64, c: u64 } }
-/// // A result in memory would be written where the domain says.
-/// lockgate::HostFunction::new(|_: &lockgate::Domain| Big { a: 1, b: 2, c: 3 });
-/// ```
-///
-/// ```compile_fail,E0277
-/// let count = std::cell::Cell::new(0);
-/// // Any thread may call it, for as long as the domain lives.
-/// lockgate::HostFunction::new(move |_: &lockgate::Domain| count.set(count.get() + 1));
-/// ```
-#[derive(Clone)]
-pub struct HostFunction {
-    function: usize,
-    captured: Option<Arc<dyn Any + Send + Sync>>,
-    context: usize,
-    stack_words: u32,
-    small: u32,
-    results: u64,
-    signature: Signature,
-}
 
 impl HostFunction {
     /// Makes a host function of a closure that takes the calling domain and up to twelve [`Argument`]s.
@@ -43,84 +17,6 @@ impl HostFunction {
     /// A panic in it becomes the error of the domain's call: [`CallError::Panic`](crate::CallError::Panic).
     pub fn new<M, F: HostClosure<M>>(closure: F) -> HostFunction {
         closure.into_host_function()
-    }
-
-    /// A C function that gets all argument registers as they are, and may use all result registers.
-    ///
-    /// # Safety
-    /// As [`from_c`](HostFunction::from_c), for whatever is in the registers.
-    pub(crate) unsafe fn without_signature(function: *const (), user: usize) -> HostFunction {
-        HostFunction {
-            function: function as usize,
-            captured: None,
-            context: user,
-            stack_words: 0,
-            small: 0,
-            results: RESULT_RAX | RESULT_RDX | RESULT_XMM0 | RESULT_XMM1,
-            signature: Signature { name: String::new(), result: Type::Void, parameters: Vec::new() },
-        }
-    }
-
-    /// A function of C with this signature, called as it is: the quickest kind, for bindings of other languages. In it,
-    /// [`user_data`] returns `user`.
-    ///
-    /// # Errors
-    /// A structure in memory as the result: the domain would choose where it is written. What is too large for the stack.
-    ///
-    /// # Safety
-    /// `function` is a function of this signature that any thread may call for as long as any domain lives that it is given to.
-    pub unsafe fn from_c(
-        function: *const (),
-        signature: &Signature,
-        user: usize,
-    ) -> Result<HostFunction, PrototypeError> {
-        let error = |what| PrototypeError { prototype: signature.to_string(), what, at: 1 };
-        let plan = Plan::new(signature).map_err(error)?;
-        if plan.result == Place::Memory {
-            let what = "a host function cannot return a structure in memory: let it write through a pointer";
-            return Err(error(what.to_owned()));
-        }
-        Ok(HostFunction {
-            function: function as usize,
-            captured: None,
-            context: user,
-            stack_words: plan.stack_words,
-            small: call::shape::small_arguments(signature, &plan),
-            results: call::shape::results(signature, &plan),
-            signature: signature.clone(),
-        })
-    }
-
-    /// The signature, without a name.
-    pub(crate) fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    pub(crate) fn entry(&self) -> GateEntry {
-        GateEntry::host(self.function as *const (), self.context, self.stack_words, self.small, self.results)
-    }
-
-    pub(crate) fn make(
-        function: usize,
-        signature: Signature,
-        captured: Option<Arc<dyn Any + Send + Sync>>,
-    ) -> HostFunction {
-        let plan = Plan::new(&signature).expect("small structures only: checked when made");
-        let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
-        let (small, results) =
-            (call::shape::small_arguments(&signature, &plan), call::shape::results(&signature, &plan));
-        HostFunction { function, captured, context, stack_words: plan.stack_words, small, results, signature }
-    }
-}
-
-impl std::fmt::Debug for HostFunction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "HostFunction({}{})",
-            self.signature,
-            if self.captured.is_some() { ", closure" } else { "" }
-        )
     }
 }
 
@@ -165,7 +61,9 @@ pub fn end_call(message: impl Into<String>) -> bool {
 /// Only in a function that a gate called.
 pub(crate) unsafe fn caller() -> ManuallyDrop<Domain> {
     // SAFETY: a live entry's binding keeps its domain's core in an Arc; ManuallyDrop leaves the count alone.
-    unsafe { ManuallyDrop::new(Domain::from_core(Arc::from_raw(std::ptr::from_ref::<Core>(call::caller())))) }
+    unsafe {
+        ManuallyDrop::new(Domain::from_core(Arc::from_raw(std::ptr::from_ref(Core::of(call::caller())))))
+    }
 }
 
 macro_rules! arity {
@@ -232,6 +130,39 @@ impl Callback {
     /// The function pointer, for the module.
     pub fn pointer<T>(&self) -> Pointer<T> {
         Pointer::from_address(self.core.base() + stubs::callback_stub(self.number))
+    }
+}
+
+impl Domain {
+    /// Makes `server`'s export `name` callable by this domain through a function pointer, as long as the result lives.
+    ///
+    /// # Errors
+    /// [`LinkError`]; [`LinkError::NoPrototype`] for a name alone.
+    pub fn function_pointer(
+        &self,
+        server: &Domain,
+        prototype: &str,
+        policy: Policy,
+        on_failure: OnFailure,
+    ) -> Result<Callback, LinkError> {
+        let forked = |_| BindError::Forked(self.name().to_owned());
+        self.core().here().map_err(forked)?;
+        if !prototype.contains('(') {
+            return Err(LinkError::NoPrototype(prototype.trim().to_owned()));
+        }
+        let signature = prototype.parse().map_err(BindError::from)?;
+        let (callee, image) = (server.core().clone(), server.core().image());
+        let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
+        let full = || LinkError::Pointers(self.name().to_owned());
+        Callback::new(self.core(), Arc::new(binding).gate()).ok_or_else(full)
+    }
+
+    /// Makes a host function callable by the module through a function pointer, as long as the result lives.
+    ///
+    /// # Errors
+    /// `None` if all of the domain's callbacks are in use.
+    pub fn callback(&self, function: impl Into<HostFunction>) -> Option<Callback> {
+        Callback::new(self.core(), function.into().gate())
     }
 }
 

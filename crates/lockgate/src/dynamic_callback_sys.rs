@@ -2,9 +2,10 @@
 //! registers that carry arguments and loads those that carry results.
 use crate::binding::{Registers, Value, value, words};
 use crate::call;
-use crate::callback::{HostFunction, caller};
+use crate::callback::caller;
 use crate::domain::Domain;
 use crate::error::BindError;
+use crate::host_function::HostFunction;
 use crate::signature::{Place, Plan, PrototypeError, Register, Signature};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

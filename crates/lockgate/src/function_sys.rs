@@ -68,7 +68,7 @@ impl<F: FunctionType> Function<F> {
 
     /// What is enforced: the union of what the caller and the domain asked for.
     pub fn policy(&self) -> Policy {
-        self.binding.info().policy
+        self.binding.policy()
     }
 
     /// The proxy's code.

@@ -29,6 +29,7 @@ mod error;
 mod function_sys;
 pub mod grant;
 mod host;
+mod host_function_sys;
 mod loading;
 mod memory;
 mod module;
@@ -51,17 +52,19 @@ mod workers;
 use arities::arities;
 use callback_sys as callback;
 use function_sys as function;
+use host_function_sys as host_function;
 use sync_sys as sync;
 
-pub use binding::{Dynamic, Frame, OnFailure, Value, take_call_error};
-#[doc(hidden)]
-pub use call::disturbed;
+pub use binding::{Dynamic, Frame, Value, take_call_error};
+pub use call::OnFailure;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::shape::ProxyListing;
 pub use call::signals_sys::claim_signals;
 pub use call::thread_sys::interrupt;
 pub use call::thread_sys::is_modules_thread;
-pub use callback::{Callback, HostClosure, HostFunction, end_call, user_data, with_caller};
+#[doc(hidden)]
+pub use call::{Disturbed, disturbed};
+pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};
 #[doc(hidden)]
 pub use domain::until_buried;
 pub use domain::{Domain, DomainOptions, Kept, ProgramEnd, Usage};
@@ -71,6 +74,7 @@ pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};
 pub use host::HostError;
 #[doc(hidden)]
 pub use host::{AtThreadEnd, Owner, PerProcess, Still, Uncancelled, still};
+pub use host_function::HostFunction;
 pub use loading::read_module;
 pub use memory::{Argument, Member, Plain, Pointer, Returned, Tainted, copy as copy_memory};
 pub use module::{LoadError, Module};

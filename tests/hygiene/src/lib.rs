@@ -1,2 +1,86 @@
-//! Nothing here: see `tests/`, which hold the tree to its own rules.
+//! The order of the tree's crates and modules, and pictures of it. See `tests/`, which hold the tree to its own rules.
 #![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The tree.
+///
+/// # Panics
+/// If this crate is somewhere else.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
+}
+
+/// A crate, by its folder in the tree, and its layers: what others rest on comes first.
+pub type Layered = (String, Vec<Vec<String>>);
+
+/// What `layers.txt` says.
+///
+/// # Panics
+/// If it cannot be read, or has a line that is no layer.
+pub fn layers() -> Vec<Layered> {
+    let text = fs::read_to_string(root().join("tests/hygiene/layers.txt")).expect("the list");
+    let mut crates: Vec<Layered> = Vec::new();
+    for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.strip_prefix("    ") {
+            None => crates.push((line.to_owned(), Vec::new())),
+            Some(modules) => {
+                let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || c == '_');
+                let modules: Vec<String> = modules.split_whitespace().map(str::to_owned).collect();
+                let wrong = modules.iter().find(|name| !is_name(name));
+                assert!(wrong.is_none(), "layers.txt: {wrong:?} is no module: a layer is a list of names");
+                crates.last_mut().expect("a crate comes first").1.push(modules);
+            }
+        }
+    }
+    crates
+}
+
+/// The document with the pictures.
+pub const PICTURES: &str = "ARCHITECTURE.md";
+
+/// `text`, a document, with each picture as the list has it now: between a line that names the crate and a line that ends the picture.
+///
+/// # Panics
+/// If a picture does not end, or is of a crate that the list does not have.
+pub fn with_pictures(text: &str) -> String {
+    const BEGIN: &str = "<!-- layers of ";
+    const END: &str = "<!-- end of layers -->";
+    let list = layers();
+    let mut parts = text.split(BEGIN);
+    let mut all = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (name, rest) = part.split_once(" -->").expect("a name ends");
+        let (_, rest) = rest.split_once(END).expect("a picture ends");
+        let known = list.iter().find(|(known, _)| known.rsplit('/').next() == Some(name));
+        let (_, layers) = known.unwrap_or_else(|| panic!("the list does not have {name}"));
+        all += &format!("{BEGIN}{name} -->\n```text\n{}```\n{END}{rest}", picture(layers));
+    }
+    all
+}
+
+/// A tower of layers: each rests on those below it. Modules whose files say that they have unsafe code or assembly lose that ending.
+fn picture(layers: &[Vec<String>]) -> String {
+    const WIDTH: usize = 74;
+    let line = |left, right| format!("{left}{}{right}\n", "─".repeat(WIDTH + 2));
+    let shown = |name: &String| name.trim_end_matches("_sys").trim_end_matches("_asm").to_owned();
+    let rows = layers.iter().rev().map(|layer| {
+        let names: Vec<String> = layer.iter().map(shown).collect();
+        wrapped(&names, WIDTH).iter().map(|text| format!("│ {text:WIDTH$} │\n")).collect::<String>()
+    });
+    let rows: Vec<String> = rows.collect();
+    line('┌', '┐') + &rows.join(&line('├', '┤')) + &line('└', '┘')
+}
+
+/// Names in lines of at most `width` characters.
+fn wrapped(names: &[String], width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for name in names {
+        match lines.last_mut().filter(|line| line.len() + 2 + name.len() <= width) {
+            Some(line) => *line += &format!("  {name}"),
+            None => lines.push(name.clone()),
+        }
+    }
+    lines
+}

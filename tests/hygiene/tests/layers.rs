@@ -1,38 +1,9 @@
 //! Nothing imports upward: the order of crates, and of the modules in each, is `layers.txt`.
 
+use hygiene::{PICTURES, layers, root, with_pictures};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
-}
-
-/// A layer: modules that may not import each other, unless the list says that they are one cycle still.
-struct Layer {
-    modules: BTreeSet<String>,
-    is_cycle: bool,
-}
-
-/// The list: crates in their order, with their layers.
-fn list() -> Vec<(String, Vec<Layer>)> {
-    let text = fs::read_to_string(root().join("tests/hygiene/layers.txt")).expect("the list");
-    let mut crates: Vec<(String, Vec<Layer>)> = Vec::new();
-    for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        match line.strip_prefix("    ") {
-            None => crates.push((line.to_owned(), Vec::new())),
-            Some(modules) => {
-                let (is_cycle, modules) = match modules.strip_prefix("cycle: ") {
-                    Some(rest) => (true, rest),
-                    None => (false, modules),
-                };
-                let modules = modules.split_whitespace().map(str::to_owned).collect();
-                crates.last_mut().expect("a crate comes first").1.push(Layer { modules, is_cycle });
-            }
-        }
-    }
-    crates
-}
 
 fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of sources") {
@@ -95,9 +66,18 @@ fn first_names(code: &str, prefix: &str) -> BTreeSet<String> {
     names
 }
 
-/// The modules that files name by other paths: `#[path = "..."] mod name;`.
-fn other_paths(lib: &str) -> BTreeMap<String, String> {
+/// The modules that files name by other names: `#[path = "..."] mod name;`, `use module as name;`.
+fn other_names(lib: &str) -> BTreeMap<String, String> {
     let mut paths = BTreeMap::new();
+    for piece in lib.split("use ").skip(1) {
+        let Some((module, name)) = piece.split(';').next().and_then(|used| used.split_once(" as ")) else {
+            continue;
+        };
+        let module = module.trim_start_matches("crate::").trim_start_matches("self::");
+        if !module.contains("::") {
+            paths.insert(name.trim().to_owned(), module.to_owned());
+        }
+    }
     for piece in lib.split("#[path = \"").skip(1) {
         let (path, rest) = piece.split_once('"').expect("a path ends");
         let name = rest.split("mod ").nth(1).and_then(|rest| rest.split(';').next()).expect("a module");
@@ -108,13 +88,14 @@ fn other_paths(lib: &str) -> BTreeMap<String, String> {
 }
 
 /// What the root of a crate passes on, by name: `pub use module::{A, B};`.
-fn passed_on(lib: &str) -> BTreeMap<String, String> {
+fn passed_on(lib: &str, other_names: &BTreeMap<String, String>) -> BTreeMap<String, String> {
     let mut names = BTreeMap::new();
     for piece in lib.split("use ").skip(1) {
         let Some((path, _)) = piece.split_once(';') else { continue };
         let path = path.trim_start_matches("crate::").trim_start_matches("self::");
         let Some((module, rest)) = path.split_once("::") else { continue };
         for name in rest.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty()) {
+            let module = other_names.get(module).map_or(module, String::as_str);
             names.insert(name.to_owned(), module.to_owned());
         }
     }
@@ -125,7 +106,8 @@ fn passed_on(lib: &str) -> BTreeMap<String, String> {
 fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
     let lib = ["lib.rs", "main.rs"].into_iter().map(|name| source.join(name)).find(|path| path.exists());
     let lib = code(&lib.expect("a crate has a root"));
-    let (paths, passed_on) = (other_paths(&lib), passed_on(&lib));
+    let other_names = other_names(&lib);
+    let passed_on = passed_on(&lib, &other_names);
     let mut files = Vec::new();
     rust_files(source, &mut files);
     let top = |path: &Path| {
@@ -146,7 +128,7 @@ fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
         }
         let imported = found.entry(own.clone()).or_default();
         for name in names {
-            let name = paths.get(&name).unwrap_or(&name);
+            let name = other_names.get(&name).unwrap_or(&name);
             let module = if modules.contains(name) { Some(name) } else { passed_on.get(name) };
             if let Some(module) = module.filter(|module| modules.contains(*module) && **module != own) {
                 imported.entry(module.clone()).or_insert_with(|| path.clone());
@@ -165,16 +147,26 @@ fn names_behind_a_prefix_are_found() {
 }
 
 #[test]
+fn modules_are_known_by_their_other_names() {
+    let lib = "#[path = \"a/b.rs\"]\nmod c;\nuse d_sys as d;\npub use d::E;\npub use f::{G as H};";
+    let names = other_names(lib);
+    assert_eq!(
+        names.into_iter().map(|(name, module)| name + module.as_str()).collect::<Vec<_>>(),
+        ["ca", "dd_sys"]
+    );
+    let passed_on = passed_on(lib, &other_names(lib));
+    assert_eq!(passed_on.get("E").map(String::as_str), Some("d_sys"));
+}
+
+#[test]
 fn modules_import_lower_layers_only() {
     let mut wrong = Vec::new();
-    for (name, layers) in list() {
+    for (name, layers) in layers() {
         let source = root().join(&name).join("src");
-        let layer_of = |module: &str| layers.iter().position(|layer| layer.modules.contains(module));
+        let layer_of = |module: &str| layers.iter().position(|layer| layer.iter().any(|name| name == module));
         let found = imports(&source);
-        for layer in &layers {
-            for module in layer.modules.iter().filter(|module| !found.contains_key(*module)) {
-                wrong.push(format!("{name}: the list has a module `{module}`, the crate has none"));
-            }
+        for module in layers.iter().flatten().filter(|module| !found.contains_key(*module)) {
+            wrong.push(format!("{name}: the list has a module `{module}`, the crate has none"));
         }
         for (module, imported) in &found {
             let Some(own) = layer_of(module) else {
@@ -182,9 +174,7 @@ fn modules_import_lower_layers_only() {
                 continue;
             };
             for (other, path) in imported {
-                let layer = layer_of(other);
-                let may = layer.is_some_and(|layer| layer < own || layers[own].is_cycle && layer == own);
-                if !may {
+                if layer_of(other).is_none_or(|layer| layer >= own) {
                     let path = path.strip_prefix(root()).expect("in the tree").display();
                     wrong.push(format!(
                         "{name}: `{module}` imports `{other}`, which is no lower layer: {path}"
@@ -198,7 +188,7 @@ fn modules_import_lower_layers_only() {
 
 #[test]
 fn crates_depend_on_lower_crates_only() {
-    let list = list();
+    let list = layers();
     let place = |name: &str| list.iter().position(|(path, _)| path.rsplit('/').next() == Some(name));
     let mut wrong = Vec::new();
     let folder = root().join("crates");
@@ -219,4 +209,16 @@ fn crates_depend_on_lower_crates_only() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// `make layers` draws them.
+#[test]
+fn pictures_show_the_list() {
+    let text = fs::read_to_string(root().join(PICTURES)).expect("the document");
+    assert!(text.contains("<!-- layers of lockgate -->"), "{PICTURES} has no picture of the runtime");
+    assert_eq!(
+        with_pictures(&text),
+        text,
+        "{PICTURES}: `make layers` draws its pictures as layers.txt is now"
+    );
 }

@@ -10,15 +10,14 @@
 
 mod binding;
 mod call;
-mod callback_sys;
-mod domain;
 mod error;
 mod grant_sys;
+mod host_function_sys;
 mod memory;
 mod registry;
 mod sync_sys;
 
-use callback_sys as callback;
+use host_function_sys as host_function;
 use sync_sys as sync;
 
 /// Runs `model` in every order of its threads with at most so many preemptions.

@@ -4,13 +4,11 @@
 //! header are never freed. When the domain is gone, the header leads to code that reports the call as failed, and nothing
 //! else of it is looked at; when the same symbol of the same module is looked up again, the front is used again, so that a
 //! host that opens and closes for ever needs no more memory.
-use super::report_sys::Reporter;
-use super::{Binding, Info, OnFailure, Parts, PointerParts};
+use super::{Binding, Parts, PointerParts};
+use crate::call::failure_sys::Reporter;
 use crate::call::layout::BindingHeader;
 use crate::call::shape::Caller;
-use crate::call::{self, Thunk, thread_sys};
-use crate::domain::Core;
-use crate::error::CallError;
+use crate::call::{self, AnyDomain, OnFailure, Thunk};
 use crate::host::{Owner, PerProcess};
 use crate::policy::Policy;
 use crate::signature::{Plan, Signature, Type};
@@ -19,7 +17,7 @@ use std::cell::UnsafeCell;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A header at a fixed place.
 #[repr(transparent)]
@@ -104,16 +102,6 @@ impl Drop for Way {
     }
 }
 
-/// Held while the Rust side of a header is looked at by threads that may come through a stale pointer.
-static RETIRING: PerProcess<RwLock<()>> = PerProcess::new(|| RwLock::new(()));
-
-/// What `look` finds in the binding with this header; `None` if that is gone.
-pub(crate) fn living<T>(header: &BindingHeader, look: impl FnOnce(&Info) -> T) -> Option<T> {
-    let _guard = RETIRING.read().unwrap_or_else(PoisonError::into_inner);
-    // SAFETY: the information of a header that is not retired lives as long as the lock is held.
-    (!header.retired.load(Ordering::Acquire)).then(|| look(unsafe { &*header.info }))
-}
-
 /// A thunk and its header, for good.
 #[derive(Clone)]
 pub(crate) struct Front {
@@ -131,7 +119,7 @@ impl Front {
     pub(super) fn revive(self, new: BindingHeader) -> (Arc<Way>, &'static Header) {
         let Front { thunk, header } = self;
         let old = header.0.get();
-        let _guard = RETIRING.write().unwrap_or_else(PoisonError::into_inner);
+        let _guard = call::retiring();
         // SAFETY: since the header was retired no thread can be in its proxy, and threads that come through its thunk read
         // `proxy`, `reporter` and, under the lock that is held, `retired` only. The reporter is the same symbol's, kept for good.
         unsafe {
@@ -166,7 +154,7 @@ impl Binding {
     ///
     /// # Errors
     /// The kernel's, if there is no memory for code.
-    pub fn bare(core: &Arc<Core>, pointer: BarePointer) -> std::io::Result<Binding> {
+    pub fn bare(domain: Arc<dyn AnyDomain>, pointer: BarePointer) -> std::io::Result<Binding> {
         let BarePointer { name, address, signature, plan, policy, reporter, front } = pointer;
         let unknown = || Signature { name: String::new(), result: Type::Void, parameters: Vec::new() };
         let parts = Parts {
@@ -175,13 +163,13 @@ impl Binding {
             signature: Signature { name, ..signature.unwrap_or_else(unknown) },
             plan,
             caller: Caller::Host,
-            policy: policy.union(core.policy()),
+            policy: policy.union(domain.terms().policy),
             on_failure: OnFailure::default(),
             row: None,
-            limit: core.time_limit(),
+            limit: domain.terms().time_limit,
             pointer: Some(PointerParts { reporter, front }),
         };
-        Binding::make(core, parts)
+        Binding::make(domain, parts)
     }
 
     /// The part that stays.
@@ -192,43 +180,9 @@ impl Binding {
     /// The binding ends, its pointer stays: calls through it fail from now on. No thread may be in the domain, nor past the
     /// admission of this binding's proxy.
     pub fn retire(self) {
-        let guard = RETIRING.write().unwrap_or_else(PoisonError::into_inner);
+        let guard = call::retiring();
         self.header.proxy.store(call::stale(), Ordering::Release);
         self.header.retired.store(true, Ordering::Release);
         drop(guard);
     }
-}
-
-/// Called on the host's stack when a call through a bare pointer did not return, or was refused: what the caller finds in rax,
-/// rdx, xmm0, xmm1. `ended` is 1 if the thread's error is this call's, and 0 if the pointer led nowhere.
-///
-/// # Safety
-/// Only proxies and their slow ways call it, with a header that has a reporter.
-pub(crate) unsafe extern "C" fn lockgate_report_failure(
-    header: *const BindingHeader,
-    results: *mut [u64; 4],
-    ended: u32,
-) {
-    // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
-    let (header, reporter, results) =
-        unsafe { (&*header, &*(*header).reporter.cast::<Reporter>(), &mut *results) };
-    // A signal handler's call: what it interrupted may hold any lock, the allocator's and ours, and has a last error of its own.
-    let is_handlers = match ended {
-        0 => thread_sys::on_alternate_stack(),
-        _ => thread_sys::take_handlers_refusal(),
-    };
-    if is_handlers {
-        // SAFETY: as below.
-        return unsafe { reporter.answer(libc::EPERM, results) };
-    }
-    let error = if ended == 0 {
-        None
-    } else {
-        // The library may have been buried since the call was refused: its error is taken all the same, or the thread would wait for
-        // somebody to look at it.
-        living(header, thread_sys::take_error).unwrap_or_else(thread_sys::take_orphaned_error)
-    };
-    let error = error.unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
-    // SAFETY: the address of a result in memory is the caller's, who gave room for it.
-    unsafe { reporter.tell(error, results) };
 }

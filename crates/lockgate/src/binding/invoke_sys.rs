@@ -75,9 +75,9 @@ impl Binding {
         stack: &[u64],
         memory: &mut [u64],
     ) -> Result<Results, CallError> {
-        assert_eq!(stack.len(), self.info.plan.stack_words as usize);
-        if self.info.plan.result_size > 0 {
-            assert_eq!(memory.len(), (self.info.plan.result_size as usize).div_ceil(8));
+        assert_eq!(stack.len(), self.plan.stack_words as usize);
+        if self.plan.result_size > 0 {
+            assert_eq!(memory.len(), (self.plan.result_size as usize).div_ceil(8));
             registers.integers[0] = memory.as_mut_ptr() as u64;
         }
         // SAFETY: the proxy copies as many stack words as the plan says and follows the System V ABI; a result in memory

@@ -4,7 +4,6 @@ use crate::call::thread_sys::{self, Whose};
 use crate::error::CallError;
 use crate::host::PerProcess;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// By address of the header.
@@ -15,13 +14,13 @@ fn lent() -> MutexGuard<'static, BTreeMap<usize, Weak<Binding>>> {
 }
 
 pub(super) fn add(binding: &Arc<Binding>) {
-    if !binding.info.lent.swap(true, Ordering::AcqRel) {
+    if !binding.info.lend() {
         lent().insert(binding.address(), Arc::downgrade(binding));
     }
 }
 
 pub(super) fn remove(binding: &Binding) {
-    if binding.info.lent.load(Ordering::Acquire) {
+    if binding.info.is_lent() {
         lent().remove(&binding.address());
     }
 }
@@ -66,12 +65,12 @@ impl Binding {
 
     /// True if calls of this binding go, or went, on to the one with this header.
     fn leads_to(&self, header: usize) -> bool {
-        let mut next = self.info.successor.get();
+        let mut next = self.successor.get();
         while let Some(binding) = next {
             if binding.address() == header {
                 return true;
             }
-            next = binding.info.successor.get();
+            next = binding.successor.get();
         }
         false
     }

@@ -1,10 +1,10 @@
 //! The slow way into a domain: what the proxy asks when its checks do not pass at once.
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
+use super::living_sys::living;
 use super::thread_sys::{self, ThreadState};
 use super::unseen_sys;
 use super::{exclusive_sys, left_sys};
-use crate::binding::living;
 use crate::error::{CallError, Panic};
 use crate::{host, space};
 
@@ -100,7 +100,7 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
 
 /// A place on the domain's stacks; its turn, if the domain is exclusive: however long that takes, if the caller is `patient`.
 fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Result<(), CallError> {
-    let domain = living(binding, |info| info.is_open().map(|()| info.core.clone()))
+    let domain = living(binding, |info| info.is_open().map(|()| info.domain.clone()))
         .ok_or_else(|| CallError::Unloaded("the library".to_owned()))??;
     if thread_sys::beyond_depth(state, binding.depth) {
         return Err(CallError::Depth(domain.name().to_owned()));
@@ -113,9 +113,9 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
         return Err(CallError::Interrupted(domain.name().to_owned()));
     }
     if state.place(domain.id()) == 0 {
-        domain.attach(state)?;
+        domain.clone().attach(state)?;
     }
-    match domain.exclusive() {
+    match domain.terms().exclusive {
         Some(patience) => exclusive_sys::wait(state, domain, patience.filter(|_| !patient)),
         None => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! Switches between contexts (docs/returns.md; `domain/contexts.rs`): a system call that comes back on another stack.
+//! Switches between contexts (docs/returns.md; [`contexts`](super::contexts)): a system call that comes back on another stack.
 //!
 //! It is made as any other. What its gate does last is to take rsp from its record, and `ret`: so the service needs no code of its own that leaves for
 //! a domain. It puts where the wanted context waits into the record: the return word of that context's own last switch lies there, or the label that it
@@ -7,11 +7,11 @@
 //! Which context a call runs is told by rsp, as it was at the gate: nothing else has to be believed, and nothing is out of date
 //! when a call has ended in the midst of a context. While a context runs, its slot is the thread's alone, and calls that are nested in its begin there.
 use super::gate_sys::{end_call, end_with_panic, entry};
+use super::instance::{AnyDomain, Instance};
 use super::layout::{GATE, GateRecord, RED_ZONE, SyscallFrame};
 use super::resume_sys::is_label;
 use super::thread_sys::{self, Found, ThreadState};
 use super::undisturbed_sys::undisturbed;
-use crate::domain::Core;
 use crate::report::{Cause, NoContext};
 use crate::space;
 use crate::walk::is_on_own_frames;
@@ -88,7 +88,7 @@ unsafe fn switch(
     gate: *mut GateRecord,
     frame: &SyscallFrame,
     state: &ThreadState,
-    domain: &Core,
+    domain: &Instance,
     word: u64,
     leaves: bool,
 ) -> Result<u64, NoContext> {
@@ -119,7 +119,7 @@ unsafe extern "C" fn lockgate_create(gate: *mut GateRecord, frame: &SyscallFrame
         // SAFETY: as in `serve`.
         let (domain, control, state) = unsafe {
             let Some(state) = (*thread_sys::block()).state.as_ref() else { return Ok(0) };
-            (&*(*(*entry(gate)).binding).domain, (*gate).control, state)
+            (&*(*(*(*entry(gate)).binding).info).domain, (*gate).control, state)
         };
         let [_, word, start, size, ..] = frame.arguments;
         create(state, domain, domain.contexts().home(domain.slot_of(control)), word, start, size)
@@ -137,7 +137,7 @@ unsafe extern "C" fn lockgate_create(gate: *mut GateRecord, frame: &SyscallFrame
 /// For the thread with the slot `home` in the domain.
 fn create(
     state: &ThreadState,
-    domain: &Core,
+    domain: &dyn AnyDomain,
     home: u32,
     label: u64,
     start: u64,

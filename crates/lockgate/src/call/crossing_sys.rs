@@ -1,8 +1,8 @@
 //! Calls from domain to domain that do not return normally: the error goes to the nearest living caller.
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending, record_fault};
+use super::info::{Info, OnFailure};
 use super::layout::{EntryRecord, GateRecord, RECORD, Record};
 use super::thread_sys::{self, STATUS_ENDED, STATUS_FAULT};
-use crate::binding::{Info, OnFailure};
 use crate::error::CallError;
 use crate::report::Cause;
 
@@ -72,8 +72,8 @@ unsafe fn callee_error(gate: *const GateRecord, source: CallError) -> CallError 
         info
     };
     CallError::Callee {
-        domain: caller.core.name().to_owned(),
-        entry_point: caller.signature.name.clone(),
+        domain: caller.domain.name().to_owned(),
+        entry_point: caller.name.clone(),
         source: Box::new(source),
     }
 }

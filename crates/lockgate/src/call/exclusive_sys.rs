@@ -2,10 +2,10 @@
 //!
 //! A free word is taken by the proxy itself; everything else happens here. A thread that waits says so in its
 //! state, so that a circle of owners and waiters is found before it closes.
+use super::instance::{AnyDomain, Instance};
 use super::signals_sys::outer_must_stop;
 use super::thread_sys::{THREADS, ThreadState};
 use super::undisturbed_sys::asleep;
-use crate::domain::Core;
 use crate::error::CallError;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::futex;
@@ -37,7 +37,7 @@ pub(super) fn release(word: &AtomicU32, tid: u32) {
 /// this one is nested in must end.
 pub(super) fn wait(
     state: &ThreadState,
-    domain: Arc<Core>,
+    domain: Arc<dyn AnyDomain>,
     patience: Option<Duration>,
 ) -> Result<(), CallError> {
     // The thread's state has it, and not this frame, which a jump may skip.
@@ -57,7 +57,7 @@ pub(super) fn stop_waiting(state: &ThreadState) {
     state.await_none();
 }
 
-fn wait_for(state: &ThreadState, domain: &Core, patience: Option<Duration>) -> Result<(), CallError> {
+fn wait_for(state: &ThreadState, domain: &Instance, patience: Option<Duration>) -> Result<(), CallError> {
     let word = domain.owner();
     // So much patience that no clock gets there is for ever.
     let end = patience.and_then(|patience| Instant::now().checked_add(patience));
@@ -85,7 +85,7 @@ fn wait_for(state: &ThreadState, domain: &Core, patience: Option<Duration>) -> R
 
 fn wait_once(
     state: &ThreadState,
-    domain: &Core,
+    domain: &Instance,
     word: &AtomicU32,
     seen: u32,
     end: Option<Instant>,

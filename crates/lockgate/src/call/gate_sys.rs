@@ -1,10 +1,10 @@
 //! What gates do in Rust: system calls, closures, and ending the call in progress.
+use super::instance::{AnyDomain, Instance};
 use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, SyscallFrame};
 use super::resume_sys::functions;
 use super::signals_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
-use super::undisturbed_sys::undisturbed;
-use crate::domain::Core;
+use super::undisturbed_sys::{Disturbed, undisturbed};
 use crate::error::CallError;
 use crate::host::Processor;
 use crate::report::{Cause, RawFault};
@@ -69,9 +69,18 @@ pub(crate) fn context() -> usize {
 ///
 /// # Safety
 /// Only inside a function that a gate called; the reference ends with it.
-pub(crate) unsafe fn caller<'a>() -> &'a Core {
+pub(crate) unsafe fn caller<'a>() -> &'a dyn AnyDomain {
+    // SAFETY: as below.
+    unsafe { &**called_by(gate()) }
+}
+
+/// The domain whose call is below `gate`.
+///
+/// # Safety
+/// A live gate's record; the reference ends with it.
+unsafe fn called_by<'a>(gate: *const GateRecord) -> &'a Arc<dyn AnyDomain> {
     // SAFETY: a live entry's binding keeps its domain.
-    unsafe { &*(*(*entry(gate())).binding).domain }
+    unsafe { &(*(*(*entry(gate)).binding).info).domain }
 }
 
 /// Whether it is known which domain that is: not if what it was called through was freed meanwhile.
@@ -225,13 +234,9 @@ pub(super) extern "C-unwind" fn lockgate_missing() {
 /// # Safety
 /// Only that gate calls it, with its record on top.
 pub(super) unsafe extern "C" fn lockgate_resolve(gate: *mut GateRecord) -> *const GateEntry {
-    // SAFETY: a live entry's binding keeps its domain, which is always inside an Arc.
-    let (domain, slot) = unsafe {
-        let domain = (*(*entry(gate)).binding).domain;
-        Arc::increment_strong_count(domain);
-        (Arc::from_raw(domain), (*(*gate).entry).context as u16)
-    };
-    let find = || domain.gates().resolve(&domain, slot);
+    // SAFETY: live records.
+    let (domain, slot) = unsafe { (called_by(gate).clone(), (*(*gate).entry).context as u16) };
+    let find = || domain.resolve(slot);
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(find)) {
         Ok(Ok(entry)) => entry,
         Ok(Err(error)) => {
@@ -359,10 +364,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
 /// What does not wait: it ends at its gate, in time.
 unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     // SAFETY: live records.
-    let (domain, control, entered) = unsafe {
-        let below = &*entry(gate);
-        (&*(*below.binding).domain, (*gate).control, below.control)
-    };
+    let (domain, control, entered) = unsafe { (&**called_by(gate), (*gate).control, (*entry(gate)).control) };
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
@@ -372,18 +374,22 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     let thread = Thread { slot, deadline: None, stopped: is_stopped };
     let stack = Stack { domain, control, entered };
     let memory = domain.services();
-    let context =
-        SyscallContext { memory: &memory, process: domain.process(), thread, threads: domain, stack: &stack };
+    let context = SyscallContext {
+        memory: &memory,
+        process: domain.process(),
+        thread,
+        threads: domain,
+        stack: &stack,
+        sleep: &Disturbed,
+    };
     syscall::plain(&context, frame.number, frame.arguments)
 }
 
 /// All others.
 unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
     // SAFETY: live records, the gate's frame on the host's stack.
-    let (domain, frame, control, entered) = unsafe {
-        let below = &*entry(gate);
-        (&*(*below.binding).domain, &*frame, (*gate).control, below.control)
-    };
+    let (domain, frame, control, entered) =
+        unsafe { (&**called_by(gate), &*frame, (*gate).control, (*entry(gate)).control) };
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
@@ -397,7 +403,14 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
         let memory = domain.services();
         let process = domain.process();
         let stack = Stack { domain, control, entered };
-        let mut context = SyscallContext { memory: &memory, process, thread, threads: domain, stack: &stack };
+        let mut context = SyscallContext {
+            memory: &memory,
+            process,
+            thread,
+            threads: domain,
+            stack: &stack,
+            sleep: &Disturbed,
+        };
         syscall::dispatch(&mut context, frame.number, frame.arguments)
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
@@ -427,7 +440,7 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
 
 /// The control stack below a gate that is in progress.
 struct Stack<'a> {
-    domain: &'a Core,
+    domain: &'a Instance,
     /// rsp at the gate.
     control: u64,
     /// Where the call was entered.
@@ -452,21 +465,4 @@ fn is_stopped() -> bool {
     let is_parents = calling_base().is_some_and(space::is_inherited);
     // SAFETY: only system calls ask, which gates make.
     is_parents || thread_sys::is_stopped() || unsafe { caller() }.must_stop()
-}
-
-/// Attaches the calling thread to `domain` ahead of its first call.
-///
-/// # Errors
-/// Why it cannot enter.
-pub(crate) fn enter_early(domain: &Arc<Core>) -> Result<(), CallError> {
-    let state = thread_sys::attach()?;
-    thread_sys::publish(&state);
-    if thread_sys::is_inside(&state) {
-        return Err(CallError::SignalHandler);
-    }
-    // Before this, an interruption found no thread to mark.
-    if domain.must_stop() {
-        return Err(CallError::Interrupted(domain.name().to_owned()));
-    }
-    domain.attach(&state)
 }

@@ -278,9 +278,9 @@ pub(crate) struct BindingHeader {
     pub flags: u32,
     pub gates: *const Gates,
     /// The domain, for Rust.
-    pub domain: *const crate::domain::Core,
+    pub domain: *const super::instance::Instance,
     /// The rest of the binding, for Rust.
-    pub info: *const crate::binding::Info,
+    pub info: *const super::info::Info,
     /// Owner of an exclusive domain: its kernel id, and bit 31 if somebody waits; 0 if nobody has it.
     pub owner: *const AtomicU32,
     /// Where calls are counted and timed.
@@ -288,8 +288,8 @@ pub(crate) struct BindingHeader {
     /// The binding that takes the calls of this one, if `proxy` says so.
     pub successor: AtomicPtr<BindingHeader>,
     /// Who is told of calls that do not return, and says what they return instead; null where the caller asks by itself.
-    pub reporter: *const (),
-    /// `info` and `domain` are gone, or going: see `binding/front_sys.rs`.
+    pub reporter: *const super::failure_sys::Reporter,
+    /// `info` and `domain` are gone, or going: see `call/living_sys.rs`.
     pub retired: AtomicBool,
 }
 

@@ -3,10 +3,10 @@
 //! What the records say is not this call's, or calls that are alive lie above it. So nothing of them changes: the call ends by what lies on
 //! its own stack alone, up to the host's frame that made it, and the thread enters no domain any more.
 use super::exclusive_sys;
+use super::failure_sys::lockgate_report_failure;
 use super::gate_sys::{LEFT, entry};
 use super::layout::{EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD};
 use super::thread_sys::{self, Found, STATUS_FAULT, ThreadState};
-use crate::binding::lockgate_report_failure;
 use crate::report::{Cause, RawFault, Registers};
 use std::ptr;
 

@@ -2,10 +2,14 @@
 //! module → back to [`proxy_asm`] and the proxy; from the module to the host and back: [`stubs`] → [`gate_asm`] →
 //! [`gate_sys`]; to another domain: [`stubs`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
 //! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers and masks), [`watch`] (time limits, kills). [`admit_sys`] is the slow way in.
+//! What calls read of a domain is its `instance`, what they read of a binding its `info`.
+pub(crate) mod admission_sys;
 mod admit_sys;
 mod bell;
 mod code_sys;
+pub(crate) mod codes;
 mod context_sys;
+mod contexts;
 mod crossing_sys;
 #[allow(
     clippy::useless_conversion,
@@ -13,23 +17,31 @@ mod crossing_sys;
 )]
 mod emit;
 pub(crate) mod exclusive_sys;
+pub(crate) mod failure_sys;
 mod fronts_sys;
 mod gate_asm;
 mod gate_sys;
+pub(crate) mod gate_tables_sys;
+mod info;
+mod instance;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
 mod interpose_sys;
+mod judge;
 pub(crate) mod layout;
 mod left_sys;
 pub(crate) mod listing;
 #[cfg(test)]
 mod listing_tests;
+mod living_sys;
 pub(crate) mod mask_sys;
+mod memory;
 pub(crate) mod meter;
 mod process_sys;
 mod proxy_asm;
 pub(crate) mod resume_sys;
 pub(crate) mod shape;
 pub(crate) mod signals_sys;
+mod stop;
 pub(crate) mod stubs;
 pub(crate) mod thread_sys;
 mod undisturbed_asm;
@@ -37,12 +49,18 @@ mod undisturbed_sys;
 pub(crate) mod unseen_sys;
 pub(crate) mod watch;
 
+pub(crate) use admission_sys::Admissions;
 pub(crate) use code_sys::Thunk;
 pub(crate) use emit::flags;
 pub(crate) use gate_sys::{
-    OwnGate, caller, calling_base, component, context, end_when_it_returns, end_with, enter_early, has_caller,
+    OwnGate, caller, calling_base, component, context, end_when_it_returns, end_with, has_caller,
 };
+pub(crate) use gate_tables_sys::{Gate, GateTables};
+pub use info::OnFailure;
+pub(crate) use info::{Closed, Info};
+pub(crate) use instance::{AnyDomain, Instance, Parts, Terms};
+pub(crate) use living_sys::retiring;
 pub(crate) use process_sys::{components, for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};
-pub use undisturbed_sys::disturbed;
-pub(crate) use undisturbed_sys::{asleep, poll, read, write};
+pub(crate) use stop::StopIf;
+pub use undisturbed_sys::{Disturbed, disturbed};

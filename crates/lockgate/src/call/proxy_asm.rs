@@ -501,7 +501,7 @@ lockgate_invoke:
     FUTEX = const libc::SYS_futex,
     WAKE = const libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
     ALL = const i32::MAX,
-    report = sym crate::binding::lockgate_report_failure,
+    report = sym super::failure_sys::lockgate_report_failure,
     options(att_syntax)
 );
 

@@ -4,10 +4,10 @@
 //! The walk goes from the function that asks out to the place that the innermost entry was made at, and no further: what lies beyond
 //! that is the host's, or another call's. It allocates nothing, waits for nobody, and asks as it goes whether its call is to end.
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
+use super::instance::Instance;
 use super::layout::{GateRecord, ResumeFrame};
 use super::thread_sys::{self, Found};
 use super::undisturbed_sys::undisturbed;
-use crate::domain::Core;
 use crate::report::{Cause, NoResume};
 use crate::walk::{Lost, Walk, end_of_walk, is_on_own_frames};
 use lockgate_abi::{code, stack};
@@ -74,7 +74,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
 
 /// The label at `address`, if there is one in verified code.
 #[inline(always)]
-pub(super) fn is_label(domain: &Core, address: u64) -> bool {
+pub(super) fn is_label(domain: &Instance, address: u64) -> bool {
     domain.codes().at(address).is_some_and(|code| code.holds(address + 3))
         && read_label(address) == code::LABEL
 }
@@ -85,7 +85,7 @@ pub(super) fn is_label(domain: &Core, address: u64) -> bool {
 /// The gate is in progress on the calling thread: the control stack is mapped there, and stays so.
 #[inline(always)]
 pub(super) unsafe fn functions(
-    domain: &Core,
+    domain: &Instance,
     control: u64,
     entered: u64,
 ) -> Walk<impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
@@ -108,7 +108,7 @@ pub(super) unsafe fn functions(
 /// As [`functions`].
 #[inline(always)]
 unsafe fn find(
-    domain: &Core,
+    domain: &Instance,
     control: u64,
     entered: u64,
     address: u32,

@@ -1,11 +1,11 @@
 //! The runtime's side of a host thread: its block, records, slot table and alternate stack.
+use super::info::Info;
+use super::instance::{AnyDomain, Instance};
 use super::layout::{
     BindingHeader, ENTRY, EntryRecord, FRAME, FROM_DOMAIN, GATE, GateEntry, GateRecord, LIMITED_ENTRY,
     NEXT_MARK, RECORD, RED_ZONE, Record, ThreadBlock, UNTAKEN,
 };
 use super::undisturbed_sys::{self, undisturbed};
-use crate::binding::Info;
-use crate::domain::Core;
 use crate::error::CallError;
 use crate::host::{AtThreadEnd, Owner, PerProcess, maps};
 use crate::report::Entered;
@@ -118,7 +118,7 @@ pub(crate) struct ThreadState {
     /// The word of the exclusive domain that the thread waits for.
     pub waits_for: AtomicPtr<AtomicU32>,
     /// That domain.
-    awaited: UnsafeCell<Option<Arc<Core>>>,
+    awaited: UnsafeCell<Option<Arc<dyn AnyDomain>>>,
     /// Shared with what the thread was in the parent, if that forked in a call.
     records: Arc<Mapping>,
     slots: Mapping,
@@ -129,7 +129,7 @@ pub(crate) struct ThreadState {
 
 /// A domain that has a stack slot of a thread.
 struct Attached {
-    domain: Weak<Core>,
+    domain: Weak<dyn AnyDomain>,
     /// The thread ends, and the domain's module has been told.
     told: bool,
 }
@@ -380,14 +380,14 @@ impl ThreadState {
     }
 
     /// The domain that an entry's record is of, unless that is gone, or a parent's.
-    fn domain_of(&self, control: u64) -> Option<Arc<Core>> {
+    fn domain_of(&self, control: u64) -> Option<Arc<dyn AnyDomain>> {
         let base = space::base_of(control);
         let is_there = control != LEFT && !space::is_inherited(control);
         is_there.then(|| self.domains().into_iter().find(|domain| domain.base() == base))?
     }
 
     /// Those that have a stack slot of the thread.
-    fn domains(&self) -> Vec<Arc<Core>> {
+    fn domains(&self) -> Vec<Arc<dyn AnyDomain>> {
         self.attached.borrow().iter().filter_map(|attached| attached.domain.upgrade()).collect()
     }
 
@@ -419,10 +419,10 @@ impl ThreadState {
     }
 
     /// Remembers to leave `domain` when the thread ends.
-    pub fn remember(&self, domain: &Arc<Core>) {
+    pub fn remember(&self, domain: Weak<dyn AnyDomain>) {
         let mut attached = self.attached.borrow_mut();
         attached.retain(|attached| attached.domain.strong_count() > 0);
-        attached.push(Attached { domain: Arc::downgrade(domain), told: false });
+        attached.push(Attached { domain, told: false });
     }
 
     /// True if `rsp` lies on the thread's own alternate stack: a host handler runs.
@@ -432,7 +432,7 @@ impl ThreadState {
 
     /// Keeps the exclusive domain that the thread waits for, until [`await_none`](ThreadState::await_none). It waits for one only: it is in
     /// transit meanwhile.
-    pub(super) fn await_domain(&self, domain: Arc<Core>) -> &Core {
+    pub(super) fn await_domain(&self, domain: Arc<dyn AnyDomain>) -> &Instance {
         // SAFETY: the thread's own, which is undisturbed.
         unsafe { (*self.awaited.get()).insert(domain) }
     }
@@ -876,7 +876,7 @@ pub(super) unsafe fn mark(gate: *mut GateRecord, own: *mut u64) {
 }
 
 /// True if the thread runs a domain's code, or a proxy that is about to: whoever calls a domain there is a signal handler.
-pub(super) fn is_inside(state: &ThreadState) -> bool {
+pub(crate) fn is_inside(state: &ThreadState) -> bool {
     // SAFETY: our own block; the top record is always valid.
     unsafe { (*state.block).transit != 0 || (*(*state.block).top).is_entry() }
 }
@@ -1070,7 +1070,7 @@ fn fault(binding: &Info) -> CallError {
     }
     let binding = binding.that_ran(raw.registers.rsp);
     if raw.cause == Cause::Revoked {
-        return CallError::Revoked(binding.signature.name.clone());
+        return CallError::Revoked(binding.name.clone());
     }
     if raw.cause == Cause::Callee
         && let Some(error) = state.failure.take()

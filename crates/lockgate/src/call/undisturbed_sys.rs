@@ -4,12 +4,12 @@
 //! hold nothing that the records do not tell of; those of services hold locks, memory, and books that are half written, and none of Rust's
 //! can be unwound by `pthread_exit`. So gates and slow ways call what has any of these by `lockgate_undisturbed` (in
 //! [`undisturbed_asm`](super::undisturbed_asm)): signals wait, all but those that the library lives by, whose handlers are its own. A thread that
-//! is cancelled finds out later, too. What waits for others is [`asleep`], and holds no lock then.
+//! is cancelled finds out later, too. What waits for others is [`asleep`] or another of the calls of [`Disturbed`], and holds no lock then.
 use super::mask_sys;
 use super::signals_sys::FAULTS;
 use super::thread_sys;
 use crate::host::cancellation;
-use crate::sync::futex;
+use crate::syscall::Sleep;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use rustix::event::{PollFd, Timespec};
 use rustix::fd::{AsRawFd as _, BorrowedFd};
@@ -80,7 +80,7 @@ unsafe fn kernel(number: libc::c_long, arguments: [usize; 5], more: u64) -> Resu
 }
 
 /// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
-pub(crate) fn asleep(word: &AtomicU32, value: u32, left: Option<&futex::Timespec>) {
+pub(crate) fn asleep(word: &AtomicU32, value: u32, left: Option<&Timespec>) {
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
     let left = left.map_or(0, |left| ptr::from_ref(left) as usize);
     let arguments = [ptr::from_ref(word) as usize, operation as usize, value as usize, left, 0];
@@ -88,37 +88,35 @@ pub(crate) fn asleep(word: &AtomicU32, value: u32, left: Option<&futex::Timespec
     let _ = unsafe { kernel(libc::SYS_futex, arguments, 0) };
 }
 
-/// `ppoll`, with the mask as it is.
-///
-/// # Errors
-/// The kernel's.
-pub(crate) fn poll(descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno> {
-    let mut left = timeout.copied();
-    let left = left.as_mut().map_or(0, |left| ptr::from_mut(left) as usize);
-    let arguments = [descriptors.as_mut_ptr() as usize, descriptors.len(), left, 0, 0];
-    // SAFETY: descriptors are as the kernel has them, and live until the call is over; the kernel may write the time that is left.
-    unsafe { kernel(libc::SYS_ppoll, arguments, 0) }
-}
+/// How threads in services sleep.
+#[derive(Debug)]
+pub struct Disturbed;
 
-/// `read`.
-///
-/// # Errors
-/// The kernel's.
-pub(crate) fn read(fd: BorrowedFd<'_>, into: &mut [u8]) -> Result<usize, Errno> {
-    let arguments = [fd.as_raw_fd() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0];
-    // SAFETY: room for so many bytes.
-    unsafe { kernel(libc::SYS_read, arguments, 0) }
-}
+impl Sleep for Disturbed {
+    fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>) {
+        asleep(word, value, left);
+    }
 
-/// `write`, with these signals blocked.
-///
-/// # Errors
-/// The kernel's.
-pub(crate) fn write(fd: BorrowedFd<'_>, bytes: &[u8], blocked: &[c_int]) -> Result<usize, Errno> {
-    let arguments = [fd.as_raw_fd() as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0];
-    let blocked = blocked.iter().fold(0, |all, &signal| all | mask_sys::bit(signal));
-    // SAFETY: so many bytes.
-    unsafe { kernel(libc::SYS_write, arguments, blocked) }
+    fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno> {
+        let mut left = timeout.copied();
+        let left = left.as_mut().map_or(0, |left| ptr::from_mut(left) as usize);
+        let arguments = [descriptors.as_mut_ptr() as usize, descriptors.len(), left, 0, 0];
+        // SAFETY: descriptors are as the kernel has them, and live until the call is over; the kernel may write the time that is left.
+        unsafe { kernel(libc::SYS_ppoll, arguments, 0) }
+    }
+
+    fn read(&self, fd: BorrowedFd<'_>, into: &mut [u8]) -> Result<usize, Errno> {
+        let arguments = [fd.as_raw_fd() as usize, into.as_mut_ptr() as usize, into.len(), 0, 0];
+        // SAFETY: room for so many bytes.
+        unsafe { kernel(libc::SYS_read, arguments, 0) }
+    }
+
+    fn write(&self, fd: BorrowedFd<'_>, bytes: &[u8], blocked: &[c_int]) -> Result<usize, Errno> {
+        let arguments = [fd.as_raw_fd() as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0];
+        let blocked = blocked.iter().fold(0, |all, &signal| all | mask_sys::bit(signal));
+        // SAFETY: so many bytes.
+        unsafe { kernel(libc::SYS_write, arguments, blocked) }
+    }
 }
 
 /// The calling thread's mask as it was before signals were held back; [`None`] if they are not.

@@ -5,8 +5,9 @@
 use super::loaded::{Loaded, runtime_symbol};
 use super::service_sys::Service;
 use super::{DlError, table};
-use crate::binding::{Binding, OnFailure};
-use crate::domain::{Core, Gate};
+use crate::binding::Binding;
+use crate::call::{Gate, OnFailure};
+use crate::domain::Core;
 use crate::error::CallError;
 use crate::host::Short;
 use crate::policy::Policy;
@@ -85,7 +86,7 @@ impl Scope {
         if let Some(import) = import {
             let answer = service.answer(noted(import).as_ref());
             let function = answer.map_err(|why| DlError::Service(service.name().to_owned(), why))?;
-            core.gates().set_import(import.slot, Gate::Host(function));
+            core.gates().set_import(import.slot, function.gate());
         }
         self.services().0.insert(service.name().to_owned(), service);
         Ok(())
@@ -105,7 +106,7 @@ impl Scope {
         let service = self.services().0.get(name).cloned();
         let service = service.or_else(|| for_all().0.get(name).cloned());
         match service {
-            Some(service) => Ok(Gate::Host(service.answer(noted.as_ref())?)),
+            Some(service) => Ok(service.answer(noted.as_ref())?.gate()),
             None => self.cross(core, name, noted),
         }
     }
@@ -127,14 +128,20 @@ impl Scope {
         })?;
         // A library that does not expect failures of what it calls does not have to go on after one.
         let on_failure = OnFailure::Propagate;
-        let binding =
-            Binding::for_domain(server.core(), server.image(), signature, core, self.policy, on_failure);
+        let binding = Binding::for_domain(
+            server.core().clone(),
+            server.image(),
+            signature,
+            core,
+            self.policy,
+            on_failure,
+        );
         let binding = binding.map_err(|error| error.to_string())?;
         let mut dependencies = self.dependencies.lock().unwrap_or_else(|e| e.into_inner());
         if !dependencies.iter().any(|known| Arc::ptr_eq(known, &server)) {
             dependencies.push(server);
         }
-        Ok(Gate::Binding(Arc::new(binding)))
+        Ok(Arc::new(binding).gate())
     }
 }
 

@@ -6,9 +6,9 @@ use super::library::Object;
 use super::service_sys::Service;
 use super::verdicts::{FileKey, Hash};
 use super::{DlError, Mode, Options};
-use crate::binding::report_sys::{self, Failure, Reporter};
-use crate::binding::{BarePointer, Binding, Closed, within_registers};
-use crate::call::watch;
+use crate::binding::{BarePointer, Binding, within_registers};
+use crate::call::failure_sys::{self, Failure, Reporter};
+use crate::call::{Closed, watch};
 use crate::callback::Callback;
 use crate::domain::{self, Core, Domain};
 use crate::error::{BindError, CallError, CreateError, MemoryError};
@@ -97,7 +97,7 @@ impl Loaded {
         });
         let answers = scope.clone();
         let resolver = move |core: &Arc<Core>, slot| answers.answer_slot(core, slot);
-        let core = Core::with_resolver(&module, domain, Some(Box::new(resolver)))?;
+        let core = Core::new(&module, domain.resolver(Arc::new(resolver)))?;
         if mode.now {
             scope.answer_all(&core).map_err(|missing| DlError::Imports { library: name.clone(), missing })?;
         }
@@ -241,7 +241,7 @@ impl Loaded {
 
     /// The shorter of the domain's time limit and the library's patience.
     fn patience(&self) -> Duration {
-        self.core().time_limit().map_or(self.options.patience, |limit| limit.min(self.options.patience))
+        self.core().terms().time_limit.map_or(self.options.patience, |limit| limit.min(self.options.patience))
     }
 
     /// Runs `work` within the patience.
@@ -264,7 +264,7 @@ impl Loaded {
 
     /// Runs a procedure of the runtime's, if the module has it.
     fn run(&self, procedure: &str, limit: Duration) -> Result<(), CallError> {
-        match Binding::internal_of(self.core(), &self.image, procedure, Some(limit)) {
+        match Binding::internal_of(self.core().clone(), &self.image, procedure, Some(limit)) {
             Some(binding) => binding.map_err(CallError::Memory)?.invoke(&[]).map(|_| ()),
             None => Ok(()),
         }
@@ -280,7 +280,7 @@ impl Loaded {
             Ok(Err(error)) => error,
             Err(error) => CallError::Memory(error),
         };
-        report_sys::tell(Failure { library: self.name.clone(), symbol: symbol::FINI.to_owned(), error });
+        failure_sys::tell(Failure { library: self.name.clone(), symbol: symbol::FINI.to_owned(), error });
     }
 
     /// Ends the domain: nobody gets in any more, and when nobody is inside any more, its memory goes. A library that joined another's
@@ -330,13 +330,11 @@ impl Loaded {
     /// What led to the same function before the library left, called as it would be now.
     fn entry_again(&self, meaning: &Meaning, address: u64) -> Option<Entry> {
         let base = self.base.as_ref()?;
-        let policy = self.options.policy.union(self.core().policy());
+        let policy = self.options.policy.union(self.core().terms().policy);
         let mut left = base.left();
         let entries = left.get_mut(meaning)?;
-        let is_same = |entry: &Entry| {
-            let info = entry.binding.info();
-            (info.address, info.policy) == (address, policy)
-        };
+        let is_same =
+            |entry: &Entry| (entry.binding.procedure(), entry.binding.policy()) == (address, policy);
         let at = entries.iter().position(is_same)?;
         Some(entries.swap_remove(at))
     }
@@ -417,7 +415,7 @@ impl Loaded {
             return Ok(known.pointer.front.code());
         }
         let address = self.image.at + address;
-        let value = self.failure().unwrap_or_else(|| report_sys::value_by_type(signature.as_ref()));
+        let value = self.failure().unwrap_or_else(|| failure_sys::value_by_type(signature.as_ref()));
         if let Some(entry) = self.entry_again(&meaning, address) {
             entry.pointer.reporter.set_value(value);
             entry.binding.reopen();
@@ -450,7 +448,7 @@ impl Loaded {
             reporter: reporter.clone(),
             front,
         };
-        let binding = match (Binding::bare(self.core(), parts), &old) {
+        let binding = match (Binding::bare(self.core().clone(), parts), &old) {
             (Ok(binding), _) => binding,
             (Err(error), old) => {
                 old.iter().for_each(|old| fronts::give_back(meaning.clone(), (*old).clone()));

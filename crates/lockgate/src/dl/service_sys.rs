@@ -1,7 +1,7 @@
 //! Functions of the host for libraries.
 use super::DlError;
 use crate::binding::within_registers;
-use crate::callback::HostFunction;
+use crate::host_function::HostFunction;
 use crate::signature::{self, PrototypeError, Signature};
 
 /// Larger results travel in memory, bytes (System V ABI for x86-64, 3.2.3).

@@ -1,14 +1,13 @@
 //! The handle of a domain.
 use super::core::Core;
-use super::gates_sys::Gate;
 use super::limits::Usage;
 use super::options::DomainOptions;
 use super::start;
-use crate::binding::{Binding, Dynamic, OnFailure};
-use crate::call::signals_sys;
-use crate::callback::{Callback, HostFunction};
+use crate::binding::{Binding, Dynamic};
+use crate::call::{OnFailure, signals_sys};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
+use crate::host_function::HostFunction;
 use crate::memory::{Plain, Pointer, Tainted};
 use crate::module::Module;
 use crate::policy::Policy;
@@ -93,10 +92,11 @@ impl Domain {
     /// [`CreateError`] if it could not be started. How it ended is in [`ProgramEnd`].
     pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<ProgramEnd, CreateError> {
         let core = Core::new(module, options)?;
-        let end = start::prepare(&core).and_then(|stack| match Binding::internal(&core, symbol::MAIN) {
-            Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
-            None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
-        });
+        let end =
+            start::prepare(&core).and_then(|stack| match Binding::internal(core.clone(), symbol::MAIN) {
+                Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
+                None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
+            });
         let group = core.process().take_group_exit(0);
         let end = core.end_own_threads(end, group);
         let outcome = match end {
@@ -168,7 +168,7 @@ impl Domain {
     /// # Errors
     /// As [`bind`](Domain::bind).
     pub fn bind_with<F: FunctionType>(&self, name: &str, policy: Policy) -> Result<Function<F>, BindError> {
-        let binding = Binding::new(self.core(), F::signature(name), policy)?;
+        let binding = Binding::new(self.core().clone(), F::signature(name), policy)?;
         Ok(Function::new(Arc::new(binding)))
     }
 
@@ -206,7 +206,8 @@ impl Domain {
     pub fn bind_described(&self, name: &str, policy: Policy) -> Result<Dynamic, BindError> {
         let noted = self.module().export(name.trim()).and_then(|export| export.signature.as_deref());
         let signature = noted.ok_or_else(|| self.unbound(name.trim()))?.parse()?;
-        Binding::new(self.core(), signature, policy).map(|binding| Dynamic::described(Arc::new(binding)))
+        Binding::new(self.core().clone(), signature, policy)
+            .map(|binding| Dynamic::described(Arc::new(binding)))
     }
 
     /// Why a name of which no note says a signature cannot be bound.
@@ -225,7 +226,7 @@ impl Domain {
     /// # Errors
     /// As [`bind`](Domain::bind).
     pub fn bind_signature(&self, signature: Signature, policy: Policy) -> Result<Dynamic, BindError> {
-        Binding::new(self.core(), signature, policy).map(|binding| Dynamic::new(Arc::new(binding)))
+        Binding::new(self.core().clone(), signature, policy).map(|binding| Dynamic::new(Arc::new(binding)))
     }
 
     /// Answers the import `import` of this domain's module with `server`'s export `name`: from then on the domain calls the
@@ -277,41 +278,10 @@ impl Domain {
                 _ => return Err(LinkError::NoSignature(import.to_owned(), name.to_owned())),
             }
         };
-        let (callee, image) = (server.core(), server.core().image());
+        let (callee, image) = (server.core().clone(), server.core().image());
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
-        self.core().gates().set_import(found.slot, Gate::Binding(Arc::new(binding)));
+        self.core().gates().set_import(found.slot, Arc::new(binding).gate());
         Ok(())
-    }
-
-    /// Makes `server`'s export `name` callable by this domain through a function pointer, as long as the result lives.
-    ///
-    /// # Errors
-    /// [`LinkError`]; [`LinkError::NoPrototype`] for a name alone.
-    pub fn function_pointer(
-        &self,
-        server: &Domain,
-        prototype: &str,
-        policy: Policy,
-        on_failure: OnFailure,
-    ) -> Result<Callback, LinkError> {
-        let forked = |_| BindError::Forked(self.name().to_owned());
-        self.core().here().map_err(forked)?;
-        if !prototype.contains('(') {
-            return Err(LinkError::NoPrototype(prototype.trim().to_owned()));
-        }
-        let signature = prototype.parse().map_err(BindError::from)?;
-        let (callee, image) = (server.core(), server.core().image());
-        let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
-        let full = || LinkError::Pointers(self.name().to_owned());
-        Callback::new(self.core(), Gate::Binding(Arc::new(binding))).ok_or_else(full)
-    }
-
-    /// Makes a host function callable by the module through a function pointer, as long as the result lives.
-    ///
-    /// # Errors
-    /// `None` if all of the domain's callbacks are in use.
-    pub fn callback(&self, function: impl Into<HostFunction>) -> Option<Callback> {
-        Callback::new(self.core(), Gate::Host(function.into()))
     }
 
     /// Allocates room for `count` values with the module's own allocator.
@@ -322,7 +292,7 @@ impl Domain {
         self.core().here()?;
         let module = || self.module().name().to_owned();
         let size = count.saturating_mul(size_of::<T>());
-        let Some(allocator) = Binding::internal(self.core(), symbol::ALLOC) else {
+        let Some(allocator) = Binding::internal(self.core().clone(), symbol::ALLOC) else {
             return Err(AllocError::NoAllocator(module()));
         };
         let results = allocator.map_err(CallError::Memory)?.invoke(&[size as u64])?;
@@ -339,7 +309,7 @@ impl Domain {
     /// [`AllocError`], if the module's allocator is missing or faults.
     pub fn free<T: Plain>(&self, pointer: Pointer<T>) -> Result<(), AllocError> {
         self.core().here()?;
-        let Some(free) = Binding::internal(self.core(), symbol::FREE) else {
+        let Some(free) = Binding::internal(self.core().clone(), symbol::FREE) else {
             return Err(AllocError::NoAllocator(self.module().name().to_owned()));
         };
         free.map_err(CallError::Memory)?.invoke(&[pointer.address()])?;

@@ -1,38 +1,36 @@
 //! The state of a domain that calls, gates and threads share.
-use super::codes::Codes;
-use super::contexts::Contexts;
-use super::gates_sys::{GateTables, Resolver};
 use super::images::Joined;
 use super::limits::Usage;
-use super::memory::Memory;
 use super::options::DomainOptions;
 use super::own_threads_sys::OwnThreads;
 use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
-use super::stop::StopIf;
-use crate::binding::{Admissions, Binding};
+use crate::binding::Binding;
+use crate::call::layout::GateEntry;
 use crate::call::meter::Meter;
 use crate::call::shape::Facts;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
-use crate::call::{self, component, enter_early, watch};
+use crate::call::{self, AnyDomain, GateTables, Instance, Parts, component, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::module::Module;
-use crate::policy::Policy;
-use crate::space::{self, Backing, Services, Stride};
+use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
 use crate::symbols::perf_map;
 use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::any::Any;
+use std::ops::{Deref, Range};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 const READ_WRITE: ProtFlags = ProtFlags::READ.union(ProtFlags::WRITE);
+
+/// Finds what an import of a domain is, at the domain's first call of it, by its number in the gate table, and sets it.
+pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Result<(), CallError> + Send + Sync;
 
 /// One domain. Bindings and the domain's handle keep it alive, so no thread is inside when it goes (rule R22).
 pub(crate) struct Core {
@@ -40,32 +38,23 @@ pub(crate) struct Core {
     _listing: crate::symbols::Registration,
     /// Modules that joined, in the order of their places: see `images.rs`. They are listed, too.
     pub(super) joined: Mutex<Vec<Joined>>,
-    name: String,
-    module: Arc<Module>,
-    /// What code of the window may touch, now and later (rules V6, R26).
-    facts: Facts,
-    /// Where code lies, of its own module and those that joined.
-    pub(super) codes: Codes,
-    pub(super) contexts: Contexts,
-    /// Shared with the grants of the domain, which end before it.
-    stride: Arc<Stride>,
-    pub(super) services: Services,
-    process: Process,
-    gates: GateTables,
+    instance: Instance,
+    resolver: Option<Arc<Resolver>>,
     options: DomainOptions,
-    row: Option<Arc<Row>>,
-    killed: AtomicBool,
-    admissions: Admissions,
-    /// Of an exclusive domain: see `call/exclusive_sys.rs`.
-    owner: AtomicU32,
     pub(super) slots: Mutex<Slots>,
     /// The memory after the start, for domains of a pool.
     snapshot: Option<Snapshot>,
     own_threads: OwnThreads,
-    /// The domain has used up its processor time. Then it is killed, too.
-    spent: AtomicBool,
     /// Parks the watcher again when the last domain that it watches goes.
     watch: watch::Interest,
+}
+
+impl Deref for Core {
+    type Target = Instance;
+
+    fn deref(&self) -> &Instance {
+        &self.instance
+    }
 }
 
 /// Owner of a slot that the kernel would not unmap: no thread has this id.
@@ -94,19 +83,6 @@ impl Slots {
 impl Core {
     /// Maps a new domain; nothing of it has run yet.
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Arc<Core>, CreateError> {
-        let resolver = resolver(&options);
-        Core::with_resolver(module, options, resolver)
-    }
-
-    /// The same, with something else than a registry that finds imports at their first call.
-    ///
-    /// # Errors
-    /// As [`Core::new`].
-    pub fn with_resolver(
-        module: &Arc<Module>,
-        options: DomainOptions,
-        resolver: Option<Box<Resolver>>,
-    ) -> Result<Arc<Core>, CreateError> {
         watch::serve(watch::Domains {
             bury: super::bury,
             release_leftovers: super::release_leftovers,
@@ -116,6 +92,8 @@ impl Core {
         let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;
         let imports = super::api::imports(&name, module, &options.gates)?;
+        let imports = imports.iter().map(|(slot, function)| (*slot, function.gate()));
+        let resolver = options.imports.clone().map(|imports| imports.0);
         let import_count = module.parsed().imports.iter().map(|import| usize::from(import.slot) + 1).max();
         let import_count = import_count.unwrap_or_default();
         if let Some(join) = &module.parsed().join {
@@ -126,7 +104,7 @@ impl Core {
             false => Facts::of(module.report()),
         };
         let image = module.parsed().image_size;
-        let needed = image + 2 * options.stack_size;
+        let needed = image + 2 * options.terms.stack_size;
         if needed > options.memory_limit {
             return Err(CreateError::Limit { name, needed, limit: options.memory_limit });
         }
@@ -147,103 +125,50 @@ impl Core {
             let (base, id) = (stride.base(), stride.index());
             Arc::new(Meter::new(base, id, options.limits.cpu_time, row.clone()))
         });
+        let (timed, asks) = (options.terms.time_limit.is_some(), options.terms.stop_if.is_some());
+        let watch = watch::Interest::new(timed, meter, asks).map_err(no_watcher)?;
+        let listing = module.list_for_debuggers(stride.base() + window::IMAGE, &name, call::for_debuggers());
         Ok(Arc::new(Core {
-            _listing: module.list_for_debuggers(stride.base() + window::IMAGE, &name, call::for_debuggers()),
-            services: Services::new(module.memory_start(), image, options.memory_limit, row.clone()),
-            process: new_process(&options),
-            gates: GateTables::new(imports, import_count, resolver, saved_components(facts)),
-            facts,
+            _listing: listing,
             joined: Mutex::default(),
-            codes: Codes::new(module, stride.base()),
-            contexts: Contexts::default(),
-            watch: watch::Interest::new(options.time_limit.is_some(), meter, options.stop_if.is_some())
-                .map_err(no_watcher)?,
-            spent: AtomicBool::new(false),
-            own_threads: OwnThreads::default(),
-            killed: AtomicBool::new(false),
-            admissions: Admissions::default(),
-            owner: AtomicU32::new(0),
+            instance: Instance::new(Parts {
+                name,
+                module,
+                facts,
+                terms: options.terms.clone(),
+                stride,
+                books: Services::new(module.memory_start(), image, options.memory_limit, row.clone()),
+                process: new_process(&options),
+                gates: GateTables::new(imports, import_count, resolver.is_some(), saved_components(facts)),
+                row,
+            }),
+            resolver,
+            options,
             slots: Mutex::default(),
             snapshot: None,
-            module: module.clone(),
-            name,
-            stride: Arc::new(stride),
-            row,
-            options,
+            own_threads: OwnThreads::default(),
+            watch,
         }))
     }
 
-    /// Its place in the list of domains that other processes can read.
-    pub fn row(&self) -> Option<&Row> {
-        self.row.as_deref()
+    /// Every domain that calls know is one of these.
+    pub fn of(domain: &dyn AnyDomain) -> &Core {
+        (domain as &dyn Any).downcast_ref().expect("nothing else is a domain")
     }
 
     /// Runs the module's initialisation on the calling thread.
     pub fn start(self: &Arc<Core>) -> Result<(), CreateError> {
-        self.start_within(self.time_limit())
+        self.start_within(self.terms().time_limit)
     }
 
     /// The same, in no more than `limit`. The watcher must be awake.
     pub fn start_within(self: &Arc<Core>, limit: Option<Duration>) -> Result<(), CreateError> {
         let begun = start::run(self, limit);
-        begun.map_err(|source| CreateError::Start { name: self.name.clone(), source: Box::new(source) })
-    }
-
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    pub fn module(&self) -> &Arc<Module> {
-        &self.module
-    }
-
-    /// What no code of the window goes beyond, whatever joins.
-    pub fn facts(&self) -> Facts {
-        self.facts
-    }
-
-    /// True in a forked child of the process that has it.
-    pub fn is_inherited(&self) -> bool {
-        space::is_inherited(self.base())
-    }
-
-    /// The domain, for what only its own process may do with it.
-    ///
-    /// # Errors
-    /// [`CallError::Forked`].
-    pub fn here(self: &Arc<Core>) -> Result<&Arc<Core>, CallError> {
-        if self.is_inherited() { Err(CallError::Forked) } else { Ok(self) }
-    }
-
-    /// `W`.
-    pub fn base(&self) -> u64 {
-        self.stride.base()
-    }
-
-    /// Index in slot tables.
-    pub fn id(&self) -> u32 {
-        self.stride.index()
-    }
-
-    pub fn stride(&self) -> &Arc<Stride> {
-        &self.stride
-    }
-
-    pub fn gates(&self) -> &GateTables {
-        &self.gates
-    }
-
-    pub fn process(&self) -> &Process {
-        &self.process
+        begun.map_err(|source| CreateError::Start { name: self.name().to_owned(), source: Box::new(source) })
     }
 
     pub fn options(&self) -> &DomainOptions {
         &self.options
-    }
-
-    /// Memory: quota and use.
-    pub fn memory(&self) -> space::Usage {
-        self.services.usage()
     }
 
     /// What the domain uses now.
@@ -257,148 +182,19 @@ impl Core {
             peak_memory: memory.peak,
             memory_limit: memory.limit,
             threads: self.slots().threads(),
-            descriptors: self.process.descriptors_used(),
+            descriptors: self.process().descriptors_used(),
             calls: thread_sys::calls_in(self.base()) as u32,
             cpu_time: self.watch.meter().map(Meter::used),
         }
     }
 
-    /// The domain's memory as its system calls see it.
-    pub fn services(&self) -> Memory<'_> {
-        Memory { stride: &self.stride, services: &self.services }
-    }
-
     pub fn stack_size(&self) -> u64 {
-        self.options.stack_size
-    }
-
-    pub fn time_limit(&self) -> Option<Duration> {
-        self.options.time_limit
+        self.terms().stack_size
     }
 
     /// Threads that the module has started.
     pub(super) fn own_threads(&self) -> &OwnThreads {
         &self.own_threads
-    }
-
-    /// How deep calls of it may be nested.
-    pub fn depth_limit(&self) -> Option<u32> {
-        self.options.limits.depth
-    }
-
-    /// What the domain asks for in calls of it.
-    pub fn policy(&self) -> Policy {
-        self.options.policy
-    }
-
-    /// For an exclusive domain, how long callers wait for their turn; without end if that is `None`.
-    pub fn exclusive(&self) -> Option<Option<Duration>> {
-        self.options.exclusive
-    }
-
-    /// The lock word of an exclusive domain.
-    pub fn owner(&self) -> &AtomicU32 {
-        &self.owner
-    }
-
-    /// Index of the stack slot that a control address lies in.
-    pub fn slot_of(&self, control: u64) -> u32 {
-        (control.wrapping_sub(self.base() + window::CONTROL) / stack::SLOT) as u32
-    }
-
-    pub fn admissions(&self) -> &Admissions {
-        &self.admissions
-    }
-
-    pub fn is_killed(&self) -> bool {
-        self.killed.load(Ordering::Acquire)
-    }
-
-    /// True if the host wants calls of the domain to end now. Async-signal-safe.
-    pub fn must_stop(&self) -> bool {
-        self.options.stop_if.as_ref().is_some_and(StopIf::ask)
-    }
-
-    /// Ends the domain: it has used up its processor time.
-    pub fn spend(&self) {
-        self.spent.store(true, Ordering::Release);
-        if !self.is_killed() {
-            self.kill();
-        }
-    }
-
-    /// True if the domain was ended for its processor time.
-    pub fn is_spent(&self) -> bool {
-        self.spent.load(Ordering::Acquire)
-    }
-
-    /// Why a killed domain cannot be called.
-    pub fn ended(&self) -> CallError {
-        match self.is_spent() {
-            true => CallError::CpuTime(self.name.clone()),
-            false => CallError::Killed(self.name.clone()),
-        }
-    }
-
-    /// Ends all calls in progress and refuses new ones.
-    pub fn kill(&self) {
-        if self.is_inherited() {
-            return;
-        }
-        self.killed.store(true, Ordering::Release);
-        self.admissions.close();
-        self.process.kill();
-        watch::tell_of_kill(self.base());
-    }
-
-    /// Gives the thread a stack slot and thread-local storage, and lets it in.
-    ///
-    /// # Errors
-    /// Why it cannot enter.
-    pub fn attach(self: &Arc<Core>, thread: &ThreadState) -> Result<(), CallError> {
-        if self.is_killed() {
-            return Err(self.ended());
-        }
-        let (slot, rsp, known) = self.claim(thread.tid, true)?;
-        thread.set_slot(self.id(), rsp);
-        if known {
-            return Ok(());
-        }
-        thread.remember(self);
-        if slot == 0 {
-            rest::enlist(self, thread.tid);
-            return Ok(());
-        }
-        let Some(init) = Binding::internal(self, symbol::THREAD_INIT) else { return Ok(()) };
-        // The module's own code, which may call the host's functions: these are called as ever, and may leave.
-        let status = init.map_err(CallError::Memory).and_then(|init| init.invoke_disturbed());
-        let failed = match status {
-            Ok(status) if status as i32 == 0 => return Ok(()),
-            Ok(status) => CallError::ThreadInit { domain: self.name.clone(), status: status as i32 },
-            Err(error) => error,
-        };
-        self.release(thread, slot);
-        Err(failed)
-    }
-
-    /// The module's own clean-up, on a thread that ends.
-    pub fn clean_up(self: &Arc<Core>, thread: &ThreadState) {
-        let Some(slot) = self.slot_of_thread(thread).filter(|_| !self.is_killed()) else { return };
-        if self.cancel_own_thread(slot) || slot == 0 {
-            return;
-        }
-        if let Some(Ok(exit)) = Binding::internal(self, symbol::THREAD_EXIT) {
-            // What the module makes of it is its own affair: the slot goes either way.
-            drop(exit.invoke(&[]));
-        }
-    }
-
-    /// Takes back what [`attach`](Core::attach) gave, when the thread ends.
-    pub fn detach(self: &Arc<Core>, thread: &ThreadState) {
-        if let Some(slot) = self.slot_of_thread(thread) {
-            self.release(thread, slot);
-        }
-        self.own_thread_ended();
     }
 
     fn slot_of_thread(&self, thread: &ThreadState) -> Option<usize> {
@@ -418,14 +214,14 @@ impl Core {
         let known = slots.owners.iter().flatten().count();
         let is_free = |slot: &usize| {
             let is_another = slots.owners.get(*slot).is_some_and(Option::is_some);
-            !is_another && (*slot > 0 || parked || slots.owners.is_empty()) && !self.contexts.holds(*slot)
+            !is_another && (*slot > 0 || parked || slots.owners.is_empty()) && !self.contexts().holds(*slot)
         };
         let find = || (0..stack::SLOTS as usize).find(is_free).filter(|_| known < limit as usize);
         let slot = find().or_else(|| {
             self.drop_lost_of_idle(&slots);
             find()
         });
-        let slot = slot.ok_or_else(|| CallError::Threads { domain: self.name.clone(), limit })?;
+        let slot = slot.ok_or_else(|| CallError::Threads { domain: self.name().to_owned(), limit })?;
         self.empty_context_slot(slot).map_err(CallError::memory)?;
         if slots.owners.len() <= slot {
             slots.owners.resize(slot + 1, None);
@@ -433,7 +229,7 @@ impl Core {
         if slot == 0 && parked {
             slots.first_parked = false;
         } else {
-            self.map_stacks_for(slot, self.options.stack_size).map_err(CallError::memory)?;
+            self.map_stacks_for(slot, self.stack_size()).map_err(CallError::memory)?;
         }
         slots.owners[slot] = Some(tid);
         self.publish_threads(&slots);
@@ -443,8 +239,8 @@ impl Core {
     /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
     pub(super) fn release(&self, thread: &ThreadState, slot: usize) {
         thread.set_slot(self.id(), 0);
-        self.contexts.drop_lost(slot as u32, |_| false);
-        self.process.thread_leaves(&self.services(), slot as u32);
+        self.contexts().drop_lost(slot as u32, |_| false);
+        self.process().thread_leaves(&self.services(), slot as u32);
         let mut slots = self.slots();
         slots.owners[slot] = None;
         self.publish_threads(&slots);
@@ -459,22 +255,22 @@ impl Core {
             let storage = self.storage(&slots).start;
             let page = storage / PAGE * PAGE;
             let control = data - window::STACKS + window::CONTROL;
-            let emptied = self.stride.discard(data, page - data).and_then(|()| {
-                self.stride.write(page, &vec![0; (storage - page) as usize])?;
-                self.stride.discard(control, length)
+            let emptied = self.stride().discard(data, page - data).and_then(|()| {
+                self.stride().write(page, &vec![0; (storage - page) as usize])?;
+                self.stride().discard(control, length)
             });
             slots.first_parked = emptied.is_ok();
         } else {
             // If the kernel refuses, the slot is lost: never handed out with old contents.
-            match self.unmap_stacks(slot, self.options.stack_size) {
-                Ok(()) => self.services.refund(2 * self.options.stack_size),
+            match self.unmap_stacks(slot, self.stack_size()) {
+                Ok(()) => self.books.refund(2 * self.stack_size()),
                 Err(_) => slots.owners[slot] = Some(LOST),
             }
         }
     }
 
     fn publish_threads(&self, slots: &Slots) {
-        if let Some(row) = &self.row {
+        if let Some(row) = self.row() {
             row.set_threads(false, slots.threads());
         }
     }
@@ -486,7 +282,7 @@ impl Core {
     /// Window offset and length of the usable part of a data-stack slot. The control slot's is the same, `OFF`
     /// higher: the mirror rule (R2).
     pub(super) fn stack_range(&self, slot: usize) -> (u64, u64) {
-        (stack_start(slot, self.options.stack_size), self.options.stack_size)
+        (stack_start(slot, self.stack_size()), self.stack_size())
     }
 
     /// Window offsets of what the first thread's data stack keeps between calls: the start block, the thread header.
@@ -498,10 +294,10 @@ impl Core {
 
     /// Maps a slot's stacks, of so many usable bytes each.
     pub(super) fn map_stacks(&self, slot: usize, size: u64) -> Result<(), Errno> {
-        self.services.charge(2 * size)?;
+        self.books.charge(2 * size)?;
         let mapped = rest::with_room(|| self.map_both_stacks(slot, size));
         if mapped.is_err() {
-            self.services.refund(2 * size);
+            self.books.refund(2 * size);
         }
         mapped
     }
@@ -510,17 +306,17 @@ impl Core {
         let data = stack_start(slot, length);
         // Control first: a data page is accessible only if its control page is (rule R2).
         let control = data - window::STACKS + window::CONTROL;
-        self.stride.map(control, length, READ_WRITE, Backing::Anonymous)?;
-        self.stride.wipe_in_children(control, length)?;
-        self.stride.map(data, length, READ_WRITE, Backing::Anonymous)
+        self.stride().map(control, length, READ_WRITE, Backing::Anonymous)?;
+        self.stride().wipe_in_children(control, length)?;
+        self.stride().map(data, length, READ_WRITE, Backing::Anonymous)
     }
 
     pub(super) fn unmap_stacks(&self, slot: usize, length: u64) -> Result<(), Errno> {
         let data = stack_start(slot, length);
         let control = data - window::STACKS + window::CONTROL;
-        self.stride.clear(data, length)?;
-        self.stride.keep_in_children(control, length)?;
-        self.stride.clear(control, length)
+        self.stride().clear(data, length)?;
+        self.stride().keep_in_children(control, length)?;
+        self.stride().clear(control, length)
     }
 
     /// Control address right above the exit word of an outermost call.
@@ -535,7 +331,7 @@ impl Core {
         let mut slots = self.slots();
         slots.start_block = (block.len() as u64).next_multiple_of(64);
         let at = window::STACKS + stack::THREAD_HEADER - slots.start_block;
-        self.stride.write(at, block).map_err(CallError::memory)?;
+        self.stride().write(at, block).map_err(CallError::memory)?;
         thread.set_slot(self.id(), self.entry_rsp(&slots, 0));
         Ok(self.base() + at)
     }
@@ -552,7 +348,7 @@ impl Core {
         self.renew();
         let core = Arc::new(self);
         keep(core.clone());
-        emptied.map_err(|error| CreateError::Space { name: core.name.clone(), source: error.into() })?;
+        emptied.map_err(|error| CreateError::Space { name: core.name().to_owned(), source: error.into() })?;
         if !restored {
             return core.start();
         }
@@ -560,10 +356,14 @@ impl Core {
         Ok(())
     }
 
+    pub(super) fn weak(self: &Arc<Core>) -> Weak<dyn AnyDomain> {
+        Arc::downgrade(self) as Weak<dyn AnyDomain>
+    }
+
     /// Has the calling thread, which is attached, leave this domain when it ends.
     pub fn remember(self: &Arc<Core>) {
         if let Some(thread) = thread_sys::current() {
-            thread.remember(self);
+            thread.remember(self.weak());
             rest::enlist(self, thread.tid);
         }
     }
@@ -571,8 +371,7 @@ impl Core {
     /// Remembers the memory as it is, for quick resets; without it they run the module's start again.
     pub fn take_snapshot(&mut self) {
         let (start, length) = self.stack_range(0);
-        self.snapshot =
-            Snapshot::take(&self.module, &self.stride, &self.services, start..start + length).ok();
+        self.snapshot = Snapshot::take(self.module(), self.stride(), &self.books, start..start + length).ok();
     }
 
     /// The quick reset: possible if there is a snapshot and only the calling thread has entered.
@@ -582,26 +381,26 @@ impl Core {
         }
         let own = thread_sys::current().map(|thread| thread.tid);
         let alone = matches!(self.slots().owners.as_slice(), [owner] if owner.is_some() && *owner == own)
-            && self.contexts.mapped().next().is_none();
+            && self.contexts().mapped().next().is_none();
         let snapshot = self.snapshot.as_ref().filter(|_| alone && !self.is_killed());
-        snapshot.is_some_and(|s| s.restore(&self.module, &self.stride, &self.services).is_ok())
+        snapshot.is_some_and(|s| s.restore(self.module(), self.stride(), &self.books).is_ok())
     }
 
     fn empty(&mut self) -> Result<(), Errno> {
         self.leave_all();
-        self.services.reset(&self.stride)?;
-        self.module.image().reset(&self.stride, window::IMAGE, &[])?;
+        self.books.reset(self.stride())?;
+        self.module().image().reset(self.stride(), window::IMAGE, &[])?;
         let slots = std::mem::take(self.slots.get_mut().unwrap_or_else(|e| e.into_inner()));
         for (slot, owner) in slots.owners.iter().enumerate() {
             // Slots of threads that ended are unmapped already, but for the first.
             if owner.is_some() || (slot == 0 && slots.first_parked) {
-                self.unmap_stacks(slot, self.options.stack_size)?;
-                self.services.refund(2 * self.options.stack_size);
+                self.unmap_stacks(slot, self.stack_size())?;
+                self.books.refund(2 * self.stack_size());
             }
         }
-        for (slot, size) in self.contexts.mapped() {
+        for (slot, size) in self.contexts().mapped() {
             self.unmap_stacks(slot, size)?;
-            self.services.refund(2 * size);
+            self.books.refund(2 * size);
         }
         Ok(())
     }
@@ -612,37 +411,19 @@ impl Core {
         let Core {
             // What the domain was made of and with.
             _listing: _,
-            name: _,
-            module: _,
-            facts: _,
             options,
+            resolver: _,
             snapshot: _,
-            // Its place, and where others see what it uses.
-            stride: _,
-            row: _,
-            // Modules stay where they are until the domain ends (R26); domains that others join are not reset.
+            // Domains that others join are not reset.
             joined: _,
-            codes: _,
-            // Memory and stacks: `restore` or `empty`.
-            services: _,
+            // Stacks: `restore` or `empty`.
             slots: _,
             // What is left is the last user's.
-            process,
-            contexts,
-            gates,
-            killed,
-            spent,
-            admissions,
-            owner,
+            instance,
             own_threads,
             watch,
         } = self;
-        *process = new_process(options);
-        *contexts = Contexts::default();
-        gates.forget_callbacks();
-        (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
-        *admissions = Admissions::default();
-        *owner = AtomicU32::default();
+        instance.renew(new_process(options));
         *own_threads = OwnThreads::default();
         if let Some(meter) = watch.meter() {
             meter.reset();
@@ -656,9 +437,77 @@ impl Core {
         }
     }
 
-    /// Attaches the calling thread before its first call.
+    /// Attaches the calling thread ahead of its first call.
+    ///
+    /// # Errors
+    /// Why it cannot enter.
     pub fn enter_early(self: &Arc<Core>) -> Result<(), CallError> {
-        enter_early(self)
+        let state = thread_sys::attach()?;
+        thread_sys::publish(&state);
+        if thread_sys::is_inside(&state) {
+            return Err(CallError::SignalHandler);
+        }
+        // Before this, an interruption found no thread to mark.
+        if self.must_stop() {
+            return Err(CallError::Interrupted(self.name().to_owned()));
+        }
+        self.clone().attach(&state)
+    }
+}
+
+impl AnyDomain for Core {
+    fn attach(self: Arc<Core>, thread: &ThreadState) -> Result<(), CallError> {
+        if self.is_killed() {
+            return Err(self.ended());
+        }
+        let (slot, rsp, known) = self.claim(thread.tid, true)?;
+        thread.set_slot(self.id(), rsp);
+        if known {
+            return Ok(());
+        }
+        thread.remember(self.weak());
+        if slot == 0 {
+            rest::enlist(&self, thread.tid);
+            return Ok(());
+        }
+        let Some(init) = Binding::internal(self.clone(), symbol::THREAD_INIT) else { return Ok(()) };
+        // The module's own code, which may call the host's functions: these are called as ever, and may leave.
+        let status = init.map_err(CallError::Memory).and_then(|init| init.invoke_disturbed());
+        let failed = match status {
+            Ok(status) if status as i32 == 0 => return Ok(()),
+            Ok(status) => CallError::ThreadInit { domain: self.name().to_owned(), status: status as i32 },
+            Err(error) => error,
+        };
+        self.release(thread, slot);
+        Err(failed)
+    }
+
+    fn clean_up(self: Arc<Core>, thread: &ThreadState) {
+        let Some(slot) = self.slot_of_thread(thread).filter(|_| !self.is_killed()) else { return };
+        if self.cancel_own_thread(slot) || slot == 0 {
+            return;
+        }
+        if let Some(Ok(exit)) = Binding::internal(self.clone(), symbol::THREAD_EXIT) {
+            // What the module makes of it is its own affair: the slot goes either way.
+            drop(exit.invoke(&[]));
+        }
+    }
+
+    fn detach(self: Arc<Core>, thread: &ThreadState) {
+        if let Some(slot) = self.slot_of_thread(thread) {
+            self.release(thread, slot);
+        }
+        self.own_thread_ended();
+    }
+
+    fn resolve(self: Arc<Core>, slot: u16) -> Result<*const GateEntry, CallError> {
+        let Some(resolver) = &self.resolver else { return Ok(GateEntry::none()) };
+        resolver(&self, slot)?;
+        Ok(self.gates().import(slot))
+    }
+
+    fn create_context(&self, label: u64, stack: Range<u64>) -> Result<u64, Errno> {
+        self.begin_context(label, stack)
     }
 }
 
@@ -681,12 +530,6 @@ fn stack_start(slot: usize, size: u64) -> u64 {
 
 fn new_process(options: &DomainOptions) -> Process {
     Process::new(options.grants.clone()).with_descriptors(options.limits.descriptors)
-}
-
-/// What finds imports at their first call.
-fn resolver(options: &DomainOptions) -> Option<Box<Resolver>> {
-    let super::options::Imports(resolver) = options.imports.clone()?;
-    Some(Box::new(move |domain, slot| resolver(domain, slot)))
 }
 
 /// State components that a system call must keep for a domain that can touch this.

@@ -5,11 +5,9 @@
 //! joins again gets its place back, with the same code and fresh data.
 use super::burial::release_functions;
 use super::core::Core;
-use super::gates_sys::Gate;
 use super::rest;
-use crate::call;
 use crate::call::shape::Facts;
-use crate::call::stubs;
+use crate::call::{self, Gate, stubs};
 use crate::module::{Filled, Module, Placed};
 use crate::symbols::Registration;
 use lockgate_abi::window;
@@ -123,16 +121,6 @@ pub enum JoinError {
 }
 
 impl Core {
-    /// Its own module's image.
-    pub fn image(&self) -> Placed {
-        Placed { module: self.module().clone(), at: window::IMAGE }
-    }
-
-    /// Its own module's image, then those of all that joined.
-    pub fn images(&self) -> Vec<Placed> {
-        [self.image()].into_iter().chain(self.joined().iter().map(|joined| joined.image.clone())).collect()
-    }
-
     fn joined(&self) -> MutexGuard<'_, Vec<Joined>> {
         self.joined.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -175,7 +163,7 @@ impl Core {
         match image {
             Ok(image) => {
                 // It stays when the module leaves, as the code does.
-                self.codes.add(module, self.base() + image.at);
+                self.codes().add(module, self.base() + image.at);
                 let _listing =
                     module.list_for_debuggers(self.base() + image.at, self.name(), call::for_debuggers());
                 joined.push(Joined { _listing, image: image.clone(), in_use: true, callbacks });
@@ -240,12 +228,12 @@ impl Core {
             let room = window::IMAGE_MAX - window::IMAGE;
             return Err(JoinError::Room { module: module.name().to_owned(), modules: joined.len(), room });
         }
-        self.services.charge(size).map_err(|errno| memory(module, errno))?;
+        self.books.charge(size).map_err(|errno| memory(module, errno))?;
         let mapped = rest::with_room(|| module.image().map(self.stride(), image.at, words));
         if let Err(errno) = mapped {
             // No code was mapped, so the place is as good as new; if it cannot be cleared, what is there is data of the domain's.
             let cleared = self.stride().clear(image.at, size);
-            self.services.refund(size);
+            self.books.refund(size);
             return Err(memory(module, cleared.err().unwrap_or(errno)));
         }
         if self.options().seal {

@@ -11,7 +11,6 @@ pub(super) struct Limits {
     pub threads: u32,
     pub own_threads: u32,
     pub descriptors: u32,
-    pub depth: Option<u32>,
     pub cpu_time: Option<Duration>,
     pub measured: bool,
 }
@@ -22,7 +21,6 @@ impl Default for Limits {
             threads: stack::SLOTS as u32,
             own_threads: 0,
             descriptors: syscall::MAX_DESCRIPTORS,
-            depth: None,
             cpu_time: None,
             measured: false,
         }
@@ -32,7 +30,7 @@ impl Default for Limits {
 impl Limits {
     /// # Errors
     /// What is wrong, and what would be right.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self, depth: Option<u32>) -> Result<(), String> {
         let within = |what: &str, value: u32, most: u32| match value {
             1.. if value <= most => Ok(()),
             _ => Err(format!("the {what} limit is {value}: it must be between 1 and {most}")),
@@ -45,7 +43,7 @@ impl Limits {
             ));
         }
         within("descriptor", self.descriptors, syscall::MAX_DESCRIPTORS)?;
-        within("depth", self.depth.unwrap_or(u32::MAX), u32::MAX)?;
+        within("depth", depth.unwrap_or(u32::MAX), u32::MAX)?;
         if self.cpu_time.is_some_and(|limit| limit.is_zero()) {
             return Err("the limit of processor time is zero: it must be at least a nanosecond".to_owned());
         }
@@ -78,7 +76,7 @@ impl DomainOptions {
     /// Largest number of calls, of any domains, nested in one another on a thread, this domain's included:
     /// 1 lets it be called from outside all domains only. Deeper calls get [`CallError::Depth`](crate::CallError::Depth).
     pub fn depth_limit(mut self, depth: u32) -> Self {
-        self.limits.depth = Some(depth);
+        self.terms.depth = Some(depth);
         self
     }
 

@@ -1,31 +1,24 @@
 //! Domains: memory, code, resources and quota of one instance of a module.
 mod api;
 mod burial;
-mod codes;
 mod contexts;
 mod core;
-mod gates_sys;
 mod grants;
 mod images;
-mod judge;
 mod limits;
-mod memory;
 mod options;
 mod own_threads_sys;
 mod place_sys;
 mod rest;
 mod snapshot;
 mod start;
-mod stop;
 
 pub use api::{Domain, Kept, ProgramEnd};
 pub use burial::until_buried;
 pub(crate) use burial::{bury, close, close_then, release_functions, release_leftovers, settle};
 pub(crate) use core::Core;
-pub(crate) use gates_sys::Gate;
 pub use images::JoinError;
 pub(crate) use images::Target;
-pub(crate) use judge::judge;
 pub use limits::Usage;
 pub use options::DomainOptions;
 

@@ -1,9 +1,9 @@
 //! What a domain may have.
-use super::gates_sys::Resolver;
+use super::core::Resolver;
 use super::limits::Limits;
-use super::stop::StopIf;
-use crate::callback::HostFunction;
+use crate::call::{StopIf, Terms};
 use crate::error::CreateError;
+use crate::host_function::HostFunction;
 use crate::policy::Policy;
 use crate::syscall::Grants;
 use lockgate_abi::{PAGE, stack};
@@ -26,19 +26,15 @@ impl std::fmt::Debug for Imports {
 pub struct DomainOptions {
     pub(super) name: String,
     pub(super) memory_limit: u64,
-    pub(super) stack_size: u64,
-    pub(super) time_limit: Option<Duration>,
+    pub(super) terms: Terms,
     pub(super) grants: Arc<Grants>,
     pub(super) arguments: Vec<String>,
     pub(super) environment: Vec<String>,
     pub(super) gates: Vec<(String, HostFunction)>,
     pub(super) seal: bool,
-    pub(super) policy: Policy,
-    pub(super) exclusive: Option<Option<Duration>>,
     pub(super) limits: Limits,
     pub(super) imports: Option<Imports>,
     pub(super) every_state: bool,
-    pub(super) stop_if: Option<StopIf>,
 }
 
 impl Default for DomainOptions {
@@ -46,19 +42,15 @@ impl Default for DomainOptions {
         DomainOptions {
             name: String::new(),
             memory_limit: 64 << 20,
-            stack_size: 1 << 20,
-            time_limit: None,
+            terms: Terms::default(),
             grants: Arc::default(),
             arguments: Vec::new(),
             environment: Vec::new(),
             gates: Vec::new(),
             seal: false,
-            policy: Policy::MUTUAL_TRUST,
-            exclusive: None,
             limits: Limits::default(),
             imports: None,
             every_state: false,
-            stop_if: None,
         }
     }
 }
@@ -94,13 +86,13 @@ impl DomainOptions {
     /// Stack of each thread, bytes; the control stack has the same size again. A whole number of pages, at most
     /// [`stack::MAX_SIZE`].
     pub fn stack_size(mut self, bytes: u64) -> Self {
-        self.stack_size = bytes;
+        self.terms.stack_size = bytes;
         self
     }
 
     /// Wall-clock limit of each call from the host, milliseconds precise. Calls within the limit pay nothing.
     pub fn time_limit(mut self, limit: Duration) -> Self {
-        self.time_limit = Some(limit);
+        self.terms.time_limit = Some(limit);
         self
     }
 
@@ -110,7 +102,7 @@ impl DomainOptions {
     ///
     /// It runs in signal handlers of the thread that calls the domain: it may read the host's own flags, and little else.
     pub fn stop_if(mut self, question: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.stop_if = Some(StopIf::new(question));
+        self.terms.stop_if = Some(StopIf::new(question));
         self
     }
 
@@ -156,30 +148,30 @@ impl DomainOptions {
 
     /// What the domain asks for in every call of it, beyond what the caller asks for. Nothing by default.
     pub fn policy(mut self, policy: Policy) -> Self {
-        self.policy = policy;
+        self.terms.policy = policy;
         self
     }
 
     /// Lets one thread at a time into the domain; others queue, at most for `patience`
     /// ([`CallError::Busy`](crate::CallError::Busy) then), or without end.
     pub fn exclusive(mut self, patience: impl Into<Option<Duration>>) -> Self {
-        self.exclusive = Some(patience.into());
+        self.terms.exclusive = Some(patience.into());
         self
     }
 
     pub(super) fn check(&self, name: &str) -> Result<(), CreateError> {
         let option = |what: String| CreateError::Option { name: name.to_owned(), what };
-        let size = self.stack_size;
+        let size = self.terms.stack_size;
         if size == 0 || !size.is_multiple_of(PAGE) || size > stack::MAX_SIZE {
             let max = stack::MAX_SIZE;
             return Err(option(format!(
                 "stack size {size} is not a multiple of {PAGE} between {PAGE} and {max}"
             )));
         }
-        if self.time_limit.is_some_and(|limit| limit < Duration::from_millis(1)) {
+        if self.terms.time_limit.is_some_and(|limit| limit < Duration::from_millis(1)) {
             return Err(option("the time limit is below one millisecond".to_owned()));
         }
-        self.limits.check().map_err(option)?;
+        self.limits.check(self.terms.depth).map_err(option)?;
         if self.arguments.iter().chain(&self.environment).any(|s| s.contains('\0')) {
             return Err(option("an argument or environment string contains a zero byte".to_owned()));
         }

@@ -119,7 +119,7 @@ impl Threads for Core {
             Arc::from_raw(self)
         };
         let running = Running::new(core)?;
-        let entry = Binding::internal(&running.core, symbol::THREAD_START).ok_or(Errno::NOSYS)?;
+        let entry = Binding::internal(running.core.clone(), symbol::THREAD_START).ok_or(Errno::NOSYS)?;
         let entry = entry.map_err(|_| Errno::AGAIN)?;
         let (tell, told) = channel();
         let name = format!("lockgate-{}", self.name());
@@ -183,7 +183,7 @@ impl Core {
         thread_sys::publish(&state);
         let (slot, rsp, _) = self.claim(state.tid, false)?;
         state.set_slot(self.id(), rsp);
-        state.remember(self);
+        state.remember(self.weak());
         Ok((state, slot))
     }
 

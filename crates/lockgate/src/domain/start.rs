@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Runs the module's initialisation, if it has one, on the calling thread. Modules without are ready at once;
 /// their first thread attaches at its first call.
 pub(super) fn run(core: &Arc<Core>, limit: Option<Duration>) -> Result<(), CallError> {
-    let Some(init) = Binding::internal_within(core, symbol::INIT, limit) else { return Ok(()) };
+    let Some(init) = Binding::internal_within(core.clone(), symbol::INIT, limit) else { return Ok(()) };
     let stack = prepare(core)?;
     init.map_err(CallError::Memory)?.invoke(&[stack])?;
     Ok(())

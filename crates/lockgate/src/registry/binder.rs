@@ -3,11 +3,12 @@ use super::principal::Principal;
 use super::request::{Heal, Request};
 use super::{Entry, Registry, RegistryError, Sayer, Server, Shared, State};
 use crate::binding::{Binding, Dynamic, measured, within_registers};
-use crate::callback::HostFunction;
-use crate::domain::{Core, Domain, DomainOptions, Gate};
+use crate::call::Gate;
+use crate::domain::{Core, Domain, DomainOptions};
 use crate::error::CallError;
 use crate::function::{Function, FunctionType};
 use crate::host::PerProcess;
+use crate::host_function::HostFunction;
 use crate::nearest::is_worth_it;
 use crate::policy::Policy;
 use crate::signature::{self, Signature};
@@ -106,9 +107,9 @@ impl Registry {
         request: &Request,
         asked: Asked<'_>,
     ) -> Result<Arc<Binding>, RegistryError> {
-        match self.gate(Client { principal, import: None }, request, asked)? {
-            Gate::Binding(binding) => Ok(binding),
-            Gate::Host(_) => Err(RegistryError::HostFunction(request.name.clone())),
+        match self.answer(Client { principal, import: None }, request, asked)? {
+            Answer::Binding(binding) => Ok(binding),
+            Answer::Host(_) => Err(RegistryError::HostFunction(request.name.clone())),
         }
     }
 
@@ -132,12 +133,12 @@ impl Registry {
         let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(unknown)?;
         let signature = noted(found.signature.as_deref())?;
         let client = Client { principal, import: Some((domain.core(), found.slot)) };
-        self.gate(client, request, Asked::of(signature.as_ref())).map(drop)
+        self.answer(client, request, Asked::of(signature.as_ref())).map(drop)
     }
 
     /// Binds what an import asks for.
     fn import(&self, client: Client<'_>, name: &str, signature: Option<&str>) -> Result<(), RegistryError> {
-        self.gate(client, &Request::newest(name), Asked::of(noted(signature)?.as_ref())).map(drop)
+        self.answer(client, &Request::newest(name), Asked::of(noted(signature)?.as_ref())).map(drop)
     }
 
     /// For domains, which the registry may keep.
@@ -146,7 +147,12 @@ impl Registry {
     }
 
     /// Binds, or waits until there is something to bind. A domain has it as its import then.
-    fn gate(&self, client: Client<'_>, request: &Request, asked: Asked<'_>) -> Result<Gate, RegistryError> {
+    fn answer(
+        &self,
+        client: Client<'_>,
+        request: &Request,
+        asked: Asked<'_>,
+    ) -> Result<Answer, RegistryError> {
         let signature = if let Asked::By(signature) = asked { Some(signature) } else { None };
         // None is for ever: no clock gets there.
         let end = Instant::now().checked_add(request.wait);
@@ -155,12 +161,12 @@ impl Registry {
             match state.find(client.principal, request, signature) {
                 Ok(entry) => {
                     entry.may_be_believed(client, asked)?;
-                    let gate = entry.bind(client, request)?;
+                    let answer = entry.bind(client, request)?;
                     if let Some((core, slot)) = client.import {
                         // Under the lock: what takes bindings back or replaces them finds this one in its place.
-                        core.gates().set_import(slot, gate.clone());
+                        core.gates().set_import(slot, answer.gate());
                     }
-                    return Ok(gate);
+                    return Ok(answer);
                 }
                 Err(RegistryError::Unknown { name, .. }) => {
                     let left = end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()));
@@ -177,6 +183,21 @@ impl Registry {
                 }
                 Err(error) => return Err(error),
             }
+        }
+    }
+}
+
+/// What a request leads to.
+enum Answer {
+    Binding(Arc<Binding>),
+    Host(HostFunction),
+}
+
+impl Answer {
+    fn gate(&self) -> Gate {
+        match self {
+            Answer::Binding(binding) => binding.clone().gate(),
+            Answer::Host(function) => function.gate(),
         }
     }
 }
@@ -297,7 +318,7 @@ impl Entry {
     }
 
     /// Binds for a client that may.
-    fn bind(&mut self, client: Client<'_>, request: &Request) -> Result<Gate, RegistryError> {
+    fn bind(&mut self, client: Client<'_>, request: &Request) -> Result<Answer, RegistryError> {
         self.bound.retain(Bound::is_alive);
         let policy = self.export.policy.union(request.policy);
         let name = match client.import {
@@ -306,24 +327,24 @@ impl Entry {
         };
         match &self.server {
             Server::Domain(core) => {
-                let enforced = policy.union(core.policy());
+                let enforced = policy.union(core.terms().policy);
                 let row = self.list(&name, Some(enforced))?;
                 let (core, signature) = (core.clone(), self.signature.clone());
-                let caller = client.import.map(|(core, _)| &**core);
+                let caller = client.import.map(|(core, _)| &***core);
                 let on_failure = request.on_failure;
-                let binding = Binding::listed(&core, signature, caller, policy, on_failure, row)?;
+                let binding = Binding::listed(core, signature, caller, policy, on_failure, row)?;
                 let binding = Arc::new(binding);
                 let client = client.import.map(|(core, slot)| (Arc::downgrade(core), slot));
                 let (weak, heal) = (Arc::downgrade(&binding), request.heal);
                 self.bound.push(Bound::Domain { binding: weak, client, heal });
-                Ok(Gate::Binding(binding))
+                Ok(Answer::Binding(binding))
             }
             Server::Host(function) => {
                 if let Some((core, slot)) = client.import {
                     let _row = self.list(&name, None)?;
                     let (client, function) = (Arc::downgrade(core), function.clone());
                     self.bound.push(Bound::Host { client, slot, function: function.clone(), _row });
-                    return Ok(Gate::Host(function));
+                    return Ok(Answer::Host(function));
                 }
                 Err(RegistryError::HostFunction(request.name.clone()))
             }

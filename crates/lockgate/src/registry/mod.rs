@@ -17,10 +17,11 @@ pub use observe::{
 pub use principal::{Allow, Principal, Token};
 pub use request::{Export, Heal, Request, Revoke};
 
-use crate::binding::{Binding, Closed};
-use crate::callback::HostFunction;
-use crate::domain::{self, Core, Domain, Gate};
+use crate::binding::Binding;
+use crate::call::Closed;
+use crate::domain::{self, Core, Domain};
 use crate::host::{Once, PerProcess};
+use crate::host_function::HostFunction;
 use crate::nearest::{is_worth_it, nearest};
 use crate::signature::Signature;
 use crate::stats::Row;
@@ -122,7 +123,7 @@ impl Registry {
         };
         let signature: Signature = prototype.parse().map_err(crate::BindError::from)?;
         // Binds once, so that a server that cannot be called is found now.
-        Binding::new(domain.core(), signature.clone(), export.policy)?;
+        Binding::new(domain.core().clone(), signature.clone(), export.policy)?;
         let mut state = self.state();
         let known = state.instances.get(domain.name());
         if known.is_some_and(|instance| !Arc::ptr_eq(&instance.core, domain.core())) {
@@ -298,9 +299,7 @@ impl Entry {
                     let refuse = HostFunction::new(move |_: &Domain| {
                         crate::call::end_with(crate::CallError::Revoked(name.clone()));
                     });
-                    let old = Gate::Host(function.clone());
-                    client.gates().replace_import(*slot, &old, Gate::Host(refuse));
-                    drop(old);
+                    client.gates().replace_import(*slot, &function.entry(), refuse.gate());
                     crate::domain::release_functions(&client);
                 }
             }

@@ -1,6 +1,6 @@
 //! What is exported, and what is asked for.
 use super::principal::Allow;
-use crate::binding::OnFailure;
+use crate::call::OnFailure;
 use crate::policy::Policy;
 use crate::version::Version;
 use std::time::Duration;

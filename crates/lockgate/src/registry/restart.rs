@@ -2,8 +2,9 @@
 use super::binder::Bound;
 use super::request::Heal;
 use super::{Registry, RegistryError, Server, State};
-use crate::binding::{Binding, Closed};
-use crate::domain::{Core, Domain, Gate};
+use crate::binding::Binding;
+use crate::call::Closed;
+use crate::domain::{Core, Domain};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -122,7 +123,7 @@ impl State {
             entry.bound.retain_mut(|bound| {
                 let Bound::Domain { binding, client, heal } = bound else { return true };
                 let Some(before) = binding.upgrade() else { return false };
-                let healed = if *heal == Heal::Yes { before.again(new).ok() } else { None };
+                let healed = if *heal == Heal::Yes { before.again(new.clone()).ok() } else { None };
                 let Some(after) = healed.map(Arc::new) else {
                     before.close(Closed::Restarted);
                     left.bindings.push(before);
@@ -131,11 +132,7 @@ impl State {
                 *binding = Arc::downgrade(&after);
                 match client.as_ref().and_then(|(core, slot)| Some((core.upgrade()?, *slot))) {
                     Some((core, slot)) => {
-                        core.gates().replace_import(
-                            slot,
-                            &Gate::Binding(before.clone()),
-                            Gate::Binding(after),
-                        );
+                        core.gates().replace_import(slot, &before.gate_entry(), after.gate());
                         left.clients.push(core);
                     }
                     None => before.hand_on(after),

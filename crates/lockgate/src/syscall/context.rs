@@ -1,6 +1,9 @@
 //! What a system call is given and what it comes to.
 use super::{Memory, Process};
+use rustix::event::{PollFd, Timespec};
+use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
+use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 /// Everything that one system call may touch.
@@ -15,6 +18,33 @@ pub struct SyscallContext<'a> {
     pub threads: &'a dyn Threads,
     /// The calling thread's control stack.
     pub stack: &'a dyn ControlStack,
+    /// How the thread sleeps.
+    pub sleep: &'a dyn Sleep,
+}
+
+/// System calls of the host's in which a thread sleeps that serves a domain's call. Whoever makes them knows what else may happen to
+/// the thread meanwhile: handlers of the host's are let in, which may leave the call by a jump.
+pub trait Sleep {
+    /// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
+    fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>);
+
+    /// `ppoll`, with the mask as it is.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno>;
+
+    /// `read`.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn read(&self, fd: BorrowedFd<'_>, into: &mut [u8]) -> Result<usize, Errno>;
+
+    /// `write`, with these signals blocked.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn write(&self, fd: BorrowedFd<'_>, bytes: &[u8], blocked: &[i32]) -> Result<usize, Errno>;
 }
 
 /// The control stack of a thread that makes a system call.

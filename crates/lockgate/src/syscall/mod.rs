@@ -29,7 +29,9 @@ pub(crate) use directories::pseudo_file_system;
 pub(crate) const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 
 pub use crate::protection::{Placement, Protection};
-pub use context::{ControlStack, Fault, InProgress, Outcome, SyscallContext, Thread, ThreadStart, Threads};
+pub use context::{
+    ControlStack, Fault, InProgress, Outcome, Sleep, SyscallContext, Thread, ThreadStart, Threads,
+};
 pub use grants::{Access, GrantError, Grants};
 pub use memory::Memory;
 pub use process::Process;

@@ -2,7 +2,6 @@
 //! descriptor that is made only when a thread first waits for a host descriptor.
 use super::context::{Fault, Halt};
 use super::{SyscallContext, Thread};
-use crate::call;
 use crate::sync::futex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -112,12 +111,13 @@ impl Waits {
     /// Sleeps on the queue of `address`, if `ready` (run under the lock) lets it, until woken by one of `bits` or `until`.
     pub(super) fn sleep(
         &self,
-        thread: Thread,
+        ctx: &SyscallContext<'_>,
         address: u64,
         bits: u32,
         until: Option<Instant>,
         ready: impl FnOnce() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
+        let thread = ctx.thread;
         let mut state = locked(&self.state);
         ready()?;
         let sleeper = Arc::new(Sleeper {
@@ -145,7 +145,7 @@ impl Waits {
             // (A time too far to express is no limit.)
             let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
             // Woken, timed out, interrupted: looks again in any case.
-            call::asleep(&sleeper.bell, heard, left.as_ref());
+            ctx.sleep.wait(&sleeper.bell, heard, left.as_ref());
             state = locked(&self.state);
         };
         // It may have been moved to another queue meanwhile, so every queue is searched.
@@ -199,10 +199,11 @@ impl Waits {
     /// for and leaves with those reported; true if any was.
     pub(super) fn poll(
         &self,
-        thread: Thread,
+        ctx: &SyscallContext<'_>,
         descriptors: &mut [(BorrowedFd<'_>, PollFlags)],
         until: Option<Instant>,
     ) -> Result<bool, Halt> {
+        let thread = ctx.thread;
         let event = self.event()?;
         let mut fds = vec![PollFd::from_borrowed_fd(event.as_fd(), PollFlags::IN)];
         fds.extend(descriptors.iter().map(|(fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
@@ -215,7 +216,7 @@ impl Waits {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             let timeout = left
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-            let ready = match call::poll(&mut fds, timeout.as_ref()) {
+            let ready = match ctx.sleep.poll(&mut fds, timeout.as_ref()) {
                 Ok(ready) => ready,
                 Err(Errno::INTR) => 0,
                 Err(error) => return Err(error.into()),
@@ -255,13 +256,13 @@ impl SyscallContext<'_> {
     /// Sleeps until `until`, or for ever: the whole of `nanosleep`.
     pub(super) fn sleep_until(&self, until: Option<Instant>) -> Result<(), Halt> {
         // No futex lies at address 0, so nothing wakes this but time and death.
-        self.process.waits.sleep(self.thread, 0, Waits::ANY, until, || Ok(())).map(|_| ())
+        self.process.waits.sleep(self, 0, Waits::ANY, until, || Ok(())).map(|_| ())
     }
 
     /// Waits until `fd` is ready for `events`.
     pub(super) fn wait_ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<PollFlags, Halt> {
         let mut one = [(fd, events)];
-        self.process.waits.poll(self.thread, &mut one, None)?;
+        self.process.waits.poll(self, &mut one, None)?;
         Ok(one[0].1)
     }
 }

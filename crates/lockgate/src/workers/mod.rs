@@ -6,8 +6,8 @@ mod task;
 pub use handle::AsyncCall;
 use task::{Job, Stop, Task};
 
-use crate::call::{mask_sys, signals_sys};
-use crate::domain::{Core, Domain};
+use crate::call::{AnyDomain, mask_sys, signals_sys};
+use crate::domain::Domain;
 use crate::error::{CallError, CreateError};
 use crate::host::{AtThreadEnd, Owner, PerProcess, threads_sys};
 use std::cell::Cell;
@@ -392,12 +392,13 @@ impl Workers {
 
     fn submit<R: Send + 'static>(
         &self,
-        domain: &Arc<Core>,
+        domain: Arc<dyn AnyDomain>,
         deadline: Option<Instant>,
         call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
     ) -> Result<AsyncCall<R>, CallError> {
         let shared = self.shared().map_err(CallError::Memory)?;
-        let task = Arc::new(Task::new(domain.here()?.clone(), Box::new(call)));
+        domain.here()?;
+        let task = Arc::new(Task::new(domain.clone(), Box::new(call)));
         let job: Arc<dyn Job> = task.clone();
         let mut books = shared.books();
         let waiting = books.waiting.entry(domain.id()).or_default();
@@ -430,13 +431,13 @@ impl Domain {
         to: impl Into<Submission<'a>>,
         call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
     ) -> Result<AsyncCall<R>, CallError> {
-        spawn(self.core(), to.into(), call)
+        spawn(self.core().clone(), to.into(), call)
     }
 }
 
 /// Hands a call of `domain` to workers.
 fn spawn<R: Send + 'static>(
-    domain: &Arc<Core>,
+    domain: Arc<dyn AnyDomain>,
     to: Submission<'_>,
     call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
 ) -> Result<AsyncCall<R>, CallError> {

@@ -1,7 +1,7 @@
 //! One asynchronous call: what it is at, and what comes of it.
 use crate::call::thread_sys::{self, ThreadState};
 use crate::call::watch::Stopping;
-use crate::domain::Core;
+use crate::call::{AnyDomain, Instance};
 use crate::error::{CallError, Panic};
 use crate::host::Owner;
 use crate::report::FaultKind;
@@ -19,7 +19,7 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    fn error(self, domain: &Core) -> CallError {
+    fn error(self, domain: &Instance) -> CallError {
         let name = domain.name().to_owned();
         match self {
             Stop::Cancel => CallError::Cancelled(name),
@@ -31,7 +31,7 @@ impl Stop {
 /// A call as workers see it, whatever its result.
 pub(super) trait Job: Send + Sync {
     /// The domain in whose queue it is.
-    fn domain(&self) -> &Core;
+    fn domain(&self) -> &Instance;
     /// Runs it on the calling thread, a worker, unless it was stopped before.
     fn run(&self);
     /// Ends it: its thread ends in the midst of it, and whatever it was at.
@@ -46,7 +46,7 @@ pub(super) type Call<R> = Box<dyn FnOnce() -> Result<R, CallError> + Send>;
 
 /// A call with its result.
 pub(super) struct Task<R> {
-    domain: Arc<Core>,
+    domain: Arc<dyn AnyDomain>,
     state: Mutex<State<R>>,
     ended: Condvar,
     owner: Owner,
@@ -104,7 +104,7 @@ impl<R> State<R> {
 }
 
 impl<R> Task<R> {
-    pub fn new(domain: Arc<Core>, call: Call<R>) -> Task<R> {
+    pub fn new(domain: Arc<dyn AnyDomain>, call: Call<R>) -> Task<R> {
         let state = State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new() };
         Task { domain, state: Mutex::new(state), ended: Condvar::new(), owner: Owner::this() }
     }
@@ -146,7 +146,7 @@ impl<R> Task<R> {
 }
 
 impl<R: Send> Job for Task<R> {
-    fn domain(&self) -> &Core {
+    fn domain(&self) -> &Instance {
         &self.domain
     }
 

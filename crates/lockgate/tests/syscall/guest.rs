@@ -261,6 +261,7 @@ impl Guest {
             thread,
             threads: &NoThreads,
             stack: &Deep,
+            sleep: &lockgate::Disturbed,
         };
         dispatch(&mut ctx, number as u64, six)
     }

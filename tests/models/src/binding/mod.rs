@@ -1,21 +1,8 @@
 //! Admission: the word of a binding that proxies look at.
-#[path = "../../../../crates/lockgate/src/binding/admission_sys.rs"]
-mod admission_sys;
-
-use crate::call::layout::GateEntry;
+use crate::call::admission_sys::Admissions;
 use crate::call::thread_sys::NOBODY;
-use admission_sys::Admissions;
 use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
-
-/// What gates need of a binding. No model has one in a table.
-pub(crate) struct Binding;
-
-impl Binding {
-    pub(crate) fn gate_entry(&self) -> GateEntry {
-        *GateEntry::none()
-    }
-}
 
 const SLOT: u32 = 8;
 

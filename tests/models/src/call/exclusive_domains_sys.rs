@@ -1,14 +1,14 @@
 //! Exclusive domains: proxies take and leave the word, `exclusive_sys` waits for it.
 use super::exclusive_sys;
+use super::instance::{AnyDomain, Instance, domain};
 use super::thread_sys::ThreadState;
-use crate::domain::Core;
 use crate::error::CallError;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
 /// `take_exclusive` of `call/emit.rs`: `lock cmpxchg [owner], tid`, and the slow way if somebody has it.
-fn take(thread: &ThreadState, domain: &Arc<Core>) -> Result<(), CallError> {
+fn take(thread: &ThreadState, domain: &Arc<dyn AnyDomain>) -> Result<(), CallError> {
     let free =
         |word: &AtomicU32| word.compare_exchange(0, thread.tid as u32, Ordering::SeqCst, Ordering::SeqCst);
     while free(domain.owner()).is_err() {
@@ -18,7 +18,7 @@ fn take(thread: &ThreadState, domain: &Arc<Core>) -> Result<(), CallError> {
 }
 
 /// `leave_exclusive` of `call/emit.rs`: `xchg [owner], 0`, and a call of `wake` if the bit 31 was set.
-fn leave(domain: &Core) {
+fn leave(domain: &Instance) {
     if domain.owner().swap(0, Ordering::SeqCst) >> 31 != 0 {
         exclusive_sys::wake(domain.owner());
     }
@@ -26,7 +26,7 @@ fn leave(domain: &Core) {
 
 /// A domain, and what only one thread at a time may touch.
 struct Guarded {
-    domain: Arc<Core>,
+    domain: Arc<dyn AnyDomain>,
     state: UnsafeCell<u32>,
 }
 
@@ -37,7 +37,7 @@ unsafe impl Sync for Guarded {}
 
 impl Guarded {
     fn new() -> Arc<Guarded> {
-        Arc::new(Guarded { domain: Arc::new(Core::new()), state: UnsafeCell::new(0) })
+        Arc::new(Guarded { domain: domain(), state: UnsafeCell::new(0) })
     }
 
     fn call(&self, thread: &ThreadState) -> Result<(), CallError> {
@@ -91,8 +91,8 @@ fn three_callers_wait_for_each_other() {
 #[test]
 fn a_circle_is_found() {
     crate::explore(3, || {
-        let (a, b) = (Arc::new(Core::new()), Arc::new(Core::new()));
-        let nested = |thread: &ThreadState, outer: &Arc<Core>, inner: &Arc<Core>| {
+        let (a, b) = (domain(), domain());
+        let nested = |thread: &ThreadState, outer: &Arc<dyn AnyDomain>, inner: &Arc<dyn AnyDomain>| {
             take(thread, outer)?;
             let got = take(thread, inner);
             if got.is_ok() {

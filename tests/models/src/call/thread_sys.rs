@@ -1,6 +1,6 @@
 //! Threads, as the modelled files see them.
+use super::instance::{AnyDomain, Instance};
 use super::layout::GateEntry;
-use crate::domain::Core;
 use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::cell::UnsafeCell;
@@ -24,7 +24,7 @@ pub(crate) struct ThreadState {
     /// entry are stored before the thread's `top`, and loaded after it, which x86 keeps in order; here `top` says it all.)
     top: AtomicUsize,
     /// The exclusive domain that the thread waits for.
-    awaited: UnsafeCell<Option<Arc<Core>>>,
+    awaited: UnsafeCell<Option<Arc<dyn AnyDomain>>>,
 }
 
 // SAFETY: nobody follows the block, and only the thread itself looks at what it awaits.
@@ -63,7 +63,7 @@ impl ThreadState {
     }
 
     /// Keeps the domain that the thread waits for.
-    pub(crate) fn await_domain(&self, domain: Arc<Core>) -> &Core {
+    pub(crate) fn await_domain(&self, domain: Arc<dyn AnyDomain>) -> &Instance {
         // SAFETY: the thread's own.
         unsafe { (*self.awaited.get()).insert(domain) }
     }

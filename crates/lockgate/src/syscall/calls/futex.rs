@@ -73,7 +73,7 @@ fn wait(
         // A time too far to express is no limit.
         Instant::now().checked_add(left)
     };
-    match ctx.process.waits.sleep(ctx.thread, key, bits, until, ready)? {
+    match ctx.process.waits.sleep(ctx, key, bits, until, ready)? {
         Wake::Woken => Ok(0),
         Wake::TimedOut => Err(Errno::TIMEDOUT.into()),
     }

@@ -49,7 +49,7 @@ fn wait(ctx: &SyscallContext<'_>, at: u64, count: u64, until: Option<Instant>) -
         // No host descriptor is needed to wait for nothing.
         ctx.sleep_until(until)?;
     } else {
-        ctx.process.waits.poll(ctx.thread, &mut waiting, until)?;
+        ctx.process.waits.poll(ctx, &mut waiting, until)?;
     }
     let found: Vec<_> = waiting.iter().map(|(_, found)| *found).collect();
     for ((i, ..), found) in files.iter().zip(found) {

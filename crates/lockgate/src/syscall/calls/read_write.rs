@@ -1,7 +1,6 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
 use super::deadly_sys::{DEADLY, without_signals};
-use crate::call;
 use crate::syscall::context::{Fault, Halt, Reply};
 use crate::syscall::descriptors::{Description, Kind};
 use crate::syscall::signal_state::DEFAULT;
@@ -192,7 +191,7 @@ fn read_some(
             (Some(position), _) => rustix::io::pread(file.fd(), &mut *into, position),
             (None, Kind::Stream) => {
                 wait(ctx, file, PollFlags::IN)?;
-                call::read(file.fd(), into)
+                ctx.sleep.read(file.fd(), into)
             }
             (None, _) => rustix::io::read(file.fd(), &mut *into),
         };
@@ -216,7 +215,7 @@ fn write_some(
             (None, Kind::Stream) => {
                 wait(ctx, file, PollFlags::OUT)?;
                 let bytes = &bytes[..bytes.len().min(PIPE)];
-                without_signals(|| call::write(file.fd(), bytes, &DEADLY))
+                without_signals(|| ctx.sleep.write(file.fd(), bytes, &DEADLY))
             }
             (None, _) if file.appends_by_itself() => without_signals(|| append(file, bytes)),
             (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
@@ -244,6 +243,6 @@ fn wait(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags) -> Resu
         return ctx.wait_ready(file.fd(), events).map(|_| ());
     }
     let now = Some(std::time::Instant::now());
-    let ready = ctx.process.waits.poll(ctx.thread, &mut [(file.fd(), events)], now)?;
+    let ready = ctx.process.waits.poll(ctx, &mut [(file.fd(), events)], now)?;
     if ready { Ok(()) } else { Err(Errno::AGAIN.into()) }
 }

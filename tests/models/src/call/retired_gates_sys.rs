@@ -1,8 +1,7 @@
 //! Functions that are taken from a domain while a thread inside calls them.
-use super::Core;
-use super::gates_sys::{Gate, GateTables};
-use crate::call::thread_sys::ThreadState;
-use crate::callback::HostFunction;
+use super::gate_tables_sys::GateTables;
+use super::thread_sys::ThreadState;
+use crate::host_function::HostFunction;
 use loom::sync::atomic::{Ordering, fence};
 use std::sync::Arc;
 
@@ -11,10 +10,10 @@ const SLOT: u16 = 0;
 
 /// A call of the domain that calls the function once, as the assembly does it: what proxies do to `top`, `lockgate_gate_import` of
 /// `call/gate_asm.rs`, which finds the entry and makes a record of it, and the way back.
-fn call(thread: &ThreadState, tables: &GateTables, domain: &Arc<Core>) {
+fn call(thread: &ThreadState, tables: &GateTables) {
     thread.enter();
     fence(Ordering::SeqCst); // the other side's `barrier`
-    let entry = tables.resolve(domain, SLOT).expect("something");
+    let entry = tables.import(SLOT);
     thread.show(entry);
     fence(Ordering::SeqCst); // likewise
     HostFunction::run(entry);
@@ -24,24 +23,23 @@ fn call(thread: &ThreadState, tables: &GateTables, domain: &Arc<Core>) {
 }
 
 fn tables() -> GateTables {
-    // The runtime's gates read the table themselves. This resolver finds nothing new.
-    GateTables::new(Vec::new(), 1, Some(Box::new(|_, _| Ok(()))), 0)
+    // (The runtime's gates read the table themselves.)
+    GateTables::new(None, 1, true, 0)
 }
 
 /// A function that is replaced is let go of when no thread can hold its entry, and not before; and then for certain.
 #[test]
 fn functions_live_as_long_as_a_thread_may_hold_them() {
     crate::explore(3, || {
-        let domain = Arc::new(Core::new());
         let tables = Arc::new(tables());
         let (old, new) = (HostFunction::new(), HostFunction::new());
         let (old_lives, new_lives) = (old.liveness(), new.liveness());
-        tables.set_import(SLOT, Gate::Host(old));
+        tables.set_import(SLOT, old.gate());
         let caller = {
-            let (tables, domain) = (tables.clone(), domain.clone());
-            loom::thread::spawn(move || call(&ThreadState::attached(1), &tables, &domain))
+            let tables = tables.clone();
+            loom::thread::spawn(move || call(&ThreadState::attached(1), &tables))
         };
-        tables.set_import(SLOT, Gate::Host(new));
+        tables.set_import(SLOT, new.gate());
         // Twice, as the watcher would: the second look finishes what the first one began.
         let early = tables.release(0) || tables.release(0);
         assert_eq!(early, !old_lives.get());

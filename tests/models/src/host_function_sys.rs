@@ -1,4 +1,5 @@
 //! Functions of the host, whose life the models watch.
+use crate::call::Gate;
 use crate::call::layout::GateEntry;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -33,8 +34,10 @@ impl HostFunction {
         Liveness(self.0.0)
     }
 
-    pub(crate) fn entry(&self) -> GateEntry {
-        GateEntry { function: 0, context: std::ptr::from_ref(self.0.0) as usize, stack_distance: 0 }
+    pub(crate) fn gate(self) -> Gate {
+        let context = std::ptr::from_ref(self.0.0) as usize;
+        let entry = GateEntry { function: 0, context, stack_distance: 0 };
+        Gate { entry, keeps: Some(self.0), is_binding: false }
     }
 
     /// What a gate does with the entry that it has found and shown.

@@ -1,37 +1,23 @@
 //! The tables of functions that gates call.
-use super::core::Core;
-use crate::binding::Binding;
-use crate::call::layout::{GateEntry, Gates};
-use crate::call::thread_sys;
-use crate::callback::HostFunction;
-use crate::error::CallError;
+use super::layout::{GateEntry, Gates};
+use super::thread_sys;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock, barrier};
 use lockgate_abi::gate;
+use std::any::Any;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ptr;
 use std::sync::Arc;
 
-/// What a domain calls through a gate.
+/// What a domain calls through a gate: a function of the host, or another domain's entry point that is bound for this one.
 #[derive(Clone)]
-pub(crate) enum Gate {
-    /// A function of the host.
-    Host(HostFunction),
-    /// An entry point of a domain, bound for this one.
-    Binding(Arc<Binding>),
+pub(crate) struct Gate {
+    pub entry: GateEntry,
+    /// What has to stay as long as the entry does.
+    pub keeps: Option<Arc<dyn Any + Send + Sync>>,
+    /// That is a binding, and holds a domain.
+    pub is_binding: bool,
 }
-
-impl Gate {
-    fn entry(&self) -> GateEntry {
-        match self {
-            Gate::Host(function) => function.entry(),
-            Gate::Binding(binding) => binding.gate_entry(),
-        }
-    }
-}
-
-/// Finds what an import of a domain is, at the domain's first call of it, by its number in the gate table, and sets it.
-pub(crate) type Resolver = dyn Fn(&Arc<Core>, u16) -> Result<(), CallError> + Send + Sync;
 
 /// Functions that one domain may call.
 ///
@@ -43,7 +29,6 @@ pub(crate) struct GateTables {
     imports: Box<[AtomicPtr<GateEntry>]>,
     /// Entries of imports that are bound at their first call, by slot.
     _lazy: Box<[GateEntry]>,
-    resolver: Option<Box<Resolver>>,
     /// By number of the callback; made when the first one is.
     callbacks: OnceLock<Box<[AtomicPtr<GateEntry>]>>,
     free: Mutex<VecDeque<u64>>,
@@ -82,7 +67,7 @@ impl Entries {
             if kept.places == 0 {
                 self.retired += 1;
                 kept.batch = self.next_batch;
-                return matches!(kept.gate, Gate::Binding(_));
+                return kept.is_binding;
             }
         }
         false
@@ -92,7 +77,8 @@ impl Entries {
 /// An entry, and what keeps its function alive.
 struct Kept {
     entry: Box<GateEntry>,
-    gate: Gate,
+    _keeps: Option<Arc<dyn Any + Send + Sync>>,
+    is_binding: bool,
     /// Places of tables that lead to it.
     places: usize,
     /// Once there are none.
@@ -108,15 +94,15 @@ unsafe impl Send for GateTables {}
 unsafe impl Sync for GateTables {}
 
 impl GateTables {
-    /// Tables with `imports` at their slots. Other slots below `count` have what `resolver` finds, or nothing.
+    /// Tables with `imports` at their slots. Other slots below `count` are looked for at their first call, if the tables are `lazy`.
     pub fn new(
-        imports: Vec<(u16, HostFunction)>,
+        imports: impl IntoIterator<Item = (u16, Gate)>,
         count: usize,
-        resolver: Option<Box<Resolver>>,
+        lazy: bool,
         xsave_mask: u64,
     ) -> GateTables {
-        let lazy: Box<[GateEntry]> = (0..count as u16).map(GateEntry::lazy).collect();
-        let first = |slot: usize| if resolver.is_some() { &lazy[slot] } else { GateEntry::none() };
+        let seekers: Box<[GateEntry]> = (0..count as u16).map(GateEntry::lazy).collect();
+        let first = |slot: usize| if lazy { &seekers[slot] } else { GateEntry::none() };
         let table: Box<[_]> =
             (0..count).map(|slot| AtomicPtr::new(ptr::from_ref(first(slot)).cast_mut())).collect();
         let gates = Box::new(Gates {
@@ -129,14 +115,13 @@ impl GateTables {
         let tables = GateTables {
             gates,
             imports: table,
-            _lazy: lazy,
-            resolver,
+            _lazy: seekers,
             callbacks: OnceLock::new(),
             free: Mutex::default(),
             kept: Mutex::default(),
         };
-        for (slot, function) in imports {
-            tables.set_import(slot, Gate::Host(function));
+        for (slot, gate) in imports {
+            tables.set_import(slot, gate);
         }
         tables
     }
@@ -146,21 +131,13 @@ impl GateTables {
         &raw const *self.gates
     }
 
-    /// Binds import `slot`, which the domain has just called. Returns its entry.
-    ///
-    /// # Errors
-    /// Why it was not found; the next call looks again.
-    pub fn resolve(&self, domain: &Arc<Core>, slot: u16) -> Result<*const GateEntry, CallError> {
-        match &self.resolver {
-            Some(resolver) => resolver(domain, slot)?,
-            None => return Ok(GateEntry::none()),
-        }
-        Ok(self.imports[usize::from(slot)].load(Ordering::Acquire))
+    /// What calls of import `slot` go to now.
+    pub fn import(&self, slot: u16) -> *const GateEntry {
+        self.imports[usize::from(slot)].load(Ordering::Acquire)
     }
 
     /// Calls of import `slot` go to `new`, if they go to `old` now.
-    pub fn replace_import(&self, slot: u16, old: &Gate, new: Gate) {
-        let old = old.entry();
+    pub fn replace_import(&self, slot: u16, old: &GateEntry, new: Gate) {
         let is_old = {
             let _kept = self.kept();
             let now = self.imports[usize::from(slot)].load(Ordering::Acquire);
@@ -197,17 +174,16 @@ impl GateTables {
     /// From now on the domain's calls of import `slot` go to `gate`.
     pub fn set_import(&self, slot: u16, gate: Gate) -> *const GateEntry {
         // An import is called through a thunk of the module, whose return address lies below the stack arguments.
-        let entry = gate.entry();
-        let stack_distance = entry.stack_distance + gate::IMPORT_DEPTH;
-        let entry = GateEntry { stack_distance, ..entry };
-        self.keep(entry, gate, &self.imports[usize::from(slot)])
+        let stack_distance = gate.entry.stack_distance + gate::IMPORT_DEPTH;
+        let entry = GateEntry { stack_distance, ..gate.entry };
+        self.keep(Gate { entry, ..gate }, &self.imports[usize::from(slot)])
     }
 
     /// Gives `gate` a callback number; `None` if all are taken.
     pub fn add_callback(&self, gate: Gate) -> Option<u64> {
         let table = self.callbacks.get_or_init(|| self.start_callbacks());
         let number = self.free().pop_front()?;
-        self.keep(gate.entry(), gate, &table[number as usize]);
+        self.keep(gate, &table[number as usize]);
         Some(number)
     }
 
@@ -275,7 +251,8 @@ impl GateTables {
 
     /// Puts the one entry with these contents, which lives as long as the domain, in a place of a table. In closed
     /// tables nothing changes.
-    fn keep(&self, entry: GateEntry, gate: Gate, place: &AtomicPtr<GateEntry>) -> *const GateEntry {
+    fn keep(&self, gate: Gate, place: &AtomicPtr<GateEntry>) -> *const GateEntry {
+        let Gate { entry, keeps, is_binding } = gate;
         let mut entries = self.kept();
         if entries.closed {
             return GateEntry::none();
@@ -283,7 +260,7 @@ impl GateTables {
         // One that is known and in no place is not retired any more; a new one was not.
         let known = entries.by_contents.get(&entry).is_some_and(|kept| kept.places == 0);
         entries.retired -= usize::from(known);
-        let new = || Kept { entry: Box::new(entry), gate, places: 0, batch: 0 };
+        let new = || Kept { entry: Box::new(entry), _keeps: keeps, is_binding, places: 0, batch: 0 };
         let kept = entries.by_contents.entry(entry).or_insert_with(new);
         kept.places += 1;
         let entry = &raw const *kept.entry;

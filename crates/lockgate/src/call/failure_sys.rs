@@ -1,4 +1,7 @@
 //! What callers through bare pointers learn of calls that failed: an error of the thread, a handler, a value.
+use super::layout::BindingHeader;
+use super::living_sys::living;
+use super::thread_sys;
 use crate::error::CallError;
 use crate::host::Short;
 use crate::report::FaultKind;
@@ -117,7 +120,7 @@ impl Reporter {
         reporter
     }
 
-    pub(crate) fn library(&self) -> &str {
+    fn library(&self) -> &str {
         &self.library
     }
 
@@ -130,7 +133,7 @@ impl Reporter {
     ///
     /// # Safety
     /// For a function that returns its result in memory, rax is the address of room for it.
-    pub(crate) unsafe fn tell(&self, error: CallError, registers: &mut [u64; 4]) {
+    unsafe fn tell(&self, error: CallError, registers: &mut [u64; 4]) {
         let number = errno(&error);
         tell(Failure { library: self.library.clone(), symbol: self.symbol.clone(), error });
         // SAFETY: the caller's promise.
@@ -141,7 +144,7 @@ impl Reporter {
     ///
     /// # Safety
     /// As [`tell`](Reporter::tell).
-    pub(crate) unsafe fn answer(&self, number: i32, registers: &mut [u64; 4]) {
+    unsafe fn answer(&self, number: i32, registers: &mut [u64; 4]) {
         // SAFETY: the calling thread's own.
         unsafe { *libc::__errno_location() = number };
         if self.memory == 0 {
@@ -172,6 +175,39 @@ fn as_result(value: u64, result: Option<&Type>) -> u64 {
         }
         _ => value,
     }
+}
+
+/// Called on the host's stack when a call through a bare pointer did not return, or was refused: what the caller finds in rax,
+/// rdx, xmm0, xmm1. `ended` is 1 if the thread's error is this call's, and 0 if the pointer led nowhere.
+///
+/// # Safety
+/// Only proxies and their slow ways call it, with a header that has a reporter.
+pub(super) unsafe extern "C" fn lockgate_report_failure(
+    header: *const BindingHeader,
+    results: *mut [u64; 4],
+    ended: u32,
+) {
+    // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
+    let (header, reporter, results) = unsafe { (&*header, &*(*header).reporter, &mut *results) };
+    // A signal handler's call: what it interrupted may hold any lock, the allocator's and ours, and has a last error of its own.
+    let is_handlers = match ended {
+        0 => thread_sys::on_alternate_stack(),
+        _ => thread_sys::take_handlers_refusal(),
+    };
+    if is_handlers {
+        // SAFETY: as below.
+        return unsafe { reporter.answer(libc::EPERM, results) };
+    }
+    let error = if ended == 0 {
+        None
+    } else {
+        // The library may have been buried since the call was refused: its error is taken all the same, or the thread would wait for
+        // somebody to look at it.
+        living(header, thread_sys::take_error).unwrap_or_else(thread_sys::take_orphaned_error)
+    };
+    let error = error.unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
+    // SAFETY: the address of a result in memory is the caller's, who gave room for it.
+    unsafe { reporter.tell(error, results) };
 }
 
 #[cfg(test)]

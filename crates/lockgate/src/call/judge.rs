@@ -1,12 +1,12 @@
 //! From the raw facts of a fault to what happened, in words.
-use super::core::Core;
+use super::instance::Instance;
 use crate::report::{Access, Cause, FaultKind, Judgement, NoContext, NoResume, RawFault};
 use crate::syscall;
 use crate::walk::context_base;
 use lockgate_abi::{PAGE, code, stack, window};
 use std::time::Duration;
 
-pub(crate) fn judge(raw: &RawFault, domain: &Core) -> Judgement {
+pub(super) fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
     let plain =
         |kind, reason: &str| Judgement { kind, reason: reason.to_owned(), address: None, access: None };
     match raw.cause {
@@ -130,7 +130,7 @@ pub(crate) fn judge(raw: &RawFault, domain: &Core) -> Judgement {
 }
 
 /// Classifies a segmentation fault by the place that was accessed.
-fn memory(raw: &RawFault, si_code: i32, domain: &Core) -> Judgement {
+fn memory(raw: &RawFault, si_code: i32, domain: &Instance) -> Judgement {
     const ERROR_WRITE: u64 = 2;
     const ERROR_FETCH: u64 = 16;
     let access = match raw.registers.error {

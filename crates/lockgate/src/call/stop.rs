@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// Asks the host whether calls in progress are to end.
 #[derive(Clone)]
-pub(super) struct StopIf(Arc<dyn Fn() -> bool + Send + Sync>);
+pub(crate) struct StopIf(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl StopIf {
     pub fn new(question: impl Fn() -> bool + Send + Sync + 'static) -> StopIf {

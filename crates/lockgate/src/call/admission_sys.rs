@@ -2,7 +2,7 @@
 //!
 //! A thread that has a place in a domain would go on to use it through any binding: to end the domain, each of them is told. So it
 //! is this list, under its lock, that lets callers in by a binding: what is not in it yet is closed.
-use crate::call::thread_sys::NOBODY;
+use super::thread_sys::NOBODY;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeSet;
@@ -21,14 +21,14 @@ struct State {
 impl Admissions {
     /// Takes a binding in, which must be taken out before it goes, or finds it there; lets callers in who have a place at `slot`,
     /// unless the domain is closed.
-    pub(super) fn admit(&self, word: &AtomicU32, slot: u32) {
+    pub fn admit(&self, word: &AtomicU32, slot: u32) {
         let mut state = self.state();
         state.words.insert(std::ptr::from_ref(word) as usize);
         word.store(if state.closed { NOBODY } else { slot }, Ordering::Release);
     }
 
     /// Takes a binding out.
-    pub(super) fn remove(&self, word: &AtomicU32) {
+    pub fn remove(&self, word: &AtomicU32) {
         self.state().words.remove(&(std::ptr::from_ref(word) as usize));
     }
 

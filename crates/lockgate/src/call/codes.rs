@@ -1,8 +1,7 @@
 //! Where code lies in a domain's window, for walks over its stacks: read without locks, by threads that are in a gate, and only ever
 //! added to. Code that was mapped stays (R5, R26), and so do the tables of its return sites.
-use super::core::Core;
-use crate::call::shape::Facts;
-use crate::module::Module;
+use super::shape::Facts;
+use crate::module::{Module, Placed};
 use lockgate_abi::window;
 use lockgate_verify::State;
 use std::sync::{Arc, OnceLock};
@@ -23,6 +22,15 @@ impl Code {
     fn new(module: &Arc<Module>, image: u64) -> Code {
         let (at, size) = module.image().code();
         Code { image, start: image + at, end: image + at + size, module: module.clone() }
+    }
+
+    pub fn module(&self) -> &Arc<Module> {
+        &self.module
+    }
+
+    /// Its image, in the window at `base`.
+    pub fn placed(&self, base: u64) -> Placed {
+        Placed { module: self.module.clone(), at: self.image - base }
     }
 
     /// Whether the byte at `address` is in there.
@@ -52,12 +60,12 @@ pub(crate) struct Codes {
 }
 
 impl Codes {
-    pub(super) fn new(module: &Arc<Module>, base: u64) -> Codes {
+    pub fn new(module: &Arc<Module>, base: u64) -> Codes {
         Codes { first: Code::new(module, base + window::IMAGE), joined: OnceLock::new() }
     }
 
     /// Adds a module's that joins at `image`, before any of it runs. One after the other.
-    pub(super) fn add(&self, module: &Arc<Module>, image: u64) {
+    pub fn add(&self, module: &Arc<Module>, image: u64) {
         let joined = self.joined.get_or_init(|| (0..window::JOINED).map(|_| OnceLock::new()).collect());
         if let Some(free) = joined.iter().find(|place| place.get().is_none()) {
             free.get_or_init(|| Code::new(module, image));
@@ -69,19 +77,20 @@ impl Codes {
         &self.first
     }
 
+    fn joined(&self) -> impl Iterator<Item = &Code> {
+        self.joined.get().into_iter().flatten().map_while(OnceLock::get)
+    }
+
+    /// Its own module's first, then those of modules that joined, in the order of their places.
+    pub fn all(&self) -> impl Iterator<Item = &Code> {
+        [&self.first].into_iter().chain(self.joined())
+    }
+
     /// The code that `address` lies in.
     pub fn at(&self, address: u64) -> Option<&Code> {
         if self.first.holds(address) {
             return Some(&self.first);
         }
-        let joined = self.joined.get()?.iter().map_while(OnceLock::get);
-        joined.into_iter().find(|code| code.holds(address))
-    }
-}
-
-impl Core {
-    /// Where code lies in the window.
-    pub fn codes(&self) -> &Codes {
-        &self.codes
+        self.joined().find(|code| code.holds(address))
     }
 }

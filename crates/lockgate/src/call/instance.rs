@@ -1,0 +1,317 @@
+//! A domain, as calls know it: an [`Instance`], which they read, and [`AnyDomain`], what they have it do on the slow ways.
+use super::codes::Codes;
+use super::contexts::Contexts;
+use super::layout::GateEntry;
+use super::memory::Memory;
+use super::shape::Facts;
+use super::stop::StopIf;
+use super::thread_sys::ThreadState;
+use super::{Admissions, GateTables, watch};
+use crate::error::CallError;
+use crate::module::{Module, Placed};
+use crate::policy::Policy;
+use crate::space::{self, Services, Stride};
+use crate::stats::Row;
+use crate::syscall::{Process, Threads};
+use lockgate_abi::{stack, window};
+use rustix::io::Errno;
+use std::any::Any;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+/// What a domain wants of its calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Terms {
+    /// Stack of each thread, bytes.
+    pub stack_size: u64,
+    /// Of each call.
+    pub time_limit: Option<Duration>,
+    /// What the domain asks for in calls of it.
+    pub policy: Policy,
+    /// For an exclusive domain, how long callers wait for their turn; without end if that is `None`.
+    pub exclusive: Option<Option<Duration>>,
+    /// How deep calls of it may be nested.
+    pub depth: Option<u32>,
+    pub stop_if: Option<StopIf>,
+}
+
+impl Default for Terms {
+    fn default() -> Terms {
+        Terms {
+            stack_size: 1 << 20,
+            time_limit: None,
+            policy: Policy::MUTUAL_TRUST,
+            exclusive: None,
+            depth: None,
+            stop_if: None,
+        }
+    }
+}
+
+/// What calls read of a domain: a part of it, with its memory.
+pub(crate) struct Instance {
+    name: String,
+    /// What code of the window may touch, now and later (rules V6, R26).
+    facts: Facts,
+    terms: Terms,
+    /// Where code lies, of its own module and those that joined.
+    codes: Codes,
+    contexts: Contexts,
+    /// Shared with the grants of the domain, which end before it.
+    stride: Arc<Stride>,
+    /// The books of its memory.
+    pub books: Services,
+    process: Process,
+    gates: GateTables,
+    row: Option<Arc<Row>>,
+    killed: AtomicBool,
+    /// The domain has used up its processor time. Then it is killed, too.
+    spent: AtomicBool,
+    admissions: Admissions,
+    /// Of an exclusive domain: see `call/exclusive_sys.rs`.
+    owner: AtomicU32,
+}
+
+/// What an instance is made of.
+pub(crate) struct Parts<'a> {
+    pub name: String,
+    pub module: &'a Arc<Module>,
+    pub facts: Facts,
+    pub terms: Terms,
+    pub stride: Stride,
+    pub books: Services,
+    pub process: Process,
+    pub gates: GateTables,
+    pub row: Option<Arc<Row>>,
+}
+
+impl Instance {
+    pub fn new(parts: Parts<'_>) -> Instance {
+        let Parts { name, module, facts, terms, stride, books, process, gates, row } = parts;
+        Instance {
+            name,
+            facts,
+            terms,
+            codes: Codes::new(module, stride.base()),
+            contexts: Contexts::default(),
+            stride: Arc::new(stride),
+            books,
+            process,
+            gates,
+            row,
+            killed: AtomicBool::new(false),
+            spent: AtomicBool::new(false),
+            admissions: Admissions::default(),
+            owner: AtomicU32::new(0),
+        }
+    }
+
+    /// Everything but the memory becomes that of a new domain, with this process. Every field is named: who adds one says here what a
+    /// reset makes of it.
+    pub fn renew(&mut self, new: Process) {
+        let Instance {
+            // What the domain was made of and with.
+            name: _,
+            facts: _,
+            terms: _,
+            // Modules stay where they are until the domain ends (R26); domains that others join are not reset.
+            codes: _,
+            // Its place, and where others see what it uses.
+            stride: _,
+            row: _,
+            // The memory's, which the domain restores or empties.
+            books: _,
+            // What is left is the last user's.
+            contexts,
+            process,
+            gates,
+            killed,
+            spent,
+            admissions,
+            owner,
+        } = self;
+        *process = new;
+        *contexts = Contexts::default();
+        gates.forget_callbacks();
+        (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
+        *admissions = Admissions::default();
+        *owner = AtomicU32::default();
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn module(&self) -> &Arc<Module> {
+        self.codes.first().module()
+    }
+
+    /// Its own module's image.
+    pub fn image(&self) -> Placed {
+        self.codes.first().placed(self.base())
+    }
+
+    /// Its own module's image, then those of all that joined.
+    pub fn images(&self) -> Vec<Placed> {
+        self.codes.all().map(|code| code.placed(self.base())).collect()
+    }
+
+    /// What no code of the window goes beyond, whatever joins.
+    pub fn facts(&self) -> Facts {
+        self.facts
+    }
+
+    /// Where code lies in the window.
+    pub fn codes(&self) -> &Codes {
+        &self.codes
+    }
+
+    pub fn contexts(&self) -> &Contexts {
+        &self.contexts
+    }
+
+    /// True in a forked child of the process that has it.
+    pub fn is_inherited(&self) -> bool {
+        space::is_inherited(self.base())
+    }
+
+    /// For what only the domain's own process may do with it.
+    ///
+    /// # Errors
+    /// [`CallError::Forked`].
+    pub fn here(&self) -> Result<&Instance, CallError> {
+        if self.is_inherited() { Err(CallError::Forked) } else { Ok(self) }
+    }
+
+    /// `W`.
+    pub fn base(&self) -> u64 {
+        self.stride.base()
+    }
+
+    /// Index in slot tables.
+    pub fn id(&self) -> u32 {
+        self.stride.index()
+    }
+
+    pub fn stride(&self) -> &Arc<Stride> {
+        &self.stride
+    }
+
+    pub fn gates(&self) -> &GateTables {
+        &self.gates
+    }
+
+    pub fn process(&self) -> &Process {
+        &self.process
+    }
+
+    /// Its place in the list of domains that other processes can read.
+    pub fn row(&self) -> Option<&Row> {
+        self.row.as_deref()
+    }
+
+    /// Memory: quota and use.
+    pub fn memory(&self) -> space::Usage {
+        self.books.usage()
+    }
+
+    /// The domain's memory as its system calls see it.
+    pub fn services(&self) -> Memory<'_> {
+        Memory { stride: &self.stride, services: &self.books }
+    }
+
+    pub fn terms(&self) -> &Terms {
+        &self.terms
+    }
+
+    /// The lock word of an exclusive domain.
+    pub fn owner(&self) -> &AtomicU32 {
+        &self.owner
+    }
+
+    pub fn admissions(&self) -> &Admissions {
+        &self.admissions
+    }
+
+    /// Index of the stack slot that a control address lies in.
+    pub fn slot_of(&self, control: u64) -> u32 {
+        (control.wrapping_sub(self.base() + window::CONTROL) / stack::SLOT) as u32
+    }
+
+    /// Usable bytes of the stack that `control` lies on.
+    pub fn stack_size_at(&self, control: u64) -> u64 {
+        let slot = control.wrapping_sub(self.base() + window::CONTROL) / stack::SLOT;
+        let context = u32::try_from(slot).ok().and_then(|slot| self.contexts.size(slot));
+        context.unwrap_or(self.terms.stack_size)
+    }
+
+    /// True if the host wants calls of the domain to end now. Async-signal-safe.
+    pub fn must_stop(&self) -> bool {
+        self.terms.stop_if.as_ref().is_some_and(StopIf::ask)
+    }
+
+    pub fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::Acquire)
+    }
+
+    /// True if the domain was ended for its processor time.
+    pub fn is_spent(&self) -> bool {
+        self.spent.load(Ordering::Acquire)
+    }
+
+    /// Why a killed domain cannot be called.
+    pub fn ended(&self) -> CallError {
+        match self.is_spent() {
+            true => CallError::CpuTime(self.name.clone()),
+            false => CallError::Killed(self.name.clone()),
+        }
+    }
+
+    /// Ends the domain: it has used up its processor time.
+    pub fn spend(&self) {
+        self.spent.store(true, Ordering::Release);
+        if !self.is_killed() {
+            self.kill();
+        }
+    }
+
+    /// Ends all calls in progress and refuses new ones.
+    pub fn kill(&self) {
+        if self.is_inherited() {
+            return;
+        }
+        self.killed.store(true, Ordering::Release);
+        self.admissions.close();
+        self.process.kill();
+        watch::tell_of_kill(self.base());
+    }
+}
+
+/// What calls have a domain do, on slow ways only: what takes the domain's own stacks, or calls of its module.
+pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Any + Send + Sync {
+    /// Gives the calling thread a stack slot and thread-local storage, and lets it in.
+    ///
+    /// # Errors
+    /// Why it cannot enter.
+    fn attach(self: Arc<Self>, thread: &ThreadState) -> Result<(), CallError>;
+
+    /// The module's own clean-up, on a thread that ends.
+    fn clean_up(self: Arc<Self>, thread: &ThreadState);
+
+    /// Takes back what [`attach`](AnyDomain::attach) gave, when the thread ends.
+    fn detach(self: Arc<Self>, thread: &ThreadState);
+
+    /// Finds import `slot`, which the domain has just called. Returns its entry.
+    ///
+    /// # Errors
+    /// Why it was not found; the next call looks again.
+    fn resolve(self: Arc<Self>, slot: u16) -> Result<*const GateEntry, CallError>;
+
+    /// A context that begins at `label`, in verified code, for which the program has `stack`. Returns its word.
+    ///
+    /// # Errors
+    /// `ENOMEM`: the stack is larger than a slot, or no slot is left, or no memory.
+    fn create_context(&self, label: u64, stack: Range<u64>) -> Result<u64, Errno>;
+}

@@ -1,0 +1,10 @@
+//! Draws the pictures of layers in the documents anew (`make layers`).
+#![forbid(unsafe_code)]
+
+use std::fs;
+
+fn main() -> std::io::Result<()> {
+    let path = hygiene::root().join(hygiene::PICTURES);
+    let text = fs::read_to_string(&path)?;
+    fs::write(path, hygiene::with_pictures(&text))
+}
