@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist install release-check deb deb-check reproducible sbom demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man clean
+.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -18,6 +18,25 @@ benches: build ## the program that measures, target/release/lockgate-bench
 dist: ## program and library as they are installed and packaged, target/dist: small, the same bytes from every folder
 	@scripts/setup.sh build
 	scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-cli -p lockgate-c
+
+dist-python: ## the Python package's native half likewise
+	scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-python
+
+reproducible: dist ## builds the same once more in another folder: equal bytes
+	scripts/reproducible-check.sh
+
+sbom: ## build/sbom.cdx.json: the crates that are linked in, with licences and checksums (CycloneDX)
+	mkdir -p build
+	python3 scripts/sbom.py build/sbom.cdx.json
+
+release-check: dist ## sizes, every crate packaged and built from its package in order, the wheel; publishes nothing
+	scripts/release-check.sh
+
+deb: dist dist-python sbom ## Debian packages in build/deb, lintian without errors
+	scripts/deb.sh
+
+deb-check: ## installs the packages into a scratch root, uses each, removes them (as root)
+	scripts/deb-check.sh
 
 PREFIX = /usr/local
 LIBDIR = lib
