@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build install demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -12,22 +12,44 @@ build: ## the lockgate program, target/release/lockgate
 	@scripts/setup.sh build
 	cargo build --release --locked -p lockgate-cli -p lockgate-c
 
-PREFIX = /usr/local
+benches: build ## the program that measures, target/release/lockgate-bench
+	cargo build --release --locked -p lockgate-bench
 
-install: build ## program, library for C and C++, annotations, manual pages, below $(DESTDIR)$(PREFIX)
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin" "$(DESTDIR)$(PREFIX)/share/lockgate/stubs"
-	cp target/release/lockgate "$(DESTDIR)$(PREFIX)/bin/"
-	cp share/gdb/lockgate.py "$(DESTDIR)$(PREFIX)/share/lockgate/"
-	cp share/stubs/*.lg.h "$(DESTDIR)$(PREFIX)/share/lockgate/stubs/"
-	scripts/install-library.sh target/release "$(PREFIX)"
-	target/release/lockgate man "$(DESTDIR)$(PREFIX)/share/man"
+dist: ## program and library as they are installed and packaged, target/dist: small, the same bytes from every folder
+	@scripts/setup.sh build
+	scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-cli -p lockgate-c
+
+dist-python: ## the Python package's native half likewise
+	scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-python
+
+reproducible: dist ## builds the same once more in another folder: equal bytes
+	scripts/reproducible-check.sh
+
+sbom: ## build/sbom.cdx.json: the crates that are linked in, with licences and checksums (CycloneDX)
+	mkdir -p build
+	python3 scripts/sbom.py build/sbom.cdx.json
+
+release-check: dist ## sizes, every crate packaged and built from its package in order, the wheel; publishes nothing
+	scripts/release-check.sh
+
+deb: dist dist-python sbom ## Debian packages in build/deb, lintian without errors
+	scripts/deb.sh
+
+deb-check: ## installs the packages into a scratch root, uses each, removes them (as root)
+	scripts/deb-check.sh
+
+PREFIX = /usr/local
+LIBDIR = lib
+
+install: dist ## program, library for C and C++, annotations, manual pages, completions, below $(DESTDIR)$(PREFIX); LIBDIR is lib
+	scripts/install.sh target/dist "$(PREFIX)" "$(LIBDIR)"
 
 demo: ## a plugin and SQLite in domains, a hostile module that fails, a latency table
 	@scripts/setup.sh demo
 	cargo build --release --locked -p lockgate-demo
 	target/release/lockgate-demo
 
-postgres-demo: setup build ## PostgreSQL: a role with a module of its own, a hostile module that fails, a table of times
+postgres-demo: setup benches ## PostgreSQL: a role with a module of its own, a hostile module that fails, a table of times
 	cargo run --release --locked --quiet -p lockgate-postgres
 
 python: build ## the Python package, optimised, in the virtual environment build/python
@@ -51,12 +73,12 @@ test: lint ## lints, then every test
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
-bench: setup build python ## all benchmarks, JSON in build/bench/
+bench: setup benches python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
 	for b in calls capi dlopen ipc postgres python stubs split verify rewrite create overhead; do \
-		target/release/lockgate bench $$b --json build/bench/$$b.json || exit 1; done
+		target/release/lockgate-bench $$b --json build/bench/$$b.json || exit 1; done
 
-peers: setup ## Wasmtime for `lockgate bench ipc`, once (minutes): it has a compiler of its own inside
+peers: setup ## Wasmtime for `lockgate-bench ipc`, once (minutes): it has a compiler of its own inside
 	cargo build --release --locked --manifest-path bench/peers/wasmtime/Cargo.toml --target-dir bench/peers/wasmtime/target
 
 mutants: setup ## takes every protection away, one at a time: its test must go red; build/mutants.json
@@ -85,11 +107,11 @@ systems: setup build ## real libraries at all flags, real build systems, random 
 libclangs: setup ## what reads C by libclang, with each version that is installed or that apt has: the same is made, and the tests pass
 	scripts/libclangs.sh || [ $$? -eq 77 ]
 
-torture: setup build ## a thousand million calls among signals, crashes and kills; a hundred million, and steps of random programs, among handlers on control stacks; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
+torture: setup benches ## a thousand million calls among signals, crashes and kills; a hundred million, and steps of random programs, among handlers on control stacks; a million domains; PostgreSQL for ten minutes; ThreadSanitizer; build/bench/{soak,cycles,postgres-soak}.json
 	mkdir -p build/bench
-	target/release/lockgate bench soak --json build/bench/soak.json
-	target/release/lockgate bench cycles --json build/bench/cycles.json
-	target/release/lockgate bench postgres-soak --json build/bench/postgres-soak.json
+	target/release/lockgate-bench soak --json build/bench/soak.json
+	target/release/lockgate-bench cycles --json build/bench/cycles.json
+	target/release/lockgate-bench postgres-soak --json build/bench/postgres-soak.json
 	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate --test any_handlers --test random_returns -- --include-ignored
 	-scripts/thread-sanitizer.sh build/thread-sanitizer
 
@@ -113,8 +135,8 @@ stubs-libraries: ## libraries of share/stubs that the tests do not bring along, 
 fuzz: setup ## ten million inputs for each fuzz target (a night); build/fuzz.json
 	-scripts/fuzz.sh
 
-evidence: verifier fuzz mutants sweep attacks systems libclangs torture bench ## all of these (hours), then what they show together
-	target/release/lockgate bench evidence
+evidence: benches verifier fuzz mutants sweep attacks systems libclangs torture bench ## all of these (hours), then what they show together
+	target/release/lockgate-bench evidence
 
 layers: ## the pictures of layers in ARCHITECTURE.md, from tests/hygiene/layers.txt
 	cargo run --locked --quiet -p hygiene --bin layers

@@ -1,4 +1,4 @@
-/* Procedures for `lockgate bench calls`: as little work as possible behind each. */
+/* Procedures for `lockgate-bench calls`: as little work as possible behind each. */
 
 /* Returns at once. */
 long null_call(long x)

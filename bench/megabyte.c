@@ -1,4 +1,4 @@
-/* A module of one megabyte for `lockgate bench create`: three quarters code, one quarter initialised data. */
+/* A module of one megabyte for `lockgate-bench create`: three quarters code, one quarter initialised data. */
 
 static char data[256 << 10] = { 1 };
 

@@ -1,4 +1,4 @@
-/* The module of `lockgate bench soak`: arguments and results of every class, state that one call leaves for the next, ways to
+/* The module of `lockgate-bench soak`: arguments and results of every class, state that one call leaves for the next, ways to
  * crash. The host knows what each answer has to be (crates/lockgate-bench/src/soak/callee.rs). */
 #include <stdint.h>
 #include <stdlib.h>

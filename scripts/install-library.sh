@@ -1,7 +1,8 @@
 #!/bin/sh
 # Links liblockgate from the archive that cargo has built, and installs it with headers, pkg-config file and CMake package:
 #
-#   scripts/install-library.sh FROM [PREFIX]     (FROM: target/release; DESTDIR is honoured; PREFIX is /usr/local)
+#   scripts/install-library.sh FROM [PREFIX [LIBDIR]]     (FROM: target/release; DESTDIR is honoured; PREFIX is /usr/local, LIBDIR is
+#   lib, or lib/x86_64-linux-gnu where several architectures share a PREFIX)
 #
 # The shared library is linked here and not by cargo, because rustc hands the linker a version script of its own that leaves no room for
 # versions of symbols. In the static one every symbol but lg_* is made local, so that it meets no other Rust library in a program.
@@ -11,8 +12,9 @@
 set -eu
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-from=${1:?usage: scripts/install-library.sh FROM [PREFIX]}
+from=${1:?usage: scripts/install-library.sh FROM [PREFIX [LIBDIR]]}
 prefix=${2:-/usr/local}
+libdir=${3:-lib}
 into=${DESTDIR:-}$prefix
 archive=$from/liblockgate_c.a
 [ -e "$archive" ] || {
@@ -26,13 +28,13 @@ major=${version%%.*}
 mkdir -p "$into"
 exec 9<"$into"
 flock 9
-done="$into/lib/pkgconfig/lockgate.pc"
-if [ -e "$done" ] && [ -z "$(find "$archive" "$0" "$root/include" "$root/share/c" -newer "$done" | head -n 1)" ]; then
+done="$into/$libdir/pkgconfig/lockgate.pc"
+if [ -e "$done" ] && [ -z "$(find "$archive" "$0" "$root/crates/lockgate-headers/include" "$root/share/c" -newer "$done" | head -n 1)" ]; then
     exit 0
 fi
 rm -f "$done"
 
-mkdir -p "$into/lib/pkgconfig" "$into/lib/cmake/lockgate" "$into/include"
+mkdir -p "$into/$libdir/pkgconfig" "$into/$libdir/cmake/lockgate" "$into/include"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -50,19 +52,19 @@ ld -r --force-group-allocation "@$work/roots" -o "$work/all.o" "$archive"
 # (The standard library's objects carry bitcode, which plugins of binutils choke on when it is joined.)
 objcopy --wildcard --keep-global-symbols="$work/visible" -R .llvmbc -R .llvmcmd "$work/all.o" "$work/lockgate.o"
 
-rm -f "$into/lib/liblockgate.a"
-ar rcs "$into/lib/liblockgate.a" "$work/lockgate.o"
-cc -shared -o "$into/lib/liblockgate.so.$version" "$work/lockgate.o" -Wl,--gc-sections -Wl,-soname,"liblockgate.so.$major" \
+rm -f "$into/$libdir/liblockgate.a"
+ar rcsD "$into/$libdir/liblockgate.a" "$work/lockgate.o"
+cc -shared -o "$into/$libdir/liblockgate.so.$version" "$work/lockgate.o" -Wl,--gc-sections -Wl,-soname,"liblockgate.so.$major" \
     -Wl,--version-script="$root/share/c/lockgate.map" -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -lm -lpthread -ldl
-ln -sf "liblockgate.so.$version" "$into/lib/liblockgate.so.$major"
-ln -sf "liblockgate.so.$major" "$into/lib/liblockgate.so"
+ln -sf "liblockgate.so.$version" "$into/$libdir/liblockgate.so.$major"
+ln -sf "liblockgate.so.$major" "$into/$libdir/liblockgate.so"
 
 fill() {
-    sed -e "s|@PREFIX@|$prefix|" -e "s|@VERSION@|$version|" "$root/share/c/$1.in" >"$into/lib/$2"
+    sed -e "s|@PREFIX@|$prefix|" -e "s|@LIBDIR@|$libdir|" -e "s|@VERSION@|$version|" "$root/share/c/$1.in" >"$into/$libdir/$2"
 }
 fill cmake/lockgate-config-version.cmake cmake/lockgate/lockgate-config-version.cmake
-cp "$root/share/c/cmake/lockgate-config.cmake" "$into/lib/cmake/lockgate/"
-cp -R "$root/include/." "$into/include/"
+fill cmake/lockgate-config.cmake cmake/lockgate/lockgate-config.cmake
+cp -R "$root/crates/lockgate-headers/include/." "$into/include/"
 mkdir -p "$into/share/lockgate"
 cp "$root/share/c/tsan.supp" "$into/share/lockgate/"
 fill lockgate.pc pkgconfig/lockgate.pc

@@ -1,4 +1,4 @@
-/* The callee of `lockgate bench ipc` as a module. */
+/* The callee of `lockgate-bench ipc` as a module. */
 #include "work.h"
 
 /* An argument of one byte is a parameter. */

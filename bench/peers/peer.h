@@ -1,4 +1,4 @@
-/* The frame of a peer: a program that makes one kind of call for `lockgate bench ipc`.
+/* The frame of a peer: a program that makes one kind of call for `lockgate-bench ipc`.
  *
  * The benchmark starts it on the CPU to measure on, with the CPU of its server as the argument, and writes lines "SIZE COUNT" to its
  * standard input. The peer answers each with a line: the nanoseconds that COUNT calls took together, each with an argument of SIZE bytes.

@@ -1,4 +1,4 @@
-/* The work of `lockgate bench ipc`, the same behind every kind of call: the caller writes each byte of the argument, the
+/* The work of `lockgate-bench ipc`, the same behind every kind of call: the caller writes each byte of the argument, the
  * callee reads each byte. */
 #ifndef WORK_H
 #define WORK_H

@@ -1,21 +1,23 @@
 //! Names this build of rewriter and sysroot by the hash of their sources, so that nothing that older ones wrote is taken
-//! from the cache.
+//! from the cache. In a package from a registry the crates beside are not there: its version stands for theirs, which the manifest demands.
 
 use std::path::{Path, PathBuf};
 
 /// What determines their output.
-const SOURCES: &[&str] = &[
-    "../lockgate-rewrite",
-    "../lockgate-outside",
-    "../lockgate-abi",
-    "src",
-    "../../sysroot",
+const SOURCES: &[&str] = &["src", "sysroot", "hosts"];
+/// Likewise, where this is built in the tree.
+const TREE: &[&str] = &[
+    "../lockgate-abi/src",
+    "../lockgate-headers",
+    "../lockgate-outside/src",
+    "../lockgate-rewrite/src",
     "../../Cargo.lock",
 ];
 
 fn main() -> std::io::Result<()> {
     let mut hasher = blake3::Hasher::new();
-    for source in SOURCES {
+    hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
+    for source in SOURCES.iter().chain(TREE.iter().filter(|source| Path::new(source).exists())) {
         println!("cargo::rerun-if-changed={source}");
         hash(Path::new(source), &mut hasher)?;
     }

@@ -116,7 +116,8 @@ impl Side<'_> {
 fn quicker(corpus: &Corpus, folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let object = |name: &&str| {
         let object = folder.join(name).with_extension("o");
-        let source = corpus.root().join("sysroot/libc").join(name).with_extension("c");
+        let source =
+            corpus.root().join("crates/lockgate-toolchain/sysroot/libc").join(name).with_extension("c");
         done(Command::new("musl-gcc").args(QUICKER_FLAGS).arg(&object).arg(source))?;
         Ok(object)
     };

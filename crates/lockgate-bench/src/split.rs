@@ -52,7 +52,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
     let corpus = Corpus::locate()?;
     let folder = tempfile::tempdir()?;
     let library = installed::library(corpus.root(), folder.path())?.join("lib");
-    let include = corpus.root().join("include");
+    let include = corpus.root().join("crates/lockgate-headers/include");
     let compilers = [format!("gcc -I{}", include.display()), format!("{} cc --split", lockgate.display())];
     let names = ["plain", "split"];
     let mut programs = Vec::new();

@@ -1,4 +1,4 @@
-//! `lockgate bench create` runs. A process of its own: counting domains takes all kernel mappings that it may have, and they come back
+//! `lockgate-bench create` runs. A process of its own: counting domains takes all kernel mappings that it may have, and they come back
 //! only when the thread that called them has ended.
 
 mod common;

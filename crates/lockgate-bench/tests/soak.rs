@@ -1,4 +1,4 @@
-//! `lockgate bench soak` runs and finds nothing. A process of its own: other tests map memory, too.
+//! `lockgate-bench soak` runs and finds nothing. A process of its own: other tests map memory, too.
 
 use lockgate_bench::{Options, soak};
 

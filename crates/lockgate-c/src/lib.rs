@@ -1,4 +1,4 @@
-//! Lockgate for programs in C and C++. `include/lockgate.h` is the manual; this crate is what it declares.
+//! Lockgate for programs in C and C++. `lockgate.h` is the manual; this crate is what it declares.
 //!
 //! Every function goes through `call.rs`: errors become the calling thread's last error, a panic never leaves the library. Handles
 //! are numbers, not addresses (`handle.rs`), so that stale ones are found out. One file for each section of the header.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// The header.
-pub const HEADER: &str = include_str!("../../../include/lockgate.h");
+pub const HEADER: &str = lockgate_headers::LOCKGATE_H;
 
 /// A page: the name of its file, and its text for man(1).
 #[derive(Debug, Clone, PartialEq, Eq)]

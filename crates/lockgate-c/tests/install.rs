@@ -8,12 +8,28 @@ use std::process::Command;
 
 const PREFIX: &str = "/opt/lockgate";
 
+/// Where libraries are, below a prefix: of its own, and of a system with a folder for each architecture.
+const LIBRARIES: [&str; 2] = ["lib", "lib/x86_64-linux-gnu"];
+
 /// A folder into which the library was installed for [`PREFIX`].
-fn staged() -> tempfile::TempDir {
+fn staged(libraries: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let mut script = Command::new(root().join("scripts/install-library.sh"));
-    done(script.arg(built()).arg(PREFIX).env("DESTDIR", folder.path()));
+    done(script.arg(built()).args([PREFIX, libraries]).env("DESTDIR", folder.path()));
     folder
+}
+
+/// Where PREFIX is /usr, a header of libc's stays libc's.
+#[test]
+fn only_our_own_headers_are_installed() {
+    let staged = staged("lib");
+    let include = staged.path().join(PREFIX.trim_start_matches('/')).join("include");
+    let mut names: Vec<String> = std::fs::read_dir(include)
+        .expect("headers are there")
+        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+        .collect();
+    names.sort();
+    assert_eq!(names, ["lockgate", "lockgate.h", "lockgate.hpp", "lockgate_pg.h", "lockgate_ring.h"]);
 }
 
 fn example(name: &str) -> PathBuf {
@@ -22,15 +38,23 @@ fn example(name: &str) -> PathBuf {
 
 #[test]
 fn pkg_config_finds_it_and_a_program_runs() {
-    let staged = staged();
+    LIBRARIES.into_iter().for_each(by_pkg_config);
+}
+
+fn by_pkg_config(libraries: &str) {
+    let staged = staged(libraries);
     let at = staged.path().join(PREFIX.trim_start_matches('/'));
     let pkg_config = |arguments: &[&str]| {
         let mut command = Command::new("pkg-config");
-        command.args(arguments).arg("lockgate").env("PKG_CONFIG_LIBDIR", at.join("lib/pkgconfig"));
+        command
+            .args(arguments)
+            .arg("lockgate")
+            .env("PKG_CONFIG_LIBDIR", at.join(libraries).join("pkgconfig"));
         done(command.env("PKG_CONFIG_SYSROOT_DIR", staged.path()))
     };
     assert_eq!(pkg_config(&["--modversion"]).trim(), env!("CARGO_PKG_VERSION"));
-    let text = std::fs::read_to_string(at.join("lib/pkgconfig/lockgate.pc")).expect("a pkg-config file");
+    let text =
+        std::fs::read_to_string(at.join(libraries).join("pkgconfig/lockgate.pc")).expect("a pkg-config file");
     assert!(text.starts_with(&format!("prefix={PREFIX}\n")), "DESTDIR leaves no trace: {text}");
     let outside = tempfile::tempdir().expect("a scratch folder");
     module(outside.path(), "words.lg", &example("c/words.c"), &["int host_progress(int)"]);
@@ -43,11 +67,13 @@ fn pkg_config_finds_it_and_a_program_runs() {
         done(gcc.args(flags.split_whitespace()));
         let mut host = Command::new(&binary);
         host.current_dir(outside.path()).args(["words.lg", "some words of a text"]);
-        let said = done(host.env("LD_LIBRARY_PATH", at.join("lib")));
+        let said = done(host.env("LD_LIBRARY_PATH", at.join(libraries)));
         assert!(said.contains("5 words, 2 reports"), "{said}");
         assert!(said.contains("the last word begins with t"), "{said}");
         let mut host = Command::new(&binary);
-        host.current_dir(outside.path()).args(["words.lg", "oneword"]).env("LD_LIBRARY_PATH", at.join("lib"));
+        host.current_dir(outside.path())
+            .args(["words.lg", "oneword"])
+            .env("LD_LIBRARY_PATH", at.join(libraries));
         let said = done(&mut host);
         assert!(said.contains("1 words") && said.contains("the program goes on"), "{said}");
     }
@@ -55,7 +81,11 @@ fn pkg_config_finds_it_and_a_program_runs() {
 
 #[test]
 fn cmake_finds_it_and_both_libraries_link() {
-    let staged = staged();
+    LIBRARIES.into_iter().for_each(by_cmake);
+}
+
+fn by_cmake(libraries: &str) {
+    let staged = staged(libraries);
     let at = staged.path().join(PREFIX.trim_start_matches('/'));
     let outside = tempfile::tempdir().expect("a scratch folder");
     module(outside.path(), "checksum.lg", &example("cpp/checksum.c"), &[]);

@@ -43,14 +43,14 @@ enum Command {
     Run(cmd::run::Args),
     /// Call one exported function of a module
     Call(cmd::call::Args),
-    /// Measure calls, overhead, verifier, rewriter and domain creation
-    Bench(cmd::bench::Args),
     /// Show what running processes export, who has bound it, and how often it is called
     Ps(cmd::ps::Args),
     /// Watch the domains of running processes: calls, processor time, memory, faults, latencies
     Top(cmd::top::Args),
     /// Say what this machine supports
     Doctor(cmd::doctor::Args),
+    /// Write what completes commands in a shell: `lockgate completions bash`
+    Completions(cmd::completions::Args),
     /// Write the manual pages to a folder
     #[command(hide = true)]
     Man(cmd::man::Args),
@@ -66,10 +66,10 @@ fn main() -> ExitCode {
         Command::Stubs(args) => cmd::stubs::main(args),
         Command::Run(args) => cmd::run::main(args),
         Command::Call(args) => cmd::call::main(args),
-        Command::Bench(args) => cmd::bench::main(args),
         Command::Ps(args) => cmd::ps::main(args),
         Command::Top(args) => cmd::top::main(args),
         Command::Doctor(args) => cmd::doctor::main(args),
+        Command::Completions(args) => cmd::completions::main(args),
         Command::Man(args) => cmd::man::main(args),
     };
     result.unwrap_or_else(|error| {

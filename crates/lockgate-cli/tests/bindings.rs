@@ -152,7 +152,7 @@ impl Bindings {
 
 /// Those of a library of our own.
 fn synthetic(name: &'static str) -> Bindings {
-    let include = format!("-I{}", corpus().root().join("include").display());
+    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let header = file(&format!("stubs/{name}.h"));
     let sources = [file(&format!("stubs/{name}.c"))];
     Bindings::new(name, &header, std::slice::from_ref(&include), vec![include.clone()], &sources, false)

@@ -740,7 +740,7 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 3] {
         done(Command::new("cp").arg("-r").arg(folder.path()).arg(Path::new(&keep).join(seed.to_string())))
             .expect("a copy");
     }
-    let include = format!("-I{}", corpus().root().join("include").display());
+    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let mut stubs = Command::new(LOCKGATE);
     stubs.arg("stubs").arg(path("df.h")).arg(&include).arg("-m").arg(path("df.lg"));
     done(stubs.args(["-l", "rust", "-l", "python", "-o"]).arg(path("bindings")))

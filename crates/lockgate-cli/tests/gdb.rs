@@ -1,5 +1,5 @@
 //! gdb on a process that is stopped inside a domain, and on core files: functions, lines, arguments, locals, and backtraces
-//! that cross the gates between hosts and modules (share/gdb/lockgate.py).
+//! that cross the gates between hosts and modules (crates/lockgate/gdb/lockgate.py).
 
 mod common;
 
@@ -32,7 +32,7 @@ fn gdb(shop: &Shop, commands: &str, arguments: &[&str]) -> String {
 
 /// The same, debugging any program.
 fn gdb_of(shop: &Shop, program: &str, commands: &str, arguments: &[&str]) -> String {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../share/gdb/lockgate.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lockgate/gdb/lockgate.py");
     let script = format!("source {}\n", script.display());
     let arguments = [&["--args", program], arguments].concat();
     gdb_itself(shop, &["set auto-load off"], &format!("{script}{commands}"), &arguments)

@@ -28,7 +28,7 @@ fn split_by_us(shop: &Shop) -> Command {
 /// gcc with the annotations' header.
 fn by_gcc(shop: &Shop) -> Command {
     let mut command = shop.command("gcc");
-    command.arg("-I").arg(corpus().root().join("include"));
+    command.arg("-I").arg(corpus().root().join("crates/lockgate-headers/include"));
     command
 }
 
@@ -304,7 +304,10 @@ fn bzip2_survives_its_history() {
             .expect("its own tests pass")
     };
     let compiler = format!("{} cc --split", env!("CARGO_BIN_EXE_lockgate"));
-    let plain = build("plain", &format!("gcc -I{}", corpus().root().join("include").display()));
+    let plain = build(
+        "plain",
+        &format!("gcc -I{}", corpus().root().join("crates/lockgate-headers/include").display()),
+    );
     let split = build("split", &compiler);
 
     for name in ["sample1", "sample2"] {

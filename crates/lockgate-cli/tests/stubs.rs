@@ -11,7 +11,7 @@ use std::process::{Command, Output, Stdio};
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
-/// `include/lockgate/stubs.h`'s numbers.
+/// `lockgate_stubs.h`'s numbers.
 const FAULT: i32 = 2;
 const POINTER: i32 = 3;
 const LENGTH: i32 = 5;
@@ -75,7 +75,7 @@ fn built(name: &str, options: &[&str], arguments: &[&str]) -> String {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let path = |name: &str| folder.path().join(name);
     let kit = kit();
-    let include = format!("-I{}", corpus().root().join("include").display());
+    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let mut compile = Command::new(LOCKGATE);
     compile.args(["cc", "-g", "-O1", "-c", &include]).arg(file(&format!("{name}.c")));
     done(compile.arg("-o").arg(path("library.o"))).expect("it compiles");
@@ -105,7 +105,7 @@ fn made(name: &str, options: &[&str], texts: [&str; 3]) {
     for (end, text) in [".h", ".c", "_host.c"].iter().zip(texts) {
         std::fs::write(path(end), text).expect("a file");
     }
-    let include = format!("-I{}", corpus().root().join("include").display());
+    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let mut stubs = Command::new(LOCKGATE);
     stubs.arg("stubs").arg(path(".h")).arg("-m").arg(path(".lg")).arg("-o").arg(folder.path().join("client"));
     done(&mut stubs).expect("stubs");
@@ -133,7 +133,9 @@ fn what_is_left_unwritten_is_the_programs() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let host = folder.path().join("native");
     let mut compile = Command::new("gcc");
-    compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I"]).arg(corpus().root().join("include"));
+    compile
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I"])
+        .arg(corpus().root().join("crates/lockgate-headers/include"));
     compile.arg("-I").arg(file("")).arg(file("unwritten.c")).arg(file("unwritten_host.c"));
     done(compile.arg("-o").arg(&host)).expect("it compiles");
     let native = run(&host, &[], folder.path(), b"", None);
@@ -600,7 +602,7 @@ fn a_client_may_be_unloaded() {
     for (name, text) in texts {
         std::fs::write(path(name), text).expect("a file");
     }
-    let include = format!("-I{}", corpus().root().join("include").display());
+    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let mut stubs = Command::new(LOCKGATE);
     done(stubs.arg("stubs").arg(path("api.h")).arg("-m").arg(path("api.lg")).arg("-o").arg(path("client")))
         .expect("stubs");
@@ -1133,7 +1135,7 @@ fn what_is_not_sound_is_refused() {
 /// Annotations are nothing to an ordinary compiler.
 #[test]
 fn annotations_vanish() {
-    let include = format!("-I{}", corpus().root().join("include").display());
+    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let mut compile = Command::new("gcc");
     compile.args(["-std=c11", "-pedantic", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", &include]);
     done(compile.arg("-xc").arg(file("tricky.h"))).expect("gcc sees no annotations");
@@ -1142,7 +1144,7 @@ fn annotations_vanish() {
 /// What crosses, and how that was decided: by an annotation, by one of the type, or by a rule.
 #[test]
 fn decisions_are_explained() {
-    let include = format!("-I{}", corpus().root().join("include").display());
+    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let mut command = Command::new(LOCKGATE);
     let text =
         done(command.arg("stubs").arg(file("sly.h")).arg(include).arg("--explain")).expect("an explanation");
@@ -1167,7 +1169,7 @@ fn decisions_are_explained() {
 #[test]
 fn annotations_of_callbacks_count_wherever_they_stand() {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let include = format!("-I{}", corpus().root().join("include").display());
+    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let said = "void *buffer LG_OUT LG_SIZE(size), size_t size, void *data";
     let plain = "void *buffer, size_t size, void *data";
     let cases = [
@@ -1279,7 +1281,7 @@ fn nothing_else_looks_at_what_a_domain_can_write() {
         let text = sources.filter(|path| path.to_string_lossy().ends_with("_client.c"));
         text.map(|path| (name.to_owned(), std::fs::read_to_string(path).expect("a file"))).collect::<Vec<_>>()
     };
-    let include = vec![format!("-I{}", corpus().root().join("include").display())];
+    let include = vec![format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display())];
     let mut texts = Vec::new();
     for name in ["tricky", "jumpy", "sly"] {
         texts.extend(client(name, &file(&format!("{name}.h")), &include));

@@ -69,12 +69,12 @@ fn show() -> anyhow::Result<()> {
     heading(3, "What it costs");
     drop(server);
     let program = std::env::current_exe()?;
-    let mut bench = Command::new(program.parent().context("a folder")?.join("lockgate"));
+    let mut bench = Command::new(program.parent().context("a folder")?.join("lockgate-bench"));
     let done = bench
-        .args(["bench", "postgres", "--quick"])
+        .args(["postgres", "--quick"])
         .status()
-        .context("cannot start lockgate: `make build` first")?;
-    anyhow::ensure!(done.success(), "lockgate bench postgres failed");
+        .context("cannot start lockgate-bench: `make benches` first")?;
+    anyhow::ensure!(done.success(), "lockgate-bench postgres failed");
     Ok(())
 }
 

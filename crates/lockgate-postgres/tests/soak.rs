@@ -1,4 +1,4 @@
-//! A few seconds of `lockgate bench postgres-soak`.
+//! A few seconds of `lockgate-bench postgres-soak`.
 
 mod common;
 

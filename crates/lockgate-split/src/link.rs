@@ -4,6 +4,7 @@ use crate::compile::{Compiler, DEFINE, cannot_start, run};
 use crate::program::{self, Domain};
 use crate::unit::{self, Contents, Unit};
 use crate::{Error, Refusal, library};
+use lockgate_headers::LOCKGATE_H;
 use lockgate_outside::printable_text;
 use lockgate_stubs::emit::c;
 use lockgate_stubs::header::{self, model::Header};
@@ -13,9 +14,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-
-/// `lockgate.h`, which stubs include.
-const LOCKGATE_H: &str = include_str!("../../../include/lockgate.h");
 
 /// Links a program: `files` are all its objects and archives, `arguments` gcc's for the host, `options` those of the compiler. With
 /// `listing`, says on standard output what each domain may call.

@@ -1,4 +1,4 @@
-//! What `include/lockgate/annotations.h` says of a declaration.
+//! What `lockgate/annotations.h` says of a declaration.
 use crate::expression::{Expression, ExpressionError};
 
 /// Whether the library reads or writes what a pointer leads to.

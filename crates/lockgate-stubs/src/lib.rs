@@ -17,8 +17,7 @@ pub mod watch;
 
 use std::path::{Path, PathBuf};
 
-/// `include/lockgate/annotations.h`.
-pub const ANNOTATIONS_H: &str = include_str!("../../../include/lockgate/annotations.h");
+pub use lockgate_headers::ANNOTATIONS_H;
 
 /// A client in the making: what was read, what is planned.
 #[derive(Debug)]

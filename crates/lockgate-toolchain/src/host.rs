@@ -24,7 +24,7 @@ impl Host {
     /// Prototypes of the functions that it offers.
     pub fn gates(self) -> impl Iterator<Item = &'static str> {
         match self {
-            Host::Postgres => prototypes(include_str!("../../../share/postgres/gates.txt")),
+            Host::Postgres => prototypes(include_str!("../hosts/postgres.txt")),
         }
     }
 }

@@ -16,7 +16,7 @@ struct Source {
 
 macro_rules! source {
     ($path:literal) => {
-        Source { path: $path, text: include_str!(concat!("../../../sysroot/", $path)) }
+        Source { path: $path, text: include_str!(concat!("../sysroot/", $path)) }
     };
 }
 

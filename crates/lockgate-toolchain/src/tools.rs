@@ -3,6 +3,9 @@
 use crate::cache::{Cache, Key};
 use crate::process::INSTALL;
 use crate::{Error, process};
+use lockgate_headers::{
+    ANNOTATIONS_H, EXECINFO_H, LOCKGATE_H, LOCKGATE_PG_H, LOCKGATE_RING_H, LOCKGATE_STUBS_H,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,12 +20,12 @@ const MUSL: &[(&str, &str)] = &[
 
 /// Our own headers for modules, and for programs of which they are parts: names and texts.
 const HEADERS: &[(&str, &str)] = &[
-    ("lockgate_ring.h", include_str!("../../../include/lockgate_ring.h")),
-    ("lockgate_pg.h", include_str!("../../../include/lockgate_pg.h")),
-    ("execinfo.h", include_str!("../../../include/execinfo.h")),
-    ("lockgate/annotations.h", include_str!("../../../include/lockgate/annotations.h")),
-    ("lockgate.h", include_str!("../../../include/lockgate.h")),
-    ("lockgate_stubs.h", include_str!("../../lockgate-stubs/runtime/stubs.h")),
+    ("lockgate_ring.h", LOCKGATE_RING_H),
+    ("lockgate_pg.h", LOCKGATE_PG_H),
+    ("execinfo.h", EXECINFO_H),
+    ("lockgate/annotations.h", ANNOTATIONS_H),
+    ("lockgate.h", LOCKGATE_H),
+    ("lockgate_stubs.h", LOCKGATE_STUBS_H),
 ];
 
 /// Headers of the kernel's interface, which musl has none of: their folders, and where distributions put them.

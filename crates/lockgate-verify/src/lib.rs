@@ -94,3 +94,8 @@ pub struct Rejection {
     /// What is wrong with it.
     pub reason: String,
 }
+
+/// The example there compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -93,3 +93,8 @@ pub mod debug {
     pub use crate::report::{Backtrace, DomainFrames, Frame};
     pub use crate::symbols::{SourcePlace, Symbols};
 }
+
+/// The example there compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,6 +1,6 @@
 /* A program that reads settings. As plain C, one process with one memory:
  *
- *     cc -I ../../../include main.c settings.c -o plain
+ *     cc -I ../../../crates/lockgate-headers/include main.c settings.c -o plain
  *
  * and with settings.c in a domain of its own:
  *

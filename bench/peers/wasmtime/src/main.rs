@@ -1,4 +1,4 @@
-//! The Wasmtime side of `lockgate bench ipc`: the callee is WebAssembly in this process, called through Wasmtime's Rust API,
+//! The Wasmtime side of `lockgate-bench ipc`: the callee is WebAssembly in this process, called through Wasmtime's Rust API,
 //! `typed` or `untyped` as the argument says. Speaks the peers' protocol (bench/peers/peer.h).
 //!
 //! An argument of one byte is a parameter of the call; larger ones are copied into the instance's memory, and

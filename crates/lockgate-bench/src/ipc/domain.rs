@@ -1,4 +1,4 @@
-//! The sides of `lockgate bench ipc` that call into a domain of this process.
+//! The sides of `lockgate-bench ipc` that call into a domain of this process.
 
 use super::{Caller, SIZES, fill_sys};
 use crate::objects;

@@ -2,22 +2,47 @@
 
 use super::link::warn;
 use super::progress::with_bar;
+use clap::CommandFactory as _;
 use lockgate_toolchain::cc::{self, Outcome};
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::{ExitCode, ExitStatus};
 
-/// Arguments of `lockgate cc`: gcc's, and --export, --exports, --export-all, --gate, --gates, --base, --join,
-/// --pinpoint, --keep-rejected, --verbatim (docs/building-modules.md), or --split, with --list-gates to say what each domain may call
-/// (docs/split.md).
+/// Options of `--split`, which this command takes itself; those of modules are the toolchain's.
+const SPLIT: &[(&str, &str, &str)] = &[
+    ("--split", "", "a program of the host with modules inside, from annotated sources"),
+    ("--list-gates", "", "with --split: say what each domain may call, and who said so"),
+];
+
+/// Arguments of `lockgate cc`.
 #[derive(clap::Args)]
-#[command(disable_version_flag = true)]
+#[command(disable_version_flag = true, after_help = own_options())]
 pub struct Args {
-    /// What gcc would be given.
+    /// What gcc would be given, and options of our own
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "GCC-ARGUMENTS")]
     arguments: Vec<String>,
 }
 
+/// Our own options, a line each.
+fn own_options() -> String {
+    let mut text = "Options of our own:\n".to_owned();
+    for (name, value, what) in cc::OPTIONS.iter().chain(SPLIT) {
+        let _ = writeln!(text, "  {:22} {what}", format!("{name} {value}"));
+    }
+    text + "\nEverything else is gcc's."
+}
+
 /// Runs the command. The exit status is gcc's where gcc alone ran.
 pub fn main(mut args: Args) -> anyhow::Result<ExitCode> {
+    if args.arguments.iter().any(|argument| argument == "--help") {
+        let mut command = crate::Cli::command();
+        command.build();
+        let own = command.find_subcommand_mut("cc").map(|own| own.render_help());
+        // It stands before what gcc says itself.
+        let mut out = std::io::stdout();
+        write!(out, "{}\n", own.unwrap_or_default())?;
+        out.flush()?;
+    }
     if let Some(at) = args.arguments.iter().position(|argument| argument == "--split") {
         args.arguments.remove(at);
         return Ok(code(with_bar(|progress| lockgate_split::run(args.arguments, progress))?));

@@ -1,7 +1,7 @@
 //! The commands, one file each.
-pub mod bench;
 pub mod call;
 pub mod cc;
+pub mod completions;
 pub mod doctor;
 mod domain;
 #[allow(unsafe_code)]

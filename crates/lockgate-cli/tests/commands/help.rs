@@ -2,7 +2,7 @@
 use crate::shop::lockgate;
 
 /// Commands with help of their own; `cc` passes everything to gcc.
-const COMMANDS: [&str; 9] = ["link", "rewrite", "verify", "inspect", "run", "call", "bench", "ps", "doctor"];
+const COMMANDS: [&str; 8] = ["link", "rewrite", "verify", "inspect", "run", "call", "ps", "doctor"];
 
 #[test]
 fn help_explains_itself() {
@@ -34,6 +34,45 @@ fn manual_pages_are_written() {
         let page = std::fs::read_to_string(man.join(format!("{name}.1"))).unwrap();
         assert!(page.contains(".TH ") && page.contains(".SH SYNOPSIS"), "{name}");
     }
+}
+
+/// Our own options come first, each with what it does; then gcc has its say.
+#[test]
+fn cc_names_its_own_options_first() {
+    let help = lockgate(&["cc", "--help"]);
+    assert_eq!(help.status, 0);
+    let own = ["--export PROTOTYPE", "--gates FILE", "--for postgres", "--keep-rejected", "--split"];
+    let gcc = help.out.find("-fsyntax-only").or(help.out.find("--target-help")).expect("gcc's help is there");
+    for option in own {
+        let at = help.out.find(&format!("\n  {option} ")).unwrap_or_else(|| panic!("{option}: {}", help.out));
+        assert!(at < gcc, "{option} comes after gcc's");
+    }
+    let page = std::fs::read_to_string("../../docs/building-modules.md").unwrap();
+    for (option, ..) in lockgate_toolchain::cc::OPTIONS {
+        assert!(help.out.contains(&format!("\n  {option} ")), "{option} is not in: {}", help.out);
+        assert!(page.contains(&format!("`{option}")), "docs/building-modules.md does not have {option}");
+    }
+}
+
+/// Each shell takes its completions: bash completes with them, the others (where they are installed) read them.
+#[test]
+fn shells_read_their_completions() {
+    let folder = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = lockgate(&["completions", shell]);
+        assert_eq!(text.status, 0);
+        let file = folder.path().join(shell);
+        std::fs::write(&file, &text.out).unwrap();
+        let Ok(output) = std::process::Command::new(shell).arg("-n").arg(&file).output() else {
+            support::skipped(&format!("completions of {shell}"), &format!("{shell} is not installed"));
+            continue;
+        };
+        assert!(output.status.success(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let script = "source \"$1\"; COMP_WORDS=(lockgate ver); COMP_CWORD=1; _lockgate lockgate ver lockgate; echo \"${COMPREPLY[@]}\"";
+    let bash =
+        std::process::Command::new("bash").args(["-c", script, "-"]).arg(folder.path().join("bash")).output();
+    assert_eq!(String::from_utf8(bash.unwrap().stdout).unwrap(), "verify\n");
 }
 
 #[test]

@@ -81,6 +81,21 @@ impl Source<'_> {
 const NOT_LINKING: &[&str] =
     &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r", "-###", "--help", "--version"];
 
+/// Our own options, with what the value is, and what help says of them. There are no others.
+pub const OPTIONS: &[(&str, &str, &str)] = &[
+    ("--export", "PROTOTYPE", "a function that the host may call: its C prototype, or its name alone"),
+    ("--exports", "FILE", "the same, one a line; # and // begin comments"),
+    ("--export-all", "", "every global function of the objects (-shared means the same)"),
+    ("--gate", "PROTOTYPE", "a function of the host that the module calls"),
+    ("--gates", "FILE", "the same, one a line"),
+    ("--for", "postgres", "a module for PostgreSQL: exports all, may call what lockgate_pg.h declares"),
+    ("--base", "", "a module whose domains others may join: it has all of libc"),
+    ("--join", "BASE.lg", "a module that joins domains of that one"),
+    ("--pinpoint", "", "wild pointers trap at the instruction that uses them"),
+    ("--verbatim", "FILE", "an object in the code model already: verified, not rewritten"),
+    ("--keep-rejected", "", "keep a module that the verifier rejects, as OUTPUT.rejected"),
+];
+
 /// File names that gcc compiles; it takes everything else for an object or archive.
 const SOURCES: &[&str] = &[
     "c", "i", "ii", "m", "mi", "h", "s", "S", "sx", "C", "cc", "cp", "cpp", "cxx", "c++", "CPP", "hh", "H",
@@ -308,6 +323,9 @@ impl Linking {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (argument, None),
         };
+        if !OPTIONS.iter().any(|(own, ..)| *own == name) {
+            return Ok(false);
+        }
         let mut value = || attached.clone().or_else(|| rest.next()).ok_or_else(|| missing_value(name));
         match name {
             "--export" => self.exports.push(value()?),

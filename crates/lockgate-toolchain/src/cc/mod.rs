@@ -7,7 +7,7 @@ mod arguments;
 mod ld_options;
 mod response;
 
-pub use arguments::{CommandLine, Linking, Source};
+pub use arguments::{CommandLine, Linking, OPTIONS, Source};
 pub use response::expand;
 
 use crate::{Error, LinkOutcome, Progress, Sysroot, Tools, process};

@@ -27,7 +27,7 @@ lockgate_thread:
     .fill ({BLOCK}-{CODE}-11*8)/8,8,0
     .size lockgate_thread,.-lockgate_thread
 
-    # Its status, for programs in C (include/lockgate.h).
+    # Its status, for programs in C (lockgate.h).
     .globl lg_call_failed
     .type lg_call_failed,@object
     .set lg_call_failed,lockgate_thread+{STATUS}

@@ -2,7 +2,7 @@
 //!
 //! gdb's own interface for code made at run time takes files whose addresses are final; a module's addresses, those in
 //! its debug information included, are relative to its image. So the runtime only keeps a list, and
-//! `share/gdb/lockgate.py` reads it out of the process, or out of its core file, and loads the symbols of each module at its
+//! `crates/lockgate/gdb/lockgate.py` reads it out of the process, or out of its core file, and loads the symbols of each module at its
 //! place. The list costs one lock per domain made, nothing per call, and is always there: a debugger may attach at any
 //! time. gdb finds the script in the program itself.
 
@@ -62,7 +62,7 @@ struct Head {
 #[unsafe(no_mangle)]
 static mut lockgate_debug_modules: Head = Head { version: VERSION, first: null_mut(), block: 0, nudge: 0 };
 
-const TEXT: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../share/gdb/lockgate.py"));
+const TEXT: &[u8] = include_bytes!("../../gdb/lockgate.py");
 /// A Python text, its name, the end (gdb's manual, ".debug_gdb_scripts section").
 const BEFORE: &[u8] = b"\x04lockgate\n";
 const SCRIPT_SIZE: usize = BEFORE.len() + TEXT.len() + 1;

@@ -454,7 +454,7 @@ fn the_longest_walk_is_bounded_and_heeds_limits() {
     assert_eq!(call(&limited, "nothing", 0).expect("the thread goes on"), 0);
 }
 
-/// What a jump costs (`lockgate bench calls` has it of C's).
+/// What a jump costs (`lockgate-bench calls` has it of C's).
 #[test]
 #[ignore = "prints times"]
 fn times() {

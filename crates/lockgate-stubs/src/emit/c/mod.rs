@@ -10,6 +10,7 @@ use crate::header::model::{CType, Prototype, Shape};
 use crate::name::word;
 use crate::plan::{FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan};
 use declare::prototype;
+use lockgate_headers::LOCKGATE_STUBS_H;
 use std::fmt::Write as _;
 
 /// Parts of `runtime/`, in the order in which they build on each other.
@@ -38,16 +39,13 @@ const RUNTIME: &[(&str, &str)] = &[
     ("binding", include_str!("../../../runtime/binding.h")),
 ];
 
-/// What programs see of the runtime.
-const STUBS_H: &str = include_str!("../../../runtime/stubs.h");
-
 /// All files of a client in C.
 pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     let name = super::name_of(plan, target);
     vec![
         File { name: target.header.clone(), text: header(plan, target, &name) },
         File { name: format!("{}_client.c", word(&name)), text: source(plan, target, &name) },
-        File { name: "lockgate_stubs.h".into(), text: STUBS_H.into() },
+        File { name: "lockgate_stubs.h".into(), text: LOCKGATE_STUBS_H.into() },
         File { name: "lockgate_stubs_runtime.h".into(), text: runtime() },
         File { name: format!("{}.exports", word(&name)), text: exports(plan) },
     ]
@@ -137,7 +135,7 @@ pub fn domain(plan: &Plan, name: &str, declarations: &str) -> Vec<File> {
     );
     vec![
         File { name: format!("{word}_client.c"), text: stubs(plan, name, declarations, &module) },
-        File { name: "lockgate_stubs.h".into(), text: STUBS_H.into() },
+        File { name: "lockgate_stubs.h".into(), text: LOCKGATE_STUBS_H.into() },
         File { name: "lockgate_stubs_runtime.h".into(), text: runtime() },
     ]
 }

@@ -2,7 +2,7 @@
 
 Programs that use Lockgate carry this script with them, and gdb loads it where its auto-load safe-path allows; else:
 
-    gdb -x share/gdb/lockgate.py --args program...
+    gdb -x crates/lockgate/gdb/lockgate.py --args program...
 
 Functions, lines, arguments and backtraces of modules built with -g then work as in any program, across the gates into
 the host and back. Modules are noticed as the program loads them. `info lockgate` shows domains and which of them each

@@ -1,7 +1,8 @@
-//! `lockgate bench`.
+//! The program `lockgate-bench`: measures, and prints the results as a table, as JSON or as a picture.
+#![deny(unsafe_code)]
 
 use anyhow::{Context as _, ensure};
-use clap::ValueEnum;
+use clap::{Parser, ValueEnum};
 use lockgate_bench::{
     Options, Report, calls, capi, create, dlopen, evidence, ipc, overhead, postgres, python, rewrite, soak,
     split, stubs, verify,
@@ -9,9 +10,10 @@ use lockgate_bench::{
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Arguments of `lockgate bench`.
-#[derive(clap::Args)]
-pub struct Args {
+/// Measure calls, overhead, verifier, rewriter and domain creation
+#[derive(Parser)]
+#[command(name = "lockgate-bench", version)]
+struct Args {
     /// What to measure
     family: Family,
     /// Also write the results as JSON to FILE; without one, to standard output, in place of the table
@@ -71,8 +73,14 @@ enum Family {
 /// In place of a file's name.
 const STANDARD_OUTPUT: &str = "-";
 
-/// Runs the command.
-pub fn main(args: Args) -> anyhow::Result<ExitCode> {
+fn main() -> ExitCode {
+    measure(Args::parse()).unwrap_or_else(|error| {
+        eprintln!("lockgate-bench: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn measure(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick, only: args.only.clone() };
     ensure!(
         args.only.is_none() || matches!(args.family, Family::Postgres | Family::Stubs | Family::Overhead),
@@ -83,7 +91,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if args.family == Family::Evidence {
         return all_evidence(&args);
     }
-    let lockgate = std::env::current_exe()?;
+    // What some families measure; `make build` puts it beside this program.
+    let lockgate = std::env::current_exe()?.with_file_name("lockgate");
     let report = match args.family {
         Family::Calls => Report::new(calls::measure(&options)?),
         Family::Capi => Report::new(capi::measure(&options)?),

@@ -1,0 +1,31 @@
+#!/bin/sh
+# Makes Debian packages in build/deb of what `make dist dist-python sbom` has built: for the PostgreSQL versions whose development packages
+# are installed. lintian must find no error.
+set -eu
+
+cd "$(dirname "$0")/.."
+root=$(pwd -P)
+fail() {
+    echo "deb: $*" >&2
+    exit 1
+}
+for tool in dpkg-buildpackage dh dh_python3 lintian; do
+    command -v "$tool" >/dev/null || fail "no $tool: apt-get install dpkg-dev debhelper dh-python lintian"
+done
+work=$root/build/deb/lockgate
+rm -rf "$root/build/deb"
+mkdir -p "$work"
+cp -R debian "$work/"
+for version in /usr/include/postgresql/*/server; do
+    [ -e "$version" ] || fail "no headers of PostgreSQL: apt-get install postgresql-server-dev-all"
+    version=${version%/server}
+    sed "s/@VERSION@/${version##*/}/" debian/postgresql.in >>"$work/debian/control"
+    cp debian/postgresql.overrides "$work/debian/postgresql-${version##*/}-lockgate.lintian-overrides"
+done
+unset MAKEFLAGS MAKELEVEL SOURCE_DATE_EPOCH
+(cd "$work" && TREE=$root dpkg-buildpackage --build=binary --no-sign --no-check-builddeps --no-pre-clean) >"$root/build/deb/log" 2>&1 || {
+    tail -n 40 "$root/build/deb/log" >&2
+    fail "see build/deb/log"
+}
+lintian --fail-on error "$root"/build/deb/*.changes
+ls -l "$root"/build/deb/*.deb

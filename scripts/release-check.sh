@@ -1,0 +1,41 @@
+#!/bin/sh
+# Whether this tree could be released: sizes, every crate packaged and built from its package alone, in order, and the wheel.
+# Nothing is published. Cargo and pip take from the network what they do not have.
+set -eu
+
+cd "$(dirname "$0")/.."
+fail() {
+    echo "release-check: $*" >&2
+    exit 1
+}
+# Megabytes (10^6 bytes): the program as it is installed, and the library.
+at_most() {
+    size=$(stat -c %s "$1")
+    [ "$size" -le "$2" ] || fail "$1 has $size bytes, $2 at most"
+    echo "$1: $size bytes"
+}
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+DESTDIR=$stage scripts/install.sh target/dist /usr
+at_most "$stage/usr/bin/lockgate" 10000000
+at_most "$(echo "$stage"/usr/lib/liblockgate.so.*.*.*)" 4000000
+
+version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
+grep -q "version = \"=$version\"" Cargo.toml || fail "the crates' versions of each other are not $version"
+dpkg-parsechangelog -S Version >/dev/null 2>&1 && {
+    debian=$(dpkg-parsechangelog -S Version)
+    [ "$debian" = "$version" ] || fail "debian/changelog says $debian, Cargo.toml $version"
+}
+
+# All at once since cargo 1.90, which builds each from the packages of those before; what has publish = false is left out.
+cargo publish --help | grep -q -- --workspace || fail "cargo 1.90 or later is needed here"
+cargo publish --dry-run --locked --workspace ${RELEASE_CHECK_CARGO:-}
+
+[ -x build/release/bin/maturin ] || {
+    python3 -m venv build/release
+    build/release/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
+}
+rm -rf build/wheels
+scripts/reproducible.sh build/release/bin/maturin build --profile dist --locked --out build/wheels
+ls build/wheels/lockgate-"$version"-cp311-abi3-*.whl || fail "no wheel for every CPython from 3.11 on"
+echo "release-check: $version can be released"
