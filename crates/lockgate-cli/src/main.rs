@@ -51,6 +51,9 @@ enum Command {
     Doctor(cmd::doctor::Args),
     /// Write what completes commands in a shell: `lockgate completions bash`
     Completions(cmd::completions::Args),
+    /// Measure, with the program lockgate-bench that lies beside this one
+    #[command(hide = true, disable_help_flag = true)]
+    Bench(cmd::bench::Args),
     /// Write the manual pages to a folder
     #[command(hide = true)]
     Man(cmd::man::Args),
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Command::Top(args) => cmd::top::main(args),
         Command::Doctor(args) => cmd::doctor::main(args),
         Command::Completions(args) => cmd::completions::main(args),
+        Command::Bench(args) => cmd::bench::main(args),
         Command::Man(args) => cmd::man::main(args),
     };
     result.unwrap_or_else(|error| {

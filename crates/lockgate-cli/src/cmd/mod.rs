@@ -1,4 +1,5 @@
 //! The commands, one file each.
+pub mod bench;
 pub mod call;
 pub mod cc;
 pub mod completions;

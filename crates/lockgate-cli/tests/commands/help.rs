@@ -64,7 +64,7 @@ fn shells_read_their_completions() {
         let file = folder.path().join(shell);
         std::fs::write(&file, &text.out).unwrap();
         let Ok(output) = std::process::Command::new(shell).arg("-n").arg(&file).output() else {
-            support::skipped(&format!("completions of {shell}"), &format!("{shell} is not installed"));
+            support::skipped(format!("completions of {shell}"), format!("{shell} is not installed"));
             continue;
         };
         assert!(output.status.success(), "{shell}: {}", String::from_utf8_lossy(&output.stderr));
@@ -73,6 +73,34 @@ fn shells_read_their_completions() {
     let bash =
         std::process::Command::new("bash").args(["-c", script, "-"]).arg(folder.path().join("bash")).output();
     assert_eq!(String::from_utf8(bash.unwrap().stdout).unwrap(), "verify\n");
+}
+
+/// `lockgate bench` is the program beside it, and no other: nothing is looked for elsewhere.
+#[test]
+fn bench_runs_the_program_beside_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("lockgate");
+    std::fs::copy(env!("CARGO_BIN_EXE_lockgate"), &program).unwrap();
+    let run = || {
+        let mut command = std::process::Command::new(&program);
+        command.args(["bench", "calls", "--help"]).env("PATH", folder.path().join("elsewhere"));
+        command.output().unwrap()
+    };
+    let other = folder.path().join("elsewhere/lockgate-bench");
+    std::fs::create_dir(other.parent().unwrap()).unwrap();
+    script(&other, "#!/bin/sh\necho taken from PATH\n");
+    let missing = run();
+    let said = String::from_utf8(missing.stderr).unwrap();
+    assert_eq!((missing.status.code(), missing.stdout.len()), (Some(2), 0));
+    assert!(said.contains("lockgate-bench is not there: `make benches`"), "{said}");
+    script(&folder.path().join("lockgate-bench"), "#!/bin/sh\necho \"$@\"\nexit 7\n");
+    let there = run();
+    assert_eq!((there.status.code(), there.stdout), (Some(7), b"calls --help\n".to_vec()));
+}
+
+fn script(path: &std::path::Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
 }
 
 #[test]
