@@ -11,10 +11,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Folders: [`mod@syscall`] emulated system calls; `call/` the path of a call, readable in execution order; `space/`
-//! address space; `domain/` domains; [`mod@grant`] memory shared with them; [`mod@registry`] entry points by name; `module/` loading; `signature/` C
-//! signatures; `symbols/` names for
-//! addresses; `report/` what is told of faults.
+//! Folders, in the order of `tests/hygiene/layers.txt`: [`mod@syscall`] emulated system calls; `symbols/` names for addresses; `space/`
+//! address space; `module/` loading; `report/` what is told of faults; `call/` the path of a call, readable in execution order; `binding`
+//! what connects callers to entry points; [`mod@grant`] memory shared with domains; `domain/` domains; [`mod@registry`] entry points by name.
 //! The rules that this crate keeps are R1–R26 of `docs/rules.md`.
 
 mod arities;

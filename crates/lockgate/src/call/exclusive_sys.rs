@@ -67,12 +67,7 @@ fn wait_for(state: &ThreadState, domain: &Instance, patience: Option<Duration>) 
             return Ok(());
         }
         state.waits_for.store(std::ptr::from_ref(word).cast_mut(), Ordering::SeqCst);
-        let waited = wait_once(state, domain, word, seen, end);
-        {
-            let _threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
-            state.waits_for.store(std::ptr::null_mut(), Ordering::SeqCst);
-        }
-        waited?;
+        wait_once(state, domain, word, seen, end)?;
         if domain.is_killed() {
             return Err(domain.ended());
         }

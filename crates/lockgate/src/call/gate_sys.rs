@@ -363,8 +363,11 @@ pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
 
 /// What does not wait: it ends at its gate, in time.
 unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
-    // SAFETY: live records.
-    let (domain, control, entered) = unsafe { (&**called_by(gate), (*gate).control, (*entry(gate)).control) };
+    // SAFETY: live records; a live entry's binding keeps its domain.
+    let (domain, threads, control, entered) = unsafe {
+        let below = &*entry(gate);
+        (&*(*below.binding).domain, &**called_by(gate), (*gate).control, below.control)
+    };
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
@@ -378,7 +381,7 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
         memory: &memory,
         process: domain.process(),
         thread,
-        threads: domain,
+        threads,
         stack: &stack,
         sleep: &Disturbed,
     };
@@ -388,8 +391,10 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
 /// All others.
 unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
     // SAFETY: live records, the gate's frame on the host's stack.
-    let (domain, frame, control, entered) =
-        unsafe { (&**called_by(gate), &*frame, (*gate).control, (*entry(gate)).control) };
+    let (domain, threads, frame, control, entered) = unsafe {
+        let below = &*entry(gate);
+        (&*(*below.binding).domain, &**called_by(gate), &*frame, (*gate).control, below.control)
+    };
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
@@ -403,14 +408,8 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
         let memory = domain.services();
         let process = domain.process();
         let stack = Stack { domain, control, entered };
-        let mut context = SyscallContext {
-            memory: &memory,
-            process,
-            thread,
-            threads: domain,
-            stack: &stack,
-            sleep: &Disturbed,
-        };
+        let mut context =
+            SyscallContext { memory: &memory, process, thread, threads, stack: &stack, sleep: &Disturbed };
         syscall::dispatch(&mut context, frame.number, frame.arguments)
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {

@@ -44,9 +44,11 @@ static DOMAINS: OnceLock<Domains> = OnceLock::new();
 
 /// Says what domains do. Before the first of them is made.
 pub(crate) fn serve(domains: Domains) {
-    // A child must not find it half set, by a thread that it does not have.
-    let _still = still();
-    let _ = DOMAINS.set(domains);
+    if DOMAINS.get().is_none() {
+        // A child must not find it half set, by a thread that it does not have.
+        let _still = still();
+        let _ = DOMAINS.set(domains);
+    }
 }
 
 fn domains() -> &'static Domains {

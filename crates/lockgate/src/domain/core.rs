@@ -1,4 +1,4 @@
-//! The state of a domain that calls, gates and threads share.
+//! A domain: what calls read of it, its stacks, and what it does with both.
 use super::images::Joined;
 use super::limits::Usage;
 use super::options::DomainOptions;
