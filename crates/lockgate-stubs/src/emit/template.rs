@@ -3,6 +3,17 @@
 //! A place that has a line of its own takes as many lines as it is given, each as far in as it stands itself; with nothing to take,
 //! the line is gone. What is put into a place is not looked at again.
 
+/// A file of `templates/` with its places filled.
+macro_rules! template {
+    ($file:literal $(, $name:ident = $value:expr)* $(,)?) => {
+        $crate::emit::template::fill(
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/templates/", $file)),
+            &[$((stringify!($name), AsRef::<str>::as_ref(&$value))),*],
+        )
+    };
+}
+pub(crate) use template;
+
 /// `template` with its places filled.
 ///
 /// # Panics
