@@ -227,3 +227,18 @@ fn passing(passing: &Passing, reached: &mut BTreeSet<String>) {
 fn outcome(outcome: &Outcome, of: &str, reached: &mut BTreeSet<String>) {
     reached.insert(format!("{of}: {}", word(outcome)));
 }
+
+/// An annotations file includes the header that was asked for, not one of the same name that is installed.
+#[test]
+fn a_header_in_a_named_folder_is_found_before_the_systems() {
+    let folder = own("tests/headers/own");
+    let source = Source {
+        header: folder.join("regex.h"),
+        annotations: vec![folder.join("regex.lg.h")],
+        includes: vec![folder],
+        defines: Vec::new(),
+    };
+    let client = Client::of(&source, Path::new("regex.lg")).unwrap_or_else(|error| panic!("{error}"));
+    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    assert_eq!(client.plan.functions.len(), 1);
+}
