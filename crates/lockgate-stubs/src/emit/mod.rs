@@ -1,10 +1,11 @@
 //! From the plan to source files.
 #![forbid(unsafe_code)]
+mod binding;
+mod boundary;
 pub mod c;
-mod function;
 pub mod python;
 pub mod rust;
-mod surface;
+mod template;
 
 use crate::plan::Plan;
 

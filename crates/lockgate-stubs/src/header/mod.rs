@@ -34,8 +34,17 @@ impl Source {
     /// [`ReadError::Io`] if a folder is not there.
     pub fn folders(&self) -> Result<Vec<String>, ReadError> {
         let flag = |flag: &str, path: &Path| Ok(format!("{flag}{}", absolute(path)?.display()));
-        let beside = absolute(&self.header)?.parent().map(|folder| flag("-idirafter", folder));
+        let beside = self.beside()?;
+        let beside = beside.iter().map(|folder| flag("-idirafter", folder));
         self.includes.iter().map(|folder| flag("-I", folder)).chain(beside).collect()
+    }
+
+    /// The folder that the header lies in, unless `includes` names it: compilers take a folder that is given twice for one of the system's,
+    /// and what it has is then found behind what the system has.
+    fn beside(&self) -> Result<Option<PathBuf>, ReadError> {
+        let folder = absolute(&self.header)?.parent().map(Path::to_owned);
+        let named = self.includes.iter().map(|folder| absolute(folder)).collect::<Result<Vec<_>, _>>()?;
+        Ok(folder.filter(|folder| !named.contains(folder)))
     }
 
     /// How programs include the header: by its path in the folder of `includes` that it lies in, else by its name.
@@ -150,8 +159,7 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     for folder in folders.chain(source.includes.iter().cloned()) {
         arguments.push(format!("-I{}", folder.display()));
     }
-    let beside = header.parent().map(Path::to_owned);
-    arguments.extend(beside.iter().map(|folder| format!("-idirafter{}", folder.display())));
+    arguments.extend(source.beside()?.iter().map(|folder| format!("-idirafter{}", folder.display())));
     arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
     // Bodies are wanted for what they read of structures only: with errors in them it is a header all the same.
     let whole = unit(&text, &header, arguments.clone(), Bodies::Read)?;
@@ -159,6 +167,7 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
         true => None,
         false => Some(parse(&text, &header, arguments.clone(), Bodies::Skipped)?),
     };
+    let beside = header.parent().map(Path::to_owned);
     let folders: Vec<PathBuf> = beside.into_iter().chain(source.includes.iter().cloned()).collect();
     let path = header.clone();
     let mut files = vec![header];

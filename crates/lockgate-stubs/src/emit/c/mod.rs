@@ -1,17 +1,15 @@
 //! The client in C: a header that includes the original one, and a library with the same functions.
-mod body;
-mod callback;
-mod declare;
-mod expression;
+mod print;
 mod record;
 
+use super::boundary::declare::{self, prototype};
+use super::boundary::{callback, stub};
+use super::template::fill;
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
 use crate::name::word;
-use crate::plan::{FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan};
-use declare::prototype;
+use crate::plan::{CallbackPlan, FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan};
 use lockgate_headers::LOCKGATE_STUBS_H;
-use std::fmt::Write as _;
 
 /// Parts of `runtime/`, in the order in which they build on each other.
 const RUNTIME: &[(&str, &str)] = &[
@@ -51,88 +49,66 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     ]
 }
 
+/// What the runtime begins with.
+const BEGINNING: &str = r#"/* Runtime of clients made by Lockgate. Included once, by the client. */
+#pragma GCC diagnostic ignored "-Wunused-function"
+"#;
+
 /// The runtime in one file.
 fn runtime() -> String {
-    let mut runtime = String::from(
-        "/* Runtime of clients made by Lockgate. Included once, by the client. */\n#pragma GCC diagnostic ignored \"-Wunused-function\"\n",
-    );
-    for (_, part) in RUNTIME {
-        runtime += "\n";
-        runtime += part;
-    }
-    runtime
+    let parts = RUNTIME.iter().flat_map(|(_, part)| ["\n", *part]);
+    [BEGINNING].into_iter().chain(parts).collect()
 }
 
 /// The client's header: the original one, what is missing made unusable with the reason, and what is new.
 fn header(plan: &Plan, target: &Target, name: &str) -> String {
-    let (guard, short) = (format!("LOCKGATE_CLIENT_{}", word(name).to_uppercase()), word(name));
-    let mut text = format!(
-        "/* {name}, protected: made by `lockgate stubs`, do not edit. Its functions run in a domain. */\n\
-         #include_next <{}>\n#ifndef {guard}\n#define {guard}\n#include <stddef.h>\n#include \"lockgate_stubs.h\"\n\
-         #ifdef __cplusplus\nextern \"C\" {{\n#endif\n\
-         /* Why the last call on this thread returned an error value. */\n\
-         const struct lg_stub_error *lg_{short}_error(void);\n\
-         /* The same, for bindings: copies the last failure since the last time, and returns its kind. */\n\
-         enum lg_stub_kind lg_{short}_take_error(struct lg_stub_error *error);\n\
-         /* Bytes of the memory that the last call's result leads to. */\n\
-         size_t lg_{short}_given(void);\n\
-         /* The same at once, and a call within another one, for bindings of languages that run what they like between two steps. */\n\
-         struct lg_stub_call;\n\
-         struct lg_stub_aside;\n\
-         void lg_{short}_take(struct lg_stub_call *call);\n\
-         /* What the next call on this thread fills memory with that the library lends (LG_LENT), for bindings; null if the caller fills it itself. */\n\
-         void lg_{short}_fill(const void *contents, size_t size);\n\
-         void lg_{short}_aside(struct lg_stub_aside *aside);\n\
-         void lg_{short}_back(struct lg_stub_aside *aside);\n\
-         /* Memory that the library has, too: buffers in it are passed as they are, not copied. Null if there is none. */\n\
-         void *lg_{short}_alloc(size_t size);\n\
-         void lg_{short}_free(void *memory);\n\
-         /* The same for a region of your own (lg_region_new() and its like): 0 if it cannot be. Read-only if not `writable`. */\n\
-         struct lg_region;\n\
-         int lg_{short}_share(struct lg_region *region, int writable);\n\
-         int lg_{short}_unshare(const void *region_address);\n",
-        target.header
-    );
-    if !plan.left_out.is_empty() && !target.stand_ins {
+    let short = word(name);
+    let unavailable = |LeftOut { name, reason, .. }: &LeftOut| {
+        let why = print::quoted(&format!("not protected: {}", quotable(reason)));
+        format!("extern __typeof__({name}) {name} __attribute__((unavailable({why})));\n")
+    };
+    let left_out = match plan.left_out.is_empty() || target.stand_ins {
+        true => String::new(),
         // Some of them are deprecated, too.
-        text += "#ifndef LOCKGATE_CLIENT_SOURCE\n#pragma GCC diagnostic push\n#pragma GCC diagnostic ignored \"-Wdeprecated-declarations\"\n";
-        for LeftOut { name: function, reason, .. } in &plan.left_out {
-            let why = quotable(reason);
-            let _ = writeln!(
-                text,
-                "extern __typeof__({function}) {function} __attribute__((unavailable(\"not protected: {why}\")));"
-            );
+        false => {
+            let functions: String = plan.left_out.iter().map(unavailable).collect();
+            fill(include_str!("../../../templates/c/left_out.h.in"), &[("FUNCTIONS", &functions)])
         }
-        text += "#pragma GCC diagnostic pop\n#endif\n";
-    }
-    text + "#ifdef __cplusplus\n}\n#endif\n#endif\n"
+    };
+    let places = [
+        ("NAME", name),
+        ("SHORT", &short),
+        ("HEADER", &target.header),
+        ("GUARD", &format!("LOCKGATE_CLIENT_{}", short.to_uppercase())),
+        ("LEFT_OUT", &left_out),
+    ];
+    fill(include_str!("../../../templates/c/header.h.in"), &places)
 }
 
 /// The client's library.
 fn source(plan: &Plan, target: &Target, name: &str) -> String {
-    let prelude = format!(
-        "{}#define LOCKGATE_CLIENT_SOURCE\n#include \"{}\"\n",
-        target.defines.iter().map(|define| defined(define)).collect::<String>(),
-        target.header
-    );
-    let module =
-        format!("#define LGS_MODULE \"{}\"\n", target.module.replace('\\', "\\\\").replace('"', "\\\""));
+    let defines: String = target.defines.iter().map(|define| defined(define)).collect();
+    let prelude =
+        format!("{defines}#define LOCKGATE_CLIENT_SOURCE\n#include {}", print::quoted(&target.header));
+    let module = format!("#define LGS_MODULE {}", print::quoted(&target.module));
     let mut text = stubs(plan, name, &prelude, &module);
     if target.stand_ins {
-        text += "\n#pragma GCC diagnostic ignored \"-Wunused-parameter\"\n";
-        text += &plan.left_out.iter().map(stand_in).collect::<String>();
+        text += STAND_INS;
+        text.extend(plan.left_out.iter().map(stand_in));
     }
     text
 }
+
+/// What is before stand-ins.
+const STAND_INS: &str = r#"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+"#;
 
 /// All files of the client of a domain whose module is part of the program: between the symbols `<word>_module` and
 /// `<word>_module_end`, with `word` the domain's name. `declarations` are the program's.
 pub fn domain(plan: &Plan, name: &str, declarations: &str) -> Vec<File> {
     let word = word(name);
-    let module = format!(
-        "extern const unsigned char {word}_module[], {word}_module_end[];\n\
-         #define LGS_MODULE_BYTES {word}_module\n#define LGS_MODULE_END {word}_module_end\n"
-    );
+    let module = fill(include_str!("../../../templates/c/module.h.in"), &[("WORD", &word)]);
     vec![
         File { name: format!("{word}_client.c"), text: stubs(plan, name, declarations, &module) },
         File { name: "lockgate_stubs.h".into(), text: LOCKGATE_STUBS_H.into() },
@@ -142,54 +118,41 @@ pub fn domain(plan: &Plan, name: &str, declarations: &str) -> Vec<File> {
 
 /// The functions of a client. `prelude` has the API's declarations, `module` says where the module is found.
 fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
-    let mut text = format!(
-        "/* {name}, protected: made by Lockgate, do not edit. */\n{prelude}\n\
-         #define LGS_NAME \"{name}\"\n{module}#define LGS_MODULE_VARIABLE \"{}\"\n",
-        crate::name::variable(name),
-    );
     let options = plan.library.iter().flat_map(|(_, options)| options);
-    let _ = writeln!(
-        text,
-        "#define LGS_OPTIONS {}0",
-        options
-            .map(|o| format!("\"{}\", ", o.replace('\\', "\\\\").replace('"', "\\\"")))
-            .collect::<String>()
-    );
-    text += "#define LGS_FUNCTIONS";
-    for function in &plan.functions {
-        let bound = bound(function, plan);
+    let options: String = options.map(|option| print::quoted(option) + ", ").collect();
+    let flag = |is: bool| if is { "1" } else { "0" };
+    let row = |function: &FunctionPlan| {
         let policy = function.policy.as_deref().unwrap_or("LG_DEFAULT");
-        let _ = write!(text, " \\\n    {{\"{}\", \"{bound}\", {policy}}},", function.name);
-    }
-    let errno = plan.functions.iter().any(|function| function.errno);
-    let _ = write!(text, "\n#define LGS_ERRNO {}", i32::from(errno));
-    let _ = write!(text, "\n#define LGS_FREES {}", i32::from(frees(plan)));
-    let jumps = plan.functions.iter().any(|function| function.jumps.is_some());
-    let _ = write!(text, "\n#define LGS_JUMPS {}", i32::from(jumps));
-    let _ = write!(text, "\n#define LGS_STREAMS {}", i32::from(streams(plan)));
-    let _ = write!(text, "\n#define LGS_KEEPS_STREAMS {}", i32::from(plan.keeps_streams()));
-    let _ = write!(text, "\n#define LGS_LENDS {}", i32::from(plan.lends()));
-    let _ = write!(text, "\n#define LGS_RESTARTS {}", i32::from(plan.restarts()));
-    let _ = write!(text, "\n#define LGS_FOLLOWS {}", i32::from(plan.follows_handles()));
-    let gives = plan.functions.iter().any(|function| matches!(function.result, Outcome::Data { .. }));
-    let _ = write!(text, "\n#define LGS_GIVES_DATA {}", i32::from(gives));
-    text += "\n#include \"lockgate_stubs_runtime.h\"\n\n";
-    let _ = writeln!(
-        text,
-        "const struct lg_stub_error *lg_{0}_error(void)\n{{\n    return &lgs_thread.error;\n}}\n\n\
-         enum lg_stub_kind lg_{0}_take_error(struct lg_stub_error *error)\n{{\n    *error = lgs_thread.error;\n    \
-         lgs_thread.error.kind = LG_STUB_NONE;\n    return error->kind;\n}}\n\n\
-         size_t lg_{0}_given(void)\n{{\n    return lgs_thread.given;\n}}\n\n\
-         void lg_{0}_fill(const void *contents, size_t size)\n{{\n    lgs_binding_fill(contents, size);\n}}\n\n\
-         void lg_{0}_take(struct lg_stub_call *call)\n{{\n    lgs_binding_take(call);\n}}\n\n\
-         void lg_{0}_aside(struct lg_stub_aside *aside)\n{{\n    lgs_binding_aside(aside);\n}}\n\n\
-         void lg_{0}_back(struct lg_stub_aside *aside)\n{{\n    lgs_binding_back(aside);\n}}\n\n\
-         void *lg_{0}_alloc(size_t size)\n{{\n    return lgs_shared_alloc(size);\n}}\n\n\
-         void lg_{0}_free(void *memory)\n{{\n    lgs_unshare(memory);\n}}\n\n\
-         int lg_{0}_share(lg_region *region, int writable)\n{{\n    return lgs_share(region, writable);\n}}\n\n\
-         int lg_{0}_unshare(const void *region_address)\n{{\n    return lgs_unshare(region_address);\n}}",
-        word(name)
-    );
+        let texts = [print::quoted(&function.name), print::quoted(&bound(function, plan)), policy.into()];
+        format!(" \\\n    {{{}}},", texts.join(", "))
+    };
+    let mut functions = plan.functions.iter();
+    let gives = functions.any(|function| matches!(function.result, Outcome::Data { .. }));
+    let places = [
+        ("NAME", name),
+        ("SHORT", &word(name)),
+        ("PRELUDE", prelude),
+        ("MODULE", module),
+        ("VARIABLE", &crate::name::variable(name)),
+        ("OPTIONS", &(options + "0")),
+        ("FUNCTIONS", &plan.functions.iter().map(row).collect::<String>()),
+        ("ERRNO", flag(plan.functions.iter().any(|function| function.errno))),
+        ("FREES", flag(frees(plan))),
+        ("JUMPS", flag(plan.functions.iter().any(|function| function.jumps.is_some()))),
+        ("STREAMS", flag(streams(plan))),
+        ("KEEPS_STREAMS", flag(plan.keeps_streams())),
+        ("LENDS", flag(plan.lends())),
+        ("RESTARTS", flag(plan.restarts())),
+        ("FOLLOWS", flag(plan.follows_handles())),
+        ("GIVES_DATA", flag(gives)),
+        ("DEFINITIONS", &definitions(plan)),
+    ];
+    fill(include_str!("../../../templates/c/client.c.in"), &places)
+}
+
+/// Structures, trampolines, stubs, in the order in which they use each other.
+fn definitions(plan: &Plan) -> String {
+    let mut text = String::new();
     // (What has no name crosses within what has one only.)
     let named = |record: &&RecordPlan| !record.spelling.contains('(');
     for record in plan.records.values().filter(|record| !record.bools.is_empty()).filter(named) {
@@ -203,17 +166,39 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
         }
     }
     for callback in plan.callbacks.values() {
-        text += &callback::trampoline(callback, plan);
+        text += &print::function(&callback::trampoline(callback, plan));
     }
     for gate in &plan.gates {
-        text += &callback::gate(gate, plan);
+        text += &print::function(&callback::gate(gate, plan));
     }
-    text += &callback::table(plan);
-    text += &callback::gates(plan);
+    let callbacks = plan.callbacks.values().map(|callback| (callback, "call"));
+    // (What is at 0 is no type, and what is behind the last gate none.)
+    let (callbacks, gates) =
+        (rows(callbacks, plan), rows(plan.gates.iter().map(|gate| (gate, "gate")), plan));
+    text += &table("lgs_trampolines", NO_ROW, &callbacks);
+    text += &table("lgs_gates", &gates, NO_ROW);
     for (number, function) in plan.functions.iter().enumerate() {
-        text += &body::function(function, number, plan);
+        let functions = stub::stub(function, number, plan);
+        text.extend(functions.iter().map(print::function));
     }
     text
+}
+/// A row for nothing.
+const NO_ROW: &str = "{0, 0, 0},";
+
+/// Functions that the domain calls, each with its kind.
+fn rows<'p>(functions: impl Iterator<Item = (&'p CallbackPlan, &'static str)>, plan: &Plan) -> String {
+    let row = |(CallbackPlan { name, prototype: own, .. }, kind): (&CallbackPlan, &str)| {
+        let (own, quoted) = (print::quoted(&prototype(name, own, plan)), print::quoted(name));
+        format!("{{{quoted}, {own}, (lg_code)lgs_{kind}_{name}}},")
+    };
+    functions.map(row).collect::<Vec<String>>().join("\n")
+}
+
+fn table(name: &str, first: &str, last: &str) -> String {
+    let rows: Vec<&str> = [first, last].into_iter().filter(|rows| !rows.is_empty()).collect();
+    let places = [("NAME", name), ("ROWS", &rows.join("\n"))];
+    fill(include_str!("../../../templates/c/table.c.in"), &places)
 }
 
 /// Text for a string literal.
@@ -224,19 +209,19 @@ fn quotable(text: &str) -> String {
 /// A function that fails, in place of one that has no stub.
 fn stand_in(left_out: &LeftOut) -> String {
     let LeftOut { name, prototype, reason, error } = left_out;
-    let parameters = declare::parameters(prototype);
-    let result = &prototype.result.spelling;
+    let head = format!("({name})({})", declare::parameters(prototype));
     let back = match error {
         _ if prototype.noreturn => "abort();".to_owned(),
         None => "return;".to_owned(),
-        Some(error) if error.starts_with('{') => format!("return ({result}){error};"),
-        Some(error) => format!("return ({result})({error});"),
+        Some(error) => format!("return {};", print::value(&declare::failure(error, &prototype.result))),
     };
-    format!(
-        "\n{}\n{{\n    lgs_stand_in(\"{name}\", \"{}\");\n    {back}\n}}\n",
-        declare::declare(result, &format!("({name})({parameters})")),
-        quotable(reason)
-    )
+    let places = [
+        ("HEAD", &*declare::declare(&prototype.result.spelling, &head)),
+        ("NAME", &print::quoted(name)),
+        ("WHY", &print::quoted(&quotable(reason))),
+        ("BACK", &back),
+    ];
+    fill(include_str!("../../../templates/c/stand_in.c.in"), &places)
 }
 
 /// The prototype by which a function is bound: variable arguments are the text to print.

@@ -3,13 +3,13 @@ mod callback;
 mod function;
 mod types;
 
-use super::surface::Surface;
+use super::binding::surface::{self, Surface};
+use super::template::{fill, template};
 use super::{File, Target, c};
 use crate::expression::{Expression, Operator};
 use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::sync::LazyLock;
 
 /// The module, and the client that it loads when that has been compiled.
@@ -21,30 +21,28 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let name = &surface.name;
     let flags = target.includes.iter().cloned();
     let flags: Vec<String> = flags.chain(target.defines.iter().map(|define| format!("-D{define}"))).collect();
-    let mut left_out = String::new();
-    if !surface.left_out.is_empty() {
-        left_out += "\nWithout a form here:\n\n";
-        for (function, why) in &surface.left_out {
-            let _ = writeln!(left_out, "- {function}: {}", why.replace(['\\', '"'], "'"));
-        }
-    }
-    let mut text = SUPPORT
-        .replace("@NAME@", name)
-        .replace("LOCKGATE_@UPPER@", &crate::name::variable(name))
-        .replace("@FLAGS@", &flags.join(" ").replace(['{', '}', '"', '\\'], ""))
-        .replace("@LEFT_OUT@", &left_out);
+    let left_out =
+        |(function, why): &(String, String)| format!("- {function}: {}\n", why.replace(['\\', '"'], "'"));
+    let left_out: String = surface.left_out.iter().map(left_out).collect();
+    let left_out = match left_out.is_empty() {
+        true => left_out,
+        false => template!("python/left_out.py.in", FUNCTIONS = left_out),
+    };
+    let support = SUPPORT.replace("LOCKGATE_@UPPER@", &crate::name::variable(name));
+    let flags = flags.join(" ").replace(['{', '}', '"', '\\'], "");
+    let mut text = fill(&support, &[("NAME", name), ("FLAGS", &flags), ("LEFT_OUT", &left_out)]);
     text += &constants(&surface);
     text += &types::all(&surface);
     for callback in surface.callbacks() {
-        text += &callback::class(callback, &surface);
+        text += &callback::class(&surface.closure(callback), &surface);
     }
     let types = types::names(&surface);
     for function in &surface.functions {
-        text += &function::function(function, &surface, &types);
+        text += &function::function(&surface.function(function), &surface, &types);
     }
     text += &types::ends(&surface);
     is_unambiguous(&text)?;
-    let catching = include_str!("../../../runtime/python/catching.c").replace("@NAME@", name);
+    let catching = fill(include_str!("../../../runtime/python/catching.c"), &[("NAME", name)]);
     let mut files = vec![
         File { name: format!("{name}_protected.py"), text },
         File { name: format!("client/{name}_catching.c"), text: catching },
@@ -55,16 +53,15 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
 }
 
 fn constants(surface: &Surface<'_>) -> String {
-    let mut text = String::new();
-    for (name, value) in surface.constants() {
+    let constant = |(name, value): (&str, &Value)| {
         let value = match value {
             Value::Integer(value) => value.to_string(),
             Value::Float(value) => format!("{value:?}"),
-            Value::Text(text) => format!("b\"{}\"", text.to_bytes().escape_ascii()),
+            Value::Text(text) => format!(r#"b"{}""#, text.to_bytes().escape_ascii()),
         };
-        let _ = writeln!(text, "{} = {value}", word(name));
-    }
-    text
+        format!("{} = {value}\n", word(name))
+    };
+    surface.constants().map(constant).collect()
 }
 
 /// Words of Python.
@@ -134,11 +131,10 @@ fn is_unambiguous(text: &str) -> Result<(), String> {
 }
 
 /// The text of a comment within a documentation string.
-fn documentation(comment: Option<&String>, indent: &str) -> String {
+fn documentation(comment: Option<&String>) -> String {
     let Some(comment) = comment else { return String::new() };
-    let comment = comment.replace('\\', "\\\\").replace("\"\"\"", "'''");
-    let line = |line: &str| format!("{indent}{line}").trim_end().to_owned() + "\n";
-    "\n".to_owned() + &comment.lines().map(line).collect::<String>()
+    let comment = comment.replace('\\', r"\\").replace(r#"""""#, "'''");
+    comment.lines().fold("\n".to_owned(), |text, line| text + line.trim_end() + "\n")
 }
 
 /// A type in ctypes' words.
@@ -160,7 +156,7 @@ fn ctype(kind: &CType, surface: &Surface<'_>) -> String {
 
 /// What a buffer's elements are: bytes, where C has characters or nothing.
 fn element(kind: &CType, surface: &Surface<'_>) -> String {
-    match super::surface::element(kind) {
+    match surface::element(kind) {
         Some(element) if element.is_bool() => "ctypes.c_ubyte".to_owned(),
         Some(element) => ctype(element, surface),
         None => "ctypes.c_ubyte".to_owned(),
@@ -169,7 +165,7 @@ fn element(kind: &CType, surface: &Surface<'_>) -> String {
 
 /// The same of a buffer that goes in: nothing is written among bools but bools.
 fn element_in(kind: &CType, surface: &Surface<'_>) -> String {
-    match super::surface::element(kind) {
+    match surface::element(kind) {
         Some(element) if element.is_bool() => "ctypes.c_bool".to_owned(),
         _ => element(kind, surface),
     }

@@ -1,30 +1,26 @@
 //! Enumerations, handles, structures.
 use super::{attribute, ctype, enumeration, symbol, word};
-use crate::emit::surface::{Surface, cursors};
+use crate::emit::binding::Cursor;
+use crate::emit::binding::surface::{Surface, cursors};
+use crate::emit::template::template;
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, Outcome, Passing, RecordPlan};
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 /// All types of the API.
 pub fn all(surface: &Surface<'_>) -> String {
     let mut text = String::new();
     for key in surface.enumerations() {
-        let _ = write!(text, "\n\nclass {}(enum.IntEnum):\n    \"\"\"`{key}`\"\"\"\n\n", enumeration(key));
-        for (name, value) in &surface.plan.enumerations[key] {
-            let _ = writeln!(text, "    {} = {value}", attribute(name));
-        }
+        let value = |(name, value): &(String, i64)| format!("{} = {value}\n", attribute(name));
+        let values: String = surface.plan.enumerations[key].iter().map(value).collect();
+        text += &template!("python/enumeration.py.in", NAME = enumeration(key), KEY = key, VALUES = values,);
     }
     for number in 1..=surface.plan.handles.len() {
         let name = surface.handle(number);
         let end = surface.release_of(number).map_or("The library ends it by itself.".to_owned(), |release| {
             format!("`{release}` ends it, unless it is the library's.")
         });
-        let _ = write!(
-            text,
-            "\n\nclass {}(_Handle):\n    \"\"\"`{name}`: a handle of the library's. {end}\"\"\"\n",
-            word(&name)
-        );
+        text += &template!("python/handle.py.in", CLASS = word(&name), NAME = name, END = end);
     }
     let (used, kept) = (surface.used(), surface.kept());
     // What is in a structure comes before it.
@@ -36,17 +32,13 @@ pub fn all(surface: &Surface<'_>) -> String {
         let record = &surface.plan.records[key];
         let name = surface.record(key);
         if record.is_plain() && !kept.contains(key) {
-            structure(&mut text, &word(&name), "_Structure", key, record, surface);
+            text += &structure(&word(&name), "_Structure", key, record, surface);
             continue;
         }
         // (What a call leaves in one that is kept is cleared in a single step, by nothing of Python's.)
         let base = if kept.contains(key) { "ctypes.Structure" } else { "_Structure" };
-        structure(&mut text, &format!("_{name}"), base, key, record, surface);
-        if kept.contains(key) {
-            kept_class(&mut text, &name, key, record);
-        } else {
-            class(&mut text, &name, key, record);
-        }
+        text += &structure(&format!("_{name}"), base, key, record, surface);
+        text += &if kept.contains(key) { kept_class(&name, key, record) } else { class(&name, key, record) };
     }
     text
 }
@@ -55,7 +47,8 @@ pub fn all(surface: &Surface<'_>) -> String {
 pub fn names(surface: &Surface<'_>) -> BTreeSet<String> {
     let handles = (1..=surface.plan.handles.len()).map(|number| word(&surface.handle(number)));
     let records = surface.used().into_iter().map(|key| word(&surface.record(key)));
-    let callbacks = surface.callbacks().into_iter().map(|callback| word(&surface.closure(&callback.name)));
+    let callbacks =
+        surface.callbacks().into_iter().map(|callback| word(&surface.closure_name(&callback.name)));
     handles
         .chain(records)
         .chain(callbacks)
@@ -65,13 +58,12 @@ pub fn names(surface: &Surface<'_>) -> BTreeSet<String> {
 
 /// Functions that end handles, when they are known.
 pub fn ends(surface: &Surface<'_>) -> String {
-    let mut text = String::from("\n");
-    for number in 1..=surface.plan.handles.len() {
-        if let Some(release) = surface.release_of(number) {
-            let _ = writeln!(text, "{}._end = {}", word(&surface.handle(number)), symbol(release));
-        }
-    }
-    text
+    let end = |number: usize| {
+        let release = surface.release_of(number)?;
+        Some(format!("{}._end = {}\n", word(&surface.handle(number)), symbol(release)))
+    };
+    let ends = (1..=surface.plan.handles.len()).filter_map(end);
+    ["\n".to_owned()].into_iter().chain(ends).collect()
 }
 
 fn place<'a>(key: &'a str, surface: &Surface<'a>, placed: &mut Vec<&'a str>) {
@@ -85,95 +77,80 @@ fn place<'a>(key: &'a str, surface: &Surface<'a>, placed: &mut Vec<&'a str>) {
 }
 
 /// A structure as C has it.
-fn structure(
-    text: &mut String,
-    name: &str,
-    base: &str,
-    key: &str,
-    record: &RecordPlan,
-    surface: &Surface<'_>,
-) {
-    let _ = write!(text, "\n\nclass {name}({base}):\n    \"\"\"`{key}`\"\"\"\n\n    _fields_ = [\n");
-    for field in &record.fields {
-        let _ = writeln!(text, "        (\"{}\", {}),", attribute(&field.name), ctype(&field.kind, surface));
-    }
-    if record.fields.is_empty() {
-        let _ = writeln!(text, "        (\"bytes\", ctypes.c_ubyte * {}),", record.size);
-    }
-    let _ = write!(text, "    ]\n\n\nassert ctypes.sizeof({name}) == {}\n", record.size);
+fn structure(name: &str, base: &str, key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
+    let field = |(name, kind): (&str, String)| format!("(\"{name}\", {kind}),\n");
+    let fields = match &*record.fields {
+        [] => field(("bytes", format!("ctypes.c_ubyte * {}", record.size))),
+        all => all.iter().map(|own| field((&attribute(&own.name), ctype(&own.kind, surface)))).collect(),
+    };
+    let size = record.size.to_string();
+    template!("python/structure.py.in", NAME = name, BASE = base, KEY = key, FIELDS = fields, SIZE = size)
 }
 
 /// A structure with strings.
-fn class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
+fn class(name: &str, key: &str, record: &RecordPlan) -> String {
     let is_text = |field: &FieldPlan| matches!(field.outcome, Outcome::String { .. });
-    let fields = || record.fields.iter().filter(|field| is_text(field) || field.passing == Passing::Value);
-    let _ = write!(text, "\n\n@dataclasses.dataclass\nclass {}:\n    \"\"\"`{key}`\"\"\"\n\n", word(name));
-    for field in fields() {
-        let kind = if is_text(field) { "String | None" } else { "Any" };
-        let _ = writeln!(text, "    {}: {kind} = None", attribute(&field.name));
-    }
-    let _ = write!(text, "\n    def _to_raw(self) -> _{name}:\n        raw = _{name}()\n");
-    for field in fields() {
+    let (mut fields, mut into, mut from) = (String::new(), String::new(), String::new());
+    for field in record.fields.iter().filter(|own| is_text(own) || own.passing == Passing::Value) {
         let own = attribute(&field.name);
         let is_array = matches!(field.kind.shape, Shape::Array(..));
-        let value = match &field.passing {
+        let kind = if is_text(field) { "String | None" } else { "Any" };
+        fields += &format!("{own}: {kind} = None\n");
+        match &field.passing {
+            // The structure has an address only.
             Passing::String => {
-                // The structure has an address only.
-                let _ = writeln!(
-                    text,
-                    "        raw.lg_{own} = ctypes.c_char_p(_text(self.{own}, \"{own}\"))\n        raw.{own} = ctypes.cast(raw.lg_{own}, ctypes.c_void_p)"
-                );
-                continue;
+                into += &format!("raw.lg_{own} = ctypes.c_char_p(_text(self.{own}, \"{own}\"))\n");
+                into += &format!("raw.{own} = ctypes.cast(raw.lg_{own}, ctypes.c_void_p)\n");
             }
-            Passing::Value if is_array => format!("_numbers(self.{own}, type(raw.{own}), \"{own}\")"),
-            Passing::Value => format!("self.{own}"),
-            _ => continue,
-        };
-        let _ = writeln!(text, "        if self.{own} is not None:\n            raw.{own} = {value}");
-    }
-    let _ = write!(
-        text,
-        "        return raw\n\n    @classmethod\n    def _of_raw(cls, raw: _{name}) -> {}:\n        return cls(\n",
-        word(name)
-    );
-    for field in fields() {
-        let own = attribute(&field.name);
+            Passing::Value => {
+                let array = format!("_numbers(self.{own}, type(raw.{own}), \"{own}\")");
+                let value = if is_array { array } else { format!("self.{own}") };
+                into += &template!("python/value_in.py.in", OWN = own, VALUE = value);
+            }
+            _ => {}
+        }
         let value = match (&field.kind.shape, is_text(field)) {
             (_, true) => format!("_string(raw.{own})"),
             (Shape::Array(..), _) => format!("list(raw.{own})"),
             (Shape::Record(_), _) => format!("type(raw.{own}).from_buffer_copy(raw.{own})"),
             _ => format!("raw.{own}"),
         };
-        let _ = writeln!(text, "            {own}={value},");
+        from += &format!("{own}={value},\n");
     }
-    text.push_str("        )\n");
+    template!(
+        "python/class.py.in",
+        CLASS = word(name),
+        NAME = name,
+        KEY = key,
+        FIELDS = fields,
+        INTO = into,
+        FROM = from,
+    )
 }
 
 /// A structure that the library remembers.
-fn kept_class(text: &mut String, name: &str, key: &str, record: &RecordPlan) {
-    let buffers: Vec<String> = cursors(record)
-        .iter()
-        .map(|(field, _, length)| format!("(\"{}\", \"{}\"),", attribute(&field.name), attribute(length)))
-        .collect();
-    let _ = write!(
-        text,
-        "\n\nclass {}(_Kept):\n    \"\"\"`{key}`: the library remembers it. The buffers in it are parameters of the functions that use them.\"\"\"\n\n    \
-         SIZE = {}\n    \"\"\"Bytes of it in C, which some libraries want to hear.\"\"\"\n    _kind = _{name}\n    _buffers = ({})\n",
-        word(name),
-        record.size,
-        buffers.join(" ")
-    );
-    for field in &record.fields {
+fn kept_class(name: &str, key: &str, record: &RecordPlan) -> String {
+    let cursors = cursors(record);
+    let buffer = |cursor: &Cursor<'_>| {
+        format!("(\"{}\", \"{}\"),", attribute(&cursor.field.name), attribute(&cursor.length.name))
+    };
+    let getter = |field: &FieldPlan| {
         let own = attribute(&field.name);
         let (kind, value) = match (&field.outcome, &field.passing) {
             (Outcome::String { .. }, _) => ("Text | None", format!("_string(self._raw.{own})")),
             (_, Passing::Value) => ("Any", format!("self._raw.{own}")),
-            _ => continue,
+            _ => return String::new(),
         };
-        let _ = write!(
-            text,
-            "\n    @property\n    def {own}(self) -> {kind}:\n        \"\"\"`{}`\"\"\"\n        return {value}\n",
-            field.kind.spelling
-        );
-    }
+        let spelling = &field.kind.spelling;
+        template!("python/getter.py.in", NAME = own, KIND = kind, SPELLING = spelling, VALUE = value)
+    };
+    template!(
+        "python/kept.py.in",
+        CLASS = word(name),
+        NAME = name,
+        KEY = key,
+        SIZE = record.size.to_string(),
+        BUFFERS = cursors.iter().map(buffer).collect::<Vec<String>>().join(" "),
+        GETTERS = record.fields.iter().map(getter).collect::<String>(),
+    )
 }

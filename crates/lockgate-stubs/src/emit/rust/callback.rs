@@ -1,13 +1,13 @@
 //! Closures: a type for each type of callback, and the functions by which the library knows them.
-use super::{Use, arithmetic, element, sys, type_name};
-use crate::emit::surface::Surface;
+use super::{Use, arithmetic, element, optional, sys, type_name, word};
+use crate::emit::binding::surface::Surface;
+use crate::emit::binding::{Closure, Seen, Shown};
+use crate::emit::template::template;
 use crate::expression::Expression;
-use crate::header::model::{CType, Shape};
-use crate::plan::{CallbackPlan, Outcome};
-use std::fmt::Write as _;
+use crate::header::model::Shape;
 
 /// What a parameter is to the closure.
-struct Seen {
+struct Written {
     /// Its type in the closure's signature.
     kind: String,
     /// Statements before the closure runs.
@@ -19,176 +19,127 @@ struct Seen {
 }
 
 /// All that belongs to one type of callback.
-pub fn closure(callback: &CallbackPlan, surface: &Surface<'_>) -> String {
-    let CallbackPlan { prototype, parameters, .. } = callback;
-    let own = &surface.closure(&callback.name);
-    let name = type_name(own);
+pub fn closure(form: &Closure<'_>, surface: &Surface<'_>) -> String {
+    let prototype = &form.plan.prototype;
     let raw = |number: usize| format!("p{number}");
-    let scope = |wanted: &str, _: Use| match prototype.parameters.iter().position(|p| p.name == wanted) {
-        Some(number) => format!("({} as i128)", raw(number)),
-        None => format!("({} as i128)", super::word(wanted)),
-    };
-    let planned = prototype.parameters.iter().zip(parameters).enumerate();
-    let seen: Vec<Seen> = planned
-        .filter_map(|(number, (parameter, outcome))| {
-            see(&raw(number), &parameter.kind, outcome, &parameter.name, surface, &|e| arithmetic(e, &scope))
-        })
-        .collect();
+    let written: Vec<Written> = form.seen.iter().map(|seen| write(seen, form, surface)).collect();
     let result = match prototype.result.shape {
         Shape::Void => "()".to_owned(),
         _ => sys(&prototype.result, surface),
     };
-    let enumeration = surface.enumeration(&prototype.result).map(type_name);
+    let enumeration = form.result.map(type_name);
     let closure_result = enumeration.as_ref().unwrap_or(&result);
     let arrow = if closure_result == "()" { String::new() } else { format!(" -> {closure_result}") };
-    let kinds: Vec<&str> = seen.iter().map(|seen| seen.kind.as_str()).collect();
-    let signature = format!("FnMut({}){arrow} + Send", kinds.join(", "));
-    let upper = own.to_uppercase();
-    let declared: Vec<String> = prototype
-        .parameters
-        .iter()
-        .enumerate()
-        .map(|(number, parameter)| format!("{}: {}", raw(number), sys(&parameter.kind, surface)))
-        .collect();
-    let declared = declared.join(", ");
-    let passed: String = (0..prototype.parameters.len()).map(|number| format!(", {}", raw(number))).collect();
+    let kinds: Vec<&str> = written.iter().map(|written| written.kind.as_str()).collect();
+    let all: Vec<String> = (0..prototype.parameters.len()).map(raw).collect();
     let types: Vec<String> = prototype.parameters.iter().map(|p| sys(&p.kind, surface)).collect();
-    let data = parameters.iter().position(|outcome| matches!(outcome, Outcome::Data { .. }));
-    let data = data.map_or("null_mut()".to_owned(), raw);
-    let called = parameters_text(callback);
-    let mut text = format!(
-        "\n/// `{own}`: a function of the program's that the library calls ({called}). The library can call it until this is dropped;\n\
-         /// a later call ends the call of the library's that it came from.\npub struct {name}(support::Slot<dyn {signature}>);\n\n\
-         static LG_SLOTS_{upper}: support::Slots<dyn {signature}> = support::Slots::new();\n\
-         static LG_CODE_{upper}: [unsafe extern \"C\" fn({}) -> {result}; support::SLOTS] = support::table!(lg_call_{own});\n\n\
-         impl {name} {{\n    /// At most 256 of a type can exist at a time. A panic ends the library's call and goes on in the program's.\n    \
-         pub fn new(function: impl {signature} + 'static) -> Result<{name}, Error> {{\n        \
-         support::Slot::new(&LG_SLOTS_{upper}, Box::new(function)).map({name})\n    }}\n\n    \
-         fn pointer(&self, with: support::With) -> *mut c_void {{\n        LG_CODE_{upper}[self.0.number(with)] as *mut c_void\n    }}\n}}\n\n\
-         unsafe extern \"C\" fn lg_call_{own}<const N: usize>({declared}) -> {result} {{\n    lg_run_{own}(N{passed})\n}}\n\n\
-         fn lg_run_{own}(number: usize, {declared}) -> {result} {{\n    \
-         support::enter(&LG_SLOTS_{upper}, number, {data}, |function| {{\n",
-        types.join(", "),
-    );
-    for seen in &seen {
-        text += &seen.before;
-    }
-    let values: Vec<&str> = seen.iter().map(|seen| seen.value.as_str()).collect();
-    let _ = writeln!(text, "        let result = function({});", values.join(", "));
-    for seen in &seen {
-        text += &seen.after;
-    }
-    let cast = if enumeration.is_some() { " as _" } else { "" };
-    let _ = write!(text, "        Ok(result{cast})\n    }})\n}}\n");
-    text
+    let declared: Vec<String> = all.iter().zip(&types).map(|(own, kind)| format!("{own}: {kind}")).collect();
+    let values: Vec<&str> = written.iter().map(|written| written.value.as_str()).collect();
+    let names = form.names();
+    template!(
+        "rust/closure.rs.in",
+        OWN = form.name,
+        NAME = type_name(&form.name),
+        UPPER = form.name.to_uppercase(),
+        CALLED = if names.is_empty() { "without parameters".to_owned() } else { names.join(", ") },
+        SIGNATURE = format!("FnMut({}){arrow} + Send", kinds.join(", ")),
+        TYPES = types.join(", "),
+        RESULT = result,
+        DECLARED = declared.join(", "),
+        PASSED = all.iter().map(|own| format!(", {own}")).collect::<String>(),
+        DATA = form.data.map_or("null_mut()".to_owned(), raw),
+        BEFORE = written.iter().map(|written| written.before.as_str()).collect::<String>(),
+        VALUES = values.join(", "),
+        AFTER = written.iter().map(|written| written.after.as_str()).collect::<String>(),
+        CAST = if enumeration.is_some() { " as _" } else { "" },
+    )
 }
 
-/// Names of the parameters that the closure has.
-fn parameters_text(callback: &CallbackPlan) -> String {
-    let parameters = callback.prototype.parameters.iter().zip(&callback.parameters);
-    let names = parameters.filter(|(_, outcome)| !matches!(outcome, Outcome::Data { .. }));
-    let names: Vec<String> = names.map(|(parameter, _)| format!("`{}`", parameter.name)).collect();
-    if names.is_empty() { "without parameters".to_owned() } else { names.join(", ") }
-}
-
-fn see(
-    raw: &str,
-    kind: &CType,
-    outcome: &Outcome,
-    what: &str,
-    surface: &Surface<'_>,
-    size: &dyn Fn(&Expression) -> String,
-) -> Option<Seen> {
-    let simple =
-        |kind: String, value: String| Seen { kind, before: String::new(), value, after: String::new() };
+fn write(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>) -> Written {
+    let Seen { place, what, kind, shown } = seen;
+    let raw = format!("p{place}");
     let local = format!("lg_{raw}");
+    let operand = |name: &str, _: Use| match form.place(name) {
+        Some(number) => format!("(p{number} as i128)"),
+        None => format!("({} as i128)", word(name)),
+    };
     let count = |count: &Expression| {
-        format!(
-            "usize::try_from((|| -> Option<i128> {{ Some({}) }})().unwrap_or(-1)).map_err(|_| Error::new(ErrorKind::Size, \"{what}\", \"its size overflows\"))?",
-            size(count)
-        )
+        let size = optional(&arithmetic(count, &operand));
+        template!("rust/count.rs.in", SIZE = size, WHAT = what).trim_end().to_owned()
     };
-    let seen = match outcome {
-        Outcome::Data { .. } => return None,
-        Outcome::Value => match surface.enumeration(kind) {
-            Some(key) => {
-                let name = type_name(key);
-                let before = format!("        let {local} = {name}::of({raw}.into(), \"{what}\")?;\n");
-                Seen { before, ..simple(name, local) }
-            }
-            None => simple(sys(kind, surface), raw.to_owned()),
-        },
-        Outcome::String { nullable } => {
-            let before = format!("        let {local} = support::text({raw}.cast());\n");
-            if *nullable {
-                Seen { before, ..simple("Option<&CStr>".to_owned(), format!("{local}.as_deref()")) }
-            } else {
-                Seen { before, ..simple("&CStr".to_owned(), format!("{local}.as_deref().unwrap_or(c\"\")")) }
-            }
+    let written = |kind: String, before: String, value: String| {
+        let after = String::new();
+        Written { kind, before, value, after }
+    };
+    let declared = |value: String| format!("let {local} = {value};\n");
+    match shown {
+        Shown::Number => written(sys(kind, surface), String::new(), raw),
+        Shown::Enumeration(key) => {
+            let name = type_name(key);
+            let before = declared(format!("{name}::of({raw}.into(), \"{what}\")?"));
+            written(name, before, local)
         }
-        Outcome::Strings { count: given, holes, .. } => {
-            // Until the first null pointer, or so many.
-            let limit = given.as_ref().map_or("usize::MAX".to_owned(), count);
-            let pointers = format!(
-                "        let {local}_at: *const *const c_char = {raw}.cast();\n        let {local}_count = if {raw}.is_null() {{ 0 }} else {{ {limit} }};\n        \
-                 // SAFETY: the client has made an array of so many, or with a null pointer at its end.\n        \
-                 let {local}_all = (0..{local}_count).map(|number| support::text(unsafe {{ *{local}_at.add(number) }}));\n"
-            );
-            let (element, collect) = match (given.is_some(), holes) {
-                (true, true) => (
-                    "Option<Text>",
-                    format!("        let {local}: Vec<Option<Text>> = {local}_all.collect();\n"),
-                ),
-                (true, false) => {
-                    ("Text", format!("        let {local}: Vec<Text> = {local}_all.flatten().collect();\n"))
+        Shown::Text { nullable } => {
+            let before = declared(format!("support::text({raw}.cast())"));
+            match nullable {
+                true => written("Option<&CStr>".to_owned(), before, format!("{local}.as_deref()")),
+                false => {
+                    let value = format!(r#"{local}.as_deref().unwrap_or(c"")"#);
+                    written("&CStr".to_owned(), before, value)
                 }
-                (false, _) => (
-                    "Text",
-                    format!(
-                        "        let {local}: Vec<Text> = {local}_all.map_while(|text| text).collect();\n"
-                    ),
-                ),
+            }
+        }
+        Shown::Texts { count: given, holes } => {
+            let (element, collect) = match (given.is_some(), holes) {
+                (true, true) => ("Option<Text>", ".collect()"),
+                (true, false) => ("Text", ".flatten().collect()"),
+                // Until the first null pointer.
+                (false, _) => ("Text", ".map_while(|text| text).collect()"),
             };
-            Seen { before: pointers + &collect, ..simple(format!("&[{element}]"), format!("&{local}")) }
+            let before = template!(
+                "rust/texts.rs.in",
+                LOCAL = local,
+                RAW = raw,
+                LIMIT = given.map_or("usize::MAX".to_owned(), count),
+                ELEMENT = element,
+                COLLECT = collect,
+            );
+            written(format!("&[{element}]"), before, format!("&{local}"))
         }
-        Outcome::Memory { buffer } => {
+        Shown::Memory { count: given, writes } => {
             let element = element(kind, surface);
-            let many = buffer.size.as_ref().map_or("1_usize".to_owned(), count);
-            let before = format!(
-                "        let {local}_count = {many};\n        // SAFETY: the client has copied so many there.\n        \
-                 let mut {local} = unsafe {{ support::values::<{element}>({raw}.cast(), {local}_count) }}.unwrap_or_default();\n"
-            );
-            if buffer.writes {
-                let after = format!(
-                    "        if !{raw}.is_null() {{\n            // SAFETY: they came from there.\n            \
-                     unsafe {{ {raw}.cast::<{element}>().copy_from_nonoverlapping({local}.as_ptr(), {local}.len()) }};\n        }}\n"
-                );
-                Seen { after, before, ..simple(format!("&mut [{element}]"), format!("&mut {local}")) }
-            } else {
-                Seen { before, ..simple(format!("&[{element}]"), format!("&{local}")) }
+            let many = given.map_or("1_usize".to_owned(), count);
+            let before =
+                template!("rust/values.rs.in", LOCAL = local, RAW = raw, ELEMENT = element, MANY = many);
+            if *writes {
+                let after = template!("rust/values_back.rs.in", LOCAL = local, RAW = raw, ELEMENT = element);
+                let (kind, value) = (format!("&mut [{element}]"), format!("&mut {local}"));
+                return Written { after, ..written(kind, before, value) };
+            }
+            written(format!("&[{element}]"), before, format!("&{local}"))
+        }
+        Shown::Handle { number, nullable } => {
+            let name = type_name(&surface.handle(*number));
+            match nullable {
+                true => {
+                    let before = declared(format!("{name}::given({raw}, false)"));
+                    written(format!("Option<&{name}>"), before, format!("{local}.as_ref()"))
+                }
+                false => {
+                    let before = template!("rust/handle_seen.rs.in", LOCAL = local, NAME = name, RAW = raw);
+                    written(format!("&{name}"), before, format!("&{local}"))
+                }
             }
         }
-        Outcome::Handle { number, nullable } => {
+        Shown::Handles { number, count: many } => {
             let name = type_name(&surface.handle(*number));
-            if *nullable {
-                let before = format!("        let {local} = {name}::given({raw}, false);\n");
-                Seen { before, ..simple(format!("Option<&{name}>"), format!("{local}.as_ref()")) }
-            } else {
-                let before = format!("        let {local} = {name} {{ raw: {raw}, owned: false }};\n");
-                Seen { before, ..simple(format!("&{name}"), format!("&{local}")) }
-            }
+            let before =
+                template!("rust/handles.rs.in", LOCAL = local, RAW = raw, NAME = name, COUNT = count(many),);
+            written(format!("&[{name}]"), before, format!("&{local}"))
         }
-        Outcome::Handles { number, count: many } => {
-            let name = type_name(&surface.handle(*number));
-            let before = format!(
-                "        let {local}_at: *const *mut c_void = {raw}.cast();\n        let {local}_count = if {raw}.is_null() {{ 0 }} else {{ {} }};\n        \
-                 // SAFETY: the client has made an array of so many.\n        \
-                 let {local}: Vec<{name}> = (0..{local}_count).map(|number| {name} {{ raw: unsafe {{ *{local}_at.add(number) }}, owned: false }}).collect();\n",
-                count(many)
-            );
-            Seen { before, ..simple(format!("&[{name}]"), format!("&{local}")) }
+        Shown::Place => {
+            let value = format!("(!{raw}.is_null()).then_some(Place({raw}))");
+            written("Option<Place>".to_owned(), String::new(), value)
         }
-        _ => simple("Option<Place>".to_owned(), format!("(!{raw}.is_null()).then_some(Place({raw}))")),
-    };
-    Some(seen)
+    }
 }

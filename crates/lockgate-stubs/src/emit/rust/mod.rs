@@ -3,12 +3,12 @@ mod callback;
 mod function;
 mod types;
 
-use super::surface::Surface;
+use super::binding::surface::{self, Surface};
+use super::template::{fill, template};
 use super::{File, Target, c};
 use crate::expression::{Expression, Operator};
 use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
-use std::fmt::Write as _;
 
 /// All files of the crate.
 pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
@@ -17,12 +17,8 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     let flags = target.includes.iter().cloned();
     let flags: Vec<String> = flags.chain(target.defines.iter().map(|define| format!("-D{define}"))).collect();
     let flags = flags.iter().map(|flag| format!("{flag:?}")).collect::<Vec<_>>().join(", ");
-    let filled = |text: &str| text.replace("@NAME@", name).replace("@FLAGS@", &flags);
-    let manifest = format!(
-        "# {name}, protected: made by `lockgate stubs`.\n[package]\nname = \"{}-protected\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\
-         publish = false\n\n[lib]\nname = \"{name}_protected\"\ndoctest = false\n\n[workspace]\n",
-        name.replace('_', "-")
-    );
+    let filled = |text: &str| fill(text, &[("NAME", name), ("FLAGS", &flags)]);
+    let manifest = template!("rust/Cargo.toml.in", NAME = name, PACKAGE = name.replace('_', "-"));
     let mut files = vec![
         File { name: "Cargo.toml".into(), text: manifest },
         File { name: "build.rs".into(), text: filled(include_str!("../../../runtime/rust/build.rs")) },
@@ -38,59 +34,49 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
 }
 
 fn library(surface: &Surface<'_>) -> String {
-    let name = &surface.name;
-    let mut text = format!(
-        "//! {name}, protected: made by `lockgate stubs`, do not edit.\n//!\n\
-         //! The functions of its API, with its names, run in a domain. Slices say how long they are, what the library writes comes\n\
-         //! back behind the result, closures have data of their own, and handles end when they are dropped. Whatever the library does\n\
-         //! wrong is an [`Error`] of the call.\n"
-    );
-    if !surface.left_out.is_empty() {
-        text += "//!\n//! Without a form here:\n//!\n";
-        for (function, why) in &surface.left_out {
-            let _ = writeln!(text, "//! - `{function}`: {}", why.replace(['<', '>', '[', ']'], "'"));
-        }
-    }
-    text += "#![allow(clippy::all, nonstandard_style, dead_code, unused_imports, unused_variables, unused_mut, unused_parens, unused_unsafe)]\n\
-             #[allow(unused)]\nmod support;\n\npub use support::{Error, ErrorKind, IntoText, Memory, Place, Text};\n\
-             use std::ffi::{CStr, CString, c_char, c_void};\nuse std::ptr::{null, null_mut};\n";
-    text += &constants(surface);
-    text += &types::all(surface);
+    let left_out = |(function, why): &(String, String)| {
+        format!("//! - `{function}`: {}\n", why.replace(['<', '>', '[', ']'], "'"))
+    };
+    let left_out: String = surface.left_out.iter().map(left_out).collect();
+    let left_out = match left_out.is_empty() {
+        true => left_out,
+        false => template!("rust/left_out.rs.in", FUNCTIONS = left_out),
+    };
+    let mut items: String = surface.constants().map(|(name, value)| constant(name, value)).collect();
+    items += &types::all(surface);
     for callback in surface.callbacks() {
-        text += &callback::closure(callback, surface);
+        items += &callback::closure(&surface.closure(callback), surface);
     }
     let mut declared = String::new();
     for function in &surface.functions {
-        text += &function::function(function, surface);
-        declared += &function::declaration(function, surface);
+        items += &function::function(&surface.function(function), surface);
+        declared.extend([function::declaration(function, surface), "\n".to_owned()]);
     }
-    let _ = write!(
-        text,
-        "\n/// The client in C.\nmod sys {{\n    use super::*;\n{}\n    unsafe extern \"C\" {{\n{declared}    }}\n}}\n",
-        types::raw(surface)
-    );
-    text
+    template!(
+        "rust/lib.rs.in",
+        NAME = surface.name,
+        LEFT_OUT = left_out,
+        ITEMS = items,
+        RAW = types::raw(surface),
+        DECLARED = declared,
+    )
 }
 
-fn constants(surface: &Surface<'_>) -> String {
-    let mut text = String::new();
-    for (name, value) in surface.constants() {
-        let (kind, value) = match value {
-            Value::Integer(value) => {
-                let kind = match value {
-                    value if i32::try_from(*value).is_ok() => "i32",
-                    value if u32::try_from(*value).is_ok() => "u32",
-                    value if i64::try_from(*value).is_ok() => "i64",
-                    _ => "u64",
-                };
-                (kind, value.to_string())
-            }
-            Value::Float(value) => ("f64", format!("{value:?}")),
-            Value::Text(text) => ("&CStr", format!("c\"{}\"", text.to_bytes().escape_ascii())),
-        };
-        let _ = write!(text, "\n/// `{name}`\npub const {}: {kind} = {value};\n", word(name));
-    }
-    text
+fn constant(name: &str, value: &Value) -> String {
+    let (kind, value) = match value {
+        Value::Integer(value) => {
+            let kind = match value {
+                value if i32::try_from(*value).is_ok() => "i32",
+                value if u32::try_from(*value).is_ok() => "u32",
+                value if i64::try_from(*value).is_ok() => "i64",
+                _ => "u64",
+            };
+            (kind, value.to_string())
+        }
+        Value::Float(value) => ("f64", format!("{value:?}")),
+        Value::Text(text) => ("&CStr", format!(r#"c"{}""#, text.to_bytes().escape_ascii())),
+    };
+    template!("rust/constant.rs.in", OWN = name, NAME = word(name), KIND = kind, VALUE = value)
 }
 
 /// A name that Rust, or the crate's own text, may take for something else gets `_` behind it.
@@ -148,12 +134,11 @@ fn type_name(name: &str) -> String {
 }
 
 /// The text of a comment as documentation.
-fn documentation(comment: Option<&String>, indent: &str) -> String {
+fn documentation(comment: Option<&String>) -> String {
     let Some(comment) = comment else { return String::new() };
-    let line =
-        |line: &str| format!("{indent}/// {}", line.replace("```", "'''")).trim_end().to_owned() + "\n";
-    let lines = comment.lines().map(line);
-    format!("{indent}///\n{indent}/// ```text\n{}{indent}/// ```\n", lines.collect::<String>())
+    let line = |line: &str| format!("/// {}", line.replace("```", "'''")).trim_end().to_owned();
+    let lines: Vec<String> = comment.lines().map(line).collect();
+    template!("rust/documentation.rs.in", LINES = lines.join("\n"))
 }
 
 /// A type as the client has it.
@@ -170,7 +155,12 @@ fn sys(kind: &CType, surface: &Surface<'_>) -> String {
 
 /// What a buffer's elements are: bytes, where C has characters or nothing.
 fn element(kind: &CType, surface: &Surface<'_>) -> String {
-    super::surface::element(kind).map_or_else(|| "u8".to_owned(), |element| sys(element, surface))
+    surface::element(kind).map_or_else(|| "u8".to_owned(), |element| sys(element, surface))
+}
+
+/// A size as an `Option<i128>`.
+fn optional(size: &str) -> String {
+    template!("rust/size.rs.in", SIZE = size).trim_end().to_owned()
 }
 
 /// Rust for `expression`, an `i128`; within something that returns an `Option`. `name`, `deref` and `length` say what
@@ -187,7 +177,8 @@ fn arithmetic(expression: &Expression, scope: &dyn Fn(&str, Use) -> String) -> S
         Expression::Minus(x) => format!("0_i128.checked_sub({})?", inner(x)),
         Expression::Not(x) => format!("i128::from({} == 0)", inner(x)),
         Expression::Conditional(x, y, z) => {
-            format!("(if {} != 0 {{ {} }} else {{ {} }})", inner(x), inner(y), inner(z))
+            let (x, y, z) = (inner(x), inner(y), inner(z));
+            template!("rust/choice.rs.in", CONDITION = x, ONE = y, OTHER = z).trim_end().to_owned()
         }
         Expression::Binary(operator, x, y) => {
             let (x, y) = (inner(x), inner(y));

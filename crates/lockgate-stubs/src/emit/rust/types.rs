@@ -1,239 +1,171 @@
 //! Enumerations, handles, structures.
 use super::{sys, type_name, word};
-use crate::emit::surface::{Surface, cursors};
+use crate::emit::binding::surface::{Surface, cursors};
+use crate::emit::template::template;
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, Outcome, Passing, RecordPlan};
-use std::fmt::Write as _;
 
 /// All types of the API.
 pub fn all(surface: &Surface<'_>) -> String {
     let mut text = String::new();
     for key in surface.enumerations() {
-        enumeration(&mut text, key, &surface.plan.enumerations[key]);
+        text += &enumeration(key, &surface.plan.enumerations[key]);
     }
     for number in 1..=surface.plan.handles.len() {
-        handle(&mut text, number, surface);
+        text += &handle(number, surface);
     }
     let kept = surface.kept();
     let used = surface.used();
     for (key, record) in surface.plan.records.iter().filter(|(key, _)| used.contains(key.as_str())) {
-        if kept.contains(key.as_str()) {
-            kept_structure(&mut text, key, record, surface);
+        text += &if kept.contains(key.as_str()) {
+            kept_structure(key, record, surface)
         } else if record.is_plain() {
-            plain(&mut text, key, record, surface);
+            plain(key, record, surface)
         } else {
-            structure(&mut text, key, record, surface);
-        }
+            structure(key, record, surface)
+        };
     }
     text
 }
 
 /// Structures with pointers as C has them.
 pub fn raw(surface: &Surface<'_>) -> String {
-    let mut text = String::new();
     let used = surface.used();
     let with_pointers =
         |(key, record): &(&String, &RecordPlan)| used.contains(key.as_str()) && !record.is_plain();
-    for (key, record) in surface.plan.records.iter().filter(with_pointers) {
-        let name = type_name(&surface.record(key));
-        let _ = write!(text, "\n    #[repr(C)]\n    #[derive(Clone, Copy)]\n    pub struct {name} {{\n");
-        for field in &record.fields {
+    let raw = |(key, record): (&String, &RecordPlan)| {
+        let field = |field: &FieldPlan| {
             let kind = sys(&field.kind, surface);
-            let _ =
-                writeln!(text, "        pub {}: {},", word(&field.name), kind.trim_start_matches("sys::"));
-        }
-        let _ = write!(text, "    }}\n    const _: () = assert!(size_of::<{name}>() == {});\n", record.size);
-    }
-    text
+            format!("pub {}: {},\n", word(&field.name), kind.trim_start_matches("sys::"))
+        };
+        template!(
+            "rust/raw.rs.in",
+            NAME = type_name(&surface.record(key)),
+            FIELDS = record.fields.iter().map(field).collect::<String>(),
+            SIZE = record.size.to_string(),
+        )
+    };
+    surface.plan.records.iter().filter(with_pointers).map(raw).collect()
 }
 
-fn enumeration(text: &mut String, key: &str, values: &[(String, i64)]) {
+fn enumeration(key: &str, values: &[(String, i64)]) -> String {
     let name = type_name(key);
-    let kind = if values.iter().all(|(_, value)| i32::try_from(*value).is_ok()) { "i32" } else { "i64" };
-    let _ = write!(
-        text,
-        "\n/// `{key}`\n#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]\n#[repr({kind})]\n#[non_exhaustive]\npub enum {name} {{\n"
-    );
+    let small = values.iter().all(|(_, value)| i32::try_from(*value).is_ok());
     let mut known: Vec<(i64, &str)> = Vec::new();
-    let mut aliases = String::new();
+    let (mut listed, mut aliases, mut matched) = (String::new(), String::new(), String::new());
     for (own, value) in values {
-        match known.iter().find(|(seen, _)| seen == value) {
+        let same = known.iter().find(|(seen, _)| seen == value);
+        let own_word = word(own);
+        match same {
             Some((_, first)) => {
-                let _ = write!(
-                    aliases,
-                    "    /// The same as [`{name}::{first}`].\n    pub const {}: {name} = {name}::{first};\n",
-                    word(own)
-                );
+                aliases += &format!("/// The same as [`{name}::{first}`].\n");
+                aliases += &format!("pub const {own_word}: {name} = {name}::{first};\n");
             }
             None => {
-                let _ = writeln!(text, "    /// {value}\n    {} = {value},", word(own));
+                listed += &format!("/// {value}\n{own_word} = {value},\n");
+                matched += &format!("{value} => Ok({name}::{own_word}),\n");
                 known.push((*value, own));
             }
         }
     }
-    let _ = write!(
-        text,
-        "}}\n\nimpl {name} {{\n{aliases}    fn of(value: i64, what: &str) -> Result<{name}, Error> {{\n        match value {{\n"
-    );
-    for (value, own) in &known {
-        let _ = writeln!(text, "            {value} => Ok({name}::{}),", word(own));
-    }
-    let _ = write!(
-        text,
-        "            _ => Err(Error::new(ErrorKind::Value, what, &format!(\"{{value}} is no value of {key}\"))),\n        }}\n    }}\n}}\n"
-    );
+    template!(
+        "rust/enumeration.rs.in",
+        KEY = key,
+        NAME = name,
+        KIND = if small { "i32" } else { "i64" },
+        VALUES = listed,
+        ALIASES = aliases,
+        KNOWN = matched,
+    )
 }
 
-fn handle(text: &mut String, number: usize, surface: &Surface<'_>) {
+fn handle(number: usize, surface: &Surface<'_>) -> String {
     let own = surface.handle(number);
     let name = type_name(&own);
     let release = surface.release_of(number);
     let end = release.map_or("The library ends it by itself.".to_owned(), |release| {
         format!("When it is dropped, `{release}` ends it, unless it is the library's.")
     });
-    let _ = write!(
-        text,
-        "\n/// `{own}`: a handle of the library's. {end}\n#[derive(Debug)]\npub struct {name} {{\n    raw: *mut c_void,\n    owned: bool,\n}}\n\n\
-         // SAFETY: an address that the client alone looks at, under its own locks.\nunsafe impl Send for {name} {{}}\n\
-         // SAFETY: as above.\nunsafe impl Sync for {name} {{}}\n\n\
-         impl {name} {{\n    fn given(raw: *mut c_void, owned: bool) -> Option<{name}> {{\n        if owned && !raw.is_null() {{\n            support::handle_begins();\n        }}\n        \
-         (!raw.is_null()).then_some({name} {{ raw, owned }})\n    }}\n\n    \
-         fn into_raw(mut self) -> *mut c_void {{\n        if self.owned {{\n            support::handle_ends();\n        }}\n        self.owned = false;\n        self.raw\n    }}\n}}\n"
-    );
+    let mut text = template!("rust/handle.rs.in", OWN = own, NAME = name, END = end);
     if let Some(release) = release.map(word) {
-        let _ = write!(
-            text,
-            "\nimpl Drop for {name} {{\n    fn drop(&mut self) {{\n        \
-             if self.owned {{\n            // SAFETY: the client looks the handle up.\n            let _ = support::call(|| unsafe {{ sys::{release}(self.raw) }});\n            support::handle_ends();\n        }}\n    }}\n}}\n"
-        );
+        text += &template!("rust/drop.rs.in", NAME = name, RELEASE = release);
     }
+    text
+}
+
+/// A field that programs see.
+fn field(field: &FieldPlan, kind: &str) -> String {
+    template!("rust/field.rs.in", SPELLING = field.kind.spelling, NAME = word(&field.name), KIND = kind)
 }
 
 /// A structure of numbers.
-fn plain(text: &mut String, key: &str, record: &RecordPlan, surface: &Surface<'_>) {
+fn plain(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
     let name = type_name(&surface.record(key));
-    let _ = write!(text, "\n/// `{key}`\n");
-    if record.fields.is_empty() {
-        let align = [8, 4, 2, 1].into_iter().find(|align| record.size.is_multiple_of(*align)).unwrap_or(1);
-        let _ = write!(
-            text,
-            "#[repr(C, align({align}))]\n#[derive(Debug, Clone, Copy, PartialEq)]\npub struct {name}(pub [u8; {}]);\n",
-            record.size
-        );
-    } else {
-        let _ = write!(text, "#[repr(C)]\n#[derive(Debug, Clone, Copy, PartialEq)]\npub struct {name} {{\n");
-        for field in &record.fields {
-            let _ = writeln!(
-                text,
-                "    /// `{}`\n    pub {}: {},",
-                field.kind.spelling,
-                word(&field.name),
-                sys(&field.kind, surface)
-            );
+    let size = record.size.to_string();
+    let declared = match &*record.fields {
+        [] => {
+            let align =
+                [8, 4, 2, 1].into_iter().find(|align| record.size.is_multiple_of(*align)).unwrap_or(1);
+            template!("rust/union.rs.in", KEY = key, NAME = name, ALIGN = align.to_string(), SIZE = size)
         }
-        text.push_str("}\n");
-    }
-    let _ = write!(
-        text,
-        "const _: () = assert!(size_of::<{name}>() == {});\n\n// SAFETY: numbers.\nunsafe impl support::Plain for {name} {{}}\n\n\
-         impl Default for {name} {{\n    fn default() -> {name} {{\n        // SAFETY: numbers.\n        unsafe {{ std::mem::zeroed() }}\n    }}\n}}\n",
-        record.size
-    );
+        fields => {
+            let fields: String = fields.iter().map(|own| field(own, &sys(&own.kind, surface))).collect();
+            template!("rust/plain.rs.in", KEY = key, NAME = name, FIELDS = fields)
+        }
+    };
+    declared + &template!("rust/numbers.rs.in", NAME = name, SIZE = size)
+}
+
+fn is_text(field: &FieldPlan) -> bool {
+    matches!(field.outcome, Outcome::String { .. })
 }
 
 /// A structure with strings.
-fn structure(text: &mut String, key: &str, record: &RecordPlan, surface: &Surface<'_>) {
-    let name = type_name(&surface.record(key));
-    let is_text = |field: &&FieldPlan| matches!(field.outcome, Outcome::String { .. });
-    let is_value = |field: &&FieldPlan| field.passing == Passing::Value;
-    let _ = write!(text, "\n/// `{key}`\n#[derive(Debug, Clone, PartialEq)]\npub struct {name} {{\n");
-    for field in &record.fields {
-        let kind = if is_text(&field) { "Option<CString>".to_owned() } else { sys(&field.kind, surface) };
-        if is_text(&field) || is_value(&field) {
-            let _ =
-                writeln!(text, "    /// `{}`\n    pub {}: {kind},", field.kind.spelling, word(&field.name));
-        }
-    }
-    let _ = write!(
-        text,
-        "}}\n\nimpl {name} {{\n    fn raw(&self) -> sys::{name} {{\n        // SAFETY: numbers and pointers.\n        \
-         let mut raw: sys::{name} = unsafe {{ std::mem::zeroed() }};\n"
-    );
-    for field in &record.fields {
-        let own = word(&field.name);
-        match &field.passing {
-            Passing::Value => {
-                let _ = writeln!(text, "        raw.{own} = self.{own};");
-            }
+fn structure(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
+    let (mut fields, mut into, mut from) = (String::new(), String::new(), String::new());
+    for each in &record.fields {
+        let own = word(&each.name);
+        match &each.passing {
+            Passing::Value => into += &format!("raw.{own} = self.{own};\n"),
             Passing::String => {
-                let _ =
-                    writeln!(text, "        raw.{own} = support::pointer(&self.{own}).cast_mut().cast();");
+                into += &format!("raw.{own} = support::pointer(&self.{own}).cast_mut().cast();\n");
             }
             _ => {}
         }
-    }
-    let _ = write!(
-        text,
-        "        raw\n    }}\n\n    fn from_raw(raw: &sys::{name}) -> {name} {{\n        {name} {{\n"
-    );
-    for field in &record.fields {
-        let own = word(&field.name);
-        if is_text(&field) {
-            let _ = writeln!(
-                text,
-                "            {own}: support::text(raw.{own}.cast()).map(|text| (*text).to_owned()),"
-            );
-        } else if is_value(&field) {
-            let _ = writeln!(text, "            {own}: raw.{own},");
+        if is_text(each) {
+            fields += &field(each, "Option<CString>");
+            from += &format!("{own}: support::text(raw.{own}.cast()).map(|text| (*text).to_owned()),\n");
+        } else if each.passing == Passing::Value {
+            fields += &field(each, &sys(&each.kind, surface));
+            from += &format!("{own}: raw.{own},\n");
         }
     }
-    let _ = write!(
-        text,
-        "        }}\n    }}\n}}\n\nimpl Default for {name} {{\n    fn default() -> {name} {{\n        \
-         // SAFETY: numbers and pointers.\n        {name}::from_raw(&unsafe {{ std::mem::zeroed() }})\n    }}\n}}\n"
-    );
+    let name = type_name(&surface.record(key));
+    template!("rust/structure.rs.in", KEY = key, NAME = name, FIELDS = fields, INTO = into, FROM = from)
 }
 
 /// A structure that the library remembers: in a place of its own until it is dropped.
-fn kept_structure(text: &mut String, key: &str, record: &RecordPlan, surface: &Surface<'_>) {
-    let name = type_name(&surface.record(key));
-    let _ = write!(
-        text,
-        "\n/// `{key}`: the library remembers it. The buffers in it are parameters of the functions that use them; when it is dropped,\n\
-         /// what was begun with it ends.\npub struct {name} {{\n    raw: Box<sys::{name}>,\n    used: bool,\n    end: Option<fn(*mut c_void)>,\n}}\n\n\
-         // SAFETY: its pointers are null but during a call, or lead to copies that stay.\nunsafe impl Send for {name} {{}}\n\n\
-         impl {name} {{\n    /// Bytes of it in C, which some libraries want to hear.\n    pub const SIZE: usize = {};\n\n    /// Zeros.\n    \
-         pub fn new() -> {name} {{\n        // SAFETY: numbers and pointers.\n        \
-         {name} {{ raw: Box::new(unsafe {{ std::mem::zeroed() }}), used: false, end: None }}\n    }}\n",
-        record.size
-    );
-    for field in &record.fields {
+fn kept_structure(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
+    let getter = |field: &FieldPlan| {
         let own = word(&field.name);
-        if matches!(field.outcome, Outcome::String { .. }) {
-            let _ = write!(
-                text,
-                "\n    /// `{}`\n    pub fn {own}(&self) -> Option<Text> {{\n        support::text(self.raw.{own}.cast())\n    }}\n",
-                field.kind.spelling
-            );
+        let (kind, value) = if is_text(field) {
+            ("Option<Text>".to_owned(), format!("support::text(self.raw.{own}.cast())"))
         } else if field.passing == Passing::Value && !matches!(field.kind.shape, Shape::Array(..)) {
-            let kind = sys(&field.kind, surface);
-            let _ = write!(
-                text,
-                "\n    /// `{}`\n    pub fn {own}(&self) -> {kind} {{\n        self.raw.{own}\n    }}\n",
-                field.kind.spelling
-            );
-        }
-    }
-    text.push_str("\n    /// The buffers of a call are gone.\n    fn without_buffers(&mut self) {\n");
-    for (field, ..) in cursors(record) {
-        let _ = writeln!(text, "        self.raw.{} = null_mut();", word(&field.name));
-    }
-    let _ = write!(
-        text,
-        "    }}\n}}\n\nimpl Default for {name} {{\n    fn default() -> {name} {{\n        {name}::new()\n    }}\n}}\n\n\
-         impl Drop for {name} {{\n    fn drop(&mut self) {{\n        match self.end.take() {{\n            \
-         Some(end) => end((&raw mut *self.raw).cast()),\n            \
-         // The library remembers the address: it is nobody else's again.\n            \
-         None if self.used => std::mem::forget(std::mem::replace(&mut self.raw, Box::new(unsafe {{ std::mem::zeroed() }}))),\n            None => {{}}\n        }}\n    }}\n}}\n"
-    );
+            (sys(&field.kind, surface), format!("self.raw.{own}"))
+        } else {
+            return String::new();
+        };
+        let spelling = &field.kind.spelling;
+        template!("rust/getter.rs.in", SPELLING = spelling, NAME = own, KIND = kind, VALUE = value)
+    };
+    let clear = cursors(record).into_iter();
+    let clear = clear.map(|cursor| format!("self.raw.{} = null_mut();\n", word(&cursor.field.name)));
+    template!(
+        "rust/kept.rs.in",
+        KEY = key,
+        NAME = type_name(&surface.record(key)),
+        SIZE = record.size.to_string(),
+        GETTERS = record.fields.iter().map(getter).collect::<String>(),
+        CLEAR = clear.collect::<String>(),
+    )
 }

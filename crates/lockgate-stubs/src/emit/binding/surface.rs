@@ -1,12 +1,9 @@
-//! What an API looks like in a language with slices, closures and destructors: one decision for Rust and Python.
-//!
-//! Lengths come from buffers, what the library writes comes back as a value, the program's own data is what closures have,
-//! handles end with their objects. [`role`](Surface::role) says it for each parameter; what has no such form is left out, with
-//! the reason.
-use super::Target;
-use crate::expression::{Expression, Operator};
-use crate::header::model::{CType, Parameter, Shape, Value};
-use crate::plan::{Buffer, CallbackPlan, Count, FunctionPlan, Outcome, Passing, Plan, RecordPlan};
+//! What of an API has a form in such a language, and what its types are called. What has none is left out, with the reason.
+use super::{CopyIn, Cursor};
+use crate::emit::{Target, name_of};
+use crate::expression::Expression;
+use crate::header::model::{CType, Shape, Value};
+use crate::plan::{CallbackPlan, FieldPlan, FunctionPlan, Outcome, Passing, Plan, RecordPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An API for bindings.
@@ -27,70 +24,10 @@ pub struct Surface<'a> {
     closures: BTreeMap<&'a str, String>,
 }
 
-/// What a parameter is to the caller.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Role<'a> {
-    /// Nothing: null or zero.
-    Zero,
-    /// Nothing: the length of another parameter's buffer.
-    Length {
-        /// That parameter.
-        of: usize,
-    },
-    /// The same behind a pointer; how much there is afterwards comes back.
-    Room {
-        /// That parameter.
-        of: usize,
-    },
-    /// A number.
-    Number,
-    /// A structure of numbers, by value.
-    Structure(&'a str),
-    /// A string.
-    Text,
-    /// The text that printf's format would make.
-    Printed,
-    /// A buffer.
-    Slice(&'a Buffer),
-    /// A number behind a pointer.
-    Scalar(&'a Buffer),
-    /// A structure, or a buffer of them.
-    Record(&'a str, &'a Buffer),
-    /// A structure that the library knows by its address. The buffers in it are parameters of their own where it reads them.
-    Kept {
-        /// Its key.
-        key: &'a str,
-        /// Buffers are passed.
-        buffers: bool,
-        /// Its life ends here.
-        release: bool,
-    },
-    /// A handle.
-    Handle {
-        /// Its type.
-        number: usize,
-        /// Its life ends here.
-        release: bool,
-    },
-    /// A handle that the library replaces.
-    Replaced {
-        /// Its type.
-        number: usize,
-    },
-    /// A place in the library's memory.
-    Place,
-    /// Something that the library gives: it comes back.
-    Given(&'a Outcome),
-    /// A function.
-    Closure(&'a str),
-    /// No form, and why.
-    None(&'static str),
-}
-
 impl<'a> Surface<'a> {
     /// The form of all that has one.
     pub fn of(plan: &'a Plan, target: &Target) -> Surface<'a> {
-        let name = crate::name::word(&super::name_of(plan, target));
+        let name = crate::name::word(&name_of(plan, target));
         let mut surface = Surface {
             plan,
             name,
@@ -155,56 +92,13 @@ impl<'a> Surface<'a> {
     }
 
     /// The name of a type of callbacks.
-    pub fn closure(&self, name: &str) -> String {
+    pub fn closure_name(&self, name: &str) -> String {
         self.closures.get(name).map_or_else(|| name.to_owned(), Clone::clone)
     }
 
     /// The name of a structure.
     pub fn record(&self, key: &str) -> String {
         self.records.get(key).cloned().unwrap_or_else(|| crate::name::word(key))
-    }
-
-    /// What parameter `number` of `function` is to its caller.
-    pub fn role<'f>(&self, function: &'f FunctionPlan, number: usize) -> Role<'f> {
-        if function.format == Some(number) {
-            return Role::Printed;
-        }
-        let parameter = &function.prototype.parameters[number];
-        match &function.parameters[number] {
-            Passing::Value | Passing::Scalar(_) if counted(function, number).is_some() => {
-                let of = counted(function, number).unwrap_or_default();
-                let by_value = function.parameters[number] == Passing::Value;
-                if by_value { Role::Length { of } } else { Role::Room { of } }
-            }
-            Passing::Value => match &parameter.kind.shape {
-                Shape::Record(key) => Role::Structure(key),
-                _ => Role::Number,
-            },
-            Passing::Null | Passing::Ignore | Passing::Data { .. } | Passing::Dispose { .. } => Role::Zero,
-            Passing::String => Role::Text,
-            Passing::Buffer(buffer) => Role::Slice(buffer),
-            Passing::Scalar(buffer) => Role::Scalar(buffer),
-            Passing::Record { key, buffer, kept: true, release } => {
-                Role::Kept { key, buffers: buffer.reads, release: *release }
-            }
-            Passing::Record { key, buffer, .. } => Role::Record(key, buffer),
-            Passing::Handle { number, release, .. } => Role::Handle { number: *number, release: *release },
-            Passing::Inside { .. } => Role::Place,
-            Passing::Pointer { before: None, after } => Role::Given(after),
-            Passing::Pointer { before: Some(before), .. } => match **before {
-                Passing::Handle { number, .. } => Role::Replaced { number },
-                _ => Role::Zero,
-            },
-            Passing::Callback { name } => Role::Closure(name),
-            Passing::Rows { .. } => Role::None("an array of pointers"),
-            Passing::Stream { .. } => Role::None("a stream of C's"),
-        }
-    }
-
-    /// Roles of all parameters.
-    pub fn roles<'f>(&self, function: &'f FunctionPlan) -> Vec<(&'f Parameter, Role<'f>)> {
-        let parameters = function.prototype.parameters.iter().enumerate();
-        parameters.map(|(number, parameter)| (parameter, self.role(function, number))).collect()
     }
 
     /// Callbacks of functions that have a form.
@@ -284,7 +178,7 @@ impl<'a> Surface<'a> {
     }
 
     /// Why a function has no form, if it has none.
-    fn unsuited(&self, function: &FunctionPlan) -> Option<String> {
+    fn unsuited(&self, function: &'a FunctionPlan) -> Option<String> {
         if function.name.starts_with('_') {
             return Some("names with _ before them are the binding's own".to_owned());
         }
@@ -297,75 +191,67 @@ impl<'a> Surface<'a> {
             return Some("nothing jumps over frames of this language".to_owned());
         }
         let parameters = function.prototype.parameters.iter().enumerate();
-        let closures = function.parameters.iter().any(|p| matches!(p, Passing::Callback { .. }));
         for (number, parameter) in parameters {
-            let name = &parameter.name;
-            let because = |why: &str| Some(format!("parameter {name}: {why}"));
-            match self.role(function, number) {
-                Role::None(why) => return because(why),
-                Role::Zero if matches!(function.parameters[number], Passing::Data { .. }) && !closures => {
-                    return because("closures have data of their own");
-                }
-                Role::Slice(buffer) => {
-                    let scope = |name: &str| self.is_number(function, name);
-                    if !buffer.size.as_ref().is_none_or(|size| known(size, &scope)) {
-                        return because("its size is what another function says");
-                    }
-                }
-                Role::Record(key, buffer) if !self.plan.records[key].is_plain() => {
-                    let record = &self.plan.records[key];
-                    if buffer.size.is_some() || buffer.reads && buffer.writes || !is_readable(record) {
-                        return because("a structure with pointers of a kind that has no form here");
-                    }
-                }
-                Role::Record(_, Buffer { size: Some(size), .. })
-                    if !known(size, &|n| self.is_number(function, n)) =>
-                {
-                    return because("its size is what another function says");
-                }
-                Role::Kept { key, .. } if !is_keepable(&self.plan.records[key]) => {
-                    return because("a structure with pointers of a kind that has no form here");
-                }
-                Role::Structure(key) if self.plan.records[key].fields.is_empty() => {
-                    return because("a union by value");
-                }
-                Role::Given(outcome)
-                    if !matches!(
-                        outcome,
-                        Outcome::String { .. }
-                            | Outcome::Handle { .. }
-                            | Outcome::Within { .. }
-                            | Outcome::Inside
-                    ) =>
-                {
-                    return because("what the library gives here has no form");
-                }
-                Role::Closure(name) => {
-                    if let Some(why) = self.unsuited_callback(&self.plan.callbacks[name]) {
-                        return because(&why);
-                    }
-                }
-                _ => {}
+            if let Some(why) = self.unsuited_parameter(function, number) {
+                return Some(format!("parameter {}: {why}", parameter.name));
             }
         }
-        let why = match &function.result {
-            Outcome::Data { .. } if !closures => "closures have data of their own",
-            Outcome::Strings { .. } | Outcome::Handles { .. } | Outcome::Filled { .. } => {
-                "an array of pointers"
+        self.unsuited_result(function).map(|why| format!("result: {why}"))
+    }
+
+    fn unsuited_parameter(&self, function: &'a FunctionPlan, number: usize) -> Option<String> {
+        const POINTERS: &str = "a structure with pointers of a kind that has no form here";
+        const SIZE: &str = "its size is what another function says";
+        let is_known = |size: &Expression| known(size, &|name| self.is_number(function, name));
+        let why = match (self.copy_in(function, number), &function.parameters[number]) {
+            (Err(why), _) => why,
+            (Ok(CopyIn::Zero), Passing::Data { .. }) if !has_closures(function) => {
+                "closures have data of their own"
             }
-            Outcome::Record { key, .. } if !is_readable(&self.plan.records[key]) => {
-                "a structure with pointers of a kind that has no form here"
+            (Ok(CopyIn::Slice { size: Some(size), .. }), _) if !is_known(size) => SIZE,
+            (Ok(CopyIn::Records { key, .. }), _) if !self.plan.records[key].is_plain() => POINTERS,
+            (Ok(CopyIn::Records { size, .. }), _) if !is_known(size) => SIZE,
+            (Ok(CopyIn::Record { key, plain: false, reads, writes }), _)
+                if reads && writes || !is_readable(&self.plan.records[key]) =>
+            {
+                POINTERS
             }
-            Outcome::Value => match &function.prototype.result.shape {
-                Shape::Record(key) if self.plan.records[key].fields.is_empty() => "a union by value",
-                _ => return None,
+            (Ok(CopyIn::Kept { key, .. }), _) if !is_keepable(&self.plan.records[key]) => POINTERS,
+            (Ok(CopyIn::Structure), _) if self.is_union(&function.prototype.parameters[number].kind) => {
+                "a union by value"
+            }
+            (Ok(CopyIn::Given), Passing::Pointer { after, .. }) => match **after {
+                Outcome::String { .. } | Outcome::Handle { .. } => return None,
+                Outcome::Within { .. } | Outcome::Inside => return None,
+                _ => "what the library gives here has no form",
             },
-            Outcome::Lent { size } if !known(size, &|name| self.is_number(function, name)) => {
-                "its size is what another function says"
+            (Ok(CopyIn::Closure { name, .. }), _) => {
+                return self.unsuited_callback(&self.plan.callbacks[name]);
             }
             _ => return None,
         };
-        Some(format!("result: {why}"))
+        Some(why.to_owned())
+    }
+
+    fn is_union(&self, kind: &CType) -> bool {
+        matches!(&kind.shape, Shape::Record(key) if self.plan.records[key].fields.is_empty())
+    }
+
+    fn unsuited_result(&self, function: &'a FunctionPlan) -> Option<&'static str> {
+        match &function.result {
+            Outcome::Data { .. } if !has_closures(function) => Some("closures have data of their own"),
+            Outcome::Strings { .. } | Outcome::Handles { .. } | Outcome::Filled { .. } => {
+                Some("an array of pointers")
+            }
+            Outcome::Record { key, .. } if !is_readable(&self.plan.records[key]) => {
+                Some("a structure with pointers of a kind that has no form here")
+            }
+            Outcome::Value if self.is_union(&function.prototype.result) => Some("a union by value"),
+            Outcome::Lent { size } if !known(size, &|name| self.is_number(function, name)) => {
+                Some("its size is what another function says")
+            }
+            _ => None,
+        }
     }
 
     fn unsuited_callback(&self, callback: &CallbackPlan) -> Option<String> {
@@ -393,17 +279,20 @@ impl<'a> Surface<'a> {
     }
 
     /// True for names that a size can be computed from before the call.
-    fn is_number(&self, function: &FunctionPlan, name: &str) -> bool {
+    fn is_number(&self, function: &'a FunctionPlan, name: &str) -> bool {
         let parameters = &function.prototype.parameters;
-        match parameters.iter().position(|parameter| parameter.name == name) {
-            Some(at) => {
-                matches!(
-                    (self.role(function, at), &parameters[at].kind),
-                    (Role::Number | Role::Length { .. } | Role::Room { .. } | Role::Text | Role::Slice(_), _)
-                ) || matches!(self.role(function, at), Role::Scalar(buffer) if buffer.reads)
-            }
-            None => self.constant(name).is_some(),
-        }
+        let Some(at) = parameters.iter().position(|parameter| parameter.name == name) else {
+            return self.constant(name).is_some();
+        };
+        matches!(
+            self.copy_in(function, at),
+            Ok(CopyIn::Number(_)
+                | CopyIn::Length(_)
+                | CopyIn::Room(_)
+                | CopyIn::Text
+                | CopyIn::Slice { .. }
+                | CopyIn::Scalar { reads: true, .. })
+        )
     }
 
     /// The header's constants. (A macro and an enumerator may have one name: the first counts.)
@@ -422,30 +311,8 @@ impl<'a> Surface<'a> {
     }
 }
 
-/// The buffer whose length parameter `number` is, and nothing else: `LG_SIZE(n)`, `LG_SIZE(*n)`, or
-/// `LG_SIZE(n < 0 ? … : n)`.
-fn counted(function: &FunctionPlan, number: usize) -> Option<usize> {
-    let parameter = &function.prototype.parameters[number];
-    let wanted = match &function.parameters[number] {
-        Passing::Value if parameter.kind.is_integer() && parameter.kind.enumeration.is_none() => {
-            Expression::Name(parameter.name.clone())
-        }
-        Passing::Scalar(buffer) if buffer.reads && buffer.writes => Expression::Deref(parameter.name.clone()),
-        _ => return None,
-    };
-    let is_length = |size: &Expression| match size {
-        Expression::Conditional(condition, _, otherwise) => {
-            **otherwise == wanted
-                && matches!(&**condition, Expression::Binary(Operator::Less, n, zero)
-                    if **n == wanted && **zero == Expression::Number(0))
-        }
-        size => *size == wanted,
-    };
-    function.parameters.iter().position(|passing| match passing {
-        Passing::Buffer(Buffer { size: Some(size), .. })
-        | Passing::Record { buffer: Buffer { size: Some(size), .. }, kept: false, .. } => is_length(size),
-        _ => false,
-    })
+fn has_closures(function: &FunctionPlan) -> bool {
+    function.parameters.iter().any(|passing| matches!(passing, Passing::Callback { .. }))
 }
 
 /// True if the expression speaks of numbers only.
@@ -492,22 +359,18 @@ fn is_keepable(record: &RecordPlan) -> bool {
     })
 }
 
-/// The buffers of a kept structure: the field, the buffer, the field with its length.
-pub fn cursors(record: &RecordPlan) -> Vec<(&crate::plan::FieldPlan, &Buffer, &str)> {
-    let cursor = |field: &'_ crate::plan::FieldPlan| matches!(&field.passing, Passing::Buffer(_));
-    let fields = record.fields.iter().filter(|field| cursor(field));
-    fields
-        .filter_map(|field| match &field.passing {
-            Passing::Buffer(buffer) => match &buffer.size {
-                Some(Expression::Name(length)) => Some((field, buffer, length.as_str())),
-                _ => None,
-            },
+/// The buffers of a kept structure.
+pub fn cursors(record: &RecordPlan) -> Vec<Cursor<'_>> {
+    let field = |name: &str| record.fields.iter().find(|field| field.name == *name);
+    let cursor = |own: &'_ FieldPlan| match &own.passing {
+        Passing::Buffer(buffer) => match &buffer.size {
+            Some(Expression::Name(length)) => field(length).map(|length| (buffer.writes, length)),
             _ => None,
-        })
+        },
+        _ => None,
+    };
+    let fields = record.fields.iter();
+    fields
+        .filter_map(|field| cursor(field).map(|(writes, length)| Cursor { field, writes, length }))
         .collect()
-}
-
-/// How many of a structure the library gives: `None` is one.
-pub fn is_single(count: &Count) -> bool {
-    *count == Count::One
 }

@@ -1,4 +1,5 @@
 //! Declarations.
+use super::{Value, cast, group, word};
 use crate::header::model::{CType, Prototype, Shape};
 use crate::plan::Plan;
 
@@ -13,6 +14,21 @@ pub fn declare(spelling: &str, name: &str) -> String {
     }
     let gap = if spelling.ends_with('*') || name.is_empty() { "" } else { " " };
     format!("{spelling}{gap}{name}")
+}
+
+/// A type without the `const` of the variable itself.
+pub fn mutable(spelling: &str) -> String {
+    spelling.strip_suffix("*const").map_or_else(|| spelling.to_owned(), |pointer| format!("{pointer}*"))
+}
+
+/// What a call that fails returns: a brace is an initialiser, anything else an expression of some integer type.
+pub fn failure(error: &str, kind: &CType) -> Value {
+    match (error.starts_with('{'), &kind.shape) {
+        (true, _) => cast(&kind.spelling, word(error)),
+        // (Nothing is cast to a structure.)
+        (false, Shape::Record(_)) => group(word(error)),
+        _ => cast(&kind.spelling, group(word(error))),
+    }
 }
 
 /// The parameters of a function, declared.

@@ -1,0 +1,246 @@
+//! From the plan of a function to its form.
+use super::surface::{Surface, cursors};
+use super::{Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, With};
+use crate::expression::{Expression, Operator};
+use crate::header::model::{CType, Shape};
+use crate::plan::{Buffer, Count, FunctionPlan, Outcome, Passing};
+
+/// The function as C declares it.
+pub fn prototype(function: &FunctionPlan) -> String {
+    let kinds = function.prototype.parameters.iter().map(|p| format!("{} {}", p.kind.spelling, p.name));
+    let dots = function.prototype.variadic.then(|| "...".to_owned());
+    let parameters: Vec<String> = kinds.chain(dots).collect();
+    format!("{} {}({})", function.prototype.result.spelling, function.name, parameters.join(", "))
+        .replace("* ", "*")
+}
+
+/// The result when errno says why; nothing if it does not, or the type has no such value.
+fn errno(function: &FunctionPlan) -> Option<Failed<'_>> {
+    match function.prototype.result.shape {
+        _ if !function.errno => None,
+        Shape::Pointer(_) => Some(Failed::Null),
+        Shape::Integer { .. } => {
+            let value = function.error.as_deref().filter(|error| error.parse::<i64>().is_ok());
+            Some(Failed::Number(value.unwrap_or("-1")))
+        }
+        _ => None,
+    }
+}
+
+impl<'a> Surface<'a> {
+    /// The form of a function that has one.
+    pub fn function(&self, function: &'a FunctionPlan) -> Function<'a> {
+        let parameters = function.prototype.parameters.iter().enumerate();
+        // (Functions with what has no form are left out.)
+        let how = |number| self.copy_in(function, number).unwrap_or(CopyIn::Zero);
+        let mut arguments: Vec<Argument<'a>> = parameters
+            .map(|(number, parameter)| Argument {
+                name: &parameter.name,
+                kind: &parameter.kind,
+                how: how(number),
+            })
+            .collect();
+        known_by(&mut arguments, function);
+        let lent = match &function.result {
+            Outcome::Lent { size } => Some(size),
+            _ => None,
+        };
+        Function {
+            plan: function,
+            outs: self.outs(function, &arguments),
+            checks: checks(&arguments),
+            arguments,
+            lent,
+            errno: errno(function),
+            says: function.result == Outcome::Value && function.prototype.result.is_integer(),
+        }
+    }
+
+    /// What parameter `number` of `function` is to its caller, or why it has no form.
+    pub fn copy_in(&self, function: &'a FunctionPlan, number: usize) -> Result<CopyIn<'a>, &'static str> {
+        if function.format == Some(number) {
+            return Ok(CopyIn::Printed);
+        }
+        let parameter = &function.prototype.parameters[number];
+        let is_plain = |key: &str| self.plan.records[key].is_plain();
+        Ok(match &function.parameters[number] {
+            Passing::Value | Passing::Scalar(_) if counted(function, number).is_some() => {
+                let of = counted(function, number).unwrap_or_default();
+                let of = &*function.prototype.parameters[of].name;
+                let by_value = function.parameters[number] == Passing::Value;
+                if by_value { CopyIn::Length(of) } else { CopyIn::Room(of) }
+            }
+            Passing::Value => match &parameter.kind.shape {
+                Shape::Record(_) => CopyIn::Structure,
+                _ => CopyIn::Number(self.enumeration(&parameter.kind)),
+            },
+            Passing::Null | Passing::Ignore | Passing::Data { .. } | Passing::Dispose { .. } => CopyIn::Zero,
+            Passing::String => CopyIn::Text,
+            Passing::Buffer(Buffer { writes, size, .. }) => {
+                CopyIn::Slice { writes: *writes, size: size.as_ref() }
+            }
+            Passing::Scalar(Buffer { reads, writes, .. }) => CopyIn::Scalar {
+                reads: *reads,
+                writes: *writes,
+                enumeration: self.enumeration(parameter.kind.pointee().unwrap_or(&parameter.kind)),
+            },
+            Passing::Record { key, buffer, kept: true, release } => {
+                let buffers = if buffer.reads { cursors(&self.plan.records[key]) } else { Vec::new() };
+                let end = if *release { None } else { self.end_of(key, &function.name) };
+                CopyIn::Kept { key, buffers, reads: buffer.reads, release: *release, end }
+            }
+            Passing::Record { key, buffer: Buffer { size: Some(size), writes, .. }, .. } => {
+                CopyIn::Records { key, writes: *writes, size }
+            }
+            Passing::Record { key, buffer: Buffer { reads, writes, .. }, .. } => {
+                CopyIn::Record { key, plain: is_plain(key), reads: *reads, writes: *writes }
+            }
+            Passing::Handle { number, release, .. } => CopyIn::Handle { number: *number, release: *release },
+            Passing::Inside { .. } => CopyIn::Place,
+            Passing::Pointer { before: None, .. } => CopyIn::Given,
+            Passing::Pointer { before: Some(before), .. } => match **before {
+                Passing::Handle { number, .. } => CopyIn::Replaced(number),
+                _ => CopyIn::Zero,
+            },
+            Passing::Callback { name } => CopyIn::Closure { name, with: With::Nothing, handle: None },
+            Passing::Rows { .. } => return Err("an array of pointers"),
+            Passing::Stream { .. } => return Err("a stream of C's"),
+        })
+    }
+
+    /// What comes back: the result, then what parameters lead to.
+    fn outs(&self, function: &'a FunctionPlan, arguments: &[Argument<'a>]) -> Vec<CopyOut<'a>> {
+        let out = |what: &'a str, is_result: bool, kind: &'a CType, judge: Judge<'a>| {
+            let is_pointer = !matches!(judge, Judge::Handle { .. } | Judge::Filled { .. } | Judge::Number);
+            CopyOut { what, is_result, kind, judge, freed: is_pointer && function.freed.contains(what) }
+        };
+        let result = &function.prototype.result;
+        let judge = self.judge(function, arguments, "result", result, &function.result);
+        let mut outs: Vec<CopyOut<'a>> =
+            judge.map(|judge| out("result", true, result, judge)).into_iter().collect();
+        for (argument, passing) in arguments.iter().zip(&function.parameters) {
+            let pointee = argument.kind.pointee().unwrap_or(argument.kind);
+            let judge = match (&argument.how, passing) {
+                (CopyIn::Room(_), _) => Some(Judge::Number),
+                (CopyIn::Scalar { writes: true, enumeration, .. }, _) => {
+                    Some(enumeration.map_or(Judge::Number, Judge::Enumeration))
+                }
+                (CopyIn::Record { key, plain, reads: false, .. }, _) => {
+                    Some(Judge::Filled { key, plain: *plain })
+                }
+                (CopyIn::Replaced(number), _) => Some(Judge::Handle { number: *number, owned: true }),
+                (CopyIn::Given, Passing::Pointer { after, .. }) => {
+                    self.judge(function, arguments, argument.name, pointee, after)
+                }
+                _ => None,
+            };
+            outs.extend(judge.map(|judge| out(argument.name, false, pointee, judge)));
+        }
+        outs
+    }
+
+    /// What the library gives is to the caller; nothing if it is nothing.
+    fn judge(
+        &self,
+        function: &'a FunctionPlan,
+        arguments: &[Argument<'a>],
+        what: &str,
+        kind: &'a CType,
+        outcome: &'a Outcome,
+    ) -> Option<Judge<'a>> {
+        Some(match outcome {
+            Outcome::Void | Outcome::Untouched | Outcome::Data { .. } => return None,
+            Outcome::Value => self.enumeration(kind).map_or(Judge::Number, Judge::Enumeration),
+            Outcome::String { .. } => Judge::Text,
+            Outcome::Memory { .. } => Judge::Memory,
+            Outcome::Record { key, count, .. } => {
+                Judge::Records { key, plain: self.plan.records[key].is_plain(), one: *count == Count::One }
+            }
+            Outcome::Handle { number, .. } => {
+                Judge::Handle { number: *number, owned: !function.is_borrowed(what) }
+            }
+            Outcome::Callback { .. } => Judge::Callback,
+            Outcome::Within { object, .. } => {
+                let own = arguments.iter().find(|argument| argument.name == *object);
+                let text = own.is_some_and(|own| matches!(own.how, CopyIn::Text | CopyIn::Printed));
+                Judge::Offset { object, text }
+            }
+            // (Arrays of pointers, and what jumps, have no form.)
+            Outcome::Inside
+            | Outcome::Lent { .. }
+            | Outcome::Strings { .. }
+            | Outcome::Filled { .. }
+            | Outcome::Handles { .. }
+            | Outcome::JumpBuffer { .. }
+            | Outcome::Jump => Judge::Place,
+        })
+    }
+}
+
+/// Whose length is passed, is as long as that; of others it is checked.
+fn checks<'a>(arguments: &[Argument<'a>]) -> Vec<Check<'a>> {
+    let is_counted = |name: &str| {
+        arguments
+            .iter()
+            .any(|argument| matches!(&argument.how, CopyIn::Length(of) | CopyIn::Room(of) if *of == name))
+    };
+    let size = |argument: &Argument<'a>| match &argument.how {
+        CopyIn::Slice { size, .. } => *size,
+        CopyIn::Records { size, .. } => Some(*size),
+        _ => None,
+    };
+    let uncounted = arguments.iter().filter(|argument| !is_counted(argument.name));
+    uncounted.filter_map(|own| size(own).map(|needed| Check { of: own.name, needed })).collect()
+}
+
+/// What closures are known by: their data if there is one of each, else a handle.
+fn known_by<'a>(arguments: &mut [Argument<'a>], function: &FunctionPlan) {
+    let is_data = |passing: &Passing| matches!(passing, Passing::Data { .. });
+    let data: Vec<usize> =
+        (0..arguments.len()).filter(|place| is_data(&function.parameters[*place])).collect();
+    let closures: Vec<usize> = (0..arguments.len())
+        .filter(|place| matches!(arguments[*place].how, CopyIn::Closure { .. }))
+        .collect();
+    let is_handle = |how: &CopyIn<'_>| matches!(how, CopyIn::Handle { .. });
+    let handle = arguments.iter().find(|argument| is_handle(&argument.how)).map(|own| own.name);
+    let replaced = arguments.iter().any(|own| matches!(own.how, CopyIn::Replaced(_)));
+    let known = match (&*data, &*closures) {
+        (&[data], &[closure]) => {
+            arguments[data].how = CopyIn::Data(arguments[closure].name);
+            With::Data
+        }
+        _ if handle.is_some() || replaced => With::Handle,
+        _ => With::Nothing,
+    };
+    for place in closures {
+        if let CopyIn::Closure { with, handle: kept_by, .. } = &mut arguments[place].how {
+            (*with, *kept_by) = (known, handle);
+        }
+    }
+}
+
+/// The buffer whose length parameter `number` is, and nothing else: `LG_SIZE(n)`, `LG_SIZE(*n)`, or
+/// `LG_SIZE(n < 0 ? … : n)`.
+fn counted(function: &FunctionPlan, number: usize) -> Option<usize> {
+    let parameter = &function.prototype.parameters[number];
+    let wanted = match &function.parameters[number] {
+        Passing::Value if parameter.kind.is_integer() && parameter.kind.enumeration.is_none() => {
+            Expression::Name(parameter.name.clone())
+        }
+        Passing::Scalar(buffer) if buffer.reads && buffer.writes => Expression::Deref(parameter.name.clone()),
+        _ => return None,
+    };
+    let is_length = |size: &Expression| match size {
+        Expression::Conditional(condition, _, otherwise) => {
+            **otherwise == wanted
+                && matches!(&**condition, Expression::Binary(Operator::Less, n, zero)
+                    if **n == wanted && **zero == Expression::Number(0))
+        }
+        size => *size == wanted,
+    };
+    function.parameters.iter().position(|passing| match passing {
+        Passing::Buffer(Buffer { size: Some(size), .. })
+        | Passing::Record { buffer: Buffer { size: Some(size), .. }, kept: false, .. } => is_length(size),
+        _ => false,
+    })
+}

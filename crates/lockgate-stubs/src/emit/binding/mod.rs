@@ -1,0 +1,297 @@
+//! The form of an API in a language with slices, closures and destructors: one lowering, for every language but C.
+//!
+//! Lengths come from buffers, what the library writes comes back as a value, the program's own data is what closures have, handles end
+//! with their objects. A printer is driven by [`Function::print`], which asks it for each step in turn: none can be left out.
+//! What a domain gave was judged by the client in C before it comes here (decision 0040).
+mod closure;
+mod function;
+pub mod surface;
+
+use crate::expression::Expression;
+use crate::header::model::CType;
+use crate::plan::{FieldPlan, FunctionPlan};
+pub use closure::{Closure, Seen, Shown};
+pub use function::prototype;
+
+/// A function, as the language has it.
+pub struct Function<'a> {
+    /// As C has it.
+    pub plan: &'a FunctionPlan,
+    /// What goes in, in C's order.
+    pub arguments: Vec<Argument<'a>>,
+    /// What comes out, the result first.
+    outs: Vec<CopyOut<'a>>,
+    /// Buffers whose size something else says.
+    checks: Vec<Check<'a>>,
+    /// Bytes of the memory that the library lends: the caller's go into it.
+    lent: Option<&'a Expression>,
+    /// The result that says that errno says why.
+    pub errno: Option<Failed<'a>>,
+    /// The result says whether it has succeeded: 0.
+    pub says: bool,
+}
+
+/// The result of a function that has failed.
+pub enum Failed<'a> {
+    /// A null pointer.
+    Null,
+    /// This number.
+    Number(&'a str),
+}
+
+/// One parameter of C's.
+pub struct Argument<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its type.
+    pub kind: &'a CType,
+    /// What it is to the caller.
+    pub how: CopyIn<'a>,
+}
+
+/// What a parameter is to the caller.
+pub enum CopyIn<'a> {
+    /// Nothing: null or zero.
+    Zero,
+    /// Nothing: the number of this closure, the only one, with which the library gives it back.
+    Data(&'a str),
+    /// Nothing: the length of this parameter's buffer.
+    Length(&'a str),
+    /// The same behind a pointer; how much there is afterwards comes back.
+    Room(&'a str),
+    /// A number.
+    Number(Option<&'a str>),
+    /// A structure of numbers, by value.
+    Structure,
+    /// A string.
+    Text,
+    /// The text that printf's format would make.
+    Printed,
+    /// A buffer.
+    Slice {
+        /// The library writes it.
+        writes: bool,
+        /// Its size.
+        size: Option<&'a Expression>,
+    },
+    /// A number behind a pointer.
+    Scalar {
+        /// It goes in.
+        reads: bool,
+        /// It comes back.
+        writes: bool,
+        /// The enumeration that it is one of.
+        enumeration: Option<&'a str>,
+    },
+    /// A buffer of structures.
+    Records {
+        /// Their key.
+        key: &'a str,
+        /// The library writes it.
+        writes: bool,
+        /// How many.
+        size: &'a Expression,
+    },
+    /// A structure.
+    Record {
+        /// Its key.
+        key: &'a str,
+        /// It has no pointers.
+        plain: bool,
+        /// It goes in.
+        reads: bool,
+        /// It comes back.
+        writes: bool,
+    },
+    /// A structure that the library knows by its address.
+    Kept {
+        /// Its key.
+        key: &'a str,
+        /// The buffers in it that it reads: parameters of their own.
+        buffers: Vec<Cursor<'a>>,
+        /// It has any at all.
+        reads: bool,
+        /// Its life ends here.
+        release: bool,
+        /// The function that ends what begins here.
+        end: Option<&'a str>,
+    },
+    /// A handle.
+    Handle {
+        /// Its type.
+        number: usize,
+        /// Its life ends here.
+        release: bool,
+    },
+    /// A handle that the library replaces.
+    Replaced(usize),
+    /// A place in the library's memory.
+    Place,
+    /// Something that the library gives: it comes back.
+    Given,
+    /// A function.
+    Closure {
+        /// Its type.
+        name: &'a str,
+        /// What it is known by when it is called.
+        with: With,
+        /// The handle among the parameters, which keeps it.
+        handle: Option<&'a str>,
+    },
+}
+
+/// What a closure is known by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum With {
+    /// Its data, which comes back.
+    Data,
+    /// A handle.
+    Handle,
+    /// Nothing but the function.
+    Nothing,
+}
+
+/// A buffer of a kept structure.
+pub struct Cursor<'a> {
+    /// The field that points to it.
+    pub field: &'a FieldPlan,
+    /// The library writes it.
+    pub writes: bool,
+    /// The field with its length.
+    pub length: &'a FieldPlan,
+}
+
+/// A buffer must have so many elements.
+pub struct Check<'a> {
+    /// Whose.
+    pub of: &'a str,
+    /// How many.
+    pub needed: &'a Expression,
+}
+
+/// Something that comes back.
+pub struct CopyOut<'a> {
+    /// The parameter, or `result`.
+    pub what: &'a str,
+    /// It is the result, whatever parameters are called.
+    pub is_result: bool,
+    /// Its type; of what a parameter leads to.
+    pub kind: &'a CType,
+    /// What it is.
+    pub judge: Judge<'a>,
+    /// It is on the program's heap: copied, then freed.
+    pub freed: bool,
+}
+
+/// What something is that comes back.
+pub enum Judge<'a> {
+    /// A number, or a structure of numbers by value.
+    Number,
+    /// A number that must be one of these.
+    Enumeration(&'a str),
+    /// A string.
+    Text,
+    /// Memory.
+    Memory,
+    /// Structures.
+    Records {
+        /// Their key.
+        key: &'a str,
+        /// They have no pointers.
+        plain: bool,
+        /// There is one.
+        one: bool,
+    },
+    /// A structure that the library has filled.
+    Filled {
+        /// Its key.
+        key: &'a str,
+        /// It has no pointers.
+        plain: bool,
+    },
+    /// A handle.
+    Handle {
+        /// Its type.
+        number: usize,
+        /// It is the program's to end.
+        owned: bool,
+    },
+    /// If there is a function.
+    Callback,
+    /// How far behind the beginning of this parameter.
+    Offset {
+        /// The parameter.
+        object: &'a str,
+        /// It is a string.
+        text: bool,
+    },
+    /// A place in the library's memory.
+    Place,
+}
+
+/// What stands for a name in a size.
+pub enum Operand<'a> {
+    /// A constant of the header.
+    Constant,
+    /// A number of the caller's.
+    Number(Option<&'a str>),
+    /// One that is passed behind a pointer.
+    Scalar,
+    /// The length of this parameter's buffer.
+    Count(&'a str),
+    /// The length of a string.
+    TextLength,
+    /// Elements of a buffer before a zero.
+    Elements,
+    /// Anything else.
+    Other,
+}
+
+/// What writes a function down.
+pub trait Printer<'a> {
+    /// A buffer, before everything that speaks of its length.
+    fn buffer(&mut self, argument: &Argument<'a>);
+    /// One parameter.
+    fn copy_in(&mut self, argument: &Argument<'a>);
+    /// When everything is known that sizes speak of.
+    fn check(&mut self, check: &Check<'a>);
+    /// The caller's contents for memory that the library lends.
+    fn lend(&mut self, room: &'a Expression);
+    /// What comes back.
+    fn copy_out(&mut self, out: &CopyOut<'a>);
+}
+
+impl<'a> Function<'a> {
+    /// Has `printer` write every step, in their order.
+    pub fn print(&self, printer: &mut impl Printer<'a>) {
+        let is_buffer = |how: &CopyIn<'_>| matches!(how, CopyIn::Slice { .. } | CopyIn::Records { .. });
+        for argument in self.arguments.iter().filter(|argument| is_buffer(&argument.how)) {
+            printer.buffer(argument);
+        }
+        self.arguments.iter().for_each(|argument| printer.copy_in(argument));
+        self.checks.iter().for_each(|check| printer.check(check));
+        self.lent.into_iter().for_each(|room| printer.lend(room));
+        self.outs.iter().for_each(|out| printer.copy_out(out));
+    }
+
+    /// What `name` is in a size; `length`: it is its length that counts.
+    pub fn operand(&self, name: &str, length: bool) -> Operand<'a> {
+        let Some(argument) = self.arguments.iter().find(|argument| argument.name == name) else {
+            return Operand::Constant;
+        };
+        match (&argument.how, length) {
+            (CopyIn::Text, true) => Operand::TextLength,
+            (CopyIn::Slice { .. }, true) => Operand::Elements,
+            (CopyIn::Length(of) | CopyIn::Room(of), _) => Operand::Count(of),
+            (CopyIn::Number(enumeration), _) => Operand::Number(*enumeration),
+            (CopyIn::Scalar { .. }, _) => Operand::Scalar,
+            _ => Operand::Other,
+        }
+    }
+}
+
+/// How many values come back, and their types and values with commas between.
+pub fn joined(given: &[(String, String)]) -> (usize, String, String) {
+    let all = |part: fn(&(String, String)) -> &str| given.iter().map(part).collect::<Vec<_>>().join(", ");
+    (given.len(), all(|(kind, _)| kind), all(|(_, value)| value))
+}

@@ -1,0 +1,417 @@
+//! Into a domain: how each parameter is passed, and what that asks for after the call.
+use super::copy_out::{CopyOut, Raw, bytes, fetch, length};
+use super::record::index;
+use super::stub::{Stub, resulting};
+use super::*;
+use crate::expression::Expression;
+use crate::header::model::{Parameter, Shape};
+use crate::plan::{Buffer, Outcome, Passing};
+
+/// How long data is given.
+pub fn how_long(kept: bool, for_call: bool) -> Value {
+    word(match (kept, for_call) {
+        (true, _) => "LGS_FOR_GOOD",
+        (_, true) => "LGS_FOR_CALL",
+        _ => "LGS_FOR_HANDLE",
+    })
+}
+
+/// The data of `object`, with the functions that it comes with.
+pub fn data(given: Value, callbacks: &[Value], long: &Value, what: &str) -> Value {
+    let code = |function: &Value| cast("lg_code", function.clone());
+    let with = match callbacks {
+        [] => zero(),
+        all => cast("const lg_code[]", Value::List(all.iter().map(code).collect())),
+    };
+    run("lgs_data", [given, with, number(callbacks.len()), long.clone(), text(what)])
+}
+
+/// The flags of a buffer that goes in.
+pub fn flags(reads: bool, writes: bool) -> String {
+    let named = [(reads, "LGS_READS"), (writes, "LGS_WRITES")];
+    let set: Vec<&str> = named.iter().filter(|(is, _)| *is).map(|(_, name)| *name).collect();
+    if set.is_empty() { "0".to_owned() } else { set.join(" | ") }
+}
+
+/// What a stub has of the program must not be memory that a domain writes meanwhile.
+fn private(name: &str, size: Value) -> Step {
+    Step::Do(run("lgs_private", [word(name), size, text(name)]))
+}
+
+fn block(name: &str) -> Value {
+    local("b", name)
+}
+
+fn here(name: &str) -> Value {
+    member(block(name), "here")
+}
+
+fn declare_block(name: &str, value: Value) -> Step {
+    variable("struct lgs_block", local_name("b", name), value)
+}
+
+fn declare_raw(name: &str, value: Value) -> Step {
+    variable("uint64_t", local_name("v", name), value)
+}
+
+impl Stub<'_> {
+    /// Everything of one parameter.
+    pub fn parameter(&mut self, parameter: &Parameter, passing: &Passing) {
+        let name = &parameter.name;
+        let argument = match passing {
+            Passing::Value => word(name),
+            Passing::Ignore => zero(),
+            Passing::Null => {
+                let wrong = fail("LG_STUB_NULL", name, "it must be null");
+                self.phases.copy_in.push(when(word(name), [wrong]));
+                zero()
+            }
+            Passing::String => {
+                self.phases.enter.push(private(name, number(1)));
+                // As a block, for pointers into it.
+                let length = infix(call("strlen", [word(name)]), "+", number(1));
+                let size = choice(word(name), length, number(1));
+                let block = run("lgs_block", [word(name), size, word("LGS_READS")]);
+                self.phases.copy_in.push(declare_block(name, block));
+                self.inside(name)
+            }
+            Passing::Buffer(buffer) => self.buffer(parameter, buffer),
+            Passing::Scalar(buffer) => self.scalar(parameter, buffer),
+            Passing::Record { key, buffer, kept: false, .. } if self.plan.records[key].is_plain() => {
+                self.buffer(parameter, buffer)
+            }
+            Passing::Record { key, buffer, kept, release } => {
+                self.record(parameter, key, buffer, *kept, *release)
+            }
+            Passing::Handle { number, release, data } => self.handle(name, *number, *release, *data),
+            Passing::Rows { count, each, strings } => {
+                let size = if *strings { word("-1") } else { bytes(each, name, &|e| self.before(e)) };
+                let pointers = cast("const void *const *", word(name));
+                let flags = word(flags(each.reads, each.writes));
+                let rows = run("lgs_rows", [pointers, self.before(count), size, flags, text(name)]);
+                self.phases.copy_in.push(variable("struct lgs_rows", local_name("r", name), rows));
+                if each.writes {
+                    self.phases.give.push(Step::Do(call("lgs_rows_back", [address(local("r", name))])));
+                }
+                member(local("r", name), "inside")
+            }
+            Passing::Stream { kept } => {
+                let stream = run("lgs_stream", [word(name), number(kept), text(name)]);
+                self.phases.copy_in.push(declare_raw(name, stream));
+                local("v", name)
+            }
+            Passing::Inside { release } => self.place(parameter, *release),
+            Passing::Pointer { before, after } => self.pointer(parameter, before.as_deref(), after),
+            Passing::Callback { name: kind } => {
+                let of = number(super::callback::index(self.plan, kind));
+                let bound = self.function.parameters.iter().any(|p| matches!(p, Passing::Data { .. }));
+                let code = cast("lg_code", word(name));
+                let callback = run("lgs_callback", [code, of, number(bound), text(name)]);
+                self.phases.copy_in.push(declare_raw(name, callback));
+                local("v", name)
+            }
+            Passing::Data { shown, kept, for_call } => {
+                let long = how_long(*kept, *for_call);
+                let callbacks: Vec<Value> = self.callbacks_of(name).into_iter().map(word).collect();
+                self.phases.copy_in.push(declare_raw(name, data(word(name), &callbacks, &long, name)));
+                // (Null is every function's that it comes with.)
+                for other in callbacks.into_iter().skip(1) {
+                    let null = data(zero(), &[other], &long, name);
+                    self.phases.copy_in.push(when(not(word(name)), [Step::Do(null)]));
+                }
+                if let Some(handle) = shown {
+                    let shown = behind(cast("const void **", word(handle)));
+                    self.phases.give.push(when(word(handle), [Step::Set(shown, word(name))]));
+                }
+                local("v", name)
+            }
+            Passing::Dispose { object, copy } => {
+                let copy = group(word(copy));
+                let other = infix(cast("intptr_t", word(name)), "!=", cast("intptr_t", copy.clone()));
+                let end = Step::Do(call(name, [cast("void *", word(object))]));
+                self.phases.release.push(when(infix(word(name), "&&", other), [end]));
+                cast("uint64_t", copy)
+            }
+        };
+        self.arguments.push(argument);
+    }
+
+    /// Where the library finds a block.
+    fn inside(&self, name: &str) -> Value {
+        member(block(name), "inside")
+    }
+
+    fn handle(&mut self, name: &str, of: usize, release: bool, data: bool) -> Value {
+        let raw = local("v", name);
+        self.phases.enter.push(declare_raw(name, run("lgs_handle", [word(name), number(of), text(name)])));
+        let success = self.success();
+        if data {
+            let itself = Step::Do(call("lgs_itself", [raw.clone()]));
+            self.phases.give.push(perhaps(success.clone(), itself));
+        }
+        if release {
+            let ending = Step::Do(call("lgs_handle_ending", [word(name)]));
+            self.phases.copy_in.push(when(raw.clone(), [ending]));
+            let dead = Step::Do(call("lgs_handle_dead", [word(name)]));
+            // The program is done with it, whatever the library says or does.
+            let lives = match success {
+                Some(_) => infix(failed(), "||", infix(word("lgs_result"), "!=", zero())),
+                None => failed(),
+            };
+            self.phases.give.push(perhaps(success, dead));
+            let ends = Step::Do(run("lgs_handle_ends", [word(name), raw.clone()]));
+            self.phases.release.push(when(lives, [ends]));
+        }
+        raw
+    }
+
+    /// A place that the library has given out.
+    fn place(&mut self, parameter: &Parameter, release: bool) -> Value {
+        let name = &parameter.name;
+        let raw = local("v", name);
+        self.phases.copy_in.push(declare_raw(name, run("lgs_inside", [word(name), text(name)])));
+        if let Some(size) = &parameter.notes.size {
+            let size = run("lgs_size", [self.before(size), number(1), text(name)]);
+            let back = run("lgs_inside_back", [raw.clone(), word(name), size, text(name)]);
+            self.phases.copy_in.push(Step::Do(back));
+        }
+        let end = Step::Do(call("lgs_piece_end", [word(name)]));
+        // The program does not use it again, whatever the library says of it.
+        if self.plan.freers.contains(&self.function.name) {
+            self.phases.release.push(end);
+        } else if release {
+            // (A pointer that is null says that it has failed.)
+            let gives = matches!(self.function.prototype.result.shape, Shape::Pointer(_));
+            let condition = if gives { Some(Raw::result().number()) } else { self.success() };
+            self.phases.give.push(perhaps(condition, end));
+        }
+        raw
+    }
+
+    fn buffer(&mut self, parameter: &Parameter, buffer: &Buffer) -> Value {
+        let name = &parameter.name;
+        let bytes = bytes(buffer, name, &|e| self.before(e));
+        let is_text = parameter.notes.string && buffer.writes && buffer.size.is_some();
+        let more = match (is_text, &buffer.bools) {
+            (true, _) => " | LGS_TEXT",
+            (false, None) => " | LGS_SHAREABLE",
+            (false, Some(_)) => "",
+        };
+        // (One that the library may leave as it was, as it is: of several it is said how many are written.)
+        let left = buffer.size.is_none() && buffer.writes;
+        let flags = flags(buffer.reads || left, buffer.writes) + more;
+        // Sizes speak of what is in it.
+        let siblings = &self.function.prototype.parameters;
+        let sizes = siblings.iter().flat_map(|p| [&p.notes.size, &p.notes.written, &p.notes.rows]).flatten();
+        if sizes.into_iter().any(|size| size.names().contains(&name.as_str())) {
+            self.phases.enter.push(private(name, number(1)));
+        }
+        let made = run("lgs_block", [word(name), bytes, word(flags)]);
+        self.phases.copy_in.push(declare_block(name, made));
+        let room = member(block(name), "size");
+        let grown = buffer.size.as_ref().filter(|size| size.names().iter().any(|n| self.is_written(n)));
+        let after = |stub: &Self, count: &Expression, element| {
+            length(resulting(count, stub.after(count)), element, room.clone(), name)
+        };
+        if !buffer.writes {
+            // What the library says that it has read of it: the program goes on behind that.
+            if let Some(count) = grown {
+                let read = Step::Do(cast("void", after(self, count, buffer.element)));
+                self.phases.copy_out.push(when(word(name), [read]));
+            }
+            return self.inside(name);
+        }
+        let count = local("n", name);
+        if is_text {
+            let most = buffer.written.as_ref().map_or(room.clone(), |count| after(self, count, 1));
+            self.phases.copy_out.push(variable("size_t", local_name("n", name), most));
+            // (Where the call itself says that it has failed, the program's own may be there still, and need not end.)
+            let own = if buffer.reads { self.failed_itself() } else { None };
+            let own = own.unwrap_or_else(|| word("false"));
+            let ends = run("lgs_text_back", [address(block(name)), address(count.clone()), own, text(name)]);
+            self.phases.copy_out.push(variable("const char *", local_name("t", name), ends));
+            let copy = Step::Do(call("memcpy", [word(name), local("t", name), count]));
+            self.phases.give.push(when(local("t", name), [copy]));
+            return self.inside(name);
+        }
+        let written = buffer.written.as_ref().or(grown);
+        let size = written.map_or(room.clone(), |count| after(self, count, buffer.element));
+        self.phases.copy_out.push(variable("size_t", local_name("n", name), size));
+        self.phases.give.push(Step::Do(call("lgs_back", [address(block(name)), count.clone()])));
+        if let Some(normal) = &buffer.bools {
+            let elements = infix(count, "/", number(buffer.element));
+            let normal = call(normal, [cast("void *", word(name)), elements]);
+            self.phases.give.push(Step::Do(cast("void", normal)));
+        }
+        self.inside(name)
+    }
+
+    fn scalar(&mut self, parameter: &Parameter, buffer: &Buffer) -> Value {
+        let name = &parameter.name;
+        let kind = parameter.kind.pointee().map_or("char", |to| to.spelling.as_str());
+        let kind = kind.trim_start_matches("const ");
+        if buffer.reads {
+            self.phases.enter.push(private(name, size_of(kind)));
+        }
+        // What the library leaves is as the program has it; but of what the stub or other calls conclude something from, it is 0.
+        let told = self.plan.told.iter().any(|(teller, what)| *teller == self.function.name && what == name);
+        let concluded = self.function.counted.contains(name) || parameter.notes.at_most.is_some() || told;
+        let first = if concluded && !buffer.reads { "LGS_ZEROS" } else { "LGS_READS" };
+        let made = run("lgs_block", [word(name), size_of(kind), word(first)]);
+        self.phases.copy_in.push(declare_block(name, made));
+        if buffer.writes {
+            let fetched = local("s", name);
+            let mut load = vec![
+                variable(kind, local_name("s", name), zero()),
+                when(here(name), [fetch(fetched.clone(), here(name))]),
+            ];
+            if buffer.bools.is_some() {
+                load.push(Step::Do(call("lgs_bools", [address(fetched.clone()), number(1)])));
+            }
+            // Before all checks.
+            self.phases.fetch.splice(0..0, load);
+            if let Some(most) = &parameter.notes.at_most {
+                let wide = cast("lgs_wide", fetched.clone());
+                let below = infix(wide.clone(), "<", zero());
+                let beyond = infix(below, "||", infix(wide, ">", self.after(most)));
+                let why = "the library says more than there can be, or less than nothing";
+                self.phases.copy_out.push(when(beyond, [fail("LG_STUB_LENGTH", name, why)]));
+            }
+            self.phases.give.push(when(word(name), [Step::Set(behind(word(name)), fetched)]));
+        }
+        self.inside(name)
+    }
+
+    fn pointer(&mut self, parameter: &Parameter, before: Option<&Passing>, after: &Outcome) -> Value {
+        let name = &parameter.name;
+        let own = || word(name);
+        let kind = parameter.kind.pointee().map_or("void *", |to| to.spelling.as_str());
+        let first = word(if before.is_none() { "LGS_UNSET" } else { "0" });
+        self.phases.copy_in.push(declare_block(name, run("lgs_variable", [own(), first])));
+        if let Some(Passing::Handle { number: of, release, .. }) = before {
+            let raw = local("v", name);
+            let handle = run("lgs_handle", [behind(own()), number(of), text(name)]);
+            self.phases.enter.push(declare_raw(name, choice(own(), handle, zero())));
+            let put = call("lgs_put", [here(name), address(raw.clone()), number(8)]);
+            self.phases.copy_in.push(when(here(name), [Step::Do(put)]));
+            if *release {
+                let ending = Step::Do(call("lgs_handle_ending", [behind(own())]));
+                self.phases.copy_in.push(when(raw.clone(), [ending]));
+                let handle = choice(own(), behind(own()), zero());
+                let ends = Step::Do(run("lgs_handle_ends", [handle, raw]));
+                self.phases.release.push(when(failed(), [ends]));
+                let dead = Step::Do(call("lgs_handle_dead", [behind(own())]));
+                self.phases.give.push(when(infix(own(), "&&", behind(own())), [dead]));
+            }
+        }
+        let (set, fetched) = Raw::set(name, block(name));
+        self.phases.copy_out.push(fetched);
+        // What the library does not set is null, or, where the call itself says that it has failed, as the program has it. (Else that
+        // would be followed by a program which takes it for the library's.)
+        let mut left = None;
+        if before.is_none() {
+            if let Some(failed) = self.failed_itself() {
+                let is_left = infix(set.is_unset(), "&&", group(failed));
+                self.phases.copy_out.push(variable("bool", format!("lgs_left_{name}"), is_left));
+                left = Some(word(format!("lgs_left_{name}")));
+            }
+            self.phases.copy_out.push(set.unset());
+        }
+        let is_made = matches!(after, Outcome::Handle { .. }) && !self.function.is_borrowed(name);
+        let claims = self.claims(parameter, before, after);
+        let out = CopyOut {
+            raw: set.clone(),
+            kind,
+            what: name,
+            plan: self.plan,
+            size: &|e| self.after(e),
+            made: is_made.then_some(claims),
+        };
+        let mut value = out.value(after);
+        let copy = local("p", name);
+        let mut heap = None;
+        if self.function.is_to_end(name) {
+            heap = Some(out.to_heap(copy.clone(), after));
+        }
+        if matches!(after, Outcome::Within { .. }) {
+            let nullable = super::copy_out::flags_of(parameter.notes.nullable);
+            let is_set = set.judged_by("lgs_is_set", [own()], [nullable, text(name)]);
+            let is_set = match &left {
+                Some(left) => infix(not(left.clone()), "&&", is_set),
+                None => is_set,
+            };
+            value = choice(is_set, value, zero());
+        }
+        self.phases.copy_out.push(variable(&declare::mutable(kind), local_name("p", name), value));
+        let given = match heap {
+            Some(heap) => {
+                self.phases.copy_out.push(heap);
+                call("lgs_take", [address(local("h", name))])
+            }
+            None => copy.clone(),
+        };
+        let condition = left.map_or(own(), |left| infix(own(), "&&", not(left)));
+        self.phases.give.push(when(condition, [Step::Set(behind(own()), given)]));
+        if is_made && self.plan.follows_handles() {
+            self.made.push((copy, claims.then(|| name.clone())));
+        }
+        self.inside(name)
+    }
+
+    fn record(
+        &mut self,
+        parameter: &Parameter,
+        key: &str,
+        buffer: &Buffer,
+        kept: bool,
+        release: bool,
+    ) -> Value {
+        let name = &parameter.name;
+        let record = &self.plan.records[key];
+        let (of, kind) = (number(index(self.plan, key)), &record.spelling);
+        let of_word = |function: &str| format!("lgs_{function}_{}", record.word);
+        self.phases.enter.push(private(name, size_of(kind)));
+        let pointer = cast("void *", word(name));
+        let made = if kept {
+            let ends = number(self.plan.ends_with_handle(key));
+            run("lgs_keep", [pointer, of.clone(), size_of(kind), ends, text(name)])
+        } else if let Some(count) = &buffer.size {
+            let all = run(&of_word("into_all"), [word(name), self.before(count), text(name)]);
+            self.phases.copy_in.push(declare_block(name, all));
+            return self.inside(name);
+        } else {
+            run("lgs_fresh", [pointer, size_of(kind)])
+        };
+        self.phases.copy_in.push(declare_block(name, made));
+        let with = || address(local("w", name));
+        let with_kind = format!("struct {}", of_word("with"));
+        self.phases.copy_in.push(variable(&with_kind, local_name("w", name), zeroed()));
+        let into = match buffer.reads {
+            false => call(&of_word("numbers"), [word(name), here(name), number(!kept)]),
+            true => run(&of_word("into"), [word(name), here(name), with()]),
+        };
+        self.phases.copy_in.push(when(here(name), [Step::Do(into)]));
+        if buffer.writes {
+            let copy = local("r", name);
+            let mode = match (buffer.reads, self.failed_itself()) {
+                (true, _) => word("LGS_PASSED"),
+                (false, Some(failed)) => choice(failed, word("LGS_FAILED"), word("LGS_LEFT")),
+                (false, None) => word("LGS_LEFT"),
+            };
+            let mut steps = vec![fetch(copy.clone(), here(name))];
+            if !record.bools.is_empty() {
+                steps.push(Step::Do(call(&of_word("bools"), [address(copy.clone()), number(1)])));
+            }
+            let check = [address(copy.clone()), word(name), with(), mode];
+            steps.push(Step::Do(run(&of_word("check"), check)));
+            self.phases.copy_out.push(Step::Declare(kind.clone(), local_name("r", name), None));
+            self.phases.copy_out.push(when(here(name), steps));
+            let back = Step::Do(call(&of_word("back"), [with()]));
+            self.phases.give.push(when(here(name), [back, Step::Set(behind(word(name)), copy)]));
+        }
+        if kept && release {
+            self.phases.release.push(Step::Do(call("lgs_release", [word(name), of])));
+        }
+        self.inside(name)
+    }
+}

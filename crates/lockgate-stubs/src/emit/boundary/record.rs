@@ -1,0 +1,308 @@
+//! Structures, field by field: what goes into a copy of the library's, and what is judged of one that was fetched.
+use super::copy_in::{data, flags, how_long};
+use super::copy_out::{CopyOut, Raw, bytes, length};
+use super::declare::declare;
+use super::size::{Scope, at, field_at, size};
+use super::*;
+use crate::expression::Expression;
+use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan, TEXT};
+
+/// The number of a record's type, from 1.
+pub fn index(plan: &Plan, key: &str) -> usize {
+    1 + plan.records.keys().position(|known| known == key).unwrap_or(0)
+}
+
+/// Fields of what `object` points to.
+struct Fields<'a> {
+    object: &'static str,
+    plan: &'a Plan,
+}
+
+impl Fields<'_> {
+    fn of(&self, name: &str) -> Value {
+        through(word(self.object), name)
+    }
+}
+
+impl Scope for Fields<'_> {
+    fn name(&self, name: &str) -> Value {
+        // Enumerators and macros are written in capitals.
+        if name.chars().any(|c| c.is_ascii_lowercase()) { self.of(name) } else { word(name) }
+    }
+
+    fn pointer(&self, name: &str) -> Value {
+        self.name(name)
+    }
+
+    fn deref(&self, name: &str) -> Value {
+        at(self.of(name))
+    }
+
+    fn field(&self, name: &str, field: &str) -> Value {
+        field_at(self.of(name), field)
+    }
+
+    fn handle(&self, name: &str) -> Value {
+        cast("uint64_t", cast("uintptr_t", self.of(name)))
+    }
+
+    fn plan(&self) -> &Plan {
+        self.plan
+    }
+}
+
+/// What a stub does with structures of one type.
+pub struct Parts<'a> {
+    /// Buffers in it, which are copied on their own.
+    pub buffers: Vec<&'a str>,
+    /// Everything in: `from` the program, `to` the library.
+    pub into: Vec<Step>,
+    /// Numbers in, so that those which the library leaves stay as they were, but nothing that is followed.
+    pub numbers: Vec<Step>,
+    /// What a callback finds in one that it fills: the library's numbers.
+    pub first: Vec<Step>,
+    /// `now`, which was fetched, judged, beside `host`, the program's.
+    pub check: Vec<Step>,
+    /// What the library has written behind its pointers, back.
+    pub back: Vec<Step>,
+}
+
+/// The steps of one type.
+pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
+    let RecordPlan { spelling, word: own, fields, .. } = record;
+    let mut parts =
+        Parts { buffers: vec![], into: vec![], numbers: vec![], first: vec![], check: vec![], back: vec![] };
+    // Of several pointers each goes to its own callbacks; one alone to any that the handle has.
+    let pairs = plan.pairs(fields.iter().map(|field| &field.passing)).unwrap_or_default();
+    let pairs = if pairs.len() > 1 { pairs } else { Vec::new() };
+    for (place, field) in fields.iter().enumerate() {
+        let of = pairs.iter().find(|(data, _)| *data == place).map_or(&[][..], |(_, of)| of);
+        let of: Vec<Value> = of.iter().map(|place| through(word("from"), &fields[*place].name)).collect();
+        let bound = pairs.iter().any(|(_, of)| of.contains(&place));
+        into(&mut parts.into, field, &of, bound, spelling, plan);
+        if let Passing::Buffer(buffer) = &field.passing {
+            parts.buffers.push(&field.name);
+            if buffer.writes {
+                let written = with(&format!("written_{}", field.name));
+                let back = call("lgs_back", [address(with(&field.name)), written]);
+                parts.back.push(Step::Do(back));
+            }
+        }
+        numbers(&mut parts, field, spelling);
+    }
+    if !record.bools.is_empty() {
+        parts.first.push(Step::Do(call(&format!("lgs_bools_{own}"), [word("own"), number(1)])));
+    }
+    for place in &record.order {
+        check(&mut parts.check, &fields[*place], record, plan);
+    }
+    parts
+}
+
+fn with(name: &str) -> Value {
+    through(word("with"), name)
+}
+
+/// A pointer that only the library sets.
+fn is_set(field: &FieldPlan) -> bool {
+    field.passing == Passing::Ignore
+        && matches!(
+            field.outcome,
+            Outcome::String { .. }
+                | Outcome::Strings { .. }
+                | Outcome::Memory { .. }
+                | Outcome::Record { .. }
+                | Outcome::Handle { .. }
+                | Outcome::Handles { .. }
+        )
+}
+
+/// Where a field lies in the library's copy.
+fn far(spelling: &str, name: &str) -> Value {
+    call("lgs_far", [word("to"), call("offsetof", [word(spelling), word(name)])])
+}
+
+fn numbers(parts: &mut Parts<'_>, field: &FieldPlan, spelling: &str) {
+    let name = &field.name;
+    let from = || through(word("from"), name);
+    if field.passing == Passing::Value && !field.of_buffer {
+        let put = call("lgs_put", [far(spelling, name), address(from()), size_of_variable(from())]);
+        parts.numbers.push(Step::Do(put));
+    } else if is_set(field) {
+        let unset = address(cast("uint64_t", Value::List(vec![word("LGS_UNSET")])));
+        let put = call("lgs_put", [far(spelling, name), unset, number(8)]);
+        parts.numbers.push(when(word("fresh"), [Step::Do(put)]));
+    }
+    if field.passing == Passing::Value {
+        let inside = || member(word("inside"), name);
+        let own = cast("void *", address(through(word("own"), name)));
+        let copy = call("memcpy", [own, address(inside()), size_of_variable(inside())]);
+        parts.first.push(Step::Do(copy));
+    }
+}
+
+/// `of`: the callbacks that data in it is for; `bound`: if it is a callback, data comes with it.
+fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spelling: &str, plan: &Plan) {
+    let name = &field.name;
+    let from = || through(word("from"), name);
+    let put =
+        |value: Value| Step::Do(call("lgs_put", [far(spelling, name), value, size_of_variable(from())]));
+    let raw = |value: Value| put(address(cast("uint64_t", Value::List(vec![value]))));
+    match &field.passing {
+        Passing::Value => steps.push(put(address(from()))),
+        Passing::String => steps.push(raw(run("lgs_string", [from()]))),
+        Passing::Buffer(buffer) => {
+            let scope = Fields { object: "from", plan };
+            let bytes = bytes(buffer, name, &|e| size(e, &scope));
+            let flags = format!("{} | LGS_SHAREABLE", flags(buffer.reads, buffer.writes));
+            steps.push(Step::Set(with(name), run("lgs_block", [from(), bytes, word(flags)])));
+            steps.push(raw(member(with(name), "inside")));
+        }
+        Passing::Handle { number: of, .. } => {
+            steps.push(raw(run("lgs_handle", [from(), number(of), text(name)])));
+        }
+        Passing::Inside { .. } => steps.push(raw(run("lgs_inside", [from(), text(name)]))),
+        Passing::Data { kept, for_call, .. } => {
+            let long = how_long(*kept, *for_call);
+            for other in of.iter().skip(1) {
+                let null = data(zero(), std::slice::from_ref(other), &long, name);
+                steps.push(when(not(from()), [Step::Do(null)]));
+            }
+            steps.push(raw(data(from(), of, &long, name)));
+        }
+        Passing::Callback { name: kind } => {
+            let code = cast("lg_code", from());
+            let of = number(super::callback::index(plan, kind));
+            steps.push(raw(run("lgs_callback", [code, of, number(bound), text(name)])));
+        }
+        Passing::Null => steps.push(when(from(), [fail("LG_STUB_NULL", name, "it must be null")])),
+        // (They stay zero in the library's copy.)
+        Passing::Ignore
+        | Passing::Scalar(_)
+        | Passing::Record { .. }
+        | Passing::Rows { .. }
+        | Passing::Stream { .. }
+        | Passing::Pointer { .. }
+        | Passing::Dispose { .. } => {}
+    }
+}
+
+fn mode(name: &str) -> Value {
+    equal(word("mode"), word(name))
+}
+
+fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &Plan) {
+    let FieldPlan { name, kind, .. } = field;
+    let now = || through(word("now"), name);
+    let host = || through(word("host"), name);
+    let scope = Fields { object: "now", plan };
+    let over = |e: &Expression| size(e, &scope);
+    let follows = record.followed.contains(name);
+    let shown = |spelling: &str, out: &Outcome, followed: &Outcome| {
+        let raw = Raw::field(name);
+        let out_of = CopyOut { raw, kind: spelling, what: name, plan, size: &over, made: None };
+        let value = out_of.value(out);
+        if follows { out_of.steady(value, followed, true) } else { value }
+    };
+    if let Passing::Buffer(buffer) = &field.passing {
+        let memory =
+            |reads, nullable| Outcome::Memory { buffer: Buffer { reads, nullable, ..buffer.clone() } };
+        let value = shown(&kind.spelling, &memory(true, true), &memory(buffer.reads, buffer.nullable));
+        let set = |value: Value| Step::Set(now(), value);
+        let passed = moved(field, buffer, &over);
+        let shown = when_else(mode("LGS_SHOWN"), [set(value)], [set(host())]);
+        steps.push(when_else(mode("LGS_PASSED"), passed, [shown]));
+        return;
+    }
+    let to = cast("void *", address(now()));
+    let untouched = Step::Do(call("memcpy", [to, address(host()), size_of_variable(now())]));
+    match &field.outcome {
+        Outcome::Value if field.of_buffer => {
+            let left = infix(mode("LGS_LEFT"), "||", mode("LGS_FAILED"));
+            steps.push(when(left, [untouched]));
+        }
+        Outcome::Value => {}
+        Outcome::Untouched => steps.push(untouched),
+        other => {
+            let value = Step::Set(now(), shown(&declare(&kind.spelling, ""), other, other));
+            // What functions it has, and with which data, only the program decides.
+            let own = matches!(other, Outcome::Callback { .. } | Outcome::Data { .. });
+            // What the library has not set.
+            steps.push(if own {
+                when_else(mode("LGS_PASSED"), [untouched], [value])
+            } else if is_set(field) {
+                let left = [Step::Set(now(), zero()), when(mode("LGS_FAILED"), [untouched])];
+                when_else(Raw::field(name).is_unset(), left, [value])
+            } else {
+                value
+            });
+        }
+    }
+}
+
+/// A buffer of a structure that the program has passed: how much of it is done.
+fn moved(field: &FieldPlan, buffer: &Buffer, over: &dyn Fn(&Expression) -> Value) -> Vec<Step> {
+    let name = &field.name;
+    let room = || member(with(name), "size");
+    let host = through(word("host"), name);
+    let left = || infix(room(), "-", word("moved"));
+    let count = buffer.size.as_ref().map_or(number(1), over);
+    let moved = match field.cursor {
+        true => Raw::field(name).judged_by("lgs_moved", [], [address(with(name)), text(name)]),
+        false => zero(),
+    };
+    let mut steps = vec![
+        variable("size_t", "moved", moved),
+        variable("size_t", "rest", length(count, buffer.element, left(), name)),
+        Step::Do(cast("void", word("rest"))),
+    ];
+    // The program goes on behind what it moved over, and takes it for done: two numbers, one truth.
+    if field.cursor {
+        let why = "the library moved the pointer on by more or less than it says is done";
+        let differ = infix(word("rest"), "!=", left());
+        steps.push(when(differ, [fail("LG_STUB_LENGTH", name, why)]));
+    }
+    let written = match buffer.written.as_ref().filter(|_| !field.cursor) {
+        Some(written) => length(over(written), buffer.element, word("rest"), name),
+        None => word(if field.cursor { "moved" } else { "rest" }),
+    };
+    steps.push(Step::Set(with(&format!("written_{name}")), written));
+    let start = cast("char *", cast("uintptr_t", host.clone()));
+    let on = cast(&field.kind.spelling, group(infix(start, "+", word("moved"))));
+    steps.push(Step::Set(through(word("now"), name), choice(host, on, zero())));
+    steps
+}
+
+/// Every `bool` in `each` of these structures becomes 0 or 1, and text ends.
+pub fn bools(record: &RecordPlan) -> Vec<Step> {
+    let normal = |path: &String| {
+        let text_of = path.strip_prefix(TEXT);
+        let path = text_of.unwrap_or(path);
+        let parts: Vec<&str> = path.split("[]").collect();
+        let (last, arrays) = parts.split_last().expect("a path has a part");
+        let mut reached = String::from("each->");
+        let mut counts = Vec::new();
+        for (depth, part) in arrays.iter().enumerate() {
+            reached += part;
+            let element = size_of_variable(word(format!("{reached}[0]")));
+            counts.push(infix(size_of_variable(word(&reached)), "/", element));
+            reached += &format!("[i{depth}]");
+        }
+        let place = word(reached + last);
+        let step = match text_of {
+            Some(_) => {
+                let count =
+                    infix(size_of_variable(place.clone()), "/", size_of_variable(behind(place.clone())));
+                let end = infix(count, "-", number(1));
+                Step::Set(Value::Element(Box::new(place), Box::new(end)), zero())
+            }
+            None => Step::Do(call("lgs_bools", [address(place.clone()), size_of_variable(place)])),
+        };
+        counts
+            .into_iter()
+            .enumerate()
+            .rev()
+            .fold(step, |step, (depth, count)| Step::Each(format!("i{depth}"), count, vec![step]))
+    };
+    record.bools.iter().map(normal).collect()
+}

@@ -1,0 +1,244 @@
+//! Everything that the generator writes, for every file of `share/stubs`, the examples, and headers that between them reach each
+//! variant of the plan, as it was when somebody last looked at it: `tests/outputs/*.txt`.
+//!
+//! With `LOCKGATE_UPDATE=1` in the environment the files are written anew; what changed is then read in the version control system's
+//! difference. The libraries' headers are short copies (`tests/headers`), so that it does not matter what is installed.
+
+use lockgate_stubs::header::{self, Source};
+use lockgate_stubs::plan::{self, Outcome, Passing, Plan};
+use lockgate_stubs::{Client, emit};
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_owned()
+}
+
+fn own(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// What a client is made of: a header, its annotations, the folder by which it is found, macros.
+struct Case {
+    name: &'static str,
+    header: PathBuf,
+    annotations: Option<PathBuf>,
+    defines: &'static [&'static str],
+}
+
+/// Every file of `share/stubs`, with a copy of its header.
+const LIBRARIES: [(&str, &str, &[&str]); 9] = [
+    ("brotli_decode", "brotli/decode.h", &[]),
+    ("brotli_encode", "brotli/encode.h", &[]),
+    ("expat", "expat.h", &[]),
+    ("lz4", "lz4.h", &[]),
+    ("lz4frame", "lz4frame.h", &[]),
+    ("png", "png.h", &[]),
+    ("sqlite3", "sqlite3.h", &[]),
+    ("zlib", "zlib.h", &["HAVE_UNISTD_H"]),
+    ("zstd", "zstd.h", &[]),
+];
+
+/// Headers of the program's own tests, which say everything that a header may say.
+const PROGRAMS: [&str; 10] =
+    ["anew", "fresh", "jumpy", "keeper", "lives", "sly", "steps", "tricky", "unwritten", "words"];
+
+fn cases() -> Vec<Case> {
+    let libraries = LIBRARIES.map(|(name, header, defines)| Case {
+        name,
+        header: own("tests/headers").join(header),
+        annotations: Some(root().join(format!("share/stubs/{name}.lg.h"))),
+        defines,
+    });
+    let programs = PROGRAMS.map(|name| Case {
+        name,
+        header: root().join(format!("crates/lockgate-cli/tests/stubs/{name}.h")),
+        annotations: None,
+        defines: &[],
+    });
+    let example = Case {
+        name: "ini",
+        header: root().join("examples/stubs/ini.h"),
+        annotations: Some(root().join("examples/stubs/ini.lg.h")),
+        defines: &["INI=\"quoted\""],
+    };
+    let rest = Case { name: "rest", header: own("tests/headers/rest.h"), annotations: None, defines: &[] };
+    libraries.into_iter().chain(programs).chain([example, rest]).collect()
+}
+
+impl Case {
+    fn client(&self) -> Client {
+        let source = Source {
+            header: self.header.clone(),
+            annotations: self.annotations.iter().cloned().collect(),
+            includes: vec![own("tests/headers")],
+            defines: self.defines.iter().map(|define| (*define).to_owned()).collect(),
+        };
+        let module = format!("{}.lg", self.name);
+        Client::of(&source, Path::new(&module)).unwrap_or_else(|error| panic!("{}: {error}", self.name))
+    }
+}
+
+/// Files as one text; paths of this tree are not part of it.
+fn text_of(files: &[emit::File]) -> String {
+    let mut text = String::new();
+    for file in files {
+        let _ = write!(text, "==== {}\n{}", file.name, file.text.replace(&*root().to_string_lossy(), "ROOT"));
+    }
+    text
+}
+
+/// What is the same in every client is read in `runtime/`.
+fn is_generated(file: &emit::File) -> bool {
+    const FIXED: [&str; 5] =
+        ["lockgate_stubs.h", "lockgate_stubs_runtime.h", "build.rs", "src/support.rs", "_catching.c"];
+    !FIXED.iter().any(|fixed| file.name.ends_with(fixed))
+}
+
+/// A module of Python without what each begins with.
+fn without_support(mut file: emit::File) -> emit::File {
+    let support = std::fs::read_to_string(own("runtime/python/support.py")).expect("support.py");
+    let last = support.trim_end().lines().next_back().expect("a line");
+    let at = file.text.rfind(last).expect("the module begins with support.py") + last.len();
+    file.text.replace_range(..at, "[support.py]");
+    file
+}
+
+fn outputs(case: &Case) -> String {
+    let mut client = case.client();
+    let c: Vec<emit::File> = client.c().into_iter().filter(is_generated).collect();
+    let bindings = |files: Vec<emit::File>| {
+        files.into_iter().filter(|file| is_generated(file) && !file.name.starts_with("client/"))
+    };
+    let rust: Vec<emit::File> = bindings(client.rust()).collect();
+    // (Functions and types that have one name are refused.)
+    let python = match client.python() {
+        Ok(files) => text_of(&bindings(files).map(without_support).collect::<Vec<_>>()),
+        Err(reason) => format!("==== Python: {reason}\n"),
+    };
+    let mut text = format!("==== explain\n{}", client.explain().replace(&*root().to_string_lossy(), "ROOT"));
+    text += &[text_of(&c), text_of(&rust), python].concat();
+    client.stand_in();
+    let with_stand_ins = client.c();
+    let source = with_stand_ins.iter().find(|file| file.name.ends_with("_client.c")).expect("a client");
+    let (_, stand_ins) = source.text.rsplit_once("lgs_stand_in").map_or(("", ""), |_| {
+        source.text.split_once("#pragma GCC diagnostic ignored \"-Wunused-parameter\"").expect("stand-ins")
+    });
+    let _ = write!(text, "==== stand-ins{stand_ins}");
+    text
+}
+
+/// The side of a program one domain of which is part of it: with gates.
+fn host_side() -> (Plan, String) {
+    let declarations = std::fs::read_to_string(own("tests/headers/parts.h")).expect("parts.h");
+    let declarations = format!("#define LOCKGATE_STUBS 1\n{}{declarations}", lockgate_stubs::ANNOTATIONS_H);
+    let names = ["part_sum", "part_name", "part_item", "part_log", "part_ask"];
+    let names: BTreeSet<String> = names.map(str::to_owned).into();
+    let header = header::read_text(&declarations, Path::new("parts.h"), names).expect("parts.h is read");
+    let gates = ["part_log", "part_ask"].map(str::to_owned).into();
+    let plan = plan::plan_domain(&header, "parts", &["memory=16M".to_owned()], &gates);
+    assert!(plan.refusals.is_empty(), "{:?}", plan.refusals);
+    let files = emit::c::domain(&plan, "parts", "/* The program's declarations. */\n");
+    let files: Vec<emit::File> = files.into_iter().filter(is_generated).collect();
+    let lists = [emit::c::exported(&plan), vec!["imports".to_owned()], emit::c::imported(&plan)].concat();
+    let text = format!("{}==== exports\n{}\n", text_of(&files), lists.join("\n"));
+    (plan, text)
+}
+
+fn compare(name: &str, text: &str) {
+    let path = own("tests/outputs").join(format!("{name}.txt"));
+    if std::env::var_os("LOCKGATE_UPDATE").is_some() {
+        std::fs::create_dir_all(own("tests/outputs")).expect("a folder");
+        std::fs::write(&path, text).expect("a file");
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = expected.lines().zip(text.lines()).enumerate().find(|(_, (then, now))| then != now);
+    if let Some((number, (then, now))) = differs {
+        panic!("{name}.txt:{}:\n  was {then}\n  is  {now}\nLOCKGATE_UPDATE=1 writes it anew", number + 1);
+    }
+    assert_eq!(expected.len(), text.len(), "{name}.txt: one ends earlier");
+}
+
+#[test]
+fn outputs_are_as_they_were_read() {
+    for case in cases() {
+        compare(case.name, &outputs(&case));
+    }
+    compare("parts", &host_side().1);
+}
+
+/// A variant that no header reaches is one whose output nobody has read.
+#[test]
+fn each_variant_of_the_plan_is_reached() {
+    let mut reached = BTreeSet::new();
+    let plans = cases().iter().map(|case| case.client().plan).chain([host_side().0]).collect::<Vec<_>>();
+    for plan in &plans {
+        for function in &plan.functions {
+            function.parameters.iter().for_each(|passing| self::passing(passing, &mut reached));
+            outcome(&function.result, "result", &mut reached);
+        }
+        for callback in plan.callbacks.values().chain(&plan.gates) {
+            callback.parameters.iter().for_each(|out| outcome(out, "callback", &mut reached));
+        }
+        for field in plan.records.values().flat_map(|record| &record.fields) {
+            reached.insert(format!("field, in: {}", word(&field.passing)));
+            outcome(&field.outcome, "field, out", &mut reached);
+        }
+    }
+    let reached: String = reached.into_iter().map(|variant| variant + "\n").collect();
+    compare("variants", &reached);
+}
+
+/// The variant's name.
+fn word(variant: &impl std::fmt::Debug) -> String {
+    let text = format!("{variant:?}");
+    text.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_owned()
+}
+
+fn passing(passing: &Passing, reached: &mut BTreeSet<String>) {
+    let more = match passing {
+        Passing::Buffer(buffer) | Passing::Scalar(buffer) => {
+            format!(" reads={} writes={} bools={}", buffer.reads, buffer.writes, buffer.bools.is_some())
+        }
+        Passing::Record { kept, release, buffer, .. } => {
+            format!(" kept={kept} release={release} many={}", buffer.size.is_some())
+        }
+        Passing::Rows { strings, .. } => format!(" strings={strings}"),
+        Passing::Stream { kept } => format!(" kept={kept}"),
+        Passing::Handle { release, data, .. } => format!(" release={release} data={data}"),
+        Passing::Inside { release } => format!(" release={release}"),
+        Passing::Data { kept, for_call, .. } => format!(" kept={kept} for_call={for_call}"),
+        Passing::Pointer { before, after } => {
+            outcome(after, "set", reached);
+            format!(" before={}", before.is_some())
+        }
+        Passing::Value
+        | Passing::Null
+        | Passing::Ignore
+        | Passing::String
+        | Passing::Callback { .. }
+        | Passing::Dispose { .. } => String::new(),
+    };
+    reached.insert(format!("parameter: {}{more}", word(passing)));
+}
+
+fn outcome(outcome: &Outcome, of: &str, reached: &mut BTreeSet<String>) {
+    reached.insert(format!("{of}: {}", word(outcome)));
+}
+
+/// An annotations file includes the header that was asked for, not one of the same name that is installed.
+#[test]
+fn a_header_in_a_named_folder_is_found_before_the_systems() {
+    let folder = own("tests/headers/own");
+    let source = Source {
+        header: folder.join("regex.h"),
+        annotations: vec![folder.join("regex.lg.h")],
+        includes: vec![folder],
+        defines: Vec::new(),
+    };
+    let client = Client::of(&source, Path::new("regex.lg")).unwrap_or_else(|error| panic!("{error}"));
+    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    assert_eq!(client.plan.functions.len(), 1);
+}
