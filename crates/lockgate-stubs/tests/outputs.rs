@@ -234,7 +234,8 @@ fn a_header_in_a_named_folder_is_found_before_the_systems() {
     let folder = own("tests/headers/own");
     let source = Source {
         header: folder.join("regex.h"),
-        annotations: vec![folder.join("regex.lg.h")],
+        // (Not beside it: there it would be found first.)
+        annotations: vec![own("tests/headers/notes/regex.lg.h")],
         includes: vec![folder],
         defines: Vec::new(),
     };
