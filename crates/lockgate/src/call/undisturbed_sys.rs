@@ -134,6 +134,7 @@ pub(super) fn mask_before() -> Option<u64> {
 /// # Safety
 /// The kernel's arguments of a handler.
 pub(super) unsafe fn postpones(signal: c_int, info: *const siginfo_t, frame: &mut ucontext_t) -> bool {
+    let own = frame.uc_mcontext.gregs[libc::REG_RBX as usize] as u64;
     let rip = &mut frame.uc_mcontext.gregs[libc::REG_RIP as usize];
     let is_in = |range: Range<unsafe extern "C" fn()>| {
         (range.start as usize..range.end as usize).contains(&(*rip as usize))
@@ -145,6 +146,9 @@ pub(super) unsafe fn postpones(signal: c_int, info: *const siginfo_t, frame: &mu
         let block = thread_sys::block();
         if !holds && !lets && (*block).held == 0 {
             return false;
+        }
+        if holds {
+            (*block).held_at = own; // which is not there yet
         }
         let bit = mask_sys::bit(signal);
         let index = FAULTS.iter().position(|&fault| fault == signal);

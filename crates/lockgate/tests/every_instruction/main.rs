@@ -444,6 +444,26 @@ fn a_thread_that_a_handler_ends_leaves_nothing_behind() {
     }
 }
 
+/// It unwinds, as one that ends its thread has it done. Red if what describes a frame is behind a push or a pop: a word of the module's is taken
+/// for an address of code.
+#[test]
+fn what_unwinds_finds_code_at_every_instruction() {
+    for (scenario, result, most) in [
+        ("increment", 2, MOST),
+        ("ask", 2, MOST),
+        ("jump", 3, MOST),
+        ("doze", 2, 4 * MOST),
+        ("attach", 2, 200),
+        ("exclusive", 2, MOST),
+        ("lazy", 4, MOST),
+        ("across", 4, MOST),
+    ] {
+        let outcomes = with_handler(scenario, Some("unwinds"), Event::Signal, most);
+        let expected = format!("returned {result}, then {result}; handled, at an end");
+        assert!(outcomes.keys().eq([&expected]), "{scenario}: {outcomes:?}");
+    }
+}
+
 /// Of a call with arguments on its stack, and a result there, the place is above where it began. Red if a jump out of a gate that has moved the
 /// place, and shows no record, leaves it by that much lower.
 #[test]
