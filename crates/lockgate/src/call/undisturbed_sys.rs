@@ -192,7 +192,19 @@ pub(super) unsafe extern "C" fn lockgate_send_again() {
 
 /// What the mask will be: a thread that was attached meanwhile has none of ours blocked.
 pub(super) extern "C" fn lockgate_settle() {
+    debug_assert!(is_ours(), "another frame has put itself in the place of the one that holds signals back");
     mask_sys::settle_held();
+}
+
+/// Whether the frame that holds signals back is on the stack that the thread runs on, as far as the alternate one is concerned.
+fn is_ours() -> bool {
+    let here = 0_u8;
+    // SAFETY: our own block.
+    let held_at = unsafe { (*thread_sys::block()).held_at };
+    let is_alternate = |state: &thread_sys::ThreadState| {
+        [held_at, (&raw const here).addr() as u64].map(|at| state.on_alternate_stack(at))
+    };
+    thread_sys::current().map(is_alternate).is_none_or(|[held, here]| held == here)
 }
 
 /// True if a jump has left the work for which signals are held back, as a caller at `rsp` tells: they come again then, from here on.
