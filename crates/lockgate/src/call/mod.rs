@@ -45,4 +45,4 @@ pub(crate) use gate_sys::{
 pub(crate) use process_sys::{components, for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};
 pub use undisturbed_sys::disturbed;
-pub(crate) use undisturbed_sys::{asleep, poll, read, write};
+pub(crate) use undisturbed_sys::{asleep, poll, read, unseen, write};

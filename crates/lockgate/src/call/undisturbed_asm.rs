@@ -148,6 +148,35 @@ lockgate_disturbed:
     .cfi_endproc
     .size lockgate_disturbed,.-lockgate_disturbed
 
+    # Calls a function with one argument as things are. What unwinds goes on where it does from lockgate_disturbed: the host's own functions that
+    # are called there may end the thread.
+    .p2align 4
+    .globl lockgate_unseen
+    .hidden lockgate_unseen
+    .type lockgate_unseen,@function
+lockgate_unseen:
+    .cfi_startproc
+    mov %rdi,%rax
+    mov %rsi,%rdi
+    lockgate_block %r11
+    cmpq $1,{HELD}(%r11)
+    je 1f
+    jmp *%rax
+1:
+    lockgate_save_callers
+    sub $8,%rsp
+    .cfi_adjust_cfa_offset 8
+    mov {HELD_AT}(%r11),%rbx
+    .cfi_def_cfa rbx,{ROOM}+56
+    call *%rax
+    .cfi_def_cfa rsp,64
+    add $8,%rsp
+    .cfi_adjust_cfa_offset -8
+    lockgate_restore_callers
+    ret
+    .cfi_endproc
+    .size lockgate_unseen,.-lockgate_unseen
+
     # From here on no handler of the host's comes, nor does a cancellation.
     .p2align 4
     .type lockgate_hold,@function

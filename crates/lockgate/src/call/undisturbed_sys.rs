@@ -26,6 +26,7 @@ pub(super) const ROOM: usize = FAULTS.len() * KNOWN + 8;
 unsafe extern "C-unwind" {
     fn lockgate_undisturbed_call(function: *const (), first: usize, second: usize, third: usize) -> usize;
     fn lockgate_disturbed(function: *const (), argument: *const c_void) -> usize;
+    fn lockgate_unseen(function: *const (), argument: *const c_void) -> usize;
 }
 
 unsafe extern "C" {
@@ -55,6 +56,16 @@ pub(super) unsafe fn undisturbed(function: *const (), arguments: [usize; 3]) -> 
 pub unsafe fn disturbed(function: *const (), argument: *const c_void) -> usize {
     // SAFETY: the caller's promise.
     unsafe { lockgate_disturbed(function, argument) }
+}
+
+/// Calls `function` with the host's handlers held back as they are. What it calls of the host's may leave it by a jump or end the thread, as
+/// in [`disturbed`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn unseen(function: *const (), argument: *const c_void) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { lockgate_unseen(function, argument) }
 }
 
 /// A system call of the host's in which the thread sleeps, as [`disturbed`] says; in it the signals in `more` are blocked besides.
