@@ -6,12 +6,14 @@ mod common;
 
 mod tracer_sys;
 mod victim;
+mod way;
 
 use common::patience;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tracer_sys::{STAYS, Stop, Tracee};
+use way::Way;
 
 /// What happens to the thread after so many instructions.
 #[derive(Clone, Copy, PartialEq)]
@@ -33,6 +35,8 @@ struct Victim {
     child: Child,
     orders: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
+    /// What its calls before have gone through, if they end by themselves.
+    way: Option<Way>,
 }
 
 impl Victim {
@@ -46,7 +50,8 @@ impl Victim {
         let mut child = command.spawn().expect("the test program runs");
         let orders = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        Victim { child, orders, answers }
+        let ends = !scenario.starts_with("for_ever") && !scenario.starts_with("kill_waiting");
+        Victim { child, orders, answers, way: ends.then(Way::default) }
     }
 
     fn order(&mut self, what: &str) {
@@ -69,6 +74,15 @@ impl Victim {
 
     /// One call, in which `event` happens after `steps` instructions. The outcome, and whether the call lasted so long.
     fn call(&mut self, event: Event, steps: usize) -> (String, bool) {
+        loop {
+            if let Some(came_of_it) = self.try_call(event, steps) {
+                return came_of_it;
+            }
+        }
+    }
+
+    /// The same; nothing if the call took another way than those before, so that nothing happened.
+    fn try_call(&mut self, event: Event, steps: usize) -> Option<(String, bool)> {
         let number = self.answer("ready").parse().expect("a thread's number");
         let thread = Tracee::seize(number);
         self.order("go");
@@ -76,8 +90,17 @@ impl Victim {
         while stop != Stop::Mark {
             stop = thread.go_on(stop); // what came of the call before
         }
-        for _ in 0..steps {
+        let process = self.child.id();
+        let mut gone = match &mut self.way {
+            Some(way) => way.ahead(process, thread, steps),
+            None => Some(0),
+        };
+        if gone.is_some_and(|gone| gone > 0) {
+            stop = Stop::Step;
+        }
+        while let Some(done) = gone.filter(|done| *done < steps) {
             stop = thread.step(stop);
+            gone = Some(done + 1);
             // A nudge for the domain of the call before: in its handler, none would be pending.
             while matches!(event, Event::KillAndNudge | Event::SignalThenKill)
                 && matches!(stop, Stop::Signal(_))
@@ -86,6 +109,9 @@ impl Victim {
             }
             if stop == Stop::Mark {
                 break;
+            }
+            if let Some(way) = &mut self.way {
+                way.note(thread.place());
             }
         }
         let happened = stop != Stop::Mark;
@@ -128,7 +154,8 @@ impl Victim {
             }
         }
         thread.release();
-        (self.answer("outcome"), happened)
+        let outcome = self.answer("outcome");
+        gone.map(|_| (outcome, happened))
     }
 }
 
