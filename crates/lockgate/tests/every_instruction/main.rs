@@ -9,7 +9,7 @@ mod victim;
 mod way;
 
 use common::patience;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tracer_sys::{STAYS, Stop, Tracee};
@@ -37,6 +37,8 @@ struct Victim {
     answers: Lines<BufReader<ChildStdout>>,
     /// What its calls before have gone through, if they end by themselves.
     way: Option<Way>,
+    /// Where the last event happened.
+    place: u64,
 }
 
 impl Victim {
@@ -51,7 +53,7 @@ impl Victim {
         let orders = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
         let ends = !scenario.starts_with("for_ever") && !scenario.starts_with("kill_waiting");
-        Victim { child, orders, answers, way: ends.then(Way::default) }
+        Victim { child, orders, answers, way: ends.then(Way::default), place: 0 }
     }
 
     fn order(&mut self, what: &str) {
@@ -116,6 +118,7 @@ impl Victim {
         }
         let happened = stop != Stop::Mark;
         if happened {
+            self.place = thread.place();
             match event {
                 Event::Kill => {
                     self.order("kill");
@@ -213,6 +216,35 @@ fn expect_of_kills(scenario: &str, event: Event, most: usize, expected: &[&str])
     let outcomes = at_every_instruction(scenario, event, most);
     let seen: Vec<&str> = outcomes.keys().map(String::as_str).collect();
     assert_eq!(seen, expected, "{scenario}: {outcomes:?}");
+}
+
+/// Where signals come to calls, one instruction later each time.
+fn places(victim: &mut Victim) -> BTreeSet<u64> {
+    let mut places = BTreeSet::new();
+    for steps in 1..=MOST {
+        let _patience = patience("a call that does not come back");
+        if !victim.call(Event::Signal, steps).1 {
+            break;
+        }
+        places.insert(victim.place);
+    }
+    places
+}
+
+/// Red if a call stops where its way passes the breakpoint for the first time, and not where it was to.
+#[test]
+fn going_ahead_leaves_no_instruction_out() {
+    for scenario in ["increment", "call_back"] {
+        let mut victim = Victim::start(scenario, None);
+        let ahead = places(&mut victim);
+        let way = victim.way.take().expect("calls that end");
+        // (Domains, and their proxies, lie elsewhere each time.)
+        let stepped: BTreeSet<u64> =
+            places(&mut victim).into_iter().filter(|place| way.stays(*place)).collect();
+        assert!(stepped.len() > 40, "{scenario}: {} places", stepped.len());
+        let missed: Vec<_> = stepped.difference(&ahead).collect();
+        assert!(missed.is_empty(), "{scenario}: no signal came at {missed:x?}, of {} places", stepped.len());
+    }
 }
 
 /// More instructions than any of these calls has.

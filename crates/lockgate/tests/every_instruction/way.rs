@@ -47,6 +47,11 @@ impl Way {
         self.places.push(place);
     }
 
+    /// Whether the address is the same place in each call.
+    pub fn stays(&self, place: u64) -> bool {
+        self.code.iter().any(|code| code.contains(&place))
+    }
+
     /// How many instructions before the last known place lie ahead of `steps`: of those at which a breakpoint stops once each time. (One
     /// that repeats itself is many steps, and one stop.)
     fn landmark(&self, steps: usize) -> Option<usize> {
@@ -54,8 +59,7 @@ impl Way {
         let is_one = |&count: &usize| {
             let place = places[count - 1];
             let repeats = places.windows(2).any(|two| two == [place, place]);
-            let is_there = self.code.iter().any(|code| code.contains(&place));
-            is_there && !repeats && !self.passed_by.contains(&place)
+            self.stays(place) && !repeats && !self.passed_by.contains(&place)
         };
         (1..places.len().min(steps)).rev().find(is_one)
     }
