@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python check test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -63,11 +63,18 @@ lint: setup ## formatting, lints, documentation warnings
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
-# Test programs that hang are ended, with a backtrace; what was left out on this machine is said last. (Under a runner, examples in
-# documentation would share a process: they are run by themselves.)
+check: setup ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@mkdir -p build && : >build/skipped
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet -p lanes -- check
+	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
+
+# Several test programs run at a time (tests/lanes). Those that hang are ended, with a backtrace; what was left out on this machine is said
+# last.
 test: lint ## lints, then every test
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo test --workspace --locked --no-fail-fast --tests --config 'target."cfg(unix)".runner = "scripts/watchdog.sh"'
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet -p lanes -- all
 	cargo test --workspace --locked --doc
 	scripts/python.sh build/python-test dev
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600

@@ -1,6 +1,6 @@
 #!/bin/sh
 # watchdog.sh PROGRAM [ARGUMENT...]: runs it, and ends it when it hangs: after HANG seconds (900), far more than any test program takes.
-# `make test` runs each test program so (as cargo's runner). What is said then: which test it was, and where each thread of the program, and
+# `make test` runs each test program so (tests/lanes). What is said then: which test it was, and where each thread of the program, and
 # of all that it has started, stands.
 limit=${HANG:-900}
 program=$$

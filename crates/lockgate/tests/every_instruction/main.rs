@@ -6,12 +6,14 @@ mod common;
 
 mod tracer_sys;
 mod victim;
+mod way;
 
 use common::patience;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use tracer_sys::{STAYS, Stop, Tracee};
+use way::Way;
 
 /// What happens to the thread after so many instructions.
 #[derive(Clone, Copy, PartialEq)]
@@ -33,6 +35,10 @@ struct Victim {
     child: Child,
     orders: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
+    /// What its calls before have gone through, if they end by themselves.
+    way: Option<Way>,
+    /// Where the last event happened.
+    place: u64,
 }
 
 impl Victim {
@@ -46,7 +52,8 @@ impl Victim {
         let mut child = command.spawn().expect("the test program runs");
         let orders = child.stdin.take().expect("a pipe");
         let answers = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-        Victim { child, orders, answers }
+        let ends = !scenario.starts_with("for_ever") && !scenario.starts_with("kill_waiting");
+        Victim { child, orders, answers, way: ends.then(Way::default), place: 0 }
     }
 
     fn order(&mut self, what: &str) {
@@ -69,6 +76,15 @@ impl Victim {
 
     /// One call, in which `event` happens after `steps` instructions. The outcome, and whether the call lasted so long.
     fn call(&mut self, event: Event, steps: usize) -> (String, bool) {
+        loop {
+            if let Some(came_of_it) = self.try_call(event, steps) {
+                return came_of_it;
+            }
+        }
+    }
+
+    /// The same; nothing if the call took another way than those before, so that nothing happened.
+    fn try_call(&mut self, event: Event, steps: usize) -> Option<(String, bool)> {
         let number = self.answer("ready").parse().expect("a thread's number");
         let thread = Tracee::seize(number);
         self.order("go");
@@ -76,8 +92,17 @@ impl Victim {
         while stop != Stop::Mark {
             stop = thread.go_on(stop); // what came of the call before
         }
-        for _ in 0..steps {
+        let process = self.child.id();
+        let mut gone = match &mut self.way {
+            Some(way) => way.ahead(process, thread, steps),
+            None => Some(0),
+        };
+        if gone.is_some_and(|gone| gone > 0) {
+            stop = Stop::Step;
+        }
+        while let Some(done) = gone.filter(|done| *done < steps) {
             stop = thread.step(stop);
+            gone = Some(done + 1);
             // A nudge for the domain of the call before: in its handler, none would be pending.
             while matches!(event, Event::KillAndNudge | Event::SignalThenKill)
                 && matches!(stop, Stop::Signal(_))
@@ -87,9 +112,13 @@ impl Victim {
             if stop == Stop::Mark {
                 break;
             }
+            if let Some(way) = &mut self.way {
+                way.note(thread.place());
+            }
         }
         let happened = stop != Stop::Mark;
         if happened {
+            self.place = thread.place();
             match event {
                 Event::Kill => {
                     self.order("kill");
@@ -128,7 +157,8 @@ impl Victim {
             }
         }
         thread.release();
-        (self.answer("outcome"), happened)
+        let outcome = self.answer("outcome");
+        gone.map(|_| (outcome, happened))
     }
 }
 
@@ -186,6 +216,35 @@ fn expect_of_kills(scenario: &str, event: Event, most: usize, expected: &[&str])
     let outcomes = at_every_instruction(scenario, event, most);
     let seen: Vec<&str> = outcomes.keys().map(String::as_str).collect();
     assert_eq!(seen, expected, "{scenario}: {outcomes:?}");
+}
+
+/// Where signals come to calls, one instruction later each time.
+fn places(victim: &mut Victim) -> BTreeSet<u64> {
+    let mut places = BTreeSet::new();
+    for steps in 1..=MOST {
+        let _patience = patience("a call that does not come back");
+        if !victim.call(Event::Signal, steps).1 {
+            break;
+        }
+        places.insert(victim.place);
+    }
+    places
+}
+
+/// Red if a call stops where its way passes the breakpoint for the first time, and not where it was to.
+#[test]
+fn going_ahead_leaves_no_instruction_out() {
+    for scenario in ["increment", "call_back"] {
+        let mut victim = Victim::start(scenario, None);
+        let ahead = places(&mut victim);
+        let way = victim.way.take().expect("calls that end");
+        // (Domains, and their proxies, lie elsewhere each time.)
+        let stepped: BTreeSet<u64> =
+            places(&mut victim).into_iter().filter(|place| way.stays(*place)).collect();
+        assert!(stepped.len() > 40, "{scenario}: {} places", stepped.len());
+        let missed: Vec<_> = stepped.difference(&ahead).collect();
+        assert!(missed.is_empty(), "{scenario}: no signal came at {missed:x?}, of {} places", stepped.len());
+    }
 }
 
 /// More instructions than any of these calls has.

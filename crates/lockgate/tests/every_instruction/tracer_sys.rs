@@ -98,6 +98,39 @@ impl Tracee {
         self.wait()
     }
 
+    /// On until it is about to execute what lies at `address`, for the `times`th time. False if it stops at a mark before.
+    pub fn go_to(self, address: u64, times: usize) -> bool {
+        const ENABLED: usize = 1;
+        self.set_debug_register(0, address as usize);
+        self.set_debug_register(7, ENABLED);
+        let (mut stop, mut came) = (Stop::Mark, 0);
+        while came < times {
+            stop = self.go_on(stop);
+            match stop {
+                Stop::Mark => break,
+                Stop::Step => came += 1,
+                Stop::Signal(_) | Stop::Kick => {}
+            }
+        }
+        self.set_debug_register(7, 0);
+        came == times
+    }
+
+    fn set_debug_register(self, number: usize, value: usize) {
+        let registers = std::mem::offset_of!(libc::user, u_debugreg);
+        let done = unsafe {
+            libc::ptrace(libc::PTRACE_POKEUSER, self.0, registers + number * size_of::<usize>(), value)
+        };
+        assert_ne!(done, -1, "debug register {number}: {}", std::io::Error::last_os_error());
+    }
+
+    /// The address of the instruction that it executes next.
+    pub fn place(self) -> u64 {
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        self.request(libc::PTRACE_GETREGS, &raw mut registers as usize);
+        registers.rip
+    }
+
     /// Sends it a signal; `process` is the one that it belongs to.
     pub fn send(self, process: u32, signal: libc::c_int) {
         let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, self.0, signal) };

@@ -1,0 +1,250 @@
+//! Test programs: how cargo builds them, what they have, how they end.
+use crate::list::Slow;
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// A target of the workspace whose tests can be run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The crate.
+    pub package: String,
+    /// `lib` for unit tests of a library; the name of a program for its own.
+    pub name: String,
+    /// It is in the crate's folder `tests`.
+    pub is_integration: bool,
+}
+
+/// A built test program.
+#[derive(Debug)]
+pub struct Program {
+    pub target: Target,
+    path: PathBuf,
+    /// The crate's folder: tests run there.
+    folder: PathBuf,
+}
+
+/// How a program has ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub name: String,
+    /// How many tests it has, without those that are ignored.
+    pub expected: usize,
+    pub passed: usize,
+    pub status: ExitStatus,
+    /// What it has said.
+    pub log: PathBuf,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.package, self.name)
+    }
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_fine() {
+            return write!(f, "{} passed", self.passed);
+        }
+        let (passed, expected, status) = (self.passed, self.expected, self.status);
+        match status.success() {
+            true => write!(f, "FAILED: only {passed} of {expected} tests have passed"),
+            false => write!(f, "FAILED: {status}"),
+        }
+    }
+}
+
+impl Ended {
+    /// Every test has passed: none failed, and none has gone.
+    pub fn is_fine(&self) -> bool {
+        self.status.success() && self.passed == self.expected
+    }
+}
+
+fn cargo(root: &Path) -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(root);
+    cargo
+}
+
+/// Builds the test programs of the workspace, without those that `left_out` is about.
+///
+/// # Errors
+/// Something does not build; cargo has said what.
+pub fn build(root: &Path, left_out: &[Slow]) -> Result<Vec<Program>> {
+    let mut test = cargo(root);
+    test.args(["test", "--no-run", "--quiet", "--locked", "--workspace"]);
+    test.arg("--message-format=json-render-diagnostics");
+    if left_out.is_empty() {
+        test.arg("--tests");
+    } else {
+        // Of all crates, so that dependencies are built with the same features, once for both lanes. Targets are named across crates: what
+        // another crate has under a name that is left out is left out below.
+        test.args(["--lib", "--bins"]);
+        for target in targets(root)?.iter().filter(|target| target.is_integration) {
+            if !left_out.iter().any(|slow| slow.is_about(target)) {
+                test.args(["--test", &target.name]);
+            }
+        }
+    }
+    let output = test.stderr(Stdio::inherit()).output().context("cargo cannot be started")?;
+    ensure!(output.status.success(), "not everything builds");
+    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
+    let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let mut programs: Vec<_> = messages.filter_map(|message| built(&message)).collect();
+    programs.retain(|program| !left_out.iter().any(|slow| slow.is_about(&program.target)));
+    programs.sort_by_key(|program| program.target.to_string());
+    Ok(programs)
+}
+
+/// The targets of the workspace.
+///
+/// # Errors
+/// cargo does not say.
+pub fn targets(root: &Path) -> Result<Vec<Target>> {
+    let output = cargo(root).args(["metadata", "--format-version", "1", "--no-deps", "--locked"]).output()?;
+    ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout)?;
+    let mut found = Vec::new();
+    for package in metadata["packages"].as_array().context("packages")? {
+        for target in package["targets"].as_array().context("targets")? {
+            let package = package["name"].as_str().context("a name")?;
+            found.push(self::target(package, target).context("a target")?);
+        }
+    }
+    Ok(found)
+}
+
+/// What cargo says of a target.
+fn target(package: &str, said: &Value) -> Option<Target> {
+    let kind = said["kind"][0].as_str()?;
+    let name = if matches!(kind, "test" | "bin") { said["name"].as_str()? } else { "lib" };
+    Some(Target { package: package.to_owned(), name: name.to_owned(), is_integration: kind == "test" })
+}
+
+/// The test program that a message of cargo's is about.
+fn built(message: &Value) -> Option<Program> {
+    if message["profile"]["test"] != true {
+        return None;
+    }
+    // path+file:///where/it/lies#name@0.1.0, or without the name if the folder has it.
+    let (place, version) = message["package_id"].as_str()?.split_once('#')?;
+    let package = match version.split_once('@') {
+        Some((name, _)) => name,
+        None => place.rsplit('/').next()?,
+    };
+    let target = target(package, &message["target"])?;
+    let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+    let path = message["executable"].as_str()?.into();
+    Some(Program { target, path, folder })
+}
+
+impl Program {
+    /// Names of its tests, those that are ignored as well.
+    ///
+    /// # Errors
+    /// It does not say.
+    pub fn tests(&self) -> Result<Vec<String>> {
+        self.list(&[])
+    }
+
+    fn list(&self, arguments: &[&str]) -> Result<Vec<String>> {
+        let mut list = Command::new(&self.path);
+        list.current_dir(&self.folder).args(["--list", "--format", "terse"]).args(arguments);
+        let output = list.output().with_context(|| self.target.to_string())?;
+        ensure!(output.status.success(), "{}: {}", self.target, String::from_utf8_lossy(&output.stderr));
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+    }
+
+    /// Runs its tests.
+    ///
+    /// # Errors
+    /// It cannot be started, or its log cannot be written.
+    pub fn run(&self, root: &Path) -> Result<Ended> {
+        let expected = self.list(&[])?.len() - self.list(&["--ignored"])?.len();
+        let logs = root.join("build/tests");
+        std::fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
+        let log = logs.join(format!("{}-{}.log", self.target.package, self.target.name));
+        let file = File::create(&log).with_context(|| log.display().to_string())?;
+        let mut run = Command::new(root.join("scripts/watchdog.sh"));
+        run.arg(&self.path).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        run.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+        let status = run.status().with_context(|| self.target.to_string())?;
+        let said = std::fs::read(&log)?;
+        Ok(Ended {
+            name: self.target.to_string(),
+            expected,
+            passed: passed(&String::from_utf8_lossy(&said)),
+            status,
+            log,
+        })
+    }
+}
+
+/// How many tests have passed, by the program's last word, if that is good.
+fn passed(said: &str) -> usize {
+    let result = said.rsplit("test result: ok. ").next().filter(|rest| rest.len() < said.len());
+    result.and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    /// A program that lists `tests`, and says `end` when it is run.
+    fn program(folder: &Path, tests: &str, end: &str) -> Program {
+        let path = folder.join("program");
+        let script =
+            format!("#!/bin/sh\ncase $* in *--ignored*) ;; *--list*) printf '{tests}' ;; *) {end} ;; esac\n");
+        std::fs::write(&path, script).expect("the folder is writable");
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let target = Target { package: "a".into(), name: "b".into(), is_integration: true };
+        Program { target, path, folder: folder.to_owned() }
+    }
+
+    /// Red if a program counts as fine because its status is 0: tests that have gone are missed by nobody.
+    #[test]
+    fn a_test_that_does_not_run_is_missed() {
+        let folder = std::env::temp_dir().join(format!("lanes-{}", std::process::id()));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up");
+        std::fs::create_dir_all(folder.join("scripts")).expect("a scratch folder");
+        std::fs::copy(root.join("scripts/watchdog.sh"), folder.join("scripts/watchdog.sh"))
+            .expect("the script");
+        let run = |end: &str| {
+            let program = program(&folder, "one: test\\ntwo: test\\n", end);
+            program.run(&folder).expect("it runs")
+        };
+        let fine = run("echo 'test result: ok. 2 passed; 0 failed'");
+        assert!(fine.is_fine() && fine.passed == 2, "{fine}");
+        for end in [
+            "echo 'test result: ok. 1 passed; 0 failed'",
+            "exit 0",
+            "echo 'test result: ok. 2 passed; 0 failed'; exit 101",
+            "echo 'test result: ok. 2 passed; 0 failed'; kill -ABRT $$",
+            "echo 'test result: FAILED. 2 passed; 1 failed'",
+        ] {
+            assert!(!run(end).is_fine(), "{end}");
+        }
+        std::fs::remove_dir_all(folder).expect("the scratch folder goes");
+    }
+
+    #[test]
+    fn programs_are_known_by_crate_and_target() {
+        let name = |id: &str, kind: &str| {
+            let message = serde_json::json!({
+                "package_id": id, "manifest_path": "/w/x/Cargo.toml", "executable": "/w/t", "profile": { "test": true },
+                "target": { "name": "it", "kind": [kind] },
+            });
+            built(&message).map(|program| program.target.to_string())
+        };
+        assert_eq!(name("path+file:///w/x#0.1.0", "test").as_deref(), Some("x it"));
+        assert_eq!(name("path+file:///w/x#y@0.1.0", "lib").as_deref(), Some("y lib"));
+        assert_eq!(name("path+file:///w/x#y@0.1.0", "cdylib").as_deref(), Some("y lib"));
+    }
+}
