@@ -162,7 +162,7 @@
 
 /* The function's result when the library failed: crashed, ran out of time, gave an impossible
  * answer. Numbers with a sign, enumerations and structures must have one, or LG_ERRORS: no value of
- * theirs is a failure to everybody (docs/stubs.md has what the others are). */
+ * theirs is a failure to all callers (docs/stubs.md has what the others are). */
 #define LG_ERROR(...) LG_NOTE_("error:" LG_TEXT_(__VA_ARGS__))
 /* errno tells what is wrong. */
 #define LG_ERRNO LG_NOTE_("errno")

@@ -1,50 +1,14 @@
 //! The form of the documents: what is short stays short, lines fit, words are those of the glossary, and numbers are those of the code.
 
 use std::fs;
-use std::path::Path;
-
-/// Documents in plain English: one sentence a line, standard terms.
-const PLAIN: &[&str] = &[
-    "README.md",
-    "ARCHITECTURE.md",
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "SECURITY.md",
-    "SPECIFICATION.md",
-    "docs/README.md",
-    "docs/attacks.md",
-    "docs/building-modules.md",
-    "docs/code-model.md",
-    "docs/debugging.md",
-    "docs/dependencies.md",
-    "docs/design.md",
-    "docs/dlopen.md",
-    "docs/evidence.md",
-    "docs/glossary.md",
-    "docs/grants.md",
-    "docs/life-of-a-call.md",
-    "docs/life-of-a-module.md",
-    "docs/limits.md",
-    "docs/policies.md",
-    "docs/postgres.md",
-    "docs/python.md",
-    "docs/registry.md",
-    "docs/split.md",
-    "docs/stability.md",
-    "docs/start/c.md",
-    "docs/start/cpp.md",
-    "docs/start/postgresql.md",
-    "docs/start/python.md",
-    "docs/start/rust.md",
-    "docs/sysroot.md",
-    "docs/system-calls.md",
-    "docs/threat-model.md",
-    "docs/worked-example.md",
-];
+use std::path::{Path, PathBuf};
 
 /// Words that have a standard term, or that hide who acts.
 const WORDS: &[(&str, &str)] = &[
+    ("anybody", "the actor's name"),
     ("dearer", "costs more"),
+    ("everybody", "the actor's name"),
+    ("fails never", "never fails"),
     ("mended", "fixed"),
     ("nobody", "the actor's name"),
     ("processor time", "CPU time"),
@@ -56,9 +20,60 @@ const WORDS: &[(&str, &str)] = &[
 
 const MOST_COLUMNS: usize = 100;
 
+/// Pages that must name a word to talk about it.
+const ABOUT_WORDS: &str = "docs/glossary.md";
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
+}
+
 fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up");
-    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The files of `folder` whose names end in one of `ends`, those of folders in it, too, if `deep`.
+fn files(folder: &str, ends: &[&str], deep: bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root().join(folder)).expect("a folder") {
+        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
+        let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
+        if root().join(&path).is_dir() {
+            if deep {
+                found.extend(files(&path, ends, deep));
+            }
+        } else if ends.iter().any(|end| path.ends_with(end)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// All documents: those at the root, and all of docs/.
+fn pages() -> Vec<String> {
+    let pages = [files("", &[".md"], false), files("docs", &[".md"], true)].concat();
+    assert!(pages.len() > 100, "only {} pages", pages.len());
+    pages
+}
+
+/// The headers, without what is not prose: code.
+fn comments() -> Vec<(String, Vec<(usize, String)>)> {
+    let headers = files("include", &[".h", ".hpp"], true);
+    assert!(headers.len() >= 6, "only {headers:?}");
+    let comment = |path: String| {
+        let (mut inside, mut lines) = (false, Vec::new());
+        for (number, line) in (1..).zip(read(&path).lines()) {
+            let begins = line.find("/*").or_else(|| line.find("//"));
+            if inside || begins.is_some() {
+                let text = if inside { line } else { &line[begins.unwrap_or_default()..] };
+                lines.push((number, text.trim_start_matches(['/', '*', ' ']).to_owned()));
+            }
+            inside =
+                (inside || begins.is_some_and(|at| line[at..].starts_with("/*"))) && !line.contains("*/");
+        }
+        (path, lines)
+    };
+    headers.into_iter().map(comment).collect()
 }
 
 /// The lines of a document that are prose, with their numbers: no code, no tables.
@@ -91,11 +106,11 @@ fn the_readme_is_a_door() {
 #[test]
 fn lines_of_documents_fit() {
     let mut wrong = Vec::new();
-    for path in PLAIN {
-        for (number, line) in prose(&read(path)) {
+    for path in pages() {
+        for (number, line) in prose(&read(&path)) {
             let columns = line.chars().count();
             // A link or a name that cannot be broken may stand alone.
-            if columns > MOST_COLUMNS && line.trim().contains(' ') {
+            if columns > MOST_COLUMNS && line.trim().contains(' ') && !line.starts_with("# ") {
                 wrong.push(format!("{path}:{number}: {columns} columns, {MOST_COLUMNS} at most"));
             }
         }
@@ -103,18 +118,76 @@ fn lines_of_documents_fit() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What is wrong with the words of one line.
+fn faults(line: &str) -> Vec<String> {
+    let line = words(line);
+    let found = WORDS.iter().filter(|(word, _)| line.contains(word));
+    found.map(|(word, term)| format!("{word:?}; write {term}")).collect()
+}
+
+/// A sentence that begins with "What" or "Who" and asks nothing has a clause as its subject: name the thing.
+fn hides_its_subject(sentence: &str) -> bool {
+    let text = sentence.trim_start_matches(['-', ' ', '(']);
+    (text.starts_with("What ") || text.starts_with("Who ")) && !sentence.contains('?')
+}
+
+/// The sentence that begins in this line: it goes on in the next ones.
+fn sentence(lines: &[(usize, &str)]) -> String {
+    let mut text = String::new();
+    for (_, line) in lines {
+        if !text.is_empty() && line.trim().is_empty() {
+            break;
+        }
+        text = text + line.trim() + " ";
+        if line.trim_end().ends_with(['.', '?', ':', '!']) {
+            break;
+        }
+    }
+    text
+}
+
 #[test]
 fn words_are_those_of_the_field() {
     let mut wrong = Vec::new();
-    // The glossary itself says which words go.
-    for path in PLAIN.iter().filter(|path| **path != "docs/glossary.md") {
+    for path in pages().iter().filter(|path| *path != ABOUT_WORDS) {
         for (number, line) in prose(&read(path)) {
-            let line = words(line);
-            let found = WORDS.iter().filter(|(word, _)| line.contains(word));
-            wrong.extend(found.map(|(word, term)| format!("{path}:{number}: {word:?}; write {term}")));
+            wrong.extend(faults(line).into_iter().map(|fault| format!("{path}:{number}: {fault}")));
+        }
+    }
+    for (path, lines) in comments() {
+        for (number, line) in lines {
+            wrong.extend(faults(&line).into_iter().map(|fault| format!("{path}:{number}: {fault}")));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn sentences_name_their_subjects() {
+    let mut wrong = Vec::new();
+    for path in pages() {
+        let text = read(&path);
+        let lines = prose(&text);
+        for (at, (number, _)) in lines.iter().enumerate().filter(|(_, (_, line))| !line.trim().is_empty()) {
+            if hides_its_subject(&sentence(&lines[at..])) {
+                wrong.push(format!("{path}:{number}: the subject is a clause: name the thing or the actor"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// These rules find what they are there for.
+#[test]
+fn the_rules_of_prose_can_fail() {
+    assert_eq!(faults("Nobody waits for `somebody`, in the slow way.").len(), 2);
+    assert!(faults("A host waits (see [nobody's page](nobody.md)).").len() == 1);
+    assert!(hides_its_subject("- What the library wrote is copied."));
+    assert!(hides_its_subject("Who installs modules is trusted."));
+    for fine in ["What does a call cost?", "Whatever comes is checked.", "The library says what it wrote."] {
+        assert!(!hides_its_subject(fine), "{fine}");
+    }
+    assert_eq!(sentence(&[(1, "What does"), (2, "it cost?"), (3, "Nothing.")]), "What does it cost? ");
 }
 
 /// The value of a constant of the contract, as its source spells it.
