@@ -62,7 +62,7 @@ pub(crate) struct Core {
     /// The memory after the start, for domains of a pool.
     snapshot: Option<Snapshot>,
     own_threads: OwnThreads,
-    /// The domain has used up its processor time. Then it is killed, too.
+    /// The domain has used up its CPU time. Then it is killed, too.
     spent: AtomicBool,
     /// Parks the watcher again when the last domain that it watches goes.
     watch: watch::Interest,
@@ -319,7 +319,7 @@ impl Core {
         self.options.stop_if.as_ref().is_some_and(StopIf::ask)
     }
 
-    /// Ends the domain: it has used up its processor time.
+    /// Ends the domain: it has used up its CPU time.
     pub fn spend(&self) {
         self.spent.store(true, Ordering::Release);
         if !self.is_killed() {
@@ -327,7 +327,7 @@ impl Core {
         }
     }
 
-    /// True if the domain was ended for its processor time.
+    /// True if the domain was ended for its CPU time.
     pub fn is_spent(&self) -> bool {
         self.spent.load(Ordering::Acquire)
     }
