@@ -7,6 +7,7 @@ mod async_sys;
 mod c_string;
 mod call;
 mod callback_sys;
+mod described;
 mod dl_memory_sys;
 mod dl_sys;
 mod dl_text;

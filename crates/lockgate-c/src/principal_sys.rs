@@ -1,23 +1,17 @@
 //! Section "Registry" of the header: who asks, and who may.
 use crate::call::{freed, guarded, made};
+use crate::described::Described;
 use crate::error::Failure;
 use crate::handle::{Handle, Handled};
 use crate::text_sys::{put, text};
 use lockgate::{Principal, Token};
 use std::ffi::c_char;
-use std::sync::{Mutex, PoisonError};
 
 /// What `lg_principal` stands for.
-pub struct PrincipalObject(Mutex<Principal>);
+pub type PrincipalObject = Described<Principal>;
 
 impl Handled for PrincipalObject {
     const WHAT: &'static str = "a principal";
-}
-
-impl PrincipalObject {
-    fn new(principal: Principal) -> PrincipalObject {
-        PrincipalObject(Mutex::new(principal))
-    }
 }
 
 /// `struct lg_token`.
@@ -52,22 +46,8 @@ impl Handle<PrincipalObject> {
     pub(crate) fn principal(self) -> Result<Principal, Failure> {
         match self.bits() {
             Self::PROCESS => Ok(Principal::process()),
-            _ => {
-                let object = self.get()?;
-                let _still = lockgate::still();
-                Ok(object.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
-            }
+            _ => self.described(),
         }
-    }
-
-    fn change(self, change: impl FnOnce(Principal) -> Result<Principal, Failure>) -> i32 {
-        guarded(|| {
-            let object = self.get()?;
-            let _still = lockgate::still();
-            let mut place = object.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *place = change(place.clone())?;
-            Ok(())
-        })
     }
 }
 

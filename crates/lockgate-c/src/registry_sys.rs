@@ -65,7 +65,7 @@ pub extern "C" fn lg_registry_export(
     export: Handle<ExportObject>,
 ) -> i32 {
     guarded(|| {
-        let (registry, export) = (registry.registry()?, export.export()?);
+        let (registry, export) = (registry.registry()?, export.described()?);
         domain.with(|domain| Ok(registry.export(domain, export)?))
     })
 }
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn lg_registry_export_host(
     guarded(|| {
         // SAFETY: the caller's promises.
         let (_, function) = unsafe { host_function(prototype, function, user)? };
-        Ok(registry.registry()?.export_host(function, export.export()?)?)
+        Ok(registry.registry()?.export_host(function, export.described()?)?)
     })
 }
 
@@ -135,7 +135,7 @@ pub extern "C" fn lg_registry_bind(
 ) -> Handle<FunctionObject> {
     made(|| {
         let (registry, principal, request) =
-            (registry.registry()?, principal.principal()?, request.request()?);
+            (registry.registry()?, principal.principal()?, request.described()?);
         Ok(FunctionObject::new(registry.bind_dynamic(&principal, &request)?))
     })
 }
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn lg_registry_bind_as(
         // SAFETY: the caller's string.
         let signature = unsafe { text(prototype, "prototype")? }.parse()?;
         let (registry, principal, request) =
-            (registry.registry()?, principal.principal()?, request.request()?);
+            (registry.registry()?, principal.principal()?, request.described()?);
         Ok(FunctionObject::new(registry.bind_signature(&principal, &request, &signature)?))
     })
 }
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn lg_registry_link(
         // SAFETY: the caller's string.
         let import = unsafe { text(import, "import")? };
         let (registry, principal, request) =
-            (registry.registry()?, principal.principal()?, request.request()?);
+            (registry.registry()?, principal.principal()?, request.described()?);
         domain.with(|domain| Ok(registry.link(domain, import, &principal, &request)?))
     })
 }

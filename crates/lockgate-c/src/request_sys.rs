@@ -1,5 +1,6 @@
 //! Section "Registry" of the header: what is exported, and what is asked for.
-use crate::call::{freed, guarded, made};
+use crate::call::{freed, made};
+use crate::described::Described;
 use crate::error::Failure;
 use crate::handle::{Handle, Handled};
 use crate::policy::{COnFailure, on_failure, policy};
@@ -7,57 +8,20 @@ use crate::principal_sys::{CToken, number};
 use crate::text_sys::text;
 use lockgate::{Allow, Export, Heal, Policy, Request, Version};
 use std::ffi::{c_char, c_int};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// What `lg_export` stands for.
-pub struct ExportObject(Mutex<Export>);
+pub type ExportObject = Described<Export>;
 
 impl Handled for ExportObject {
     const WHAT: &'static str = "an export";
 }
 
 /// What `lg_request` stands for.
-pub struct RequestObject(Mutex<Request>);
+pub type RequestObject = Described<Request>;
 
 impl Handled for RequestObject {
     const WHAT: &'static str = "a request";
-}
-
-impl Handle<ExportObject> {
-    pub(crate) fn export(self) -> Result<Export, Failure> {
-        let object = self.get()?;
-        let _still = lockgate::still();
-        Ok(object.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    }
-
-    fn change(self, change: impl FnOnce(Export) -> Result<Export, Failure>) -> i32 {
-        guarded(|| {
-            let object = self.get()?;
-            let _still = lockgate::still();
-            let mut place = object.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *place = change(place.clone())?;
-            Ok(())
-        })
-    }
-}
-
-impl Handle<RequestObject> {
-    pub(crate) fn request(self) -> Result<Request, Failure> {
-        let object = self.get()?;
-        let _still = lockgate::still();
-        Ok(object.0.lock().unwrap_or_else(PoisonError::into_inner).clone())
-    }
-
-    fn change(self, change: impl FnOnce(Request) -> Result<Request, Failure>) -> i32 {
-        guarded(|| {
-            let object = self.get()?;
-            let _still = lockgate::still();
-            let mut place = object.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *place = change(place.clone())?;
-            Ok(())
-        })
-    }
 }
 
 /// An entry point to be exported.
@@ -69,7 +33,7 @@ pub unsafe extern "C" fn lg_export_new(name: *const c_char, major: u16, minor: u
     made(|| {
         // SAFETY: the caller's string.
         let name = unsafe { text(name, "name")? };
-        Ok(ExportObject(Mutex::new(Export::new(name, Version::new(major, minor)))))
+        Ok(ExportObject::new(Export::new(name, Version::new(major, minor))))
     })
 }
 
@@ -149,7 +113,7 @@ pub unsafe extern "C" fn lg_request_new(
     made(|| {
         // SAFETY: the caller's string.
         let name = unsafe { text(name, "name")? };
-        Ok(RequestObject(Mutex::new(Request::new(name, Version::new(major, minor)))))
+        Ok(RequestObject::new(Request::new(name, Version::new(major, minor))))
     })
 }
 
@@ -160,7 +124,7 @@ pub unsafe extern "C" fn lg_request_new(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_request_newest(name: *const c_char) -> Handle<RequestObject> {
     // SAFETY: the caller's string.
-    made(|| Ok(RequestObject(Mutex::new(Request::newest(unsafe { text(name, "name")? })))))
+    made(|| Ok(RequestObject::new(Request::newest(unsafe { text(name, "name")? }))))
 }
 
 /// How long to wait for the name.

@@ -66,7 +66,7 @@ fn file_by(
     let scratch = tempfile::tempdir()?;
     let guest = match source {
         Source::File => return Ok(Ok(bytes(&path, scratch.path())?)),
-        Source::ModuleAssembly => Guest::assembly(&fs::read_to_string(&path)?),
+        Source::ModuleAssembly => Guest::assembly(&format!("{UNITS}{}", fs::read_to_string(&path)?)),
         Source::ModuleC => {
             let includes = format!("-I{}", area(&path)?.display());
             let flags = if flags.is_empty() { Guest::FLAGS } else { &flags };
@@ -121,6 +121,9 @@ fn bytes(source: &Path, scratch: &Path) -> Result<Vec<u8>> {
     run(Command::new("objcopy").args(["-O", "binary", "-j", ".text"]).arg(&object).arg(&bytes))?;
     Ok(fs::read(bytes)?)
 }
+
+/// The units of the code model as macros.
+const UNITS: &str = include_str!("../suite/units.inc");
 
 /// Assembles; includes are looked for in the area's folder.
 fn assemble(source: &Path, object: &Path, flags: &[&str]) -> Result<()> {

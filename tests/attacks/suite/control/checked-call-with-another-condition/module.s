@@ -1,8 +1,3 @@
 function attack
-    mov %gs:(%edi),%r11d
-    add $0x05e1f00d,%r11d
-    jo 1f
-    mov %edi,%r11d
-    addr32 add %gs:0x10008,%r11
-    call *%r11
+    checked_call leave="jo 1f"
 1:  ret

@@ -7,7 +7,4 @@ function attack
     add %rcx,%rdx
     jmp *%rdx
 3:  ud2
-    .section .rodata
-    .balign 4
-2:  .long 3b-2b, 3b-2b
-    .text
+    entries 3b, 3b

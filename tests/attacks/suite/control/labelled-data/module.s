@@ -4,10 +4,5 @@ function attack
     movb $0x1e,%gs:2(%edi)
     movb $0xfa,%gs:3(%edi)
     movl $0xc3050f,%gs:4(%edi)
-    mov %gs:(%edi),%r11d
-    add $0x05e1f00d,%r11d
-    jne 1f
-    mov %edi,%r11d
-    addr32 add %gs:0x10008,%r11
-    call *%r11
+    checked_call
 1:  ret

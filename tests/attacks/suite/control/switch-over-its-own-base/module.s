@@ -1,12 +1,4 @@
 function attack
-    cmp $1,%rdi
-    ja 3f
-    lea 2f(%rip),%rdi
-    movslq (%rdi,%rdi,4),%rdx
-    add %rdi,%rdx
-    jmp *%rdx
-3:  ret
-    .section .rodata
-    .balign 4
-2:  .long 3b-2b, 3b-2b
-    .text
+    switch table="lea 2f(%rip),%rdi" load="movslq (%rdi,%rdi,4),%rdx" sum="add %rdi,%rdx"
+1:  ret
+    entries 1b, 1b

@@ -1,12 +1,4 @@
 function attack
-    cmp $1,%rdi
-    jg 3f
-    lea 2f(%rip),%rcx
-    movslq (%rcx,%rdi,4),%rdx
-    add %rcx,%rdx
-    jmp *%rdx
-3:  ret
-    .section .rodata
-    .balign 4
-2:  .long 3b-2b, 3b-2b
-    .text
+    switch leave="jg 1f"
+1:  ret
+    entries 1b, 1b

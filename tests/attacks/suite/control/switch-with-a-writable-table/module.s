@@ -1,12 +1,4 @@
 function attack
-    cmp $1,%rdi
-    ja 3f
-    lea 2f(%rip),%rcx
-    movslq (%rcx,%rdi,4),%rdx
-    add %rcx,%rdx
-    jmp *%rdx
-3:  ret
-    .data
-    .balign 4
-2:  .long 3b-2b, 3b-2b
-    .text
+    switch
+1:  ret
+    entries 1b, 1b section=.data

@@ -1,12 +1,4 @@
 function attack
-    cmp $1,%rdi
-    ja 3f
-    lea 2f(%rip),%rcx
-    movslq (%rcx,%rdi,4),%rdx
-    add %rcx,%rdx
-    jmp *%rdx
-3:  ret
-    .section .rodata
-    .balign 4
-2:  .long 3b-2b, attack-0xd000-2b
-    .text
+    switch
+1:  ret
+    entries 1b, attack-0xd000

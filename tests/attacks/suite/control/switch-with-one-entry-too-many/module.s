@@ -1,12 +1,7 @@
 function attack
-    cmp $2,%rdi
-    ja 3f
-    lea 2f(%rip),%rcx
-    movslq (%rcx,%rdi,4),%rdx
-    add %rcx,%rdx
-    jmp *%rdx
-3:  ret
+    switch check="cmp $2,%rdi"
+1:  ret
     .section .rodata
     .balign 4
-2:  .long 3b-2b, 3b-2b, attack+1-2b
+2:  .long 1b-2b, 1b-2b, attack+1-2b
     .text

@@ -1,18 +1,5 @@
 function attack
-    cmp $1,%rdi
-    ja 3f
-    lea 2f+2(%rip),%rcx
-    movslq (%rcx,%rdi,4),%rdx
-    add %rcx,%rdx
-    jmp *%rdx
-    cmp $1,%rdi
-    ja 3f
-    lea 2f(%rip),%rcx
-    movslq (%rcx,%rdi,4),%rdx
-    add %rcx,%rdx
-    jmp *%rdx
-3:  ret
-    .section .rodata
-    .balign 4
-2:  .long 3b-2b, 3b-2b
-    .text
+    switch table="lea 2f+2(%rip),%rcx"
+    switch
+1:  ret
+    entries 1b, 1b

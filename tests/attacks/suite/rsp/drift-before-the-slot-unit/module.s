@@ -1,12 +1,6 @@
 function attack
     lea -0x20000(%rsp),%rsp
-    xor %rsp,%r11
-    and $0xfffff8,%r11d
-    xor %rsp,%r11
-    cmp %rsp,%r11
-    ja 1f
-    xchg %r11,%rsp
-    mov %r11,(%rsp)
+    open_frame
     mov (%rsp),%rsp
     lea 0x20000(%rsp),%rsp
     ret
