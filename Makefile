@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python check test lint bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python check test lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -56,11 +56,12 @@ python: build ## the Python package, optimised, in the virtual environment build
 	@scripts/setup.sh python
 	scripts/python.sh build/python release
 
-lint: setup ## formatting, lints, documentation warnings
+lint: setup ## formatting, lints, prose of documents and headers, documentation warnings
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path bench/peers/wasmtime/Cargo.toml
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --locked --quiet -p hygiene --test prose
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 check: setup ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
@@ -79,6 +80,10 @@ test: lint ## lints, then every test
 	scripts/python.sh build/python-test dev
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
+
+docs: ## the documents as a site with search, in build/site/; all links are checked
+	@scripts/setup.sh docs
+	scripts/docs.sh
 
 bench: setup benches python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench

@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh [demo | build | python | test]: makes sure that the system packages which this part of Lockgate needs (all, if none is named)
+# setup.sh [demo | build | python | docs | test]: makes sure that the system packages which this part of Lockgate needs (all, if none is named)
 # are here: installs what is missing with apt when root or sudo allows, else says exactly what to install. Does nothing when all is there.
 set -eu
 
@@ -12,6 +12,7 @@ fail() {
 missing() {
     while read -r thing package part; do
         case $wants:$part in
+            test:docs) continue ;;
             test:* | *:demo | *:"$wants" | python:build) ;;
             *) continue ;;
         esac
@@ -37,6 +38,7 @@ missing() {
 	/usr/lib/x86_64-linux-musl/libc.a musl-dev demo
 	musl-gcc musl-tools demo
 	/usr/lib/x86_64-linux-gnu/libclang-[0-9]*.so* libclang1 build
+	mandoc mandoc docs
 	python3:ensurepip python3-venv python
 	/usr/lib/postgresql/*/bin/postgres postgresql test
 	/usr/include/postgresql/*/server/postgres.h postgresql-server-dev-all test
@@ -45,8 +47,8 @@ missing() {
 
 wants=${1:-test}
 case $wants in
-    demo | build | python | test) ;;
-    *) fail "no such part: $wants; there are demo, build, python and test" ;;
+    demo | build | python | docs | test) ;;
+    *) fail "no such part: $wants; there are demo, build, python, docs and test" ;;
 esac
 
 # A Rust toolchain is not ours to install: distributions' are often too old, and people have theirs.

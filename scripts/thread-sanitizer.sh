@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the runtime's tests with several threads under ThreadSanitizer (docs/evidence.md). It takes a nightly toolchain with the sources
+# Runs the runtime's tests with several threads under ThreadSanitizer (docs/appendix/evidence.md). It takes a nightly toolchain with the sources
 # of the standard library, which has to be instrumented, too; without one this says so and ends with status 77.
 # What came of it: build/thread-sanitizer.json (tests, how many of them failed, reports of races); all that was said: build/thread-sanitizer.log.
 #

@@ -76,7 +76,7 @@ static void charge(Domain *domain) {
 
 static void pg_attribute_noreturn() no_time_left(const char *module) {
     ereport(ERROR, errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-            errmsg("module %s has used up its limit of processor time in this transaction", module), errhint("lockgate.cpu_limit is the limit."));
+            errmsg("module %s has used up its CPU time limit in this transaction", module), errhint("lockgate.cpu_limit is the limit."));
 }
 
 /* The milliseconds that a new domain may use; ERROR if there are none. */
@@ -215,7 +215,7 @@ static void on_cpu_limit(int value, void *unused) {
 static planner_hook_type next_planner = NULL;
 
 /* Each parallel worker is a process, which has begun with nothing used, and ends with the statement: nobody adds up what they use. So statements under
- * a limit of processor time have none. */
+ * a CPU time limit have none. */
 static PlannedStmt *plan(Query *query, const char *text, int options, ParamListInfo parameters) {
     if (cpu_limit)
         options &= ~CURSOR_OPT_PARALLEL_OK;

@@ -22,7 +22,7 @@ typedef struct Domain {
     bool is_uncommitted;         /* its module was installed by the transaction in progress */
     bool given_up;
     Size taken;                  /* bytes that calls in progress have copied out of it, and hold */
-    uint64 charged;              /* processor time that its account has, nanoseconds */
+    uint64 charged;              /* CPU time that its account has, nanoseconds */
     lg_domain *handle;
     uint64 base;
     Exchange exchange;
@@ -45,7 +45,7 @@ void domain_read(Domain *domain, void *to, const void *from, Size size);
  * limit of the domain's memory and what they were given. */
 void *domain_take(Domain *domain, Size header, const void *from, Size size);
 
-/* What the server does with results counts as the module's, where there is a limit of processor time: from the one to the other, which may be an error's
+/* What the server does with results counts as the module's, where there is a CPU time limit: from the one to the other, which may be an error's
  * end, too. ERROR from the third if there is no time left. */
 uint64 domain_work_begin(void);
 void domain_work_end(Domain *domain, uint64 begun);

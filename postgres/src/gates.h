@@ -23,7 +23,7 @@ typedef struct Call {
     MemoryContext scratch;      /* and until they return */
     ErrorData *error;           /* that ends it, once it has left the domain */
     Size taken;                 /* what was held of the domain's when it began, or a gate of it */
-    uint64 work;                /* processor time when a gate began to take something; 0 where there is no limit */
+    uint64 work;                /* CPU time when a gate began to take something; 0 where there is no limit */
     bool returns_null;
     bool is_volatile; /* may change the database */
     bool queries;     /* has made queries */

@@ -106,7 +106,7 @@ static pg_noinline void pg_attribute_noreturn() fail(Call *call, Site *site) {
     /* An error that a gate has kept ended the call in good order: what the module remembers is as it has left it, and states are, too. */
     bool in_order = call->error && lg_last_status() == LG_E_CALLBACK;
     bool is_spent = lg_last_status() == LG_E_CPU_TIME || (lg_last_fault() && lg_last_fault()->kind == LG_FAULT_CPU_TIME);
-    /* A domain without processor time stays, and refuses calls. */
+    /* A domain without CPU time stays, and refuses calls. */
     if (!is_spent && !in_order)
         domain_give_up(call->domain);
     ending_of_call(call, site->procedure);
@@ -162,7 +162,7 @@ static Datum take_results(FunctionCallInfo place, Call *call, Site *site, Regist
     return result;
 }
 
-/* The same where processor time has a limit: taking results is done for the call. */
+/* The same where CPU time has a limit: taking results is done for the call. */
 static pg_noinline Datum take_results_in_time(FunctionCallInfo place, Call *call, Site *site, Registers *registers) {
     volatile Datum result = 0;
     uint64 begun = domain_work_begin();

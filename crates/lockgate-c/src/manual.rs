@@ -5,6 +5,9 @@ use std::fmt::Write as _;
 /// The header.
 pub const HEADER: &str = lockgate_headers::LOCKGATE_H;
 
+/// The section that no program reads: what it defines is declared, and described, before.
+const INLINE: &str = "Implementation of what is inline";
+
 /// A page: the name of its file, and its text for man(1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
@@ -18,8 +21,7 @@ pub struct Page {
 pub fn pages() -> Vec<Page> {
     let mut parts = HEADER.split("/* ---- ");
     let prologue = parts.next().unwrap_or_default();
-    let sections: Vec<Section<'_>> =
-        parts.filter_map(Section::new).filter(|s| !s.functions().is_empty()).collect();
+    let sections: Vec<Section<'_>> = parts.filter_map(Section::new).filter(|s| s.title != INLINE).collect();
     let mut pages = vec![overview(prologue, &sections)];
     for section in &sections {
         pages.push(section.page());

@@ -101,13 +101,13 @@ pub extern "C" fn lg_options_time_limit(options: Handle<OptionsObject>, millisec
     options.change(|options| Ok(options.time_limit(Duration::from_millis(milliseconds))))
 }
 
-/// Limit of processor time, milliseconds.
+/// CPU time limit, milliseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_cpu_limit(options: Handle<OptionsObject>, milliseconds: u64) -> i32 {
     options.change(|options| Ok(options.cpu_limit(Duration::from_millis(milliseconds))))
 }
 
-/// Measures processor time.
+/// Measures CPU time.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_measure_cpu_time(options: Handle<OptionsObject>) -> i32 {
     options.change(|options| Ok(options.measure_cpu_time()))

@@ -2,6 +2,7 @@
 
 mod common;
 use lockgate_c::manual::{HEADER, Page, pages};
+use std::collections::BTreeSet;
 use std::process::Command;
 
 fn page(file: &str) -> Page {
@@ -34,6 +35,23 @@ fn every_function_has_a_page_with_its_declaration_and_description() {
         assert!(synopsis.contains(&format!("{function}(")), "{target}: the synopsis has no {function}");
         assert!(description.contains(&format!("{function}(")), "{target}: the description has no {function}");
     }
+}
+
+/// A second page of the same name would be written over the first.
+#[test]
+fn each_page_is_there_once() {
+    let mut seen = BTreeSet::new();
+    for Page { file, .. } in pages() {
+        assert!(seen.insert(file.clone()), "{file} is there twice");
+    }
+}
+
+/// Not functions alone: what policies there are, too.
+#[test]
+fn sections_without_functions_have_pages() {
+    let text = page("lockgate_policies.3").text;
+    assert!(text.contains("LG_MUTUAL_DISTRUST"), "{text}");
+    assert!(page("lockgate.3").text.contains(".BR lockgate_policies (3),"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ enum Command {
     Call(cmd::call::Args),
     /// Show what running processes export, who has bound it, and how often it is called
     Ps(cmd::ps::Args),
-    /// Watch the domains of running processes: calls, processor time, memory, faults, latencies
+    /// Watch the domains of running processes: calls, CPU time, memory, faults, latencies
     Top(cmd::top::Args),
     /// Say what this machine supports
     Doctor(cmd::doctor::Args),

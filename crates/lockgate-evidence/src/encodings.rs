@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(slice.get(0xa2 * 4 + 3)[..8], [0x65, 0x67, 0x48, 0x0f, 0xa2, 0xc1, 0xf8, 0xe7]);
     }
 
-    /// The number that docs/evidence.md states.
+    /// The number that docs/appendix/evidence.md states.
     #[test]
     fn the_slices_are_as_large_as_is_said() {
         assert_eq!(slices().iter().map(Slice::len).sum::<u64>(), 27_125_399_552);

@@ -1,6 +1,6 @@
 //! What fuzzing asks of Lockgate's parts. `fuzz/` gives these oracles to libFuzzer, `tests/corpus.rs` runs them on stable Rust.
 //!
-//! An oracle takes any bytes, lets a part of Lockgate work on them, and panics if the outcome is wrong. `docs/evidence.md`
+//! An oracle takes any bytes, lets a part of Lockgate work on them, and panics if the outcome is wrong. `docs/appendix/evidence.md`
 //! ("Fuzzing") says what each asks, and what came of it.
 //!
 //! | to read, in this order | about |

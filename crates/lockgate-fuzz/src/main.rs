@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[global_allocator]
 static MEMORY: Counting = Counting;
 
-/// Oracles of the fuzzing, on stable Rust. docs/evidence.md, "Fuzzing".
+/// Oracles of the fuzzing, on stable Rust. docs/appendix/evidence.md, "Fuzzing".
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {

@@ -1,4 +1,5 @@
-/* The functions in progress, for programs in domains: glibc's <execinfo.h>, which musl does not have.
+/* The functions in progress, for programs in domains: glibc's <execinfo.h>, which musl does not
+   have.
 
    Addresses are those of the window; gdb and reports of faults know them by name. The list has only
    the module's own functions: none of the host, and none of another domain. Threads may call these

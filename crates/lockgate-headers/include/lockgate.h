@@ -90,9 +90,10 @@
  * next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(),
  * lg_memory_alloc() or another function of the library, because its frames would be lost: the
  * process may end. (In a call that a worker makes, or in the work of lg_spawn(), the result is
- * LG_E_CALLBACK, and another worker takes the place. A library whose constructors or destructors ran
- * is closed then, and a domain that was being reset has ended.) The same holds for C++ exceptions, but these may never leave a function that a
- * domain has called: catch them there and call lg_end_call(), as lockgate.hpp does.
+ * LG_E_CALLBACK, and another worker takes the place. A library whose constructors or destructors
+ * ran is closed then, and a domain that was being reset has ended.) The same holds for C++
+ * exceptions, but these may never leave a function that a domain has called: catch them there and
+ * call lg_end_call(), as lockgate.hpp does.
  *
  * If a signal handler leaves an interrupted call into a domain by siglongjmp, the call counts as in
  * progress until the thread makes a call from a frame that is not deeper than that call's. Before

@@ -1,14 +1,14 @@
-// lockgate.hpp - Lockgate for C++17: handles that free themselves, errors as exceptions, and values of
-// domains that a program cannot use before it has checked them. Header-only, over lockgate.h, which is
-// the manual.
+// lockgate.hpp - Lockgate for C++17: handles that free themselves, errors as exceptions, and values
+// of domains that a program cannot use before it has checked them. Header-only, over lockgate.h,
+// which is the manual.
 //
 //     lockgate::Domain domain(lockgate::Module("cube.lg"));
 //     auto cube_root = domain.bind<double(double)>("cube_root");
 //     double y = cube_root(27.0).verify([](double y) { return y >= 0; });
 //
-// Values that come from a domain are tainted: results, copies by Domain::read(), and the arguments of
-// functions that a domain calls. A tainted<T> does not convert, compare or index. verify() takes the
-// value out if a test accepts it, and throws otherwise; trust() takes it out where any value is
+// Values that come from a domain are tainted: results, copies by Domain::read(), and the arguments
+// of functions that a domain calls. A tainted<T> does not convert, compare or index. verify() takes
+// the value out if a test accepts it, and throws otherwise; trust() takes it out where any value is
 // acceptable. A program cannot follow a pointer<T> of a domain; Domain::read() copies the memory.
 //
 // Plain data crosses: numbers, bool, enumerations of a fixed type, pointer<T>, arrays of these, and
@@ -24,8 +24,9 @@
 // Exceptions may leave a function that a domain calls, unlike functions given to lockgate.h: the
 // domain's call ends, and the call of the Function that led there throws the exception.
 //
-// Threads: as lockgate.h says; an object of this header is as thread-safe as a std::unique_ptr. Cost:
-// that of lockgate.h, and a look at one word after each call. You may destroy objects in any order.
+// Threads: as lockgate.h says; an object of this header is as thread-safe as a std::unique_ptr.
+// Cost: that of lockgate.h, and a look at one word after each call. You may destroy objects in any
+// order.
 #ifndef LOCKGATE_HPP
 #define LOCKGATE_HPP
 
@@ -101,7 +102,8 @@ template <typename T> T *check(T *made) {
 
 // ---- Values of domains ---------------------------------------------------------------------------------------------
 
-// A pointer of a domain. Its bits may be anything; functions of the domain take it, Domain::read and write go through it.
+// A pointer of a domain. Its bits may be anything; functions of the domain take it, Domain::read
+// and write go through it.
 template <typename T> class pointer {
   public:
     pointer() = default;
@@ -153,7 +155,8 @@ namespace detail {
 template <typename T> struct is_pointer_of_domain : std::false_type {};
 template <typename T> struct is_pointer_of_domain<pointer<T>> : std::true_type {};
 
-// Enumerations for which every value of the underlying type is one of theirs, as far as C++ is concerned.
+// Enumerations for which every value of the underlying type is one of theirs, as far as C++ is
+// concerned.
 template <typename T, typename = void> struct is_fixed_enum : std::false_type {};
 template <typename T>
 struct is_fixed_enum<T, std::enable_if_t<std::is_enum_v<T>, std::void_t<decltype(T{std::underlying_type_t<T>{}})>>> : std::true_type {};
@@ -360,7 +363,8 @@ template <typename R, template <typename> class In, typename... A> std::string p
 // (Templates that are arguments of templates have one parameter for every compiler.)
 template <typename T> struct Taken : Type<T> {};
 
-// The exception that left a function that a domain has called, until the call that led there throws it.
+// The exception that left a function that a domain has called, until the call that led there throws
+// it.
 struct Thrown {
     std::exception_ptr exception;
     std::uint64_t number = 0; // of this thread's exceptions
@@ -380,19 +384,22 @@ inline void end_call(const std::string &message) {
     lg_end_call((message + numbered(thrown().number)).c_str());
 }
 
-// If lg_failed(): throws what went wrong in the call that has just come back, unless it returned, and a signal handler's call failed.
+// If lg_failed(): throws what went wrong in the call that has just come back, unless it returned,
+// and a signal handler's call failed.
 inline void fail() {
     const lg_status status = lg_take_call_error();
     if (status == LG_OK)
         return;
     std::exception_ptr pending = std::exchange(thrown().exception, nullptr);
-    // A call that was made through lockgate.h may have left its exception behind: the number tells whose this is.
+    // A call that was made through lockgate.h may have left its exception behind: the number tells
+    // whose this is.
     if (status == LG_E_CALLBACK && pending && std::strstr(lg_last_message(), numbered(thrown().number).c_str()))
         std::rethrow_exception(pending);
     throw Error();
 }
 
-// A function of the host as a domain calls it: arguments arrive tainted, exceptions end the domain's call.
+// A function of the host as a domain calls it: arguments arrive tainted, exceptions end the
+// domain's call.
 template <auto function, typename F = decltype(function)> struct Thunk {
     static_assert(sizeof(F) == 0, "a domain calls plain functions, not objects or members");
 };
@@ -443,8 +450,9 @@ struct Freed {
 
 } // namespace detail
 
-// Any handle of lockgate.h, freed at its end: handle<lg_pool> pool(lg_pool_new(…)). Throws if there is none; and where one is used that was moved
-// from, since NULL would mean something to some functions: no options, all libraries.
+// Any handle of lockgate.h, freed at its end: handle<lg_pool> pool(lg_pool_new(…)). Throws if there
+// is none; and where one is used that was moved from, since NULL would mean something to some
+// functions: no options, all libraries.
 template <typename T> class handle {
   public:
     explicit handle(T *made) : owned_(check(made)) {}
@@ -514,7 +522,8 @@ class Module {
     handle<lg_module> module_;
 };
 
-// Options that chain: Options().memory_limit(1 << 26).time_limit(100). Others: lg_options_…(options.get(), …).
+// Options that chain: Options().memory_limit(1 << 26).time_limit(100). Others:
+// lg_options_…(options.get(), …).
 class Options {
   public:
     Options() : options_(lg_options_new()) {}
@@ -535,8 +544,9 @@ class Options {
     Options &policy(lg_policy policy) & { return done(lg_options_policy(options_, policy)); }
     Options policy(lg_policy policy) && { return std::move(this->policy(policy)); }
 
-    // Answers the import `name` with a plain function, gate<&log_line>("log_line"), whose parameters are tainted<T> or pointer<T>: everything
-    // is the domain's word. lg_user_data() returns `user` in it.
+    // Answers the import `name` with a plain function, gate<&log_line>("log_line"), whose
+    // parameters are tainted<T> or pointer<T>: everything is the domain's word. lg_user_data()
+    // returns `user` in it.
     template <auto function> Options &gate(const std::string &name, void *user = nullptr) & {
         using Thunk = detail::Thunk<function>;
         return done(lg_options_gate(options_, Thunk::prototype(name).c_str(), reinterpret_cast<lg_code>(&Thunk::code), user));

@@ -308,7 +308,7 @@ fn limits_that_change_under_a_cursor_are_not_passed_over() {
     assert_eq!(session.run("FETCH 1 FROM c; SELECT tell_often(1); COMMIT;").unwrap(), "3\n1");
 }
 
-/// A limit of processor time holds for the transaction, not for each process that works at it: there is one.
+/// A CPU time limit holds for the transaction, not for each process that works at it: there is one.
 #[test]
 fn processor_time_is_not_multiplied_by_workers() {
     let database = database(server(), "workers");
@@ -329,7 +329,7 @@ fn processor_time_is_not_multiplied_by_workers() {
     let statements =
         "DO $$ BEGIN FOR n IN 1..200 LOOP PERFORM count(spin(i * 0 + 20000)) FROM numbers; END LOOP; END $$";
     let said = session.run(statements).unwrap();
-    assert!(said.contains("processor time"), "{said}");
+    assert!(said.contains("CPU time"), "{said}");
     session.run("ROLLBACK").unwrap();
     let plan = session.run("EXPLAIN EXECUTE p").unwrap();
     assert!(plan.contains("Workers Planned: 2"), "{plan}");
@@ -403,7 +403,7 @@ fn taking_results_is_inside_the_limits() {
     };
     for what in ["many(i * 0 + 300000)", "four_of(i * 0 + 80000)", "parameters(i * 0 + 1000000, 100)"] {
         let said = session.run(&many(what)).unwrap();
-        let expected = "module greedy has used up its limit of processor time in this transaction";
+        let expected = "module greedy has used up its CPU time limit in this transaction";
         assert!(said.contains(expected), "{what}: {said}");
     }
     session.run("SET statement_timeout = '300ms'").unwrap();

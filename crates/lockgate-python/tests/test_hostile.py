@@ -71,7 +71,7 @@ def test_processor_time_is_a_quota(hostile_module):
         with pytest.raises(lockgate.QuotaExceeded) as caught:
             library.loop()
         assert caught.value.kind == "cpu time"
-        with pytest.raises(lockgate.QuotaExceeded, match="processor time"):
+        with pytest.raises(lockgate.QuotaExceeded, match="CPU time"):
             library.fine()
         library.domain.reset()
         assert library.fine() == 42

@@ -49,7 +49,7 @@ pub(crate) enum Slot {
 /// Registers that a checked jump takes for itself, and where they wait.
 const KEPT: [(Reg, Slot); 2] = [(R11, Slot::Kept), (R10, Slot::KeptTarget)];
 /// Most padding that full alignment of a loop and of a function is worth, bytes; where it would take more, a multiple of 8 has
-/// to do (docs/measurements.md, "Code size").
+/// to do (docs/appendix/measurements.md, "Code size").
 const LOOP_PADDING: u32 = 10;
 const FUNCTION_PADDING: u32 = 12;
 /// `ud2`.

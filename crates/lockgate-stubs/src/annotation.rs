@@ -104,7 +104,7 @@ pub enum NoteError {
     )]
     Constant(String),
     /// What it says is copied into the client.
-    #[error("LG_{macro_name}({text}): names of C and letters of conversions are wanted")]
+    #[error("LG_{macro_name}({text}): expected names of C and letters of conversions")]
     Word {
         /// Macro, without `LG_`.
         macro_name: String,

@@ -28,7 +28,7 @@ pub fn wait(reader: &mut Child) -> Result<u8, String> {
             last = (used, Instant::now());
         }
         let why = if used > PROCESSOR {
-            format!("it takes more than {PROCESSOR} seconds of processor time")
+            format!("it takes more than {PROCESSOR} seconds of CPU time")
         } else if memory > MEMORY {
             format!("it takes more than {} GiB of memory", MEMORY >> 30)
         } else if last.1.elapsed() > IDLE {
@@ -44,7 +44,7 @@ pub fn wait(reader: &mut Child) -> Result<u8, String> {
     }
 }
 
-/// Seconds of processor time that a process has used.
+/// Seconds of CPU time that a process has used.
 fn processor(process: u32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // Behind the program's name; in hundredths, whatever the kernel counts by.

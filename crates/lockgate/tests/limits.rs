@@ -275,7 +275,7 @@ fn processor_time_is_measured_where_it_is_used() {
 
 #[test]
 fn a_domain_without_processor_time_ends() {
-    let _patience = patience("a domain that burns processor time");
+    let _patience = patience("a domain that burns CPU time");
     let mut domain = domain(DomainOptions::new().cpu_limit(Duration::from_millis(80)));
     {
         let stay = domain.bind::<Unary>("stay").unwrap();
@@ -320,7 +320,7 @@ fn a_limit_of_nothing_is_an_error() {
         ("descriptor limit is 0", DomainOptions::new().descriptor_limit(0)),
         ("descriptor limit is 257", DomainOptions::new().descriptor_limit(257)),
         ("depth limit is 0", DomainOptions::new().depth_limit(0)),
-        ("processor time is zero", DomainOptions::new().cpu_limit(Duration::ZERO)),
+        ("CPU time limit is zero", DomainOptions::new().cpu_limit(Duration::ZERO)),
         ("time limit is below", DomainOptions::new().time_limit(Duration::ZERO)),
     ];
     for (says, options) in cases {

@@ -159,7 +159,7 @@ void remember(lg_pg_text text) {
 
 lg_pg_text recall(void) { return (lg_pg_text){secret, strnlen(secret, sizeof secret)}; }
 
-/* Uses processor time, then crashes. */
+/* Uses CPU time, then crashes. */
 int32_t burn(int32_t millions) {
     for (volatile int64_t i = 0; i < (int64_t)millions * 1000000; i++)
         ;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// What the suite promises (docs/evidence.md).
+/// What the suite promises (docs/appendix/evidence.md).
 const AT_LEAST: usize = 380;
 
 fn suite() -> Vec<Attack> {
@@ -73,17 +73,17 @@ fn every_scenario_is_used_and_exists() {
     assert_eq!(named, known);
 }
 
-/// docs/evidence.md counts them by area.
+/// docs/appendix/evidence.md counts them by area.
 #[test]
 fn the_counts_that_are_published_are_true() {
-    let evidence = fs::read_to_string(root().join("docs/evidence.md")).unwrap();
+    let evidence = fs::read_to_string(root().join("docs/appendix/evidence.md")).unwrap();
     let mut areas = BTreeMap::new();
     for attack in suite() {
         *areas.entry(attack.area).or_insert(0_usize) += 1;
     }
     for (area, number) in areas {
         let row = evidence.lines().find(|line| line.starts_with(&format!("| {area} | ")));
-        let row = row.unwrap_or_else(|| panic!("docs/evidence.md has no row for {area}"));
+        let row = row.unwrap_or_else(|| panic!("docs/appendix/evidence.md has no row for {area}"));
         let published = row.split('|').nth(2).and_then(|cell| cell.trim().parse::<usize>().ok());
         assert!(published.is_some_and(|published| published <= number), "{number} attacks: {row}");
     }

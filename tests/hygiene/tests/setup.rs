@@ -95,13 +95,14 @@ fn what_is_missing_is_named() {
 #[test]
 fn each_part_installs_what_it_needs() {
     for (part, needs) in [
-        ("demo", ["musl-tools", "", ""]),
-        ("python", ["musl-tools", "python3-venv", ""]),
-        ("test", ["musl-tools", "python3-venv", "gdb"]),
+        ("demo", ["musl-tools", "", "", ""]),
+        ("python", ["musl-tools", "python3-venv", "", ""]),
+        ("docs", ["musl-tools", "", "", "mandoc"]),
+        ("test", ["musl-tools", "python3-venv", "gdb", ""]),
     ] {
         let (success, text) = setup_for(&[part], &[CARGO, USER]);
         assert!(!success, "{part}: {text}");
-        for package in ["musl-tools", "python3-venv", "gdb"] {
+        for package in ["musl-tools", "python3-venv", "gdb", "mandoc"] {
             let named = text.split_whitespace().any(|word| word == package);
             assert_eq!(named, needs.contains(&package), "{part}, {package}: {text}");
         }

@@ -272,17 +272,53 @@ fn the_verifier_forbids_unsafe_code_and_does_not_know_the_rewriter() {
 
 #[test]
 fn links_between_documents_lead_somewhere() {
+    let mut wrong = Vec::new();
+    let mut anchors = 0;
     for path in files(&["md"]) {
         let text = fs::read_to_string(&path).expect("readable document");
         for (at, _) in text.match_indices("](") {
             let target = text[at + 2..].split(')').next().unwrap_or_default();
-            let target = target.split('#').next().unwrap_or_default();
-            if target.is_empty() || target.contains("://") {
+            if target.contains("://") {
                 continue;
             }
-            let full = path.parent().expect("has a folder").join(target);
-            assert!(full.exists(), "{}: broken link to {target}", path.display());
+            let (target, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let full = match target {
+                "" => path.clone(),
+                _ => path.parent().expect("has a folder").join(target),
+            };
+            if !full.exists() {
+                wrong.push(format!("{}: broken link to {target}", path.display()));
+            } else if !anchor.is_empty() {
+                anchors += 1;
+                let goal = fs::read_to_string(&full).expect("readable document");
+                if !goal.lines().any(|line| line.starts_with('#') && slug(line) == anchor) {
+                    wrong.push(format!("{}: {target} has no heading #{anchor}", path.display()));
+                }
+            }
         }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(anchors >= 20, "only {anchors} links to headings");
+}
+
+/// The anchor of a heading, as GitHub and mdBook make it.
+fn slug(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = text.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+    kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+}
+
+/// `make docs` shows each page: decisions are listed by themselves, and docs/README.md says what is where.
+#[test]
+fn every_page_is_in_the_site() {
+    let summary = fs::read_to_string(root().join("site/SUMMARY.md")).expect("site/SUMMARY.md");
+    let pages = files_in(&root().join("docs"), &["md"]);
+    assert!(pages.len() > 30, "only {} pages", pages.len());
+    for path in &pages {
+        let path = path.strip_prefix(root()).expect("inside the tree").display().to_string();
+        let is_decision = path.strip_prefix("docs/decisions/").is_some_and(|name| name != "README.md");
+        let is_shown = summary.contains(&format!("](../{path})"));
+        assert!(is_decision || is_shown, "site/SUMMARY.md does not name {path}");
     }
 }
 

@@ -85,7 +85,7 @@ pub fn build(root: &Path, target_folder: &Path, suite: &Suite, config: &[&str]) 
 }
 
 impl Program {
-    /// The same program, which the kernel ends when it has used so many seconds of processor time, or 8 GB: on a machine
+    /// The same program, which the kernel ends when it has used so many seconds of CPU time, or 8 GB: on a machine
     /// that is busy with other things, too, a loop without end is found soon and a slow test is none.
     #[must_use]
     pub fn limited(self, seconds: u64) -> Program {

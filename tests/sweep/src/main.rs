@@ -34,7 +34,7 @@ struct Options {
 }
 
 /// What is run, in this order, until something is red: what is quick and notices much comes first. Test target, its arguments,
-/// and the processor time, in seconds, behind which a mutation never ends: many times what it takes without one.
+/// and the CPU time, in seconds, behind which a mutation never ends: many times what it takes without one.
 const STAGES: [(&str, &[&str], u64); 7] = [
     ("reading", &[], 1),
     ("tables", &[], 1),
@@ -48,7 +48,7 @@ const STAGES: [(&str, &[&str], u64); 7] = [
 const SLOW: [&str; 4] = ["--skip", "flipped_bits_are_harmless", "--skip", "extreme_numbers_are_harmless"];
 /// SIGXCPU.
 const OUT_OF_TIME: i32 = 24;
-/// Tests that wait use no processor time.
+/// Tests that wait use no CPU time.
 const WATCHDOG: Duration = Duration::from_secs(600);
 
 /// What came of a mutation.

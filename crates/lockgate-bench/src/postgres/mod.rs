@@ -1,7 +1,7 @@
 //! `postgres.*`: functions of PostgreSQL in the language lgc, beside the same source in language C and the same work in other languages.
 //!
 //! After the SFI paper's experiment (1993, §5.3): the four queries of the Sequoia 2000 benchmark that call functions on users' types, on tables that are made
-//! alike everywhere (`bench/postgres`), on a private server with one connection. A sample is the processor time that the server's process took for a
+//! alike everywhere (`bench/postgres`), on a private server with one connection. A sample is the CPU time that the server's process took for a
 //! statement, so that other load counts as little as possible; where two processes work together, it is the time on the wall. Functions of all languages have
 //! the same cost for the planner: by default it takes one in language C for a hundred times as cheap, and calls it before other conditions are looked at.
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Arguments of `lockgate top`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-On a terminal: q or Ctrl-C ends it; c, p, m, f, n sort by calls, processor time, memory, faults, name. Else it prints one \
+On a terminal: q or Ctrl-C ends it; c, p, m, f, n sort by calls, CPU time, memory, faults, name. Else it prints one \
 table after another, and --json one object per line.
 
 Processor time and threads inside are known of domains that are measured (DomainOptions::measure_cpu_time), calls of \
@@ -158,7 +158,7 @@ struct Watch {
     before: Option<(Instant, Totals)>,
 }
 
-/// By process and number: processor time of domains, calls of bindings.
+/// By process and number: CPU time of domains, calls of bindings.
 #[derive(Default)]
 struct Totals {
     cpu: HashMap<(u32, u64), Duration>,

@@ -87,7 +87,7 @@ fn measured_by_its_user() {
     let pid = child.id().to_string();
     let end = Instant::now() + Duration::from_secs(60);
     let busy = loop {
-        assert!(Instant::now() < end, "its processor time is never seen");
+        assert!(Instant::now() < end, "its CPU time is never seen");
         let ran = lockgate(&["top", &pid, "--json", "-n", "2", "--delay", "0.05"]);
         let look = ran.out.lines().last().and_then(|line| serde_json::from_str::<Json>(line).ok());
         let Some(look) = look.filter(|_| ran.status == 0) else { continue };

@@ -41,10 +41,10 @@
 
 /* The library reads it, writes it, or both.
  *
- * What is LG_OUT and left unwritten stays as the program has it: a number or a structure goes in for
- * that. A buffer (LG_SIZE) does not: LG_WRITTEN says how much of it the library writes; or else it
- * is LG_INOUT. A pointer that is not set is null; where the call returns its LG_ERROR (or null), it
- * stays as the program has it. */
+ * LG_OUT memory that is left unwritten stays as the program has it: a number or a structure goes in
+ * for that. A buffer (LG_SIZE) does not: LG_WRITTEN says how much of it the library writes; or else
+ * it is LG_INOUT. A pointer that is not set is null; where the call returns its LG_ERROR (or null),
+ * it stays as the program has it. */
 #define LG_IN LG_NOTE_("in")
 #define LG_OUT LG_NOTE_("out")
 #define LG_INOUT LG_NOTE_("inout")
@@ -68,7 +68,8 @@
  * without an annotation, except beside a number that may be its length, and except with a name for
  * bytes (docs/stubs.md). */
 #define LG_STRING LG_NOTE_("string")
-/* On a character array of a structure: bytes, of which none need be zero. (LG_STRING there: text, whose last byte is zero.) */
+/* On a character array of a structure: bytes, of which none need be zero. (LG_STRING there: text,
+ * whose last byte is zero.) */
 #define LG_BYTES LG_NOTE_("bytes")
 #define LG_STRINGS LG_NOTE_("strings")
 /* Beside LG_STRINGS: they come in pairs, and programs step over two at a time. */
@@ -106,9 +107,9 @@
  * it had there if the function succeeds (realloc). */
 #define LG_RELEASE LG_NOTE_("release")
 /* A structure of the program that the library remembers by its address from call to call, until a
- * function releases it, or, if none does, as long as the handle that comes with it or is made; or a FILE
- * that it also uses after the call, for the handle that comes with it or is made; or data (LG_DATA)
- * that it keeps for good, if there is no handle. */
+ * function releases it, or, if none does, as long as the handle that comes with it or is made; or a
+ * FILE that it also uses after the call, for the handle that comes with it or is made; or data
+ * (LG_DATA) that it keeps for good, if there is no handle. */
 #define LG_KEPT LG_NOTE_("kept")
 /* A place in memory of the library that it has given out before. With LG_SIZE, the stub passes in
  * what the program has written there, as far as the program has memory there. A place that the
@@ -162,7 +163,7 @@
 
 /* The function's result when the library failed: crashed, ran out of time, gave an impossible
  * answer. Numbers with a sign, enumerations and structures must have one, or LG_ERRORS: no value of
- * theirs is a failure to everybody (docs/stubs.md has what the others are). */
+ * theirs is a failure to all callers (docs/stubs.md has what the others are). */
 #define LG_ERROR(...) LG_NOTE_("error:" LG_TEXT_(__VA_ARGS__))
 /* errno tells what is wrong. */
 #define LG_ERRNO LG_NOTE_("errno")
@@ -178,8 +179,8 @@
 #define LG_FORMAT(vf, strings, given) LG_NOTE_("format:" #vf "," strings "," given)
 /* The isolation that the client asks for: LG_POLICY(INTEGRITY), see docs/policies.md. */
 #define LG_POLICY(policy) LG_NOTE_("policy:" #policy)
-/* The generator makes no stub; the text gives the reason, without characters by number (\x21): later
- * versions of libclang refuse those in attributes. */
+/* The generator makes no stub; the text gives the reason, without characters by number (\x21):
+ * later versions of libclang refuse those in attributes. */
 #define LG_OMIT(why) LG_NOTE_("omit:" why)
 
 /* ---- whole files: types and domain --------------------------------------------------------------------------------- */

@@ -139,7 +139,7 @@ class Timeout(CallError, TimeoutError):
 
 
 class QuotaExceeded(CallError):
-    """The domain has used up what it may have: memory, processor time, threads, depth, places in a queue."""
+    """The domain has used up what it may have: memory, CPU time, threads, depth, places in a queue."""
 
 
 class Killed(CallError):

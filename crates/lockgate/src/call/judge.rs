@@ -71,11 +71,11 @@ pub(super) fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             plain(FaultKind::TimeOut, "the call exceeded its time limit in a system call")
         }
         Cause::Killed | Cause::Syscall(syscall::Fault::Killed) if domain.is_spent() => {
-            plain(FaultKind::CpuTime, "the domain has used up its limit of processor time")
+            plain(FaultKind::CpuTime, "the domain has used up its CPU time limit")
         }
         Cause::Stopped | Cause::Syscall(syscall::Fault::Stopped) => plain(
             FaultKind::Stopped,
-            "the call was cancelled, its deadline passed, or its host wants calls to end",
+            "the call was cancelled, its deadline passed, or its host has asked calls to end",
         ),
         Cause::Killed | Cause::Syscall(syscall::Fault::Killed) => {
             plain(FaultKind::Killed, "the host killed the domain")

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// The processor time of one domain.
+/// The CPU time of one domain.
 #[derive(Debug)]
 pub(crate) struct Meter {
     /// The domain's window, and its number.

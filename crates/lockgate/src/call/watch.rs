@@ -1,4 +1,4 @@
-//! Time limits, kills, stops and processor time: a watcher that reads each thread's records from time to time, so that calls pay
+//! Time limits, kills, stops and CPU time: a watcher that reads each thread's records from time to time, so that calls pay
 //! nothing.
 //!
 //! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, while
@@ -34,7 +34,7 @@ pub(crate) struct Domains {
     pub bury: fn(&[u64]),
     /// Lets go of functions that no thread can hold any more. False if some are left.
     pub release_leftovers: fn() -> bool,
-    /// Ends the domain with this number: it has used up its processor time.
+    /// Ends the domain with this number: it has used up its CPU time.
     pub end_for_cpu_time: fn(u32),
     /// Lets threads that are blocked in the domain with this number look whether they were stopped.
     pub interrupt_waits: fn(u32),
@@ -61,7 +61,7 @@ struct Interested {
     limited: usize,
     /// Calls that are being stopped.
     stopping: usize,
-    /// Domains whose processor time is measured.
+    /// Domains whose CPU time is measured.
     meters: Vec<Arc<Meter>>,
     /// What threads must leave, and may still be in.
     killed: Vec<Condemned>,

@@ -45,7 +45,7 @@ impl Limits {
         within("descriptor", self.descriptors, syscall::MAX_DESCRIPTORS)?;
         within("depth", depth.unwrap_or(u32::MAX), u32::MAX)?;
         if self.cpu_time.is_some_and(|limit| limit.is_zero()) {
-            return Err("the limit of processor time is zero: it must be at least a nanosecond".to_owned());
+            return Err("the CPU time limit is zero: it must be at least a nanosecond".to_owned());
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl DomainOptions {
         self
     }
 
-    /// Measures the processor time that calls of the domain use ([`Usage::cpu_time`]): a sample every few milliseconds, taken by
+    /// Measures the CPU time that calls of the domain use ([`Usage::cpu_time`]): a sample every few milliseconds, taken by
     /// another thread. Calls pay nothing.
     pub fn measure_cpu_time(mut self) -> Self {
         self.limits.measured = true;

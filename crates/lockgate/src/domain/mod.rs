@@ -22,7 +22,7 @@ pub(crate) use images::Target;
 pub use limits::Usage;
 pub use options::DomainOptions;
 
-/// Ends the domain with this number: it has used up its processor time. Nothing happens if it is gone.
+/// Ends the domain with this number: it has used up its CPU time. Nothing happens if it is gone.
 fn end_for_cpu_time(id: u32) {
     if let Some(core) = rest::find(id) {
         core.spend();

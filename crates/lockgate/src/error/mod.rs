@@ -236,16 +236,16 @@ pub enum CallError {
     #[error("the asynchronous call of domain {0} was cancelled")]
     Cancelled(String),
     /// The asynchronous call had not ended by its deadline.
-    #[error("the asynchronous call of domain {0} had not ended by its deadline")]
+    #[error("the asynchronous call of domain {0} did not end by its deadline")]
     Deadline(String),
-    /// The domain has used up its processor time.
-    #[error("domain {0} has used up its limit of processor time: reset it, or raise the limit")]
+    /// The domain has used up its CPU time.
+    #[error("domain {0} has used up its CPU time limit: reset it, or raise the limit")]
     CpuTime(String),
     /// The domain was killed.
     #[error("domain {0} was killed")]
     Killed(String),
     /// The host's own question says that calls are to end ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).
-    #[error("domain {0} was not called: its host wants calls to end")]
+    #[error("domain {0} was not called: its host has asked calls to end")]
     Interrupted(String),
     /// The registry took the name back.
     #[error("{0} was revoked; bind again when it is exported again")]
@@ -306,7 +306,7 @@ pub enum CallError {
         status: i32,
     },
     /// The function was dropped before anybody asked why its call failed.
-    #[error("the call failed, and its function is gone: keep functions until their errors were looked at")]
+    #[error("the call failed, and its function is gone: read the error of a function before you free it")]
     Gone,
     /// Arguments given at run time do not fit the signature.
     #[error("{0}")]

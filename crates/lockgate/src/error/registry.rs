@@ -25,7 +25,7 @@ pub enum RegistryError {
         patience: Duration,
     },
     /// The client may not bind it.
-    #[error("{principal} may not bind {name}; the exporter says who may")]
+    #[error("{principal} may not bind {name}; the exporter decides which principals may")]
     Forbidden {
         /// The name asked for.
         name: String,
@@ -100,7 +100,7 @@ pub enum RegistryError {
     #[error("the registry that the domain was made with is gone; keep it, or use the process's")]
     Gone,
     /// The domain fails too often.
-    #[error("domain {domain} was restarted {most} times within {} s; it has to be mended first", within.as_secs())]
+    #[error("domain {domain} was restarted {most} times within {} s; fix the module first", within.as_secs())]
     TooOften {
         /// The domain.
         domain: String,

@@ -154,7 +154,7 @@ pub enum RingError {
         capacity: u32,
     },
     /// A number of elements that a ring cannot have.
-    #[error("a ring cannot have {0} elements: a power of two from 1 to 2^31 it must be")]
+    #[error("a ring cannot have {0} elements: use a power of two from 1 to 2^31")]
     Capacity(u32),
     /// An element without bytes.
     #[error("a ring of elements without bytes has nothing to carry")]

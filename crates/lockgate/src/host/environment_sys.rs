@@ -3,7 +3,7 @@
 use super::Once;
 use std::ffi::CStr;
 
-/// `LOCKGATE_MEASURE=1`: every domain's processor time is measured, and every binding's calls are counted and timed.
+/// `LOCKGATE_MEASURE=1`: every domain's CPU time is measured, and every binding's calls are counted and timed.
 pub(crate) fn measures() -> bool {
     static SET: Once<bool> = Once::new();
     *SET.get(|| is_set(c"LOCKGATE_MEASURE"))

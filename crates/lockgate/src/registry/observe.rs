@@ -115,7 +115,7 @@ pub struct ObservedDomain {
     pub faults: u64,
     /// Threads that have a place in it.
     pub threads: u32,
-    /// Threads inside, a few milliseconds ago; `None` if its processor time is not measured.
+    /// Threads inside, a few milliseconds ago; `None` if its CPU time is not measured.
     pub inside: Option<u32>,
     /// Processor time used; `None` if it is not measured.
     pub cpu_time: Option<Duration>,

@@ -166,7 +166,7 @@ pub enum FaultKind {
     Signal(u8),
     /// The host killed the domain.
     Killed,
-    /// The domain has used up its processor time.
+    /// The domain has used up its CPU time.
     CpuTime,
     /// The asynchronous call was cancelled, its deadline passed, or the host wants calls to end
     /// ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).

@@ -35,7 +35,7 @@ pub fn sysinfo(ctx: &SyscallContext<'_>, [at, ..]: [u64; 6]) -> Reply {
     Ok(0)
 }
 
-/// `getrusage(who, usage)`: processor time of the calling thread, the rest zero.
+/// `getrusage(who, usage)`: CPU time of the calling thread, the rest zero.
 pub fn getrusage(ctx: &SyscallContext<'_>, [_, at, ..]: [u64; 6]) -> Reply {
     const SIZE: usize = 144;
     let time = clock_gettime(ClockId::ThreadCPUTime);
@@ -44,7 +44,7 @@ pub fn getrusage(ctx: &SyscallContext<'_>, [_, at, ..]: [u64; 6]) -> Reply {
     Ok(0)
 }
 
-/// `times(tms or null)`: processor time of the calling thread, in hundredths of a second.
+/// `times(tms or null)`: CPU time of the calling thread, in hundredths of a second.
 pub fn times(ctx: &SyscallContext<'_>, [at, ..]: [u64; 6]) -> Reply {
     let ticks = |clock| {
         let time = clock_gettime(clock);
