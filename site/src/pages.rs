@@ -101,7 +101,7 @@ pub fn write(root: &Path, man: &Path, site: &Path) -> anyhow::Result<()> {
         let all = if page.path().ends_with(".1.md") { &programs } else { &library };
         sources::put(&site.join(page.path()), &page.text(all)?)?;
     }
-    let mut text = "# C library\n\nThese are the manual pages of [lockgate.h](../source/include/lockgate.h.html), section by section.\n\n| function | page |\n|---|---|\n".to_owned();
+    let mut text = "# C library\n\nThese are the manual pages of [lockgate.h](../source/crates/lockgate-headers/include/lockgate.h.html), section by section.\n\n| function | page |\n|---|---|\n".to_owned();
     let mut functions: Vec<_> =
         library.iter().flat_map(|page| page.functions.iter().map(move |name| (name, page))).collect();
     functions.sort_by_key(|(name, _)| *name);
@@ -109,7 +109,7 @@ pub fn write(root: &Path, man: &Path, site: &Path) -> anyhow::Result<()> {
         let _ = writeln!(text, "| `{function}` | [{}](../{}) |", page.about, page.path());
     }
     sources::put(&site.join("reference/library.md"), &text)?;
-    sources::write(root, site, BTreeSet::from(["include/lockgate.h".to_owned()]))?;
+    sources::write(root, site, BTreeSet::from(["crates/lockgate-headers/include/lockgate.h".to_owned()]))?;
     let mut text = "# Command line\n\n| command | what it does |\n|---|---|\n".to_owned();
     for page in &programs {
         let name = page.name.replace('-', " ");
@@ -123,7 +123,7 @@ pub fn write(root: &Path, man: &Path, site: &Path) -> anyhow::Result<()> {
 /// Pages that are made here. In the summary, each stands under the file that it is made from.
 fn written(path: &str) -> Option<&'static str> {
     match path {
-        "include/lockgate.h" => Some("reference/library.md"),
+        "crates/lockgate-headers/include/lockgate.h" => Some("reference/library.md"),
         "crates/lockgate/src/lib.rs" => Some("reference/rust.md"),
         "crates/lockgate-cli/src/main.rs" => Some("reference/commands.md"),
         _ => None,

@@ -1,4 +1,4 @@
-/* What client libraries made by `lockgate stubs` add to an API: what went wrong, and whose domain is used.
+/* Client libraries made by `lockgate stubs` add this to an API: errors, and the domain in use.
  *
  * Written beside the client's header; see docs/stubs.md.
  */

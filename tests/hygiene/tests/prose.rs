@@ -57,7 +57,7 @@ fn pages() -> Vec<String> {
 }
 
 fn headers() -> Vec<String> {
-    let headers = files("include", &[".h", ".hpp"], true);
+    let headers = files("crates/lockgate-headers", &[".h", ".hpp"], true);
     assert!(headers.len() >= 6, "only {headers:?}");
     headers
 }
