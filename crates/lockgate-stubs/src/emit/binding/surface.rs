@@ -79,8 +79,8 @@ impl<'a> Surface<'a> {
                 }
             }
             if let Shape::Record(key) = &to.shape {
-                let name = to.names.first().unwrap_or(key);
-                self.records.entry(key.clone()).or_insert_with(|| crate::name::word(name));
+                let name = to.names.first().cloned().unwrap_or_else(|| portable(key));
+                self.records.entry(key.clone()).or_insert_with(|| crate::name::word(&name));
             }
         }
     }
@@ -98,7 +98,7 @@ impl<'a> Surface<'a> {
 
     /// The name of a structure.
     pub fn record(&self, key: &str) -> String {
-        self.records.get(key).cloned().unwrap_or_else(|| crate::name::word(key))
+        self.records.get(key).cloned().unwrap_or_else(|| crate::name::word(&portable(key)))
     }
 
     /// Callbacks of functions that have a form.
@@ -313,6 +313,14 @@ impl<'a> Surface<'a> {
 
 fn has_closures(function: &FunctionPlan) -> bool {
     function.parameters.iter().any(|passing| matches!(passing, Passing::Callback { .. }))
+}
+
+/// What has no name is called by its place: without the folder, so that a binding is the same wherever it is made.
+fn portable(key: &str) -> String {
+    match key.split_once(" at ") {
+        Some((what, place)) => format!("{what} at {}", place.rsplit('/').next().unwrap_or_default()),
+        None => key.to_owned(),
+    }
 }
 
 /// True if the expression speaks of numbers only.
