@@ -5,6 +5,7 @@
 #include <semaphore.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 static lg_module *module;
@@ -332,6 +333,45 @@ static void waits_end(void) {
     CHECK(signal(SIGUSR1, SIG_DFL) != SIG_ERR && signal(SIGFPE, SIG_DFL) != SIG_ERR);
 }
 
+/* The same of threads that have just begun their first call: wherever it comes, the domain lets the next one in. */
+static int (*first_call)(int);
+static void *call_until_ended(void *microseconds) {
+    struct sigevent event;
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = SIGUSR1;
+    event._sigev_un._tid = (pid_t)syscall(SYS_gettid);
+    struct itimerspec once = {{0, 0}, {0, (long)microseconds * 1000}};
+    timer_t timer;
+    CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &once, NULL) == 0);
+    for (;;)
+        first_call(1);
+    return NULL;
+}
+
+static void beginners_end(void) {
+    struct sigaction action;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = end_in_handler;
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
+    lg_domain *domain = new_domain(module, NULL);
+    first_call = POINTER(int (*)(int), bind(domain, "same"));
+    CHECK(first_call(7) == 7);
+    alarm(100); /* one that does not end ends the program */
+    for (long i = 0; i < 400; i++) {
+        pthread_t thread;
+        void *result = NULL;
+        CHECK(pthread_create(&thread, NULL, call_until_ended, (void *)(1 + i % 100)) == 0);
+        CHECK(pthread_join(thread, &result) == 0 && result == (void *)5);
+    }
+    alarm(0);
+    lg_usage usage;
+    STATUS(LG_OK, lg_domain_usage(domain, &usage, sizeof usage));
+    CHECK(usage.threads == 1 && usage.calls == 0 && first_call(8) == 8);
+    STATUS(LG_OK, lg_domain_close(domain));
+    CHECK(signal(SIGUSR1, SIG_DFL) != SIG_ERR);
+}
+
 /* What a worker runs of the program's may end its thread, and so may what is told that a call has ended. */
 static int leave_work(void *how) {
     if (how) {
@@ -589,8 +629,10 @@ int main(void) {
     own_threads_end();
     lost_workers();
     lost_work();
-    if (THREADS_END_IN_HANDLERS)
+    if (THREADS_END_IN_HANDLERS) {
         waits_end();
+        beginners_end();
+    }
     other_limits();
     many();
     same_at_exit = POINTER(int (*)(int), bind(new_domain(module, NULL), "same"));
