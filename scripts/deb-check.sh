@@ -46,10 +46,12 @@ lockgate verify cube.lg
 [ "$(lockgate call cube.lg 'double cube_root(double)' 27)" = 3 ]
 say "the program makes, verifies and calls a module"
 
-cc program.c $(pkg-config --cflags --libs lockgate) -o program
+flags=$(pkg-config --cflags --libs lockgate)
+cc program.c $flags -o program
 ./program >said
 grep -qx 3 said && grep -q cube.c: said || { cat said; exit 1; }
-cc program.c $(pkg-config --cflags lockgate) -l:liblockgate.a -lm -lpthread -ldl -o program-static
+flags=$(pkg-config --cflags lockgate)
+cc program.c $flags -l:liblockgate.a -lm -lpthread -ldl -o program-static
 ./program-static | grep -qx 3
 say "programs in C, with the shared and the static library"
 

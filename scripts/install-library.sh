@@ -41,16 +41,23 @@ trap 'rm -rf "$work"' EXIT
 interposed='sigaction signal bsd_signal ssignal __sysv_signal sysv_signal sigset sigignore sigaltstack
 pthread_sigmask sigprocmask sighold sigrelse sigblock sigsetmask siggetmask'
 
+# (Objects that carry bitcode beside their code, as those of the standard library and of a build with link-time optimisation do, have no
+# symbols for binutils where a plugin of it reads the bitcode instead.)
+objcopy -R .llvmbc -R .llvmcmd "$archive" "$work/all.a"
+
 # One object with all that the header's functions need; the names are those of the objects that define them.
-nm --defined-only --extern-only "$archive" 2>/dev/null | sed -n 's/^[0-9a-f]* [A-Z] \(lg_[a-z0-9_]*\)$/-u \1/p' | sort -u >"$work/roots"
+nm --defined-only --extern-only "$work/all.a" 2>/dev/null | sed -n 's/^[0-9a-f]* [A-Z] \(lg_[a-z0-9_]*\)$/-u \1/p' | sort -u >"$work/roots"
+[ -s "$work/roots" ] || {
+    echo "install-library: $archive has none of the header's functions" >&2
+    exit 1
+}
 for name in $interposed; do
     echo "-u $name" >>"$work/roots"
     echo "$name" >>"$work/visible"
 done
 echo 'lg_*' >>"$work/visible"
-ld -r --force-group-allocation "@$work/roots" -o "$work/all.o" "$archive"
-# (The standard library's objects carry bitcode, which plugins of binutils choke on when it is joined.)
-objcopy --wildcard --keep-global-symbols="$work/visible" -R .llvmbc -R .llvmcmd "$work/all.o" "$work/lockgate.o"
+ld -r --force-group-allocation "@$work/roots" -o "$work/all.o" "$work/all.a"
+objcopy --wildcard --keep-global-symbols="$work/visible" "$work/all.o" "$work/lockgate.o"
 
 rm -f "$into/$libdir/liblockgate.a"
 ar rcsD "$into/$libdir/liblockgate.a" "$work/lockgate.o"

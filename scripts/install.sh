@@ -11,6 +11,8 @@ into=${DESTDIR:-}$prefix
 program=$from/lockgate
 
 "$root/scripts/install-library.sh" "$from" "$prefix" "${3:-lib}"
+# (The standard library comes with debug sections of its own. What gdb reads of ours, .debug_gdb_scripts, is no such section.)
+strip -D --strip-debug "$into/${3:-lib}/liblockgate.a" "$into/${3:-lib}"/liblockgate.so.*.*.*
 mkdir -p "$into/bin" "$into/share/lockgate/stubs" "$into/share/man" "$into/share/bash-completion/completions" \
     "$into/share/zsh/site-functions" "$into/share/fish/vendor_completions.d"
 install -m 755 "$program" "$into/bin/"

@@ -19,6 +19,11 @@ trap 'rm -rf "$stage"' EXIT
 DESTDIR=$stage scripts/install.sh target/dist /usr
 at_most "$stage/usr/bin/lockgate" 10000000
 at_most "$(echo "$stage"/usr/lib/liblockgate.so.*.*.*)" 4000000
+# What debuggers look for is there.
+for file in "$stage/usr/bin/lockgate" "$stage"/usr/lib/liblockgate.so.*.*.*; do
+    readelf -SW "$file" | grep -qF .debug_gdb_scripts || fail "$file has not gdb's script"
+    nm "$file" | grep -q ' lockgate_debug_modules$' || fail "$file has no name for its list of modules"
+done
 
 version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 grep -q "version = \"=$version\"" Cargo.toml || fail "the crates' versions of each other are not $version"
