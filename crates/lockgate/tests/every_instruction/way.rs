@@ -9,11 +9,18 @@ use std::ops::Range;
 pub struct Way {
     /// The address after each instruction, from the mark on.
     places: Vec<u64>,
-    /// Code that lies where it lies in each call: domains, and their proxies, come and go.
-    code: Vec<Range<u64>>,
+    /// Code of the process. Domains and their proxies come and go, but what is made anew in the same order mostly lies where the one before
+    /// lay, and is the same.
+    code: Vec<Code>,
     /// Places that a call has not come to, though another one had.
     passed_by: BTreeSet<u64>,
     calls: usize,
+}
+
+struct Code {
+    range: Range<u64>,
+    /// Of a program or a library, not of the runtime's making.
+    stays: bool,
 }
 
 /// Every so manieth call is stepped from its beginning: its way is the one to know from then on.
@@ -47,9 +54,9 @@ impl Way {
         self.places.push(place);
     }
 
-    /// Whether the address is the same place in each call.
+    /// Whether the address is the same place in each call, for sure.
     pub fn stays(&self, place: u64) -> bool {
-        self.code.iter().any(|code| code.contains(&place))
+        self.code.iter().any(|code| code.stays && code.range.contains(&place))
     }
 
     /// How many instructions before the last known place lie ahead of `steps`: of those at which a breakpoint stops once each time. (One
@@ -59,22 +66,25 @@ impl Way {
         let is_one = |&count: &usize| {
             let place = places[count - 1];
             let repeats = places.windows(2).any(|two| two == [place, place]);
-            self.stays(place) && !repeats && !self.passed_by.contains(&place)
+            self.code.iter().any(|code| code.range.contains(&place))
+                && !repeats
+                && !self.passed_by.contains(&place)
         };
         (1..places.len().min(steps)).rev().find(is_one)
     }
 }
 
-/// The code of the files that the process has mapped.
-fn code(process: u32) -> Vec<Range<u64>> {
+/// The code of the files that the process has mapped, in memory or not.
+fn code(process: u32) -> Vec<Code> {
     let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).expect("the victim lives");
-    let range = |line: &str| {
+    let parse = |line: &str| {
         let mut words = line.split_whitespace();
         let (start, end) = words.next()?.split_once('-')?;
         let is_code = words.next()?.contains('x');
         let path = words.nth(3)?;
         let hex = |text| u64::from_str_radix(text, 16).ok();
-        (is_code && path.starts_with('/')).then_some(hex(start)?..hex(end)?)
+        let code = Code { range: hex(start)?..hex(end)?, stays: !path.starts_with("/memfd:") };
+        (is_code && path.starts_with('/')).then_some(code)
     };
-    maps.lines().filter_map(range).collect()
+    maps.lines().filter_map(parse).collect()
 }
