@@ -6,7 +6,7 @@ use lockgate_toolchain::cc::{self, Outcome};
 use std::process::{ExitCode, ExitStatus};
 
 /// Arguments of `lockgate cc`: gcc's, and --export, --exports, --export-all, --gate, --gates, --base, --join,
-/// --pinpoint, --keep-rejected, --verbatim (docs/building-modules.md), or --split, with --list-gates to say what each domain may call
+/// --strict-bounds, --keep-rejected, --verbatim (docs/building-modules.md), or --split, with --list-gates to say what each domain may call
 /// (docs/split.md).
 #[derive(clap::Args)]
 #[command(disable_version_flag = true)]

@@ -23,7 +23,7 @@ pub struct Linking {
     line: Vec<Word>,
     /// Options for compiling the sources among the items.
     pub(super) compile: Vec<String>,
-    pub(super) pinpoint: bool,
+    pub(super) strict_bounds: bool,
     output: Option<String>,
     folders: Vec<PathBuf>,
     exports: Vec<String>,
@@ -330,7 +330,7 @@ impl Linking {
             "--export-all" => self.export_all = true,
             "--base" => self.base = true,
             "--join" => self.joins.push(value()?.into()),
-            "--pinpoint" => self.pinpoint = true,
+            "--strict-bounds" => self.strict_bounds = true,
             "--keep-rejected" => self.keep_rejected = true,
             _ => return Ok(false),
         }
