@@ -80,7 +80,7 @@ const ATTACKS: &[Attack] = &[
     attack("abort", "abort_process", Target::None, End::StoppedInLibrary),
 ];
 
-/// Attacks on memory, shown in both builds: what the ordinary one confines, `--pinpoint` reports at the very instruction.
+/// Attacks on memory, shown in both builds: what the ordinary one confines, `--strict-bounds` reports at the very instruction.
 const WILD: &[(&str, &str, Target)] = &[
     ("write to the host", "wild_write", Target::Secret),
     ("write to the host, at a lucky address", "wild_write", Target::Lucky),
@@ -178,8 +178,8 @@ pub fn show(screen: Screen, builder: &Builder, folder: &Path, full: bool) -> any
         WILD.iter().filter(|(_, _, target)| *target == Target::Secret).map(|(_, function, _)| *function);
     let exports: Vec<&str> = ATTACKS.iter().map(|attack| attack.function).chain(wild_functions).collect();
     let (plain_path, _) = builder.link(&object, &exports, false)?;
-    let (pinpoint_path, _) = builder.link(&object, &exports, true)?;
-    let (plain, pinpoint) = (Module::open(&plain_path)?, Module::open(&pinpoint_path)?);
+    let (strict_bounds_path, _) = builder.link(&object, &exports, true)?;
+    let (plain, strict_bounds) = (Module::open(&plain_path)?, Module::open(&strict_bounds_path)?);
 
     let mut rows = Vec::new();
     for attack in ATTACKS {
@@ -191,11 +191,11 @@ pub fn show(screen: Screen, builder: &Builder, folder: &Path, full: bool) -> any
         screen.line(
             Paint::Plain,
             "\n  The same wild pointers twice: the ordinary build cuts every address down to the module's own window, so that\n  \
-             the host is out of reach; --pinpoint compares first and stops at the very instruction.\n",
+             the host is out of reach; --strict-bounds compares first and stops at the very instruction.\n",
         );
     }
     let mut rows = Vec::new();
-    for (module, build) in [(&plain, "ordinary"), (&pinpoint, "pinpoint")] {
+    for (module, build) in [(&plain, "ordinary"), (&strict_bounds, "strict bounds")] {
         for (what, function, target) in WILD {
             let mut row =
                 wild(module, what, function, *target, &host).with_context(|| format!("{what}, {build}"))?;

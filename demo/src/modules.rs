@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub struct Builder {
     plain: Sysroot,
     /// Made when it is first asked for.
-    pinpoint: OnceLock<Sysroot>,
+    strict_bounds: OnceLock<Sysroot>,
     folder: tempfile::TempDir,
     bar: ProgressBar,
 }
@@ -23,15 +23,15 @@ impl Builder {
             ProgressBar::new(0).with_style(ProgressStyle::with_template("  {spinner} {msg} {pos}/{len}")?);
         let progress = |what: &str, done: u64, total: u64| show(&bar, what, done, total);
         let plain = Sysroot::ensure(&progress)?;
-        Ok(Self { plain, pinpoint: OnceLock::new(), folder: tempfile::tempdir()?, bar })
+        Ok(Self { plain, strict_bounds: OnceLock::new(), folder: tempfile::tempdir()?, bar })
     }
 
-    fn pinpoint(&self) -> anyhow::Result<&Sysroot> {
-        if let Some(known) = self.pinpoint.get() {
+    fn strict_bounds(&self) -> anyhow::Result<&Sysroot> {
+        if let Some(known) = self.strict_bounds.get() {
             return Ok(known);
         }
-        let made = Sysroot::ensure_pinpoint(&|what, done, total| show(&self.bar, what, done, total))?;
-        Ok(self.pinpoint.get_or_init(|| made))
+        let made = Sysroot::ensure_strict_bounds(&|what, done, total| show(&self.bar, what, done, total))?;
+        Ok(self.strict_bounds.get_or_init(|| made))
     }
 
     /// The folder for everything that is built; removed with the builder.
@@ -53,15 +53,15 @@ impl Builder {
         &self,
         object: &Path,
         exports: &[&str],
-        pinpoint: bool,
+        strict_bounds: bool,
     ) -> anyhow::Result<(PathBuf, LinkOutcome)> {
-        let module = object.with_extension(if pinpoint { "pinpoint.lg" } else { "lg" });
+        let module = object.with_extension(if strict_bounds { "strict_bounds.lg" } else { "lg" });
         let mut link = Link::new(&module);
         link.file(object)?;
         for export in exports {
             link.export(export)?;
         }
-        let sysroot = if pinpoint { self.pinpoint()? } else { &self.plain };
+        let sysroot = if strict_bounds { self.strict_bounds()? } else { &self.plain };
         let outcome = link.run(sysroot, &|what, done, total| show(&self.bar, what, done, total))?;
         self.bar.finish_and_clear();
         Ok((module, outcome))

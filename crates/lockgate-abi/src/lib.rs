@@ -103,7 +103,7 @@ pub mod header {
     pub const MAGIC: u64 = HEADER;
     /// `u64` `W`, the window base. Units U1 and U3 add it.
     pub const W: u64 = HEADER + 0x08;
-    /// `u32` upper half of `W`; pinpoint checks compare with it (it is `W + 4` of the little-endian word).
+    /// `u32` upper half of `W`; checks of strict bounds compare with it (it is `W + 4` of the little-endian word).
     pub const W_HIGH: u64 = W + 4;
     /// `u64` offset in the window of one past the module's image.
     pub const IMAGE_END: u64 = HEADER + 0x10;
@@ -170,7 +170,7 @@ pub mod note {
     pub const NAME: &str = "Lockgate";
     /// Section that holds the notes in objects and modules.
     pub const SECTION: &str = ".note.lockgate";
-    /// `u32` ABI version, `u32` flags ([`FLAG_PINPOINT`], [`FLAG_BASE`]).
+    /// `u32` ABI version, `u32` flags ([`FLAG_STRICT_BOUNDS`], [`FLAG_BASE`]).
     pub const ABI: u32 = 1;
     /// UTF-8 lines, one export each: a C prototype (`double cbrt(double)`) or a bare name if its
     /// signature is not known.
@@ -196,8 +196,8 @@ pub mod note {
     pub const FROM_MODULE: &str = "module";
     /// The symbol is a function of the host.
     pub const FROM_HOST: &str = "host";
-    /// The module was built with `--pinpoint`.
-    pub const FLAG_PINPOINT: u32 = 1;
+    /// The module was built with `--strict-bounds`.
+    pub const FLAG_STRICT_BOUNDS: u32 = 1;
     /// Other modules may join the module's domains: all of libc is in it, and exported.
     pub const FLAG_BASE: u32 = 2;
 }

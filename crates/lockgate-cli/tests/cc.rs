@@ -220,7 +220,7 @@ fn dropped_debug_information() {
     }
 }
 
-/// Gathers are the one kind of access that `--pinpoint` does not check: it says how many there are.
+/// Gathers are the one kind of access that `--strict-bounds` does not check: it says how many there are.
 #[test]
 fn gathers_are_told() {
     let shop = Shop::new();
@@ -233,11 +233,11 @@ fn gathers_are_told() {
     for (input, times) in [("gather.o", 1), ("libg.a", 1), ("libg.a", 2)] {
         let output = shop
             .lockgate("link")
-            .args([input, "--pinpoint", "--export", "f", "-o", "m.lg", "--json"])
+            .args([input, "--strict-bounds", "--export", "f", "-o", "m.lg", "--json"])
             .output();
         let told = text(&output.stderr);
         assert!(
-            told.contains("warning: --pinpoint") && told.contains(" 1 gathers"),
+            told.contains("warning: --strict-bounds") && told.contains(" 1 gathers"),
             "{input} {times}: {told}"
         );
         let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -7,9 +7,9 @@ use std::os::unix::process::ExitStatusExt;
 
 /// Flags of gcc, and of ours, which the native compiler does not get.
 const FLAGS: &[&str] =
-    &["-O0", "-O2", "-Os -fstack-protector-all", "-O3 -march=x86-64-v3", "-O2 -flto", PINPOINT];
+    &["-O0", "-O2", "-Os -fstack-protector-all", "-O3 -march=x86-64-v3", "-O2 -flto", STRICT_BOUNDS];
 
-const PINPOINT: &str = "--pinpoint";
+const STRICT_BOUNDS: &str = "--strict-bounds";
 
 /// Standard output and exit status, natively and in a domain.
 fn same_as_native(program: &str, arguments: &[&str]) {
@@ -32,7 +32,7 @@ fn same_as(native_compiler: &[&str], program: &str, options: &[&str], runs: &[&[
             .command(native_compiler[0])
             .args(&native_compiler[1..])
             .arg("-w")
-            .args(flags.iter().filter(|flag| **flag != PINPOINT))
+            .args(flags.iter().filter(|flag| **flag != STRICT_BOUNDS))
             .arg(&source)
             .arg("-o")
             .arg(&native)

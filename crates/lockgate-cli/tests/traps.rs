@@ -15,7 +15,7 @@ const FLAGS: [&[&str]; 6] = [
     &["-g", "-O2", "-fno-optimize-sibling-calls", "-fno-inline"],
     &["-gdwarf-4", "-O2", "-ffunction-sections"],
     &["-g", "-O3", "-fno-jump-tables"],
-    &["-g", "-Os", "--pinpoint"],
+    &["-g", "-Os", "--strict-bounds"],
 ];
 
 fn source() -> String {

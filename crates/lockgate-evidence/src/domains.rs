@@ -3,8 +3,8 @@
 //! One module is made by the toolchain, with libc and all, and with room for code and for a switch table; each program is written into a copy of its file, which the
 //! runtime then verifies and loads like any other. System calls and gates are the runtime's real ones.
 
+use crate::adversarial::{Generator, Place, TABLE};
 use crate::machine_asm::{Kept, call_kept, rudeness_is_noticed};
-use crate::nasty::{Generator, Place, TABLE};
 use crate::random::Random;
 use anyhow::{Context, Result, ensure};
 use lockgate::{Domain, DomainOptions, Policy, take_call_error};
@@ -74,9 +74,9 @@ struct Canaries {
 
 const NEIGHBOUR: &str = "
 .text
-.globl nasty
-.type nasty,@function
-nasty: endbr64
+.globl adversarial
+.type adversarial,@function
+adversarial: endbr64
 lea 1(%rdi),%rax
 ret
 ";
@@ -92,7 +92,7 @@ pub fn run(modules: u64, seed: u64) -> Result<Outcome> {
     let sysroot = Sysroot::ensure(&silent)?;
     // (It asks the processor, as code for several does: else it were not loaded where there is no AVX-512.)
     let room = format!(
-        ".text\n.globl nasty\n.type nasty,@function\nnasty: endbr64\n.fill {},1,0xcc\nasks: cpuid\nret\n.section .rodata\n.p2align 2\n.fill {},1,{MARK}\n",
+        ".text\n.globl adversarial\n.type adversarial,@function\nadversarial: endbr64\n.fill {},1,0xcc\nasks: cpuid\nret\n.section .rodata\n.p2align 2\n.fill {},1,{MARK}\n",
         TEXT - 4,
         TABLE
     );
@@ -103,9 +103,9 @@ pub fn run(modules: u64, seed: u64) -> Result<Outcome> {
     let mut generator = Generator::new(seed);
     let mut outcome = Outcome::default();
     while outcome.modules < modules {
-        let nasty = generator.make(&place.code);
-        file[place.text_at..place.text_at + TEXT].copy_from_slice(&nasty.text);
-        file[place.table_at..place.table_at + TABLE].copy_from_slice(&nasty.table);
+        let adversarial = generator.make(&place.code);
+        file[place.text_at..place.text_at + TEXT].copy_from_slice(&adversarial.text);
+        file[place.table_at..place.table_at + TABLE].copy_from_slice(&adversarial.table);
         match lockgate::Module::from_bytes(&file) {
             Ok(module) => outcome.program(&module, &mut generator.random)?,
             Err(lockgate::LoadError::Refused { .. }) => outcome.refused += 1,
@@ -121,8 +121,11 @@ pub fn run(modules: u64, seed: u64) -> Result<Outcome> {
 /// Assembles and links, without rewriting.
 fn build(sysroot: &Sysroot, source: &str) -> Result<Vec<u8>> {
     let folder = tempfile::tempdir()?;
-    let (input, object, module) =
-        (folder.path().join("nasty.s"), folder.path().join("nasty.o"), folder.path().join("nasty.lg"));
+    let (input, object, module) = (
+        folder.path().join("adversarial.s"),
+        folder.path().join("adversarial.o"),
+        folder.path().join("adversarial.lg"),
+    );
     std::fs::write(&input, source)?;
     let status = sysroot.tools().compiler().arg("-c").arg(&input).arg("-o").arg(&object).status()?;
     ensure!(status.success(), "the assembler ended with {status}");
@@ -145,8 +148,8 @@ fn place(file: &[u8]) -> Result<Room> {
     let function = module
         .exports
         .iter()
-        .find(|export| export.name == "nasty")
-        .context("the module exports no 'nasty'")?;
+        .find(|export| export.name == "adversarial")
+        .context("the module exports no 'adversarial'")?;
     let find = |segment: &lockgate_verify::Segment| {
         let at = segment.bytes.windows(TABLE).position(|bytes| bytes.iter().all(|byte| *byte == MARK))?;
         Some(segment.address + at as u64)
@@ -173,7 +176,7 @@ fn place(file: &[u8]) -> Result<Room> {
 impl Outcome {
     fn program(&mut self, module: &std::sync::Arc<lockgate::Module>, random: &mut Random) -> Result<()> {
         self.modules += 1;
-        let options = DomainOptions::new().name("nasty").time_limit(LIMIT);
+        let options = DomainOptions::new().name("adversarial").time_limit(LIMIT);
         let mut domain = Domain::new(module, options.clone());
         for _ in 1..ATTEMPTS {
             match domain {
@@ -182,8 +185,10 @@ impl Outcome {
             }
         }
         let domain = domain?;
-        let function = domain
-            .bind_dynamic_with("long nasty(long, long, long, long, long, long)", Policy::MUTUAL_DISTRUST)?;
+        let function = domain.bind_dynamic_with(
+            "long adversarial(long, long, long, long, long, long)",
+            Policy::MUTUAL_DISTRUST,
+        )?;
         const HEAP: usize = 1 << 16;
         let heap = domain.alloc::<u8>(HEAP).map_or(0, |pointer| pointer.address());
         for _ in 0..CALLS {
@@ -247,8 +252,11 @@ impl Canaries {
         {
             return Some("memory of another domain");
         }
-        let answer =
-            self.neighbour.bind::<extern "C" fn(i64) -> i64>("nasty").ok().and_then(|f| f.call(41).ok());
+        let answer = self
+            .neighbour
+            .bind::<extern "C" fn(i64) -> i64>("adversarial")
+            .ok()
+            .and_then(|f| f.call(41).ok());
         (answer != Some(42)).then_some("another domain's code")
     }
 }

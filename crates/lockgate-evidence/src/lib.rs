@@ -6,11 +6,12 @@
 //! | `encodings.rs`, `archives.rs` | encodings, enumerated; code of the distribution |
 //! | `decoders/`, `difference.rs`, `explained.rs` | what other decoders say, where they part from the verifier, and why |
 //! | `semantics.rs` | accepted instructions, executed one by one |
-//! | `journeys.rs`, `nasty.rs` | programs of random accepted code, single-stepped |
+//! | `single_steps.rs`, `adversarial.rs` | programs of random accepted code, single-stepped |
 //! | `domains.rs` | the same in real domains |
 //! | `machine_sys.rs`, `machine_asm.rs` | a window and one step in it |
 //! | `operand_rule.rs`, `rsp_rule.rs`, `text.rs` | rules V2 and V3, enumerated, against arithmetic |
 
+pub mod adversarial;
 pub mod archives;
 pub mod decoders;
 pub mod difference;
@@ -18,14 +19,13 @@ pub mod differential;
 pub mod domains;
 pub mod encodings;
 pub mod explained;
-pub mod journeys;
 mod machine_asm;
 pub mod machine_sys;
-pub mod nasty;
 pub mod operand_rule;
 pub mod random;
 pub mod rsp_rule;
 pub mod semantics;
+pub mod single_steps;
 pub mod text;
 
 pub use machine_asm::{Kept, call_kept, rudeness_is_noticed};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use lockgate_evidence::{differential, domains, journeys, operand_rule, rsp_rule, semantics};
+use lockgate_evidence::{differential, domains, operand_rule, rsp_rule, semantics, single_steps};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -106,7 +106,7 @@ struct Counts {
     #[serde(skip_serializing_if = "Option::is_none")]
     semantics: Option<semantics::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    programs: Option<journeys::Outcome>,
+    programs: Option<single_steps::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     domains: Option<domains::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -123,7 +123,7 @@ fn main() -> Result<ExitCode> {
         let output = std::io::stdout();
         match arguments.parts[..] {
             [Part::Semantics] => serde_json::to_writer(output, &semantics::run(work, arguments.seed)?)?,
-            [Part::Programs] => serde_json::to_writer(output, &journeys::run(work, arguments.seed)?)?,
+            [Part::Programs] => serde_json::to_writer(output, &single_steps::run(work, arguments.seed)?)?,
             [Part::Domains] => serde_json::to_writer(output, &domains::run(work, arguments.seed)?)?,
             _ => bail!("--worker is for one part that executes"),
         }
@@ -245,7 +245,7 @@ fn single(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
 
 fn programs(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
     let start = Instant::now();
-    let mut outcome = journeys::Outcome::default();
+    let mut outcome = single_steps::Outcome::default();
     for part in in_processes("programs", arguments.effort.programs(), arguments.seed)? {
         outcome.add(part);
     }

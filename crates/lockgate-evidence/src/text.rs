@@ -38,7 +38,7 @@ impl Default for Text {
                 image_size: IMAGE_END,
                 program_headers: (constants, 0),
                 tls: None,
-                pinpoint: false,
+                strict_bounds: false,
                 base: false,
                 join: None,
                 states: vec![],

@@ -120,7 +120,7 @@ pub fn module(segments: Vec<Segment>, image_size: u64) -> Module {
         image_size,
         program_headers: (0, 0),
         tls: None,
-        pinpoint: false,
+        strict_bounds: false,
         base: false,
         join: None,
         symbols: vec![],

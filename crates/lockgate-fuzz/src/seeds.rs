@@ -4,7 +4,7 @@ use crate::module_file::ModuleFile;
 use crate::targets::dwarf;
 use anyhow::{Context, Result, bail, ensure};
 use lockgate_abi::PAGE;
-use lockgate_evidence::nasty::{Generator, Place};
+use lockgate_evidence::adversarial::{Generator, Place};
 use lockgate_evidence::random::Random;
 use object::{Object, ObjectSection};
 use std::process::Command;
@@ -56,7 +56,7 @@ fn texts(target: &str) -> Vec<Vec<u8>> {
     texts.iter().map(|text| text.as_bytes().to_vec()).collect()
 }
 
-/// Code as nasty as the rules permit, and single units.
+/// Code as adversarial as the rules permit, and single units.
 fn programs() -> Vec<Vec<u8>> {
     const SEEDS: u64 = 40;
     let mut generator = Generator::new(1);

@@ -363,12 +363,12 @@ impl Rewriter<'_> {
             }
             OpKind::Register if code.op0_register() == Register::R11 => {
                 let target = self.target_register(index)?;
-                self.put(encode::copy(self.options.pinpoint, R11, target));
+                self.put(encode::copy(self.options.strict_bounds, R11, target));
                 target
             }
             OpKind::Memory => {
                 let target = if carries { R10 } else { self.target_register(index)? };
-                self.load_operand(index, target, self.options.pinpoint)?;
+                self.load_operand(index, target, self.options.strict_bounds)?;
                 target
             }
             _ => return Err(unknown_branch()),

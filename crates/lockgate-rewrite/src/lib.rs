@@ -24,13 +24,13 @@ mod landing;
 mod liveness;
 mod map;
 mod operand;
-mod pinpoint;
 mod pointer;
 mod refs;
 mod returns_twice;
 mod rewriter;
 mod stack;
 mod states;
+mod strict_bounds;
 mod string;
 mod switch;
 mod tables;
@@ -45,7 +45,7 @@ pub use states::states;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
     /// Check the upper half of every address before its use and trap at the very instruction.
-    pub pinpoint: bool,
+    pub strict_bounds: bool,
     /// Names of archive members to leave out because something else takes their place.
     pub exclude: Vec<String>,
 }
@@ -86,9 +86,9 @@ pub struct Stats {
     pub strings: u64,
     /// Computations of the thread pointer.
     pub thread_pointers: u64,
-    /// Addresses checked in pinpoint mode.
+    /// Addresses checked in strict-bounds mode.
     pub pointer_checks: u64,
-    /// Gathers and scatters whose addresses pinpoint mode confines without checking them.
+    /// Gathers and scatters whose addresses strict-bounds mode confines without checking them.
     pub unchecked_vectors: u64,
     /// Objects whose debug information could not follow the code and was dropped: name and reason.
     pub debug_dropped: Vec<String>,

@@ -34,7 +34,7 @@ impl Rewriter<'_> {
         if code.segment_prefix() == Register::FS && (is_access || has_implicit_memory(code)) {
             return self.thread_local(index, code, encoded);
         }
-        if is_access && self.options.pinpoint && code.memory_base() != Register::RIP {
+        if is_access && self.options.strict_bounds && code.memory_base() != Register::RIP {
             let displacement = code.memory_displacement64() as i64;
             let stack_disp =
                 if is_rsp(code.memory_base()) { Some(self.stack_disp(displacement)?) } else { None };
@@ -43,7 +43,7 @@ impl Rewriter<'_> {
         self.confined(index, code, encoded)
     }
 
-    /// The same without pinpoint mode's check.
+    /// The same without strict-bounds mode's check.
     pub(crate) fn confined(
         &mut self,
         index: usize,

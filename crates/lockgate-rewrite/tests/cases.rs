@@ -83,8 +83,8 @@ macro_rules! tables {
 }
 
 #[test]
-fn pinpoint() {
-    check("pinpoint.txt", &Options { pinpoint: true, ..Options::default() });
+fn strict_bounds() {
+    check("strict_bounds.txt", &Options { strict_bounds: true, ..Options::default() });
 }
 
 tables!(memory stack pointer string tls);

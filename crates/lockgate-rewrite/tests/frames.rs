@@ -114,8 +114,8 @@ fn what_is_accepted_is_verified() {
     for seed in first..first + cases {
         let source = function(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
         let object = support::assemble(&source);
-        for pinpoint in [false, true] {
-            let options = Options { pinpoint, ..Options::default() };
+        for strict_bounds in [false, true] {
+            let options = Options { strict_bounds, ..Options::default() };
             let outcome = std::panic::catch_unwind(|| rewrite_object("f.o", &object, &options));
             let Ok(outcome) = outcome else {
                 writeln!(failures, "seed {seed}: a panic\n{source}").expect("a string");

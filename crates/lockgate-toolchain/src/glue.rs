@@ -12,7 +12,7 @@ pub(crate) struct Notes<'a> {
     pub imports: &'a [Prototype],
     /// BLAKE3 hash and name of each input.
     pub sources: &'a [(blake3::Hash, String)],
-    pub pinpoint: bool,
+    pub strict_bounds: bool,
     /// Others may join its domains.
     pub base: bool,
     /// Where rsp is in its code ([`crate::layout::states`]).
@@ -50,7 +50,7 @@ pub(crate) fn make(folder: &Path, notes: &Notes<'_>) -> Result<PathBuf, Error> {
 impl Notes<'_> {
     fn bytes(&self) -> Vec<u8> {
         let lines = |lines: Vec<String>| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
-        let flags = [(self.pinpoint, note::FLAG_PINPOINT), (self.base, note::FLAG_BASE)];
+        let flags = [(self.strict_bounds, note::FLAG_STRICT_BOUNDS), (self.base, note::FLAG_BASE)];
         let flags = flags.iter().filter(|(is, _)| *is).fold(0, |flags, (_, flag)| flags | flag);
         let mut notes = Vec::new();
         append(&mut notes, note::ABI, &[ABI_VERSION.to_le_bytes(), flags.to_le_bytes()].concat());

@@ -57,7 +57,7 @@ pub struct LinkOutcome {
     /// Inputs whose debug information could not follow the code: name, reason and remedy. Reports of faults in them
     /// name functions, but no lines.
     pub debug_dropped: Vec<String>,
-    /// Gathers and scatters in a `--pinpoint` build: their addresses are confined, but not checked.
+    /// Gathers and scatters in a `--strict-bounds` build: their addresses are confined, but not checked.
     pub unchecked_vectors: u64,
 }
 
@@ -275,7 +275,7 @@ impl Link {
             exports: &exports,
             imports: &self.imports,
             sources: &sources,
-            pinpoint: sysroot.options().pinpoint,
+            strict_bounds: sysroot.options().strict_bounds,
             base: self.base,
             states: &[],
             join: joins.then_some((&self.providers, &foreign)),

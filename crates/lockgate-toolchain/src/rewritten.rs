@@ -73,7 +73,7 @@ impl Rewritten {
 
     fn archive(&mut self, sysroot: &Sysroot, input: &Input) -> Result<PathBuf, Error> {
         let mut key = Key::new("archive");
-        key.add(&[sysroot.options().pinpoint.into()]).add(&input.bytes);
+        key.add(&[sysroot.options().strict_bounds.into()]).add(&input.bytes);
         let entry = sysroot.cache().entry(&key, |folder| {
             let options = sysroot.options();
             let archive =

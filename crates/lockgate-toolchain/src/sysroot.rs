@@ -131,8 +131,8 @@ impl Sysroot {
     ///
     /// # Errors
     /// As [`Sysroot::ensure`].
-    pub fn ensure_pinpoint(progress: Progress<'_>) -> Result<Sysroot, Error> {
-        Sysroot::ensure_in(Cache::open()?, Options { pinpoint: true, ..Options::default() }, progress)
+    pub fn ensure_strict_bounds(progress: Progress<'_>) -> Result<Sysroot, Error> {
+        Sysroot::ensure_in(Cache::open()?, Options { strict_bounds: true, ..Options::default() }, progress)
     }
 
     /// A sysroot in a cache of the caller's choice.
@@ -142,7 +142,7 @@ impl Sysroot {
     pub fn ensure_in(cache: Cache, options: Options, progress: Progress<'_>) -> Result<Sysroot, Error> {
         let tools = Tools::find()?;
         let mut key = Key::new("sysroot");
-        key.add(&[options.pinpoint.into()]);
+        key.add(&[options.strict_bounds.into()]);
         key.add(process::run(tools.compiler().arg("--version"))?.as_bytes());
         let archives = Archives { libc: read(&tools.libc())?, libgcc: read(tools.libgcc())? };
         key.add(&archives.libc).add(&archives.libgcc);

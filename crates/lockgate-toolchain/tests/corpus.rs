@@ -41,7 +41,7 @@ fn build(shop: &Workshop, corpus: &Corpus, name: &str, flags: &str, sysroot: &Sy
     }
     let outcome = link.run(sysroot, &silent).unwrap_or_else(|error| panic!("{name} {flags}: {error}"));
     let growth = outcome.text_out as f64 / outcome.text_in as f64;
-    let mode = if shop.module().pinpoint { "--pinpoint" } else { "" };
+    let mode = if shop.module().strict_bounds { "--strict-bounds" } else { "" };
     println!("{name:8} {flags:30} {mode:10} {:8} bytes of text, {growth:.2} times gcc's", outcome.text_in);
     assert!(outcome.report.text_bytes > outcome.text_out, "the C library is verified too");
 }
@@ -67,13 +67,13 @@ fn every_other_library_once() {
 }
 
 #[test]
-fn pinpoint() {
+fn strict_bounds() {
     let corpus = Corpus::locate().unwrap();
     let shop = Workshop::new();
-    let sysroot = Sysroot::ensure_pinpoint(&silent).unwrap();
+    let sysroot = Sysroot::ensure_strict_bounds(&silent).unwrap();
     for name in ["zlib", "lua"] {
         build(&shop, &corpus, name, "-O2", &sysroot);
-        assert!(shop.module().pinpoint);
+        assert!(shop.module().strict_bounds);
     }
 }
 
@@ -83,11 +83,11 @@ fn pinpoint() {
 fn the_whole_matrix() {
     let corpus = Corpus::locate().unwrap();
     let shop = Workshop::new();
-    let pinpoint = Sysroot::ensure_pinpoint(&silent).unwrap();
+    let strict_bounds = Sysroot::ensure_strict_bounds(&silent).unwrap();
     for name in LIBRARIES {
         for flags in FLAGS {
             build(&shop, &corpus, name, flags, &shop.sysroot);
         }
-        build(&shop, &corpus, name, "-O2 -g", &pinpoint);
+        build(&shop, &corpus, name, "-O2 -g", &strict_bounds);
     }
 }

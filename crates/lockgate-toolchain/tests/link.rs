@@ -324,8 +324,9 @@ fn the_cache_is_shared_safely() {
 fn the_whole_sysroot_is_verified() {
     let shop = Workshop::new();
     let object = shop.compile("int main(void) { return 0; }");
-    let pinpoint = lockgate_toolchain::Sysroot::ensure_pinpoint(&lockgate_toolchain::silent).unwrap();
-    for sysroot in [&shop.sysroot, &pinpoint] {
+    let strict_bounds =
+        lockgate_toolchain::Sysroot::ensure_strict_bounds(&lockgate_toolchain::silent).unwrap();
+    for sysroot in [&shop.sysroot, &strict_bounds] {
         let mut link = shop.link();
         link.file(&object).unwrap().ld_option("--whole-archive");
         for archive in sysroot.archives() {

@@ -109,8 +109,8 @@ pub struct Module {
     pub program_headers: (u64, u16),
     /// Thread-local storage template (PT_TLS): address, initialised size, memory size, alignment.
     pub tls: Option<(u64, u64, u64, u64)>,
-    /// Built with `--pinpoint`.
-    pub pinpoint: bool,
+    /// Built with `--strict-bounds`.
+    pub strict_bounds: bool,
     /// Other modules may join its domains.
     pub base: bool,
     /// What it has from other modules: it can be nothing but a part of a domain of the first of them.
@@ -166,7 +166,7 @@ impl Module {
             image_size: image.size,
             program_headers: (headers_address, headers.len() as u16),
             tls,
-            pinpoint: notes.pinpoint,
+            strict_bounds: notes.strict_bounds,
             base: notes.base,
             join,
             states: notes.states.unwrap_or_default(),

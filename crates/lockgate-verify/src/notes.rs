@@ -32,7 +32,7 @@ pub struct Symbolic {
 #[derive(Default)]
 pub(crate) struct Notes {
     abi_seen: bool,
-    pub pinpoint: bool,
+    pub strict_bounds: bool,
     /// Name and, if known, prototype of each export.
     pub exports: BTreeMap<String, Option<String>>,
     /// By slot.
@@ -169,11 +169,12 @@ impl Notes {
                 format!("it is made for version {version} of the code model; this is version {ABI_VERSION}");
             return Err(error(what, offset, "rewrite it again: build it with this version's `lockgate cc`"));
         }
-        if flags & !(note::FLAG_PINPOINT | note::FLAG_BASE) != 0 {
+        if flags & !(note::FLAG_STRICT_BOUNDS | note::FLAG_BASE) != 0 {
             return Err(error(format!("unknown flags {flags:#x} in the ABI note"), offset, REMEDY));
         }
         let has = |flag| flags & flag != 0;
-        (self.abi_seen, self.pinpoint, self.base) = (true, has(note::FLAG_PINPOINT), has(note::FLAG_BASE));
+        (self.abi_seen, self.strict_bounds, self.base) =
+            (true, has(note::FLAG_STRICT_BOUNDS), has(note::FLAG_BASE));
         Ok(())
     }
 }

@@ -31,7 +31,7 @@ fn a_module_is_read_completely() {
             module.imports.iter().map(|i| (i.slot, i.name.as_str(), i.signature.is_some())).collect();
         assert_eq!(imports, [(16, "host_log", true), (17, "host_tick", false)]);
         assert_eq!(module.sources, [("ab".repeat(32), "f.c".to_owned())]);
-        assert!(!module.pinpoint && module.symbols.is_empty());
+        assert!(!module.strict_bounds && module.symbols.is_empty());
         verify(&module).unwrap();
     }
 }
@@ -292,7 +292,7 @@ fn a_module_that_joins_says_what_it_has_from_whom() {
     let mut base = FileBuilder::default();
     base.notes[0].1[4] = note::FLAG_BASE as u8;
     let base = Module::parse(&base.build()).unwrap();
-    assert!(base.base && base.join.is_none() && !base.pinpoint);
+    assert!(base.base && base.join.is_none() && !base.strict_bounds);
 }
 
 const DAMAGED_JOINS: &[Damage] = &[

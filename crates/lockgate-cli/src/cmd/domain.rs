@@ -25,7 +25,7 @@ pub struct Limits {
     /// Stop the call after this wall-clock time: 500ms, 2s, 1m
     #[arg(long, value_name = "TIME", value_parser = time)]
     time_limit: Option<Duration>,
-    /// Most memory the domain may have: 64M, 2G
+    /// Limit the domain's memory: 64M, 2G
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     memory_limit: u64,
     /// Stack of each thread
@@ -34,7 +34,7 @@ pub struct Limits {
     /// Threads that the program may start (pthread_create), at most 62
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=62))]
     threads: u32,
-    /// How a fault is reported on standard error: one line, the functions in progress too, or everything as JSON
+    /// Form of a fault's report on standard error: one line, with the functions in progress, or everything as JSON
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
     report: Form,
 }

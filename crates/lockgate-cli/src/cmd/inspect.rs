@@ -109,7 +109,7 @@ enum Verdict {
 #[derive(Serialize)]
 struct Notes {
     abi: u32,
-    pinpoint: bool,
+    strict_bounds: bool,
     base: bool,
     image_size: u64,
     segments: Vec<Segment>,
@@ -216,7 +216,7 @@ fn notes(module: &Module) -> Notes {
     Notes {
         // The parser refuses every other version.
         abi: ABI_VERSION,
-        pinpoint: module.pinpoint,
+        strict_bounds: module.strict_bounds,
         base: module.base,
         image_size: module.image_size,
         segments: module.segments.iter().map(segment).collect(),
@@ -312,7 +312,7 @@ fn show_notes(text: &mut String, paint: Paint, notes: &Notes) -> fmt::Result {
         "  ABI version {}, image of {} bytes{}{}",
         notes.abi,
         notes.image_size,
-        if notes.pinpoint { ", pinpoint" } else { "" },
+        if notes.strict_bounds { ", strict bounds" } else { "" },
         if notes.base { ", a base: others may join its domains" } else { "" }
     )?;
     for Source { blake3, file } in &notes.joins {

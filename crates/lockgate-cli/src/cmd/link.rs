@@ -26,7 +26,7 @@ pub struct Args {
     /// Import a function from the host through a gate: its C prototype or its name
     #[arg(long = "gate", value_name = "PROTOTYPE")]
     gates: Vec<String>,
-    /// Make a base: all of libc is in it, and others may join its domains
+    /// Make a base: a module with all of libc, whose domains other modules may join
     #[arg(long)]
     base: bool,
     /// Make a module that joins a domain of this base; from the second one on, a module that joined it, too
@@ -44,10 +44,9 @@ pub struct Args {
     /// Compile the intermediate code of -flto in the inputs: only if you trust its author, as the compiler does what it says
     #[arg(short = 'f', value_name = "lto", value_parser = ["lto"])]
     compile: Option<String>,
-    /// Wild pointers trap where they are used instead of wrapping around inside the window (but in gathers and
-    /// scatters)
+    /// Trap where a wild pointer is used, instead of wrapping around inside the window (not in gathers and scatters)
     #[arg(long)]
-    pinpoint: bool,
+    strict_bounds: bool,
     /// Keep a rejected module as MODULE.rejected
     #[arg(long)]
     keep_rejected: bool,
@@ -78,7 +77,7 @@ pub fn warn(outcome: &LinkOutcome) {
     }
     if outcome.unchecked_vectors > 0 {
         eprintln!(
-            "lockgate: warning: --pinpoint confines the addresses of {} gathers and scatters without checking them; \
+            "lockgate: warning: --strict-bounds confines the addresses of {} gathers and scatters without checking them; \
              compile with -mno-avx2 to have none",
             outcome.unchecked_vectors
         );
@@ -114,8 +113,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         link.gate(gate)?;
     }
     let outcome = with_bar(|progress| {
-        let sysroot = match args.pinpoint {
-            true => Sysroot::ensure_pinpoint(progress)?,
+        let sysroot = match args.strict_bounds {
+            true => Sysroot::ensure_strict_bounds(progress)?,
             false => Sysroot::ensure(progress)?,
         };
         link.run(&sysroot, progress)

@@ -14,9 +14,9 @@ pub struct Args {
     /// Where to write the rewritten one
     #[arg(short, long)]
     output: PathBuf,
-    /// Check the upper half of every address (see `lockgate link --pinpoint`)
+    /// Check the upper half of every address (see `lockgate link --strict-bounds`)
     #[arg(long)]
-    pinpoint: bool,
+    strict_bounds: bool,
     /// Print what was done
     #[arg(short, long)]
     verbose: bool,
@@ -27,7 +27,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     lockgate_toolchain::spares(&args.input, &args.output)?;
     let bytes = output::read(&args.input)?;
     let name = output::shown(&args.input);
-    let options = Options { pinpoint: args.pinpoint, ..Options::default() };
+    let options = Options { strict_bounds: args.strict_bounds, ..Options::default() };
     let rewritten = match lockgate_rewrite::is_archive(&bytes) {
         true => with_bar(|progress| {
             let mut tell = |done, total| progress("rewriting", done as u64, total as u64);

@@ -42,7 +42,7 @@ pub struct Args {
     /// Folder that the client's files are written to
     #[arg(short, long, value_name = "FOLDER", required_unless_present = "explain")]
     output: Option<PathBuf>,
-    /// What to write: c without this option
+    /// The language to write (default: c)
     #[arg(short, long, value_enum, value_name = "LANGUAGE")]
     language: Vec<Language>,
     /// Leave out the functions that cannot be protected soundly
@@ -51,10 +51,10 @@ pub struct Args {
     /// Functions that are left out get stand-ins, which fail, so that programs that mention them can be linked
     #[arg(long)]
     stand_ins: bool,
-    /// Print for each function, parameter, callback and field what crosses and how that was decided; nothing is written
+    /// Print what crosses for each function, parameter, callback and field, and what decided it; write nothing
     #[arg(long, conflicts_with = "json")]
     explain: bool,
-    /// Read the header in this very process, whatever it takes
+    /// Read the header in this process, without limits on time and memory
     #[arg(long, hide = true)]
     unwatched: bool,
     /// Print what was done as JSON

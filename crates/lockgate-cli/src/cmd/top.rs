@@ -34,19 +34,19 @@ Examples:
 pub struct Args {
     /// Process to look at; without it, every process that you may look at and that has domains
     pid: Option<u32>,
-    /// Seconds between looks
+    /// Seconds between samples
     #[arg(short, long, value_name = "SECONDS", value_parser = interval, default_value = "1")]
     delay: Duration,
-    /// End after so many looks
+    /// Stop after this many samples
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Print tables one after another, even on a terminal
     #[arg(short, long)]
     batch: bool,
-    /// Print each look as JSON, on one line
+    /// Print each sample as JSON, on one line
     #[arg(long)]
     json: bool,
-    /// What comes first
+    /// Sort by this column
     #[arg(short, long, value_enum, default_value_t = Sort::Cpu)]
     sort: Sort,
 }

@@ -71,8 +71,8 @@ pub type RewriteArchive = fn(&[u8]) -> Result<Rewritten, Error>;
 /// # Panics
 /// What came out is not what the verifier accepts.
 pub fn object(input: &[u8], rewrite: RewriteObject) -> u64 {
-    for pinpoint in [false, true] {
-        let options = Options { pinpoint, ..Options::default() };
+    for strict_bounds in [false, true] {
+        let options = Options { strict_bounds, ..Options::default() };
         match rewrite("fuzz.o", input, &options) {
             Ok(rewritten) => acceptable(&rewritten.bytes, Some(input)),
             Err(error) => explained(&error),

@@ -161,7 +161,7 @@ pub fn module(object: &[u8]) -> Module {
         image_size: address,
         program_headers: (0, 0),
         tls: None,
-        pinpoint: false,
+        strict_bounds: false,
         base: false,
         join: None,
         states,

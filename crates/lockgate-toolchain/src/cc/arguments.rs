@@ -23,7 +23,7 @@ pub struct Linking {
     line: Vec<Word>,
     /// Options for compiling the sources among the items.
     pub(super) compile: Vec<String>,
-    pub(super) pinpoint: bool,
+    pub(super) strict_bounds: bool,
     output: Option<String>,
     folders: Vec<PathBuf>,
     exports: Vec<String>,
@@ -91,7 +91,7 @@ pub const OPTIONS: &[(&str, &str, &str)] = &[
     ("--for", "postgres", "a module for PostgreSQL: exports all, may call what lockgate_pg.h declares"),
     ("--base", "", "a module whose domains others may join: it has all of libc"),
     ("--join", "BASE.lg", "a module that joins domains of that one"),
-    ("--pinpoint", "", "wild pointers trap at the instruction that uses them"),
+    ("--strict-bounds", "", "wild pointers trap at the instruction that uses them"),
     ("--verbatim", "FILE", "an object in the code model already: verified, not rewritten"),
     ("--keep-rejected", "", "keep a module that the verifier rejects, as OUTPUT.rejected"),
 ];
@@ -348,7 +348,7 @@ impl Linking {
             "--export-all" => self.export_all = true,
             "--base" => self.base = true,
             "--join" => self.joins.push(value()?.into()),
-            "--pinpoint" => self.pinpoint = true,
+            "--strict-bounds" => self.strict_bounds = true,
             "--keep-rejected" => self.keep_rejected = true,
             _ => return Ok(false),
         }

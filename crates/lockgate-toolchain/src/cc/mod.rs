@@ -37,8 +37,8 @@ pub fn run(arguments: Vec<String>, progress: Progress<'_>) -> Result<Outcome, Er
 
 fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
     linking.spares_inputs()?;
-    let sysroot = match linking.pinpoint {
-        true => Sysroot::ensure_pinpoint(progress)?,
+    let sysroot = match linking.strict_bounds {
+        true => Sysroot::ensure_strict_bounds(progress)?,
         false => Sysroot::ensure(progress)?,
     };
     let folder = crate::work_folder()?;

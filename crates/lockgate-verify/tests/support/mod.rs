@@ -53,7 +53,7 @@ pub fn module(code: &[u8], placement: Placement) -> Module {
         image_size: 0x101000,
         program_headers: (0x2000, 0),
         tls: None,
-        pinpoint: false,
+        strict_bounds: false,
         base: false,
         join: None,
         states: vec![],

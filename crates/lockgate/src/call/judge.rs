@@ -32,7 +32,7 @@ pub(super) fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
         ),
         Cause::Signal { number: libc::SIGILL, .. } => plain(
             FaultKind::Ill,
-            match domain.module().parsed().pinpoint {
+            match domain.module().parsed().strict_bounds {
                 true => {
                     "a check failed: a pointer out of the window, a jump to something that is not a function, or a trap of the compiler"
                 }

@@ -1,4 +1,4 @@
-//! Pinpoint mode: the upper half of an address is compared with the window's before the address is used, so that
+//! Strict-bounds mode: the upper half of an address is compared with the window's before the address is used, so that
 //! a wild pointer traps at the instruction that uses it instead of being truncated into the window.
 //! (Wahbe et al. 1993, §3.1, "segment matching".)
 //!
@@ -31,7 +31,7 @@ impl Rewriter<'_> {
     ) -> Result<(), Reason> {
         let (base, indexed) = (code.memory_base(), code.memory_index());
         let is_narrow = |register: Register| register != Register::None && register.size() != 8;
-        if !self.options.pinpoint {
+        if !self.options.strict_bounds {
             return Ok(());
         }
         if code.is_vsib() {
@@ -56,8 +56,9 @@ impl Rewriter<'_> {
             let lea = Instruction::with2(Code::Lea_r64_m, REGISTERS[usize::from(reg)], memory);
             let mut encoder = Encoder::new(64);
             let encoded = lea.and_then(|lea| encoder.encode(&lea, 0));
-            encoded
-                .map_err(|error| Reason::new(format!("no encoding: {error}"), "build without --pinpoint"))?;
+            encoded.map_err(|error| {
+                Reason::new(format!("no encoding: {error}"), "build without --strict-bounds")
+            })?;
             this.out.put(&encoder.take_buffer());
             Ok(())
         })
@@ -70,7 +71,7 @@ impl Rewriter<'_> {
         pointers: &[Reg],
         repeats: bool,
     ) -> Result<(), Reason> {
-        if !self.options.pinpoint {
+        if !self.options.strict_bounds {
             return Ok(());
         }
         let over = self.out.new_label();
@@ -108,7 +109,7 @@ impl Rewriter<'_> {
 
     /// Checks the target of unit U1; changes flags and `scratch`.
     pub(crate) fn check_target(&mut self, target: Reg, scratch: Reg) {
-        if self.options.pinpoint {
+        if self.options.strict_bounds {
             self.put(encode::copy(true, target, scratch));
             self.compare_upper_half(scratch);
         }

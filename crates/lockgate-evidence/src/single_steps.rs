@@ -5,8 +5,8 @@
 //!
 //! Calls are noted, and each `ret` must pop the word that its own call pushed (docs/returns.md), while words below rsp are rewritten.
 
+use crate::adversarial::{Adversarial, Generator, Place, TABLE};
 use crate::machine_sys::{Access, Component, End, Machine, Registers};
-use crate::nasty::{Generator, Nasty, Place, TABLE};
 use crate::semantics::Outcome as Steps;
 use anyhow::Result;
 use iced_x86::{DecoderOptions, FlowControl};
@@ -102,10 +102,10 @@ pub fn run(steps: u64, seed: u64) -> Result<Outcome> {
         World { machine: window()?, generator: Generator::new(seed), outcome: Outcome::default() };
     world.controls()?;
     while world.outcome.steps.cases < steps {
-        let nasty = world.generator.make(&PLACE);
+        let adversarial = world.generator.make(&PLACE);
         world.outcome.programs += 1;
-        match verify(&module(&nasty)) {
-            Ok(report) => world.program(&nasty, &report)?,
+        match verify(&module(&adversarial)) {
+            Ok(report) => world.program(&adversarial, &report)?,
             Err(_) => world.outcome.refused += 1,
         }
     }
@@ -137,13 +137,13 @@ fn window() -> Result<Machine> {
     Ok(machine)
 }
 
-fn module(nasty: &Nasty) -> Module {
+fn module(adversarial: &Adversarial) -> Module {
     let segment = |kind, address, size, bytes| Segment { kind, address, size, bytes };
-    let mut constants = nasty.table.clone();
+    let mut constants = adversarial.table.clone();
     constants.resize(PAGE as usize, 0);
     Module {
         segments: vec![
-            segment(SegmentKind::Code, 0, TEXT as u64, nasty.text.clone()),
+            segment(SegmentKind::Code, 0, TEXT as u64, adversarial.text.clone()),
             segment(SegmentKind::Constants, CONSTANTS, PAGE, constants),
             segment(SegmentKind::Data, DATA, IMAGE_END - DATA, vec![]),
         ],
@@ -155,7 +155,7 @@ fn module(nasty: &Nasty) -> Module {
         image_size: IMAGE_END,
         program_headers: (CONSTANTS, 0),
         tls: None,
-        pinpoint: false,
+        strict_bounds: false,
         base: false,
         join: None,
         states: vec![],
@@ -170,11 +170,16 @@ impl World {
         for (what, code) in CONTROLS {
             let mut text = code.to_vec();
             text.resize(TEXT, 0xcc);
-            let nasty =
-                Nasty { text, table: vec![0; TABLE], starts: vec![0], entries: vec![0], returns: vec![] };
+            let adversarial = Adversarial {
+                text,
+                table: vec![0; TABLE],
+                starts: vec![0],
+                entries: vec![0],
+                returns: vec![],
+            };
             let before = std::mem::take(&mut self.outcome);
             for _ in 0..ATTEMPTS {
-                self.program(&nasty, &Report::default())?;
+                self.program(&adversarial, &Report::default())?;
             }
             if std::mem::replace(&mut self.outcome, before).steps.violations == 0 {
                 self.outcome.steps.violate(format!("not noticed: {what}"), format!("{code:02x?}"));
@@ -183,39 +188,39 @@ impl World {
         Ok(())
     }
 
-    fn program(&mut self, nasty: &Nasty, report: &Report) -> Result<()> {
+    fn program(&mut self, adversarial: &Adversarial, report: &Report) -> Result<()> {
         let machine = &mut self.machine;
         machine.map(window::IMAGE, DATA, Access::Execute)?;
-        machine.write(window::IMAGE, &nasty.text);
-        machine.write(window::IMAGE + CONSTANTS, &nasty.table[..TABLE]);
+        machine.write(window::IMAGE, &adversarial.text);
+        machine.write(window::IMAGE + CONSTANTS, &adversarial.table[..TABLE]);
         machine.protect(window::IMAGE, TEXT as u64, Access::Code)?;
         machine.protect(window::IMAGE + CONSTANTS, PAGE, Access::Read)?;
-        self.stale_frames(nasty);
+        self.stale_frames(adversarial);
         for _ in 0..RUNS {
             self.outcome.runs += 1;
-            self.run(nasty, report);
+            self.run(adversarial, report);
         }
-        self.control_stack(nasty);
+        self.control_stack(adversarial);
         Ok(())
     }
 
     /// What somebody might return to, or take for a frame word, everywhere on the control stack, as of calls long ago.
-    fn stale_frames(&mut self, nasty: &Nasty) {
-        let words: Vec<u8> = (0..USABLE / 8).flat_map(|_| self.garbage(nasty).to_le_bytes()).collect();
+    fn stale_frames(&mut self, adversarial: &Adversarial) {
+        let words: Vec<u8> = (0..USABLE / 8).flat_map(|_| self.garbage(adversarial).to_le_bytes()).collect();
         self.machine.write(CONTROL + stack::TOP - USABLE, &words);
     }
 
-    fn garbage(&mut self, nasty: &Nasty) -> u64 {
+    fn garbage(&mut self, adversarial: &Adversarial) -> u64 {
         let (base, random) = (self.machine.base(), &mut self.generator.random);
-        if nasty.returns.is_empty() || random.one_in(2) {
+        if adversarial.returns.is_empty() || random.one_in(2) {
             return base + CONTROL + stack::TOP - 8 - (random.below(USABLE) & !7);
         }
-        base + window::IMAGE + *random.of(&nasty.returns) as u64
+        base + window::IMAGE + *random.of(&adversarial.returns) as u64
     }
 
     /// One run from a random unit where functions begin, until it faults, has returned, or has made enough steps.
-    fn run(&mut self, nasty: &Nasty, report: &Report) {
-        let mut registers = self.registers(nasty);
+    fn run(&mut self, adversarial: &Adversarial, report: &Report) {
+        let mut registers = self.registers(adversarial);
         let first = registers.clone();
         let base = self.machine.base();
         // Where return words were pushed, and what they say. The outermost one goes nowhere.
@@ -225,58 +230,60 @@ impl World {
             let before = (registers.general, registers.rip);
             let end = self.machine.step(&mut registers);
             self.outcome.steps.cases += 1;
-            let returned = self.returned(nasty, before.1) && registers.rip != before.1;
+            let returned = self.returned(adversarial, before.1) && registers.rip != before.1;
             let back = (before.0[RSP], registers.rip);
             if returned && live.pop() != Some(back) {
-                self.violation("return", nasty, before, &registers, end);
+                self.violation("return", adversarial, before, &registers, end);
                 break;
             }
             if !(returned && live.is_empty())
-                && let Some(what) = self.wrong(nasty, before, &registers, end)
+                && let Some(what) = self.wrong(adversarial, before, &registers, end)
             {
-                self.violation(what, nasty, before, &registers, end);
+                self.violation(what, adversarial, before, &registers, end);
             }
             if end != End::Stepped || live.is_empty() {
                 self.outcome.steps.faults += u64::from(end != End::Stepped);
                 break;
             }
-            if let Some(behind) = self.called(nasty, before, &registers) {
+            if let Some(behind) = self.called(adversarial, before, &registers) {
                 live.push((registers.general[RSP], behind));
             }
-            self.below(nasty, registers.general[RSP]);
+            self.below(adversarial, registers.general[RSP]);
         }
         if let Some(what) = unreported(&first, &registers, report) {
-            self.violation(what, nasty, (first.general, first.rip), &registers, End::Stepped);
+            self.violation(what, adversarial, (first.general, first.rip), &registers, End::Stepped);
         }
     }
 
     /// Whether a step from here is a return: the module's, or a gate's.
-    fn returned(&self, nasty: &Nasty, rip: u64) -> bool {
+    fn returned(&self, adversarial: &Adversarial, rip: u64) -> bool {
         let base = self.machine.base();
-        let text = nasty.text.get(rip.wrapping_sub(base + window::IMAGE) as usize..).unwrap_or_default();
+        let text =
+            adversarial.text.get(rip.wrapping_sub(base + window::IMAGE) as usize..).unwrap_or_default();
         text.first() == Some(&RET) || rip == base + window::STUBS
     }
 
     /// The place behind the call that the step was, if it was one.
-    fn called(&self, nasty: &Nasty, before: ([u64; 16], u64), after: &Registers) -> Option<u64> {
-        let text = nasty.text.get(before.1.wrapping_sub(self.machine.base() + window::IMAGE) as usize..)?;
+    fn called(&self, adversarial: &Adversarial, before: ([u64; 16], u64), after: &Registers) -> Option<u64> {
+        let text =
+            adversarial.text.get(before.1.wrapping_sub(self.machine.base() + window::IMAGE) as usize..)?;
         let instruction = iced_x86::Decoder::new(64, text, DecoderOptions::NONE).decode();
         let calls = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
         (calls && after.general[RSP] == before.0[RSP] - 8).then(|| before.1 + instruction.len() as u64)
     }
 
     /// Whoever gets to write below rsp does so, now and then.
-    fn below(&mut self, nasty: &Nasty, rsp: u64) {
+    fn below(&mut self, adversarial: &Adversarial, rsp: u64) {
         const WORDS: u64 = 24;
         let at = rsp.wrapping_sub(self.machine.base());
         let usable = CONTROL + stack::TOP - USABLE + 8 * WORDS..=CONTROL + stack::TOP;
         if usable.contains(&at) && self.generator.random.one_in(4) {
-            let words: Vec<u8> = (0..WORDS).flat_map(|_| self.garbage(nasty).to_le_bytes()).collect();
+            let words: Vec<u8> = (0..WORDS).flat_map(|_| self.garbage(adversarial).to_le_bytes()).collect();
             self.machine.write(at - 8 * WORDS, &words);
         }
     }
 
-    fn registers(&mut self, nasty: &Nasty) -> Registers {
+    fn registers(&mut self, adversarial: &Adversarial) -> Registers {
         let random = &mut self.generator.random;
         let mut registers = self.machine.registers();
         for register in &mut registers.general {
@@ -284,7 +291,7 @@ impl World {
                 0..=2 => random.word(),
                 3..=5 => random.below(1 << 32) & !63,
                 6 => random.below(64),
-                _ => window::IMAGE + *random.of(&nasty.starts) as u64,
+                _ => window::IMAGE + *random.of(&adversarial.starts) as u64,
             };
         }
         // Sometimes near an end of the stack.
@@ -295,7 +302,7 @@ impl World {
             _ => random.below(USABLE),
         };
         registers.general[RSP] = (top - 8 - down) & !7;
-        registers.rip = self.machine.base() + window::IMAGE + *random.of(&nasty.entries) as u64;
+        registers.rip = self.machine.base() + window::IMAGE + *random.of(&adversarial.entries) as u64;
         registers.extended.reset_x87_and_mxcsr();
         registers
     }
@@ -303,7 +310,7 @@ impl World {
     /// What a step did that it must not.
     fn wrong(
         &self,
-        nasty: &Nasty,
+        adversarial: &Adversarial,
         before: ([u64; 16], u64),
         after: &Registers,
         end: End,
@@ -311,7 +318,7 @@ impl World {
         let base = self.machine.base();
         let slot = base + CONTROL..base + CONTROL + stack::SLOT;
         let offset = |rip: u64| rip.wrapping_sub(base + window::IMAGE) as usize;
-        let text = nasty.text.get(offset(before.1)..).unwrap_or_default();
+        let text = adversarial.text.get(offset(before.1)..).unwrap_or_default();
         match end {
             End::PageFault(at) => {
                 // Window, with an access over its end; the guards of the control stack; the end of the outermost frame's `ret`.
@@ -341,8 +348,8 @@ impl World {
         // A repeated string instruction stays where it is.
         let on = after.rip == before.1 || after.rip == before.1 + len;
         let gate = after.rip == base + window::STUBS;
-        let start = nasty.starts.binary_search(&offset(after.rip)).is_ok();
-        let back = nasty.returns.binary_search(&offset(after.rip)).is_ok();
+        let start = adversarial.starts.binary_search(&offset(after.rip)).is_ok();
+        let back = adversarial.returns.binary_search(&offset(after.rip)).is_ok();
         (!on && !gate && !start && !back && !self.is_stray_label(text, after.rip)).then_some("rip")
     }
 
@@ -361,7 +368,7 @@ impl World {
     }
 
     /// What the control stack holds: addresses behind calls, frame words, and nothing else. Empties it.
-    fn control_stack(&mut self, nasty: &Nasty) {
+    fn control_stack(&mut self, adversarial: &Adversarial) {
         let at = CONTROL + stack::TOP - USABLE;
         let mut words = vec![0; USABLE as usize];
         self.machine.read(at, &mut words);
@@ -370,7 +377,7 @@ impl World {
         let legal = |word: u64| {
             word == 0
                 || slot.contains(&word) && word.is_multiple_of(8)
-                || nasty.returns.binary_search(&(word.wrapping_sub(text) as usize)).is_ok()
+                || adversarial.returns.binary_search(&(word.wrapping_sub(text) as usize)).is_ok()
         };
         let odd = words
             .chunks_exact(8)
@@ -386,14 +393,14 @@ impl World {
     fn violation(
         &mut self,
         what: &str,
-        nasty: &Nasty,
+        adversarial: &Adversarial,
         before: ([u64; 16], u64),
         after: &Registers,
         end: End,
     ) {
         let text = self.machine.base() + window::IMAGE;
         let from = before.1.wrapping_sub(text) as usize;
-        let bytes = nasty.text.get(from..).map_or(&[][..], |rest| &rest[..rest.len().min(16)]);
+        let bytes = adversarial.text.get(from..).map_or(&[][..], |rest| &rest[..rest.len().min(16)]);
         let example = format!(
             "at {from:#x} {bytes:02x?} {end:x?}, base {:#x}\n  before {:x?}\n  after  {:x?} rip {:#x} flags {:#x}",
             self.machine.base(),

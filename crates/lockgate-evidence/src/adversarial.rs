@@ -1,4 +1,4 @@
-//! Random code, as nasty as the rules permit: everything that the verifier accepts, in any order, with every unit, branches to wherever they may go, and rsp as far
+//! Random code, as adversarial as the rules permit: everything that the verifier accepts, in any order, with every unit, branches to wherever they may go, and rsp as far
 //! astray as it may be.
 
 use crate::decoders::Zydis;
@@ -26,7 +26,7 @@ const ENTRIES: usize = 8;
 
 /// Code and what it needs.
 #[derive(Debug, Clone)]
-pub struct Nasty {
+pub struct Adversarial {
     /// The code.
     pub text: Vec<u8>,
     /// The table.
@@ -114,7 +114,7 @@ enum Target {
 const RSP: u8 = 4;
 const R11: u8 = 11;
 const D: u64 = code::MAX_MOVE as u64;
-/// rsp goes no further down: all that is mapped of a stack in `journeys`.
+/// rsp goes no further down: all that is mapped of a stack in `single_steps`.
 const DEEPEST: u64 = 2 << 20;
 const OFF: i64 = code::OFF as i64;
 const TRAP: [u8; 2] = [0x0f, 0x0b];
@@ -132,7 +132,7 @@ impl Generator {
     ///
     /// # Panics
     /// The place is too small.
-    pub fn make(&mut self, place: &Place) -> Nasty {
+    pub fn make(&mut self, place: &Place) -> Adversarial {
         let mut units = vec![Unit { bytes: code::LABEL.to_vec(), ..Unit::default() }];
         let mut size = code::LABEL.len();
         let mut stack = Stack::default();
@@ -429,7 +429,7 @@ impl Generator {
     }
 
     /// Puts units one after the other and fills in displacements.
-    fn lay_out(&mut self, units: &[Unit], place: &Place) -> Nasty {
+    fn lay_out(&mut self, units: &[Unit], place: &Place) -> Adversarial {
         let mut starts = Vec::new();
         let mut text = Vec::new();
         for unit in units {
@@ -487,7 +487,7 @@ impl Generator {
         }
         let entry = |_| (place.address as i64 + *self.random.of(&entries) as i64 - place.table as i64) as i32;
         let table = (0..ENTRIES).map(entry).flat_map(i32::to_le_bytes).collect();
-        Nasty { text, table, starts, entries, returns }
+        Adversarial { text, table, starts, entries, returns }
     }
 }
 
