@@ -40,7 +40,7 @@ pub fn main(mut args: Args) -> anyhow::Result<ExitCode> {
         let own = command.find_subcommand_mut("cc").map(|own| own.render_help());
         // It stands before what gcc says itself.
         let mut out = std::io::stdout();
-        write!(out, "{}\n", own.unwrap_or_default())?;
+        writeln!(out, "{}", own.unwrap_or_default())?;
         out.flush()?;
     }
     if let Some(at) = args.arguments.iter().position(|argument| argument == "--split") {
