@@ -582,7 +582,7 @@ fn values_and_options() {
             "void f(void *p LG_IN LG_SIZE(1), void (*d)(void *) LG_DISPOSE(p, system(\"id\")));\n",
             "system(\"id\") is no constant",
         ),
-        ("char *f(int) LG_FREED(g(1));\n", "LG_FREED(g(1)): names of C"),
+        ("char *f(int) LG_FREED(g(1));\n", "LG_FREED(g(1)): expected names of C"),
         ("int f(int);\nLG_DOMAIN(\"a\", time=5, time=6);\n", "the option time is given twice"),
         (
             "int f(int);\nLG_DOMAIN(\"a\", directory=x, directory=x:ro);\n",
