@@ -82,8 +82,8 @@
  *
  * The real-time signal makes threads check whether their call has ended. When a domain is killed or
  * closed, or a call is stopped, each thread that has called any domain may get it, wherever it is:
- * poll(), nanosleep(), sem_timedwait() and other calls that SA_RESTART does not restart then return
- * EINTR, as for any signal.
+ * a system call that waits (read() of a pipe or socket, poll(), nanosleep(), sem_wait()) then
+ * returns EINTR, as for any handler without SA_RESTART. Call it again.
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function
  * pointer. The library drops the calls that they skip, with all that these hold, when the thread

@@ -98,6 +98,24 @@ lockgate_load_end:
     .cfi_endproc
     .size lockgate_load,.-lockgate_load
 
+    # The same for eight bytes, aligned or not.
+    .p2align 4
+    .globl lockgate_peek
+    .hidden lockgate_peek
+    .type lockgate_peek,@function
+lockgate_peek:
+    .cfi_startproc
+    mov $1,%edx
+    mov (%rdi),%rax
+    ret
+    .globl lockgate_peek_end
+    .hidden lockgate_peek_end
+lockgate_peek_end:
+    xor %edx,%edx
+    ret
+    .cfi_endproc
+    .size lockgate_peek,.-lockgate_peek
+
     .p2align 4
     .globl lockgate_store
     .hidden lockgate_store
@@ -153,6 +171,8 @@ unsafe extern "C" {
     pub(crate) fn lockgate_blank(to: *mut c_void, length: usize) -> usize;
     /// Loads an aligned word in one access, before all later accesses.
     pub(crate) fn lockgate_load(from: *const u32) -> Loaded;
+    /// Loads eight bytes.
+    pub(crate) fn lockgate_peek(from: *const u64) -> Loaded;
     /// Stores an aligned word in one access, after all earlier accesses; returns 0 if it could not.
     pub(crate) fn lockgate_store(to: *mut u32, word: u32) -> u32;
     /// Writes a byte as it is; returns 0 if it cannot be written.
@@ -162,6 +182,7 @@ unsafe extern "C" {
     fn lockgate_copy_end();
     fn lockgate_blank_end();
     fn lockgate_load_end();
+    fn lockgate_peek_end();
     fn lockgate_store_end();
     fn lockgate_touch_access();
     fn lockgate_touch_end();
@@ -175,6 +196,7 @@ pub(crate) fn end_of(rip: usize) -> Option<usize> {
         (address(lockgate_copy_rest as *const ()), address(lockgate_copy_end as *const ())),
         (address(lockgate_blank as *const ()), address(lockgate_blank_end as *const ())),
         (address(lockgate_load as *const ()), address(lockgate_load_end as *const ())),
+        (address(lockgate_peek as *const ()), address(lockgate_peek_end as *const ())),
         (address(lockgate_store as *const ()), address(lockgate_store_end as *const ())),
         (address(lockgate_touch_access as *const ()), address(lockgate_touch_end as *const ())),
     ]

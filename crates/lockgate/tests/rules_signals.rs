@@ -224,6 +224,31 @@ fn child_faults_in_a_gate() {
     println!("survived: {:?}", domain.bind::<extern "C" fn()>("call_host").unwrap().call());
 }
 
+/// R14: a handler for one fault has had its fault, whoever puts the library's handler back afterwards. Red if what is known of that brings the
+/// other back: it may be gone by then.
+#[test]
+fn r14_a_handler_for_one_fault_does_not_come_back() {
+    use std::os::unix::process::ExitStatusExt;
+    let output = in_child("child_faults_twice");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("once") && !text.contains("survived"), "{output:?}");
+    assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r14_a_handler_for_one_fault_does_not_come_back"]
+fn child_faults_twice() {
+    let _patience = patience("a fault of the host's");
+    let domain = guest().domain();
+    domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
+    host_sys::skip_one_faulting_load();
+    host_sys::read_address_16();
+    println!("once");
+    host_sys::handler_comes_and_goes(|| lockgate::claim_signals().unwrap());
+    host_sys::read_address_16();
+    println!("survived");
+}
+
 /// R14: a handler of the host that interrupts a domain and faults is the host's fault: the innermost record is the
 /// domain's entry, but the code runs on the alternate stack. Red without that comparison.
 #[test]

@@ -1,6 +1,6 @@
 //! Calling a thunk with arguments from memory.
 use super::Binding;
-use crate::call::{disturbed, thread_sys};
+use crate::call::{thread_sys, unseen};
 use crate::error::CallError;
 
 /// Registers of a call, in the order in which `lockgate_invoke` loads them and gates to closures save them.
@@ -44,15 +44,16 @@ impl Binding {
         self.invoke_all(&mut registers, &[], &mut [])
     }
 
-    /// Calls without arguments, with the host's handlers let in ([`disturbed`]); what it returns in rax.
+    /// Calls without arguments, in work that no handler of the host's interrupts, and which functions of the host's may leave ([`unseen`]); what it
+    /// returns in rax.
     ///
     /// # Errors
     /// As there.
-    pub fn invoke_disturbed(&self) -> Result<u64, CallError> {
+    pub fn invoke_unseen(&self) -> Result<u64, CallError> {
         let mut registers = Registers::default();
         let words = [self.code() as usize, &raw mut registers as usize, 0, 0];
         // SAFETY: as below; it has no stack arguments and no result in memory.
-        unsafe { disturbed(lockgate_invoke_from as *const (), words.as_ptr().cast()) };
+        unsafe { unseen(lockgate_invoke_from as *const (), words.as_ptr().cast()) };
         self.ended()?;
         Ok(registers.integers[0])
     }

@@ -33,6 +33,30 @@ lockgate_thread:
     .set lg_call_failed,lockgate_thread+{STATUS}
     .size lg_call_failed,8
 
+    # What unwinds may be asked between any two instructions, by a handler that ends its thread: it reads words of the module's if it looks in
+    # the wrong place.
+    .macro lockgate_push registers:vararg
+    .irp register,\registers
+    push %\register
+    .cfi_adjust_cfa_offset 8
+    .endr
+    .endm
+    .macro lockgate_pop registers:vararg
+    .irp register,\registers
+    pop %\register
+    .cfi_adjust_cfa_offset -8
+    .endr
+    .endm
+    .macro lockgate_frame_is_at register
+    .cfi_def_cfa \register,{FRAME}
+    .cfi_offset rbp,-16
+    .cfi_offset rbx,-24
+    .cfi_offset r12,-32
+    .cfi_offset r13,-40
+    .cfi_offset r14,-48
+    .cfi_offset r15,-56
+    .endm
+
     .text
     # Any register may hold anything here.
     .p2align 4
@@ -46,13 +70,7 @@ lockgate_exit:
     mov %fs:{TOP}(%r10),%r10
     mov {HOST}(%r10),%rsp
     .cfi_restore rip
-    .cfi_def_cfa rsp,{FRAME}
-    .cfi_offset rbp,-16
-    .cfi_offset rbx,-24
-    .cfi_offset r12,-32
-    .cfi_offset r13,-40
-    .cfi_offset r14,-48
-    .cfi_offset r15,-56
+    lockgate_frame_is_at rsp
     mov {BINDING}(%r10),%r11
     jmp *{LEAVE}(%r11)
     .cfi_endproc
@@ -76,8 +94,10 @@ lockgate_exit:
     .type lockgate_unwind,@function
 lockgate_unwind:
     .cfi_startproc
+    .cfi_undefined rip
     mov {HOST}(%r10),%rsp
-    .cfi_def_cfa rsp,{FRAME}
+    .cfi_restore rip
+    lockgate_frame_is_at rsp
     lockgate_load_frame
     mov {BINDING}(%r10),%r11
     testl ${KEEPS_X87},{FLAGS}(%r11)
@@ -101,7 +121,7 @@ lockgate_unwind:
     .type lockgate_left,@function
 lockgate_left:
     .cfi_startproc
-    .cfi_def_cfa r12,{FRAME}
+    lockgate_frame_is_at r12
     mov %r12,%rsp
     .cfi_def_cfa rsp,{FRAME}
     sub $32,%rsp
@@ -114,12 +134,11 @@ lockgate_left:
     fnstcw 32(%rsp) # the x87 stack as the convention wants it
     fninit
     fldcw 32(%rsp)
-    pop %rax
-    pop %rdx
+    lockgate_pop rax,rdx
     movsd (%rsp),%xmm0
     movsd 8(%rsp),%xmm1
     add $16,%rsp
-    .cfi_adjust_cfa_offset -32
+    .cfi_adjust_cfa_offset -16
 1: # crossings have no return address
     cmpq $0,{FRAME}-8(%rsp)
     jne 2f
@@ -134,15 +153,7 @@ lockgate_left:
     .size lockgate_left,.-lockgate_left
 
     .macro lockgate_save_arguments
-    push %rdi
-    push %rsi
-    push %rdx
-    push %rcx
-    push %r8
-    push %r9
-    push %r10
-    push %r11
-    .cfi_adjust_cfa_offset 64
+    lockgate_push rdi,rsi,rdx,rcx,r8,r9,r10,r11
     sub $128,%rsp
     .cfi_adjust_cfa_offset 128
     .irp number,0,1,2,3,4,5,6,7
@@ -155,15 +166,7 @@ lockgate_left:
     .endr
     add $128,%rsp
     .cfi_adjust_cfa_offset -128
-    pop %r11
-    pop %r10
-    pop %r9
-    pop %r8
-    pop %rcx
-    pop %rdx
-    pop %rsi
-    pop %rdi
-    .cfi_adjust_cfa_offset -64
+    lockgate_pop r11,r10,r9,r8,rcx,rdx,rsi,rdi
     .endm
 
     # From the host: attach the thread, repair after a host longjmp, wait, or refuse. Nothing is on the stack but the
@@ -291,11 +294,7 @@ lockgate_cross_slow:
 lockgate_cross_failed:
     .cfi_startproc
     .cfi_def_cfa rsp,{FRAME}
-    push %r11
-    push %r10
-    push %rax
-    push %rdx
-    .cfi_adjust_cfa_offset 32
+    lockgate_push r11,r10,rax,rdx
     sub $16,%rsp
     .cfi_adjust_cfa_offset 16
     movsd %xmm0,(%rsp)
@@ -311,11 +310,7 @@ lockgate_cross_failed:
     movsd 8(%rsp),%xmm1
     add $16,%rsp
     .cfi_adjust_cfa_offset -16
-    pop %rdx
-    pop %rax
-    pop %r10
-    pop %r11
-    .cfi_adjust_cfa_offset -32
+    lockgate_pop rdx,rax,r10,r11
     cmp ${ENDS},%ecx
     je 1f
     ja 3f
@@ -382,20 +377,12 @@ lockgate_forget_vectors:
     .type lockgate_wake,@function
 lockgate_wake:
     .cfi_startproc
-    push %rax
-    push %rdx
-    push %r10
-    push %r11
-    .cfi_adjust_cfa_offset 32
+    lockgate_push rax,rdx,r10,r11
     mov ${FUTEX},%eax
     mov ${WAKE},%esi
     mov ${ALL},%edx
     syscall
-    pop %r11
-    pop %r10
-    pop %rdx
-    pop %rax
-    .cfi_adjust_cfa_offset -32
+    lockgate_pop r11,r10,rdx,rax
     ret
     .cfi_endproc
     .size lockgate_wake,.-lockgate_wake

@@ -8,10 +8,13 @@ use super::instance::Instance;
 use super::layout::{GateRecord, ResumeFrame};
 use super::thread_sys::{self, Found};
 use super::undisturbed_sys::undisturbed;
+use crate::copy_asm::{Loaded, lockgate_copy, lockgate_peek};
 use crate::report::{Cause, NoResume};
+use crate::space;
 use crate::walk::{Lost, Walk, end_of_walk, is_on_own_frames};
 use lockgate_abi::{code, stack};
 use lockgate_verify::State;
+use std::ffi::c_void;
 
 /// Activations between two looks at what is pending: some microseconds.
 const PATIENCE: usize = 1024;
@@ -66,7 +69,9 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
             if state.is_none_or(|state| thread_sys::find(state, gate, own) != Found::Innermost) {
                 return LEFT;
             }
-            refuse(gate, Cause::Resume(no));
+            // (The parent's window is not there.)
+            let forked = space::is_inherited(entered);
+            refuse(gate, if forked { Cause::Forked } else { Cause::Resume(no) });
             ENDS
         },
     }
@@ -76,7 +81,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
 #[inline(always)]
 pub(super) fn is_label(domain: &Instance, address: u64) -> bool {
     domain.codes().at(address).is_some_and(|code| code.holds(address + 3))
-        && read_label(address) == code::LABEL
+        && read_label(address) == Some(code::LABEL)
 }
 
 /// The functions in progress, from a gate's rsp at `control` out to where a walk [ends](end_of_walk) in a call that was `entered` there.
@@ -89,8 +94,12 @@ pub(super) unsafe fn functions(
     control: u64,
     entered: u64,
 ) -> Walk<impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
+    // (A handler may fork in the midst of it, and a child has no control stack.)
     // SAFETY: the walk reads between the two, on one control stack.
-    let read = |at: u64| Some(unsafe { (at as *const u64).read() });
+    let read = |at: u64| match unsafe { lockgate_peek(at as *const u64) } {
+        Loaded { word, ok: 1 } => Some(word),
+        _ => None,
+    };
     let codes = domain.codes();
     let mut last = codes.first();
     let sites = move |site: u64| {
@@ -152,7 +161,10 @@ unsafe fn find(
     Ok(ResumeFrame { entry: activation.entry, address: wanted - u64::from(code::OFF), label })
 }
 
-fn read_label(at: u64) -> [u8; 4] {
-    // SAFETY: in verified code, which is mapped and never written as long as its domain lives.
-    unsafe { (at as *const [u8; 4]).read_unaligned() }
+/// In verified code, which is mapped and never written as long as its domain lives; [`None`] in a child.
+fn read_label(at: u64) -> Option<[u8; 4]> {
+    let mut label = [0; 4];
+    // SAFETY: a guarded copy to our own bytes.
+    let left = unsafe { lockgate_copy(label.as_mut_ptr().cast(), at as *const c_void, label.len()) };
+    (left == 0).then_some(label)
 }

@@ -659,7 +659,10 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: &ucontext_t, mask:
         // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
         (*thread_sys::block()).alternate_size = u64::MAX;
         if action.flags & libc::SA_RESETHAND as u64 != 0 {
-            CHAINED[index].store((&raw const DEFAULT).cast_mut(), Ordering::Release);
+            let default = (&raw const DEFAULT).cast_mut();
+            // (Whoever puts ours back later does not bring it back.)
+            FRONTS[index].note(FRONTS[index].current(), default);
+            CHAINED[index].store(default, Ordering::Release);
         }
         match action.handler {
             libc::SIG_IGN if (*info).si_code <= 0 => 0,

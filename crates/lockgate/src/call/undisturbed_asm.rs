@@ -17,35 +17,26 @@ core::arch::global_asm!(
     mov %fs:0,\register
     add lockgate_thread@gottpoff(%rip),\register
     .endm
+    # A handler may come between any two of these, and end its thread: what unwinds reads words of the module's if it looks in the wrong place.
+    .macro lockgate_save_caller register,at
+    push %\register
+    .cfi_adjust_cfa_offset 8
+    .cfi_offset \register,\at
+    .endm
     .macro lockgate_save_callers
-    push %rbp
-    push %rbx
-    push %r12
-    push %r13
-    push %r14
-    push %r15
-    .cfi_adjust_cfa_offset 48
-    .cfi_offset rbp,-16
-    .cfi_offset rbx,-24
-    .cfi_offset r12,-32
-    .cfi_offset r13,-40
-    .cfi_offset r14,-48
-    .cfi_offset r15,-56
+    lockgate_save_caller rbp,-16
+    lockgate_save_caller rbx,-24
+    lockgate_save_caller r12,-32
+    lockgate_save_caller r13,-40
+    lockgate_save_caller r14,-48
+    lockgate_save_caller r15,-56
     .endm
     .macro lockgate_restore_callers
-    pop %r15
-    pop %r14
-    pop %r13
-    pop %r12
-    pop %rbx
-    pop %rbp
-    .cfi_adjust_cfa_offset -48
-    .cfi_restore rbp
-    .cfi_restore rbx
-    .cfi_restore r12
-    .cfi_restore r13
-    .cfi_restore r14
-    .cfi_restore r15
+    .irp register,r15,r14,r13,r12,rbx,rbp
+    pop %\register
+    .cfi_adjust_cfa_offset -8
+    .cfi_restore \register
+    .endr
     .endm
 
     # Calls a function (rax) with up to three arguments, in place, while no handler of the host's comes.
@@ -142,7 +133,6 @@ lockgate_disturbed:
     mov %rax,%r12
     mov %rdi,%r13
     mov {HELD_AT}(%r11),%rbx
-    .cfi_remember_state
     .cfi_def_cfa rbx,{ROOM}+56
     call lockgate_let_in
     mov %r13,%rdi
@@ -150,13 +140,42 @@ lockgate_disturbed:
     mov %rax,%r12
     call lockgate_hold
     mov %r12,%rax
-    .cfi_restore_state
+    .cfi_def_cfa rsp,64
     add $8,%rsp
     .cfi_adjust_cfa_offset -8
     lockgate_restore_callers
     ret
     .cfi_endproc
     .size lockgate_disturbed,.-lockgate_disturbed
+
+    # Calls a function with one argument as things are. What unwinds goes on where it does from lockgate_disturbed: the host's own functions that
+    # are called there may end the thread.
+    .p2align 4
+    .globl lockgate_unseen
+    .hidden lockgate_unseen
+    .type lockgate_unseen,@function
+lockgate_unseen:
+    .cfi_startproc
+    mov %rdi,%rax
+    mov %rsi,%rdi
+    lockgate_block %r11
+    cmpq $1,{HELD}(%r11)
+    je 1f
+    jmp *%rax
+1:
+    lockgate_save_callers
+    sub $8,%rsp
+    .cfi_adjust_cfa_offset 8
+    mov {HELD_AT}(%r11),%rbx
+    .cfi_def_cfa rbx,{ROOM}+56
+    call *%rax
+    .cfi_def_cfa rsp,64
+    add $8,%rsp
+    .cfi_adjust_cfa_offset -8
+    lockgate_restore_callers
+    ret
+    .cfi_endproc
+    .size lockgate_unseen,.-lockgate_unseen
 
     # From here on no handler of the host's comes, nor does a cancellation.
     .p2align 4
@@ -166,7 +185,6 @@ lockgate_hold:
     sub $8,%rsp
     .cfi_adjust_cfa_offset 8
     lockgate_block %r15
-    mov %rbx,{HELD_AT}(%r15)
     movq $0,{POSTPONED}(%r15)
     mov ${SIGPROCMASK},%eax
     mov ${SIG_BLOCK},%edi
@@ -176,7 +194,8 @@ lockgate_hold:
     syscall
     .globl lockgate_held_from
     .hidden lockgate_held_from
-lockgate_held_from: # signals of faults do
+lockgate_held_from: # signals of faults do. (A handler that came before may have been here, too, and left its own place.)
+    mov %rbx,{HELD_AT}(%r15)
     movq $1,{HELD}(%r15)
     .globl lockgate_held_to
     .hidden lockgate_held_to

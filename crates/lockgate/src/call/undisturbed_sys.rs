@@ -26,6 +26,7 @@ pub(super) const ROOM: usize = FAULTS.len() * KNOWN + 8;
 unsafe extern "C-unwind" {
     fn lockgate_undisturbed_call(function: *const (), first: usize, second: usize, third: usize) -> usize;
     fn lockgate_disturbed(function: *const (), argument: *const c_void) -> usize;
+    fn lockgate_unseen(function: *const (), argument: *const c_void) -> usize;
 }
 
 unsafe extern "C" {
@@ -55,6 +56,16 @@ pub(super) unsafe fn undisturbed(function: *const (), arguments: [usize; 3]) -> 
 pub unsafe fn disturbed(function: *const (), argument: *const c_void) -> usize {
     // SAFETY: the caller's promise.
     unsafe { lockgate_disturbed(function, argument) }
+}
+
+/// Calls `function` with the host's handlers held back as they are. What it calls of the host's may leave it by a jump or end the thread, as
+/// in [`disturbed`].
+///
+/// # Safety
+/// As there.
+pub(crate) unsafe fn unseen(function: *const (), argument: *const c_void) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe { lockgate_unseen(function, argument) }
 }
 
 /// A system call of the host's in which the thread sleeps, as [`disturbed`] says; in it the signals in `more` are blocked besides.
@@ -132,6 +143,7 @@ pub(super) fn mask_before() -> Option<u64> {
 /// # Safety
 /// The kernel's arguments of a handler.
 pub(super) unsafe fn postpones(signal: c_int, info: *const siginfo_t, frame: &mut ucontext_t) -> bool {
+    let own = frame.uc_mcontext.gregs[libc::REG_RBX as usize] as u64;
     let rip = &mut frame.uc_mcontext.gregs[libc::REG_RIP as usize];
     let is_in = |range: Range<unsafe extern "C" fn()>| {
         (range.start as usize..range.end as usize).contains(&(*rip as usize))
@@ -143,6 +155,9 @@ pub(super) unsafe fn postpones(signal: c_int, info: *const siginfo_t, frame: &mu
         let block = thread_sys::block();
         if !holds && !lets && (*block).held == 0 {
             return false;
+        }
+        if holds {
+            (*block).held_at = own; // which is not there yet
         }
         let bit = mask_sys::bit(signal);
         let index = FAULTS.iter().position(|&fault| fault == signal);
@@ -186,7 +201,19 @@ pub(super) unsafe extern "C" fn lockgate_send_again() {
 
 /// What the mask will be: a thread that was attached meanwhile has none of ours blocked.
 pub(super) extern "C" fn lockgate_settle() {
+    debug_assert!(is_ours(), "another frame has put itself in the place of the one that holds signals back");
     mask_sys::settle_held();
+}
+
+/// Whether the frame that holds signals back is on the stack that the thread runs on, as far as the alternate one is concerned.
+fn is_ours() -> bool {
+    let here = 0_u8;
+    // SAFETY: our own block.
+    let held_at = unsafe { (*thread_sys::block()).held_at };
+    let is_alternate = |state: &thread_sys::ThreadState| {
+        [held_at, (&raw const here).addr() as u64].map(|at| state.on_alternate_stack(at))
+    };
+    thread_sys::current().map(is_alternate).is_none_or(|[held, here]| held == here)
 }
 
 /// True if a jump has left the work for which signals are held back, as a caller at `rsp` tells: they come again then, from here on.

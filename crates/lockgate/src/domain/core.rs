@@ -471,8 +471,9 @@ impl AnyDomain for Core {
             return Ok(());
         }
         let Some(init) = Binding::internal(self.clone(), symbol::THREAD_INIT) else { return Ok(()) };
-        // The module's own code, which may call the host's functions: these are called as ever, and may leave.
-        let status = init.map_err(CallError::Memory).and_then(|init| init.invoke_disturbed());
+        // The module's own code. It has locks of the module's libc, for which all other threads wait: no handler leaves it. It may call the host's
+        // functions, which may leave.
+        let status = init.map_err(CallError::Memory).and_then(|init| init.invoke_unseen());
         let failed = match status {
             Ok(status) if status as i32 == 0 => return Ok(()),
             Ok(status) => CallError::ThreadInit { domain: self.name().to_owned(), status: status as i32 },

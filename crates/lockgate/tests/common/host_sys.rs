@@ -418,6 +418,26 @@ pub fn skip_faulting_loads() {
     }
 }
 
+/// The same, of one load alone (`SA_RESETHAND`).
+pub fn skip_one_faulting_load() {
+    // SAFETY: zeroed is a valid sigaction.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = skip as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_RESETHAND;
+        libc::sigaction(libc::SIGSEGV, &action, std::ptr::null_mut());
+    }
+}
+
+/// Has a handler of SIGSEGV come past the library, which `claims` its place, and go again: it puts back what it has found.
+pub fn handler_comes_and_goes(claims: impl FnOnce()) {
+    install_handler(libc::SIGUSR2);
+    let own = kernel_action(libc::SIGUSR2, None);
+    let found = kernel_action(libc::SIGSEGV, Some(&own));
+    claims();
+    kernel_action(libc::SIGSEGV, Some(&found));
+}
+
 /// How many loads were skipped.
 pub fn skipped_loads() -> u64 {
     SKIPPED.load(Ordering::Relaxed)
@@ -856,6 +876,11 @@ pub fn forks_in_handlers(signal: i32, work: impl Fn() -> bool) -> (usize, usize)
     });
     let well = |child: &&AtomicI32| wait_for(child.load(Ordering::SeqCst));
     (FORKED.iter().filter(well).count(), FORKED.len())
+}
+
+/// True in a child that a handler of [`forks_in_handlers`] has forked.
+pub fn is_forked_child() -> bool {
+    IS_CHILD.load(Ordering::SeqCst)
 }
 
 /// Waits for a child to end.

@@ -258,7 +258,9 @@ fn locks_hold_when_a_second_thread_comes() {
 /// A handler runs to its end wherever the signal comes, finds the host's state, is refused a domain, and harms no call.
 #[test]
 fn signals_come_between_any_two_instructions() {
-    for (scenario, result) in [("increment", 2), ("call_back", 12), ("across", 4), ("jump", 3), ("turn", 3)] {
+    for (scenario, result) in
+        [("increment", 2), ("call_back", 12), ("across", 4), ("jump", 3), ("turn", 3), ("doze", 2)]
+    {
         let outcomes = at_every_instruction(scenario, Event::Signal, MOST);
         for (outcome, times) in outcomes {
             assert_eq!(
@@ -442,6 +444,34 @@ fn a_thread_that_a_handler_ends_leaves_nothing_behind() {
         );
         assert!(outcomes[&expected[0]] > 20, "{scenario}: {outcomes:?}");
     }
+}
+
+/// It unwinds, as one that ends its thread has it done. Red if what describes a frame is behind a push or a pop: a word of the module's is taken
+/// for an address of code.
+fn unwinds(scenario: &str, result: i64, most: usize) {
+    let outcomes = with_handler(scenario, Some("unwinds"), Event::Signal, most);
+    let expected = format!("returned {result}, then {result}; handled, at an end");
+    assert!(outcomes.keys().eq([&expected]), "{scenario}: {outcomes:?}");
+}
+
+#[test]
+fn what_unwinds_finds_code_on_the_slow_way() {
+    unwinds("attach", 2, 200);
+}
+
+#[test]
+fn what_unwinds_finds_code_in_a_service() {
+    unwinds("doze", 2, 2 * MOST);
+}
+
+#[test]
+fn what_unwinds_finds_code_in_an_exclusive_domain() {
+    unwinds("exclusive", 2, MOST);
+}
+
+#[test]
+fn what_unwinds_finds_code_between_domains() {
+    unwinds("across", 4, MOST);
 }
 
 /// Of a call with arguments on its stack, and a result there, the place is above where it began. Red if a jump out of a gate that has moved the

@@ -271,3 +271,34 @@ pub fn ends_on_thread(work: &dyn Fn() -> i64) -> Option<i64> {
     }
     Some(result as i64).filter(|&result| result != ENDED)
 }
+
+unsafe extern "C-unwind" {
+    fn _Unwind_Backtrace(
+        each: extern "C-unwind" fn(*mut libc::c_void, *mut u64) -> i32,
+        last: *mut u64,
+    ) -> i32;
+    fn _Unwind_GetIP(context: *mut libc::c_void) -> u64;
+}
+
+/// Where unwinding from here ends: at an address that no table tells of, or at 0.
+pub fn end_of_unwinding() -> u64 {
+    extern "C-unwind" fn note(context: *mut libc::c_void, last: *mut u64) -> i32 {
+        unsafe { *last = _Unwind_GetIP(context) };
+        0
+    }
+    let mut last = u64::MAX;
+    unsafe { _Unwind_Backtrace(note, &raw mut last) };
+    last
+}
+
+/// True if there is code at `address`.
+pub fn is_code(address: u64) -> bool {
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("this process's mappings");
+    let holds = |line: &str| {
+        let (from, rest) = line.split_once('-')?;
+        let (to, rest) = rest.split_once(' ')?;
+        let [from, to] = [from, to].map(|text| u64::from_str_radix(text, 16).expect("an address"));
+        Some((from..to).contains(&address) && rest.as_bytes()[2] == b'x')
+    };
+    maps.lines().filter_map(holds).any(|holds| holds)
+}

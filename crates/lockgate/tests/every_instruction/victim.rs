@@ -2,8 +2,9 @@
 use super::common::host_sys::Coroutine;
 use super::common::{Guest, frames, host_sys};
 use super::tracer_sys::{
-    Handler, call_and_end, call_pointer, end_thread, ending_handler, ends_on_thread, in_lazy_gate,
-    install_handler, mark, off_alternate_stack, outside_of_rust, stay, thread_number, unblock,
+    Handler, call_and_end, call_pointer, end_of_unwinding, end_thread, ending_handler, ends_on_thread,
+    in_lazy_gate, install_handler, is_code, mark, off_alternate_stack, outside_of_rust, stay, thread_number,
+    unblock,
 };
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, Frame, Function, HostFunction,
@@ -544,6 +545,12 @@ extern "C" fn stay_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut l
     stay();
 }
 
+/// Unwinds what it has interrupted: whatever that is, each frame leads to its caller, up to the module's code, a proxy, or the thread's start.
+extern "C" fn unwind_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let end = end_of_unwinding();
+    HANDLED.set(Some(if end == 0 || is_code(end) { "at an end" } else { "lost" }));
+}
+
 /// Faults, which is the host's own affair.
 extern "C" fn fault_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     host_sys::read_address_16();
@@ -625,6 +632,7 @@ fn victim() {
         Some("stays") => stay_in_handler,
         Some("ends") => ending_handler(end_in_handler),
         Some("faults") => fault_in_handler,
+        Some("unwinds") => unwind_in_handler,
         Some("switches") => switch_in_handler,
         Some(other) => panic!("no handler {other}"),
     };
@@ -726,7 +734,7 @@ fn victim() {
             CALLING.store(true, Ordering::SeqCst);
             println!("@ready {}", thread_number());
             going.recv().expect("the tracer says when");
-            if own.is_some_and(|own| own != "forgets") {
+            if own.is_some_and(|own| !["forgets", "unwinds"].contains(&own)) {
                 off_alternate_stack();
             }
             mark();
