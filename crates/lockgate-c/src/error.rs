@@ -206,7 +206,7 @@ macro_rules! failures {
 }
 
 failures! {
-    LoadError: LoadError::Read { .. } => Read, LoadError::Parse { .. } => Parse, LoadError::Refused { .. } => Refused,
+    LoadError: LoadError::Read { .. } => Read, LoadError::Bytes { .. } => Read, LoadError::Parse { .. } => Parse, LoadError::Refused { .. } => Refused,
         LoadError::Host(_) => Host, LoadError::Processor { .. } => Host, LoadError::Memory { .. } => Memory;
     BindError: BindError::Missing { .. } => Missing, BindError::Signature { .. } => Signature,
         BindError::NeedsPrototype { .. } => NoSignature, BindError::Prototype(_) => Prototype,

@@ -6,6 +6,7 @@
 use crate::error::{Failure, Status};
 use std::any::Any;
 use std::ffi::c_void;
+use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -30,9 +31,8 @@ impl<T> Clone for Handle<T> {
 
 impl<T> Copy for Handle<T> {}
 
-#[derive(Default)]
 struct Slot {
-    /// How often the place has been used so far.
+    /// How often the place has been used so far, from [`Table::first`] on.
     generation: u32,
     object: Option<Arc<dyn Any + Send + Sync>>,
 }
@@ -41,14 +41,22 @@ struct Table {
     slots: Vec<Slot>,
     /// Places without an object.
     free: Vec<u32>,
+    /// What places begin to count from: a number of this copy of the library, so that another copy in the process does not take its handles
+    /// for its own.
+    first: Option<u32>,
 }
 
 /// A forked child has its parent's handles: the lock is held only while no thread can fork ([`lockgate::still`]), as the locks of the
 /// objects are that children may use.
-static TABLE: RwLock<Table> = RwLock::new(Table { slots: Vec::new(), free: Vec::new() });
+static TABLE: RwLock<Table> = RwLock::new(Table { slots: Vec::new(), free: Vec::new(), first: None });
 
 const MARK: u64 = 1 << 63;
 const GENERATIONS: u32 = 1 << 31;
+
+/// By chance, and low enough for all places to be used often.
+fn any_generation() -> u32 {
+    RandomState::new().build_hasher().finish() as u32 % (GENERATIONS / 2)
+}
 
 impl<T: Handled> Handle<T> {
     /// No handle.
@@ -80,7 +88,8 @@ impl<T: Handled> Handle<T> {
         let _still = lockgate::still();
         let mut table = TABLE.write().unwrap_or_else(PoisonError::into_inner);
         let index = table.free.pop().unwrap_or_else(|| {
-            table.slots.push(Slot::default());
+            let generation = *table.first.get_or_insert_with(any_generation);
+            table.slots.push(Slot { generation, object: None });
             (table.slots.len() - 1) as u32
         });
         let slot = &mut table.slots[index as usize];
@@ -185,6 +194,16 @@ mod tests {
 
     fn message<T>(result: Result<Arc<T>, Failure>) -> String {
         result.err().map(|failure| failure.message).unwrap_or_default()
+    }
+
+    /// Another copy of the library in the process counts from another number. Red if all copies count from 0.
+    #[test]
+    fn copies_of_the_library_count_from_numbers_of_their_own() {
+        let numbers: std::collections::HashSet<u32> = (0..100).map(|_| any_generation()).collect();
+        assert!(numbers.len() > 90 && numbers.iter().all(|&number| number < GENERATIONS / 2));
+        let handle = Handle::new(Apple(1));
+        let first = TABLE.read().unwrap().first.expect("a handle was made");
+        assert!((handle.bits as u64 & !MARK) >> 32 >= u64::from(first));
     }
 
     #[test]

@@ -58,7 +58,13 @@ pub(crate) unsafe fn read_values(values: &[CValue]) -> Result<Vec<Value>, Failur
             POINTER => Value::Pointer(value.contents.pointer as u64),
             STRUCT => {
                 let Bytes { at, size } = value.bytes;
-                Value::Struct(slice(at.cast::<u8>().cast_const(), size, "a structure's bytes")?.to_vec())
+                let bytes = slice(at.cast::<u8>().cast_const(), size, "a structure's bytes")?;
+                let mut copy = Vec::new();
+                copy.try_reserve_exact(size).map_err(|_| {
+                    Failure::argument(format!("there is no memory for a structure's {size} bytes"))
+                })?;
+                copy.extend_from_slice(bytes);
+                Value::Struct(copy)
             }
             other => {
                 return Err(Failure::argument(format!(

@@ -66,7 +66,11 @@
  * relatives; these keep handlers that come later behind the library's. A program that got the
  * library by dlopen() uses libc's: there the library puts its handlers in front again when a thread
  * makes its first call, or its next call after a bind, a reset, a fault or a domain from a pool, or
- * by lg_claim_signals().
+ * by lg_claim_signals(). A handler that came later gets the host's own faults, and may call the
+ * handler that was there before it, which is the library's: the fault then goes to the handler that
+ * was there before the library, or is the end of the process. It goes so, too, if that handler
+ * installs itself again, and in a process with two copies of the library (its own and a plugin's).
+ * The library's handlers may be called as C functions, with what the kernel has passed.
  *
  * No thread that has called a domain has these signals blocked. In programs that are linked with
  * the library, its versions of pthread_sigmask(), sigprocmask() and their relatives report them as
@@ -355,7 +359,8 @@ lg_status lg_take_call_error(void);
  * its code and constants. Errors: LG_E_READ, LG_E_PARSE, LG_E_REFUSED, LG_E_HOST, LG_E_MEMORY. */
 lg_module *lg_module_open(const char *path);
 
-/* The same of a module in memory, which is copied. */
+/* The same of a module in memory, which is copied. LG_E_READ: more than 1 GiB, as for files, or no
+ * memory for the copy. */
 lg_module *lg_module_from_bytes(const void *bytes, size_t size);
 
 /* Frees the handle. Domains of the module live on. */
@@ -897,7 +902,8 @@ lg_status lg_observed_free(lg_observed *observed);
 /* ---- Asynchronous calls ---------------------------------------------------------------------------------------------- */
 
 /* Threads that make calls for other threads (docs/limits.md), and for each domain a queue of at
- * most `capacity` calls that have not begun. */
+ * most `capacity` calls that have not begun. LG_E_OPTION: one of them is 0, or there are more than
+ * 4096 threads. */
 lg_workers *lg_workers_new(size_t threads, size_t capacity);
 
 /* Calls that have not ended. */

@@ -38,11 +38,10 @@ pub fn is_ordinary(error: &io::Error) -> bool {
 /// As [`read`].
 pub fn examine(path: &Path) -> io::Result<()> {
     let (_, metadata) = open(path)?;
-    within(&metadata).map(|_| ())
+    within(metadata.len()).map(|_| ())
 }
 
-fn within(metadata: &Metadata) -> io::Result<u64> {
-    let size = metadata.len();
+fn within(size: u64) -> io::Result<u64> {
     if size > LARGEST {
         let what = format!("a file of {size} bytes: at most {LARGEST} are read");
         return Err(io::Error::new(ErrorKind::FileTooLarge, what));
@@ -55,10 +54,30 @@ fn within(metadata: &Metadata) -> io::Result<u64> {
 /// # Errors
 /// The system's; or it is larger than [`LARGEST`], or than memory.
 pub fn read_open(file: &File, metadata: &Metadata) -> io::Result<Vec<u8>> {
-    let size = within(metadata)?;
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(size as usize).map_err(|_| ErrorKind::OutOfMemory)?;
+    let size = within(metadata.len())?;
+    let mut bytes = room(size as usize)?;
     file.take(size).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// A copy of what somebody else gives as a file, within the same limits.
+///
+/// # Errors
+/// It is larger than [`LARGEST`], or than memory.
+pub fn copied(file: &[u8]) -> io::Result<Vec<u8>> {
+    within(file.len() as u64)?;
+    let mut bytes = room(file.len())?;
+    bytes.extend_from_slice(file);
+    Ok(bytes)
+}
+
+/// Room for so many bytes, whose number comes from outside.
+///
+/// # Errors
+/// There is no memory.
+pub fn room(size: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(size).map_err(|_| ErrorKind::OutOfMemory)?;
     Ok(bytes)
 }
 
@@ -96,6 +115,8 @@ mod tests {
             let error = read(&path).unwrap_err();
             assert_eq!((error.to_string().as_str(), is_ordinary(&error)), ("not an ordinary file", false));
         }
+        assert_eq!(room(usize::MAX / 2).unwrap_err().kind(), ErrorKind::OutOfMemory);
+        assert_eq!(copied(b"text").unwrap(), b"text");
         let _socket = UnixListener::bind(at("socket")).unwrap();
         assert!(read(at("socket")).is_err());
         assert_eq!(read(at(".")).unwrap_err().kind(), ErrorKind::IsADirectory);

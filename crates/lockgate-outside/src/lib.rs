@@ -6,6 +6,6 @@ mod file;
 mod folder;
 mod name;
 
-pub use file::{LARGEST, examine, is_ordinary, is_same, open, read, read_open};
+pub use file::{LARGEST, copied, examine, is_ordinary, is_same, open, read, read_open, room};
 pub use folder::Folder;
 pub use name::{LONGEST, printable, printable_bytes, printable_lines, printable_text};

@@ -2,7 +2,7 @@
 //! objects (numpy's arrays, memoryviews) use in place.
 use crate::held::Held;
 use crate::{errors, interpreter_sys};
-use pyo3::exceptions::{PyBufferError, PyTypeError};
+use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -49,7 +49,12 @@ impl View {
     pub fn copied(object: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
         let view = View::asked(object, ffi::PyBUF_FULL_RO)?;
         view.check(object)?;
-        let mut bytes = vec![0; view.length()];
+        // (What repeats in memory may be longer than memory.)
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(view.length()).map_err(|_| {
+            PyMemoryError::new_err(format!("there is no memory for a copy of {} bytes", view.length()))
+        })?;
+        bytes.resize(view.length(), 0);
         let Source::Buffer(buffer) = &view.0 else { unreachable!("it was asked for") };
         // SAFETY: the buffer is held, and as long as the copy.
         let done = unsafe {

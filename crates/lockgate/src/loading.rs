@@ -24,12 +24,15 @@ impl Module {
         Module::named(path.file_name().map_or_else(String::new, |n| n.to_string_lossy().into_owned()), bytes)
     }
 
-    /// Verifies the module in `bytes`.
+    /// Verifies the module in `bytes`, of which a copy is made first; as for files, 1 GiB at most.
     ///
     /// # Errors
     /// As [`open`](Module::open).
     pub fn from_bytes(bytes: &[u8]) -> Result<Arc<Module>, LoadError> {
-        Module::named("module".to_owned(), bytes.to_vec())
+        let name = || "module".to_owned();
+        let bytes =
+            lockgate_outside::copied(bytes).map_err(|source| LoadError::Bytes { name: name(), source })?;
+        Module::named(name(), bytes)
     }
 
     pub(crate) fn named(name: String, file: Vec<u8>) -> Result<Arc<Module>, LoadError> {

@@ -1,5 +1,7 @@
 /* Modules, handles and errors. */
 #include "check.h"
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 static void files(void) {
     NOTHING(LG_E_READ, lg_module_open("no such file.lg"));
@@ -13,6 +15,25 @@ static void files(void) {
     NOTHING(LG_E_ARGUMENT, lg_module_from_bytes(NULL, 5));
     NOTHING(LG_E_PARSE, lg_module_from_bytes("", 0));
     NOTHING(LG_E_PARSE, lg_module_from_bytes("garbage", 7));
+}
+
+/* Bytes that take no memory until they are copied. */
+static void too_many(void) {
+    const size_t gigabyte = (size_t)1 << 30;
+    void *sparse = mmap(NULL, 64 * gigabyte, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    CHECK(sparse != MAP_FAILED);
+    NOTHING(LG_E_READ, lg_module_from_bytes(sparse, gigabyte + 1));
+    SAYS("at most 1073741824 are read");
+    NOTHING(LG_E_READ, lg_module_from_bytes(sparse, 64 * gigabyte));
+    struct rlimit all, few;
+    CHECK(getrlimit(RLIMIT_AS, &all) == 0);
+    few = all;
+    few.rlim_cur = 64 * gigabyte;
+    CHECK(setrlimit(RLIMIT_AS, &few) == 0);
+    NOTHING(LG_E_READ, lg_module_from_bytes(sparse, gigabyte));
+    SAYS("memory");
+    CHECK(setrlimit(RLIMIT_AS, &all) == 0);
+    CHECK(munmap(sparse, 64 * gigabyte) == 0);
 }
 
 static void bytes(void) {
@@ -90,6 +111,7 @@ int main(void) {
     CHECK(strcmp(lg_status_name(LG_E_FAULT), "LG_E_FAULT") == 0);
     CHECK(strcmp(lg_status_name(-1), "unknown") == 0);
     files();
+    too_many();
     bytes();
     lg_module *module = open_module("guest.lg");
     contents(module);

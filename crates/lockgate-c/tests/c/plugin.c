@@ -1,9 +1,10 @@
-/* A shared object with a library of its own, for two.c. */
+/* A shared object with a library of its own, for two.c and chain.c. */
 #include "check.h"
 
 int plugin_start(void);
 int plugin_same(int x);
 lg_status plugin_crash(void);
+lg_status plugin_claim(void);
 
 static int (*same)(int);
 static void (*crash)(int *);
@@ -24,4 +25,8 @@ int plugin_same(int x) {
 lg_status plugin_crash(void) {
     crash(NULL);
     return lg_take_call_error();
+}
+
+lg_status plugin_claim(void) {
+    return lg_claim_signals();
 }

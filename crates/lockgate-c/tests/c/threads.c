@@ -21,6 +21,8 @@ static void post(void *user) {
 
 static void asynchronous(void) {
     NOTHING(LG_E_OPTION, lg_workers_new(0, 1));
+    NOTHING(LG_E_OPTION, lg_workers_new(4097, 1));
+    NOTHING(LG_E_OPTION, lg_workers_new((size_t)-1, 1));
     lg_workers *workers = lg_workers_new(1, 1);
     lg_domain *domain = new_domain(module, NULL);
     lg_function *same = bind(domain, "same"), *spin = bind(domain, "spin");

@@ -71,9 +71,5 @@ unsafe fn callee_error(gate: *const GateRecord, source: CallError) -> CallError 
         let info: &Info = &*(*(*entry).binding).info;
         info
     };
-    CallError::Callee {
-        domain: caller.domain.name().to_owned(),
-        entry_point: caller.name.clone(),
-        source: Box::new(source),
-    }
+    CallError::of_callee(caller.domain.name().to_owned(), caller.name.clone(), source)
 }

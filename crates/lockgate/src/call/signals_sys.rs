@@ -5,7 +5,7 @@
 //! stack, where they do no harm, there may be no room for them.
 use super::code_sys;
 use super::emit::WINDOW_CHECK;
-use super::fronts_sys::{self, Fronts};
+use super::fronts_sys::{self, Delivery, Fronts};
 use super::layout::{
     EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
 };
@@ -23,7 +23,7 @@ use lockgate_abi::window;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
 
 /// Signals that faulting instructions raise.
 pub(super) const FAULTS: [c_int; 5] =
@@ -45,11 +45,9 @@ pub(super) struct Action {
 
 static DEFAULT: Action = Action { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
 
-/// What the host wants for each fault signal. Pointees are never freed: handlers may hold them.
-static CHAINED: [AtomicPtr<Action>; FAULTS.len()] =
-    [const { AtomicPtr::new((&raw const DEFAULT).cast_mut()) }; FAULTS.len()];
-/// Which of our addresses is in front, for each.
-static FRONTS: [Fronts; FAULTS.len()] = [const { Fronts::new() }; FAULTS.len()];
+/// Which of our addresses is in front, for each, and what the host wants for it. Pointees are never freed: handlers may hold them.
+static FRONTS: [Fronts; FAULTS.len()] =
+    [Fronts::new(0), Fronts::new(1), Fronts::new(2), Fronts::new(3), Fronts::new(4)];
 /// One thread puts ours in front at a time.
 static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 /// The distinct pointees.
@@ -83,8 +81,9 @@ lockgate_sigreturn:
     syscall
     .size lockgate_sigreturn,.-lockgate_sigreturn
 
-    # The handler of faults. The host's own is called when no frame of ours is left: it may end its thread, which unwinds what lies below.
-    # Its mask is set last: what comes then interrupts its first instruction, as it would without us.
+    # The handler of faults; eax is the front. The host's own is called when no frame of ours is left: it may end its thread, which unwinds
+    # what lies below. Its mask is set last: what comes then interrupts its first instruction, as it would without us.
+    # Another handler may call this as a function: what C keeps is kept.
     .p2align 4
     .globl lockgate_on_fault
     .hidden lockgate_on_fault
@@ -97,8 +96,9 @@ lockgate_on_fault:
     sub $16,%rsp
     .cfi_adjust_cfa_offset 40
     mov %rsp,%rcx
+    mov %eax,%r8d
     call {on_fault}
-    mov %rax,%rbx # (what is interrupted finds its registers again, whatever is in them here)
+    mov %rax,8(%rsp)
     test %rax,%rax
     jz 1f
     mov ${SIGPROCMASK},%eax
@@ -108,14 +108,15 @@ lockgate_on_fault:
     mov $8,%r10d
     syscall
 1:
+    mov 8(%rsp),%rax
     add $16,%rsp
     pop %rdx
     pop %rsi
     pop %rdi
     .cfi_adjust_cfa_offset -40
-    test %rbx,%rbx
+    test %rax,%rax
     jz 2f
-    jmp *%rbx
+    jmp *%rax
 2:
     ret
     .cfi_endproc
@@ -143,9 +144,8 @@ pub(crate) fn install() {
             let previous = kernel_action(signal, Some(&ours(fronts_sys::address(0))));
             // Our own is there if the parent forked in the midst of this.
             if fronts_sys::at(previous.handler).is_none() {
-                CHAINED[index].store(ptr::from_ref(known(previous)).cast_mut(), Ordering::Release);
+                FRONTS[index].note(0, ptr::from_ref(known(previous)).cast_mut());
             }
-            FRONTS[index].note(0, CHAINED[index].load(Ordering::Acquire));
         }
         if let Some(signal) = free {
             kernel_action(signal, Some(&ours(on_nudge as *const () as usize)));
@@ -224,7 +224,7 @@ fn claim() {
             }
             theirs = replaced; // it came meanwhile
         };
-        stand_behind(index, front);
+        FRONTS[index].put(front);
     }
     drop(claiming);
 }
@@ -239,18 +239,14 @@ enum Front {
 }
 
 fn in_front(index: usize, signal: c_int) -> Front {
-    match fronts_sys::at(kernel_action(signal, None).handler) {
+    match fronts_sys::reached(index, signal) {
         Some(front) if front == FRONTS[index].current() => Front::Ours,
         Some(front) => {
-            stand_behind(index, front);
+            FRONTS[index].put(front);
             Front::Again
         }
         None => Front::Theirs,
     }
-}
-
-fn stand_behind(index: usize, front: usize) {
-    CHAINED[index].store(FRONTS[index].put(front), Ordering::Release);
 }
 
 /// Puts the library's handlers for faults back in front of any that were installed past it, which then get the faults that are
@@ -394,6 +390,7 @@ unsafe extern "C" fn on_fault(
     info: *mut siginfo_t,
     context: *mut c_void,
     mask: *mut u64,
+    front: usize,
 ) -> usize {
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
@@ -421,7 +418,7 @@ unsafe extern "C" fn on_fault(
                 on_nudge(signal, info, context)
             }
             _ if !by_instruction && postpones(signal, info, frame) => {}
-            _ => return chain(signal, info, frame, mask),
+            _ => return chain(signal, info, frame, mask, front),
         }
         0
     }
@@ -649,20 +646,31 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
     false
 }
 
-/// Finds the host's own handler of a signal, and the mask that it is to have; 0 if there is none.
-unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: &ucontext_t, mask: *mut u64) -> usize {
+/// Finds the host's own handler of a signal that has come to `front`, and the mask that it is to have; 0 if there is none.
+unsafe fn chain(
+    signal: c_int,
+    info: *mut siginfo_t,
+    context: &ucontext_t,
+    mask: *mut u64,
+    front: usize,
+) -> usize {
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
     in_front(index, signal);
     // SAFETY: pointees live forever; the mask is the caller's.
     unsafe {
-        let action = &*CHAINED[index].load(Ordering::Acquire);
+        let delivery = Delivery::of(context);
+        let mut front = delivery.stands_for(front);
+        // (Who is in front of ours, and has called it, does not stand behind it as well.)
+        let in_front = kernel_action(signal, None).handler;
+        if FRONTS[index].behind(front).as_ref().is_some_and(|action| action.handler == in_front) {
+            front = 0;
+        }
+        let action = FRONTS[index].behind(front).as_ref().unwrap_or(&DEFAULT);
         // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
         (*thread_sys::block()).alternate_size = u64::MAX;
         if action.flags & libc::SA_RESETHAND as u64 != 0 {
-            let default = (&raw const DEFAULT).cast_mut();
             // (Whoever puts ours back later does not bring it back.)
-            FRONTS[index].note(FRONTS[index].current(), default);
-            CHAINED[index].store(default, Ordering::Release);
+            FRONTS[index].note(front, (&raw const DEFAULT).cast_mut());
         }
         match action.handler {
             libc::SIG_IGN if (*info).si_code <= 0 => 0,
@@ -680,6 +688,7 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: &ucontext_t, mask:
                 let interrupted = (&raw const context.uc_sigmask).cast::<u64>().read();
                 let masks_itself = action.flags & libc::SA_NODEFER as u64 == 0;
                 *mask = in_handler(interrupted, signal, action.mask, masks_itself);
+                delivery.hand_on(index, front, handler);
                 handler
             }
         }
@@ -687,7 +696,7 @@ unsafe fn chain(signal: c_int, info: *mut siginfo_t, context: &ucontext_t, mask:
 }
 
 /// The kernel's action of a signal; `new` replaces it.
-fn kernel_action(signal: c_int, new: Option<&Action>) -> Action {
+pub(super) fn kernel_action(signal: c_int, new: Option<&Action>) -> Action {
     let mut old = DEFAULT;
     let new = new.map_or(ptr::null(), ptr::from_ref);
     // SAFETY: both point to kernel-layout actions; 8 is the size of the mask.
@@ -709,11 +718,15 @@ pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Action> {
     }
     let index = FAULTS.iter().position(|&s| s == signal)?;
     // SAFETY: pointees live forever.
-    let current = unsafe { *CHAINED[index].load(Ordering::Acquire) };
+    let current = unsafe { FRONTS[index].behind(FRONTS[index].current()).as_ref() };
+    let current = *current.unwrap_or(&DEFAULT);
     if let Some(new) = new {
-        let new = ptr::from_ref(known(new)).cast_mut();
+        // (Ours, of somebody who has asked the kernel: what it stood for.)
+        let new = match fronts_sys::at(new.handler) {
+            Some(front) => FRONTS[index].behind(front),
+            None => ptr::from_ref(known(new)).cast_mut(),
+        };
         FRONTS[index].note(FRONTS[index].current(), new);
-        CHAINED[index].store(new, Ordering::Release);
     }
     Some(current)
 }

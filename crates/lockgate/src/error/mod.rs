@@ -287,7 +287,7 @@ pub enum CallError {
         "domain {0} takes one caller at a time: this call would wait for itself; do not call back into it, or do not make it exclusive"
     )]
     Deadlock(String),
-    /// A domain's call of another failed, and its binding says that it ends then, too.
+    /// A domain's call of another failed, and its binding says that it ends then, too. Of a long chain of domains, some in the middle are left out.
     #[error("domain {domain}, called at {entry_point}, ended with a domain that it called: {source}")]
     Callee {
         /// The domain called by the host.
@@ -313,9 +313,27 @@ pub enum CallError {
     Arguments(String),
 }
 
+/// The most of [`CallError::Callee`] in one error.
+const CALLEES: usize = 8;
+
 impl CallError {
     pub(crate) fn memory(error: rustix::io::Errno) -> CallError {
         CallError::Memory(error.into())
+    }
+
+    /// A call that ends because one that it made failed. Domains may call each other in circles, thousands deep: there are [`CALLEES`] domains in
+    /// the error at most, the outermost and those next to what happened.
+    pub(crate) fn of_callee(domain: String, entry_point: String, source: CallError) -> CallError {
+        let mut callees = 0;
+        let mut inner = &source;
+        while let CallError::Callee { source, .. } = inner {
+            (inner, callees) = (source, callees + 1);
+        }
+        let source = match source {
+            CallError::Callee { source, .. } if callees >= CALLEES - 1 => source,
+            few => Box::new(few),
+        };
+        CallError::Callee { domain, entry_point, source }
     }
 
     /// The fault, if that is what happened.
@@ -430,4 +448,22 @@ pub enum ResetError {
     /// Its memory could not be restored or its initialisation failed.
     #[error(transparent)]
     Create(#[from] CreateError),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CallError;
+
+    #[test]
+    fn an_error_names_few_of_the_domains_that_end_with_each_other() {
+        let mut error = CallError::Deadlock("innermost".to_owned());
+        for number in 0..100_000 {
+            error = CallError::of_callee(format!("d{number}"), "function".to_owned(), error);
+        }
+        let text = error.to_string();
+        assert!(
+            text.starts_with("domain d99999, ") && text.contains("domain d0, ") && text.contains("innermost")
+        );
+        assert_eq!(text.matches("ended with").count(), super::CALLEES);
+    }
 }

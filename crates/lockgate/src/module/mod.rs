@@ -38,6 +38,14 @@ pub enum LoadError {
         /// The system's reason.
         source: std::io::Error,
     },
+    /// The bytes could not be copied.
+    #[error("cannot take the bytes of {name}: {source}; give those of one module")]
+    Bytes {
+        /// The given name.
+        name: String,
+        /// They are too many, or there is no memory.
+        source: std::io::Error,
+    },
     /// The file is not a module.
     #[error("{name} is not a module: {source}")]
     Parse {

@@ -332,16 +332,23 @@ impl Drop for Crew {
 }
 
 impl Workers {
+    /// The most threads that workers may have: the kernel would give them until it has none for anybody.
+    pub const MOST: usize = 4096;
+
     /// `threads` workers, and a queue of at most `capacity` calls that have not begun for each domain. Each
     /// worker takes a place in every domain that it calls.
     ///
     /// # Errors
-    /// [`CreateError::Option`] if one of them is 0; [`CreateError::Threads`] if the system gives no thread.
+    /// [`CreateError::Option`] if one of them is 0, or there are more than [`Workers::MOST`] threads; [`CreateError::Threads`] if the system gives no thread.
     pub fn new(threads: usize, capacity: usize) -> Result<Workers, CreateError> {
         let name = || "workers".to_owned();
         if threads == 0 || capacity == 0 {
             let what =
                 format!("{threads} workers with queues of {capacity} calls can do nothing: give at least 1");
+            return Err(CreateError::Option { name: name(), what });
+        }
+        if threads > Workers::MOST {
+            let what = format!("{threads} workers: give at most {}", Workers::MOST);
             return Err(CreateError::Option { name: name(), what });
         }
         let workers = Workers { threads, capacity, crew: PerProcess::default() };
