@@ -5,6 +5,7 @@ LG_DOMAIN("brotli_decode", memory=512M);
 LG_ERRORS(BrotliDecoderResult, BROTLI_DECODER_RESULT_ERROR);
 LG_ERRORS(BrotliDecoderErrorCode, BROTLI_DECODER_ERROR_UNREACHABLE);
 
+uint32_t BrotliDecoderVersion(void) LG_ERROR(0);
 BROTLI_BOOL BrotliDecoderSetParameter(BrotliDecoderState *state, BrotliDecoderParameter param, uint32_t value) LG_ERROR(0);
 BROTLI_BOOL BrotliDecoderHasMoreOutput(const BrotliDecoderState *state) LG_ERROR(0);
 BROTLI_BOOL BrotliDecoderIsUsed(const BrotliDecoderState *state) LG_ERROR(0);

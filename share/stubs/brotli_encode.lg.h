@@ -3,6 +3,7 @@
 
 LG_DOMAIN("brotli_encode", memory=512M);
 
+uint32_t BrotliEncoderVersion(void) LG_ERROR(0);
 BROTLI_BOOL BrotliEncoderSetParameter(BrotliEncoderState *state, BrotliEncoderParameter param, uint32_t value) LG_ERROR(0);
 BROTLI_BOOL BrotliEncoderIsFinished(BrotliEncoderState *state) LG_ERROR(0);
 BROTLI_BOOL BrotliEncoderHasMoreOutput(BrotliEncoderState *state) LG_ERROR(0);

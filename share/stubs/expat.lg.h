@@ -4,6 +4,8 @@
 LG_DOMAIN("expat", memory=256M);
 LG_ERRORS(enum XML_Status, XML_STATUS_ERROR);
 LG_ERRORS(enum XML_Error, XML_ERROR_UNEXPECTED_STATE);
+/* Whether it was done. */
+LG_ERRORS(XML_Bool, XML_FALSE);
 
 /* What they return where there is nothing, or where they fail. */
 int XML_GetSpecifiedAttributeCount(XML_Parser parser) LG_ERROR(0);

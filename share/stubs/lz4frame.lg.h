@@ -6,6 +6,7 @@ LG_DOMAIN("lz4frame", memory=256M);
 LG_ERRORS(size_t, -1);
 LG_ERRORS(LZ4F_errorCode_t, -1);
 int LZ4F_compressionLevel_max(void) LG_ERROR(0);
+unsigned LZ4F_getVersion(void) LG_ERROR(0);
 
 /* A result is a size or, above this, an error. What the library calls an error is one, and what is one it calls so: programs take the size of what is
  * none. */

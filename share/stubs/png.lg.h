@@ -9,6 +9,11 @@ LG_DOMAIN("png", memory=512M, streams); /* it says on standard error what is wro
 /* Numbers of things, and 0 where there are none. */
 LG_ERRORS(int, 0);
 LG_ERRORS(png_int_32, 0);
+LG_ERRORS(png_uint_32, 0);
+LG_ERRORS(png_uint_16, 0);
+LG_ERRORS(png_byte, 0);
+png_uint_32 png_get_valid(const png_struct *png_ptr, const png_info *info_ptr, png_uint_32 flag) LG_ERROR(0);
+png_byte png_get_rgb_to_gray_status(const png_struct *png_ptr) LG_ERROR(0);
 int png_reset_zstream(png_struct *png_ptr) LG_ERROR(-2);
 
 /* What may fail jumps. Functions that take a const png_struct only ask, or say below that they may fail, too. */

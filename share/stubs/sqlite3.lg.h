@@ -6,6 +6,8 @@
 LG_DOMAIN("sqlite", memory=512M, directory=.);
 LG_ERRORS(int, SQLITE_ERROR);
 LG_ERRORS(sqlite3_int64, 0);
+LG_ERRORS(sqlite3_uint64, 0);
+unsigned int sqlite3_value_subtype(sqlite3_value *value) LG_ERROR(0);
 
 /* What is no code but a number, or an answer: SQLITE_ERROR is 1. */
 int sqlite3_libversion_number(void) LG_ERROR(0);

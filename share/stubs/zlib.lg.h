@@ -47,6 +47,7 @@ int inflateGetDictionary(z_streamp strm, Bytef *dictionary LG_OUT LG_SIZE(32768)
 int inflateSync(z_streamp strm LG_INOUT);
 int inflateValidate(z_streamp strm, int check) LG_ERROR(Z_STREAM_ERROR);
 long inflateMark(z_streamp strm) LG_ERROR(-65536);
+unsigned long inflateCodesUsed(z_streamp strm) LG_ERROR(-1);
 int inflateGetHeader(z_streamp strm, gz_headerp head) LG_OMIT("the library keeps the header and what it points to");
 int inflateBack(z_streamp strm, in_func in, void *in_desc, out_func out, void *out_desc)
     LG_OMIT("in() hands out buffers of the program's");

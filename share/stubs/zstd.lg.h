@@ -6,6 +6,8 @@ LG_ERRORS(size_t, -1);
 LG_ERRORS(ZSTD_bounds, {(size_t)-1});
 /* Levels: 0 is the default one. */
 LG_ERRORS(int, 0);
+/* Versions and dictionaries' numbers: 0 is none. */
+LG_ERRORS(unsigned int, 0);
 #ifdef ZSTD_ERRORS_H_398273423
 ZSTD_ErrorCode ZSTD_getErrorCode(size_t functionResult) LG_ERROR(ZSTD_error_GENERIC);
 #endif

@@ -69,6 +69,26 @@ fn several_files_and_domains() {
     }
 }
 
+/// What the compiler defines is nobody's function: a domain calls nothing there.
+#[test]
+fn functions_of_the_compiler_are_no_calls_out() {
+    let shop = Shop::new();
+    let source = "#include <lockgate/annotations.h>\n#include <alloca.h>\n#include <math.h>\n#include <stdarg.h>\n#include <string.h>\n\
+                  static int sum(int n, ...) { va_list l; va_start(l, n); int s = 0; while (n--) s += va_arg(l, int); va_end(l); return s; }\n\
+                  LG_DOMAIN(\"made\") int made_f(double x) LG_ENTRY LG_ERROR(-1);\n\
+                  static int count;\n\
+                  int made_f(double x)\n{\n    char *room = alloca(16);\n    memset(room, 1, 16);\n    __sync_fetch_and_add(&count, 1);\n    \
+                  return sum(2, 3, 4) + (isnan(x) ? 1 : 0) + (__builtin_expect(x > 2, 1) ? 10 : 0) + room[3] + __builtin_popcount(3) + count;\n}\n\
+                  int main(void) { return made_f(3) != 21; }\n";
+    std::fs::write(
+        shop.path("made.c"),
+        source.replace("static int count;", "LG_DOMAIN(\"made\") static int count;"),
+    )
+    .expect("a file");
+    done(split_by_us(&shop).args(["-O1", "-o", "split", "made.c", "-lm"])).expect("it splits");
+    assert_eq!(outcome(shop.command(shop.path("split")).args([""; 0])).0, Some(0));
+}
+
 /// `main`, an entry, and what both use, in one file.
 #[test]
 fn one_file() {

@@ -92,7 +92,7 @@ pub struct Use {
     pub place: Place,
     pub function: bool,
     pub constant: bool,
-    /// A system header declares it.
+    /// A system header declares it, or the compiler defines it.
     pub system: bool,
 }
 
@@ -332,8 +332,13 @@ fn reference(expression: Cursor<'_>) -> Option<Use> {
         place: place(expression),
         function,
         constant: !function && is_constant(to),
-        system: to.offset().0 != header::UNIT,
+        system: to.offset().0 != header::UNIT || function && is_of_compiler(&to.name()),
     })
+}
+
+/// A function that no object defines: the compiler itself knows what it does.
+fn is_of_compiler(name: &str) -> bool {
+    ["__builtin_", "__sync_", "__atomic_"].iter().any(|begin| name.starts_with(begin))
 }
 
 /// The variable, or each of its elements, is `const`.

@@ -72,6 +72,8 @@ static __attribute__((noinline, cold)) bool lgs_lost(unsigned number)
 static inline __attribute__((always_inline)) void lgs_finish(struct lgs_call *c)
 {
     lgs_unmark(c);
+    if (__builtin_expect(c->without && !c->failed, 0))
+        lgs_thread.no_handle = false;
     if (LGS_RESTARTS && c->inside)
         lgs_go_out(c);
 }

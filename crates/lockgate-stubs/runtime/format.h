@@ -13,6 +13,22 @@ static inline struct lgs_far *lgs_argument(struct lgs_far *at, uint64_t value)
     return lgs_far(at, sizeof value);
 }
 
+/* Bytes of a string of which at most `precision` characters are taken; less than 0 is all of it. Not one is read that the library would not read: it steps over
+ * a character of several bytes (`wide`) as far as those continue. */
+static inline size_t lgs_taken(const char *text, int precision, bool wide)
+{
+    if (precision < 0)
+        return strlen(text);
+    if (!wide)
+        return strnlen(text, (size_t)precision);
+    const char *at = text;
+    while (precision-- > 0 && *at)
+        if ((unsigned char)*at++ >= 0xc0)
+            while (((unsigned char)*at & 0xc0) == 0x80)
+                at++;
+    return (size_t)(at - text);
+}
+
 /* Copies of the arguments that `format` takes from `list`, as a va_list inside. Conversions in `strings` take strings, those in `given` memory of
  * the library's. */
 static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list list, const char *strings, const char *given)
@@ -52,8 +68,8 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
             const char *text = va_arg(arguments, const char *);
             size_t length = 0;
             lgs_private(c, text, 1, "format");
-            if (text && !c->failed) /* with `!`, characters of up to four bytes are counted */
-                length = precision < 0 ? strlen(text) : strnlen(text, (size_t)precision * (wide ? 4 : 1));
+            if (text && !c->failed)
+                length = lgs_taken(text, precision, wide);
             struct lgs_block copy = lgs_room(c, 0, length + 1);
             if (copy.here && text) {
                 lgs_put(copy.here, text, length);

@@ -314,11 +314,10 @@ static __attribute__((noinline, cold)) void lgs_no_handle_there(struct lgs_call 
     lgs_fail(c, LG_STUB_HANDLE, what, why);
 }
 
-/* The call was to give a handle, and gives none. */
+/* The call was to give a handle: whether it gives none. */
 static inline void lgs_no_handle(const struct lgs_call *c)
 {
-    if (c->failed)
-        lgs_thread.no_handle = true;
+    lgs_thread.no_handle = c->failed;
 }
 
 /* A handle that the program passes. */

@@ -337,6 +337,17 @@ static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t s
     return block;
 }
 
+/* A number that the library sets, and that sizes speak of: 0 before the call, and there even if the program does not ask for it. */
+static inline struct lgs_block lgs_number_there(struct lgs_call *c, const void *host, size_t size)
+{
+    if (host)
+        return lgs_block(c, host, size, LGS_ZEROS);
+    struct lgs_block own = lgs_room(c, 0, size);
+    if (!c->failed)
+        lgs_clear(own.here, size);
+    return own;
+}
+
 /* What the library wrote, copied back. */
 static inline void lgs_back(const struct lgs_block *block, size_t size)
 {

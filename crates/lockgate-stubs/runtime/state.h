@@ -445,8 +445,8 @@ static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg
         return;
     c->failed = true;
     struct lg_stub_error *error = &lgs_thread.error;
-    /* (Why there was no handle is what the program wants to know, not what comes of going on without.) */
-    if (c->without && lgs_thread.no_handle && error->kind)
+    /* (Why there was no handle is what the program wants to know, not what comes of going on without; but a fault is told.) */
+    if (c->without && lgs_thread.no_handle && error->kind && kind != LG_STUB_FAULT)
         return;
     lgs_thread.no_handle = false;
     error->kind = kind;

@@ -393,8 +393,9 @@ fn constant(text: &str) -> Result<String, NoteError> {
     let text = text.trim();
     let error = || NoteError::Constant(lockgate_outside::printable(text));
     let mut rest = text;
-    // The word right before, if one is.
+    // The word right before, if one is, and the sign before that.
     let mut word = "";
+    let mut sign = ' ';
     let mut depth: Vec<(char, usize)> = Vec::new();
     // What was in the parentheses that end right before, if any do.
     let mut group = None;
@@ -428,6 +429,8 @@ fn constant(text: &str) -> Result<String, NoteError> {
                 (word, group) = ("", None);
                 continue;
             }
+            // In braces it says which field.
+            '=' if sign == '.' && !word.is_empty() && depth.last().is_some_and(|(open, _)| *open == '{') => {}
             '<' | '>' | '!' if behind.starts_with('=') => {
                 rest = &behind[1..];
                 (word, group) = ("", None);
@@ -440,6 +443,7 @@ fn constant(text: &str) -> Result<String, NoteError> {
         }
         if !first.is_ascii_whitespace() {
             word = if is_of_word(first) { token } else { "" };
+            sign = if is_of_word(first) { sign } else { first };
             group = closed;
         }
         rest = behind;

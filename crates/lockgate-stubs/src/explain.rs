@@ -64,7 +64,11 @@ fn function_text(text: &mut String, header: &Header, plan: &Plan, function: &Fun
     if *result != Outcome::Void {
         let parameter =
             Parameter { name: "result".into(), kind: prototype.result.clone(), notes: notes.clone() };
-        line(text, "result", &outcome(plan, result), &why(header, &parameter, false));
+        let what = match (&function.at_most, result) {
+            (Some(most), Outcome::Value) => format!("a value, at most {most}"),
+            _ => outcome(plan, result),
+        };
+        line(text, "result", &what, &why(header, &parameter, false));
     }
     if let Some(error) = error {
         let why = match notes.error {

@@ -65,8 +65,8 @@ void jumpy_fill(char *buffer LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n);
 void jumpy_poke(char c);
 
 /* What was in the last vector register. */
-unsigned long jumpy_seen_open(void) LG_POLICY(INTEGRITY);
-unsigned long jumpy_seen_closed(void) LG_POLICY(MUTUAL_DISTRUST | COUNTED);
+unsigned long jumpy_seen_open(void) LG_ERROR(0) LG_POLICY(INTEGRITY);
+unsigned long jumpy_seen_closed(void) LG_ERROR(0) LG_POLICY(MUTUAL_DISTRUST | COUNTED);
 
 /* Bytes copied. */
 int jumpy_copy(FILE *from, FILE *to);

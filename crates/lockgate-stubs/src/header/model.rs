@@ -59,6 +59,23 @@ pub struct Look {
 }
 
 impl Header {
+    /// Notes of a declaration, with those on its types.
+    pub fn notes(&self, parameter: &Parameter) -> Notes {
+        let of_type = |kind: &CType| {
+            let names = kind.names.iter();
+            names.filter_map(|name| self.types.get(name)).cloned().collect::<Vec<_>>()
+        };
+        let own = parameter.notes.clone();
+        let mut notes = of_type(&parameter.kind).iter().fold(own, |notes, about| notes.or(about));
+        // A structure that is opaque is so behind each pointer to it.
+        for about in parameter.kind.pointee().map(of_type).unwrap_or_default() {
+            notes.opaque |= about.opaque;
+            notes.zeros |= about.zeros;
+            notes.jumps |= about.jumps;
+        }
+        notes
+    }
+
     /// All names in expressions of annotations.
     pub fn names_asked(&self) -> BTreeSet<String> {
         let functions = self.functions.iter().map(|f| (&f.prototype, Some(&f.notes)));
@@ -75,6 +92,17 @@ impl Header {
             field.add_names(&mut names);
         }
         names
+    }
+}
+
+/// The name of a type without the folder of the file in which it has none: outputs do not tell where they were made.
+pub fn without_folder(spelling: &str) -> String {
+    let (Some(open), Some(at)) = (spelling.find('('), spelling.find(" at ")) else {
+        return spelling.to_owned();
+    };
+    match spelling[at..].rfind('/') {
+        Some(slash) if open < at => format!("{} at {}", &spelling[..at], &spelling[at + slash + 1..]),
+        _ => spelling.to_owned(),
     }
 }
 
@@ -200,6 +228,14 @@ impl CType {
         match &self.shape {
             Shape::Pointer(to) => Some(to),
             _ => None,
+        }
+    }
+
+    /// An array, of arrays perhaps, that has no element at all.
+    pub fn is_empty_array(&self) -> bool {
+        match &self.shape {
+            Shape::Array(element, count) => *count == 0 || element.is_empty_array(),
+            _ => false,
         }
     }
 

@@ -1,7 +1,9 @@
 //! From libclang's cursors to the model.
 #![allow(non_upper_case_globals, reason = "the constants of libclang")]
 use super::libclang_sys::{Cursor, Type, Unit};
-use super::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value};
+use super::model::{
+    CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value, without_folder,
+};
 use super::{ReadError, comment};
 use crate::annotation::{Notes, check_options};
 use clang_sys::*;
@@ -44,6 +46,8 @@ pub struct Reader {
     types: usize,
     /// Annotations that were read: where their text lies.
     taken: BTreeSet<(String, usize)>,
+    /// Structures without names: the compiler's words for each, by ours.
+    unnamed: HashMap<String, String>,
     /// What was wrong with a structure, which is read in passing.
     wrong: Option<ReadError>,
 }
@@ -70,6 +74,7 @@ impl Reader {
             outside: BTreeSet::new(),
             types: 0,
             taken: BTreeSet::new(),
+            unnamed: HashMap::new(),
             wrong: None,
         }
     }
@@ -441,6 +446,13 @@ impl Reader {
         }
     }
 
+    /// A structure's key: what has no name goes by its place, without the folder, unless another one lies at the same place of another file.
+    fn key(&mut self, full: String) -> String {
+        let short = without_folder(&full);
+        let known = self.unnamed.entry(short.clone()).or_insert_with(|| full.clone());
+        if *known == full { short } else { full }
+    }
+
     fn record(&mut self, kind: Type<'_>) -> Shape {
         let declaration = kind.declaration();
         let union = declaration.kind() == CXCursor_UnionDecl;
@@ -451,6 +463,7 @@ impl Reader {
             .trim_start_matches("const ")
             .trim_start_matches("volatile ")
             .to_owned();
+        let key = self.key(key);
         if self.header.records.contains_key(&key) {
             return Shape::Record(key);
         }
@@ -475,6 +488,11 @@ impl Reader {
                 let mut kind = self.kind(field.kind_of_value());
                 if let Err(error) = self.inner(field, &mut kind) {
                     self.later(error);
+                }
+                // (No pointer: what it names begins there, and how much that is only its author knows.)
+                if field.kind_of_value().canonical().kind() == CXType_IncompleteArray {
+                    kind.shape = Shape::Unsupported("an array without a length".into());
+                    kind.size = 0;
                 }
                 if field.is_bit_field() {
                     kind.size = 0; // bits

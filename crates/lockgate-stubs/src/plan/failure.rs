@@ -1,4 +1,5 @@
 //! What names say of results, so that no value stands for a failure that programs would take for an answer.
+use crate::header::model::CType;
 
 /// The words of a name: between `_`, and where capitals begin.
 fn words(name: &str) -> Vec<String> {
@@ -57,9 +58,39 @@ pub(super) fn tells(name: &str) -> bool {
     words(name).iter().any(|word| HOW.contains(&word.as_str()))
 }
 
+/// What is called so is a number of things: 0 is none.
+pub(super) fn names_count(name: &str) -> bool {
+    const COUNTS: &[&str] = &[
+        "count",
+        "counts",
+        "size",
+        "length",
+        "len",
+        "width",
+        "height",
+        "total",
+        "capacity",
+        "available",
+        "remaining",
+    ];
+    // What changes a length says how that went.
+    const CHANGES: &[&str] =
+        &["set", "reset", "init", "put", "change", "adjust", "reserve", "resize", "truncate", "alloc"];
+    let words = words(name);
+    let counts = words.last().is_some_and(|word| COUNTS.contains(&word.as_str()));
+    counts && !words.iter().any(|word| CHANGES.contains(&word.as_str())) && !asks(name)
+}
+
+/// A result without a sign is a number of things, by its type or by its function's name.
+pub(super) fn counts(result: &CType, function: &str) -> bool {
+    let mut types = result.names.iter().chain([&result.spelling]);
+    let of_type = types.any(|name| name == "size_t" || names_count(name));
+    names_count(function) || of_type && !asks(function) && !tells(function)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{asks, tells};
+    use super::{asks, names_count, tells};
 
     #[test]
     fn names_that_ask_and_names_that_tell() {
@@ -70,6 +101,12 @@ mod tests {
         }
         for name in ["island", "history", "scan", "hash", "parse", "checksum", "validity", "canvas_new"] {
             assert!(!asks(name), "{name}");
+        }
+        for name in ["XML_Size", "ini_count", "getErrorLength", "image_width"] {
+            assert!(names_count(name), "{name}");
+        }
+        for name in ["set_size", "is_length", "check_count", "status", "uLong", "resize_length", "CK_RV"] {
+            assert!(!names_count(name), "{name}");
         }
         for name in ["status_t", "LZ4F_errorCode_t", "my_error", "rc_t", "ResultCode"] {
             assert!(tells(name), "{name}");

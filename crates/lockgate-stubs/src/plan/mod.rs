@@ -3,6 +3,7 @@
 //! Two points of view. What goes *in*, from the program to the library, is a [`Passing`]; what comes *out* is an
 //! [`Outcome`], which may be anything and is checked. The parameters of callbacks are outcomes, their results go in.
 mod contract;
+mod effects;
 mod failure;
 mod keep;
 mod outcome;
@@ -213,7 +214,8 @@ pub struct RecordPlan {
     /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`] before it: text, which ends there.
     pub bools: Vec<String>,
     /// An array of characters in it of which is not said whether it is text.
-    pub vague: Option<String>,
+    /// Its path, and whether its structure has a name.
+    pub vague: Option<(String, bool)>,
     /// Their places, each behind those that its size follows.
     pub order: Vec<usize>,
     /// Names that sizes follow.
@@ -666,6 +668,14 @@ impl Plan {
         !self.facts().released.contains(key)
     }
 
+    /// The library remembers structures of this type.
+    pub fn keeps(&self, wanted: &str) -> bool {
+        let passings = self.functions.iter().flat_map(|function| &function.parameters);
+        passings
+            .into_iter()
+            .any(|passing| matches!(passing, Passing::Record { key, kept: true, .. } if key == wanted))
+    }
+
     /// The place of what `told` speaks of.
     pub fn told_at(&self, told: &Told) -> Option<usize> {
         self.told.iter().position(|(function, what)| *function == told.function && *what == told.what)
@@ -837,6 +847,10 @@ impl<'a> Planner<'a> {
             } else {
                 places::belong(&parameter.notes, &parameter.kind, Stands::Parameter)
                     .and_then(|()| self.parameter(parameter, prototype))
+                    .and_then(|passing| {
+                        let ways = effects::Ways { passing: Some(&passing), outcome: None };
+                        effects::act(&self.all_act(parameter), &parameter.kind, ways).map(|()| passing)
+                    })
             };
             let what = |no| (Some(format!("parameter {}", parameter.name)), no);
             let planned = planned.map_err(what)?;
@@ -852,7 +866,10 @@ impl<'a> Planner<'a> {
         let of_result = |no| (Some("result".to_owned()), no);
         let result =
             Parameter { name: "result".into(), kind: prototype.result.clone(), notes: notes.clone() };
+        let kind = &result.kind;
         let result = self.outcome(&result, &prototype.parameters, true).map_err(of_result)?;
+        let ways = effects::Ways { passing: None, outcome: Some(&result) };
+        effects::act(notes, kind, ways).map_err(of_result)?;
         if matches!(result, Outcome::String { .. }) && !notes.string && passing::says_bytes(name) {
             return Err(of_result(No {
                 reason: "the function's name says that it may be bytes without an end".into(),
@@ -983,11 +1000,20 @@ impl<'a> Planner<'a> {
     /// What a function returns when its library has failed is the annotations' to say where no value of its type is safe: a program would take it for an answer.
     fn failure_is_said(&self, function: &Function) -> Result<(), No> {
         let Function { name, prototype: Prototype { result, noreturn, .. }, notes, .. } = function;
+        if let Some(error) = notes.error.as_ref().or_else(|| self.error_of_type(result)) {
+            self.is_of_type(error, result)?;
+        }
         if notes.error.is_some() || notes.jump_buffer.is_some() || *noreturn {
             return Ok(());
         }
         let spelling = &result.spelling;
-        if self.error_of_type(result).is_some() {
+        if let Some(of_type) = self.error_of_type(result) {
+            if of_type == "0" && result.is_integer() && failure::tells(name) && !failure::names_count(name) {
+                return no(
+                    "its name says that it tells how a call went: 0, which LG_ERRORS says of the type, may be success",
+                    "add LG_ERROR(value)",
+                );
+            }
             return match result.is_integer() && result.enumeration.is_none() && failure::asks(name) {
                 false => Ok(()),
                 true => no(
@@ -1004,9 +1030,8 @@ impl<'a> Planner<'a> {
             // (errno's functions return it.)
             Shape::Integer { signed: true, .. } if notes.errno => return Ok(()),
             Shape::Integer { signed: true, .. } => "-1 is a yes to some callers, and 0 is success to others",
-            Shape::Integer { .. } if result.names.iter().any(|name| failure::tells(name)) => {
-                "its type is called like one whose 0 is success"
-            }
+            Shape::Integer { .. } if failure::counts(result, name) => return Ok(()),
+            Shape::Integer { .. } => "0 is success to some callers, and nothing to others",
             Shape::Record(_) => "zeros in a structure are an answer like any other",
             _ => return Ok(()),
         };
@@ -1018,21 +1043,59 @@ impl<'a> Planner<'a> {
         )
     }
 
-    /// Notes of a declaration, with those on its types.
-    fn notes(&self, parameter: &Parameter) -> crate::annotation::Notes {
-        let of_type = |kind: &'_ CType| {
-            let names = kind.names.iter();
-            names.filter_map(|name| self.header.types.get(name)).cloned().collect::<Vec<_>>()
-        };
-        let mut notes =
-            of_type(&parameter.kind).iter().fold(parameter.notes.clone(), |notes, about| notes.or(about));
-        // A structure that is opaque is so behind each pointer to it.
-        for about in parameter.kind.pointee().map(of_type).unwrap_or_default() {
-            notes.opaque |= about.opaque;
-            notes.zeros |= about.zeros;
-            notes.jumps |= about.jumps;
+    /// `error` can be what a function returns that returns `kind`. (What has casts in it says its type itself.)
+    fn is_of_type(&self, error: &str, kind: &CType) -> Result<(), No> {
+        let wrong = |why: String| no(format!("LG_ERROR({error}): {why}"), "say a value of the result's type");
+        if error.contains('"')
+            && kind.pointee().is_none_or(|to| !to.is_character())
+            && !error.starts_with('{')
+        {
+            return wrong(format!("a string is no `{}`", kind.spelling));
         }
-        notes
+        let Shape::Integer { signed, .. } = kind.shape else { return Ok(()) };
+        let Some(value) = Expression::parse(error).ok().and_then(|value| self.constant(&value)) else {
+            return Ok(());
+        };
+        let bits = if kind.is_bool() { 1 } else { 8 * kind.size };
+        let (least, most) = (-(1_i128 << (bits - 1)), (1_i128 << (bits - u64::from(signed))) - 1);
+        let least = if kind.is_bool() { 0 } else { least };
+        match (least..=most).contains(&value) {
+            true => Ok(()),
+            false => wrong(format!("a `{}` does not hold it", kind.spelling)),
+        }
+    }
+
+    /// What a constant expression comes to, where the header says all of it.
+    fn constant(&self, expression: &Expression) -> Option<i128> {
+        match expression {
+            Expression::Number(number) => i128::try_from(*number).ok(),
+            Expression::Name(name) => {
+                let of_macro = self.header.constants.iter().find_map(|(known, value)| match value {
+                    Value::Integer(value) if known == name => Some(*value),
+                    _ => None,
+                });
+                let mut enumerators = self.header.enumerations.values().flatten();
+                of_macro.or_else(|| enumerators.find(|(known, _)| known == name).map(|(_, n)| i128::from(*n)))
+            }
+            Expression::Minus(inner) => self.constant(inner).map(|value| -value),
+            _ => None,
+        }
+    }
+
+    /// Notes of a declaration, with those on its types.
+    fn notes(&self, parameter: &Parameter) -> Notes {
+        self.header.notes(parameter)
+    }
+
+    /// What is said of it, with those annotations of its types that would be relied upon where they do nothing.
+    fn all_act(&self, parameter: &Parameter) -> Notes {
+        let all = self.notes(parameter);
+        let mut own = parameter.notes.clone();
+        if !all.ignore && !all.null {
+            (own.kept, own.string, own.strings, own.release) =
+                (all.kept, all.string, all.strings, all.release);
+        }
+        own
     }
 
     /// The place of what `told` speaks of in [`Plan::told`].

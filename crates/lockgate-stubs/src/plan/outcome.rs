@@ -1,4 +1,5 @@
 //! From the library to the program.
+use super::effects::{Ways, act};
 use super::passing::{handle_name, has_name};
 use super::places::{Place, belong};
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no};
@@ -80,7 +81,7 @@ impl Planner<'_> {
                 Ok(Outcome::Value)
             }
             Shape::Array(..) => {
-                no("an array of pointers or structures by value", "leave it out with LG_OMIT")
+                no("an array of pointers, structures or arrays by value", "leave it out with LG_OMIT")
             }
             Shape::Unsupported(what) => no(format!("{what} cannot be passed"), "leave it out with LG_OMIT"),
             Shape::Function(_) => self.callback(parameter).map(|name| Outcome::Callback { name }),
@@ -290,7 +291,11 @@ impl Planner<'_> {
                 return Err(in_part(format!("parameter {}", inner.name), cause));
             }
             let outcome = belong(&inner.notes, &inner.kind, Place::Inner)
-                .and_then(|()| self.outcome(inner, &prototype.parameters, false));
+                .and_then(|()| self.outcome(inner, &prototype.parameters, false))
+                .and_then(|outcome| {
+                    let ways = Ways { passing: None, outcome: Some(&outcome) };
+                    act(&inner.notes, &inner.kind, ways).map(|()| outcome)
+                });
             parameters.push(outcome.map_err(|cause| in_part(format!("parameter {}", inner.name), cause))?);
         }
         if parameters.contains(&Outcome::Jump)

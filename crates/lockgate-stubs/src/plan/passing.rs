@@ -2,7 +2,7 @@
 use super::{Buffer, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
 use crate::expression::Expression;
-use crate::header::model::{CType, Parameter, Prototype, Shape};
+use crate::header::model::{CType, Parameter, Prototype, Shape, without_folder};
 
 impl Planner<'_> {
     pub(super) fn parameter(&mut self, parameter: &Parameter, of: &Prototype) -> Result<Passing, No> {
@@ -47,7 +47,10 @@ impl Planner<'_> {
             }
             Shape::Array(element, _) => match element.shape {
                 Shape::Integer { .. } | Shape::Float => Ok(Passing::Value),
-                _ => no("an array of pointers or structures by value", "leave the function out with LG_OMIT"),
+                _ => no(
+                    "an array of pointers, structures or arrays by value",
+                    "leave the function out with LG_OMIT",
+                ),
             },
             Shape::Record(key) => self.plain_record(key).map(|()| Passing::Value),
             Shape::Function(_) => self.function_pointer(parameter, notes, siblings),
@@ -285,7 +288,7 @@ impl Planner<'_> {
         let Shape::Record(key) = &to.shape else { return Ok(()) };
         let fields = self.header.records.get(key).and_then(|record| record.fields.as_ref());
         let reads = |look: &&crate::header::model::Look| match &look.record {
-            Some(record) => record == key,
+            Some(record) => record == key || without_folder(record) == *key,
             None => fields.into_iter().flatten().any(|field| field.name == look.field),
         };
         match self.header.looks.iter().find(reads) {

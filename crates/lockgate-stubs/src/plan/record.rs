@@ -1,4 +1,5 @@
 //! Structures.
+use super::effects::{Ways, act};
 use super::places::{Place, belong};
 use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, no};
 use crate::annotation::Direction;
@@ -28,6 +29,15 @@ impl Planner<'_> {
         let Some(fields) = &record.fields else {
             return no(format!("{key} is incomplete"), "annotate the pointer with LG_OPAQUE");
         };
+        if let Some(open) = fields.iter().find(|field| is_open(field)) {
+            return no(
+                format!(
+                    "{key}, field {}: what lies behind the structure is as long as its author says",
+                    open.name
+                ),
+                "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
+            );
+        }
         let has_pointers = fields.iter().any(|field| leads_on(header, &field.kind.shape));
         if record.union && has_pointers {
             return no(
@@ -123,6 +133,14 @@ impl Planner<'_> {
                 (passing, outcome)
             }
         };
+        act(&field.notes, &field.kind, Ways { passing: Some(&passing), outcome: Some(&outcome) })?;
+        // (What the library writes behind a field is copied back as it is.)
+        if notes.string && matches!(passing, Passing::Buffer(_)) {
+            return no(
+                "LG_STRING and LG_SIZE on a field: nothing would look for the end",
+                "leave the function out with LG_OMIT, or remove LG_STRING if the program looks itself",
+            );
+        }
         Ok(FieldPlan {
             name: field.name.clone(),
             kind: field.kind.clone(),
@@ -148,9 +166,16 @@ impl Planner<'_> {
     pub(super) fn is_ended(&self, key: &str) -> Result<(), No> {
         match self.plan.records.get(key).and_then(|record| record.vague.as_ref()) {
             None => Ok(()),
-            Some(field) => no(
+            Some((field, named)) => no(
                 format!("{key}, field {field}: it may be text, or bytes without an end"),
-                "say LG_FIELD(type, field, LG_STRING) if it is text, whose last byte is 0 then, or LG_FIELD(type, field, LG_BYTES)",
+                match named {
+                    true => {
+                        "say LG_FIELD(type, field, LG_STRING) if it is text, whose last byte is 0 then, or LG_FIELD(type, field, LG_BYTES)"
+                    }
+                    false => {
+                        "its structure has no name, of which LG_FIELD could speak: say LG_STRING (text, whose last byte is 0 then) or LG_BYTES behind it in the header itself, or give the structure a tag"
+                    }
+                },
             ),
         }
     }
@@ -177,28 +202,40 @@ impl Planner<'_> {
 /// Before the path of a character array that ends within itself.
 pub const TEXT: char = '"';
 
+/// A flexible array member.
+fn is_open(field: &Parameter) -> bool {
+    matches!(field.kind.shape, Shape::Unsupported(_)) && field.kind.size == 0
+}
+
 /// An array of characters with an end.
-fn is_text(field: &Parameter) -> bool {
+fn is_text(header: &Header, field: &Parameter) -> bool {
     let mut kind = &field.kind;
     while let Shape::Array(element, _) = &kind.shape {
         kind = element;
     }
-    field.notes.string && kind.is_character() && matches!(field.kind.shape, Shape::Array(..))
+    header.notes(field).string && kind.is_character() && matches!(field.kind.shape, Shape::Array(..))
 }
 
-/// The first array of characters in `key`, or in a structure in it, of which is not said what it is. (What is in a union the program knows.)
-fn vague<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> Option<String> {
-    let record = header.records.get(key).filter(|record| !record.union && seen.insert(key))?;
+/// The first array of characters in `key`, or in a structure or union in it, of which is not said what it is.
+/// (Its path, and whether its structure has a name.)
+fn vague<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> Option<(String, bool)> {
+    let record = header.records.get(key).filter(|_| seen.insert(key))?;
     record.fields.iter().flatten().find_map(|field| {
         let mut kind = &field.kind;
         while let Shape::Array(element, _) = &kind.shape {
             kind = element;
         }
-        let said = field.notes.string || field.notes.bytes || field.notes.ignore;
+        let notes = header.notes(field);
+        let said = notes.string || notes.bytes || notes.ignore;
         match &kind.shape {
-            Shape::Record(inner) => vague(header, inner, seen).map(|rest| format!("{}.{rest}", field.name)),
+            Shape::Record(inner) => {
+                vague(header, inner, seen).map(|(rest, named)| match field.name.as_str() {
+                    "" => (rest, named),
+                    name => (format!("{name}.{rest}"), named),
+                })
+            }
             _ if kind.is_plain_character() && matches!(field.kind.shape, Shape::Array(..)) && !said => {
-                Some(field.name.clone())
+                Some((field.name.clone(), !key.contains('(')))
             }
             _ => None,
         }
@@ -243,14 +280,27 @@ fn bools(
                 );
             }
             _ if kind.is_bool() => all.push(path.trim_end_matches("[]").to_owned()),
-            _ if is_text(field) => all.push(format!("{TEXT}{}", path.strip_suffix("[]").unwrap_or(&path))),
+            _ if is_text(header, field) && field.kind.is_empty_array() => {
+                return no(
+                    format!(
+                        "{key}, field {}: text in an array without elements, where there is no last byte",
+                        field.name
+                    ),
+                    "say LG_BYTES, annotate the pointer to the structure with LG_OPAQUE, or leave the function out with LG_OMIT",
+                );
+            }
+            _ if is_text(header, field) => {
+                all.push(format!("{TEXT}{}", path.strip_suffix("[]").unwrap_or(&path)))
+            }
             _ => {}
         }
     }
     outer.remove(key);
     if record.union && all.len() > before {
         return no(
-            format!("which field of {key} is in use, only the program knows, and there is a bool among them"),
+            format!(
+                "which field of {key} is in use, only the program knows, and there is a bool or text with an end (LG_STRING) among them"
+            ),
             "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
         );
     }
@@ -265,7 +315,7 @@ fn has_bool<'a>(header: &'a Header, shape: &'a Shape, seen: &mut BTreeSet<&'a st
             let fields = header.records.get(inner).and_then(|record| record.fields.as_ref());
             let mut fields = fields.into_iter().flatten();
             fields.any(|field| {
-                field.kind.is_bool() || is_text(field) || has_bool(header, &field.kind.shape, seen)
+                field.kind.is_bool() || is_text(header, field) || has_bool(header, &field.kind.shape, seen)
             })
         }
         _ => false,

@@ -210,8 +210,10 @@ impl Stub<'_> {
         self.phases.copy_in.push(declare_block(name, made));
         let room = member(block(name), "size");
         let grown = buffer.size.as_ref().filter(|size| size.names().iter().any(|n| self.is_written(n)));
+        // (Where there is no buffer there is nothing to copy, whatever the library says.)
         let after = |stub: &Self, count: &Expression, element| {
-            length(resulting(count, stub.after(count)), element, room.clone(), name)
+            let length = length(resulting(count, stub.after(count)), element, room.clone(), name);
+            choice(word(name), length, zero())
         };
         if !buffer.writes {
             // What the library says that it has read of it: the program goes on behind that.
@@ -256,8 +258,12 @@ impl Stub<'_> {
         // What the library leaves is as the program has it; but of what the stub or other calls conclude something from, it is 0.
         let told = self.plan.told.iter().any(|(teller, what)| *teller == self.function.name && what == name);
         let concluded = self.function.counted.contains(name) || parameter.notes.at_most.is_some() || told;
-        let first = if concluded && !buffer.reads { "LGS_ZEROS" } else { "LGS_READS" };
-        let made = run("lgs_block", [word(name), size_of(kind), word(first)]);
+        let made = match (concluded && !buffer.reads, self.is_counted(name)) {
+            // What sizes speak of the library is asked for, though the program does not want to know.
+            (true, true) => run("lgs_number_there", [word(name), size_of(kind)]),
+            (true, false) => run("lgs_block", [word(name), size_of(kind), word("LGS_ZEROS")]),
+            (false, _) => run("lgs_block", [word(name), size_of(kind), word("LGS_READS")]),
+        };
         self.phases.copy_in.push(declare_block(name, made));
         if buffer.writes {
             let fetched = local("s", name);

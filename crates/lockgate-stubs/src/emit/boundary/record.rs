@@ -72,6 +72,12 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
     let RecordPlan { spelling, word: own, fields, .. } = record;
     let mut parts =
         Parts { buffers: vec![], into: vec![], numbers: vec![], first: vec![], check: vec![], back: vec![] };
+    if record.is_plain() {
+        let whole = [word("to"), word("from"), size_of_variable(behind(word("from")))];
+        parts.into.push(Step::Do(call("lgs_put", whole)));
+        parts.numbers.clone_from(&parts.into);
+        return parts;
+    }
     // Of several pointers each goes to its own callbacks; one alone to any that the handle has.
     let pairs = plan.pairs(fields.iter().map(|field| &field.passing)).unwrap_or_default();
     let pairs = if pairs.len() > 1 { pairs } else { Vec::new() };
@@ -253,7 +259,7 @@ fn moved(field: &FieldPlan, buffer: &Buffer, over: &dyn Fn(&Expression) -> Value
     };
     let mut steps = vec![
         variable("size_t", "moved", moved),
-        variable("size_t", "rest", length(count, buffer.element, left(), name)),
+        variable("size_t", "rest", choice(host.clone(), length(count, buffer.element, left(), name), zero())),
         Step::Do(cast("void", word("rest"))),
     ];
     // The program goes on behind what it moved over, and takes it for done: two numbers, one truth.

@@ -595,6 +595,12 @@ impl<'p> Stub<'p> {
         handles.map(|(parameter, _)| parameter.name.as_str()).collect()
     }
 
+    /// How much of a buffer comes back is said by what this leads to.
+    pub fn is_counted(&self, name: &str) -> bool {
+        let all = self.function.prototype.parameters.iter().flat_map(|p| [&p.notes.size, &p.notes.written]);
+        all.flatten().any(|size| size.names().contains(&name))
+    }
+
     pub fn is_written(&self, name: &str) -> bool {
         self.passed()
             .filter(|(parameter, _)| parameter.name == *name)

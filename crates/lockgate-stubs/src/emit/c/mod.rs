@@ -159,7 +159,7 @@ fn definitions(plan: &Plan) -> String {
         text += &record::bools(record);
     }
     for (number, (key, record)) in plan.records.iter().enumerate() {
-        if !record.is_plain() {
+        if !record.is_plain() || plan.keeps(key) {
             text += &record::functions(record, number + 1, plan);
         } else if plan.ends_by_itself(key) {
             text += &record::shown(record, number + 1);
