@@ -1068,7 +1068,7 @@ impl<'a> Planner<'a> {
     /// What a constant expression comes to, where the header says all of it.
     fn constant(&self, expression: &Expression) -> Option<i128> {
         match expression {
-            Expression::Number(number) => i128::try_from(*number).ok(),
+            Expression::Number(number) => Some(i128::from(*number)),
             Expression::Name(name) => {
                 let of_macro = self.header.constants.iter().find_map(|(known, value)| match value {
                     Value::Integer(value) if known == name => Some(*value),
