@@ -17,7 +17,17 @@ fn every_rule_has_a_mutant_or_says_why_not() {
         .filter(|entry| !matches!(entry.verdict, Verdict::Redundant(_)))
         .map(|entry| entry.rule.as_str())
         .collect();
-    let rules = (0..=6).map(|n| format!("V{n}")).chain((1..=27).map(|n| format!("R{n}")));
+    let text = std::fs::read_to_string(root().join("docs/rules.md")).expect("the rules");
+    let last = |letter: char| {
+        let numbers = text.split(letter).skip(1).filter_map(|rest| {
+            let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..digits].parse::<u32>().ok()
+        });
+        numbers.max().expect("rules have numbers")
+    };
+    let (verifier, runtime) = (last('V'), last('R'));
+    assert!(verifier >= 6 && runtime >= 28, "V{verifier}, R{runtime}");
+    let rules = (0..=verifier).map(|n| format!("V{n}")).chain((1..=runtime).map(|n| format!("R{n}")));
     let missing: Vec<_> = rules.filter(|rule| !have.contains(rule.as_str())).collect();
     assert!(missing.is_empty(), "no entry of tests/mutants/*.txt is about {missing:?}");
 }

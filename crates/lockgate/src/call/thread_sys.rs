@@ -134,7 +134,8 @@ struct Attached {
     told: bool,
 }
 
-// SAFETY: other threads use `tid`, `block` (under the lock of THREADS) and the atomic only.
+// SAFETY: other threads use atomics, what never changes (`tid`, `stack`, where `records`, `slots` and `alternate` are mapped), and, under the lock
+// of THREADS, what `block`, `records` and `slots` lead to, by atomic or volatile accesses. Cells are the thread's own.
 unsafe impl Send for ThreadState {}
 // SAFETY: as above.
 unsafe impl Sync for ThreadState {}

@@ -309,7 +309,7 @@ impl fmt::Debug for Fault {
 impl std::error::Error for Fault {}
 
 impl Serialize for Fault {
-    /// As `lockgate call --json` prints it; docs/debugging.md lists the fields.
+    /// As `lockgate call --report json` prints it; docs/debugging.md lists the fields.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut fields = serializer.serialize_struct("Fault", 10)?;
         fields.serialize_field("schema", &1)?;
