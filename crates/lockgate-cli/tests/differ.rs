@@ -200,6 +200,7 @@ fn header(record: &Record, functions: &[Function]) -> String {
         .filter_map(|function| match &function.result {
             Returned::Number(of) if of.c == ENUM.c => Some(format!("LG_ERRORS({}, DF_NONE);\n", of.c)),
             Returned::Number(of) if of.c.starts_with("int") => Some(format!("LG_ERRORS({}, -1);\n", of.c)),
+            Returned::Number(of) if of.c.starts_with("uint") => Some(format!("LG_ERRORS({}, 0);\n", of.c)),
             Returned::Record => Some("LG_ERRORS(df_record, {0});\n".to_owned()),
             _ => None,
         })

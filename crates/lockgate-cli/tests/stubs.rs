@@ -624,7 +624,7 @@ fn a_client_may_be_unloaded() {
     let texts = [
         (
             "api.h",
-            "#include <lockgate/annotations.h>\n#include <stddef.h>\nunsigned api_sum(const unsigned char *p LG_IN LG_SIZE(n), size_t n);\n",
+            "#include <lockgate/annotations.h>\n#include <stddef.h>\nunsigned api_sum(const unsigned char *p LG_IN LG_SIZE(n), size_t n) LG_ERROR(0);\n",
         ),
         (
             "api.c",

@@ -372,7 +372,7 @@ fn what_is_to_be_freed_is_said() {
 fn headers_lie_where_programs_include_them() {
     let headers = Headers::new(&[(
         "include/lib/api.h",
-        "#include <lockgate/annotations.h>\n#include <stddef.h>\nunsigned sum(size_t n, const int numbers[n] LG_IN LG_SIZE(n));\n",
+        "#include <lockgate/annotations.h>\n#include <stddef.h>\nsize_t sum(size_t n, const int numbers[n] LG_IN LG_SIZE(n));\n",
     )]);
     let write = |includes: &[&str], out: &str| {
         let mut command = Command::new(LOCKGATE);
@@ -401,7 +401,7 @@ fn headers_lie_where_programs_include_them() {
 /// (A terminal's escape as it is, and not by its number, which libclang has refused in annotations since version 17.)
 #[test]
 fn reasons_stay_on_their_line() {
-    let header = "#pragma once\nunsigned good(int);\nint bad(void *) LG_OMIT(\"two\\nlines \x1b[31m\");\n";
+    let header = "#pragma once\n_Bool good(int);\nint bad(void *) LG_OMIT(\"two\\nlines \x1b[31m\");\n";
     let headers = Headers::new(&[("api.h", header)]);
     for language in ["c", "rust", "python"] {
         let out = headers.path(language);
@@ -435,7 +435,7 @@ fn reasons_stay_on_their_line() {
 #[test]
 fn names_that_are_taken() {
     let cases: &[(&str, &str, &str)] = &[
-        ("a.h", "unsigned f(void);\n", ""),
+        ("a.h", "_Bool f(void);\n", ""),
         (
             "a.h",
             "int lgs_call(int x);\n",
@@ -445,24 +445,24 @@ fn names_that_are_taken() {
         ("a.h", "int f(int lg_result);\n", "names like lg_result"),
         (
             "a.h",
-            "unsigned f(void);\nLG_DOMAIN(\"measure\", time=5);\n",
+            "_Bool f(void);\nLG_DOMAIN(\"measure\", time=5);\n",
             "the variable LOCKGATE_MEASURE of the environment",
         ),
         (
             "a.h",
-            "unsigned f(void);\nLG_DOMAIN(\"x_client\");\n",
+            "_Bool f(void);\nLG_DOMAIN(\"x_client\");\n",
             "the variable LOCKGATE_X_CLIENT of the environment",
         ),
-        ("perf-map.h", "unsigned f(void);\n", "\"perf-map\" cannot be the name of a domain"),
-        ("2d.h", "unsigned f(void);\n", "\"2d\" cannot be the name of a domain"),
-        ("a b.h", "unsigned f(void);\n", "\"a b\" cannot be the name of a domain"),
-        ("cache.h", "unsigned f(void);\nLG_DOMAIN(\"stash\");\n", ""),
+        ("perf-map.h", "_Bool f(void);\n", "\"perf-map\" cannot be the name of a domain"),
+        ("2d.h", "_Bool f(void);\n", "\"2d\" cannot be the name of a domain"),
+        ("a b.h", "_Bool f(void);\n", "\"a b\" cannot be the name of a domain"),
+        ("cache.h", "_Bool f(void);\nLG_DOMAIN(\"stash\");\n", ""),
         (
             "a.h",
-            "struct place { int x; };\nunsigned place(struct place *of LG_OUT);\n",
+            "struct place { int x; };\n_Bool place(struct place *of LG_OUT);\n",
             "would be called place in Python",
         ),
-        ("a.h", "unsigned def(void);\nunsigned def_(void);\n", "would be called def_ in Python"),
+        ("a.h", "_Bool def(void);\n_Bool def_(void);\n", "would be called def_ in Python"),
     ];
     for (name, header, message) in cases {
         let headers = Headers::new(&[(name, &format!("#include <lockgate/annotations.h>\n{header}"))]);
@@ -516,7 +516,7 @@ fn headers_without_end() {
 #[test]
 fn many_functions() {
     let used = |count: u32| {
-        let function = |i| format!("/* does {i} */\nunsigned f{i}(int a, int n{i});\n#define C{i} {i}\n");
+        let function = |i| format!("/* does {i} */\n_Bool f{i}(int a, int n{i});\n#define C{i} {i}\n");
         let headers = Headers::new(&[("a.h", &(0..count).map(function).collect::<String>())]);
         let mut command = Command::new("sh");
         command.args(["-c", "\"$@\" > /dev/null && times", "sh", LOCKGATE, "stubs"]).arg(headers.path("a.h"));
@@ -538,7 +538,7 @@ fn many_functions() {
 /// A client's files take no other's place, and none of each other's.
 #[test]
 fn files_of_others_stay() {
-    let headers = Headers::new(&[("a.h", "unsigned f(int);\n"), ("lockgate_stubs.h", "unsigned g(int);\n")]);
+    let headers = Headers::new(&[("a.h", "_Bool f(int);\n"), ("lockgate_stubs.h", "_Bool g(int);\n")]);
     let stubs = |header: &str, folder: &str, languages: &[&str]| {
         let mut command = Command::new(LOCKGATE);
         command.arg("stubs").arg(headers.path(header)).args(["-m", "m.lg", "-o"]).arg(headers.path(folder));

@@ -29,7 +29,10 @@ fn rows(notes: &Notes) -> [Row; 16] {
                 _ => false,
             },
             |notes, outcome| match outcome {
-                Outcome::Memory { .. } | Outcome::Record { .. } | Outcome::Filled { .. } => true,
+                Outcome::Memory { .. }
+                | Outcome::Record { .. }
+                | Outcome::Filled { .. }
+                | Outcome::Lent { .. } => true,
                 Outcome::String { .. } | Outcome::Strings { .. } => notes.direction == Some(Direction::In),
                 _ => false,
             },
