@@ -91,11 +91,12 @@ lockgate_sigreturn:
     .type lockgate_on_fault,@function
 lockgate_on_fault:
     .cfi_startproc
-    push %rdi
-    push %rsi
-    push %rdx
+    .irp register,rdi,rsi,rdx
+    push %\register
+    .cfi_adjust_cfa_offset 8
+    .endr
     sub $16,%rsp
-    .cfi_adjust_cfa_offset 40
+    .cfi_adjust_cfa_offset 16
     mov %rsp,%rcx
     call {on_fault}
     mov %rax,%rbx # (what is interrupted finds its registers again, whatever is in them here)
@@ -109,10 +110,11 @@ lockgate_on_fault:
     syscall
 1:
     add $16,%rsp
-    pop %rdx
-    pop %rsi
-    pop %rdi
-    .cfi_adjust_cfa_offset -40
+    .cfi_adjust_cfa_offset -16
+    .irp register,rdx,rsi,rdi
+    pop %\register
+    .cfi_adjust_cfa_offset -8
+    .endr
     test %rbx,%rbx
     jz 2f
     jmp *%rbx
