@@ -29,6 +29,7 @@ core::arch::global_asm!(
     .macro lockgate_gate_frame
     .cfi_escape 0x0f,0x05,0x73,{CONTROL},0x06,0x23,0x08
     .cfi_escape 0x10,0x03,0x02,0x73,{RBX}
+    mov %r12,{R12}(%rbx)
     .cfi_escape 0x10,0x0c,0x02,0x73,{R12}
     .endm
 
@@ -184,6 +185,10 @@ lockgate_gate_import: # r11d slot of the gate table; arguments in place, as in a
 lockgate_gate_callback: # r11d number of the callback
     lockgate_gate_find {CALLBACKS},{CALLBACK_COUNT}
 
+.Lgate_missing:
+    lea {no_function}(%rip),%r11
+    jmp lockgate_gate_host
+
     .p2align 6
     .globl lockgate_gate_host
     .hidden lockgate_gate_host
@@ -194,7 +199,6 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     mov %rbx,{RECORD}+{RBX}(%r10)
     lea {RECORD}(%r10),%rbx
     lockgate_gate_frame
-    mov %r12,{R12}(%rbx)
     mov lockgate_thread@gottpoff(%rip),%r10
     lockgate_gate_mark %rsp
     mov %r11,{GATE_ENTRY}(%rbx)
@@ -252,10 +256,6 @@ lockgate_gate_check:
     .cfi_restore_state
 
     # Out of line.
-
-.Lgate_missing:
-    lea {no_function}(%rip),%r11
-    jmp lockgate_gate_host
 
 .Lgate_cpu: # the host's control words for the host's code (R17); r12 the binding
     push %rcx
@@ -508,7 +508,6 @@ lockgate_gate_resolve:
     mov %rbx,{RECORD}+{RBX}(%r10)
     lea {RECORD}(%r10),%rbx
     lockgate_gate_frame
-    mov %r12,{R12}(%rbx)
     mov {BINDING}(%r10),%r12
     mov lockgate_thread@gottpoff(%rip),%r10
     lockgate_gate_mark %rsp
@@ -589,7 +588,6 @@ lockgate_gate_syscall:
     mov %rbx,{RECORD}+{RBX}(%rcx)
     lea {RECORD}(%rcx),%rbx
     lockgate_gate_frame
-    mov %r12,{R12}(%rbx)
     movq $0,{GATE_ENTRY}(%rbx)
     mov %rsp,%r12
     push %r9
@@ -686,7 +684,6 @@ lockgate_gate_resume:
     mov %rbx,{RECORD}+{RBX}(%r10)
     lea {RECORD}(%r10),%rbx
     lockgate_gate_frame
-    mov %r12,{R12}(%rbx)
     movq $0,{GATE_ENTRY}(%rbx)
     mov %rsp,%r12
     push %rax

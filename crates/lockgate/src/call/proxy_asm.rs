@@ -255,7 +255,7 @@ lockgate_forward:
     .type lockgate_cross_slow,@function
 lockgate_cross_slow:
     .cfi_startproc
-    .cfi_def_cfa rsp,{FRAME}
+    lockgate_frame_is_at rsp
     mov lockgate_thread@gottpoff(%rip),%rax
     add ${RECORD},%r10
     mov %r10,%fs:{TOP}(%rax) # what goes wrong here is the host's
@@ -293,7 +293,7 @@ lockgate_cross_slow:
     .type lockgate_cross_failed,@function
 lockgate_cross_failed:
     .cfi_startproc
-    .cfi_def_cfa rsp,{FRAME}
+    lockgate_frame_is_at rsp
     lockgate_push r11,r10,rax,rdx
     sub $16,%rsp
     .cfi_adjust_cfa_offset 16

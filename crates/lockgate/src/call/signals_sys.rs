@@ -90,11 +90,12 @@ lockgate_sigreturn:
     .type lockgate_on_fault,@function
 lockgate_on_fault:
     .cfi_startproc
-    push %rdi
-    push %rsi
-    push %rdx
+    .irp register,rdi,rsi,rdx
+    push %\register
+    .cfi_adjust_cfa_offset 8
+    .endr
     sub $16,%rsp
-    .cfi_adjust_cfa_offset 40
+    .cfi_adjust_cfa_offset 16
     mov %rsp,%rcx
     mov %eax,%r8d
     call {on_fault}
@@ -110,10 +111,11 @@ lockgate_on_fault:
 1:
     mov 8(%rsp),%rax
     add $16,%rsp
-    pop %rdx
-    pop %rsi
-    pop %rdi
-    .cfi_adjust_cfa_offset -40
+    .cfi_adjust_cfa_offset -16
+    .irp register,rdx,rsi,rdi
+    pop %\register
+    .cfi_adjust_cfa_offset -8
+    .endr
     test %rax,%rax
     jz 2f
     jmp *%rax

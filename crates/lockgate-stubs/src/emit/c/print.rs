@@ -117,7 +117,9 @@ pub fn value(own: &Value) -> String {
         Value::Element(of, place) => format!("{}[{}]", value(of), value(place)),
         Value::Prefix(sign, inner) => format!("{sign}{}", value(inner)),
         // A cast binds closer than a choice.
-        Value::Cast(kind, inner) if matches!(**inner, Value::Choice(..)) => format!("({kind})({})", value(inner)),
+        Value::Cast(kind, inner) if matches!(**inner, Value::Choice(..)) => {
+            format!("({kind})({})", value(inner))
+        }
         Value::Cast(kind, inner) => format!("({kind}){}", value(inner)),
         Value::Infix(one, sign, other) => format!("{} {sign} {}", value(one), value(other)),
         Value::Choice(condition, one, other) => {
