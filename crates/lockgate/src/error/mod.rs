@@ -330,7 +330,7 @@ impl CallError {
             (inner, callees) = (source, callees + 1);
         }
         let source = match source {
-            CallError::Callee { source, .. } if callees >= CALLEES - 1 => source,
+            CallError::Callee { source, .. } if callees >= CALLEES => source,
             few => Box::new(few),
         };
         CallError::Callee { domain, entry_point, source }
