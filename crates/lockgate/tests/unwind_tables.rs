@@ -36,8 +36,8 @@ const SEEN_ELSEWHERE: [&str; 2] = ["lockgate_disturbed", "lockgate_unseen"];
 /// Their callers have saved it.
 const BLOCK_IN_R15: [&str; 2] = ["lockgate_hold", "lockgate_let_in"];
 
-/// Without a table: what unwinds knows the one by its instructions, and the others are a handler's first one, with all signals held.
-const WITHOUT: [&str; 2] = ["lockgate_sigreturn", "lockgate_fronts"];
+/// Without a table: what unwinds knows the first two by their instructions, and the others are a handler's first one, with all signals held.
+const WITHOUT: [&str; 3] = ["lockgate_sigreturn", "lockgate_handed_on", "lockgate_fronts"];
 
 /// Its caller is the frame of a signal, where all registers are.
 const FROM_SIGNAL: &str = "lockgate_on_fault";
@@ -527,6 +527,10 @@ fn follow(
 fn tables_of_what_is_written_by_hand_hold_between_any_two_instructions() {
     // All of the library's code is linked in for these.
     std::hint::black_box((lockgate::Domain::new as fn(_, _) -> _, ()));
+    let nothing = "void nothing(void)".parse().expect("a prototype");
+    drop(std::hint::black_box(lockgate::HostFunction::dynamic(nothing, |_, _| {
+        unreachable!("nobody calls it")
+    })));
     let mut names = BTreeSet::new();
     written_by_hand(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut names);
     let library = Library::of_this_program(&names);
