@@ -4,7 +4,7 @@ mod record;
 
 use super::boundary::declare::{self, prototype};
 use super::boundary::{callback, stub};
-use super::template::fill;
+use super::template::template;
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
 use crate::name::word;
@@ -72,17 +72,17 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
         // Some of them are deprecated, too.
         false => {
             let functions: String = plan.left_out.iter().map(unavailable).collect();
-            fill(include_str!("../../../templates/c/left_out.h.in"), &[("FUNCTIONS", &functions)])
+            template!("c/left_out.h.in", FUNCTIONS = functions)
         }
     };
-    let places = [
-        ("NAME", name),
-        ("SHORT", &short),
-        ("HEADER", &target.header),
-        ("GUARD", &format!("LOCKGATE_CLIENT_{}", short.to_uppercase())),
-        ("LEFT_OUT", &left_out),
-    ];
-    fill(include_str!("../../../templates/c/header.h.in"), &places)
+    template!(
+        "c/header.h.in",
+        NAME = name,
+        SHORT = short,
+        HEADER = target.header,
+        GUARD = format!("LOCKGATE_CLIENT_{}", short.to_uppercase()),
+        LEFT_OUT = left_out,
+    )
 }
 
 /// The client's library.
@@ -108,7 +108,7 @@ const STAND_INS: &str = r#"
 /// `<word>_module_end`, with `word` the domain's name. `declarations` are the program's.
 pub fn domain(plan: &Plan, name: &str, declarations: &str) -> Vec<File> {
     let word = word(name);
-    let module = fill(include_str!("../../../templates/c/module.h.in"), &[("WORD", &word)]);
+    let module = template!("c/module.h.in", WORD = word);
     vec![
         File { name: format!("{word}_client.c"), text: stubs(plan, name, declarations, &module) },
         File { name: "lockgate_stubs.h".into(), text: LOCKGATE_STUBS_H.into() },
@@ -128,26 +128,26 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
     };
     let mut functions = plan.functions.iter();
     let gives = functions.any(|function| matches!(function.result, Outcome::Data { .. }));
-    let places = [
-        ("NAME", name),
-        ("SHORT", &word(name)),
-        ("PRELUDE", prelude),
-        ("MODULE", module),
-        ("VARIABLE", &crate::name::variable(name)),
-        ("OPTIONS", &(options + "0")),
-        ("FUNCTIONS", &plan.functions.iter().map(row).collect::<String>()),
-        ("ERRNO", flag(plan.functions.iter().any(|function| function.errno))),
-        ("FREES", flag(frees(plan))),
-        ("JUMPS", flag(plan.functions.iter().any(|function| function.jumps.is_some()))),
-        ("STREAMS", flag(streams(plan))),
-        ("KEEPS_STREAMS", flag(plan.keeps_streams())),
-        ("LENDS", flag(plan.lends())),
-        ("RESTARTS", flag(plan.restarts())),
-        ("FOLLOWS", flag(plan.follows_handles())),
-        ("GIVES_DATA", flag(gives)),
-        ("DEFINITIONS", &definitions(plan)),
-    ];
-    fill(include_str!("../../../templates/c/client.c.in"), &places)
+    template!(
+        "c/client.c.in",
+        NAME = name,
+        SHORT = word(name),
+        PRELUDE = prelude,
+        MODULE = module,
+        VARIABLE = crate::name::variable(name),
+        OPTIONS = (options + "0"),
+        FUNCTIONS = plan.functions.iter().map(row).collect::<String>(),
+        ERRNO = flag(plan.functions.iter().any(|function| function.errno)),
+        FREES = flag(frees(plan)),
+        JUMPS = flag(plan.functions.iter().any(|function| function.jumps.is_some())),
+        STREAMS = flag(streams(plan)),
+        KEEPS_STREAMS = flag(plan.keeps_streams()),
+        LENDS = flag(plan.lends()),
+        RESTARTS = flag(plan.restarts()),
+        FOLLOWS = flag(plan.follows_handles()),
+        GIVES_DATA = flag(gives),
+        DEFINITIONS = definitions(plan),
+    )
 }
 
 /// Structures, trampolines, stubs, in the order in which they use each other.
@@ -197,8 +197,7 @@ fn rows<'p>(functions: impl Iterator<Item = (&'p CallbackPlan, &'static str)>, p
 
 fn table(name: &str, first: &str, last: &str) -> String {
     let rows: Vec<&str> = [first, last].into_iter().filter(|rows| !rows.is_empty()).collect();
-    let places = [("NAME", name), ("ROWS", &rows.join("\n"))];
-    fill(include_str!("../../../templates/c/table.c.in"), &places)
+    template!("c/table.c.in", NAME = name, ROWS = rows.join("\n"))
 }
 
 /// Text for a string literal.
@@ -215,13 +214,13 @@ fn stand_in(left_out: &LeftOut) -> String {
         None => "return;".to_owned(),
         Some(error) => format!("return {};", print::value(&declare::failure(error, &prototype.result))),
     };
-    let places = [
-        ("HEAD", &*declare::declare(&prototype.result.spelling, &head)),
-        ("NAME", &print::quoted(name)),
-        ("WHY", &print::quoted(&quotable(reason))),
-        ("BACK", &back),
-    ];
-    fill(include_str!("../../../templates/c/stand_in.c.in"), &places)
+    template!(
+        "c/stand_in.c.in",
+        HEAD = declare::declare(&prototype.result.spelling, &head),
+        NAME = print::quoted(name),
+        WHY = print::quoted(&quotable(reason)),
+        BACK = back
+    )
 }
 
 /// The prototype by which a function is bound: variable arguments are the text to print.
