@@ -285,14 +285,11 @@ fn object_sections(elf: &[u8]) -> Vec<(String, usize, usize)> {
 /// Functions without a name, or any information of their own, whose frames are computed, among stale return addresses that fit better
 /// than the live ones. `crash` faults where its frame is made in part, `overflow` in the unit that opens one.
 const BARE: &str = "
-.macro open
-    xor %rsp,%r11
-    and $0xfffff8,%r11d
-    xor %rsp,%r11
-    cmp %rsp,%r11
-    ja trap
-    .byte 0x4c,0x87,0xdc
-    mov %r11,(%rsp)
+.macro on number, what:vararg
+    cmp $\\number,%edi
+    jne 1f
+    \\what
+1:
 .endm
 function crash
     lea -8(%rsp),%rsp
@@ -303,7 +300,7 @@ function crash
 function overflow
     lea -24(%rsp),%rsp
     lea -0x100000(%rsp),%r11
-    open
+    open_frame
     mov (%rsp),%rsp
     lea 24(%rsp),%rsp
     ret
@@ -338,25 +335,15 @@ function through
 function computed
     lea -40(%rsp),%rsp
     lea -0x400(%rsp),%r11
-    open
+    open_frame
     lea -16(%rsp),%rsp
     xor %eax,%eax
-    cmp $0,%edi
-    jne 1f
-    call crash
-1:  cmp $1,%edi
-    jne 1f
-    call overflow
-1:  cmp $2,%edi
-    jne 1f
-    call stop
-1:  cmp $3,%edi
-    jne 1f
-    call spin
-1:  cmp $4,%edi
-    jne 1f
-    call *%gs:0x11080
-1:  mov 16(%rsp),%rsp
+    on 0, call crash
+    on 1, call overflow
+    on 2, call stop
+    on 3, call spin
+    on 4, call *%gs:0x11080
+    mov 16(%rsp),%rsp
     lea 40(%rsp),%rsp
     ret
 trap: ud2

@@ -15,30 +15,25 @@ function return_with_nothing
     mov $-1,%\\register
     .endr
     ret
-# Leaves return addresses n levels deep.
-function dig
+# A function that leaves return addresses n levels deep, 0x90 bytes for each, and goes to `bottom` there.
+.macro digs name, bottom
+function \\name
     test %edi,%edi
-    je 1f
+    je \\bottom
     dec %edi
     lea -0x88(%rsp),%rsp
     mov %rdi,-OFF(%rsp)
-    call dig
+    call \\name
     lea 0x88(%rsp),%rsp
     mov %rdi,-OFF(%rsp)
-1:  ret
+    ret
+.endm
+    digs dig, nothing
+    digs dig_then_host, call_host
+function nothing
+    ret
 function call_host
     call *%gs:0x11080
-    ret
-# The same, with a call of the host at the bottom: 0x90 bytes for each level above it.
-function dig_then_host
-    test %edi,%edi
-    je call_host
-    dec %edi
-    lea -0x88(%rsp),%rsp
-    mov %rdi,-OFF(%rsp)
-    call dig_then_host
-    lea 0x88(%rsp),%rsp
-    mov %rdi,-OFF(%rsp)
     ret
 function call_system
     mov $39,%eax

@@ -7,18 +7,7 @@ use lockgate::{Domain, DomainOptions, HostFunction, Policy};
 const SOURCE: &str = "
 # Eight values on the register stack, an unmasked division by zero pending, another control word.
 function dirty
-    fninit
-    movw $0x0040,-8-OFF(%rsp)
-    fldz
-    fld1
-    fdiv %st(1),%st
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fldcw -8-OFF(%rsp)
+    pending_x87
     ret
 # The register stack full, the control word untouched.
 function full
@@ -35,30 +24,9 @@ function divide
     fld1
     fdiv %st(1),%st
     ret
-function dirty_then_host
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    call dirty
-    call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    ret
-function full_then_host
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    call full
-    call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    ret
-function divide_then_host
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    call divide
-    call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    ret
+    asks_host dirty_then_host, dirty
+    asks_host full_then_host, full
+    asks_host divide_then_host, divide
 # The control word that the domain set is its own when the host's function has returned.
 function control_survives
     lea -8(%rsp),%rsp
@@ -96,14 +64,7 @@ function mxcsr
     movl $0xffc0,-8-OFF(%rsp)
     ldmxcsr -8-OFF(%rsp)
     ret
-function mxcsr_then_host
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    call mxcsr
-    call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    ret
+    asks_host mxcsr_then_host, mxcsr
 # The MXCSR that the domain set is its own when the host's function has returned.
 function mxcsr_survives
     lea -8(%rsp),%rsp

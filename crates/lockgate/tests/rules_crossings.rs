@@ -9,13 +9,7 @@ use std::sync::{Arc, Mutex};
 
 /// Calls its import, and nothing else: no x87, no MXCSR, no vectors.
 const PLAIN: &str = "
-function call_server
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    asks_host call_server
 function where
     mov %rsp,%rax
     ret
@@ -76,29 +70,12 @@ function read_x87
 const SERVER: &str = "
 function nothing
     ret
-function call_host
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    asks_host call_host
 ";
 
 const STATEFUL_SERVER: &str = "
 function dirty
-    fninit
-    movw $0x0040,-8-OFF(%rsp)
-    fldz
-    fld1
-    fdiv %st(1),%st
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fld1
-    fldcw -8-OFF(%rsp)
+    pending_x87
     ret
 function full
     fill_x87
@@ -113,14 +90,7 @@ function asks # so that it is loaded where there is no AVX
 function upper_halves
     vpcmpeqd %ymm0,%ymm0,%ymm0
     ret
-function mxcsr
-    stmxcsr -8-OFF(%rsp)
-    mov -8-OFF(%rsp),%eax
-    ret
-function control
-    fnstcw -8-OFF(%rsp)
-    movzwl -8-OFF(%rsp),%eax
-    ret
+    control_words mxcsr, control
 function x87_registers
     fninit
     movq %mm0,%rax
@@ -130,13 +100,7 @@ function x87_registers
     .endr
     emms
     ret
-function call_host
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    asks_host call_host
 ";
 
 /// x87 control words of a host that does not round to the nearest number.
@@ -453,13 +417,7 @@ function end_in_gate
     const NO_WORDS: &str = "
 function fault
     ud2
-function end_in_gate
-    lea -8(%rsp),%rsp
-    mov %rax,-OFF(%rsp)
-    call *%gs:0x11080
-    lea 8(%rsp),%rsp
-    mov %rcx,-OFF(%rsp)
-    ret
+    asks_host end_in_gate
 ";
     for source in [WORDS, NO_WORDS] {
         let domain =

@@ -10,16 +10,7 @@
     movl $0xffc0,-8-OFF(%rsp)
     ldmxcsr -8-OFF(%rsp)
     vpcmpeqd %ymm7,%ymm7,%ymm7
-    fninit
-    movw $0x0040,-8-OFF(%rsp)
-    fldz
-    fld1
-    fdiv %st(1),%st
-    fld1
-    fld1
-    fld1
-    fld1
-    fldcw -8-OFF(%rsp)
+    pending_x87 values=4
 .endm
 
 # rdi the seed, rsi the order; rax the value.

@@ -2,7 +2,8 @@
 use lockgate_abi::{ABI_VERSION, PAGE, note};
 use std::process::Command;
 
-/// For [`module`]: what a guest begins with. `OFF`, functions with labels, system calls and `resume`, a region that nothing falls into.
+/// For [`module`]: what a guest begins with. `OFF`, functions with labels, system calls and `resume`, a region that nothing falls into;
+/// unit U2, which goes to the guest's `trap`.
 const MACROS: &str = "
 #define OFF 0x3f000000
 .macro function name
@@ -14,6 +15,15 @@ call *%gs:0x11000
 .endm
 .macro resume_gate
 call *%gs:0x11008
+.endm
+.macro open_frame
+xor %rsp,%r11
+and $0xfffff8,%r11d
+xor %rsp,%r11
+cmp %rsp,%r11
+ja trap
+.byte 0x4c,0x87,0xdc
+mov %r11,(%rsp)
 .endm
 .text
 ";

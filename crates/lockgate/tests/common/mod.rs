@@ -180,6 +180,42 @@ const MACROS: &str = "
 fld1
 .endr
 .endm
+# A division by zero is pending in the x87, under a control word that does not mask it, below so many values.
+.macro pending_x87 control=0x0040, values=6
+fninit
+movw $\\control,-8-OFF(%rsp)
+fldz
+fld1
+fdiv %st(1),%st
+.rept \\values
+fld1
+.endr
+fldcw -8-OFF(%rsp)
+.endm
+# Functions of these names that return MXCSR, and the x87 control word.
+.macro control_words mxcsr, control
+function \\mxcsr
+stmxcsr -8-OFF(%rsp)
+mov -8-OFF(%rsp),%eax
+ret
+function \\control
+fnstcw -8-OFF(%rsp)
+movzwl -8-OFF(%rsp),%eax
+ret
+.endm
+# A function that calls the first import, and this function of the module before, if any.
+.macro asks_host name, first
+function \\name
+lea -8(%rsp),%rsp
+mov %rax,-OFF(%rsp)
+.ifnb \\first
+call \\first
+.endif
+call *%gs:0x11080
+lea 8(%rsp),%rsp
+mov %rcx,-OFF(%rsp)
+ret
+.endm
 .text
 ";
 

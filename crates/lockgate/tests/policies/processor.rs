@@ -28,14 +28,7 @@ function leave_environment
     fldz
     fstp %st
     ret
-function see_mxcsr
-    stmxcsr -8-OFF(%rsp)
-    mov -8-OFF(%rsp),%eax
-    ret
-function see_control
-    fnstcw -8-OFF(%rsp)
-    movzwl -8-OFF(%rsp),%eax
-    ret
+    control_words see_mxcsr, see_control
 function see_environment
     fnstenv -64-OFF(%rsp)
     mov -64+12-OFF(%rsp),%eax

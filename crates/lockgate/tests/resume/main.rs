@@ -18,6 +18,15 @@ type Longs = extern "C" fn(i64, i64, i64) -> i64;
 
 /// What the tests call. `landing_N` is the label of functions whose frames are S(N) there.
 const GUEST: &str = "
+# A function that calls `by`, which goes to `label` with this frame's address.
+.macro jumps name, label, by
+function \\name
+    lea -24(%rsp),%rsp
+    mov %rsp,%rsi
+    lea \\label(%rip),%rdx
+    call \\by
+    ud2
+.endm
 # dig(depth, address, label): calls itself so often, and jumps to the label with rax = 7.
 function dig
     lea -8(%rsp),%rsp
@@ -33,12 +42,7 @@ function dig
     ret
 
 # The outermost function's frame, from `depth` calls deeper.
-function jump
-    lea -24(%rsp),%rsp
-    mov %rsp,%rsi
-    lea landing_24(%rip),%rdx
-    call dig
-    ud2
+    jumps jump, landing_24, dig
 function landing_24
     lea -24(%rsp),%rsp
     lea 100(%rax),%rax
@@ -61,7 +65,7 @@ function jump_between
 function jump_computed
     lea -16(%rsp),%rsp
     lea -0x100(%rsp),%r11
-    OPEN
+    open_frame
     lea -32(%rsp),%rsp
     mov %rsp,%rsi
     lea landing_computed(%rip),%rdx
@@ -71,7 +75,7 @@ landing_computed: endbr64
     lea -16(%rsp),%rsp
     mov %r11,%rcx
     lea 32(%r11),%r11
-    OPEN
+    open_frame
     lea -32(%rsp),%rsp
     # Where it was.
     lea -OFF(%rsp),%rdx
@@ -83,7 +87,7 @@ landing_computed: endbr64
 function dig_computed
     lea -8(%rsp),%rsp
     mov %rsp,%r11
-    OPEN
+    open_frame
     call dig
     ud2
 
@@ -207,12 +211,7 @@ function down
     mov $7,%eax
     resume_gate
     ud2
-function jump_far
-    lea -24(%rsp),%rsp
-    mov %rsp,%rsi
-    lea landing_24(%rip),%rdx
-    call down
-    ud2
+    jumps jump_far, landing_24, down
 # For ever.
 function jump_for_ever
     lea -24(%rsp),%rsp
@@ -244,20 +243,8 @@ landing_many: endbr64
 trap: ud2
 ";
 
-/// Unit U2.
-const OPEN: &str = ".macro OPEN
-    xor %rsp,%r11
-    and $0xfffff8,%r11d
-    xor %rsp,%r11
-    cmp %rsp,%r11
-    ja trap
-    .byte 0x4c,0x87,0xdc
-    mov %r11,(%rsp)
-.endm
-";
-
 fn module() -> Arc<Module> {
-    let bytes = bare::module(&format!("{OPEN}{GUEST}"), "16 long host(long)\n");
+    let bytes = bare::module(GUEST, "16 long host(long)\n");
     Module::from_bytes(&bytes).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -350,7 +337,7 @@ fn only_labels_are_gone_to() {
 
 /// Window offset of one past the code.
 fn module_end() -> i64 {
-    let bytes = bare::module(&format!("{OPEN}{GUEST}"), "16 long host(long)\n");
+    let bytes = bare::module(GUEST, "16 long host(long)\n");
     let parsed = lockgate_verify::Module::parse(&bytes).expect("a module");
     (lockgate_abi::window::IMAGE + parsed.segments[0].size) as i64
 }

@@ -1,9 +1,4 @@
 function attack
-    fninit
-    movw $0x0340,-8-OFF(%rsp)
-    fldz
-    fld1
-    fdiv %st(1),%st
-    fldcw -8-OFF(%rsp)
+    pending_x87 control=0x0340, values=0
     mov $1,%eax
     ret
