@@ -66,7 +66,7 @@ fn file_by(
     let scratch = tempfile::tempdir()?;
     let guest = match source {
         Source::File => return Ok(Ok(bytes(&path, scratch.path())?)),
-        Source::ModuleAssembly => Guest::assembly(&format!("{UNITS}{}", fs::read_to_string(&path)?)),
+        Source::ModuleAssembly => Guest::assembly(&format!("{UNITS}{DWARF}{}", fs::read_to_string(&path)?)),
         Source::ModuleC => {
             let includes = format!("-I{}", area(&path)?.display());
             let flags = if flags.is_empty() { Guest::FLAGS } else { &flags };
@@ -125,11 +125,17 @@ fn bytes(source: &Path, scratch: &Path) -> Result<Vec<u8>> {
 /// The units of the code model as macros.
 const UNITS: &str = include_str!("../suite/units.inc");
 
-/// Assembles; includes are looked for in the area's folder.
+/// Debug information out of proportion.
+const DWARF: &str = include_str!("../suite/dwarf.inc");
+
+/// Assembles; includes are looked for in the area's folder, and in the suite's.
 fn assemble(source: &Path, object: &Path, flags: &[&str]) -> Result<()> {
     let sysroot = Sysroot::ensure(&silent)?;
     let mut command = sysroot.tools().compiler();
-    command.args(flags).arg(format!("-Wa,-I{}", area(source)?.display()));
+    for folder in area(source)?.ancestors().take(2) {
+        command.arg(format!("-Wa,-I{}", folder.display()));
+    }
+    command.args(flags);
     run(command.arg("-c").arg(source).arg("-o").arg(object))
 }
 

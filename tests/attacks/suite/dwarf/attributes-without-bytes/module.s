@@ -6,10 +6,4 @@ function attack
     .byte 0x3f, 0x19
     .endr
     .byte 0, 0, 0
-    .section .debug_info,"",@progbits
-    .long 2f-1f
-1:  .value 4
-    .long 0
-    .byte 8
-    .fill 1 << 20,1,1
-2:
+    many_entries 1<<20

@@ -1,19 +1,8 @@
-.globl attack
-.type attack,@function
-attack:
-    mov $1,%eax
-    ret
+.include "dwarf.inc"
+    harmless
     .section .debug_abbrev,"",@progbits
     .rept 100000
     .byte 1, 0x11, 0, 0, 0
     .endr
     .byte 0
-    .section .debug_info,"",@progbits
-    .set at,0
-    .rept 20000
-    .long 8
-    .value 4
-    .long at
-    .byte 8, 1
-    .set at,at+5
-    .endr
+    many_units 20000, apart=5
