@@ -1,6 +1,8 @@
 //! What tests of several packages need.
 #![forbid(unsafe_code)]
 
+mod registers_asm;
+
 use std::fmt::Display;
 use std::fs;
 use std::io::Write as _;

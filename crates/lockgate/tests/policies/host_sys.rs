@@ -198,39 +198,16 @@ test_probe: # rdi function, rsi before, rdx after, rcx whether there is AVX-512
     .endr
     emms
     ldmxcsr {MXCSR}(%rsi)
-    mov (%rsi),%rax
-    mov 8(%rsi),%rcx
-    mov 16(%rsi),%rdx
-    mov 24(%rsi),%rbx
-    mov 32(%rsi),%rbp
-    mov 48(%rsi),%rdi
-    mov 56(%rsi),%r8
-    mov 64(%rsi),%r9
-    mov 72(%rsi),%r10
-    mov 80(%rsi),%r11
-    mov 88(%rsi),%r12
-    mov 96(%rsi),%r13
-    mov 104(%rsi),%r14
-    mov 112(%rsi),%r15
-    mov 40(%rsi),%rsi
+    ",
+    support::load_general_registers!(),
+    "
     call *(%rsp)
 
     mov %rax,32(%rsp)
     mov 8(%rsp),%rax
-    mov %rcx,8(%rax)
-    mov %rdx,16(%rax)
-    mov %rbx,24(%rax)
-    mov %rbp,32(%rax)
-    mov %rsi,40(%rax)
-    mov %rdi,48(%rax)
-    mov %r8,56(%rax)
-    mov %r9,64(%rax)
-    mov %r10,72(%rax)
-    mov %r11,80(%rax)
-    mov %r12,88(%rax)
-    mov %r13,96(%rax)
-    mov %r14,104(%rax)
-    mov %r15,112(%rax)
+    ",
+    support::store_general_registers!(),
+    "
     mov 32(%rsp),%rcx
     mov %rcx,(%rax)
     stmxcsr {MXCSR}(%rax)
