@@ -8,6 +8,7 @@
 use crate::adversarial::{Adversarial, Generator, Place, TABLE};
 use crate::machine_sys::{Access, Component, End, Machine, Registers};
 use crate::semantics::Outcome as Steps;
+use crate::text;
 use anyhow::Result;
 use iced_x86::{DecoderOptions, FlowControl};
 use lockgate_abi::{PAGE, code, gate, header, stack, window};
@@ -141,26 +142,12 @@ fn module(adversarial: &Adversarial) -> Module {
     let segment = |kind, address, size, bytes| Segment { kind, address, size, bytes };
     let mut constants = adversarial.table.clone();
     constants.resize(PAGE as usize, 0);
-    Module {
-        segments: vec![
-            segment(SegmentKind::Code, 0, TEXT as u64, adversarial.text.clone()),
-            segment(SegmentKind::Constants, CONSTANTS, PAGE, constants),
-            segment(SegmentKind::Data, DATA, IMAGE_END - DATA, vec![]),
-        ],
-        relocations: vec![],
-        exports: vec![],
-        data_symbols: vec![],
-        imports: vec![],
-        sources: vec![],
-        image_size: IMAGE_END,
-        program_headers: (CONSTANTS, 0),
-        tls: None,
-        strict_bounds: false,
-        base: false,
-        join: None,
-        states: vec![],
-        symbols: vec![],
-    }
+    let segments = vec![
+        segment(SegmentKind::Code, 0, TEXT as u64, adversarial.text.clone()),
+        segment(SegmentKind::Constants, CONSTANTS, PAGE, constants),
+        segment(SegmentKind::Data, DATA, IMAGE_END - DATA, vec![]),
+    ];
+    text::module(segments, IMAGE_END, CONSTANTS)
 }
 
 impl World {

@@ -8,6 +8,27 @@ pub const CODE: u64 = 0x1000;
 /// One past the image.
 pub const IMAGE_END: u64 = 0x20_0000;
 
+/// A module of these segments, whose file begins with what lies at `headers`, and with nothing else in it.
+#[must_use]
+pub fn module(segments: Vec<Segment>, image_size: u64, headers: u64) -> Module {
+    Module {
+        segments,
+        relocations: vec![],
+        exports: vec![],
+        data_symbols: vec![],
+        imports: vec![],
+        sources: vec![],
+        image_size,
+        program_headers: (headers, 0),
+        tls: None,
+        strict_bounds: false,
+        base: false,
+        join: None,
+        states: vec![],
+        symbols: vec![],
+    }
+}
+
 /// A module whose page of code is written again and again.
 pub struct Text {
     module: Module,
@@ -23,29 +44,12 @@ impl Default for Text {
         let segment = |kind, address, size, bytes| Segment { kind, address, size, bytes };
         let constants = CODE + PAGE;
         let data = constants + PAGE;
-        let mut text = Text {
-            module: Module {
-                segments: vec![
-                    segment(SegmentKind::Code, CODE, PAGE, vec![0; PAGE as usize]),
-                    segment(SegmentKind::Constants, constants, PAGE, vec![0; PAGE as usize]),
-                    segment(SegmentKind::Data, data, IMAGE_END - data, vec![0; 64]),
-                ],
-                relocations: vec![],
-                exports: vec![],
-                data_symbols: vec![],
-                imports: vec![],
-                sources: vec![],
-                image_size: IMAGE_END,
-                program_headers: (constants, 0),
-                tls: None,
-                strict_bounds: false,
-                base: false,
-                join: None,
-                states: vec![],
-                symbols: vec![],
-            },
-            filled: PAGE as usize,
-        };
+        let segments = vec![
+            segment(SegmentKind::Code, CODE, PAGE, vec![0; PAGE as usize]),
+            segment(SegmentKind::Constants, constants, PAGE, vec![0; PAGE as usize]),
+            segment(SegmentKind::Data, data, IMAGE_END - data, vec![0; 64]),
+        ];
+        let mut text = Text { module: module(segments, IMAGE_END, constants), filled: PAGE as usize };
         text.write(&[]);
         text
     }

@@ -4,6 +4,7 @@
 
 use lockgate_abi::PAGE;
 use lockgate_abi::code::UD2;
+use lockgate_evidence::text;
 use lockgate_verify::{Module, Segment, SegmentKind, State};
 use object::{Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind};
 use std::collections::BTreeMap;
@@ -77,7 +78,7 @@ pub fn link(object: &[u8]) -> Option<Linked> {
         }
     }
     let states = states(&segments);
-    Some(Linked { module: Module { states, ..module(segments, address) }, fields })
+    Some(Linked { module: Module { states, ..text::module(segments, address, 0) }, fields })
 }
 
 /// Fills what follows code up to the end of its page: traps, as far as an instruction may reach that is cut off, then few and long
@@ -104,27 +105,6 @@ fn kind_of(section: &object::Section<'_, '_>) -> Option<SegmentKind> {
         }
         SectionKind::Data | SectionKind::UninitializedData => Some(SegmentKind::Data),
         _ => None,
-    }
-}
-
-/// A module of these segments, with nothing else in it.
-#[must_use]
-pub fn module(segments: Vec<Segment>, image_size: u64) -> Module {
-    Module {
-        segments,
-        relocations: vec![],
-        exports: vec![],
-        data_symbols: vec![],
-        imports: vec![],
-        sources: vec![],
-        image_size,
-        program_headers: (0, 0),
-        tls: None,
-        strict_bounds: false,
-        base: false,
-        join: None,
-        symbols: vec![],
-        states: vec![],
     }
 }
 

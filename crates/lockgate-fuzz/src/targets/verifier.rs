@@ -99,7 +99,7 @@ fn empty() -> Module {
         segment(SegmentKind::Constants, CONSTANTS, PAGE, table),
         segment(SegmentKind::Data, data, IMAGE_END - data, vec![]),
     ];
-    crate::link::module(segments, IMAGE_END)
+    lockgate_evidence::text::module(segments, IMAGE_END, 0)
 }
 
 #[cfg(test)]
