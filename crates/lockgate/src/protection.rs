@@ -40,3 +40,16 @@ impl fmt::Display for Rights {
         })
     }
 }
+
+/// What becomes of a mapping.
+#[derive(Debug, Clone, Copy)]
+pub struct Resize {
+    /// Where it is.
+    pub at: u64,
+    /// Bytes that it has.
+    pub length: u64,
+    /// Bytes that it is to have.
+    pub new_length: u64,
+    /// It may go elsewhere if there is no room behind it.
+    pub may_move: bool,
+}

@@ -1,6 +1,6 @@
 //! A domain's memory as its emulated system calls see it: [`crate::syscall::Memory`].
 use crate::space::{Backing, Services, Stride};
-use crate::syscall::{self, Placement, Protection};
+use crate::syscall::{self, Placement, Protection, Resize};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
@@ -59,15 +59,9 @@ impl syscall::Memory for Memory<'_> {
         self.services.protect(self.stride, offset(at), length, protection)
     }
 
-    fn remap(
-        &self,
-        at: u64,
-        length: u64,
-        new_length: u64,
-        may_move: bool,
-        go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<u64, Errno> {
-        let to = self.services.remap(self.stride, offset(at), length, new_length, may_move, go_on)?;
+    fn remap(&self, resize: Resize, go_on: &mut dyn FnMut() -> bool) -> Result<u64, Errno> {
+        let inside = Resize { at: offset(resize.at), ..resize };
+        let to = self.services.remap(self.stride, inside, go_on)?;
         Ok(self.stride.base() + to)
     }
 

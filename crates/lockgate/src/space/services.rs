@@ -12,7 +12,7 @@
 use super::ranges::Ranges;
 use super::stride_sys::{Backing, Staged, Stride};
 use super::written;
-use crate::protection::{Placement, Protection};
+use crate::protection::{Placement, Protection, Resize};
 use crate::stats::{Gauge, Row};
 use lockgate_abi::{PAGE, window};
 use rustix::io::Errno;
@@ -341,14 +341,11 @@ impl Services {
     pub fn remap(
         &self,
         stride: &Stride,
-        at: u64,
-        length: u64,
-        new: u64,
-        may_move: bool,
+        Resize { at, length, new_length, may_move }: Resize,
         go_on: &mut dyn FnMut() -> bool,
     ) -> Result<u64, Errno> {
         let mut books = self.books();
-        let (length, new) = (self.whole_pages(length)?, self.whole_pages(new)?);
+        let (length, new) = (self.whole_pages(length)?, self.whole_pages(new_length)?);
         let range = self.range(at, length)?;
         let rights = books.ranges.rights(&range).ok_or(Errno::FAULT)?;
         if new > length && books.shared.mapped(range.clone()) > 0 {
@@ -745,9 +742,10 @@ mod tests {
             pieces += 1;
             pieces <= 2
         };
-        assert_eq!(services.remap(&stride, at, size, 2 * size, true, &mut twice), Err(Errno::INTR));
+        let doubled = Resize { at, length: size, new_length: 2 * size, may_move: true };
+        assert_eq!(services.remap(&stride, doubled, &mut twice), Err(Errno::INTR));
         assert_eq!((pieces, services.usage().used), (3, before));
-        let to = services.remap(&stride, at, size, 2 * size, true, &mut || true).expect("room");
+        let to = services.remap(&stride, doubled, &mut || true).expect("room");
         let mut bytes = [0; 8];
         stride.read(to + size - 8, &mut bytes).expect("readable");
         assert_eq!((bytes, services.usage().used), ([7; 8], before + size));

@@ -1,5 +1,5 @@
 //! What the emulated calls need of a domain's window. The runtime implements it; tests use a plain buffer.
-use crate::protection::{Placement, Protection};
+use crate::protection::{Placement, Protection, Resize};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
@@ -63,19 +63,12 @@ pub trait Memory {
     /// `ENOMEM` where nothing is mapped, `EINVAL` or `EPERM` as for [`map`](Memory::map).
     fn protect(&self, at: u64, length: u64, protection: Protection) -> Result<(), Errno>;
 
-    /// Resizes a mapping, moving it if `may_move`, which takes time: `go_on` is asked again and again. Returns its address.
+    /// Resizes a mapping. Moving it takes time: `go_on` is asked again and again. Returns its address.
     ///
     /// # Errors
     /// `ENOMEM` if it does not fit, `EFAULT` where nothing is mapped, `EINVAL` or `EPERM` as for
     /// [`map`](Memory::map); `EINTR` if `go_on` says no: nothing has changed.
-    fn remap(
-        &self,
-        at: u64,
-        length: u64,
-        new_length: u64,
-        may_move: bool,
-        go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<u64, Errno>;
+    fn remap(&self, resize: Resize, go_on: &mut dyn FnMut() -> bool) -> Result<u64, Errno>;
 
     /// Lets the kernel drop the pages' contents (`MADV_DONTNEED`): they read as zero afterwards. With `lazily` (`MADV_FREE`) they may
     /// read as before, too.

@@ -28,7 +28,7 @@ pub(crate) use directories::pseudo_file_system;
 /// Most descriptors that a domain may have.
 pub(crate) const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 
-pub use crate::protection::{Placement, Protection};
+pub use crate::protection::{Placement, Protection, Resize};
 pub use context::{
     ControlStack, Fault, InProgress, Outcome, Sleep, SyscallContext, Thread, ThreadStart, Threads,
 };

@@ -1,6 +1,6 @@
 //! A module's side of system calls: a small window, pointers into it, and calls by number.
 use lockgate::syscall::{
-    Access, Grants, Memory, Outcome, Placement, Process, Protection, SyscallContext, Thread, dispatch,
+    Access, Grants, Memory, Outcome, Placement, Process, Protection, Resize, SyscallContext, Thread, dispatch,
 };
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -134,18 +134,11 @@ impl Memory for Window {
         self.state.lock().unwrap().set(at, length, Some(rights))
     }
 
-    fn remap(
-        &self,
-        at: u64,
-        length: u64,
-        new_length: u64,
-        may_move: bool,
-        _go_on: &mut dyn FnMut() -> bool,
-    ) -> Result<u64, Errno> {
-        if !may_move && new_length > length {
+    fn remap(&self, resize: Resize, _go_on: &mut dyn FnMut() -> bool) -> Result<u64, Errno> {
+        if !resize.may_move && resize.new_length > resize.length {
             return Err(Errno::NOMEM);
         }
-        Ok(at)
+        Ok(resize.at)
     }
 
     fn discard(&self, at: u64, length: u64, _lazily: bool) -> Result<(), Errno> {

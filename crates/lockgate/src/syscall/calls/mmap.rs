@@ -1,7 +1,7 @@
 //! `mmap`, `munmap`, `mprotect`, `mremap`, `madvise`: memory of the window, never executable.
 use crate::syscall::context::{Halt, Reply};
 use crate::syscall::descriptors::Kind;
-use crate::syscall::{CHUNK, Placement, Protection, SyscallContext};
+use crate::syscall::{CHUNK, Placement, Protection, Resize, SyscallContext};
 use rustix::io::Errno;
 
 const PAGE: u64 = lockgate_abi::PAGE;
@@ -127,7 +127,9 @@ pub fn mremap(ctx: &SyscallContext<'_>, [at, length, new_length, flags, ..]: [u6
             false
         }
     };
-    let done = ctx.memory.remap(aligned(at)?, pages(length)?, pages(new_length)?, may_move, &mut go_on);
+    let resize =
+        Resize { at: aligned(at)?, length: pages(length)?, new_length: pages(new_length)?, may_move };
+    let done = ctx.memory.remap(resize, &mut go_on);
     match halt {
         Some(why) => Err(why),
         None => Ok(done?),
