@@ -35,18 +35,38 @@ unsafe extern "C" {
     fn lockgate_handed_on();
 }
 
-core::arch::global_asm!(
-    r#"
+/// A function that returns from a signal, by the very instructions by which debuggers, and what unwinds, know the frame of one. What follows
+/// belongs to it; `SIGRETURN` is the system call's number.
+macro_rules! returns_from_signals {
+    ($name:literal) => {
+        concat!(
+            "
     .text
-    # The very instructions by which debuggers, and what unwinds, know the frame of a signal.
     .p2align 4
     nop
-    .globl lockgate_handed_on
-    .hidden lockgate_handed_on
-    .type lockgate_handed_on,@function
-lockgate_handed_on:
+    .globl ",
+            $name,
+            "
+    .hidden ",
+            $name,
+            "
+    .type ",
+            $name,
+            ",@function
+",
+            $name,
+            ":
     movq ${SIGRETURN},%rax
     syscall
+"
+        )
+    };
+}
+pub(super) use returns_from_signals;
+
+core::arch::global_asm!(
+    returns_from_signals!("lockgate_handed_on"),
+    r#"
     .ascii "Lockgate passed1"
     .size lockgate_handed_on,.-lockgate_handed_on
 

@@ -129,6 +129,42 @@ core::arch::global_asm!(
 4:
     .endm
 
+    # The record of a gate that keeps all of the module's state becomes the innermost, and calls back start below the module's frames; saves
+    # that state. rsp leads to the frame, rcx to the binding, r10 the block's offset; rdi and rsi are the record and the frame afterwards;
+    # changes rax, rcx, rdx, r8, r11 and rsp.
+    .macro lockgate_gate_enter
+    lockgate_gate_place %rcx,%r11
+    mov (%r11),%rax
+    mov %rax,{SLOT}(%rbx)
+    mov {CONTROL}(%rbx),%rax
+    sub ${RED_ZONE},%rax
+    and $-16,%rax
+    mov %rax,(%r11)
+    mov %rbx,%fs:{TOP}(%r10)
+    mov %rsp,%rsi # the frame
+    lockgate_gate_save
+    mov %rbx,%rdi
+    .endm
+
+    # Back from there: the module's state, slot and gs. Block's offset in r10, the frame in r12; r11 the binding afterwards; changes rax,
+    # rdx, rdi and r9. Goes to \pending if the record is not this gate's, to \gs if gs is another's.
+    .macro lockgate_gate_restore pending,gs
+    lockgate_gate_is_own \pending
+    mov {BINDING}-{RECORD}(%rbx),%r11
+    mov {GATES}(%r11),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    xrstor (%rsp)
+    lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
+    mov %rax,%fs:{TOP}(%r10)
+    lockgate_gate_place %r11,%r9
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r9)
+    rdgsbase %rax
+    cmp {WINDOW}(%r11),%rax
+    jne \gs
+    .endm
+
     # Asks whether the call ends here, and goes on behind if not. rbx the gate's record, r12 its mark's place; r10 is the thread's block
     # then, and what C functions change is lost.
     .macro lockgate_gate_ask
@@ -600,38 +636,14 @@ lockgate_gate_syscall:
     mov %r11,%r10
     lockgate_gate_mark %r12
     mov {BINDING}(%rcx),%rcx
-    lockgate_gate_place %rcx,%r11
-    mov (%r11),%rax
-    mov %rax,{SLOT}(%rbx)
-    mov {CONTROL}(%rbx),%rax
-    sub ${RED_ZONE},%rax
-    and $-16,%rax
-    mov %rax,(%r11)
-    mov %rbx,%fs:{TOP}(%r10)
-
-    mov %rsp,%rsi # the frame
-    lockgate_gate_save
-    mov %rbx,%rdi
+    lockgate_gate_enter
     call {syscall}
     mov %rax,%rcx
     mov lockgate_thread@gottpoff(%rip),%r10
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lsyscall_pending
 .Lsyscall_back: # as after a host function: a handler may have switched stacks
-    lockgate_gate_is_own .Lsyscall_pending
-    mov {BINDING}-{RECORD}(%rbx),%r11
-    mov {GATES}(%r11),%rax
-    mov {XSAVE_MASK}(%rax),%eax
-    xor %edx,%edx
-    xrstor (%rsp)
-    lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
-    mov %rax,%fs:{TOP}(%r10)
-    lockgate_gate_place %r11,%r9
-    mov {SLOT}(%rbx),%rax
-    mov %rax,(%r9)
-    rdgsbase %rax
-    cmp {WINDOW}(%r11),%rax
-    jne .Lsyscall_gs
+    lockgate_gate_restore .Lsyscall_pending,.Lsyscall_gs
 .Lsyscall_leave:
     mov -{FRAME_SIZE}+{ARGUMENTS}(%r12),%rdi
     mov -{FRAME_SIZE}+{ARGUMENTS}+8(%r12),%rsi
@@ -701,18 +713,7 @@ lockgate_gate_resume:
     mov lockgate_thread@gottpoff(%rip),%r10
     lockgate_gate_mark %r12
     mov {BINDING}-{RECORD}(%rbx),%rcx
-    lockgate_gate_place %rcx,%r11
-    mov (%r11),%rax
-    mov %rax,{SLOT}(%rbx)
-    mov {CONTROL}(%rbx),%rax
-    sub ${RED_ZONE},%rax
-    and $-16,%rax
-    mov %rax,(%r11)
-    mov %rbx,%fs:{TOP}(%r10)
-
-    mov %rsp,%rsi # the frame
-    lockgate_gate_save
-    mov %rbx,%rdi
+    lockgate_gate_enter
     mov %r12,%rdx
     call {resume} # (here, and in system calls, handlers come)
     mov lockgate_thread@gottpoff(%rip),%r10
@@ -722,20 +723,7 @@ lockgate_gate_resume:
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lresume_pending
 .Lresume_back: # a handler may have switched stacks
-    lockgate_gate_is_own .Lresume_pending
-    mov {BINDING}-{RECORD}(%rbx),%r11
-    mov {GATES}(%r11),%rax
-    mov {XSAVE_MASK}(%rax),%eax
-    xor %edx,%edx
-    xrstor (%rsp)
-    lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
-    mov %rax,%fs:{TOP}(%r10)
-    lockgate_gate_place %r11,%r9
-    mov {SLOT}(%rbx),%rax
-    mov %rax,(%r9)
-    rdgsbase %rax
-    cmp {WINDOW}(%r11),%rax
-    jne .Lresume_gs
+    lockgate_gate_restore .Lresume_pending,.Lresume_gs
 .Lresume_leave:
     mov %r12,%r10
     mov -56(%r10),%r9

@@ -68,17 +68,8 @@ unsafe extern "C" {
 }
 
 core::arch::global_asm!(
+    fronts_sys::returns_from_signals!("lockgate_sigreturn"),
     r#"
-    .text
-    # The very instructions by which debuggers, and what unwinds, know the frame of a signal.
-    .p2align 4
-    nop
-    .globl lockgate_sigreturn
-    .hidden lockgate_sigreturn
-    .type lockgate_sigreturn,@function
-lockgate_sigreturn:
-    movq ${SIGRETURN},%rax
-    syscall
     .size lockgate_sigreturn,.-lockgate_sigreturn
 
     # The handler of faults; eax is the front. The host's own is called when no frame of ours is left: it may end its thread, which unwinds
