@@ -281,6 +281,9 @@ mod tests {
 
     #[test]
     fn numbers_are_held_against_their_demands() {
+        let metric = |name: &str, median: &str| {
+            format!(r#"{{"metrics": [{{"name": "{name}", "median": {median}}}]}}"#)
+        };
         let cases = [
             (
                 "evidence.json",
@@ -313,30 +316,10 @@ mod tests {
             ("thread-sanitizer.json", r#"{"failed": 1}"#, "threads: of them failed", false),
             ("thread-sanitizer.json", r#"{"tests": 120, "races": 1}"#, "threads: races reported", false),
             ("thread-sanitizer.json", r#"{"tests": 120}"#, "threads: tests under ThreadSanitizer", true),
-            (
-                "bench/soak.json",
-                r#"{"metrics": [{"name": "soak.corruptions", "median": 0}]}"#,
-                "soak: promises missed",
-                true,
-            ),
-            (
-                "bench/soak.json",
-                r#"{"metrics": [{"name": "soak.corruptions", "median": 1}]}"#,
-                "soak: promises missed",
-                false,
-            ),
-            (
-                "bench/cycles.json",
-                r#"{"metrics": [{"name": "cycles.cycles", "median": 1e6}]}"#,
-                "cycles.cycles",
-                true,
-            ),
-            (
-                "bench/cycles.json",
-                r#"{"metrics": [{"name": "cycles.cycles", "median": 9e5}]}"#,
-                "cycles.cycles",
-                false,
-            ),
+            ("bench/soak.json", &metric("soak.corruptions", "0"), "soak: promises missed", true),
+            ("bench/soak.json", &metric("soak.corruptions", "1"), "soak: promises missed", false),
+            ("bench/cycles.json", &metric("cycles.cycles", "1e6"), "cycles.cycles", true),
+            ("bench/cycles.json", &metric("cycles.cycles", "9e5"), "cycles.cycles", false),
             ("bench/soak.json", "{ damaged", "soak: promises missed", false),
         ];
         for (file, text, name, met) in cases {

@@ -176,13 +176,21 @@ def test_cancelling_does_not_wait_for_those_who_wait(hostile, workers):
     assert len(ended) == 3
 
 
-def test_an_event_loop_runs_while_a_thread_waits_for_the_same_call(hostile, workers):
-    turns, released = [], threading.Event()
+def held_callback():
+    """Returns its argument when the event is set."""
+    released = threading.Event()
 
     @lockgate.CFUNCTYPE(c_int32, c_int32)
     def callback(x):
         released.wait(60)
         return x
+
+    return callback, released
+
+
+def test_an_event_loop_runs_while_a_thread_waits_for_the_same_call(hostile, workers):
+    turns = []
+    callback, released = held_callback()
 
     async def main():
         call = hostile.call.submit(workers, callback, 7)
@@ -204,12 +212,7 @@ def test_an_event_loop_runs_while_a_thread_waits_for_the_same_call(hostile, work
 
 
 def test_everyone_who_awaits_a_call_wakes(hostile, workers):
-    released = threading.Event()
-
-    @lockgate.CFUNCTYPE(c_int32, c_int32)
-    def callback(x):
-        released.wait(60)
-        return x
+    callback, released = held_callback()
 
     async def main():
         call = hostile.call.submit(workers, callback, 7)

@@ -2,7 +2,9 @@
 mod common;
 
 use common::Guest;
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, OnFailure, Pointer, Policy};
+use lockgate::{
+    CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Pointer, Policy,
+};
 use std::sync::Barrier;
 use std::time::Duration;
 
@@ -302,14 +304,22 @@ fn an_exclusive_domain_takes_turns() {
     assert_eq!(nest.call(again.pointer()).unwrap(), 99);
 }
 
-#[test]
-fn an_exclusive_domain_that_stays_busy_refuses() {
+type Nothing = extern "C" fn() -> i64;
+
+/// A domain that lets one thread in at a time, for which others do not wait long; a function that never returns, and one that does.
+fn exclusive_server() -> (Domain, Function<Nothing>, Function<Nothing>) {
     let options = DomainOptions::new().exclusive(Duration::from_millis(10));
     let server =
         Guest::c("long forever(void) { for (;;) __asm__ volatile(\"\"); } long one(void) { return 1; }")
             .domain_with(options);
-    let forever = server.bind::<extern "C" fn() -> i64>("forever").unwrap();
-    let one = server.bind::<extern "C" fn() -> i64>("one").unwrap();
+    let forever = server.bind("forever").unwrap();
+    let one = server.bind("one").unwrap();
+    (server, forever, one)
+}
+
+#[test]
+fn an_exclusive_domain_that_stays_busy_refuses() {
+    let (server, forever, one) = exclusive_server();
     let ready = Barrier::new(2);
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {
@@ -331,12 +341,7 @@ fn an_exclusive_domain_that_stays_busy_refuses() {
 /// A thread that ends leaves a module's clean-up undone if the domain refuses it. The process goes on.
 #[test]
 fn a_thread_ends_while_a_domain_that_it_knows_is_busy() {
-    let options = DomainOptions::new().exclusive(Duration::from_millis(10));
-    let server =
-        Guest::c("long forever(void) { for (;;) __asm__ volatile(\"\"); } long one(void) { return 1; }")
-            .domain_with(options);
-    let forever = server.bind::<extern "C" fn() -> i64>("forever").unwrap();
-    let one = server.bind::<extern "C" fn() -> i64>("one").unwrap();
+    let (server, forever, one) = exclusive_server();
     std::thread::scope(|scope| {
         let ending = scope.spawn(|| {
             assert_eq!(one.call().unwrap(), 1);

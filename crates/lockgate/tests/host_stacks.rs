@@ -1,7 +1,7 @@
 //! Hosts that leave calls in other ways than by returning from them: by `longjmp` (rule R16), and by switching to another stack.
 mod common;
 
-use common::host_sys::{self, Coroutine, Sharing, adjoining_stacks, coroutine_stacks, give_way};
+use common::host_sys::{self, Coroutine, Resume, Sharing, adjoining_stacks, coroutine_stacks, give_way};
 use common::{Guest, patience};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Policy};
 use std::cell::Cell;
@@ -254,6 +254,27 @@ fn second_call() -> impl FnOnce() -> Result {
     move || deep.call(5)
 }
 
+/// Makes two coroutines, of which the second calls while the first is in `service`, and the first goes on before it: both calls end.
+fn both_end<C: Resume>(
+    service: Service,
+    first: impl FnOnce(Box<dyn FnOnce()>) -> C,
+    second: impl FnOnce(Box<dyn FnOnce()>) -> C,
+) {
+    let told = Told::default();
+    let mut first = first(Box::new(telling(&told, 'a', first_call(service))));
+    let mut second = second(Box::new(telling(&told, 'b', second_call())));
+    first.resume();
+    second.resume();
+    assert!(told.lock().unwrap().is_empty(), "{service:?}: both are in the middle of a call");
+    first.resume();
+    let seen = told.lock().unwrap().iter().map(|(name, _)| *name).collect::<String>();
+    assert_eq!(seen, "a", "{service:?}: the first goes on where the second is");
+    second.resume();
+    let told = told.lock().unwrap();
+    assert!(told.iter().map(|(_, result)| result).all(is_out_of_turn), "{service:?}: {told:?}");
+    assert_eq!(told.len(), 2, "{service:?}");
+}
+
 /// Nothing separates the stacks of two coroutines, and the second one's lies above: its call is taken for one by a caller of the first,
 /// which has jumped out, and has the first one's records. The first comes back to another call's record, whatever it has been in:
 /// its call ends, then the other one's. Red if a service goes back by a record without asking whether that is its own.
@@ -264,19 +285,7 @@ fn calls_whose_records_another_has_end() {
         std::thread::spawn(move || {
             let [low, high] = adjoining_stacks();
             let third = bind(&domain(DomainOptions::new(), |x| x), "smash");
-            let told = Told::default();
-            let mut first = Coroutine::new(low, telling(&told, 'a', first_call(service)));
-            let mut second = Coroutine::new(high, telling(&told, 'b', second_call()));
-            first.resume();
-            second.resume();
-            assert!(told.lock().unwrap().is_empty(), "{service:?}: both are in the middle of a call");
-            first.resume();
-            let seen = told.lock().unwrap().iter().map(|(name, _)| *name).collect::<String>();
-            assert_eq!(seen, "a", "{service:?}: the first goes on where the second is");
-            second.resume();
-            let told = told.lock().unwrap();
-            assert!(told.iter().map(|(_, result)| result).all(is_out_of_turn), "{service:?}: {told:?}");
-            assert_eq!(told.len(), 2, "{service:?}");
+            both_end(service, |call| Coroutine::new(low, call), |call| Coroutine::new(high, call));
             assert!(matches!(third.call(1), Err(CallError::TooDeep)), "{service:?}");
         })
         .join()
@@ -311,17 +320,7 @@ fn calls_on_one_stack_that_is_put_aside_know_their_records() {
         let _patience = patience("coroutines that have each other's records");
         std::thread::spawn(move || {
             let [stack, _] = adjoining_stacks();
-            let told = Told::default();
-            let mut first = Sharing::new(stack, telling(&told, 'a', first_call(service)));
-            let mut second = Sharing::new(stack, telling(&told, 'b', second_call()));
-            first.resume();
-            second.resume();
-            first.resume();
-            let seen = told.lock().unwrap().iter().map(|(name, _)| *name).collect::<String>();
-            assert_eq!(seen, "a", "{service:?}: the first goes on where the second is");
-            second.resume();
-            let told = told.lock().unwrap();
-            assert!(told.iter().map(|(_, result)| result).all(is_out_of_turn), "{service:?}: {told:?}");
+            both_end(service, |call| Sharing::new(stack, call), |call| Sharing::new(stack, call));
         })
         .join()
         .expect("no panic");

@@ -46,6 +46,26 @@ const fn program(name: &'static str, sources: &'static [(&'static str, &'static 
     Program { name, sources, includes: &[] }
 }
 
+/// A library that needs nothing but its header and its annotations.
+const fn library(
+    name: &'static str,
+    client: &'static str,
+    header: &'static str,
+    annotations: &'static str,
+) -> Library {
+    Library {
+        name,
+        with: &[],
+        header,
+        annotations,
+        client,
+        defines: &[],
+        partial: false,
+        stand_ins: false,
+        programs: &[],
+    }
+}
+
 /// A client of SQLite's, our own.
 const SQLITE: Program =
     Program { name: "sqlite", sources: &[("", "bench/programs/sqlite.c")], includes: &["bench/programs"] };
@@ -53,30 +73,16 @@ const SQLITE: Program =
 /// All of them.
 pub const LIBRARIES: &[Library] = &[
     Library {
-        name: "zlib",
-        with: &[],
-        header: "zlib.h",
-        annotations: "zlib.lg.h",
-        client: "zlib",
-        defines: &[],
-        partial: false,
-        stand_ins: false,
         programs: &[
             program("minigzip", &[("", "corpus/clients/zlib/minigzip.c")]),
             program("example", &[("", "corpus/clients/zlib/example.c")]),
             program("zpipe", &[("", "corpus/clients/zlib/zpipe.c")]),
             program("shared", &[("", "bench/programs/shared.c")]),
         ],
+        ..library("zlib", "zlib", "zlib.h", "zlib.lg.h")
     },
     Library {
-        name: "expat",
-        with: &[],
-        header: "expat.h",
-        annotations: "expat.lg.h",
-        client: "expat",
         defines: &["HAVE_UNISTD_H"],
-        partial: false,
-        stand_ins: false,
         programs: &[
             program(
                 "xmlwf",
@@ -90,43 +96,30 @@ pub const LIBRARIES: &[Library] = &[
             program("elements", &[("expat-sys", "expat/examples/elements.c")]),
             program("outline", &[("expat-sys", "expat/examples/outline.c")]),
         ],
+        ..library("expat", "expat", "expat.h", "expat.lg.h")
     },
     Library {
-        name: "png",
         with: &["zlib"],
-        header: "png.h",
-        annotations: "png.lg.h",
-        client: "png",
-        defines: &[],
         partial: true,
-        stand_ins: false,
         programs: &[
             program("pngtest", &[("libpng-sys", "vendor/pngtest.c")]),
             program("png2pnm", &[("", "corpus/clients/png/png2pnm.c")]),
             program("pnm2png", &[("", "corpus/clients/png/pnm2png.c")]),
         ],
+        ..library("png", "png", "png.h", "png.lg.h")
     },
     Library {
-        name: "sqlite",
-        with: &[],
-        header: "sqlite3.h",
-        annotations: "sqlite3.lg.h",
-        client: "sqlite",
         defines: &["SQLITE_ENABLE_COLUMN_METADATA"],
         partial: true,
-        stand_ins: false,
         programs: &[SQLITE],
+        ..library("sqlite", "sqlite", "sqlite3.h", "sqlite3.lg.h")
     },
     Library {
-        name: lockgate_corpus::SHELL,
-        with: &[],
-        header: "sqlite3.h",
-        annotations: "sqlite3.lg.h",
-        client: "sqlite",
         defines: &["SQLITE_ENABLE_COLUMN_METADATA"],
         partial: true,
         stand_ins: true,
         programs: &[program("shell", &[("sqlite3-src", "source/shell.c")]), SQLITE],
+        ..library(lockgate_corpus::SHELL, "sqlite", "sqlite3.h", "sqlite3.lg.h")
     },
 ];
 

@@ -42,11 +42,16 @@ static int raise_it(int x) {
     return x;
 }
 
-static void signals(void) {
+static struct sigaction action_of(void (*handler)(int)) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
-    action.sa_handler = on_signal;
+    action.sa_handler = handler;
     action.sa_flags = SA_ONSTACK;
+    return action;
+}
+
+static void signals(void) {
+    struct sigaction action = action_of(on_signal);
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0);
     raise(SIGUSR1);
     CHECK(handled == SIGUSR1);
@@ -78,10 +83,7 @@ static void on_fault(int number) {
 
 /* The program's own handler sees the program's own faults, and none of the domain's. */
 static void own_handler(void) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_fault;
-    action.sa_flags = SA_ONSTACK;
+    struct sigaction action = action_of(on_fault);
     pid_t child = fork();
     if (child == 0) {
         /* Installed before the library's. */
@@ -117,10 +119,7 @@ static int with_no_queue(void) {
 }
 
 static int with_own_handler(void) {
-    struct sigaction action;
-    memset(&action, 0, sizeof action);
-    action.sa_handler = on_fault;
-    action.sa_flags = SA_ONSTACK;
+    struct sigaction action = action_of(on_fault);
     CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
     domain = new_domain(open_module("guest.lg"), NULL);
     crash = POINTER(void (*)(int *), bind(domain, "crash"));

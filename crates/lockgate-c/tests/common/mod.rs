@@ -18,16 +18,7 @@ pub fn run(command: &mut Command) -> Output {
 
 /// The same; it must succeed.
 pub fn done(command: &mut Command) -> String {
-    let output = run(command);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}\n{}",
-        output.status,
-        text(&output.stdout),
-        text(&output.stderr)
-    );
-    text(&output.stdout)
+    lockgate_corpus::done(command).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// The folder in which cargo has just put the library.

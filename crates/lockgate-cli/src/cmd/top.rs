@@ -305,28 +305,18 @@ fn text(report: &Report, sort: Sort) -> String {
             "DOMAIN", "CPU%", "CALLS/s", "MEMORY", "LIMIT", "FAULTS", "THREADS", "INSIDE"
         );
         for domain in &process.domains {
-            let Domain {
-                name,
-                module,
-                cpu_percent,
-                calls_per_second,
-                memory,
-                memory_limit,
-                faults,
-                threads,
-                inside,
-                ..
-            } = domain;
             let _ = writeln!(
                 text,
-                "{:24} {:>6} {:>9} {:>8} {:>8} {faults:>6} {threads:>7} {:>6}  {}",
-                cut(name, 24),
-                known(cpu_percent.map(|percent| format!("{percent:.1}"))),
-                known(calls_per_second.map(count)),
-                bytes(*memory),
-                bytes(*memory_limit),
-                known(inside.map(|inside| inside.to_string())),
-                cut(module, 32),
+                "{:24} {:>6} {:>9} {:>8} {:>8} {:>6} {:>7} {:>6}  {}",
+                cut(&domain.name, 24),
+                known(domain.cpu_percent.map(|percent| format!("{percent:.1}"))),
+                known(domain.calls_per_second.map(count)),
+                bytes(domain.memory),
+                bytes(domain.memory_limit),
+                domain.faults,
+                domain.threads,
+                known(domain.inside.map(|inside| inside.to_string())),
+                cut(&domain.module, 32),
             );
             for Binding { function, client, calls, calls_per_second, mean_ns } in &domain.bindings {
                 let _ = writeln!(

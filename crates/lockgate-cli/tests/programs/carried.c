@@ -2,6 +2,17 @@
 // moves.
 #include <stdio.h>
 
+// A value in each register but rbx, rbp and r9, which are the functions' own.
+#define VALUES \
+    "mov $0x1,%eax\n" \
+    "mov $0x20,%ecx\n" \
+    "mov $0x300,%edx\n" \
+    "mov $0x4000,%esi\n" \
+    "mov $0x50000,%edi\n" \
+    "mov $0x600000,%r8d\n" \
+    "mov $0x80000000,%r10d\n" \
+    "movabs $0x900000000,%r11\n"
+
 // Moves rsp down by rbx = `by` with a value in each register; the sum of all, each with a weight of its own.
 __asm__(".text\n"
         ".globl carried\n"
@@ -12,15 +23,8 @@ __asm__(".text\n"
         "push %rbx\n"
         "mov %rdi,%rbx\n"
         "sub $1024,%rsp\n"
-        "mov $0x1,%eax\n"
-        "mov $0x20,%ecx\n"
-        "mov $0x300,%edx\n"
-        "mov $0x4000,%esi\n"
-        "mov $0x50000,%edi\n"
-        "mov $0x600000,%r8d\n"
+        VALUES
         "mov $0x7000000,%r9d\n"
-        "mov $0x80000000,%r10d\n"
-        "movabs $0x900000000,%r11\n"
         "sub %rbx,%rsp\n"
         "add %rcx,%rax\n"
         "add %rdx,%rax\n"
@@ -49,14 +53,7 @@ __asm__(".globl carried_with_flags\n"
         "mov %rsp,%r12\n"
         "sub %rdi,%r12\n"
         "mov %rdx,%r9\n"
-        "mov $0x1,%eax\n"
-        "mov $0x20,%ecx\n"
-        "mov $0x300,%edx\n"
-        "mov $0x4000,%esi\n"
-        "mov $0x50000,%edi\n"
-        "mov $0x600000,%r8d\n"
-        "mov $0x80000000,%r10d\n"
-        "movabs $0x900000000,%r11\n"
+        VALUES
         "cmp %r9,%rbx\n"
         "mov %r12,%rsp\n"
         "lea (%rax,%rcx),%rax\n"

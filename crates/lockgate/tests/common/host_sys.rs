@@ -967,6 +967,17 @@ pub struct Sharing {
     aside: Vec<u8>,
 }
 
+/// What goes on until it gives way, or is over.
+pub trait Resume {
+    fn resume(&mut self);
+}
+
+impl Resume for Box<Coroutine> {
+    fn resume(&mut self) {
+        Coroutine::resume(self);
+    }
+}
+
 impl Sharing {
     /// It has not begun.
     pub fn new(stack: u64, work: impl FnOnce() + 'static) -> Sharing {
@@ -977,9 +988,10 @@ impl Sharing {
         unsafe { std::ptr::copy_nonoverlapping(stack as *const u8, aside.as_mut_ptr(), COROUTINE_STACK) };
         Sharing { coroutine, aside }
     }
+}
 
-    /// Goes on until it gives way, or is over.
-    pub fn resume(&mut self) {
+impl Resume for Sharing {
+    fn resume(&mut self) {
         let stack = self.coroutine.here.uc_stack.ss_sp.cast::<u8>();
         // SAFETY: the stack, on which nothing runs before and after.
         unsafe {
