@@ -10,12 +10,13 @@ use front_sys::{Header, Way};
 pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::take_call_error;
 
-use crate::call::failure_sys::Reporter;
-use crate::call::layout::{BindingHeader, GateEntry, RECORD};
-use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
-use crate::call::thread_sys::{self, NOBODY, SLOT_SIZE};
+use crate::call::layout::{BindingHeader, GateEntry, NOBODY, RECORD, SLOT_SIZE};
+use crate::call::proxies::{Proxy, ProxyListing};
+use crate::call::reporter::Reporter;
+use crate::call::shape::{Caller, Shape};
 use crate::call::{
-    self, AnyDomain, Closed, Gate, Info, Instance, OnFailure, Thunk, flags, signals_sys, unseen_sys, watch,
+    self, AnyDomain, Closed, Gate, Info, Instance, OnFailure, Thunk, flags, signals_sys, thread_sys,
+    unseen_sys, watch,
 };
 use crate::error::{BindError, CallError};
 use crate::host::environment;

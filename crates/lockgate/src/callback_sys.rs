@@ -29,7 +29,7 @@ pub trait HostClosure<M>: Send + Sync + 'static {
 /// True while the calling thread runs a function that a domain called, and not a signal handler.
 fn is_called() -> bool {
     let here = 0_u8;
-    call::thread_sys::in_living_gate(&raw const here as u64)
+    call::repair_sys::in_living_gate(&raw const here as u64)
 }
 
 /// In a function that a domain called, what it was made with ([`HostFunction::from_c`]); `None` elsewhere.

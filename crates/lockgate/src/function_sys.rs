@@ -1,7 +1,7 @@
 //! Typed functions: a binding as a Rust value with a `call` method of the right arity.
 use crate::binding::Binding;
-use crate::call::shape::ProxyListing;
-use crate::call::thread_sys;
+use crate::call::outcome_sys;
+use crate::call::proxies::ProxyListing;
 use crate::error::CallError;
 use crate::memory::{Argument, Returned};
 use crate::policy::Policy;
@@ -78,7 +78,7 @@ impl<F: FunctionType> Function<F> {
 
     /// The error of the last call through [`as_ptr`](Function::as_ptr) on this thread, if it had one.
     pub fn take_error(&self) -> Option<CallError> {
-        thread_sys::failed().then(|| thread_sys::take_error(self.binding.info())).flatten()
+        outcome_sys::failed().then(|| outcome_sys::take_error(self.binding.info())).flatten()
     }
 }
 
@@ -115,8 +115,8 @@ macro_rules! arity {
                 // A call that fails leaves the result undefined, hence MaybeUninit, which has R's ABI.
                 let code: extern "C" fn($($A),*) -> MaybeUninit<R> = unsafe { transmute(self.code) };
                 let result = code($($a),*);
-                if thread_sys::failed()
-                    && let Some(error) = thread_sys::take_error(self.binding.info())
+                if outcome_sys::failed()
+                    && let Some(error) = outcome_sys::take_error(self.binding.info())
                 {
                     return Err(error);
                 }

@@ -57,10 +57,10 @@ use sync_sys as sync;
 pub use binding::{Dynamic, Frame, Value, take_call_error};
 pub use call::OnFailure;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
-pub use call::shape::ProxyListing;
+pub use call::proxies::ProxyListing;
 pub use call::signals_sys::claim_signals;
-pub use call::thread_sys::interrupt;
 pub use call::thread_sys::is_modules_thread;
+pub use call::watch::interrupt;
 #[doc(hidden)]
 pub use call::{Disturbed, disturbed};
 pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};

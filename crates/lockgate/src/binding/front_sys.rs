@@ -5,8 +5,8 @@
 //! else of it is looked at; when the same symbol of the same module is looked up again, the front is used again, so that a
 //! host that opens and closes for ever needs no more memory.
 use super::{Binding, Parts, PointerParts};
-use crate::call::failure_sys::Reporter;
 use crate::call::layout::BindingHeader;
+use crate::call::reporter::Reporter;
 use crate::call::shape::Caller;
 use crate::call::{self, AnyDomain, OnFailure, Thunk};
 use crate::host::{Owner, PerProcess};

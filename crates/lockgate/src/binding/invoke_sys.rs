@@ -1,6 +1,6 @@
 //! Calling a thunk with arguments from memory.
 use super::Binding;
-use crate::call::{thread_sys, unseen};
+use crate::call::{outcome_sys, unseen};
 use crate::error::CallError;
 
 /// Registers of a call, in the order in which `lockgate_invoke` loads them and gates to closures save them.
@@ -60,8 +60,8 @@ impl Binding {
 
     #[inline]
     fn ended(&self) -> Result<(), CallError> {
-        if thread_sys::failed()
-            && let Some(error) = thread_sys::take_error(&self.info)
+        if outcome_sys::failed()
+            && let Some(error) = outcome_sys::take_error(&self.info)
         {
             return Err(error);
         }

@@ -1,6 +1,6 @@
 //! Bindings that are called through bare pointers: found again when somebody asks why such a call failed.
 use super::Binding;
-use crate::call::thread_sys::{self, Whose};
+use crate::call::outcome_sys::{self, Whose};
 use crate::error::CallError;
 use crate::host::PerProcess;
 use std::collections::BTreeMap;
@@ -38,19 +38,19 @@ fn find(header: usize) -> Option<Arc<Binding>> {
 /// Why the calling thread's last call through a bare function pointer ([`Function::as_ptr`](crate::Function::as_ptr),
 /// [`Dynamic::as_ptr`](crate::Dynamic::as_ptr)) did not return; `None` if it did, or if this has been asked before.
 pub fn take_call_error() -> Option<CallError> {
-    if !thread_sys::failed() {
+    if !outcome_sys::failed() {
         return None;
     }
-    match thread_sys::whose(true) {
+    match outcome_sys::whose(true) {
         Whose::Handlers => Some(CallError::SignalHandler),
         Whose::Nobodys => None,
-        Whose::Callers => Some(match thread_sys::take_refusal() {
+        Whose::Callers => Some(match outcome_sys::take_refusal() {
             Some(refused) => refused,
-            None if thread_sys::take_forked() => CallError::Forked,
-            None => match find(thread_sys::failed_binding() as usize) {
-                Some(binding) => thread_sys::take_fault(binding.info()),
+            None if outcome_sys::take_forked() => CallError::Forked,
+            None => match find(outcome_sys::failed_binding() as usize) {
+                Some(binding) => outcome_sys::take_fault(binding.info()),
                 None => {
-                    thread_sys::forget_error();
+                    outcome_sys::forget_error();
                     CallError::Gone
                 }
             },

@@ -2,7 +2,7 @@
 //!
 //! A thread that has a place in a domain would go on to use it through any binding: to end the domain, each of them is told. So it
 //! is this list, under its lock, that lets callers in by a binding: what is not in it yet is closed.
-use super::thread_sys::NOBODY;
+use super::layout::NOBODY;
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::{Mutex, MutexGuard};
 use std::collections::BTreeSet;

@@ -3,8 +3,7 @@ use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::living_sys::living;
 use super::thread_sys::{self, ThreadState};
-use super::unseen_sys;
-use super::{exclusive_sys, left_sys};
+use super::{attachment_sys, exclusive_sys, left_sys, outcome_sys, repair_sys, unseen_sys};
 use crate::error::{CallError, Panic};
 use crate::{host, space};
 
@@ -48,7 +47,7 @@ fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) ->
     match admitted {
         Ok(()) => GOES_ON,
         Err(error) => {
-            thread_sys::refuse(binding, rsp, error);
+            outcome_sys::refuse(binding, rsp, error);
             ENDS
         }
     }
@@ -65,9 +64,9 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
         return Err(CallError::Forked);
     }
     // (What a jump out of a wait skips has nothing to drop.)
-    thread_sys::publish(&thread_sys::attach_on_own_stack()?);
+    thread_sys::publish(&attachment_sys::attach_on_own_stack()?);
     let state = thread_sys::current().ok_or(CallError::ThreadEnding)?;
-    let top = thread_sys::repair(state, rsp);
+    let top = repair_sys::repair(state, rsp);
     if thread_sys::is_inside(state) {
         return Err(CallError::SignalHandler);
     }
@@ -90,7 +89,7 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if space::is_inherited(binding.window) {
         return Err(CallError::Forked);
     }
-    thread_sys::attach()?;
+    attachment_sys::attach()?;
     let state = thread_sys::current().ok_or(CallError::ThreadEnding)?;
     if thread_sys::too_deep(state, rsp) {
         return Err(CallError::TooDeep);

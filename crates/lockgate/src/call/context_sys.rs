@@ -6,11 +6,13 @@
 //!
 //! Which context a call runs is told by rsp, as it was at the gate: nothing else has to be believed, and nothing is out of date
 //! when a call has ended in the midst of a context. While a context runs, its slot is the thread's alone, and calls that are nested in its begin there.
+use super::block_sys;
 use super::gate_sys::{end_call, end_with_panic, entry};
-use super::instance::{AnyDomain, Instance};
+use super::instance::Instance;
 use super::layout::{GATE, GateRecord, RED_ZONE, SyscallFrame};
+use super::repair_sys::{self, Found};
 use super::resume_sys::is_label;
-use super::thread_sys::{self, Found, ThreadState};
+use super::thread_sys::{AnyDomain, ThreadState};
 use super::undisturbed_sys::undisturbed;
 use crate::report::{Cause, NoContext};
 use crate::space;
@@ -28,7 +30,7 @@ pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     // SAFETY: live records; a live entry's binding keeps its domain; the thread's own state.
     let (domain, control, entered, state) = unsafe {
         let below = &*entry(gate);
-        let Some(state) = (*thread_sys::block()).state.as_ref() else { return 0 };
+        let Some(state) = (*block_sys::block()).state.as_ref() else { return 0 };
         (&*(*below.binding).domain, (*gate).control, below.control, state)
     };
     // (The parent's window is not there.)
@@ -70,7 +72,7 @@ pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
 fn set_transit(value: u64) {
     compiler_fence(Ordering::SeqCst);
     // SAFETY: a word of the thread's own block, which its handlers read.
-    unsafe { (&raw mut (*thread_sys::block()).transit).write_volatile(value) }
+    unsafe { (&raw mut (*block_sys::block()).transit).write_volatile(value) }
     compiler_fence(Ordering::SeqCst);
 }
 
@@ -106,7 +108,7 @@ unsafe fn switch(
         (*gate).control = taken.control;
         // Nor has a handler on another host stack made a call there that is in progress still: the gate ends this one then.
         let mark = ptr::from_ref(frame).add(1).cast::<u64>();
-        if thread_sys::find(state, gate, mark) != Found::Innermost {
+        if repair_sys::find(state, gate, mark) != Found::Innermost {
             return Ok(0);
         }
     }
@@ -118,7 +120,7 @@ unsafe extern "C" fn lockgate_create(gate: *mut GateRecord, frame: &SyscallFrame
     let create = || {
         // SAFETY: as in `serve`.
         let (domain, control, state) = unsafe {
-            let Some(state) = (*thread_sys::block()).state.as_ref() else { return Ok(0) };
+            let Some(state) = (*block_sys::block()).state.as_ref() else { return Ok(0) };
             (&*(*(*(*entry(gate)).binding).info).domain, (*gate).control, state)
         };
         let [_, word, start, size, ..] = frame.arguments;

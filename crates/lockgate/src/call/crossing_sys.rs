@@ -1,8 +1,8 @@
 //! Calls from domain to domain that do not return normally: the error goes to the nearest living caller.
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending, record_fault};
 use super::info::{Info, OnFailure};
-use super::layout::{EntryRecord, GateRecord, RECORD, Record};
-use super::thread_sys::{self, STATUS_ENDED, STATUS_FAULT};
+use super::layout::{EntryRecord, GateRecord, RECORD, Record, STATUS_ENDED, STATUS_FAULT};
+use super::{block_sys, outcome_sys, repair_sys};
 use crate::error::CallError;
 use crate::report::Cause;
 
@@ -22,21 +22,21 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
 ) -> u32 {
     // SAFETY: the records are the thread's own; below a crossing's are its caller's gate and entry.
     unsafe {
-        let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
+        let state = (*block_sys::block()).state.as_ref().expect("threads in gates are attached");
         let block = state.block;
         let gate = record.byte_sub(RECORD as usize).cast::<GateRecord>();
         let entered = (*block).top == record.cast::<Record>();
         // As in transit, until nothing is left of the error that a handler's own call might take for its own.
-        (*block).transit = thread_sys::untaken(gate.byte_sub(RECORD as usize).cast());
-        thread_sys::set_top(block, gate.cast());
-        thread_sys::mark(gate, own);
+        (*block).transit = outcome_sys::untaken(gate.byte_sub(RECORD as usize).cast());
+        block_sys::set_top(block, gate.cast());
+        repair_sys::mark(gate, own);
         if !entered && (*block).status & STATUS_FAULT != 0 {
             return ENDS; // the caller was told to end before it called
         }
         if (*block).status & STATUS_ENDED != 0 {
             let binding = (*(*gate).entry).context as *const super::layout::BindingHeader;
             let info = &*(*binding).info;
-            let error = thread_sys::take_refusal().unwrap_or_else(|| thread_sys::take_fault(info));
+            let error = outcome_sys::take_refusal().unwrap_or_else(|| outcome_sys::take_fault(info));
             match info.on_failure {
                 OnFailure::Return(value) => {
                     *results = [value; 4];

@@ -7,9 +7,9 @@
 //! Registers on the way in: r11 the binding; r10 the innermost record, then the new one; rax control rsp of the entry; rbx,
 //! rbp, r12–r15 free once the frame holds them; at a crossing, r15 the callee's window. Arguments stay where they are. On the way out: r10 the record, r11 the
 //! binding, rsp the frame; results stay in rax, rdx, xmm0, xmm1.
+use super::block_sys;
 use super::layout::*;
 use super::shape::{Caller, Facts, Fill, Shape};
-use super::thread_sys;
 use crate::policy::Properties;
 use crate::stats::Traffic;
 use dynasmrt::x64::X64Relocation;
@@ -38,7 +38,7 @@ const OFF: i32 = lockgate_abi::code::OFF as i32;
 const STEP: i8 = byte(RECORD as usize);
 const FRAME_SIZE: i32 = FRAME as i32;
 /// What the status says of the call itself.
-const ENDED: i8 = thread_sys::STATUS_ENDED as i8;
+const ENDED: i8 = STATUS_ENDED as i8;
 
 /// A displacement of one byte.
 const fn byte(offset: usize) -> i8 {
@@ -211,7 +211,7 @@ pub(super) fn proxy(shape: &Shape) -> Emitted {
         parts: Vec::new(),
         duties: Duties::of(shape),
         shape,
-        block: thread_sys::block_offset(),
+        block: block_sys::block_offset(),
         used: Vec::new(),
     };
     match shape.caller {

@@ -2,9 +2,9 @@
 //!
 //! A free word is taken by the proxy itself; everything else happens here. A thread that waits says so in its
 //! state, so that a circle of owners and waiters is found before it closes.
-use super::instance::{AnyDomain, Instance};
-use super::signals_sys::outer_must_stop;
-use super::thread_sys::{THREADS, ThreadState};
+use super::instance::Instance;
+use super::must_end_sys::outer_must_stop;
+use super::thread_sys::{AnyDomain, THREADS, ThreadState};
 use super::undisturbed_sys::asleep;
 use crate::error::CallError;
 use crate::sync::atomic::{AtomicU32, Ordering};

@@ -1,14 +1,14 @@
 //! What callers through bare pointers learn of calls that failed: an error of the thread, a handler, a value.
 use super::layout::BindingHeader;
 use super::living_sys::living;
-use super::thread_sys;
+use super::reporter::Reporter;
+use super::{outcome_sys, thread_sys};
 use crate::error::CallError;
 use crate::host::Short;
 use crate::report::FaultKind;
-use crate::signature::{Signature, Type};
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// A call through a bare pointer that did not return.
@@ -92,43 +92,7 @@ fn errno(error: &CallError) -> i32 {
     }
 }
 
-/// What a bare pointer's caller gets when the call fails. Stays as long as the pointer: for good.
-pub(crate) struct Reporter {
-    library: String,
-    symbol: String,
-    value: AtomicU64,
-    /// The type of the result, if somebody knows it: as which the value is returned.
-    result: Option<Type>,
-    /// Size of a result in memory, bytes; 0 if it travels in registers.
-    memory: usize,
-}
-
 impl Reporter {
-    /// For a function that returns its result in `memory` bytes, or in registers if that is 0.
-    pub(crate) fn new(
-        library: &str,
-        symbol: &str,
-        memory: u32,
-        signature: Option<&Signature>,
-        value: u64,
-    ) -> Reporter {
-        let (library, symbol) = (library.to_owned(), symbol.to_owned());
-        let result = signature.map(|signature| signature.result.clone());
-        let reporter =
-            Reporter { library, symbol, value: AtomicU64::new(0), result, memory: memory as usize };
-        reporter.set_value(value);
-        reporter
-    }
-
-    fn library(&self) -> &str {
-        &self.library
-    }
-
-    /// From now on failing calls return `value`.
-    pub(crate) fn set_value(&self, value: u64) {
-        self.value.store(as_result(value, self.result.as_ref()), Ordering::Relaxed);
-    }
-
     /// Tells of a call's failure and says what it returns: registers rax, rdx, xmm0, xmm1.
     ///
     /// # Safety
@@ -156,27 +120,6 @@ impl Reporter {
     }
 }
 
-/// What a failing call of such a function returns if nobody chose a value: a null pointer, or all bits set, which is -1 and not a
-/// number. (A `bool` gets 0.)
-pub(crate) fn value_by_type(signature: Option<&Signature>) -> u64 {
-    match signature.map(|signature| &signature.result) {
-        Some(Type::Pointer | Type::Bool) => 0,
-        _ => u64::MAX,
-    }
-}
-
-/// A failure's value as a function with such a result returns it: compilers index by small results, and take a `bool` for 0 or 1.
-fn as_result(value: u64, result: Option<&Type>) -> u64 {
-    match result {
-        Some(Type::Bool) => (value != 0).into(),
-        Some(&Type::Integer { bytes, signed }) if bytes < 8 => {
-            let shift = 64 - 8 * u32::from(bytes);
-            if signed { ((value << shift) as i64 >> shift) as u64 } else { value << shift >> shift }
-        }
-        _ => value,
-    }
-}
-
 /// Called on the host's stack when a call through a bare pointer did not return, or was refused: what the caller finds in rax,
 /// rdx, xmm0, xmm1. `ended` is 1 if the thread's error is this call's, and 0 if the pointer led nowhere.
 ///
@@ -192,7 +135,7 @@ pub(super) unsafe extern "C" fn lockgate_report_failure(
     // A signal handler's call: what it interrupted may hold any lock, the allocator's and ours, and has a last error of its own.
     let is_handlers = match ended {
         0 => thread_sys::on_alternate_stack(),
-        _ => thread_sys::take_handlers_refusal(),
+        _ => outcome_sys::take_handlers_refusal(),
     };
     if is_handlers {
         // SAFETY: as below.
@@ -203,35 +146,9 @@ pub(super) unsafe extern "C" fn lockgate_report_failure(
     } else {
         // The library may have been buried since the call was refused: its error is taken all the same, or the thread would wait for
         // somebody to look at it.
-        living(header, thread_sys::take_error).unwrap_or_else(thread_sys::take_orphaned_error)
+        living(header, outcome_sys::take_error).unwrap_or_else(outcome_sys::take_orphaned_error)
     };
     let error = error.unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
     // SAFETY: the address of a result in memory is the caller's, who gave room for it.
     unsafe { reporter.tell(error, results) };
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn failures_have_values_of_their_type() {
-        let integer = |bytes, signed| Type::Integer { bytes, signed };
-        for (result, value, expected) in [
-            (Type::Bool, u64::MAX, 1),
-            (Type::Bool, 0, 0),
-            (Type::Bool, 0x100, 1),
-            (integer(1, false), u64::MAX, 0xff),
-            (integer(1, true), 0xff, u64::MAX),
-            (integer(2, false), 0x1_2345, 0x2345),
-            (integer(2, true), 0x8000, 0xffff_ffff_ffff_8000),
-            (integer(4, false), u64::MAX, 0xffff_ffff),
-            (integer(4, true), 0xffff_ffff, u64::MAX),
-            (integer(8, false), 0x1234_5678_9abc_def0, 0x1234_5678_9abc_def0),
-            (Type::Pointer, 8, 8),
-        ] {
-            assert_eq!(as_result(value, Some(&result)), expected, "{result:?}");
-        }
-        assert_eq!(as_result(u64::MAX, None), u64::MAX);
-    }
 }

@@ -11,7 +11,7 @@
 //!
 //! Another copy of the library in the process is known by what stands before its fronts. A signal goes from one copy to the next
 //! by the order in which they came to the front, and none goes before one that leads to it anyway.
-use super::signals_sys::{Action, FAULTS, kernel_action};
+use super::kernel_signals_sys::{Action, FAULTS, kernel_action};
 use libc::{c_int, ucontext_t};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};

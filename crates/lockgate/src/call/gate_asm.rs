@@ -829,7 +829,7 @@ lockgate_gate_end:
     XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
-    syscall = sym super::gate_sys::lockgate_syscall,
+    syscall = sym super::service_sys::lockgate_syscall,
     pending = sym super::gate_sys::lockgate_pending,
     no_function = sym super::gate_sys::NO_FUNCTION,
     resolve = sym super::gate_sys::lockgate_resolve,

@@ -1,16 +1,13 @@
-//! What gates do in Rust: system calls, closures, and ending the call in progress.
-use super::instance::{AnyDomain, Instance};
-use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, SyscallFrame};
-use super::resume_sys::functions;
-use super::signals_sys::{outer_must_stop, why_stop};
-use super::thread_sys::{self, Found, OVERDUE, STATUS_FAULT, ThreadState};
-use super::undisturbed_sys::{Disturbed, undisturbed};
+//! What gates do in Rust: closures, and ending the call in progress. (System calls: [`super::service_sys`].)
+use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, STATUS_FAULT};
+use super::must_end_sys::{outer_must_stop, why_stop};
+use super::repair_sys::Found;
+use super::thread_sys::{self, AnyDomain, ThreadState};
+use super::{block_sys, outcome_sys, repair_sys};
 use crate::error::CallError;
 use crate::host::Processor;
 use crate::report::{Cause, RawFault};
 use crate::space;
-use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
-use lockgate_abi::code;
 use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::sync::Arc;
@@ -50,10 +47,11 @@ pub(crate) fn prepare() -> u64 {
 /// The gate that the calling thread is in.
 fn gate() -> *mut GateRecord {
     // SAFETY: our own block, attached: only gates call this.
-    unsafe { (*thread_sys::block()).top.cast() }
+    unsafe { (*block_sys::block()).top.cast() }
 }
 
 /// The entry below `gate`.
+#[inline]
 pub(super) unsafe fn entry(gate: *const GateRecord) -> *const EntryRecord {
     // SAFETY: below a gate's record is its entry's.
     unsafe { gate.byte_sub(RECORD as usize).cast() }
@@ -78,7 +76,8 @@ pub(crate) unsafe fn caller<'a>() -> &'a dyn AnyDomain {
 ///
 /// # Safety
 /// A live gate's record; the reference ends with it.
-unsafe fn called_by<'a>(gate: *const GateRecord) -> &'a Arc<dyn AnyDomain> {
+#[inline]
+pub(super) unsafe fn called_by<'a>(gate: *const GateRecord) -> &'a Arc<dyn AnyDomain> {
     // SAFETY: a live entry's binding keeps its domain.
     unsafe { &(*(*(*entry(gate)).binding).info).domain }
 }
@@ -100,7 +99,7 @@ pub(crate) fn end_call(cause: Cause) {
     let gate = gate();
     // SAFETY: the thread is in a gate: its record, its entry's and its state are live.
     unsafe {
-        let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
+        let state = (*block_sys::block()).state.as_ref().expect("threads in gates are attached");
         record_fault(state, gate, cause);
         (*state.block).pending = 1;
     }
@@ -134,7 +133,7 @@ impl OwnGate {
     pub(crate) fn end_with_panic(&self, payload: Box<dyn Any + Send>) {
         // SAFETY: the function runs, so the frame is there.
         let innermost = thread_sys::current()
-            .is_some_and(|state| unsafe { thread_sys::find(state, self.gate, self.own) } == Found::Innermost);
+            .is_some_and(|state| unsafe { repair_sys::find(state, self.gate, self.own) } == Found::Innermost);
         if innermost {
             end_with_panic(payload);
         }
@@ -180,9 +179,9 @@ pub(super) const LEFT: u32 = 2;
 pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *const u64) -> u32 {
     // SAFETY: live records, if the gate's is the innermost one, and the thread's own state.
     unsafe {
-        let Some(state) = (*thread_sys::block()).state.as_ref() else { return LEFT };
+        let Some(state) = (*block_sys::block()).state.as_ref() else { return LEFT };
         let block = state.block;
-        if thread_sys::find(state, gate, own) != Found::Innermost {
+        if repair_sys::find(state, gate, own) != Found::Innermost {
             return LEFT;
         }
         state.comes_back(gate);
@@ -192,7 +191,7 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
         };
         let outer = outer_must_stop(state, entry(gate).cast());
         // The host was asked, and may have done anything.
-        if thread_sys::find(state, gate, own) != Found::Innermost {
+        if repair_sys::find(state, gate, own) != Found::Innermost {
             return LEFT;
         }
         if let Some(cause) = cause
@@ -212,7 +211,7 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
         let ending = (*state.ending.get()).take();
         if ending.is_some() {
             // As in transit, until the gate is off the records: a handler's own call would find this error.
-            (*state.block).transit = thread_sys::untaken(entry(gate));
+            (*state.block).transit = outcome_sys::untaken(entry(gate));
             *state.fault.get() = ending;
             state.failed.set((*entry(gate)).binding);
             (*state.block).status = STATUS_FAULT;
@@ -331,137 +330,8 @@ pub(super) unsafe extern "C" fn lockgate_argument_fault(gate: *mut GateRecord) {
 pub(super) unsafe fn refuse(gate: *mut GateRecord, cause: Cause) {
     // SAFETY: live records and the thread's own state.
     unsafe {
-        let state = (*thread_sys::block()).state.as_ref().expect("threads in gates are attached");
+        let state = (*block_sys::block()).state.as_ref().expect("threads in gates are attached");
         record_fault(state, gate, cause);
         end_now(state, gate);
     }
-}
-
-/// A system call. Returns the value for rax.
-///
-/// What a handler of the host's may interrupt, here and in [`context_sys`](super::context_sys) and [`resume_sys`](super::resume_sys), has
-/// nothing to drop, and catches nothing: such a handler may end the thread, and what unwinds passes only frames that have nothing to do then.
-///
-/// # Safety
-/// Only the system-call gate calls it.
-pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
-    gate: *mut GateRecord,
-    frame: *const SyscallFrame,
-) -> i64 {
-    // SAFETY: the caller's; a service's arguments are the same.
-    unsafe {
-        let number = (*frame).number;
-        if number == lockgate_abi::context::CALL {
-            return super::context_sys::serve(gate, &*frame);
-        }
-        if syscall::is_plain(number) {
-            return plain(gate, &*frame);
-        }
-        undisturbed(lockgate_service as *const (), [gate as usize, frame as usize, 0]) as i64
-    }
-}
-
-/// What does not wait: it ends at its gate, in time.
-unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
-    // SAFETY: live records; a live entry's binding keeps its domain.
-    let (domain, threads, control, entered) = unsafe {
-        let below = &*entry(gate);
-        (&*(*below.binding).domain, &**called_by(gate), (*gate).control, below.control)
-    };
-    // (The parent's window is not there.)
-    if space::is_inherited(entered) {
-        end_call(Cause::Forked);
-        return 0;
-    }
-    let slot = domain.contexts().home(domain.slot_of(control));
-    let thread = Thread { slot, deadline: None, stopped: is_stopped };
-    let stack = Stack { domain, control, entered };
-    let memory = domain.services();
-    let context = SyscallContext {
-        memory: &memory,
-        process: domain.process(),
-        thread,
-        threads,
-        stack: &stack,
-        sleep: &Disturbed,
-    };
-    syscall::plain(&context, frame.number, frame.arguments)
-}
-
-/// All others.
-unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
-    // SAFETY: live records, the gate's frame on the host's stack.
-    let (domain, threads, frame, control, entered) = unsafe {
-        let below = &*entry(gate);
-        (&*(*below.binding).domain, &**called_by(gate), &*frame, (*gate).control, below.control)
-    };
-    // (The parent's window is not there.)
-    if space::is_inherited(entered) {
-        end_call(Cause::Forked);
-        return 0;
-    }
-    let deadline = thread_sys::deadline();
-    let emulate = || {
-        let deadline = deadline.map(|deadline| deadline.at);
-        let thread =
-            Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
-        let memory = domain.services();
-        let process = domain.process();
-        let stack = Stack { domain, control, entered };
-        let mut context =
-            SyscallContext { memory: &memory, process, thread, threads, stack: &stack, sleep: &Disturbed };
-        syscall::dispatch(&mut context, frame.number, frame.arguments)
-    };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
-        Ok(Outcome::Return(value)) => value,
-        Ok(Outcome::Exit(status)) => {
-            end_call(Cause::Exit(status));
-            0
-        }
-        Ok(Outcome::Fault(syscall::Fault::TimeLimit)) => {
-            // The call whose limit it is ends, and with it all that lies between.
-            if let (Some(state), Some(deadline)) = (thread_sys::current(), deadline) {
-                state.overdue.store(OVERDUE | u64::from(deadline.sequence), Ordering::Release);
-            }
-            end_call(Cause::TimeLimit(deadline.map_or(0, |deadline| deadline.limit)));
-            0
-        }
-        Ok(Outcome::Fault(fault)) => {
-            end_call(Cause::Syscall(fault));
-            0
-        }
-        Err(payload) => {
-            end_with_panic(payload);
-            0
-        }
-    }
-}
-
-/// The control stack below a gate that is in progress.
-struct Stack<'a> {
-    domain: &'a Instance,
-    /// rsp at the gate.
-    control: u64,
-    /// Where the call was entered.
-    entered: u64,
-}
-
-impl ControlStack for Stack<'_> {
-    fn functions(&self) -> Box<dyn Iterator<Item = InProgress> + '_> {
-        // SAFETY: only the gate makes one.
-        let mut walk = unsafe { functions(self.domain, self.control, self.entered) };
-        Box::new(std::iter::from_fn(move || {
-            let function = walk.next().ok()?;
-            let frame = function.entry + size_of::<u64>() as u64 - u64::from(code::OFF);
-            Some(InProgress { site: function.site, frame })
-        }))
-    }
-}
-
-/// True if the call whose system call waits is to end.
-/// (In a child that a handler has forked meanwhile it ends as its parent's.)
-fn is_stopped() -> bool {
-    let is_parents = calling_base().is_some_and(space::is_inherited);
-    // SAFETY: only system calls ask, which gates make.
-    is_parents || thread_sys::is_stopped() || unsafe { caller() }.must_stop()
 }

@@ -1,6 +1,5 @@
 //! The tables of functions that gates call.
 use super::layout::{GateEntry, Gates};
-use super::thread_sys;
 use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock, barrier};
 use lockgate_abi::gate;
@@ -209,8 +208,12 @@ impl GateTables {
         was_binding || kept.retired >= PATIENCE
     }
 
-    /// Lets go of entries that no table leads to and no thread can hold, in the domain at `base`; true if none is left.
-    pub fn release(&self, base: u64) -> bool {
+    /// Lets go of entries that no table leads to and no thread can hold: `held` tells of the entries that threads are in, and of the
+    /// threads that run the domain's code. True if none is left.
+    pub(super) fn release_unless_held(
+        &self,
+        held: impl FnOnce() -> (HashSet<*const GateEntry>, Vec<i32>),
+    ) -> bool {
         let mut kept = self.kept();
         if kept.retired == 0 {
             return true;
@@ -220,7 +223,7 @@ impl GateTables {
         if is_new {
             barrier();
         }
-        let (held, inside) = thread_sys::gate_entries(base);
+        let (held, inside) = held();
         let mut batch = batch.unwrap_or_else(|| Batch { number: kept.next_batch, suspects: inside.clone() });
         kept.next_batch += u64::from(is_new);
         batch.suspects.retain(|thread| inside.contains(thread));

@@ -1,10 +1,9 @@
 //! What Rust knows of a binding while it is called.
-use super::instance::AnyDomain;
-use super::judge::judge;
+use super::thread_sys::AnyDomain;
 use crate::error::CallError;
-use crate::report::{Captured, Entered, Fault, FaultKind, RawFault, Registers};
+use crate::report::{Entered, Registers};
 use crate::space;
-use crate::stats::{Gauge, Row, Traffic};
+use crate::stats::{Row, Traffic};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
@@ -150,16 +149,6 @@ impl Info {
         let call = Entered::new(domain.name(), &self.name, domain.images(), domain.base(), registers);
         let size = domain.stack_size_at(call.rsp());
         call.with_stack(domain.stride(), size, entry)
-    }
-
-    /// What a call of it that has just ended has done wrong, nested in `outer` calls, innermost first.
-    pub fn fault(&self, raw: RawFault, outer: Vec<Entered>) -> Box<Fault> {
-        let judgement = judge(&raw, &self.domain);
-        if let Some(row) = self.domain.row().filter(|_| !matches!(judgement.kind, FaultKind::Exit(_))) {
-            row.count(Gauge::Faults);
-        }
-        let call = self.entered(raw.registers, raw.entry);
-        Fault::new(judgement, Captured { call, outer })
     }
 
     /// Where calls are counted and timed.

@@ -1,22 +1,18 @@
-//! A domain, as calls know it: an [`Instance`], which they read, and [`AnyDomain`], what they have it do on the slow ways.
+//! What calls read of a domain. What they have it do on the slow ways is [`AnyDomain`](super::thread_sys::AnyDomain).
+use super::admission_sys::Admissions;
 use super::codes::Codes;
 use super::contexts::Contexts;
-use super::layout::GateEntry;
+use super::gate_tables_sys::GateTables;
 use super::memory::Memory;
 use super::shape::Facts;
 use super::stop::StopIf;
-use super::thread_sys::ThreadState;
-use super::{Admissions, GateTables, watch};
 use crate::error::CallError;
 use crate::module::{Module, Placed};
 use crate::policy::Policy;
 use crate::space::{self, Services, Stride};
 use crate::stats::Row;
-use crate::syscall::{Process, Threads};
+use crate::syscall::Process;
 use lockgate_abi::{stack, window};
-use rustix::io::Errno;
-use std::any::Any;
-use std::ops::{Deref, Range};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
@@ -269,49 +265,15 @@ impl Instance {
         }
     }
 
-    /// Ends the domain: it has used up its processor time.
-    pub fn spend(&self) {
+    /// It has used up its processor time.
+    pub(super) fn note_spent(&self) {
         self.spent.store(true, Ordering::Release);
-        if !self.is_killed() {
-            self.kill();
-        }
     }
 
-    /// Ends all calls in progress and refuses new ones.
-    pub fn kill(&self) {
-        if self.is_inherited() {
-            return;
-        }
+    /// Calls in progress end where they ask, and no new one is let in.
+    pub(super) fn close(&self) {
         self.killed.store(true, Ordering::Release);
         self.admissions.close();
         self.process.kill();
-        watch::tell_of_kill(self.base());
     }
-}
-
-/// What calls have a domain do, on slow ways only: what takes the domain's own stacks, or calls of its module.
-pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Any + Send + Sync {
-    /// Gives the calling thread a stack slot and thread-local storage, and lets it in.
-    ///
-    /// # Errors
-    /// Why it cannot enter.
-    fn attach(self: Arc<Self>, thread: &ThreadState) -> Result<(), CallError>;
-
-    /// The module's own clean-up, on a thread that ends.
-    fn clean_up(self: Arc<Self>, thread: &ThreadState);
-
-    /// Takes back what [`attach`](AnyDomain::attach) gave, when the thread ends.
-    fn detach(self: Arc<Self>, thread: &ThreadState);
-
-    /// Finds import `slot`, which the domain has just called. Returns its entry.
-    ///
-    /// # Errors
-    /// Why it was not found; the next call looks again.
-    fn resolve(self: Arc<Self>, slot: u16) -> Result<*const GateEntry, CallError>;
-
-    /// A context that begins at `label`, in verified code, for which the program has `stack`. Returns its word.
-    ///
-    /// # Errors
-    /// `ENOMEM`: the stack is larger than a slot, or no slot is left, or no memory.
-    fn create_context(&self, label: u64, stack: Range<u64>) -> Result<u64, Errno>;
 }

@@ -12,9 +12,10 @@
 //! leaves such a wait by `longjmp` is the one way to keep it. `siglongjmp` and `setcontext` are libc's, too: the masks that they bring back
 //! were read from the kernel, and have ours blocked only if they are from before the thread's first call.
 //! `pthread_attr_setsigmask_np` is about threads that have called nothing yet.
+use super::kernel_signals_sys::{Action, SA_RESTORER, kernel_sigaltstack};
 use super::mask_sys::{change, held_back, hold};
-use super::signals_sys::{Action, SA_RESTORER, kernel_sigaltstack, wants};
-use super::thread_sys;
+use super::signals_sys::wants;
+use super::{block_sys, thread_sys};
 use libc::c_int;
 
 /// glibc's marks of `sysv_signal`: interrupted system calls are not begun anew.
@@ -155,7 +156,7 @@ unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stac
             return fail(libc::EPERM);
         }
         // SAFETY: our own block; the next call of a domain takes the slow way and installs our stack again.
-        unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
+        unsafe { (*block_sys::block()).alternate_size = u64::MAX };
     }
     // SAFETY: the caller's pointers.
     match unsafe { kernel_sigaltstack(new, old) } {

@@ -1,12 +1,28 @@
 //! From the raw facts of a fault to what happened, in words.
+use super::info::Info;
 use super::instance::Instance;
-use crate::report::{Access, Cause, FaultKind, Judgement, NoContext, NoResume, RawFault};
+use crate::report::{
+    Access, Captured, Cause, Entered, Fault, FaultKind, Judgement, NoContext, NoResume, RawFault,
+};
+use crate::stats::Gauge;
 use crate::syscall;
 use crate::walk::context_base;
 use lockgate_abi::{PAGE, code, stack, window};
 use std::time::Duration;
 
-pub(super) fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
+impl Info {
+    /// What a call of it that has just ended has done wrong, nested in `outer` calls, innermost first.
+    pub fn fault(&self, raw: RawFault, outer: Vec<Entered>) -> Box<Fault> {
+        let judgement = judge(&raw, &self.domain);
+        if let Some(row) = self.domain.row().filter(|_| !matches!(judgement.kind, FaultKind::Exit(_))) {
+            row.count(Gauge::Faults);
+        }
+        let call = self.entered(raw.registers, raw.entry);
+        Fault::new(judgement, Captured { call, outer })
+    }
+}
+
+fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
     let plain =
         |kind, reason: &str| Judgement { kind, reason: reason.to_owned(), address: None, access: None };
     match raw.cause {

@@ -1,6 +1,8 @@
 //! Structures that the assembly of the call path and Rust both know.
 //!
 //! Field offsets reach the assembly through `offset_of!`; nothing repeats them.
+use super::reporter::Reporter;
+use crate::space::MAX_STRIDES;
 use crate::stats::Traffic;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
 
@@ -32,7 +34,7 @@ pub(crate) struct ThreadBlock {
     pub sequence: u32,
     /// The thread's kernel id.
     pub tid: u32,
-    /// Not 0 after a call that did not return: see [`super::thread_sys::take_error`].
+    /// Not 0 after a call that did not return: see [`super::outcome_sys::take_error`].
     pub status: u64,
     /// rsp of a proxy that looks at its checks and the thread's place, or has, and shows no record yet: *in transit*. What runs on the
     /// thread meanwhile is a handler of the host's, and enters no domain. The same of a gate whose call
@@ -81,6 +83,17 @@ pub(crate) struct ThreadBlock {
 /// Bit of [`ThreadBlock::transit`]: a call has failed whose caller looks at once. Who calls before that is a handler, which would find its
 /// status, or take it away.
 pub(crate) const UNTAKEN: u64 = 1;
+
+/// Status of a call that ended with a fault, recorded in [`ThreadState::fault`](super::thread_sys::ThreadState::fault).
+pub(crate) const STATUS_FAULT: u64 = 1;
+/// Status of a call that was refused; why is known to [`outcome_sys`](super::outcome_sys).
+pub(super) const STATUS_REFUSED: u64 = 2;
+/// What of the status is about the last call that was no handler's: 0 if that returned.
+pub(crate) const STATUS_ENDED: u64 = STATUS_FAULT | STATUS_REFUSED;
+/// Bit of the status: a call through a bare pointer was refused because a signal handler made it. It may never be asked about.
+pub(super) const STATUS_BARE_HANDLER: u64 = 4;
+/// In the status, this times the number of other such calls whose callers have not looked yet: handlers that have interrupted each other.
+pub(super) const STATUS_HANDLER: u64 = 8;
 
 /// What both kinds of record begin with.
 ///
@@ -262,7 +275,7 @@ pub(crate) struct BindingHeader {
     /// Offset of the domain's entry in slot tables.
     pub slot: u32,
     /// Where proxies look for the caller's place: `slot`, or, when the binding is closed,
-    /// [`NOBODY`](super::thread_sys::NOBODY), which sends every call the slow way.
+    /// [`NOBODY`], which sends every call the slow way.
     pub admission: AtomicU32,
     /// 8-byte words of stack arguments.
     pub stack_words: u32,
@@ -288,7 +301,7 @@ pub(crate) struct BindingHeader {
     /// The binding that takes the calls of this one, if `proxy` says so.
     pub successor: AtomicPtr<BindingHeader>,
     /// Who is told of calls that do not return, and says what they return instead; null where the caller asks by itself.
-    pub reporter: *const super::failure_sys::Reporter,
+    pub reporter: *const Reporter,
     /// `info` and `domain` are gone, or going: see `call/living_sys.rs`.
     pub retired: AtomicBool,
 }
@@ -311,3 +324,9 @@ pub(crate) struct SyscallFrame {
     /// rdi, rsi, rdx, r10, r8, r9.
     pub arguments: [u64; 6],
 }
+
+/// Bytes of an entry of slot tables.
+pub(crate) const SLOT_SIZE: u32 = size_of::<u64>() as u32;
+
+/// Offset of the last entry of slot tables, which is no domain's: always 0.
+pub(crate) const NOBODY: u32 = MAX_STRIDES as u32 * SLOT_SIZE;

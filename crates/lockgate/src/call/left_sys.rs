@@ -2,11 +2,14 @@
 //!
 //! What the records say is not this call's, or calls that are alive lie above it. So nothing of them changes: the call ends by what lies on
 //! its own stack alone, up to the host's frame that made it, and the thread enters no domain any more.
-use super::exclusive_sys;
 use super::failure_sys::lockgate_report_failure;
 use super::gate_sys::{LEFT, entry};
-use super::layout::{EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD};
-use super::thread_sys::{self, Found, STATUS_FAULT, ThreadState};
+use super::layout::{
+    EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, STATUS_FAULT,
+};
+use super::repair_sys::{self, Found};
+use super::thread_sys::{self, ThreadState};
+use super::{block_sys, exclusive_sys, outcome_sys};
 use crate::report::{Cause, RawFault, Registers};
 use std::ptr;
 
@@ -24,7 +27,7 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
 ) {
     // SAFETY: our own block; a record that has the frame's mark is the gate's, as are those below; the results are on our stack.
     unsafe {
-        let block = thread_sys::block();
+        let block = block_sys::block();
         // A caller whom nobody tells finds no number, and a pointer to nothing.
         *results = [u64::MAX; 4];
         (*block).alternate_size = u64::MAX;
@@ -36,7 +39,7 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
             RawFault { cause: Cause::OutOfTurn, address: 0, entry: 0, registers: Registers::default() };
         *state.fault.get() = Some(fault);
         state.failed.set(ptr::null());
-        if thread_sys::find(state, gate, own) == Found::Lost {
+        if repair_sys::find(state, gate, own) == Found::Lost {
             return;
         }
         let (registers, innermost) = (thread_sys::registers_at(gate), entry(gate));
@@ -44,7 +47,7 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
         let outermost = free_domains(state, innermost);
         let binding = (*outermost).binding;
         state.failed.set(binding);
-        (*block).transit = thread_sys::untaken(outermost);
+        (*block).transit = outcome_sys::untaken(outermost);
         restore_words(&*outermost);
         // Nobody comes back to it a second time.
         (*gate).mark = GATE.into();
@@ -93,12 +96,12 @@ unsafe fn restore_words(record: &EntryRecord) {
 pub(super) unsafe fn under(gate: *mut GateRecord, own: *mut u64, work: impl FnOnce() -> u32) -> u32 {
     // SAFETY: the caller's.
     unsafe {
-        thread_sys::mark(gate, own);
+        repair_sys::mark(gate, own);
         let done = work();
-        let innermost = (*thread_sys::block())
+        let innermost = (*block_sys::block())
             .state
             .as_ref()
-            .is_some_and(|state| thread_sys::find(state, gate, own) == Found::Innermost);
+            .is_some_and(|state| repair_sys::find(state, gate, own) == Found::Innermost);
         if innermost { done } else { LEFT }
     }
 }

@@ -1,8 +1,9 @@
 //! Proxies to be read: by people (`lockgate inspect --proxy`) and by tests.
+use super::block_sys;
 use super::emit::{self, Emitted};
 use super::layout::*;
-use super::shape::{Caller, Facts, ProxyListing, Shape};
-use super::thread_sys;
+use super::proxies::ProxyListing;
+use super::shape::{Caller, Facts, Shape};
 use crate::error::BindError;
 use crate::module::Module;
 use crate::policy::Policy;
@@ -42,7 +43,7 @@ impl ProxyCode {
             (None, None) => (Caller::Host, facts),
         };
         let shape = Shape::new(caller, facts, policy, signature, &plan);
-        Ok(ProxyCode { emitted: emit::proxy(&shape), block: thread_sys::block_offset() })
+        Ok(ProxyCode { emitted: emit::proxy(&shape), block: block_sys::block_offset() })
     }
 
     /// The code, as if it lay at address 0.

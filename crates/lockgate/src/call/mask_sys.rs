@@ -3,19 +3,12 @@
 //! The kernel ends the process at a fault whose signal is blocked, and a limit whose signal is blocked never comes. So a thread that
 //! has called a domain has none of these blocked: the kernel gets the rest of what the thread asks for, and the thread is told all of
 //! it ([`super::interpose_sys`]). Signals of these numbers that somebody sends reach it all the same.
-use super::signals_sys::FAULTS;
-use super::signals_sys::{Action, lifelines};
-use super::thread_sys;
-use super::undisturbed_sys::mask_before;
+use super::block_sys;
+use super::kernel_signals_sys::{Action, FAULTS, bit, lifelines};
 use libc::c_int;
 use std::cell::Cell;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// The bit of a signal in the kernel's masks.
-pub(super) const fn bit(signal: c_int) -> u64 {
-    1 << (signal - 1)
-}
 
 /// libc's own two signals, which it lets nobody block.
 const LIBCS: u64 = bit(32) | bit(33);
@@ -68,7 +61,7 @@ pub(super) fn let_hosts(mask: u64) {
 /// ours blocked.
 pub(super) fn settle_held() {
     // SAFETY: our own block.
-    let block = unsafe { &mut *thread_sys::block() };
+    let block = unsafe { &mut *block_sys::block() };
     let ours = if block.state.is_null() { 0 } else { block.held_mask & lifelines() };
     block.masked |= ours;
     block.held_mask &= !ours;
@@ -86,7 +79,7 @@ pub(super) fn in_handler(interrupted: u64, signal: c_int, mask: u64, masks_itsel
 /// # Errors
 /// `EINVAL`: there is no such way to change it.
 pub(super) fn change(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
-    let block = thread_sys::block();
+    let block = block_sys::block();
     // SAFETY: our own block.
     let ours = if unsafe { (*block).state.is_null() } { 0 } else { lifelines() };
     let set = set.map(|set| set & !LIBCS);
@@ -109,13 +102,13 @@ pub(super) fn unblock() {
     let ours = lifelines();
     if let Ok(before) = kernel(libc::SIG_UNBLOCK, Some(ours)) {
         // SAFETY: our own block.
-        unsafe { (*thread_sys::block()).masked |= before & ours };
+        unsafe { (*block_sys::block()).masked |= before & ours };
     }
 }
 
 /// Runs `body`, which starts a thread, with every signal blocked: the new thread has them so from its first instruction. The
 /// process's signals are for the host's threads. A handler that ran in one of ours could not tell whose call it interrupts, and
-/// [`interrupt`](super::thread_sys::interrupt) would find nothing there.
+/// [`interrupt`](super::watch::interrupt) would find nothing there.
 pub(crate) fn starting_a_thread<T>(body: impl FnOnce() -> T) -> T {
     let before = kernel(libc::SIG_SETMASK, Some(!LIBCS));
     let done = body();
@@ -128,6 +121,13 @@ pub(crate) fn starting_a_thread<T>(body: impl FnOnce() -> T) -> T {
 thread_local! {
     /// On a thread of ours, which has all signals blocked: the mask of the thread that started it.
     static STARTED_FROM: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// The calling thread's mask as it was before signals were held back; [`None`] if they are not.
+fn mask_before() -> Option<u64> {
+    // SAFETY: our own block.
+    let block = unsafe { &*block_sys::block() };
+    (block.held > 0).then_some(block.held_mask)
 }
 
 /// The calling thread's mask, for [`serve`].

@@ -1,11 +1,16 @@
 //! The life of a call, in execution order: thunk ([`code_sys`]) → proxy ([`emit`], of a [`shape`]) → [`proxy_asm`] → the
 //! module → back to [`proxy_asm`] and the proxy; from the module to the host and back: [`stubs`] → [`gate_asm`] →
-//! [`gate_sys`]; to another domain: [`stubs`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
-//! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers and masks), [`watch`] (time limits, kills). [`admit_sys`] is the slow way in.
-//! What calls read of a domain is its `instance`, what they read of a binding its `info`.
+//! [`gate_sys`] and [`service_sys`]; to another domain: [`stubs`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
+//! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers and masks), [`watch`] (time limits, kills).
+//! [`admit_sys`] is the slow way in; [`attachment_sys`] is a thread's first call, [`repair_sys`] what a jump has left, [`outcome_sys`] how a call
+//! ended. What calls read of a domain is its `instance`, what they read of a binding its `info`.
+//!
+//! Files import what lies below them only: `tests/hygiene/layers.txt` has their order.
 pub(crate) mod admission_sys;
 mod admit_sys;
+pub(crate) mod attachment_sys;
 mod bell;
+mod block_sys;
 mod code_sys;
 pub(crate) mod codes;
 mod context_sys;
@@ -27,6 +32,7 @@ mod instance;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
 mod interpose_sys;
 mod judge;
+mod kernel_signals_sys;
 pub(crate) mod layout;
 mod left_sys;
 pub(crate) mod listing;
@@ -36,9 +42,15 @@ mod living_sys;
 pub(crate) mod mask_sys;
 mod memory;
 pub(crate) mod meter;
+mod must_end_sys;
+pub(crate) mod outcome_sys;
 mod process_sys;
+pub(crate) mod proxies;
 mod proxy_asm;
+pub(crate) mod repair_sys;
+pub(crate) mod reporter;
 pub(crate) mod resume_sys;
+mod service_sys;
 pub(crate) mod shape;
 pub(crate) mod signals_sys;
 mod stop;
@@ -49,7 +61,6 @@ mod undisturbed_sys;
 pub(crate) mod unseen_sys;
 pub(crate) mod watch;
 
-pub(crate) use admission_sys::Admissions;
 pub(crate) use code_sys::Thunk;
 pub(crate) use emit::flags;
 pub(crate) use gate_sys::{
@@ -58,10 +69,11 @@ pub(crate) use gate_sys::{
 pub(crate) use gate_tables_sys::{Gate, GateTables};
 pub use info::OnFailure;
 pub(crate) use info::{Closed, Info};
-pub(crate) use instance::{AnyDomain, Instance, Parts, Terms};
+pub(crate) use instance::{Instance, Parts, Terms};
 pub(crate) use living_sys::retiring;
 pub(crate) use process_sys::{components, for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};
 pub(crate) use stop::StopIf;
+pub(crate) use thread_sys::AnyDomain;
 pub(crate) use undisturbed_sys::unseen;
 pub use undisturbed_sys::{Disturbed, disturbed};

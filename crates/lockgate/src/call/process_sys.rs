@@ -1,6 +1,6 @@
 //! Checks and set-up of the process (rules R4, R11), and what becomes of domains after a fork.
 use super::gate_sys::prepare as prepare_gates;
-use super::{mask_sys, signals_sys, thread_sys};
+use super::{block_sys, kernel_signals_sys, mask_sys, signals_sys, thread_sys};
 use crate::host::{HostError, PerProcess, still, watch_forks};
 use crate::space;
 use crate::symbols::{self, ProcessFacts};
@@ -69,5 +69,5 @@ fn settle_in_child() {
 
 /// What debuggers must know.
 pub(crate) fn for_debuggers() -> ProcessFacts {
-    ProcessFacts { block: thread_sys::block_offset(), nudge: signals_sys::nudge_signal() }
+    ProcessFacts { block: block_sys::block_offset(), nudge: kernel_signals_sys::nudge_signal() }
 }

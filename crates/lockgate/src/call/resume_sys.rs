@@ -3,10 +3,11 @@
 //!
 //! The walk goes from the function that asks out to the place that the innermost entry was made at, and no further: what lies beyond
 //! that is the host's, or another call's. It allocates nothing, waits for nobody, and asks as it goes whether its call is to end.
+use super::block_sys;
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::instance::Instance;
 use super::layout::{GateRecord, ResumeFrame};
-use super::thread_sys::{self, Found};
+use super::repair_sys::{self, Found};
 use super::undisturbed_sys::undisturbed;
 use crate::copy_asm::{Loaded, lockgate_copy, lockgate_peek};
 use crate::report::{Cause, NoResume};
@@ -50,7 +51,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
     let over = || {
         // SAFETY: a word of the thread's own block, which its signal handlers write; the gate's record and frame.
         unsafe {
-            match (&raw const (*thread_sys::block()).pending).read_volatile() {
+            match (&raw const (*block_sys::block()).pending).read_volatile() {
                 0 => GOES_ON,
                 _ => undisturbed(lockgate_pending as *const (), [gate as usize, own as usize, 0]) as u32,
             }
@@ -65,8 +66,8 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
         Err(Over::Now(what)) => what,
         // SAFETY: as above; a handler of the host's may have switched stacks, and the record may be another call's.
         Err(Over::No(no)) => unsafe {
-            let state = (*thread_sys::block()).state.as_ref();
-            if state.is_none_or(|state| thread_sys::find(state, gate, own) != Found::Innermost) {
+            let state = (*block_sys::block()).state.as_ref();
+            if state.is_none_or(|state| repair_sys::find(state, gate, own) != Found::Innermost) {
                 return LEFT;
             }
             // (The parent's window is not there.)

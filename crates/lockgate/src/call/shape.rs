@@ -1,21 +1,14 @@
 //! What a proxy's code depends on. Bindings of the same shape share their code.
-use super::code_sys::Code;
-use super::emit;
 use super::layout::{
     RESULT_BOOL, RESULT_LOW_XMM0, RESULT_LOW_XMM1, RESULT_RAX, RESULT_RDX, RESULT_SHIFT_RAX,
     RESULT_SHIFT_RDX, RESULT_SIGNED, RESULT_TRIMS, RESULT_XMM0, RESULT_XMM1,
 };
 pub(crate) use crate::host::Processor;
-use crate::host::Short;
 use crate::module::Module;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
-use crate::symbols::perf_map;
 use lockgate_verify::Report;
-use rustix::io::Errno;
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
 
 /// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole
 /// window: a proxy does nothing for state that no code of the domain can touch.
@@ -349,72 +342,5 @@ impl Shape {
         results.integers[..2].fill(Fill::Low64);
         results.vectors[..2].fill(Fill::Low128);
         Shape { arguments, results, generic: true, ..self }
-    }
-}
-
-/// The code of a binding's proxy: what a call of it runs before and after the procedure.
-#[derive(Debug, Clone, Copy)]
-pub struct ProxyListing<'a> {
-    /// Where it lies.
-    pub address: u64,
-    /// The instructions, and padding.
-    pub bytes: &'a [u8],
-    /// What the bytes from each offset on are for, in ascending order.
-    pub parts: &'a [(usize, &'static str)],
-    /// Offset of what runs after the procedure's return.
-    pub leave: usize,
-}
-
-impl ProxyListing<'_> {
-    /// What the instruction at an offset is for.
-    pub fn part(&self, offset: usize) -> &'static str {
-        self.parts.iter().rev().find(|(start, _)| *start <= offset).map_or("", |(_, name)| name)
-    }
-}
-
-/// The code of a proxy, in the process's memory.
-pub(crate) struct Proxy {
-    /// Where calls begin.
-    pub enter: usize,
-    /// Where they go on after the procedure's return.
-    pub leave: usize,
-    code: Code,
-    parts: Vec<(usize, &'static str)>,
-}
-
-impl Proxy {
-    /// The proxy of `shape`: made when the shape is first asked for, and kept for good.
-    ///
-    /// # Errors
-    /// The kernel's, if there is no memory for code.
-    pub fn of(shape: Shape) -> Result<Arc<Proxy>, Errno> {
-        /// Proxies are never changed and never go, so a forked child uses its parent's.
-        static PROXIES: Mutex<Option<HashMap<Shape, Arc<Proxy>>>> = Mutex::new(None);
-        let mut proxies = Short::new(|| PROXIES.lock().unwrap_or_else(|e| e.into_inner()));
-        let proxies = proxies.get_or_insert_default();
-        if let Some(known) = proxies.get(&shape) {
-            return Ok(known.clone());
-        }
-        let emitted = emit::proxy(&shape);
-        let code = Code::new(&emitted.bytes)?;
-        let leave = emitted.leave;
-        perf_map::list(code.address(), leave, || format!("proxy in, {shape}"));
-        perf_map::list(code.address() + leave, emitted.bytes.len().saturating_sub(leave), || {
-            format!("proxy out, {shape}")
-        });
-        let proxy = Arc::new(Proxy {
-            enter: code.address(),
-            leave: code.address() + leave,
-            code,
-            parts: emitted.parts,
-        });
-        proxies.insert(shape, proxy.clone());
-        Ok(proxy)
-    }
-
-    /// Its code, to be read.
-    pub fn listing(&self) -> ProxyListing<'_> {
-        let leave = self.leave - self.enter;
-        ProxyListing { address: self.enter as u64, bytes: self.code.bytes(), parts: &self.parts, leave }
     }
 }

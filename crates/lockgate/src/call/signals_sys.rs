@@ -3,16 +3,18 @@
 //! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
 //! thread's innermost record alone (rule R14). Handlers of the process are asked to run on the alternate stack (rule R11): on a control
 //! stack, where they do no harm, there may be no room for them.
-use super::code_sys;
 use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
+use super::kernel_signals_sys::{Action, DEFAULT, FAULTS, NUDGE, SA_RESTORER, kernel_action, lifelines};
 use super::layout::{
-    EntryRecord, GATE, GateRecord, IDLE, KEEPS_MXCSR, KEEPS_X87, LIMITED_ENTRY, RECORD, Record, UNTAKEN,
+    EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, Record, STATUS_FAULT, UNTAKEN,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
-use super::mask_sys::{HOSTS, bit, hold_more, in_handler, settle_hosts, unblock};
-use super::thread_sys::{self, OVERDUE, STATUS_FAULT, ThreadState};
+use super::mask_sys::{HOSTS, hold_more, in_handler, settle_hosts, unblock};
+use super::must_end_sys::{outer_must_stop, why_stop};
+use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::{postpones, undisturbed};
+use super::{block_sys, code_sys, outcome_sys};
 use crate::copy_asm as guarded;
 use crate::host::{PerProcess, Uncancelled};
 use crate::report::{Cause, RawFault, Registers};
@@ -23,27 +25,11 @@ use lockgate_abi::window;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Signals that faulting instructions raise.
-pub(super) const FAULTS: [c_int; 5] =
-    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 const LAST_SIGNAL: c_int = 64;
 /// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
 const CLEAN_FLAGS: i64 = 0x202;
-pub(super) const SA_RESTORER: u64 = 0x0400_0000;
-
-/// The kernel's struct sigaction.
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Action {
-    pub handler: usize,
-    pub flags: u64,
-    pub restorer: usize,
-    pub mask: u64,
-}
-
-static DEFAULT: Action = Action { handler: libc::SIG_DFL, flags: 0, restorer: 0, mask: 0 };
 
 /// Which of our addresses is in front, for each, and what the host wants for it. Pointees are never freed: handlers may hold them.
 static FRONTS: [Fronts; FAULTS.len()] =
@@ -52,9 +38,6 @@ static FRONTS: [Fronts; FAULTS.len()] =
 static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 /// The distinct pointees.
 static KNOWN: PerProcess<Mutex<Vec<&'static Action>>> = PerProcess::new(Mutex::default);
-/// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`], and if the host has handlers
-/// for all that there are.
-static NUDGE: AtomicI32 = AtomicI32::new(0);
 /// [`install`] is done.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -258,8 +241,20 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
         0 => (),
         signal => return Err(crate::CallError::Handler(signal)),
     }
-    thread_sys::settle();
+    settle();
     Ok(())
+}
+
+/// Gives the calling thread its alternate stack again, and the signals that the library lives by, if it is attached; or has its next call
+/// do it, where that cannot be now.
+fn settle() {
+    let Some(state) = thread_sys::current() else { return };
+    if thread_sys::on_alternate_stack() || state.use_alternate_stack().is_err() {
+        // SAFETY: our own block: the thread is admitted anew.
+        unsafe { (*block_sys::block()).alternate_size = u64::MAX };
+        return;
+    }
+    unblock();
 }
 
 /// Makes our handlers the first for faults, and has every handler of the process run on the alternate stack: a module may leave no room for
@@ -285,11 +280,6 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
         }
     }
     Ok(())
-}
-
-/// The signal that asks threads to look at their state; 0 if the host has them all.
-pub(crate) fn nudge_signal() -> c_int {
-    NUDGE.load(Ordering::Acquire)
 }
 
 /// Asks a thread to look at its state.
@@ -362,19 +352,12 @@ unsafe fn is_kick(info: *const siginfo_t) -> bool {
         match kick.code {
             libc::SI_QUEUE => kick.mark == (&raw const NUDGE).addr() && kick.process == libc::getpid(),
             // The queue was full: nothing is known of the sender.
-            libc::SI_USER if kick.process == 0 => (*thread_sys::block())
-                .state
-                .as_ref()
-                .is_some_and(|state| state.kicked.load(Ordering::Acquire)),
+            libc::SI_USER if kick.process == 0 => {
+                (*block_sys::block()).state.as_ref().is_some_and(|state| state.kicked.load(Ordering::Acquire))
+            }
             _ => false,
         }
     }
-}
-
-/// The signals that the library lives by: a thread that can be in a domain has none of them blocked.
-pub(super) fn lifelines() -> u64 {
-    let nudge = Some(NUDGE.load(Ordering::Acquire)).filter(|&signal| signal != 0);
-    FAULTS.into_iter().chain(nudge).fold(0, |all, signal| all | bit(signal))
 }
 
 /// A fault. Returns the host's handler, if that is to run, and the mask that it runs with.
@@ -442,13 +425,13 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler; records up to the top are valid.
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
-        let block = thread_sys::block();
+        let block = block_sys::block();
         if (*block).state.is_null() {
             return;
         }
         // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one, or a handler
         // of the host's runs there.
-        let sentence = super::watch::last_sentence();
+        let sentence = thread_sys::last_sentence();
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
         // Nor is a handler of the host's the place: what it has interrupted goes on. A signal that waits together with this one
         // always has its handler entered first, and interrupted by this: where such signals come all the time, the next nudge must
@@ -490,75 +473,12 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
     }
 }
 
-/// Why the entry `record` must end, if it must. One whose binding has ended was left by a jump.
-///
-/// # Safety
-/// `record` is an entry of the calling thread.
-pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
-    // SAFETY: live records have live bindings; the block is our own.
-    unsafe {
-        if space::is_inherited((*record).control) {
-            return Some(Cause::Forked);
-        }
-        let binding = (*record).binding.as_ref()?;
-        if (*binding.domain).is_killed() {
-            return Some(Cause::Killed);
-        }
-        if (*binding.info).is_stopped() {
-            return Some(Cause::Revoked);
-        }
-        if state.stop.load(Ordering::Acquire) || (*binding.domain).must_stop() {
-            return Some(Cause::Stopped);
-        }
-        overdue_limit(state, record.cast()).map(Cause::TimeLimit)
-    }
-}
-
-/// The limit, milliseconds, that has passed of `record` or an entry that it is nested in.
-unsafe fn overdue_limit(state: &ThreadState, mut record: *const Record) -> Option<u32> {
-    let overdue = state.overdue.load(Ordering::Acquire);
-    if overdue & OVERDUE == 0 {
-        return None;
-    }
-    // SAFETY: records down to the first are valid.
-    unsafe {
-        while (*record).kind != IDLE {
-            let entry = record.cast::<EntryRecord>();
-            if (*record).kind == LIMITED_ENTRY
-                && (*entry).sequence == overdue as u32
-                && !state.is_left(record)
-            {
-                return Some((*entry).limit);
-            }
-            record = record.byte_sub(RECORD as usize);
-        }
-        None
-    }
-}
-
-/// True if an entry that `record` is nested in must end, too.
-///
-/// # Safety
-/// `record` is a live record of the calling thread.
-pub(super) unsafe fn outer_must_stop(state: &ThreadState, mut record: *const Record) -> bool {
-    // SAFETY: records down to the first are valid.
-    unsafe {
-        while (*record).kind != IDLE {
-            record = record.byte_sub(RECORD as usize);
-            if (*record).is_entry() && why_stop(state, record.cast()).is_some() {
-                return true;
-            }
-        }
-        false
-    }
-}
-
 /// The entry that the thread is in, if the interrupted code is the domain's: the innermost record is an
 /// entry, and the code does not run on the alternate stack, where only host handlers do.
 unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut EntryRecord)> {
     // SAFETY: the thread's own block; `top` is valid while a state is published.
     unsafe {
-        let block = thread_sys::block();
+        let block = block_sys::block();
         let state = (*block).state.as_ref()?;
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
         ((*(*block).top).is_entry() && !state.on_alternate_stack(rsp)).then_some((state, (*block).top.cast()))
@@ -582,7 +502,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         mask.write(mask.read() & !lifelines());
         let block = state.block;
         (*block).status = STATUS_FAULT;
-        (*block).transit = match thread_sys::untaken(record) {
+        (*block).transit = match outcome_sys::untaken(record) {
             untaken if untaken & UNTAKEN != 0 => untaken,
             _ => 0,
         };
@@ -660,7 +580,7 @@ unsafe fn chain(
         }
         let action = FRONTS[index].behind(front).as_ref().unwrap_or(&DEFAULT);
         // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
-        (*thread_sys::block()).alternate_size = u64::MAX;
+        (*block_sys::block()).alternate_size = u64::MAX;
         if action.flags & libc::SA_RESETHAND as u64 != 0 {
             // (Whoever puts ours back later does not bring it back.)
             FRONTS[index].note(front, (&raw const DEFAULT).cast_mut());
@@ -686,21 +606,6 @@ unsafe fn chain(
             }
         }
     }
-}
-
-/// The kernel's action of a signal; `new` replaces it.
-pub(super) fn kernel_action(signal: c_int, new: Option<&Action>) -> Action {
-    let mut old = DEFAULT;
-    let new = new.map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: both point to kernel-layout actions; 8 is the size of the mask.
-    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, &mut old, size_of::<u64>()) };
-    old
-}
-
-/// `sigaltstack` without the interposition ([`super::interpose_sys`]).
-pub(super) unsafe fn kernel_sigaltstack(new: *const libc::stack_t, old: *mut libc::stack_t) -> c_int {
-    // SAFETY: the caller's pointers, as sigaltstack(2) wants them.
-    unsafe { libc::syscall(libc::SYS_sigaltstack, new, old) as c_int }
 }
 
 /// What the host wants done about a fault signal from now on, instead of installing it; gives what it wanted before.
@@ -756,7 +661,7 @@ pub(crate) fn look_again() {
 fn admit_anew() {
     if !STANDS_IN.load(Ordering::Relaxed) {
         // SAFETY: our own block: the thread is admitted anew.
-        unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
+        unsafe { (*block_sys::block()).alternate_size = u64::MAX };
     }
 }
 

@@ -3,8 +3,8 @@
 //! They are the same bytes in all windows of the process and are part of each module's memory file, in front of
 //! the code. They jump through the thread's block, so that reading them shows only an offset from `fs`
 //! (rule R24).
+use super::block_sys;
 use super::layout::ThreadBlock;
-use super::thread_sys;
 use lockgate_abi::gate::{CALLBACK_STUBS, CALLBACKS, RESUME, SLOTS, STUB_SIZE, SYSCALL};
 use lockgate_abi::{code, window};
 use std::mem::offset_of;
@@ -14,7 +14,7 @@ const CALLBACK_JUMP: u64 = CALLBACK_STUBS + CALLBACKS * STUB_SIZE;
 
 /// The bytes from [`window::STUBS`] to [`window::IMAGE`].
 pub(crate) fn page() -> Vec<u8> {
-    let block = thread_sys::block_offset();
+    let block = block_sys::block_offset();
     let mut bytes = vec![0xcc; (window::IMAGE - window::STUBS) as usize];
     let mut put = |at: u64, code: &[u8]| bytes[at as usize..at as usize + code.len()].copy_from_slice(code);
     for slot in 0..SLOTS {

@@ -5,9 +5,8 @@
 //! can be unwound by `pthread_exit`. So gates and slow ways call what has any of these by `lockgate_undisturbed` (in
 //! [`undisturbed_asm`](super::undisturbed_asm)): signals wait, all but those that the library lives by, whose handlers are its own. A thread that
 //! is cancelled finds out later, too. What waits for others is [`asleep`] or another of the calls of [`Disturbed`], and holds no lock then.
-use super::mask_sys;
-use super::signals_sys::FAULTS;
-use super::thread_sys;
+use super::kernel_signals_sys::{FAULTS, bit};
+use super::{block_sys, mask_sys, thread_sys};
 use crate::host::cancellation;
 use crate::syscall::Sleep;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -77,7 +76,7 @@ unsafe fn kernel(number: libc::c_long, arguments: [usize; 5], more: u64) -> Resu
     let words = [number as usize, first, second, third, fourth, fifth, 0];
     // SAFETY: our own block; the caller's promise.
     let result = unsafe {
-        let block = thread_sys::block();
+        let block = block_sys::block();
         let more = more & !(*block).held_mask;
         (*block).held_mask |= more;
         let result = disturbed(lockgate_kernel as *const (), words.as_ptr().cast()) as isize;
@@ -124,17 +123,10 @@ impl Sleep for Disturbed {
 
     fn write(&self, fd: BorrowedFd<'_>, bytes: &[u8], blocked: &[c_int]) -> Result<usize, Errno> {
         let arguments = [fd.as_raw_fd() as usize, bytes.as_ptr() as usize, bytes.len(), 0, 0];
-        let blocked = blocked.iter().fold(0, |all, &signal| all | mask_sys::bit(signal));
+        let blocked = blocked.iter().fold(0, |all, &signal| all | bit(signal));
         // SAFETY: so many bytes.
         unsafe { kernel(libc::SYS_write, arguments, blocked) }
     }
-}
-
-/// The calling thread's mask as it was before signals were held back; [`None`] if they are not.
-pub(super) fn mask_before() -> Option<u64> {
-    // SAFETY: our own block.
-    let block = unsafe { &*thread_sys::block() };
-    (block.held > 0).then_some(block.held_mask)
 }
 
 /// True if a fault's signal, which somebody has sent, is kept for later. The kernel cannot hold it back: a copy of a module's memory may fault.
@@ -152,20 +144,20 @@ pub(super) unsafe fn postpones(signal: c_int, info: *const siginfo_t, frame: &mu
         (is_in(lockgate_held_from..lockgate_held_to), is_in(lockgate_let_from..lockgate_let_to));
     // SAFETY: our own block, and the frame that it names, which is there while signals are held back.
     unsafe {
-        let block = thread_sys::block();
+        let block = block_sys::block();
         if !holds && !lets && (*block).held == 0 {
             return false;
         }
         if holds {
             (*block).held_at = own; // which is not there yet
         }
-        let bit = mask_sys::bit(signal);
+        let own = bit(signal);
         let index = FAULTS.iter().position(|&fault| fault == signal);
         // (A second one comes to nothing, as it would if the first one waited in the kernel.)
-        if let Some(index) = index.filter(|_| (*block).postponed & bit == 0) {
+        if let Some(index) = index.filter(|_| (*block).postponed & own == 0) {
             let place = ((*block).held_at as *mut [u8; KNOWN]).add(index);
             place.write_unaligned(info.cast::<[u8; KNOWN]>().read_unaligned());
-            (*block).postponed |= bit;
+            (*block).postponed |= own;
         }
     }
     if lets {
@@ -180,10 +172,10 @@ pub(super) unsafe extern "C" fn lockgate_send_again() {
     mask_sys::hold_faults();
     // SAFETY: our own block, and the frame that it names; signals to the thread itself, with what it was told of them.
     unsafe {
-        let block = thread_sys::block();
+        let block = block_sys::block();
         let postponed = std::mem::take(&mut (*block).postponed);
         for (index, &signal) in FAULTS.iter().enumerate() {
-            if postponed & mask_sys::bit(signal) == 0 {
+            if postponed & bit(signal) == 0 {
                 continue;
             }
             let mut information: siginfo_t = std::mem::zeroed();
@@ -209,7 +201,7 @@ pub(super) extern "C" fn lockgate_settle() {
 fn is_ours() -> bool {
     let here = 0_u8;
     // SAFETY: our own block.
-    let held_at = unsafe { (*thread_sys::block()).held_at };
+    let held_at = unsafe { (*block_sys::block()).held_at };
     let is_alternate = |state: &thread_sys::ThreadState| {
         [held_at, (&raw const here).addr() as u64].map(|at| state.on_alternate_stack(at))
     };
@@ -219,7 +211,7 @@ fn is_ours() -> bool {
 /// True if a jump has left the work for which signals are held back, as a caller at `rsp` tells: they come again then, from here on.
 pub(super) unsafe extern "C" fn lockgate_is_left(rsp: u64) -> bool {
     // SAFETY: our own block.
-    let held_at = unsafe { (*thread_sys::block()).held_at };
+    let held_at = unsafe { (*block_sys::block()).held_at };
     let is_left = thread_sys::is_left(held_at, rsp);
     if is_left {
         forget();
@@ -231,7 +223,7 @@ pub(super) unsafe extern "C" fn lockgate_is_left(rsp: u64) -> bool {
 pub(super) fn forget() {
     // SAFETY: our own block.
     unsafe {
-        let block = thread_sys::block();
+        let block = block_sys::block();
         if (*block).held == 0 {
             return;
         }
@@ -240,7 +232,7 @@ pub(super) fn forget() {
         (*block).held = 0;
         cancellation::restore((*block).held_cancel);
         mask_sys::let_hosts((*block).held_mask);
-        for signal in FAULTS.into_iter().filter(|&signal| postponed & mask_sys::bit(signal) != 0) {
+        for signal in FAULTS.into_iter().filter(|&signal| postponed & bit(signal) != 0) {
             libc::syscall(libc::SYS_tgkill, libc::getpid(), libc::gettid(), signal);
         }
     }

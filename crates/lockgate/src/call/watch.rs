@@ -2,17 +2,18 @@
 //! nothing.
 //!
 //! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, while
-//! a call is being stopped or a thread is to ask its host's question ([`interrupt`](super::thread_sys::interrupt)), and while functions that were taken from a domain
+//! a call is being stopped or a thread is to ask its host's question ([`interrupt`]), and while functions that were taken from a domain
 //! may be in use. An entry under a limit shows its sequence number and limit in its record; one that shows the same
 //! number for longer than its limit is nudged with a signal until it has ended.
 use super::bell::Bell;
+use super::instance::Instance;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
-use super::thread_sys::{OVERDUE, SeenEntry, THREADS, ThreadState};
+use super::thread_sys::{OVERDUE, SENTENCES, SeenEntry, THREADS, ThreadState, current};
 use crate::host::{PerProcess, peek, process, still};
 use crate::space;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -127,15 +128,6 @@ impl Condemned {
     }
 }
 
-/// Number of the last sentence: a thread that has looked since, outside proxies, has not slipped through. Changed under the lock
-/// of [`INTERESTED`]; signal handlers read it.
-static SENTENCES: AtomicU64 = AtomicU64::new(0);
-
-/// The last sentence passed: what [`ThreadState::looked`](super::thread_sys::ThreadState::looked) is set to.
-pub(super) fn last_sentence() -> u64 {
-    SENTENCES.load(Ordering::Acquire)
-}
-
 /// Keeps the watcher awake for a domain.
 pub(crate) struct Interest {
     limited: bool,
@@ -230,15 +222,68 @@ fn tell(condemned: impl FnOnce(u64) -> Condemned) {
     }
 }
 
+impl Instance {
+    /// Ends the domain: it has used up its processor time.
+    pub fn spend(&self) {
+        self.note_spent();
+        if !self.is_killed() {
+            self.kill();
+        }
+    }
+
+    /// Ends all calls in progress and refuses new ones.
+    pub fn kill(&self) {
+        if self.is_inherited() {
+            return;
+        }
+        self.close();
+        tell_of_kill(self.base());
+    }
+}
+
 /// Has the watcher look after threads that are to look themselves. Async-signal-safe.
-pub(super) fn ring() {
+fn ring() {
     ASKED.store(true, Ordering::Release);
     BELL.ring();
 }
 
 /// When a limited entry began, at most [`POLL`] after the truth; `None` if it has not been seen yet.
-pub(super) fn began(tid: i32, sequence: u32) -> Option<Instant> {
+fn began(tid: i32, sequence: u32) -> Option<Instant> {
     seen().get(&(tid, sequence)).copied()
+}
+
+/// When the first of the calling thread's time limits ends, and whose it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Deadline {
+    pub at: Instant,
+    /// The entry's sequence number.
+    pub sequence: u32,
+    /// Its limit, milliseconds.
+    pub limit: u32,
+}
+
+/// The first deadline of the calling thread's entries in progress.
+pub(crate) fn deadline() -> Option<Deadline> {
+    let state = current()?;
+    let of = |(sequence, limit): (u32, u32)| {
+        // An entry that the watcher has not seen yet has just begun.
+        let began = began(state.tid, sequence).unwrap_or_else(Instant::now);
+        Deadline { at: began + Duration::from_millis(limit.into()), sequence, limit }
+    };
+    let entries = state.entries().into_iter().filter(|entry| !entry.is_left);
+    entries.filter_map(|entry| entry.limit.map(of)).min()
+}
+
+/// Has the domain whose call is innermost on the calling thread ask its question ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)):
+/// within a millisecond or so the call ends, if the answer is yes by then. A call that begins meanwhile asks, too. Nothing happens on a
+/// thread that has called no domain.
+///
+/// Async-signal-safe: it is made for handlers of signals by which a host is told to give up what it does.
+pub fn interrupt() {
+    if let Some(state) = current() {
+        state.look.store(true, Ordering::Release);
+        ring();
+    }
 }
 
 /// A limited entry: thread and sequence number, and when it was first seen.

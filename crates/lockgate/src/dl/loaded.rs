@@ -7,7 +7,8 @@ use super::service_sys::Service;
 use super::verdicts::{FileKey, Hash};
 use super::{DlError, Mode, Options};
 use crate::binding::{BarePointer, Binding, within_registers};
-use crate::call::failure_sys::{self, Failure, Reporter};
+use crate::call::failure_sys::{self, Failure};
+use crate::call::reporter::{self, Reporter};
 use crate::call::{Closed, watch};
 use crate::callback::Callback;
 use crate::domain::{self, Core, Domain};
@@ -415,7 +416,7 @@ impl Loaded {
             return Ok(known.pointer.front.code());
         }
         let address = self.image.at + address;
-        let value = self.failure().unwrap_or_else(|| failure_sys::value_by_type(signature.as_ref()));
+        let value = self.failure().unwrap_or_else(|| reporter::value_by_type(signature.as_ref()));
         if let Some(entry) = self.entry_again(&meaning, address) {
             entry.pointer.reporter.set_value(value);
             entry.binding.reopen();

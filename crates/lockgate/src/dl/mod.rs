@@ -28,8 +28,8 @@ mod service_sys;
 mod table;
 mod verdicts;
 
-pub(crate) use crate::call::failure_sys::Reporter;
 pub use crate::call::failure_sys::{Failure, last_failure, on_failure, take_failure};
+pub(crate) use crate::call::reporter::Reporter;
 pub use crate::domain::JoinError;
 pub use error::DlError;
 pub use imports::{provide, withdraw};

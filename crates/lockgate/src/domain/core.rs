@@ -11,7 +11,7 @@ use crate::call::layout::GateEntry;
 use crate::call::meter::Meter;
 use crate::call::shape::Facts;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
-use crate::call::{self, AnyDomain, GateTables, Instance, Parts, component, watch};
+use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, component, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::module::Module;
@@ -442,7 +442,7 @@ impl Core {
     /// # Errors
     /// Why it cannot enter.
     pub fn enter_early(self: &Arc<Core>) -> Result<(), CallError> {
-        let state = thread_sys::attach()?;
+        let state = attachment_sys::attach()?;
         thread_sys::publish(&state);
         if thread_sys::is_inside(&state) {
             return Err(CallError::SignalHandler);

@@ -1,7 +1,7 @@
 //! Threads that a module starts itself: host threads that live in its domain (docs/limits.md).
 use super::core::Core;
 use crate::binding::{Binding, Results};
-use crate::call::{mask_sys, signals_sys, thread_sys};
+use crate::call::{attachment_sys, mask_sys, signals_sys, thread_sys};
 use crate::error::CallError;
 use crate::report::{Fault, FaultKind};
 use crate::syscall::{ThreadStart, Threads};
@@ -179,7 +179,7 @@ impl Core {
         if self.is_killed() {
             return Err(self.ended());
         }
-        let state = thread_sys::attach()?;
+        let state = attachment_sys::attach()?;
         thread_sys::publish(&state);
         let (slot, rsp, _) = self.claim(state.tid, false)?;
         state.set_slot(self.id(), rsp);

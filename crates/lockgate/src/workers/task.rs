@@ -1,7 +1,7 @@
 //! One asynchronous call: what it is at, and what comes of it.
-use crate::call::thread_sys::{self, ThreadState};
+use crate::call::thread_sys::ThreadState;
 use crate::call::watch::Stopping;
-use crate::call::{AnyDomain, Instance};
+use crate::call::{AnyDomain, Instance, attachment_sys};
 use crate::error::{CallError, Panic};
 use crate::host::Owner;
 use crate::report::FaultKind;
@@ -151,7 +151,7 @@ impl<R: Send> Job for Task<R> {
     }
 
     fn run(&self) {
-        let thread = thread_sys::attach();
+        let thread = attachment_sys::attach();
         let mut state = self.state();
         let call = match std::mem::replace(&mut state.stage, Stage::Taken) {
             Stage::Waiting(call) => call,

@@ -1,6 +1,6 @@
 //! Admission: the word of a binding that proxies look at.
 use crate::call::admission_sys::Admissions;
-use crate::call::thread_sys::NOBODY;
+use crate::call::layout::NOBODY;
 use loom::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 

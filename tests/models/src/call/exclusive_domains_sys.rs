@@ -1,7 +1,7 @@
 //! Exclusive domains: proxies take and leave the word, `exclusive_sys` waits for it.
 use super::exclusive_sys;
-use super::instance::{AnyDomain, Instance, domain};
-use super::thread_sys::ThreadState;
+use super::instance::Instance;
+use super::thread_sys::{AnyDomain, ThreadState, domain};
 use crate::error::CallError;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};

@@ -1,6 +1,9 @@
 //! Structures that gates read.
 use loom::sync::atomic::{AtomicPtr, AtomicU64};
 
+/// As in the runtime, a place in slot tables that is nobody's.
+pub(crate) const NOBODY: u32 = u32::MAX;
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct GateEntry {
     pub function: usize,

@@ -9,8 +9,8 @@ pub(crate) mod exclusive_sys;
 mod gate_tables_sys;
 pub(crate) mod instance;
 pub(crate) mod layout;
+pub(crate) mod must_end_sys;
 mod retired_gates_sys;
-pub(crate) mod signals_sys;
 pub(crate) mod thread_sys;
 pub(crate) mod undisturbed_sys;
 

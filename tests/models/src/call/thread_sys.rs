@@ -1,15 +1,34 @@
 //! Threads, as the modelled files see them.
-use super::instance::{AnyDomain, Instance};
+use super::gate_tables_sys::GateTables;
+use super::instance::Instance;
 use super::layout::GateEntry;
 use loom::sync::Mutex;
 use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::cell::UnsafeCell;
 use std::collections::HashSet;
+use std::ops::Deref;
 use std::ptr;
 use std::sync::Arc;
 
-/// As in the runtime, a place in slot tables that is nobody's.
-pub(crate) const NOBODY: u32 = u32::MAX;
+/// A domain, as calls keep it.
+pub(crate) trait AnyDomain: Deref<Target = Instance> + Send + Sync {}
+
+struct Modelled(Instance);
+
+impl Deref for Modelled {
+    type Target = Instance;
+
+    fn deref(&self) -> &Instance {
+        &self.0
+    }
+}
+
+impl AnyDomain for Modelled {}
+
+/// A domain.
+pub(crate) fn domain() -> Arc<dyn AnyDomain> {
+    Arc::new(Modelled(Instance::new()))
+}
 
 pub(crate) struct ThreadBlock {
     pub top: *const (),
@@ -97,4 +116,11 @@ pub(crate) fn gate_entries(_: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
         }
     }
     (found, inside)
+}
+
+impl GateTables {
+    /// As the runtime's.
+    pub(crate) fn release(&self, base: u64) -> bool {
+        self.release_unless_held(|| gate_entries(base))
+    }
 }

@@ -1,0 +1,233 @@
+//! Threads that call domains: what each gets before its first call, and gives back when it ends.
+use super::block_sys::block;
+use super::layout::{GATE, NOBODY};
+use super::thread_sys::{
+    Mapping, THREADS, ThreadState, last_sentence, leave_window, lift_limit, on_alternate_stack, starter,
+};
+use super::{mask_sys, repair_sys, signals_sys, undisturbed_sys};
+use crate::error::CallError;
+use crate::host::{AtThreadEnd, Owner};
+use lockgate_abi::PAGE;
+use rustix::io::Errno;
+use std::cell::{Cell, RefCell, UnsafeCell};
+use std::ffi::c_void;
+use std::mem::ManuallyDrop;
+use std::ops::Range;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr};
+
+/// Bytes of records: nesting ends there.
+const RECORDS: usize = 64 << 10;
+/// What handlers need beyond the kernel's frame: ours, and the ones they are chained to.
+const HANDLER_NEED: usize = 64 << 10;
+/// Host stack that a nested call must leave, bytes.
+const STACK_RESERVE: u64 = 128 << 10;
+
+thread_local! {
+    /// Dropped as [`AtThreadEnd`] says.
+    static THREAD: RefCell<Option<ManuallyDrop<Attachment>>> = const { RefCell::new(None) };
+    /// How often the thread has detached, in rounds of destructors.
+    static ENDS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Has the calling thread detach when it ends, among its keys' destructors. Those that come later may attach it again: it detaches in
+/// their next round then.
+///
+/// # Errors
+/// There is no round any more, or no key: nothing would tell that the thread's memory goes.
+fn detach_at_the_end() -> Result<(), CallError> {
+    /// `PTHREAD_DESTRUCTOR_ITERATIONS` of POSIX, which is glibc's.
+    const ROUNDS: u32 = 4;
+    extern "C" fn end(_: *mut c_void) {
+        ENDS.set(ENDS.get() + 1);
+        // No frame is left that holds signals back.
+        undisturbed_sys::forget();
+        // What modules do then may call the host, which may end the thread once more, out of this frame: the rest is done then.
+        END.arm();
+        let state = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| Arc::as_ptr(&attachment.0)));
+        // SAFETY: the attachment keeps it, which only the next line but one drops.
+        if let Some(state) = state.and_then(|state| unsafe { state.as_ref() }) {
+            state.let_modules_clean_up();
+        }
+        END.disarm();
+        drop(THREAD.take().map(ManuallyDrop::into_inner));
+    }
+    static END: AtThreadEnd = AtThreadEnd::new(end);
+    match ENDS.get() < ROUNDS - 1 {
+        true if END.arm() => Ok(()),
+        true => Err(CallError::memory(Errno::AGAIN)),
+        false => Err(CallError::ThreadEnding),
+    }
+}
+
+/// Detaches the thread when it ends.
+struct Attachment(Arc<ThreadState>);
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        let state = &self.0;
+        if !state.owner.may_drop() {
+            // A forked child's first thread, which has called nothing since: the rest is the parent's.
+            state.restore_alternate_stack();
+            return;
+        }
+        for domain in state.domains() {
+            domain.detach(state);
+        }
+        THREADS.lock().unwrap_or_else(|e| e.into_inner()).retain(|t| !Arc::ptr_eq(t, state));
+        // SAFETY: our own block; from here on proxies refuse the thread (rule R12).
+        unsafe {
+            (*state.block).alternate_size = u64::MAX;
+            (*state.block).state = ptr::null();
+        }
+        state.restore_alternate_stack();
+    }
+}
+
+impl ThreadState {
+    /// When the thread ends, which it may have done in a function of the host's.
+    fn let_modules_clean_up(&self) {
+        if !self.owner.may_drop() {
+            return;
+        }
+        let own = starter().map(|id| (id, self.place(id)));
+        // No frame of the host's is left. The calls that it leaves behind end, and so does what they hold.
+        repair_sys::repair(self, u64::MAX);
+        // The frames of a module's own thread are where they were, as for a thread that is cancelled.
+        if let Some((id, place)) = own {
+            self.set_slot(id, place);
+        }
+        // Rust's std has switched the alternate stack off by now (rule R12).
+        let usable = self.use_alternate_stack().is_ok();
+        let next = || {
+            let mut attached = self.attached.borrow_mut();
+            let next = attached.iter_mut().find(|attached| !attached.told)?;
+            next.told = true;
+            Some(next.domain.clone())
+        };
+        while let Some(domain) = next().filter(|_| usable) {
+            if let Some(domain) = domain.upgrade() {
+                domain.clean_up(self);
+            }
+        }
+    }
+}
+
+/// The calling thread's state, attached now if it was not.
+///
+/// # Errors
+/// Why the thread cannot enter any domain.
+pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
+    match on_alternate_stack() {
+        true => Err(CallError::SignalHandler),
+        false => attach_on_own_stack(),
+    }
+}
+
+/// The same, where the thread is not [`on_alternate_stack`].
+///
+/// # Errors
+/// As there.
+pub(super) fn attach_on_own_stack() -> Result<Arc<ThreadState>, CallError> {
+    let known = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| attachment.0.clone()));
+    signals_sys::check_handlers().map_err(CallError::Handler)?;
+    let state = match known {
+        Some(state) if state.owner.is_here() => state,
+        stale => {
+            let state = Arc::new(new_state(stale.as_deref()).map_err(CallError::memory)?);
+            detach_at_the_end()?;
+            THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
+            // What a forked child's first thread was in the parent, others of whose threads had it, too, stays.
+            THREAD.replace(Some(ManuallyDrop::new(Attachment(state.clone()))));
+            state
+        }
+    };
+    if state.out_of_turn.get() {
+        return Err(CallError::TooDeep);
+    }
+    state.use_alternate_stack().map_err(CallError::memory)?;
+    mask_sys::unblock();
+    leave_window(0);
+    let block = block();
+    // SAFETY: our own thread's block; its size is published last.
+    unsafe {
+        (*block).alternate_low = state.alternate.start() as u64;
+        (*block).alternate_size = state.alternate.size() as u64;
+    }
+    Ok(state)
+}
+
+/// The state of the calling thread; of a forked child's first thread with the records of the calls that it is in: they end when
+/// the host's functions return, and what is called meanwhile is nested in them.
+fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
+    // SAFETY: a plain query.
+    let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
+    let alternate = (frame.max(libc::MINSIGSTKSZ) + HANDLER_NEED).next_multiple_of(PAGE as usize);
+    let state = ThreadState {
+        tid: rustix::thread::gettid().as_raw_nonzero().get(),
+        owner: Owner::this(),
+        block: block(),
+        fault: UnsafeCell::new(None),
+        ending: UnsafeCell::new(None),
+        failed: Cell::new(ptr::null()),
+        panic: Cell::new(None),
+        overdue: 0.into(),
+        stop: AtomicBool::new(false),
+        look: AtomicBool::new(false),
+        covered: AtomicBool::new(false),
+        left_gate: AtomicPtr::default(),
+        left_mark: 0.into(),
+        kicked: AtomicBool::new(false),
+        failure: Cell::new(None),
+        looked: last_sentence().into(),
+        out_of_turn: Cell::new(false),
+        stack: own_stack(),
+        waits_for: AtomicPtr::default(),
+        awaited: UnsafeCell::new(None),
+        records: match parent {
+            Some(parent) => parent.records.clone(),
+            None => Arc::new(Mapping::new(RECORDS)?),
+        },
+        slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,
+        alternate: Mapping::new(alternate)?,
+        attached: RefCell::default(),
+    };
+    // Without a place in any domain, a child that has not noticed that it is one takes the slow way into each.
+    state.slots.wipe_in_children()?;
+    let block = state.block;
+    let records = state.records.start();
+    if parent.is_some() {
+        // Nobody watches the time of what the parent called.
+        state.records().for_each(|record| lift_limit(record.cast_mut()));
+    }
+    // SAFETY: our own thread's block, which nobody else writes; records start as zeros, that is IDLE.
+    unsafe {
+        if parent.is_none() {
+            (*block).top = records.cast();
+        }
+        (*block).first = records.cast();
+        (*block).records_end = records as u64 + state.records.size() as u64;
+        (*block).slots = state.slots.start().cast();
+        (*block).stack_floor = state.stack.start + STACK_RESERVE;
+        (*block).tid = state.tid as u32;
+        // No number comes twice, though the thread may have been attached before.
+        (*block).mark = (*block).mark.max(GATE.into());
+    }
+    Ok(state)
+}
+
+/// The calling thread's own stack, as libc knows it; the first thread's within its limit.
+fn own_stack() -> Range<u64> {
+    // SAFETY: the attribute object is initialised by pthread_getattr_np and destroyed once.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        if libc::pthread_getattr_np(libc::pthread_self(), &mut attributes) != 0 {
+            return 0..0;
+        }
+        let (mut low, mut size) = (ptr::null_mut(), 0);
+        libc::pthread_attr_getstack(&attributes, &mut low, &mut size);
+        libc::pthread_attr_destroy(&mut attributes);
+        low as u64..low as u64 + size as u64
+    }
+}

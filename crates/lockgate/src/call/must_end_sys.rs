@@ -1,0 +1,69 @@
+//! Whether calls in progress must end: their domain was killed, their binding revoked, they are stopped, or their time is over.
+use super::layout::{EntryRecord, IDLE, LIMITED_ENTRY, RECORD, Record};
+use super::thread_sys::{OVERDUE, ThreadState};
+use crate::report::Cause;
+use crate::space;
+use std::sync::atomic::Ordering;
+
+/// Why the entry `record` must end, if it must. One whose binding has ended was left by a jump.
+///
+/// # Safety
+/// `record` is an entry of the calling thread.
+pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -> Option<Cause> {
+    // SAFETY: live records have live bindings; the block is our own.
+    unsafe {
+        if space::is_inherited((*record).control) {
+            return Some(Cause::Forked);
+        }
+        let binding = (*record).binding.as_ref()?;
+        if (*binding.domain).is_killed() {
+            return Some(Cause::Killed);
+        }
+        if (*binding.info).is_stopped() {
+            return Some(Cause::Revoked);
+        }
+        if state.stop.load(Ordering::Acquire) || (*binding.domain).must_stop() {
+            return Some(Cause::Stopped);
+        }
+        overdue_limit(state, record.cast()).map(Cause::TimeLimit)
+    }
+}
+
+/// The limit, milliseconds, that has passed of `record` or an entry that it is nested in.
+unsafe fn overdue_limit(state: &ThreadState, mut record: *const Record) -> Option<u32> {
+    let overdue = state.overdue.load(Ordering::Acquire);
+    if overdue & OVERDUE == 0 {
+        return None;
+    }
+    // SAFETY: records down to the first are valid.
+    unsafe {
+        while (*record).kind != IDLE {
+            let entry = record.cast::<EntryRecord>();
+            if (*record).kind == LIMITED_ENTRY
+                && (*entry).sequence == overdue as u32
+                && !state.is_left(record)
+            {
+                return Some((*entry).limit);
+            }
+            record = record.byte_sub(RECORD as usize);
+        }
+        None
+    }
+}
+
+/// True if an entry that `record` is nested in must end, too.
+///
+/// # Safety
+/// `record` is a live record of the calling thread.
+pub(super) unsafe fn outer_must_stop(state: &ThreadState, mut record: *const Record) -> bool {
+    // SAFETY: records down to the first are valid.
+    unsafe {
+        while (*record).kind != IDLE {
+            record = record.byte_sub(RECORD as usize);
+            if (*record).is_entry() && why_stop(state, record.cast()).is_some() {
+                return true;
+            }
+        }
+        false
+    }
+}

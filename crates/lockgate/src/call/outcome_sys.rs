@@ -1,0 +1,253 @@
+//! How the last call of the calling thread ended: its status, and why.
+use super::block_sys::block;
+use super::info::Info;
+use super::layout::{
+    BindingHeader, EntryRecord, FROM_DOMAIN, GATE, GateRecord, RECORD, STATUS_BARE_HANDLER, STATUS_ENDED,
+    STATUS_HANDLER, STATUS_REFUSED, ThreadBlock, UNTAKEN,
+};
+use super::thread_sys::{ThreadState, current, is_inside, on_alternate_stack, registers_at};
+use crate::error::CallError;
+use crate::report::{Cause, Entered, RawFault};
+use crate::space;
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+use std::ptr;
+
+thread_local! {
+    /// Why a call was refused before it began. (Handlers of `atexit` may ask, too: it is dropped by hand.)
+    static REFUSED: Cell<Option<ManuallyDrop<CallError>>> = const { Cell::new(None) };
+}
+
+/// Makes the call in progress, of `binding` by a caller whose frame is at `rsp`, fail with `error` before it begins.
+pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    match error {
+        // A signal handler may not allocate, which the first use of thread-local storage does; and the call that it interrupted may
+        // just have failed, with nobody having looked yet.
+        CallError::SignalHandler if is_looked_at(binding) => block.status += STATUS_HANDLER,
+        CallError::SignalHandler => block.status |= STATUS_BARE_HANDLER,
+        error => {
+            if binding.flags & FROM_DOMAIN != 0 {
+                block.transit = rsp & !UNTAKEN;
+            } else if is_looked_at(binding) {
+                block.transit = rsp | UNTAKEN;
+            }
+            drop(REFUSED.replace(Some(ManuallyDrop::new(error))).map(ManuallyDrop::into_inner));
+            block.status = STATUS_REFUSED;
+        }
+    }
+}
+
+/// True if callers of `binding` ask how a call ended as soon as it did: all but those that have a bare pointer.
+fn is_looked_at(binding: &BindingHeader) -> bool {
+    // SAFETY: the information lives while the binding is called; of one with a reporter it may be gone, which is not looked at then.
+    binding.flags & FROM_DOMAIN == 0 && (!binding.reporter.is_null() || unsafe { !(*binding.info).is_lent() })
+}
+
+/// The word of transit for a call that ends without a return: with [`UNTAKEN`], if its caller will look at once.
+///
+/// # Safety
+/// A live entry of the calling thread.
+pub(super) unsafe fn untaken(entry: *const EntryRecord) -> u64 {
+    // SAFETY: live records have live bindings.
+    unsafe { (*entry).host & !UNTAKEN | if is_looked_at(&*(*entry).binding) { UNTAKEN } else { 0 } }
+}
+
+/// True if the last call through a thunk did not return normally.
+#[inline(always)]
+pub(crate) fn failed() -> bool {
+    let status: u64;
+    // SAFETY: reads one word of the thread's own block.
+    unsafe {
+        core::arch::asm!(
+            "mov {status}, qword ptr [rip + lockgate_thread@GOTTPOFF]",
+            "mov {status}, qword ptr fs:[{status} + {STATUS}]",
+            status = out(reg) status,
+            STATUS = const std::mem::offset_of!(ThreadBlock, status),
+            options(nostack, readonly, preserves_flags)
+        );
+    }
+    status != 0
+}
+
+/// Whose the status is, as somebody sees it who has called.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The caller is a handler whose call was refused.
+    Handlers,
+    /// The caller's own call has ended.
+    Callers,
+    /// The caller's call has returned: a handler's has not, which nobody has asked about; or the caller is such a handler.
+    Nobodys,
+}
+
+/// Whose the status is, given that [`failed`]. A handler's is taken with that.
+pub(crate) fn whose(bare: bool) -> Whose {
+    if !bare && take_handlers_refusal() {
+        return Whose::Handlers;
+    }
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    // Those who look at once are never let in while another's is untaken: it is their own, or they have been refused.
+    let is_handler = bare && (on_alternate_stack() || current().is_some_and(is_inside));
+    let refused = block.status & STATUS_BARE_HANDLER != 0;
+    block.status &= !STATUS_BARE_HANDLER;
+    match is_handler {
+        true if refused => Whose::Handlers,
+        true => Whose::Nobodys,
+        false if block.status & STATUS_ENDED != 0 => Whose::Callers,
+        false => Whose::Nobodys,
+    }
+}
+
+/// Why the call through the thunk of `binding` that has just come back failed, given that [`failed`]; `None` if it returned.
+#[cold]
+pub(crate) fn take_error(binding: &Info) -> Option<CallError> {
+    match whose(binding.is_lent()) {
+        Whose::Handlers => Some(CallError::SignalHandler),
+        Whose::Nobodys => None,
+        Whose::Callers => Some(take_refusal().unwrap_or_else(|| take_fault(binding))),
+    }
+}
+
+/// True if the call that has just come back, of one of those that look at once, was a signal handler's and refused; that is taken then.
+pub(crate) fn take_handlers_refusal() -> bool {
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    let is_handlers = block.status >= STATUS_HANDLER;
+    if is_handlers {
+        block.status -= STATUS_HANDLER;
+    }
+    is_handlers
+}
+
+/// Takes the error of a call whose binding is gone; `None` if it was a fault, which only the binding could explain.
+#[cold]
+pub(crate) fn take_orphaned_error() -> Option<CallError> {
+    match whose(false) {
+        Whose::Handlers => Some(CallError::SignalHandler),
+        Whose::Nobodys => None,
+        Whose::Callers => {
+            let refusal = take_refusal();
+            if let Some(state) = current() {
+                // SAFETY: our own state.
+                drop((unsafe { (*state.fault.get()).take() }, state.failure.take(), state.panic.take()));
+            }
+            taken();
+            refusal
+        }
+    }
+}
+
+/// Why the last call ended, which was not refused.
+pub(crate) fn take_fault(binding: &Info) -> CallError {
+    let error = fault(binding);
+    taken();
+    error
+}
+
+/// Nothing is left of the last call's error: handlers may call again.
+fn taken() {
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block() };
+    block.status &= !STATUS_ENDED;
+    if block.transit & UNTAKEN != 0 {
+        block.transit = 0;
+    }
+}
+
+fn fault(binding: &Info) -> CallError {
+    let block = block();
+    // SAFETY: our own block and, while attached, our own state; the binding is alive, so is the domain.
+    let (raw, state) = unsafe {
+        let state = (*block).state.as_ref();
+        (state.and_then(|state| (*state.fault.get()).take()), state)
+    };
+    let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
+    if is_parents(&raw) {
+        drop((state.failure.take(), state.panic.take()));
+        return CallError::Forked;
+    }
+    let binding = binding.that_ran(raw.registers.rsp);
+    if raw.cause == Cause::Revoked {
+        return CallError::Revoked(binding.name.clone());
+    }
+    if raw.cause == Cause::Callee
+        && let Some(error) = state.failure.take()
+    {
+        return error;
+    }
+    match state.panic.take().filter(|_| raw.cause == Cause::Panic) {
+        Some(payload) => CallError::Panic(crate::error::Panic::new(payload)),
+        None => binding.fault(raw, outer_calls(state)).into(),
+    }
+}
+
+/// True if a call ended that this process's parent had begun, by whatever: a function of the host's that has forked may end it, too.
+fn is_parents(raw: &RawFault) -> bool {
+    raw.cause == Cause::Forked || space::is_inherited(raw.entry)
+}
+
+/// True, once, if the last call through a thunk ended because this process is a child of the one that began it. (The binding is in the
+/// parent's books.)
+pub(crate) fn take_forked() -> bool {
+    // SAFETY: our own block and, while attached, our own state.
+    unsafe {
+        let forked = (*block())
+            .state
+            .as_ref()
+            .filter(|state| (*state.fault.get()).take_if(|raw| is_parents(raw)).is_some())
+            .map(|state| drop((state.failure.take(), state.panic.take())))
+            .is_some();
+        if forked {
+            taken();
+        }
+        forked
+    }
+}
+
+/// Most domains that a report goes on through, outwards.
+const MOST_OUTER: usize = 16;
+
+/// The calls in progress on the calling thread, which is in no domain, or in a gate: innermost first, with their stacks.
+fn outer_calls(state: &ThreadState) -> Vec<Entered> {
+    let mut calls = Vec::new();
+    // SAFETY: records between the first and the top were written by proxies and gates of this thread; their bindings are alive.
+    unsafe {
+        let mut record = (*state.block).top;
+        while (*record).kind == GATE && calls.len() < MOST_OUTER {
+            let gate = record.cast::<GateRecord>();
+            let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
+            let binding = (*entry).binding;
+            if state.domain_of((*entry).control).is_none() || binding.is_null() {
+                break; // its stacks are the parent's, or gone
+            }
+            let binding = (*(*binding).info).that_ran((*gate).control);
+            calls.push(binding.entered(registers_at(gate), (*entry).control));
+            record = record.byte_sub(2 * RECORD as usize);
+        }
+    }
+    calls
+}
+
+/// Why the last call was refused, if it was: that needs no binding.
+pub(crate) fn take_refusal() -> Option<CallError> {
+    // SAFETY: our own block.
+    if unsafe { (*block()).status } & STATUS_ENDED != STATUS_REFUSED {
+        return None;
+    }
+    let error = REFUSED.take().map_or(CallError::ThreadEnding, ManuallyDrop::into_inner);
+    taken();
+    Some(error)
+}
+
+/// The binding whose last call on this thread ended with a fault; it may be gone.
+pub(crate) fn failed_binding() -> *const BindingHeader {
+    current().map_or(ptr::null(), |state| state.failed.get())
+}
+
+/// Forgets the error of a call through a bare pointer, if nobody took it.
+pub(crate) fn forget_error() {
+    taken();
+}

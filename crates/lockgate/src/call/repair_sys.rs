@@ -1,0 +1,206 @@
+//! Calls that were left by jumps, or whose functions have switched stacks: which records are alive (rule R16).
+use super::block_sys::{block, set_top};
+use super::exclusive_sys;
+use super::layout::{EntryRecord, FRAME, GATE, GateRecord, NEXT_MARK, RECORD, Record};
+use super::thread_sys::{LEFT, ThreadState, current, is_elsewhere, is_gone, on_alternate_stack};
+use super::undisturbed_sys::undisturbed;
+use crate::space;
+use std::ptr;
+use std::sync::atomic::Ordering;
+
+impl ThreadState {
+    /// For a nudge that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
+    /// thread runs on a stack that lies in a frame of its own, and comes back. So nobody waits for their limits any more, as long as it has
+    /// not. Where the gate's mark is overwritten, nobody comes back: in what was ended such calls are not. (Else nudges would come until the
+    /// next call, which drops their records: [`repair`].) Takes no lock, and no memory.
+    pub(super) fn note_left(&self, rsp: u64) {
+        let first = self.records.start().cast::<Record>();
+        // SAFETY: records between the first and the top were written by proxies and gates of this thread, which a signal has interrupted; what
+        // is, or was, a frame of its own stack can be read.
+        unsafe {
+            let top = (*self.block).top;
+            let mut record = top;
+            while record != first && (*record).kind == GATE {
+                let gate = record.cast::<GateRecord>();
+                let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
+                let host = (*entry).host;
+                // On other stacks than the thread's own a higher address says nothing. The proxy is over when its return address is popped.
+                let is_own = self.stack.contains(&host) && self.stack.contains(&rsp);
+                if !is_own || rsp < host + FRAME {
+                    break;
+                }
+                let binding = (*entry).binding.as_ref();
+                if let Some(binding) = binding
+                    && ((*binding.domain).is_killed() || (*binding.info).is_stopped())
+                    && ptr::read_volatile(host as *const u64) != (*gate).mark
+                {
+                    if (*binding.domain).is_killed() {
+                        (&raw mut (*entry).control).write_volatile(LEFT);
+                    }
+                    (*gate).mark = GATE.into();
+                    (&raw mut (*entry).binding).write_volatile(ptr::null());
+                }
+                if record == top {
+                    self.left_mark.store((*gate).mark, Ordering::Relaxed);
+                    self.left_gate.store(gate, Ordering::Release);
+                }
+                record = entry.cast::<Record>().byte_sub(RECORD as usize);
+            }
+        }
+    }
+}
+
+/// The same of a frame at `rsp`, which is not deceived by the record of a function that was left by `longjmp`, nor by a signal
+/// handler.
+pub(crate) fn in_living_gate(rsp: u64) -> bool {
+    let Some(state) = current() else { return false };
+    // SAFETY: our own block; a record is always on top, and an entry's is below a gate's.
+    let plainly = unsafe {
+        let block = state.block;
+        let top = (*block).top;
+        // On the thread's own stack and deeper than the call: no need to ask the kernel.
+        (*top).kind == GATE
+            && rsp >= (*block).stack_floor
+            && rsp < (*top.byte_sub(RECORD as usize).cast::<EntryRecord>()).host
+    };
+    // SAFETY: as above.
+    plainly
+        || !on_alternate_stack() && unsafe { (*repair(state, rsp)).kind == GATE } && !is_elsewhere(state, rsp)
+}
+
+/// True if what was interrupted above the host's frame at `host`, a domain's code or a proxy, has to be taken for something that goes on: on a
+/// coroutine's stack, out of whose handlers nobody jumps, but they may switch to another stack in the same mapping.
+fn goes_on(state: &ThreadState, host: u64, rsp: u64) -> bool {
+    rsp != u64::MAX && !state.stack.contains(&host)
+}
+
+/// Drops records that a host's longjmp left behind: those of frames that no longer exist, because the stack
+/// pointer is above them (rule R16). Returns the innermost living one.
+pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
+    let first = state.records.start().cast::<Record>();
+    // SAFETY: our own block; a function of two arguments.
+    unsafe {
+        if (*state.block).top == first && (*state.block).transit == 0 {
+            return first;
+        }
+        let work = lockgate_repair as *const ();
+        undisturbed(work, [ptr::from_ref(state) as usize, rsp as usize, 0]) as *mut Record
+    }
+}
+
+unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Record {
+    // SAFETY: records between the first and the top were written by proxies and gates of this thread.
+    unsafe {
+        let block = state.block;
+        let first = state.records.start().cast::<Record>();
+        let mut of_gate = false;
+        loop {
+            // Read again: a signal handler may have repaired as well.
+            let top = (*block).top;
+            if top == first {
+                repair_transit(state, rsp);
+                return top;
+            }
+            let entry =
+                if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
+            let host = (*entry).host;
+            if !of_gate && (!is_gone(state, host, rsp) || (*top).is_entry() && goes_on(state, host, rsp)) {
+                repair_transit(state, rsp);
+                return top;
+            }
+            of_gate = (*top).kind == GATE;
+            // The binding may be gone, and its header another's: only the domain can be asked, if that is still there.
+            let control = ptr::read_volatile(&raw const (*entry).control);
+            let domain = state.domain_of(control);
+            if (*top).kind == GATE {
+                if let Some(domain) = domain {
+                    state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
+                    domain.process().thread_jumps(domain.contexts().home(domain.slot_of(control)), rsp);
+                }
+                // Should its function come back all the same, the gate does not know its record any more.
+                (*top.cast::<GateRecord>()).mark = GATE.into();
+                *state.ending.get() = None;
+            } else if let Some(domain) = domain {
+                let next = top.byte_add(RECORD as usize).cast::<GateRecord>();
+                let next = ((next as u64) < (*block).records_end).then(|| next.read_volatile());
+                state.give_back_from(domain.id(), control, next.as_ref());
+                if (*entry).binding.as_ref().is_none_or(|binding| ptr::eq(binding.owner, domain.owner())) {
+                    exclusive_sys::release(domain.owner(), state.tid as u32);
+                }
+            }
+            set_top(block, top.byte_sub(RECORD as usize));
+        }
+    }
+}
+
+/// The same of a proxy in transit: it shows no record, and may have taken an exclusive domain.
+fn repair_transit(state: &ThreadState, rsp: u64) {
+    // SAFETY: our own block.
+    let transit = unsafe { &mut (*state.block).transit };
+    if *transit == 0 || !is_gone(state, *transit, rsp) || goes_on(state, *transit, rsp) {
+        return;
+    }
+    *transit = 0;
+    exclusive_sys::stop_waiting(state);
+    for domain in state.domains() {
+        let word = domain.owner();
+        // SAFETY: records in use were written by proxies and gates of this thread; their bindings are alive.
+        let in_use = state.records().any(|record| unsafe {
+            (*record).is_entry() && {
+                let entry = record.cast::<EntryRecord>();
+                space::base_of((*entry).control) == domain.base()
+                    && (*entry).binding.as_ref().is_some_and(|binding| ptr::eq(binding.owner, word))
+            }
+        });
+        if !in_use {
+            exclusive_sys::release(word, state.tid as u32);
+        }
+    }
+}
+
+/// What came of the record of a gate to which a function of the host's has returned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It is the innermost one, now that what the function has jumped out of is off the records.
+    Innermost,
+    /// It is there, but not the innermost one: calls on another stack are.
+    Covered,
+    /// It was taken for a dead one, and may be another call's by now; or it is another thread's.
+    Lost,
+}
+
+/// Looks for the record of a gate whose entry has its frame at `own`, where the gate's mark is.
+///
+/// # Safety
+/// The frame is there, on the stack that the thread runs on.
+pub(super) unsafe fn find(state: &ThreadState, gate: *const GateRecord, own: *const u64) -> Found {
+    let records = state.records.start() as usize..state.records.start() as usize + state.records.size();
+    // SAFETY: our own block and records, and the caller's frame.
+    unsafe {
+        if !records.contains(&(gate as usize)) || (*gate).mark != *own {
+            return Found::Lost;
+        }
+        let (block, gate) = (state.block, gate.cast::<Record>());
+        if (*block).top.cast_const() > gate {
+            repair(state, own as u64 - 1);
+        }
+        match (*block).top.cast_const().cmp(&gate) {
+            std::cmp::Ordering::Less => Found::Lost,
+            std::cmp::Ordering::Equal => Found::Innermost,
+            std::cmp::Ordering::Greater => Found::Covered,
+        }
+    }
+}
+
+/// Gives a gate's record a mark, and its copy to the frame of the gate's entry: for gates that make none themselves.
+///
+/// # Safety
+/// The innermost record of the calling thread, which is a gate's, and the frame.
+pub(super) unsafe fn mark(gate: *mut GateRecord, own: *mut u64) {
+    // SAFETY: our own block.
+    unsafe {
+        (*block()).mark += NEXT_MARK;
+        (*gate).mark = (*block()).mark;
+        *own = (*gate).mark;
+    }
+}

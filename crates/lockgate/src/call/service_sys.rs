@@ -1,0 +1,143 @@
+//! System calls of modules, between their gate and the table of what there is.
+use super::context_sys;
+use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry};
+use super::instance::Instance;
+use super::layout::{GateRecord, SyscallFrame};
+use super::resume_sys::functions;
+use super::thread_sys::{self, OVERDUE};
+use super::undisturbed_sys::{Disturbed, undisturbed};
+use super::watch::deadline;
+use crate::report::Cause;
+use crate::space;
+use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
+use lockgate_abi::code;
+use std::sync::atomic::Ordering;
+
+/// A system call. Returns the value for rax.
+///
+/// What a handler of the host's may interrupt, here and in [`context_sys`](super::context_sys) and [`resume_sys`](super::resume_sys), has
+/// nothing to drop, and catches nothing: such a handler may end the thread, and what unwinds passes only frames that have nothing to do then.
+///
+/// # Safety
+/// Only the system-call gate calls it.
+pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
+    gate: *mut GateRecord,
+    frame: *const SyscallFrame,
+) -> i64 {
+    // SAFETY: the caller's; a service's arguments are the same.
+    unsafe {
+        let number = (*frame).number;
+        if number == lockgate_abi::context::CALL {
+            return context_sys::serve(gate, &*frame);
+        }
+        if syscall::is_plain(number) {
+            return plain(gate, &*frame);
+        }
+        undisturbed(lockgate_service as *const (), [gate as usize, frame as usize, 0]) as i64
+    }
+}
+
+/// What does not wait: it ends at its gate, in time.
+unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
+    // SAFETY: live records; a live entry's binding keeps its domain.
+    let (domain, threads, control, entered) = unsafe {
+        let below = &*entry(gate);
+        (&*(*below.binding).domain, &**called_by(gate), (*gate).control, below.control)
+    };
+    // (The parent's window is not there.)
+    if space::is_inherited(entered) {
+        end_call(Cause::Forked);
+        return 0;
+    }
+    let slot = domain.contexts().home(domain.slot_of(control));
+    let thread = Thread { slot, deadline: None, stopped: is_stopped };
+    let stack = Stack { domain, control, entered };
+    let memory = domain.services();
+    let context = SyscallContext {
+        memory: &memory,
+        process: domain.process(),
+        thread,
+        threads,
+        stack: &stack,
+        sleep: &Disturbed,
+    };
+    syscall::plain(&context, frame.number, frame.arguments)
+}
+
+/// All others.
+unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+    // SAFETY: live records, the gate's frame on the host's stack.
+    let (domain, threads, frame, control, entered) = unsafe {
+        let below = &*entry(gate);
+        (&*(*below.binding).domain, &**called_by(gate), &*frame, (*gate).control, below.control)
+    };
+    // (The parent's window is not there.)
+    if space::is_inherited(entered) {
+        end_call(Cause::Forked);
+        return 0;
+    }
+    let deadline = deadline();
+    let emulate = || {
+        let deadline = deadline.map(|deadline| deadline.at);
+        let thread =
+            Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
+        let memory = domain.services();
+        let process = domain.process();
+        let stack = Stack { domain, control, entered };
+        let mut context =
+            SyscallContext { memory: &memory, process, thread, threads, stack: &stack, sleep: &Disturbed };
+        syscall::dispatch(&mut context, frame.number, frame.arguments)
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
+        Ok(Outcome::Return(value)) => value,
+        Ok(Outcome::Exit(status)) => {
+            end_call(Cause::Exit(status));
+            0
+        }
+        Ok(Outcome::Fault(syscall::Fault::TimeLimit)) => {
+            // The call whose limit it is ends, and with it all that lies between.
+            if let (Some(state), Some(deadline)) = (thread_sys::current(), deadline) {
+                state.overdue.store(OVERDUE | u64::from(deadline.sequence), Ordering::Release);
+            }
+            end_call(Cause::TimeLimit(deadline.map_or(0, |deadline| deadline.limit)));
+            0
+        }
+        Ok(Outcome::Fault(fault)) => {
+            end_call(Cause::Syscall(fault));
+            0
+        }
+        Err(payload) => {
+            end_with_panic(payload);
+            0
+        }
+    }
+}
+
+/// The control stack below a gate that is in progress.
+struct Stack<'a> {
+    domain: &'a Instance,
+    /// rsp at the gate.
+    control: u64,
+    /// Where the call was entered.
+    entered: u64,
+}
+
+impl ControlStack for Stack<'_> {
+    fn functions(&self) -> Box<dyn Iterator<Item = InProgress> + '_> {
+        // SAFETY: only the gate makes one.
+        let mut walk = unsafe { functions(self.domain, self.control, self.entered) };
+        Box::new(std::iter::from_fn(move || {
+            let function = walk.next().ok()?;
+            let frame = function.entry + size_of::<u64>() as u64 - u64::from(code::OFF);
+            Some(InProgress { site: function.site, frame })
+        }))
+    }
+}
+
+/// True if the call whose system call waits is to end.
+/// (In a child that a handler has forked meanwhile it ends as its parent's.)
+fn is_stopped() -> bool {
+    let is_parents = calling_base().is_some_and(space::is_inherited);
+    // SAFETY: only system calls ask, which gates make.
+    is_parents || thread_sys::is_stopped() || unsafe { caller() }.must_stop()
+}
