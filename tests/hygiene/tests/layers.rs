@@ -1,4 +1,5 @@
-//! Nothing imports upward: the order of crates, and of the modules in each, is `layers.txt`.
+//! Nothing imports upward: the order of crates, and of the modules in each, is `layers.txt`. It has the order of a module's own files, too, where
+//! it names the module's folder.
 
 use hygiene::{PICTURES, layers, root, with_pictures};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,9 +17,25 @@ fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A file's code, without comments and tests.
+/// What pointers lead to, in structures that assembly passes on: the type of a pointer that lies in a layer above, by file. Only their own
+/// layer follows these pointers. (Without the types they could be taken for each other.)
+const POINTEES: &[(&str, &[&str])] = &[(
+    "crates/lockgate/src/call/layout.rs",
+    &[
+        "*const super::thread_sys::ThreadState",
+        "*const super::instance::Instance",
+        "*const super::info::Info",
+    ],
+)];
+
+/// A file's code, without comments, tests and [`POINTEES`].
 fn code(path: &Path) -> String {
-    let text = fs::read_to_string(path).expect("a source file");
+    let mut text = fs::read_to_string(path).expect("a source file");
+    let of_file = POINTEES.iter().filter(|(file, _)| root().join(file) == path);
+    for pointee in of_file.flat_map(|(_, pointees)| *pointees) {
+        assert_eq!(text.matches(pointee).count(), 1, "{}: one field is a {pointee}", path.display());
+        text = text.replace(pointee, "");
+    }
     let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
@@ -102,10 +119,25 @@ fn passed_on(lib: &str, other_names: &BTreeMap<String, String>) -> BTreeMap<Stri
     names
 }
 
+/// The sources that a line of the list is about: those of a crate, or a folder of them.
+fn sources(name: &str) -> PathBuf {
+    let folder = root().join(name);
+    if folder.join("mod.rs").exists() { folder } else { folder.join("src") }
+}
+
+/// How files of a folder of sources name each other from the crate's root on.
+fn path_of(source: &Path) -> String {
+    let folders = source.components().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    let inner = folders.skip_while(|part| part != "src").skip(1);
+    ["crate".to_owned()].into_iter().chain(inner).map(|part| part + "::").collect()
+}
+
 /// By module: the others that it imports, and where.
 fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
-    let lib = ["lib.rs", "main.rs"].into_iter().map(|name| source.join(name)).find(|path| path.exists());
-    let lib = code(&lib.expect("a crate has a root"));
+    let roots = ["lib.rs", "main.rs", "mod.rs"];
+    let lib = roots.into_iter().map(|name| source.join(name)).find(|path| path.exists());
+    let lib = code(&lib.expect("a crate, or a module, has a root"));
+    let prefix = path_of(source.strip_prefix(root()).expect("in the tree"));
     let other_names = other_names(&lib);
     let passed_on = passed_on(&lib, &other_names);
     let mut files = Vec::new();
@@ -118,11 +150,11 @@ fn imports(source: &Path) -> BTreeMap<String, BTreeMap<String, PathBuf>> {
     let mut found: BTreeMap<String, BTreeMap<String, PathBuf>> = BTreeMap::new();
     for path in &files {
         let own = top(path);
-        if own == "lib" || own == "main" || path.to_string_lossy().contains("tests") {
+        if ["lib", "main", "mod"].contains(&own.as_str()) || path.to_string_lossy().contains("tests") {
             continue;
         }
         let code = code(path);
-        let mut names = first_names(&code, "crate::");
+        let mut names = first_names(&code, &prefix);
         if path.parent() == Some(source) {
             names.extend(first_names(&code, "super::"));
         }
@@ -147,6 +179,16 @@ fn names_behind_a_prefix_are_found() {
 }
 
 #[test]
+fn folders_are_known_by_their_path() {
+    assert_eq!(path_of(Path::new("crates/lockgate/src")), "crate::");
+    assert_eq!(path_of(Path::new("crates/lockgate/src/call")), "crate::call::");
+    let found = imports(&sources("crates/lockgate/src/call"));
+    assert!(found["gate_asm"].contains_key("service_sys"), "by a path in the code");
+    assert!(found["instance"].contains_key("admission_sys"), "by an import");
+    assert!(!found["layout"].contains_key("instance"), "a pointee is none");
+}
+
+#[test]
 fn modules_are_known_by_their_other_names() {
     let lib = "#[path = \"a/b.rs\"]\nmod c;\nuse d_sys as d;\npub use d::E;\npub use f::{G as H};";
     let names = other_names(lib);
@@ -162,7 +204,7 @@ fn modules_are_known_by_their_other_names() {
 fn modules_import_lower_layers_only() {
     let mut wrong = Vec::new();
     for (name, layers) in layers() {
-        let source = root().join(&name).join("src");
+        let source = sources(&name);
         let layer_of = |module: &str| layers.iter().position(|layer| layer.iter().any(|name| name == module));
         let found = imports(&source);
         for module in layers.iter().flatten().filter(|module| !found.contains_key(*module)) {
