@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Shop, text};
+use fastrand::Rng;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -328,13 +329,13 @@ fn random_options() {
         if build >= builds {
             return;
         }
-        let mut random = Random(((seed as u64) << 32) + build as u64);
-        let with_clang = clang && random.below(3) == 0;
+        let mut random = Rng::with_seed(((seed as u64) << 32) + build as u64);
+        let with_clang = clang && random.usize(..3) == 0;
         let (compiler, pool) = if with_clang { ("clang", OF_CLANG) } else { ("gcc", OF_GCC) };
-        let program = &programs[random.below(programs.len())];
-        let mut options = vec![LEVELS[random.below(LEVELS.len())]];
-        for _ in 0..random.below(7) {
-            let place = random.below(OF_BOTH.len() + pool.len());
+        let program = &programs[random.usize(..programs.len())];
+        let mut options = vec![LEVELS[random.usize(..LEVELS.len())]];
+        for _ in 0..random.usize(..7) {
+            let place = random.usize(..OF_BOTH.len() + pool.len());
             let option = OF_BOTH.get(place).unwrap_or_else(|| &pool[place - OF_BOTH.len()]);
             options.extend(option.split(' '));
         }
@@ -357,17 +358,4 @@ fn random_options() {
         println!("{times:5} {reason}");
     }
     assert!(same.into_inner() * 2 > builds, "most builds are compared");
-}
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ mixed >> 31) % limit as u64) as usize
-    }
 }

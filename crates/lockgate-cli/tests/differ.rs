@@ -5,6 +5,7 @@
 #[path = "common/installed.rs"]
 mod installed;
 
+use fastrand::Rng;
 use installed::{corpus, prefix};
 use lockgate_bench::command::done;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,19 +21,6 @@ const HOST_PYTHON: &str = include_str!("stubs/differ_host.py");
 
 /// Functions of one header.
 const FUNCTIONS: usize = 24;
-
-struct Random(u64);
-
-impl Random {
-    fn any(&mut self, below: u64) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut x = self.0;
-        x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (x ^ (x >> 31)) % below
-    }
-}
 
 /// A type of numbers, as the three languages call it.
 #[derive(Clone, Copy, PartialEq)]
@@ -64,7 +52,7 @@ impl Number {
     }
 
     /// Values to give: as all three languages write them.
-    fn values(self, random: &mut Random) -> Vec<String> {
+    fn values(self, random: &mut Rng) -> Vec<String> {
         let bits = match self.c {
             "bool" => return vec!["0".into(), "1".into()],
             "float" | "double" => return vec!["0.0".into(), "-1.5".into(), "1e30".into(), "0.25".into()],
@@ -83,7 +71,7 @@ impl Number {
         // (C has no literal for the least number of 64 bits, nor for those beyond.)
         let least = if least < -(1 << 62) { 1 - (1 << 62) } else { least };
         let most = most.min((1 << 62) - 1);
-        vec![least.to_string(), most.to_string(), random.any(17).to_string(), "1".into()]
+        vec![least.to_string(), most.to_string(), random.u64(..17).to_string(), "1".into()]
     }
 }
 
@@ -132,40 +120,41 @@ struct Function {
 }
 
 /// One that is no character: a pointer to it leads to one.
-fn scalar(random: &mut Random) -> Number {
-    NUMBERS[2 + random.any(NUMBERS.len() as u64 - 2) as usize]
+fn scalar(random: &mut Rng) -> Number {
+    NUMBERS[2 + random.u64(..NUMBERS.len() as u64 - 2) as usize]
 }
 
-fn number(random: &mut Random) -> Number {
-    NUMBERS[random.any(NUMBERS.len() as u64) as usize]
+fn number(random: &mut Rng) -> Number {
+    NUMBERS[random.u64(..NUMBERS.len() as u64) as usize]
 }
 
-fn function(random: &mut Random) -> Function {
+fn function(random: &mut Rng) -> Function {
     let mut parameters = Vec::new();
-    for _ in 0..random.any(5) {
-        let count = 1 + random.any(9);
-        parameters.push(match random.any(10) {
+    for _ in 0..random.u64(..5) {
+        let count = 1 + random.u64(..9);
+        parameters.push(match random.u64(..10) {
             0 => Parameter::Number(number(random)),
             1 => Parameter::Text,
             2 => Parameter::Array { of: number(random), count, reads: true, writes: false },
             3 => Parameter::Array { of: number(random), count, reads: false, writes: true },
             4 => Parameter::Array { of: number(random), count, reads: true, writes: true },
             5 => Parameter::Written(number(random), count),
-            6 => {
-                Parameter::Scalar { of: if random.any(4) == 0 { ENUM } else { scalar(random) }, reads: false }
-            }
+            6 => Parameter::Scalar {
+                of: if random.u64(..4) == 0 { ENUM } else { scalar(random) },
+                reads: false,
+            },
             7 => Parameter::Scalar { of: scalar(random), reads: true },
-            8 => Parameter::TextOut(random.any(3) == 0),
-            _ => Parameter::Record { reads: random.any(2) == 0, writes: true },
+            8 => Parameter::TextOut(random.u64(..3) == 0),
+            _ => Parameter::Record { reads: random.u64(..2) == 0, writes: true },
         });
     }
-    let result = match random.any(8) {
+    let result = match random.u64(..8) {
         0 => Returned::Nothing,
-        1 => Returned::Text(random.any(3) == 0),
-        2 => Returned::Array(number(random), Some(random.any(9)), random.any(3) == 0),
+        1 => Returned::Text(random.u64(..3) == 0),
+        2 => Returned::Array(number(random), Some(random.u64(..9)), random.u64(..3) == 0),
         3 => Returned::Array(number(random), None, false),
         4 => Returned::Record,
-        5 => Returned::Records(1 + random.any(4)),
+        5 => Returned::Records(1 + random.u64(..4)),
         6 => Returned::Number(ENUM),
         _ => Returned::Number(number(random)),
     };
@@ -713,11 +702,11 @@ fn host_python(record: &Record, functions: &[Function]) -> String {
 
 /// What the three say of one header, call by call; `None` where this machine has no such language's tools.
 fn differ(seed: u64, answers: u64) -> [Vec<String>; 3] {
-    let random = &mut Random(seed);
-    let fields = 1 + random.any(6);
-    let field = |random: &mut Random| {
-        let of = if random.any(8) == 0 { ENUM } else { number(random) };
-        (of, if random.any(4) == 0 { 2 + random.any(3) } else { 1 })
+    let random = &mut Rng::with_seed(seed);
+    let fields = 1 + random.u64(..6);
+    let field = |random: &mut Rng| {
+        let of = if random.u64(..8) == 0 { ENUM } else { number(random) };
+        (of, if random.u64(..4) == 0 { 2 + random.u64(..3) } else { 1 })
     };
     let record = Record((0..fields).map(|_| field(random)).collect());
     let functions: Vec<Function> = (0..FUNCTIONS).map(|_| function(random)).collect();

@@ -3,25 +3,10 @@
 
 mod support;
 
+use fastrand::Rng;
 use std::fmt::Write;
 
 use lockgate_rewrite::{Options, rewrite_object};
-
-/// Xorshift (G. Marsaglia, 2003).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
-    fn of<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len())]
-    }
-}
 
 /// Pieces without labels: what moves rsp, sets it, looks at it, and what is between.
 const PIECES: &[&str] = &[
@@ -72,11 +57,11 @@ const PIECES: &[&str] = &[
 const JUMPS: &[&str] =
     &["jmp L", "je L", "ja L", "jrcxz L", "ret", "jmp external", "jne external", "ud2", "jmp *%rax", "hlt"];
 
-fn function(random: &mut Random) -> String {
-    let labels = 1 + random.below(5);
+fn function(random: &mut Rng) -> String {
+    let labels = 1 + random.usize(..5);
     let mut source = String::from(".globl f\n.type f,@function\nf:\n");
     // Most frames are sensible.
-    let (open, close) = match random.below(5) {
+    let (open, close) = match random.usize(..5) {
         0 => ("push %rbp; mov %rsp,%rbp; push %rbx; sub $24,%rsp", "lea -8(%rbp),%rsp; pop %rbx; pop %rbp"),
         1 => ("push %rbp; mov %rsp,%rbp; sub %rdi,%rsp", "leave"),
         2 => (
@@ -89,13 +74,13 @@ fn function(random: &mut Random) -> String {
     writeln!(source, "{open}").expect("a string");
     for label in 0..labels {
         writeln!(source, ".L{label}:").expect("a string");
-        for _ in 0..random.below(6) {
-            let piece = random.of(PIECES);
+        for _ in 0..random.usize(..6) {
+            let piece = PIECES[random.usize(..PIECES.len())];
             writeln!(source, "{piece}").expect("a string");
         }
-        let jump = random.of(JUMPS);
+        let jump = JUMPS[random.usize(..JUMPS.len())];
         // Targets are other places, mostly.
-        let target = format!(".L{}", random.below(labels));
+        let target = format!(".L{}", random.usize(..labels));
         let name = if jump.contains("external") { jump.to_owned() } else { jump.replace('L', &target) };
         if jump == "ret" {
             writeln!(source, "{close}").expect("a string");
@@ -112,7 +97,7 @@ fn what_is_accepted_is_verified() {
     let first: u64 = std::env::var("LOCKGATE_SEED").map_or(1, |text| text.parse().expect("a number"));
     let (mut accepted, mut failures) = (0, String::new());
     for seed in first..first + cases {
-        let source = function(&mut Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1));
+        let source = function(&mut Rng::with_seed(seed));
         let object = support::assemble(&source);
         for strict_bounds in [false, true] {
             let options = Options { strict_bounds, ..Options::default() };

@@ -1,6 +1,7 @@
 //! The procedures of `bench/soak.c`, bound, and what each must answer.
 
 use crate::preset::Preset;
+use fastrand::Rng;
 use lockgate::{CallError, Callback, Domain, FaultKind, Function, HostFunction, OnFailure, Pointer};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,29 +40,6 @@ type Weigh = extern "C" fn(f64, f64, f64, f64, f64, f64, f64, f64, f64) -> f64;
 
 /// A callback.
 pub type Answer = extern "C" fn(u64) -> u64;
-
-/// xorshift64*.
-pub struct Random(u64);
-
-impl Random {
-    /// The sequence number `seed`.
-    pub fn new(seed: u64) -> Self {
-        Self((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    /// Any number.
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// A number below `limit`.
-    pub fn below(&mut self, limit: u64) -> u64 {
-        (self.next() >> 32) % limit
-    }
-}
 
 /// The procedures of one domain under one preset, and what its user left in its slots.
 pub struct Callee {
@@ -112,9 +90,9 @@ impl Callee {
     }
 
     /// Makes one call of some kind; false if the answer is wrong.
-    pub fn call(&mut self, random: &mut Random) -> anyhow::Result<bool> {
-        let x = random.next();
-        Ok(match random.below(9) {
+    pub fn call(&mut self, random: &mut Rng) -> anyhow::Result<bool> {
+        let x = random.u64(..);
+        Ok(match random.u64(..9) {
             0..=2 => {
                 let [a, b, c, d, e, f, g, h] = eight(x);
                 self.mix.call(a, b, c, d, e, f, g, h)? == mix(eight(x))
@@ -130,7 +108,7 @@ impl Callee {
                 [a, b, c, d] == [x, !x, x.wrapping_add(1), x.rotate_left(32)]
             }
             6 => {
-                let slot = random.below(SLOTS as u64) as usize;
+                let slot = random.u64(..SLOTS as u64) as usize;
                 let before = self.exchange.call(self.first_slot + slot as u32, x)?;
                 self.slots[slot].replace(x).is_none_or(|expected| expected == before)
             }

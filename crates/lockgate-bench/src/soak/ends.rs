@@ -1,9 +1,10 @@
 //! The ways in which a thread's own domain ends.
 
 use super::Soak;
-use super::callee::{CRASHES, Callee, FOR_EVER, Random};
+use super::callee::{CRASHES, Callee, FOR_EVER};
 use crate::preset::PRESETS;
 use anyhow::ensure;
+use fastrand::Rng;
 use lockgate::{CallError, FaultKind, OnFailure, Pool, PooledDomain};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -35,10 +36,10 @@ const RARELY: u64 = 64;
 
 impl End {
     /// The end of the life with this number.
-    pub fn of_life(random: &mut Random, number: u64) -> End {
+    pub fn of_life(random: &mut Rng, number: u64) -> End {
         let crash = number as usize % CRASHES.len();
-        match random.below(4) {
-            _ if random.below(RARELY) == 0 => End::TimeOut,
+        match random.u64(..4) {
+            _ if random.u64(..RARELY) == 0 => End::TimeOut,
             0 => End::Crash(crash),
             1 => End::CrashOfCallee(crash),
             2 => End::SurvivedCrash(crash),
@@ -57,9 +58,9 @@ impl End {
         executioner: &Executioner<'_>,
         own: &mut [Callee],
         shared: &mut [Callee],
-        random: &mut Random,
+        random: &mut Rng,
     ) -> anyhow::Result<bool> {
-        let preset = random.below(PRESETS.len() as u64) as usize;
+        let preset = random.usize(..PRESETS.len());
         let across = |how: usize, on_failure| {
             let prototype = "uint64_t crash(uint32_t)";
             let crash =
@@ -92,7 +93,7 @@ impl End {
 }
 
 /// Makes calls until one fails, which must be for a kill. False if an answer before that was wrong.
-fn until_killed(callees: &mut [&mut Callee], random: &mut Random) -> anyhow::Result<bool> {
+fn until_killed(callees: &mut [&mut Callee], random: &mut Rng) -> anyhow::Result<bool> {
     let mut right = true;
     loop {
         for callee in &mut *callees {

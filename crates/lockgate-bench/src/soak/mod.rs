@@ -20,8 +20,9 @@ mod timer_sys;
 use crate::preset::PRESETS;
 use crate::{Metric, Options, Report, objects, progress};
 use anyhow::Context as _;
-use callee::{Callee, Nested, Random};
+use callee::{Callee, Nested};
 use ends::{End, Executioner, Own};
+use fastrand::Rng;
 use indicatif::ProgressBar;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
 use lockgate_corpus::Corpus;
@@ -147,7 +148,7 @@ impl Soak {
     ) -> anyhow::Result<()> {
         self.together.wait();
         let _timer = Timer::every(TICK).context("cannot start a timer for this thread")?;
-        let mut random = Random::new(phase * THREADS + number);
+        let mut random = Rng::with_seed(phase * THREADS + number);
         let back = self.shared.callback(HostFunction::from(callee::answer as callee::Answer));
         let back = back.context("no callback is free")?;
         for life in 0..lives {
@@ -162,7 +163,7 @@ impl Soak {
     fn life(
         &self,
         back: Pointer<u8>,
-        random: &mut Random,
+        random: &mut Rng,
         thread: u64,
         life: u64,
         executioner: &Executioner<'_>,
@@ -174,7 +175,7 @@ impl Soak {
         let mut own = callees(&domain, &self.shared, own_back.pointer(), 0)?;
         let (mut wrong, mut disturbed) = (0, 0);
         for _ in 0..LIFE / 2 {
-            let preset = random.below(PRESETS.len() as u64) as usize;
+            let preset = random.usize(..PRESETS.len());
             for callee in [&mut own[preset], &mut shared[preset]] {
                 let mut right = Ok(false);
                 disturbed += u64::from(!state_asm::survives(|| right = callee.call(random)));
