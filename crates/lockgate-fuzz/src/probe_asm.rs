@@ -41,12 +41,9 @@ global_asm!(
     .comm lockgate_fuzz_rax,8,8
     .globl lockgate_fuzz_probe
 lockgate_fuzz_probe: # rdi function, rsi before, rdx after, rcx words, r8 where rsp's error goes, r9 where the flags go
-    push %rbx
-    push %rbp
-    push %r12
-    push %r13
-    push %r14
-    push %r15
+    ",
+    support::push_kept_registers!(),
+    "
     push %r8
     push %r9
     sub $8,%rsp
@@ -101,12 +98,9 @@ lockgate_fuzz_probe: # rdi function, rsi before, rdx after, rcx words, r8 where 
     mov %rcx,(%r9)
     pop %r8
     mov %rdx,(%r8)
-    pop %r15
-    pop %r14
-    pop %r13
-    pop %r12
-    pop %rbp
-    pop %rbx
+    ",
+    support::pop_kept_registers!(),
+    "
     ret
     ",
     STACK = const 8 * WORDS,

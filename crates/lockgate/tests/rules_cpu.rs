@@ -76,12 +76,7 @@ function mxcsr_survives
     lea 8(%rsp),%rsp
     mov %rcx,-OFF(%rsp)
     ret
-function asks # so that it is loaded where there is no AVX
-    cpuid
-    ret
-function upper_halves
-    vpcmpeqd %ymm0,%ymm0,%ymm0
-    ret
+    fills_upper_halves
 ";
 
 /// A domain whose import does `host`.

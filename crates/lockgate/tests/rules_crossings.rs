@@ -84,12 +84,7 @@ function rounding
     movl $0xffc0,-8-OFF(%rsp)
     ldmxcsr -8-OFF(%rsp)
     ret
-function asks # so that it is loaded where there is no AVX
-    cpuid
-    ret
-function upper_halves
-    vpcmpeqd %ymm0,%ymm0,%ymm0
-    ret
+    fills_upper_halves
     control_words mxcsr, control
 function x87_registers
     fninit

@@ -203,6 +203,15 @@ fnstcw -8-OFF(%rsp)
 movzwl -8-OFF(%rsp),%eax
 ret
 .endm
+# A function that leaves something in the upper halves of vectors, and one that asks the processor, so that it is loaded where there is no AVX.
+.macro fills_upper_halves
+function asks
+cpuid
+ret
+function upper_halves
+vpcmpeqd %ymm0,%ymm0,%ymm0
+ret
+.endm
 # A function that calls the first import, and this function of the module before, if any.
 .macro asks_host name, first
 function \\name

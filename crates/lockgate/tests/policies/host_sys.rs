@@ -168,12 +168,9 @@ test_litter_all:
 
     .globl test_probe
 test_probe: # rdi function, rsi before, rdx after, rcx whether there is AVX-512
-    push %rbx
-    push %rbp
-    push %r12
-    push %r13
-    push %r14
-    push %r15
+    ",
+    support::push_kept_registers!(),
+    "
     sub $40,%rsp
     mov %rdi,(%rsp)
     mov %rdx,8(%rsp)
@@ -233,12 +230,9 @@ test_probe: # rdi function, rsi before, rdx after, rcx whether there is AVX-512
 2:
     vzeroupper
     add $40,%rsp
-    pop %r15
-    pop %r14
-    pop %r13
-    pop %r12
-    pop %rbp
-    pop %rbx
+    ",
+    support::pop_kept_registers!(),
+    "
     ret
     ",
     SECRETS = sym TEST_LITTER,
