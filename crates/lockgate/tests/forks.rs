@@ -496,7 +496,7 @@ fn a_fork_in_the_middle_of_anything_leaves_a_child_that_works() {
     let shared = domain(patient());
     let next = shared.bind::<Nullary>("next").unwrap();
     let workers = Workers::new(2, 100).unwrap();
-    let (over, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let (over, rounds, forked) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     let export = |name: &str| Export::new(name, Version::new(1, 0)).allow(Allow::Everyone);
     let round = |number: usize| -> Result<(), String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
@@ -559,17 +559,32 @@ fn a_fork_in_the_middle_of_anything_leaves_a_child_that_works() {
                 }
             });
         }
-        for number in 0..forks {
-            let done = in_child_of(false, || {
-                expect(matches!(next.call(), Err(CallError::Forked)), "the parent's function")?;
-                round(number / 8)
-            });
-            if done.is_err() {
-                over.store(true, Ordering::Relaxed);
-            }
-            done.unwrap_or_else(|what| panic!("fork {number}: {what}"));
-        }
+        // Several fork: at the same time as the others, and each is in the middle of something for the rest.
+        let forkers: Vec<_> = (0..4)
+            .map(|_| {
+                let (over, forked, round, next) = (&over, &forked, &round, &next);
+                scope.spawn(move || {
+                    while !over.load(Ordering::Relaxed) {
+                        let number = forked.fetch_add(1, Ordering::Relaxed);
+                        if number >= forks {
+                            break;
+                        }
+                        let done = in_child_of(false, || {
+                            let called = next.call();
+                            expect(matches!(called, Err(CallError::Forked)), "the parent's function")?;
+                            round(number / 8)
+                        });
+                        if done.is_err() {
+                            over.store(true, Ordering::Relaxed);
+                        }
+                        done.unwrap_or_else(|what| panic!("fork {number}: {what}"));
+                    }
+                })
+            })
+            .collect();
+        let ended: Vec<_> = forkers.into_iter().map(|forker| forker.join()).collect();
         over.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok), "a child failed");
     });
     assert!(rounds.load(Ordering::Relaxed) > 0);
 }
