@@ -65,7 +65,7 @@ pub use call::watch::interrupt;
 pub use call::{Disturbed, disturbed};
 pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};
 #[doc(hidden)]
-pub use domain::until_buried;
+pub use domain::until_reclaimed;
 pub use domain::{Domain, DomainOptions, Kept, ProgramEnd, Usage};
 pub use error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, Panic, ResetError};
 pub use function::{Function, FunctionType};
@@ -82,7 +82,7 @@ pub use nearest::nearest;
 pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};
 pub use registry::{
-    Allow, Export, Heal, Principal, Registry, RegistryError, Request, Revoke, Token, Version,
+    Allow, Export, Principal, Rebind, Registry, RegistryError, Request, Revoke, Token, Version,
 };
 pub use report::{Access, Fault, FaultKind, Registers};
 pub use workers::{AsyncCall, Submission, Workers};

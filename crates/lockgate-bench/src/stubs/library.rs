@@ -25,8 +25,8 @@ pub struct Library {
     pub defines: &'static [&'static str],
     /// Functions without annotations are left out.
     pub partial: bool,
-    /// They get stand-ins: some program mentions them.
-    pub stand_ins: bool,
+    /// They get failing stubs: some program mentions them.
+    pub failing_stubs: bool,
     /// Programs that use it.
     pub programs: &'static [Program],
 }
@@ -61,7 +61,7 @@ const fn library(
         client,
         defines: &[],
         partial: false,
-        stand_ins: false,
+        failing_stubs: false,
         programs: &[],
     }
 }
@@ -117,7 +117,7 @@ pub const LIBRARIES: &[Library] = &[
     Library {
         defines: &["SQLITE_ENABLE_COLUMN_METADATA"],
         partial: true,
-        stand_ins: true,
+        failing_stubs: true,
         programs: &[program("shell", &[("sqlite3-src", "source/shell.c")]), SQLITE],
         ..library(lockgate_corpus::SHELL, "sqlite", "sqlite3.h", "sqlite3.lg.h")
     },
@@ -198,7 +198,7 @@ impl Kit<'_> {
         stubs.arg("-a").arg(self.corpus.root().join("share/stubs").join(library.annotations));
         stubs.args(flags.iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")));
         stubs.args(library.partial.then_some("--partial"));
-        stubs.args(library.stand_ins.then_some("--stand-ins"));
+        stubs.args(library.failing_stubs.then_some("--failing-stubs"));
         for object in &objects {
             stubs.arg("--defined-in").arg(object);
         }

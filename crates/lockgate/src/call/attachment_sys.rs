@@ -178,7 +178,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         covered: AtomicBool::new(false),
         left_gate: AtomicPtr::default(),
         left_mark: 0.into(),
-        kicked: AtomicBool::new(false),
+        kicked_by_trap: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: last_sentence().into(),
         out_of_turn: Cell::new(false),
@@ -193,7 +193,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         alternate: Mapping::new(alternate)?,
         attached: RefCell::default(),
     };
-    // Without a place in any domain, a child that has not noticed that it is one takes the slow way into each.
+    // Without a place in any domain, a child that has not noticed that it is one takes the slow path into each.
     state.slots.wipe_in_children()?;
     let block = state.block;
     let records = state.records.start();

@@ -1,10 +1,10 @@
 //! What calls read of a domain. What they have it do on the slow ways is [`AnyDomain`](super::thread_sys::AnyDomain).
 use super::admission_sys::Admissions;
+use super::call_abi::StateUsage;
 use super::codes::Codes;
 use super::contexts::Contexts;
 use super::gate_tables_sys::GateTables;
 use super::memory::Memory;
-use super::shape::Facts;
 use super::stop::StopIf;
 use crate::error::CallError;
 use crate::module::{Module, Placed};
@@ -50,7 +50,7 @@ impl Default for Terms {
 pub(crate) struct Instance {
     name: String,
     /// What code of the window may touch, now and later (rules V6, R26).
-    facts: Facts,
+    usage: StateUsage,
     terms: Terms,
     /// Where code lies, of its own module and those that joined.
     codes: Codes,
@@ -74,7 +74,7 @@ pub(crate) struct Instance {
 pub(crate) struct Parts<'a> {
     pub name: String,
     pub module: &'a Arc<Module>,
-    pub facts: Facts,
+    pub usage: StateUsage,
     pub terms: Terms,
     pub stride: Stride,
     pub books: Services,
@@ -85,10 +85,10 @@ pub(crate) struct Parts<'a> {
 
 impl Instance {
     pub fn new(parts: Parts<'_>) -> Instance {
-        let Parts { name, module, facts, terms, stride, books, process, gates, row } = parts;
+        let Parts { name, module, usage, terms, stride, books, process, gates, row } = parts;
         Instance {
             name,
-            facts,
+            usage,
             terms,
             codes: Codes::new(module, stride.base()),
             contexts: Contexts::default(),
@@ -110,7 +110,7 @@ impl Instance {
         let Instance {
             // What the domain was made of and with.
             name: _,
-            facts: _,
+            usage: _,
             terms: _,
             // Modules stay where they are until the domain ends (R26); domains that others join are not reset.
             codes: _,
@@ -155,8 +155,8 @@ impl Instance {
     }
 
     /// What no code of the window goes beyond, whatever joins.
-    pub fn facts(&self) -> Facts {
-        self.facts
+    pub fn state_usage(&self) -> StateUsage {
+        self.usage
     }
 
     /// Where code lies in the window.

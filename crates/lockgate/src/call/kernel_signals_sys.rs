@@ -8,7 +8,7 @@ pub(super) const FAULTS: [c_int; 5] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
 /// The signal that asks a thread to look at its state: time limits and kills. 0 before handlers are installed, and if the host has handlers
 /// for all that there are.
-pub(super) static NUDGE: AtomicI32 = AtomicI32::new(0);
+pub(super) static KICK: AtomicI32 = AtomicI32::new(0);
 pub(super) const SA_RESTORER: u64 = 0x0400_0000;
 
 /// The kernel's struct sigaction.
@@ -29,14 +29,14 @@ pub(super) const fn bit(signal: c_int) -> u64 {
 }
 
 /// The signal that asks threads to look at their state; 0 if the host has them all.
-pub(crate) fn nudge_signal() -> c_int {
-    NUDGE.load(Ordering::Acquire)
+pub(crate) fn kick_signal() -> c_int {
+    KICK.load(Ordering::Acquire)
 }
 
 /// The signals that the library lives by: a thread that can be in a domain has none of them blocked.
 pub(super) fn lifelines() -> u64 {
-    let nudge = Some(NUDGE.load(Ordering::Acquire)).filter(|&signal| signal != 0);
-    FAULTS.into_iter().chain(nudge).fold(0, |all, signal| all | bit(signal))
+    let kick = Some(KICK.load(Ordering::Acquire)).filter(|&signal| signal != 0);
+    FAULTS.into_iter().chain(kick).fold(0, |all, signal| all | bit(signal))
 }
 
 /// The kernel's action of a signal; `new` replaces it.

@@ -50,9 +50,9 @@ pub(crate) struct ThreadBlock {
     pub gate_callback: usize,
     /// Where returns go on that are not the innermost entry's own.
     pub exit: usize,
-    /// The slow way into a domain from the host.
+    /// The slow path into a domain from the host.
     pub slow: usize,
-    /// The slow way into a domain from another.
+    /// The slow path into a domain from another.
     pub cross_slow: usize,
     /// Ends a crossing whose callee did not return, or whose caller must not go on.
     pub cross_failed: usize,
@@ -60,7 +60,7 @@ pub(crate) struct ThreadBlock {
     pub wake: usize,
     /// A copy that survives a fault.
     pub copy: usize,
-    /// Tells of a call through a bare pointer that did not return.
+    /// Tells of a call through a raw function pointer that did not return.
     pub report: usize,
     /// Entry of the gate of `resume`.
     pub gate_resume: usize,
@@ -90,8 +90,8 @@ pub(crate) const STATUS_FAULT: u64 = 1;
 pub(super) const STATUS_REFUSED: u64 = 2;
 /// What of the status is about the last call that was no handler's: 0 if that returned.
 pub(crate) const STATUS_ENDED: u64 = STATUS_FAULT | STATUS_REFUSED;
-/// Bit of the status: a call through a bare pointer was refused because a signal handler made it. It may never be asked about.
-pub(super) const STATUS_BARE_HANDLER: u64 = 4;
+/// Bit of the status: a call through a raw function pointer was refused because a signal handler made it. It may never be asked about.
+pub(super) const STATUS_RAW_HANDLER: u64 = 4;
 /// In the status, this times the number of other such calls whose callers have not looked yet: handlers that have interrupted each other.
 pub(super) const STATUS_HANDLER: u64 = 8;
 
@@ -275,7 +275,7 @@ pub(crate) struct BindingHeader {
     /// Offset of the domain's entry in slot tables.
     pub slot: u32,
     /// Where proxies look for the caller's place: `slot`, or, when the binding is closed,
-    /// [`NOBODY`], which sends every call the slow way.
+    /// [`NOBODY`], which sends every call the slow path.
     pub admission: AtomicU32,
     /// 8-byte words of stack arguments.
     pub stack_words: u32,

@@ -2,8 +2,8 @@
 use super::block_sys::block;
 use super::info::Info;
 use super::layout::{
-    BindingHeader, EntryRecord, FROM_DOMAIN, GATE, GateRecord, RECORD, STATUS_BARE_HANDLER, STATUS_ENDED,
-    STATUS_HANDLER, STATUS_REFUSED, ThreadBlock, UNTAKEN,
+    BindingHeader, EntryRecord, FROM_DOMAIN, GATE, GateRecord, RECORD, STATUS_ENDED, STATUS_HANDLER,
+    STATUS_RAW_HANDLER, STATUS_REFUSED, ThreadBlock, UNTAKEN,
 };
 use super::thread_sys::{ThreadState, current, is_inside, on_alternate_stack, registers_at};
 use crate::error::CallError;
@@ -26,7 +26,7 @@ pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
         // A signal handler may not allocate, which the first use of thread-local storage does; and the call that it interrupted may
         // just have failed, with nobody having looked yet.
         CallError::SignalHandler if is_looked_at(binding) => block.status += STATUS_HANDLER,
-        CallError::SignalHandler => block.status |= STATUS_BARE_HANDLER,
+        CallError::SignalHandler => block.status |= STATUS_RAW_HANDLER,
         error => {
             if binding.flags & FROM_DOMAIN != 0 {
                 block.transit = rsp & !UNTAKEN;
@@ -39,7 +39,7 @@ pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
     }
 }
 
-/// True if callers of `binding` ask how a call ended as soon as it did: all but those that have a bare pointer.
+/// True if callers of `binding` ask how a call ended as soon as it did: all but those that have a raw function pointer.
 fn is_looked_at(binding: &BindingHeader) -> bool {
     // SAFETY: the information lives while the binding is called; of one with a reporter it may be gone, which is not looked at then.
     binding.flags & FROM_DOMAIN == 0 && (!binding.reporter.is_null() || unsafe { !(*binding.info).is_lent() })
@@ -83,16 +83,16 @@ pub(crate) enum Whose {
 }
 
 /// Whose the status is, given that [`failed`]. A handler's is taken with that.
-pub(crate) fn whose(bare: bool) -> Whose {
-    if !bare && take_handlers_refusal() {
+pub(crate) fn whose(raw: bool) -> Whose {
+    if !raw && take_handlers_refusal() {
         return Whose::Handlers;
     }
     // SAFETY: our own block.
     let block = unsafe { &mut *block() };
     // Those who look at once are never let in while another's is untaken: it is their own, or they have been refused.
-    let is_handler = bare && (on_alternate_stack() || current().is_some_and(is_inside));
-    let refused = block.status & STATUS_BARE_HANDLER != 0;
-    block.status &= !STATUS_BARE_HANDLER;
+    let is_handler = raw && (on_alternate_stack() || current().is_some_and(is_inside));
+    let refused = block.status & STATUS_RAW_HANDLER != 0;
+    block.status &= !STATUS_RAW_HANDLER;
     match is_handler {
         true if refused => Whose::Handlers,
         true => Whose::Nobodys,
@@ -247,7 +247,7 @@ pub(crate) fn failed_binding() -> *const BindingHeader {
     current().map_or(ptr::null(), |state| state.failed.get())
 }
 
-/// Forgets the error of a call through a bare pointer, if nobody took it.
+/// Forgets the error of a call through a raw function pointer, if nobody took it.
 pub(crate) fn forget_error() {
     taken();
 }

@@ -69,5 +69,5 @@ fn settle_in_child() {
 
 /// What debuggers must know.
 pub(crate) fn for_debuggers() -> ProcessFacts {
-    ProcessFacts { block: block_sys::block_offset(), nudge: kernel_signals_sys::nudge_signal() }
+    ProcessFacts { block: block_sys::block_offset(), kick: kernel_signals_sys::kick_signal() }
 }

@@ -1,7 +1,7 @@
-//! The proxies of all shapes, each made when it is first asked for; and how one is read.
+//! The proxies of all call ABIs, each made when it is first asked for; and how one is read.
+use super::call_abi::CallAbi;
 use super::code_sys::Code;
 use super::emit;
-use super::shape::Shape;
 use crate::host::Short;
 use crate::symbols::perf_map;
 use rustix::io::Errno;
@@ -39,24 +39,24 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// The proxy of `shape`: made when the shape is first asked for, and kept for good.
+    /// The proxy of `abi`: made when the call ABI is first asked for, and kept for good.
     ///
     /// # Errors
     /// The kernel's, if there is no memory for code.
-    pub fn of(shape: Shape) -> Result<Arc<Proxy>, Errno> {
+    pub fn of(abi: CallAbi) -> Result<Arc<Proxy>, Errno> {
         /// Proxies are never changed and never go, so a forked child uses its parent's.
-        static PROXIES: Mutex<Option<HashMap<Shape, Arc<Proxy>>>> = Mutex::new(None);
+        static PROXIES: Mutex<Option<HashMap<CallAbi, Arc<Proxy>>>> = Mutex::new(None);
         let mut proxies = Short::new(|| PROXIES.lock().unwrap_or_else(|e| e.into_inner()));
         let proxies = proxies.get_or_insert_default();
-        if let Some(known) = proxies.get(&shape) {
+        if let Some(known) = proxies.get(&abi) {
             return Ok(known.clone());
         }
-        let emitted = emit::proxy(&shape);
+        let emitted = emit::proxy(&abi);
         let code = Code::new(&emitted.bytes)?;
         let leave = emitted.leave;
-        perf_map::list(code.address(), leave, || format!("proxy in, {shape}"));
+        perf_map::list(code.address(), leave, || format!("proxy in, {abi}"));
         perf_map::list(code.address() + leave, emitted.bytes.len().saturating_sub(leave), || {
-            format!("proxy out, {shape}")
+            format!("proxy out, {abi}")
         });
         let proxy = Arc::new(Proxy {
             enter: code.address(),
@@ -64,7 +64,7 @@ impl Proxy {
             code,
             parts: emitted.parts,
         });
-        proxies.insert(shape, proxy.clone());
+        proxies.insert(abi, proxy.clone());
         Ok(proxy)
     }
 

@@ -9,9 +9,9 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 impl ThreadState {
-    /// For a nudge that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
+    /// For a kick that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
     /// thread runs on a stack that lies in a frame of its own, and comes back. So nobody waits for their limits any more, as long as it has
-    /// not. Where the gate's mark is overwritten, nobody comes back: in what was ended such calls are not. (Else nudges would come until the
+    /// not. Where the gate's mark is overwritten, nobody comes back: in what was ended such calls are not. (Else kicks would come until the
     /// next call, which drops their records: [`repair`].) Takes no lock, and no memory.
     pub(super) fn note_left(&self, rsp: u64) {
         let first = self.records.start().cast::<Record>();

@@ -1,8 +1,8 @@
-//! What callers through a bare pointer get of a call that failed.
+//! What callers through a raw function pointer get of a call that failed.
 use crate::signature::{Signature, Type};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a bare pointer's caller gets when the call fails. Stays as long as the pointer: for good.
+/// What a raw function pointer's caller gets when the call fails. Stays as long as the pointer: for good.
 pub(crate) struct Reporter {
     pub(super) library: String,
     pub(super) symbol: String,

@@ -93,15 +93,15 @@ pub(crate) struct ThreadState {
     pub overdue: AtomicU64,
     /// True while everything that is in progress on the thread is to end: an asynchronous call that was stopped.
     pub stop: AtomicBool,
-    /// Somebody wants the thread to ask its domain's question ([`interrupt`](super::watch::interrupt)), and it has not been found where it can.
+    /// Somebody wants the thread to ask its domain's stop predicate ([`interrupt`](super::watch::interrupt)), and it has not been found where it can.
     pub look: AtomicBool,
-    /// The last nudge found a handler of the host's in the way.
+    /// The last kick found a handler of the host's in the way.
     pub covered: AtomicBool,
-    /// The innermost gate whose function a nudge has found left, as it seems, and the mark that it had.
+    /// The innermost gate whose function a kick has found left, as it seems, and the mark that it had.
     pub(super) left_gate: AtomicPtr<GateRecord>,
     pub(super) left_mark: AtomicU64,
-    /// It has been nudged by SIGTRAP.
-    pub kicked: AtomicBool,
+    /// It has been kicked by SIGTRAP.
+    pub kicked_by_trap: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
     /// The last sentence of the watcher that the thread has heard outside proxies.
@@ -252,7 +252,7 @@ impl ThreadState {
         self.set_slot(id, 0);
     }
 
-    /// True if a nudge has found the thread above the frame of the entry with this record ([`note_left`](ThreadState::note_left)), and it has
+    /// True if a kick has found the thread above the frame of the entry with this record ([`note_left`](ThreadState::note_left)), and it has
     /// not come back since. For any thread that holds the lock of [`THREADS`].
     pub(super) fn is_left(&self, record: *const Record) -> bool {
         let gate = self.left_gate.load(Ordering::Acquire);
@@ -365,7 +365,7 @@ pub(super) fn behind_nobodys_return() -> u64 {
     (&raw const NOBODYS_RETURN).wrapping_add(1) as u64
 }
 
-/// In a forked child: the next call takes the slow way, and the end of the host's function that forked is looked at. Who unwinds that
+/// In a forked child: the next call takes the slow path, and the end of the host's function that forked is looked at. Who unwinds that
 /// function (`pthread_exit`, `backtrace`) finds no caller of it instead of memory that is gone.
 pub(crate) fn leave_parent() {
     // SAFETY: our own block, and the records of this thread, in memory that the child has, too.
@@ -388,7 +388,7 @@ pub(super) fn lift_limit(record: *mut Record) {
     }
 }
 
-/// Has the calling thread's next call take the slow way, where it is asked whether there may be one.
+/// Has the calling thread's next call take the slow path, where it is asked whether there may be one.
 pub(super) fn ask_before_calls() {
     // SAFETY: our own block: the thread is admitted anew.
     unsafe { (*block()).alternate_size = u64::MAX };
