@@ -76,9 +76,9 @@ void null_write(void)
     *(volatile int *)nothing = 1;
 }
 
-#ifdef EVERY_STATE
+#ifdef FULL_XSTATE
 /* Never called: whoever may call it can change all of the processor's state, so that proxies must look after all of it. */
-__attribute__((noinline)) void every_state(const void *bytes, unsigned mxcsr)
+__attribute__((noinline)) void full_xstate(const void *bytes, unsigned mxcsr)
 {
     /* It asks the processor: else it were not loaded where there is no AVX-512. */
     unsigned leaf = 0;
@@ -87,10 +87,10 @@ __attribute__((noinline)) void every_state(const void *bytes, unsigned mxcsr)
 }
 
 /* Might. */
-long every_state_call(long x)
+long full_xstate_call(long x)
 {
     if (__builtin_expect(x == 0, 0))
-        every_state(&x, 0x1f80);
+        full_xstate(&x, 0x1f80);
     return x;
 }
 #endif

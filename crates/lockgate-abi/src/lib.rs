@@ -14,11 +14,11 @@ pub const PAGE: u64 = 4096;
 pub mod code {
     /// `A`: largest single memory access of an allow-listed instruction, bytes.
     pub const MAX_ACCESS: u32 = 64;
-    /// `D`: how far rsp may be below the nearest word that is known to be mapped without a touch; also the half-width of legal
+    /// `D`: how far rsp may be below the nearest word that is known to be mapped without a probe; also the half-width of legal
     /// displacements of rsp-based operands around `-OFF`, bytes.
     pub const MAX_MOVE: u32 = 0x1_0000;
-    /// `T`: largest |d| of a touch at `d-OFF(%rsp)`, bytes.
-    pub const MAX_TOUCH: u32 = MAX_MOVE;
+    /// `T`: largest |d| of a probe at `d-OFF(%rsp)`, bytes.
+    pub const MAX_PROBE: u32 = MAX_MOVE;
     /// `OFF`: address on the control stack minus its image on the data stack, bytes. Not a power of two: processors that look
     /// for data by a hash of its address would take one stack for the other. Less than 2^30: processors need longer for operands
     /// that are further away from rsp (`docs/decisions/0055-the-distance-of-the-stacks.md`).
@@ -91,9 +91,9 @@ pub mod stack {
     pub const THREAD_POINTER: u64 = THREAD_HEADER;
     /// Displacement, from the control slot's base truncated to 32 bits, of the thread pointer's word.
     pub const THREAD_POINTER_DISP: i32 = (THREAD_POINTER as i64 - super::code::OFF as i64) as i32;
-    /// Offset in the control slot of the exit word of an outermost call: the last 8 bytes below the
+    /// Offset in the control slot of the exit return address of an outermost call: the last 8 bytes below the
     /// thread header's mirror, so that everything above it on the control stack stays zero.
-    pub const EXIT_WORD: u64 = THREAD_HEADER - 8;
+    pub const EXIT_RETURN: u64 = THREAD_HEADER - 8;
 }
 
 /// Fields of the header page: byte offsets from the window base.
@@ -230,13 +230,13 @@ pub mod symbol {
 // What the safety argument relies on (rules.md §0, docs/code-model.md).
 const _: () = {
     use {code::*, stack::*, window::*};
-    assert!(MAX_TOUCH <= MAX_MOVE);
+    assert!(MAX_PROBE <= MAX_MOVE);
     assert!(SLOT.is_power_of_two() && SLOT > 2 * GUARD);
-    assert!(GUARD >= 2 * MAX_TOUCH as u64 + MAX_MOVE as u64 + PAGE + MAX_ACCESS as u64);
+    assert!(GUARD >= 2 * MAX_PROBE as u64 + MAX_MOVE as u64 + PAGE + MAX_ACCESS as u64);
     assert!((OFF as u64).is_multiple_of(SLOT));
     assert!(OFF.trailing_zeros() < 28, "the stacks do not put each other out of the cache (decision 0055)");
     assert!(
-        OFF + MAX_MOVE + MAX_TOUCH <= 1 << 30,
+        OFF + MAX_MOVE + MAX_PROBE <= 1 << 30,
         "operands are near rsp for every processor (decision 0055)"
     );
     assert!(STACKS + SLOTS * SLOT == SIZE, "data stacks end with the window");
@@ -252,5 +252,5 @@ const _: () = {
     assert!(gate::SLOTS == 512 && GATE_TABLE.is_multiple_of(PAGE) && GATE_TABLE_END == STUBS);
     assert!(IMAGE_MAX < SHARED && SHARED_END <= STACKS);
     assert!(IMAGE_GAP >= PAGE && IMAGE_GAP.is_multiple_of(PAGE));
-    assert!(!EXIT_WORD.is_multiple_of(16) && EXIT_WORD.is_multiple_of(8));
+    assert!(!EXIT_RETURN.is_multiple_of(16) && EXIT_RETURN.is_multiple_of(8));
 };

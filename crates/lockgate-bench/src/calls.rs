@@ -2,8 +2,8 @@
 //!
 //! All sides are called by the same loop with one integer argument, but for `calls.arguments.<number>`, under the policy that their
 //! name says, *integrity* if it says none. The module of most sides
-//! uses general registers only, as most modules' entry points do; that of `calls.host_to_domain.every_state` and of the sides
-//! `calls.every_state.<preset>` contains x87, MXCSR and
+//! uses general registers only, as most modules' entry points do; that of `calls.host_to_domain.full_xstate` and of the sides
+//! `calls.full_xstate.<preset>` contains x87, MXCSR and
 //! AVX-512 instructions, which the function called may reach, so that its proxies keep and clear all state there is.
 //! `calls.leaf.<preset>` calls a function of that module which reaches none of them. `calls.in_turn.<number>` goes through so many
 //! domains, one call each: every call changes the window, and many of them share the caches. `calls.long_jump.<number>` is what a
@@ -61,13 +61,13 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         Ok(Module::open(objects::module(&source, name, flags, exports, folder.path())?)?)
     };
     let plain = module("plain", &[], &exports)?;
-    let exports = [&exports[..], &["long every_state_call(long x)"]].concat();
-    let every_state = module("every-state", &["-DEVERY_STATE"], &exports)?;
+    let exports = [&exports[..], &["long full_xstate_call(long x)"]].concat();
+    let full_xstate = module("full-xstate", &["-DFULL_XSTATE"], &exports)?;
     let domain = Domain::new(&plain, DomainOptions::new())?;
-    let every_state = Domain::new(&every_state, DomainOptions::new())?;
+    let full_xstate = Domain::new(&full_xstate, DomainOptions::new())?;
 
     let native = black_box(native as Number);
-    let null_every_state = every_state.bind_with::<Number>("every_state_call", Policy::INTEGRITY)?;
+    let null_full_xstate = full_xstate.bind_with::<Number>("full_xstate_call", Policy::INTEGRITY)?;
     let call_back =
         domain.bind_with::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_back", Policy::INTEGRITY)?;
     let call_back_distrust =
@@ -97,9 +97,9 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         let name = format!("calls.host_to_domain.{}", preset.name);
         sides.push(Side::timed(name, move || null_calls(&null)));
     }
-    for (name, function) in [("every_state", "every_state_call"), ("leaf", "null_call")] {
+    for (name, function) in [("full_xstate", "full_xstate_call"), ("leaf", "null_call")] {
         for preset in PRESETS {
-            let call = preset.bind::<Number>(&every_state, function)?;
+            let call = preset.bind::<Number>(&full_xstate, function)?;
             sides.push(Side::timed(format!("calls.{name}.{}", preset.name), move || null_calls(&call)));
         }
     }
@@ -116,8 +116,8 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         Ok(())
     }));
     sides.extend([
-        Side::calls("calls.host_to_domain.every_state", CALLS, || {
-            null_every_state.call(1).is_ok_and(|x| black_box(x) == 1)
+        Side::calls("calls.host_to_domain.full_xstate", CALLS, || {
+            null_full_xstate.call(1).is_ok_and(|x| black_box(x) == 1)
         }),
         Side::calls("calls.host_to_domain.callback_mutual_distrust", CALLS, || {
             call_back_distrust.call(callback.pointer(), 1).is_ok_and(|x| black_box(x) == 1)

@@ -22,7 +22,7 @@ const ROUNDS: usize = 1000;
 /// Calls in one sample.
 const CALLS: u32 = 2000;
 
-/// Measures calls through bare pointers, and loads.
+/// Measures calls through raw function pointers, and loads.
 pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let folder = tempfile::tempdir()?;
     let bench = Corpus::locate()?.root().join("bench");

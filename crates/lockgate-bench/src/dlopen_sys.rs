@@ -1,4 +1,4 @@
-//! The other dlopen, and calls through bare pointers.
+//! The other dlopen, and calls through raw function pointers.
 use anyhow::{Context as _, ensure};
 use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt as _;

@@ -88,7 +88,7 @@ const NUMBERS: &[(&str, &str, &[&str], Demand)] = &[
     ("threads: races reported", "thread-sanitizer.json", &["/races"], Demand::Is(0)),
 ];
 
-/// Benchmarks whose promises are demands as well: file, and what counts how much was done, with the least of it.
+/// Benchmarks whose targets are demands as well: file, and what counts how much was done, with the least of it.
 const TORTURE: &[(&str, &str, u64)] =
     &[("bench/soak.json", "soak.calls", 100_000_000), ("bench/cycles.json", "cycles.cycles", 1_000_000)];
 
@@ -151,11 +151,11 @@ pub fn gather(build: &Path, findings: &str, targets: &[String]) -> Evidence {
             results.as_ref().and_then(|results| metric(results, counts)),
         ));
         let family = counts.split('.').next().unwrap_or_default();
-        let missed = results.as_ref().and_then(promises_missed);
-        rows.push(row(&format!("{family}: promises missed"), Demand::Is(0), missed));
+        let missed = results.as_ref().and_then(targets_missed);
+        rows.push(row(&format!("{family}: targets missed"), Demand::Is(0), missed));
     }
     rows.push(row(
-        "defects found and mended, listed in docs/findings.md",
+        "defects found and fixed, listed in docs/findings.md",
         Demand::Nothing,
         Some(listed(findings)),
     ));
@@ -203,10 +203,10 @@ fn metric(results: &Value, name: &str) -> Option<u64> {
 }
 
 /// Of a benchmark's results.
-fn promises_missed(results: &Value) -> Option<u64> {
+fn targets_missed(results: &Value) -> Option<u64> {
     let missed = |metric: &&Value| {
         let (name, median) = (metric["name"].as_str().unwrap_or_default(), metric["median"].as_f64());
-        crate::Promise::of(name).is_some_and(|promise| !median.is_some_and(|median| promise.holds(median)))
+        crate::Target::of(name).is_some_and(|target| !median.is_some_and(|median| target.holds(median)))
     };
     Some(results["metrics"].as_array()?.iter().filter(missed).count() as u64)
 }
@@ -274,7 +274,7 @@ mod tests {
         assert!(!evidence.met);
         assert!(evidence.rows.iter().any(|row| row.name == "fuzz elf: executions" && row.found.is_none()));
         let silent = evidence.rows.iter().filter(|row| row.met).map(|row| row.name.as_str());
-        assert_eq!(silent.collect::<Vec<_>>(), ["defects found and mended, listed in docs/findings.md"]);
+        assert_eq!(silent.collect::<Vec<_>>(), ["defects found and fixed, listed in docs/findings.md"]);
         assert!(evidence.to_string().contains("not run"));
         assert_eq!(evidence.rows.last().unwrap().found, Some(2));
     }
@@ -316,13 +316,13 @@ mod tests {
             (
                 "bench/soak.json",
                 r#"{"metrics": [{"name": "soak.corruptions", "median": 0}]}"#,
-                "soak: promises missed",
+                "soak: targets missed",
                 true,
             ),
             (
                 "bench/soak.json",
                 r#"{"metrics": [{"name": "soak.corruptions", "median": 1}]}"#,
-                "soak: promises missed",
+                "soak: targets missed",
                 false,
             ),
             (
@@ -337,7 +337,7 @@ mod tests {
                 "cycles.cycles",
                 false,
             ),
-            ("bench/soak.json", "{ damaged", "soak: promises missed", false),
+            ("bench/soak.json", "{ damaged", "soak: targets missed", false),
         ];
         for (file, text, name, met) in cases {
             assert_eq!(found(&[(file, text)], name).met, met, "{file}: {text}");

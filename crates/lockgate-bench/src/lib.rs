@@ -1,5 +1,5 @@
 //! Lockgate's benchmarks. Each module measures one family of metrics and returns them; SPECIFICATION.md says what
-//! they promise, [`Report`] prints them as a table or as JSON.
+//! they target, [`Report`] prints them as a table or as JSON.
 //!
 //! Method, for all of them: the sides of a comparison are interleaved in one run, after a warm-up, on one CPU; a metric is the
 //! median of many samples and shows its minimum and 99th percentile beside it.
@@ -57,20 +57,20 @@ mod preset;
 #[cfg(feature = "all")]
 mod programs;
 mod progress;
-mod promise;
 mod table;
+mod target;
 
 #[cfg(feature = "all")]
 pub use installed::install;
 pub use metric::{Metric, Report};
 pub use pin::Pinned;
-pub use promise::Promise;
 pub use table::Table;
+pub use target::Target;
 
 /// How to measure.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Few samples: shows that everything works, proves no promise.
+    /// Few samples: shows that everything works, proves no target.
     pub quick: bool,
     /// Of the families whose metrics are statements or programs, only those whose names begin so.
     pub only: Option<String>,

@@ -22,7 +22,7 @@ struct Args {
     /// Also draw the medians as an SVG picture into FILE
     #[arg(long, visible_alias = "svg", value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Few samples: shows that everything works, proves no promise
+    /// Few samples: shows that everything works, proves no target
     #[arg(long)]
     quick: bool,
     /// Only metrics whose names begin with PREFIX: statements or programs (overhead, postgres and stubs only)
@@ -126,7 +126,7 @@ fn measure(args: Args) -> anyhow::Result<ExitCode> {
     args.plot.iter().try_for_each(|file| write(file, chart.clone()))?;
     // Times depend on the machine; a wrong answer or a leak is a failure anywhere.
     let judged = counts || args.family == Family::PostgresSoak;
-    let failed = judged && !report.keeps_promises();
+    let failed = judged && !report.keeps_targets();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 

@@ -109,7 +109,7 @@ mod tests {
         let report = report(printed).unwrap();
         assert_eq!(report.get("python.call").unwrap().ratios["python.ctypes"], 1.1);
         assert_eq!(report.get("python.call_pydll").unwrap().ratios["python.ctypes_pydll"], 0.75);
-        assert!(report.keeps_promises() && report.notes[1].contains("make python"));
+        assert!(report.keeps_targets() && report.notes[1].contains("make python"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Metrics for people: one aligned line each.
 
-use crate::promise::{Promise, kept};
+use crate::target::{Target, kept};
 use crate::{Metric, Report};
 use std::fmt::{self, Display, Write as _};
 use std::io::IsTerminal as _;
@@ -35,7 +35,7 @@ impl Display for Table<'_> {
         let width = metrics().map(|metric| metric.name.len()).max().unwrap_or(0).max("metric".len());
         writeln!(
             out,
-            "{:width$}  {:>10} {:>10} {:>10}  {:5}  {:>7}  promise",
+            "{:width$}  {:>10} {:>10} {:>10}  {:5}  {:>7}  target",
             "metric", "median", "min", "p99", "unit", "samples"
         )?;
         for metric in metrics() {
@@ -49,12 +49,12 @@ impl Display for Table<'_> {
 }
 
 impl Table<'_> {
-    /// The promise, whether it is kept, and the ratios.
+    /// The target, whether it is kept, and the ratios.
     fn remarks(&self, metric: &Metric) -> Result<String, fmt::Error> {
         let mut text = String::new();
-        match Promise::of(&metric.name) {
-            Some(Promise::AtMost(limit)) => write!(text, "≤ {limit} ")?,
-            Some(Promise::AtLeast(limit)) => write!(text, "≥ {limit} ")?,
+        match Target::of(&metric.name) {
+            Some(Target::AtMost(limit)) => write!(text, "≤ {limit} ")?,
+            Some(Target::AtLeast(limit)) => write!(text, "≥ {limit} ")?,
             None => {}
         }
         match kept(metric) {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_shows_figures_promise_and_ratio() {
+    fn a_line_shows_figures_target_and_ratio() {
         let native = Metric::new("calls.native_indirect", "ns", vec![1.25]);
         let call = Metric::new("calls.host_to_domain.integrity", "ns", vec![7.5]).against(&native);
         let report = Report::new(vec![native, call]);

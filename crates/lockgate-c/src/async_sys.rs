@@ -180,8 +180,8 @@ pub unsafe extern "C" fn lg_async_wait(
         let returned = call.signature.as_ref().map_or(&WORK, |signature| &signature.result);
         // SAFETY: the caller's place for the result.
         let place = unsafe { result_place(result, returned, call.signature.as_ref())? };
-        let patience = u64::try_from(milliseconds).map_or(Duration::MAX, Duration::from_millis);
-        let Some(outcome) = call.call.wait_timeout(patience) else {
+        let timeout = u64::try_from(milliseconds).map_or(Duration::MAX, Duration::from_millis);
+        let Some(outcome) = call.call.wait_timeout(timeout) else {
             return Err(match call.call.has_ended() {
                 true => Failure::argument("the result of this asynchronous call has been taken already"),
                 false => Failure::new(Status::Pending, "the asynchronous call has not ended yet"),

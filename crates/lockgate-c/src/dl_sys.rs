@@ -28,7 +28,7 @@ pub struct DlOptions {
     domain: Handle<OptionsObject>,
     policy: u32,
     stack_bytes: u32,
-    patience_ms: u32,
+    timeout_ms: u32,
     has_failure: c_int,
     failure: u64,
     into: *mut c_void,
@@ -125,8 +125,8 @@ unsafe fn read_options(at: *const DlOptions, size: usize) -> Result<Options, Fai
         .domain(given.domain.options()?)
         .policy(policy(given.policy, Policy::default())?)
         .stack_bytes(given.stack_bytes);
-    if given.patience_ms != 0 {
-        options = options.patience(Duration::from_millis(given.patience_ms.into()));
+    if given.timeout_ms != 0 {
+        options = options.timeout(Duration::from_millis(given.timeout_ms.into()));
     }
     if given.has_failure != 0 {
         options = options.failure(given.failure);

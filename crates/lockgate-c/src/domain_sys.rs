@@ -149,10 +149,10 @@ pub extern "C" fn lg_domain_kill(domain: Handle<DomainObject>) -> i32 {
 
 /// What a thread of the module's own did wrong that ended the domain.
 #[unsafe(no_mangle)]
-pub extern "C" fn lg_domain_own_threads_fault(domain: Handle<DomainObject>) -> i32 {
+pub extern "C" fn lg_domain_guest_threads_fault(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
-        domain.with(|domain| match domain.own_threads_fault() {
-            None => domain.own_threads_error(|error| Err(Failure::from(error))).unwrap_or(Ok(())),
+        domain.with(|domain| match domain.guest_threads_fault() {
+            None => domain.guest_threads_error(|error| Err(Failure::from(error))).unwrap_or(Ok(())),
             Some(fault) => Err(Failure {
                 status: Status::Fault,
                 message: fault.to_string(),

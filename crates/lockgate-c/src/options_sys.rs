@@ -121,8 +121,8 @@ pub extern "C" fn lg_options_thread_limit(options: Handle<OptionsObject>, thread
 
 /// Threads of the module's own at once.
 #[unsafe(no_mangle)]
-pub extern "C" fn lg_options_own_threads(options: Handle<OptionsObject>, threads: u32) -> i32 {
-    options.change(|options| Ok(options.own_threads(threads)))
+pub extern "C" fn lg_options_max_guest_threads(options: Handle<OptionsObject>, threads: u32) -> i32 {
+    options.change(|options| Ok(options.max_guest_threads(threads)))
 }
 
 /// Descriptors at once.
@@ -143,39 +143,39 @@ pub extern "C" fn lg_options_seal(options: Handle<OptionsObject>) -> i32 {
     options.change(|options| Ok(options.seal(true)))
 }
 
-/// The host's question, with what it is asked with.
+/// The host's predicate, with what it is asked with.
 #[derive(Clone, Copy)]
-struct Question {
+struct Predicate {
     ask: extern "C" fn(*mut c_void) -> c_int,
     user: *mut c_void,
 }
 
 // SAFETY: the caller of lg_options_stop_if has said that it may be asked on any thread.
-unsafe impl Send for Question {}
+unsafe impl Send for Predicate {}
 // SAFETY: as above.
-unsafe impl Sync for Question {}
+unsafe impl Sync for Predicate {}
 
-impl Question {
+impl Predicate {
     fn answer(&self) -> bool {
         (self.ask)(self.user) != 0
     }
 }
 
-/// Ends calls while the host's question is answered with yes.
+/// Ends calls while the host's predicate is answered with yes.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_stop_if(
     options: Handle<OptionsObject>,
-    question: Option<extern "C" fn(*mut c_void) -> c_int>,
+    predicate: Option<extern "C" fn(*mut c_void) -> c_int>,
     user: *mut c_void,
 ) -> i32 {
     options.change(|options| {
-        let ask = question.ok_or_else(|| Failure::argument("question is NULL"))?;
-        let question = Question { ask, user };
-        Ok(options.stop_if(move || question.answer()))
+        let ask = predicate.ok_or_else(|| Failure::argument("predicate is NULL"))?;
+        let predicate = Predicate { ask, user };
+        Ok(options.stop_if(move || predicate.answer()))
     })
 }
 
-/// Has the calling thread ask the question of the domain that it is in. Async-signal-safe.
+/// Has the calling thread ask the predicate of the domain that it is in. Async-signal-safe.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_interrupt() {
     lockgate::interrupt();
@@ -183,8 +183,8 @@ pub extern "C" fn lg_interrupt() {
 
 /// Has calls keep all processor state, for modules that join.
 #[unsafe(no_mangle)]
-pub extern "C" fn lg_options_every_state(options: Handle<OptionsObject>) -> i32 {
-    options.change(|options| Ok(options.every_state(true)))
+pub extern "C" fn lg_options_full_xstate(options: Handle<OptionsObject>) -> i32 {
+    options.change(|options| Ok(options.full_xstate(true)))
 }
 
 /// What the domain asks for in every call.
@@ -195,9 +195,8 @@ pub extern "C" fn lg_options_policy(options: Handle<OptionsObject>, word: u32) -
 
 /// One thread at a time; others wait so many milliseconds, or without end if the number is negative.
 #[unsafe(no_mangle)]
-pub extern "C" fn lg_options_exclusive(options: Handle<OptionsObject>, patience_ms: i64) -> i32 {
-    options
-        .change(|options| Ok(options.exclusive(u64::try_from(patience_ms).ok().map(Duration::from_millis))))
+pub extern "C" fn lg_options_exclusive(options: Handle<OptionsObject>, timeout_ms: i64) -> i32 {
+    options.change(|options| Ok(options.exclusive(u64::try_from(timeout_ms).ok().map(Duration::from_millis))))
 }
 
 /// Arguments of a program.

@@ -6,7 +6,7 @@ use crate::handle::{Handle, Handled};
 use crate::policy::{COnFailure, on_failure, policy};
 use crate::principal_sys::{CToken, number};
 use crate::text_sys::text;
-use lockgate::{Allow, Export, Heal, Policy, Request, Version};
+use lockgate::{Allow, Export, Policy, Rebind, Request, Version};
 use std::ffi::{c_char, c_int};
 use std::time::Duration;
 
@@ -141,8 +141,8 @@ pub extern "C" fn lg_request_policy(request: Handle<RequestObject>, word: u32) -
 
 /// Whether the binding goes on after a restart.
 #[unsafe(no_mangle)]
-pub extern "C" fn lg_request_heal(request: Handle<RequestObject>, heal: c_int) -> i32 {
-    request.change(|request| Ok(request.heal(if heal != 0 { Heal::Yes } else { Heal::No })))
+pub extern "C" fn lg_request_rebind(request: Handle<RequestObject>, rebind: c_int) -> i32 {
+    request.change(|request| Ok(request.rebind(if rebind != 0 { Rebind::Yes } else { Rebind::No })))
 }
 
 /// What a domain gets when its call fails.

@@ -113,7 +113,7 @@ fn by_cmake(libraries: &str) {
 }
 
 /// What stands in for libc's functions about signals (rules R11, R12): visible, and in the shared library without a version.
-const STAND_INS: [&str; 16] = [
+const INTERPOSED: [&str; 16] = [
     "__sysv_signal",
     "bsd_signal",
     "pthread_sigmask",
@@ -139,11 +139,11 @@ fn nothing_but_the_interface_is_visible() {
     };
     let shared = symbols(&["-D", "--defined-only", "--with-symbol-versions"], "liblockgate.so");
     let mut count = 0;
-    let mut stand_ins = Vec::new();
+    let mut interposed = Vec::new();
     for line in shared.lines() {
         let (kind, name) = line[17..].split_once(' ').expect("address, kind, name");
-        if STAND_INS.contains(&name) {
-            stand_ins.push(name);
+        if INTERPOSED.contains(&name) {
+            interposed.push(name);
             continue;
         }
         let is_version = kind == "A" && name == "LOCKGATE_0.1@@LOCKGATE_0.1" || name == "LOCKGATE_0.1";
@@ -151,13 +151,13 @@ fn nothing_but_the_interface_is_visible() {
         count += 1;
     }
     assert!(count > 120, "only {count} symbols");
-    assert_eq!(stand_ins, STAND_INS);
-    let mut stand_ins = 0;
+    assert_eq!(interposed, INTERPOSED);
+    let mut interposed = 0;
     for line in symbols(&["-g", "--defined-only"], "liblockgate.a").lines().filter(|line| line.len() > 19) {
-        stand_ins += usize::from(STAND_INS.contains(&&line[19..]));
-        assert!(line[19..].starts_with("lg_") || STAND_INS.contains(&&line[19..]), "{line}");
+        interposed += usize::from(INTERPOSED.contains(&&line[19..]));
+        assert!(line[19..].starts_with("lg_") || INTERPOSED.contains(&&line[19..]), "{line}");
     }
-    assert_eq!(stand_ins, STAND_INS.len());
+    assert_eq!(interposed, INTERPOSED.len());
     let dynamic = done(Command::new("readelf").arg("-d").arg(installed().join("lib/liblockgate.so")));
     assert!(dynamic.contains("[liblockgate.so.0]") && !dynamic.contains("TEXTREL"), "{dynamic}");
 }

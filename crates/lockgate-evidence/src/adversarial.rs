@@ -245,7 +245,7 @@ impl Generator {
             &[0x0f, 0x11, 0x8c, 0x24],
             &[0xc5, 0xfe, 0x7f, 0x94, 0x24],
         ];
-        let t = i64::from(code::MAX_TOUCH);
+        let t = i64::from(code::MAX_PROBE);
         let distance = match self.random.below(4) {
             0 => t,
             1 => -t,

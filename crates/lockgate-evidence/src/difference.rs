@@ -58,16 +58,16 @@ pub fn differences(ours: &Reading, theirs: Option<&View>) -> Vec<Aspect> {
         // Both ways: 90 is listed as the exchange of rax with itself.
         let written = theirs.written.is_some_and(|theirs| (ours.written ^ theirs) & !IMPLICIT != 0);
         note(written, Aspect::Written);
-        note(ours.touches && theirs.operand != Operand::None && theirs.certain == Some(false), Aspect::Touch);
-        let facts = &ours.facts;
+        note(ours.probes && theirs.operand != Operand::None && theirs.certain == Some(false), Aspect::Touch);
+        let usage = &ours.usage;
         let hidden = theirs.state.is_some_and(|state| {
-            state.x87 && !facts.x87
-                || state.mask && !facts.mask
-                || state.vector && !facts.vector
-                || state.ymm && !facts.ymm
-                || state.evex != facts.evex
-                || state.mxcsr_read != facts.mxcsr_read
-                || state.mxcsr_write != facts.mxcsr_write
+            state.x87 && !usage.x87
+                || state.mask && !usage.mask
+                || state.vector && !usage.vector
+                || state.ymm && !usage.ymm
+                || state.evex != usage.evex
+                || state.mxcsr_read != usage.mxcsr_read
+                || state.mxcsr_write != usage.mxcsr_write
         });
         note(hidden, Aspect::State);
     }

@@ -148,7 +148,7 @@ impl Operand<'_> {
 }
 
 /// rsp is this far from its usable slot at most (rule V3, proved in `rsp_rule`): T after a touch, D more before the next one.
-const ASTRAY: i64 = code::MAX_TOUCH as i64 + D;
+const ASTRAY: i64 = code::MAX_PROBE as i64 + D;
 
 /// Whether `access` bytes at `reach` are confined.
 fn confined(reach: &Reach, len: usize, access: u64) -> bool {

@@ -1,4 +1,4 @@
-//! Rule V3, exhaustively: every short sequence of changes of rsp, touches, branches, computed frames and ends of ways, against where rsp can be.
+//! Rule V3, exhaustively: every short sequence of changes of rsp, probes, branches, computed frames and ends of ways, against where rsp can be.
 //!
 //! The model knows that the pages of a slot are contiguous from the return word, or the frame word, downwards, that guards follow, and what
 //! instructions do to rsp; it does not know *moved*. It follows the worst case, relative to that word: where rsp is, and the lowest place that is known to be mapped.
@@ -23,7 +23,7 @@ pub struct Outcome {
     pub sequences: u64,
     /// Accepted ones.
     pub accepted: u64,
-    /// Pairs of displacements, of a touch and of a later operand, for which the guards were found wide enough.
+    /// Pairs of displacements, of a probe and of a later operand, for which the guards were found wide enough.
     pub pairs: u64,
     /// Accepted and unsafe, or not as the rule says.
     pub violations: u64,
@@ -33,7 +33,7 @@ pub struct Outcome {
 
 const OFF: i64 = code::OFF as i64;
 const D: i64 = code::MAX_MOVE as i64;
-const T: i64 = code::MAX_TOUCH as i64;
+const T: i64 = code::MAX_PROBE as i64;
 const A: i64 = code::MAX_ACCESS as i64;
 const SLOT: i64 = stack::SLOT as i64;
 const GUARD: i64 = stack::GUARD as i64;
@@ -50,7 +50,7 @@ enum Step {
     Align,
     /// So many bytes at this distance from rsp's image are accessed for sure.
     Touch(i64, i64),
-    /// The same, but perhaps not accessed at all: no touch.
+    /// The same, but perhaps not accessed at all: no probe.
     Maybe(i64, i64),
     /// The control stack's top is read and written: `testb $0,(%rsp)`.
     Probe,
@@ -133,7 +133,7 @@ const ENTRY: Place = Place { rsp: 0, mapped: 0, frame: None };
 impl Place {
     /// `size` bytes at `rsp + distance` are in the slot or in the guard below it.
     fn stays(self, distance: i64, size: i64) -> bool {
-        // Upwards from E there are at least the words above the topmost exit word, and the guard.
+        // Upwards from E there are at least the words above the topmost exit return address, and the guard.
         self.mapped - (self.rsp + distance) <= GUARD && self.rsp + distance + size <= GUARD
     }
 
@@ -251,18 +251,18 @@ impl Outcome {
         }
     }
 
-    /// The guards' width, for every legal touch and every legal operand after D more downwards. Upwards E is the limit.
+    /// The guards' width, for every legal probe and every legal operand after D more downwards. Upwards E is the limit.
     fn guards(&mut self, one_in: u64) {
-        for touch in (-T..=T).step_by(one_in as usize) {
-            // The touched byte is usable, and so is all between it and E.
-            let ends = [LOW - touch.max(0) - D, HIGH - 8];
+        for probe in (-T..=T).step_by(one_in as usize) {
+            // The probed byte is usable, and so is all between it and E.
+            let ends = [LOW - probe.max(0) - D, HIGH - 8];
             for distance in -D..=D {
                 let inside = ends.iter().all(|rsp| rsp + distance >= 0 && rsp + distance + A <= SLOT);
                 // And `call` and `ret` of the same place.
                 let control = ends.iter().all(|rsp| rsp - 8 >= 0 && rsp + 8 <= SLOT);
                 self.pairs += 1;
                 if !inside || !control {
-                    self.violate(|| format!("touch at {touch}, operand at {distance}"));
+                    self.violate(|| format!("probe at {probe}, operand at {distance}"));
                 }
             }
         }

@@ -158,9 +158,9 @@ pub fn run(cases: u64, seed: u64) -> Result<Outcome> {
 
 /// Whether the instruction belongs to an extension that this processor lacks as a whole.
 fn lacking(reading: &Reading) -> bool {
-    let facts = &reading.facts;
-    (facts.evex || facts.mask) && !std::arch::is_x86_feature_detected!("avx512f")
-        || facts.ymm && !std::arch::is_x86_feature_detected!("avx")
+    let usage = &reading.usage;
+    (usage.evex || usage.mask) && !std::arch::is_x86_feature_detected!("avx512f")
+        || usage.ymm && !std::arch::is_x86_feature_detected!("avx")
 }
 
 impl Bench {
@@ -311,7 +311,7 @@ impl Bench {
             edge = Some(page + end);
             let mut content = [0; 2 * code::MAX_ACCESS as usize];
             fill(&mut content, &mut self.random);
-            if case.reading.facts.mxcsr_write {
+            if case.reading.usage.mxcsr_write {
                 // Reserved bits are a fault of their own.
                 content.fill(0);
             }
@@ -363,17 +363,17 @@ impl Bench {
             self.violation("flags", case, before, after, end);
         }
         let (old, new) = (&before.extended, &after.extended);
-        let facts = &reading.facts;
+        let usage = &reading.usage;
         let Components { ymm, zmm, high_zmm, masks } = self.components;
         let changed = [
-            ("mxcsr", !facts.mxcsr_write && (old.mxcsr() ^ new.mxcsr()) & !MXCSR_STATUS != 0),
-            ("x87", !facts.x87 && old.x87() != new.x87()),
-            ("xmm", !facts.vector && old.low_vectors() != new.low_vectors()),
-            ("ymm", !facts.ymm && !old.same(new, ymm)),
+            ("mxcsr", !usage.mxcsr_write && (old.mxcsr() ^ new.mxcsr()) & !MXCSR_STATUS != 0),
+            ("x87", !usage.x87 && old.x87() != new.x87()),
+            ("xmm", !usage.vector && old.low_vectors() != new.low_vectors()),
+            ("ymm", !usage.ymm && !old.same(new, ymm)),
             // VEX clears upper halves.
-            ("zmm", !facts.ymm && !old.same(new, zmm)),
-            ("zmm16-31", !facts.evex && !old.same(new, high_zmm)),
-            ("masks", !facts.mask && !old.same(new, masks)),
+            ("zmm", !usage.ymm && !old.same(new, zmm)),
+            ("zmm16-31", !usage.evex && !old.same(new, high_zmm)),
+            ("masks", !usage.mask && !old.same(new, masks)),
         ];
         for (what, _) in changed.into_iter().filter(|(_, changed)| *changed) {
             self.violation(what, case, before, after, end);

@@ -332,7 +332,7 @@ impl World {
             End::Exception(_) | End::Stepped => (),
         }
         // Astray by T + D at most, in its own slot, and never above where a function began.
-        let astray = u64::from(code::MAX_TOUCH + code::MAX_MOVE);
+        let astray = u64::from(code::MAX_PROBE + code::MAX_MOVE);
         let usable = slot.start + stack::TOP - USABLE - astray..=slot.start + stack::TOP;
         let rsp = after.general[RSP];
         // In U2, anywhere in the slot, until the store that follows.
@@ -417,7 +417,7 @@ impl World {
 fn may_protect(text: &[u8]) -> bool {
     const ALIGNED: u8 = 16;
     let reading = Reading::of(text);
-    reading.is_some_and(|reading| reading.access >= ALIGNED || reading.facts.mxcsr_write)
+    reading.is_some_and(|reading| reading.access >= ALIGNED || reading.usage.mxcsr_write)
         || text.starts_with(&XGETBV)
 }
 

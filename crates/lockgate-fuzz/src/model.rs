@@ -25,7 +25,7 @@ pub struct Text<'t> {
 
 const OFF: i64 = code::OFF as i64;
 const D: i64 = code::MAX_MOVE as i64;
-const T: i64 = code::MAX_TOUCH as i64;
+const T: i64 = code::MAX_PROBE as i64;
 
 /// Judges the code.
 ///

@@ -437,30 +437,30 @@ lg_status lg_options_time_limit(lg_options *options, uint64_t milliseconds);    
 lg_status lg_options_cpu_limit(lg_options *options, uint64_t milliseconds);       /* of all calls together; none */
 lg_status lg_options_measure_cpu_time(lg_options *options);                       /* for lg_domain_usage() */
 lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* 1-63; 63 */
-lg_status lg_options_own_threads(lg_options *options, uint32_t threads);          /* that the module may start; 0 */
+lg_status lg_options_max_guest_threads(lg_options *options, uint32_t threads);          /* that the module may start; 0 */
 lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-256; 256 */
 lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */
 lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
-lg_status lg_options_every_state(lg_options *options);                            /* for modules that join with AVX-512 and the like: calls cost more */
+lg_status lg_options_full_xstate(lg_options *options);                            /* for modules that join with AVX-512 and the like: calls cost more */
 lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* what the domain asks for in calls of it */
 
-/* Ends calls when the host says so. After lg_interrupt(), while `question(user)` is not 0, the
+/* Ends calls when the host says so. After lg_interrupt(), while `predicate(user)` is not 0, the
  * innermost call on that thread ends with LG_FAULT_STOPPED (if the domain has called a function of
  * the host: when that returns), and a new one is refused with LG_E_INTERRUPTED. The library calls
- * `question` in signal handlers on the calling thread, so it may only read flags of the host. Calls
+ * `predicate` in signal handlers on the calling thread, so it may only read flags of the host. Calls
  * pay nothing. */
-typedef int (*lg_question)(void *user);
-lg_status lg_options_stop_if(lg_options *options, lg_question question, void *user);
+typedef int (*lg_stop_predicate)(void *user);
+lg_status lg_options_stop_if(lg_options *options, lg_stop_predicate predicate, void *user);
 
-/* Makes the calling thread ask the question of the domain that it is in, within about a
+/* Makes the calling thread ask the predicate of the domain that it is in, within about a
  * millisecond. It is meant for signal handlers: it is async-signal-safe, and does nothing on
  * threads that have called no domain. */
 void lg_interrupt(void);
 
 /* One thread at a time; others wait this many milliseconds (then LG_E_BUSY), or without end if the
- * number is negative. Threads that the module has started (lg_options_own_threads()) wait without
+ * number is negative. Threads that the module has started (lg_options_max_guest_threads()) wait without
  * end, because no caller could get the error. */
-lg_status lg_options_exclusive(lg_options *options, int64_t patience_ms);
+lg_status lg_options_exclusive(lg_options *options, int64_t timeout_ms);
 
 /* Arguments (argv) and environment of a program; the library passes nothing of the host's own on.
  * For one name the last value counts. */
@@ -507,11 +507,11 @@ lg_status lg_domain_free(lg_domain *domain);
  * ones with LG_E_KILLED. */
 lg_status lg_domain_kill(lg_domain *domain);
 
-/* LG_OK, or LG_E_FAULT if a thread that the module has started itself (lg_options_own_threads())
+/* LG_OK, or LG_E_FAULT if a thread that the module has started itself (lg_options_max_guest_threads())
  * did something wrong that ended the domain: the calling thread's last error then says what
  * (lg_last_fault()). Another end on such a thread has its own status. Calls say only that the
  * domain was killed, because no call was in progress on that thread. LG_OK again after a reset. */
-lg_status lg_domain_own_threads_fault(lg_domain *domain);
+lg_status lg_domain_guest_threads_fault(lg_domain *domain);
 
 /* Kills the domain, frees the handle, and releases the domains that it calls. Domains that call
  * each other keep each other alive until you close one of them. */
@@ -836,7 +836,7 @@ lg_request *lg_request_new(const char *name, uint16_t major, uint16_t minor);
 lg_request *lg_request_newest(const char *name);
 lg_status lg_request_wait(lg_request *request, uint64_t milliseconds); /* for the name to be exported */
 lg_status lg_request_policy(lg_request *request, lg_policy policy);
-lg_status lg_request_heal(lg_request *request, int heal); /* after a restart, calls go to the new instance */
+lg_status lg_request_rebind(lg_request *request, int rebind); /* after a restart, calls go to the new instance */
 lg_status lg_request_on_failure(lg_request *request, const lg_on_failure *failure);
 lg_status lg_request_free(lg_request *request);
 
@@ -1011,7 +1011,7 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * modules that the plugin was linked with. They stay open as long as the plugin; a later open of
  * the same files gives other instances, unless `into` is the plugin. A build of the base other than
  * the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
- * calls of the domain do not keep (lg_options_every_state()). When such a plugin is closed, its
+ * calls of the domain do not keep (lg_options_full_xstate()). When such a plugin is closed, its
  * calls end, and its memory stays until its domain ends. A fault in one of them is a fault of their
  * domain: they are not protected from each other.
  *
@@ -1049,7 +1049,7 @@ typedef struct lg_dl_options {
     lg_options *domain;   /* limits and grants of its domain, or NULL */
     lg_policy policy;     /* what the host asks for in calls; LG_DEFAULT is what lg_dlopen() does */
     uint32_t stack_bytes; /* of the caller's stack, for functions without a signature; at most 4096 */
-    uint32_t patience_ms; /* for constructors and destructors, if the domain has no shorter time limit; 0: 10000 */
+    uint32_t timeout_ms; /* for constructors and destructors, if the domain has no shorter time limit; 0: 10000 */
     int has_failure;
     uint64_t failure;     /* what failing calls return, if has_failure is not 0 */
     void *into;           /* a library that is open, whose domain the module is to join; or NULL */
@@ -1107,7 +1107,7 @@ void lg_on_fault(lg_dl_handler handler, void *user);
  * library's own free(). NULL if it has none left, or its malloc says that something else is room
  * (LG_E_INACCESSIBLE). Some microseconds, and some ten nanoseconds for each page, because it
  * touches each page. The room is there when this returns. While code of the library runs (a thread
- * that it has started with lg_options_own_threads(), or a call of yours), that code can unmap it,
+ * that it has started with lg_options_max_guest_threads(), or a call of yours), that code can unmap it,
  * and then the host's own access is a fault of the host's. If a library may do so, reach its memory
  * by lg_peek() and lg_poke(). */
 void *lg_malloc(void *handle, size_t size);

@@ -19,7 +19,7 @@ log_min_messages = warning
 ";
 
 /// How long a server may take to start, or to stop.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A server with data checksums, which ends, and leaves nothing, when this is dropped.
 #[derive(Debug)]
@@ -95,7 +95,7 @@ impl<'a> Server<'a> {
             if ready.arg("-q").arg("-h").arg(self.folder.path()).status()?.success() {
                 return Ok(());
             }
-            if self.process.try_wait()?.is_some() || begun.elapsed() > PATIENCE {
+            if self.process.try_wait()?.is_some() || begun.elapsed() > TIMEOUT {
                 bail!("the server does not start:\n{}", self.log());
             }
             std::thread::sleep(Duration::from_millis(20));
@@ -108,7 +108,7 @@ impl<'a> Server<'a> {
         let id = self.process.id().to_string();
         done(Command::new("kill").arg(format!("-{signal}")).arg(id))?;
         while self.process.try_wait()?.is_none() {
-            if begun.elapsed() > PATIENCE {
+            if begun.elapsed() > TIMEOUT {
                 return Ok(None);
             }
             std::thread::sleep(Duration::from_millis(5));

@@ -30,7 +30,7 @@ const MORTAL: usize = 2;
 const CANCELLED: &str = "canceling statement due to user request";
 /// How long a process must not have changed to be at rest, and how long that may take.
 const QUIET: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// What marks statements that may be cancelled or have their session ended.
 const ENDLESS: &str = "/* endless */";
 
@@ -185,7 +185,7 @@ fn rest(session: &mut Session, process: &str) -> anyhow::Result<Held> {
     session.run("DISCARD ALL")?;
     let begun = Instant::now();
     let (mut held, mut since) = (held_by(process)?, begun);
-    while since.elapsed() < QUIET && begun.elapsed() < PATIENCE {
+    while since.elapsed() < QUIET && begun.elapsed() < TIMEOUT {
         std::thread::sleep(QUIET / 20);
         let now = held_by(process)?;
         if now != held {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{installation, modules, patience, server};
+use common::{installation, modules, server, watchdog};
 use lockgate_postgres::done;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -126,7 +126,7 @@ fn chain() -> PathBuf {
 /// Another extension's handlers stand before ours and call it, again and again: a signal comes to each of them once, and to the server in the end.
 #[test]
 fn handlers_that_call_ours_are_called_once() {
-    let _patience = patience("chains");
+    let _watchdog = watchdog("chains");
     let database = server().database("chains").unwrap();
     database.install("hostile", &modules().join("hostile.lg")).unwrap();
     let functions = "

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{modules, patience, server};
+use common::{modules, server, watchdog};
 use lockgate_postgres::root;
 use std::fs;
 
@@ -11,7 +11,7 @@ use std::fs;
 fn regress(name: &str) {
     let database = server().database(name).unwrap();
     let folder_of_modules = modules().display();
-    let _patience = patience(name);
+    let _watchdog = watchdog(name);
     let folder = root().join("postgres/test");
     let mut psql = database.psql("postgres");
     psql.args(["-a", "-v"]).arg(format!("modules={folder_of_modules}"));

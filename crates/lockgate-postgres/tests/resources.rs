@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{built, installation, patience, server};
+use common::{built, installation, server, watchdog};
 use lockgate_postgres::{Database, Server, Session};
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -236,7 +236,7 @@ fn domains_of_a_session_are_counted() {
 #[test]
 fn queries_and_messages_leave_nothing_behind() {
     let database = database(server(), "gates");
-    let _patience = patience("gates");
+    let _watchdog = watchdog("gates");
     for call in ["ask_often(3000)", "tell_often(30000)", "ask_with(200)"] {
         let (mut session, id) = session(&database);
         let once = format!("SELECT {}(1)", call.split('(').next().unwrap());
@@ -312,7 +312,7 @@ fn limits_that_change_under_a_cursor_are_not_passed_over() {
 #[test]
 fn processor_time_is_not_multiplied_by_workers() {
     let database = database(server(), "workers");
-    let _patience = patience("workers");
+    let _watchdog = watchdog("workers");
     let mut session = database.session("postgres").unwrap();
     let settings =
         "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0;
@@ -339,7 +339,7 @@ fn processor_time_is_not_multiplied_by_workers() {
 #[test]
 fn what_functions_return_has_a_limit() {
     let database = database(server(), "returned");
-    let _patience = patience("returned");
+    let _watchdog = watchdog("returned");
     let (mut session, id) = session(&database);
     let fits = "SELECT cardinality(many(30000)), cardinality((four_of(8000)).d), parameters(100000, 100);";
     assert_eq!(session.run(fits).unwrap(), "1000|1000|1");
@@ -391,7 +391,7 @@ fn errors_that_are_caught_keep_states() {
 #[test]
 fn taking_results_is_inside_the_limits() {
     let database = database(server(), "taking");
-    let _patience = patience("taking");
+    let _watchdog = watchdog("taking");
     let mut session = database.session("postgres").unwrap();
     // Each call computes next to nothing, and returns as much as it may.
     let prepare = "SET lockgate.memory_limit = '1GB'; SELECT parse(1);";
@@ -430,7 +430,7 @@ fn functions_of_indexes_can_be_stopped() {
         }
     "#;
     let database = server().database("ranges").unwrap();
-    let _patience = patience("ranges");
+    let _watchdog = watchdog("ranges");
     database.install("ranges", &built("ranges", RANGES)).unwrap();
     let (mut session, id) = session(&database);
     let prepare = "CREATE FUNCTION distance(double precision, double precision) RETURNS double precision LANGUAGE lgc AS 'ranges.distance' IMMUTABLE STRICT;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{built, changed_types, installation, modules, patience, server};
+use common::{built, changed_types, installation, modules, server, watchdog};
 use lockgate_postgres::{Database, Server, Session, done};
 use std::time::{Duration, Instant};
 
@@ -72,7 +72,7 @@ fn endless(name: &str) -> Database<'static> {
 #[test]
 fn pg_cancel_backend_ends_functions() {
     let database = endless("cancels");
-    let _patience = patience("cancels");
+    let _watchdog = watchdog("cancels");
     let (mut session, id) = session(&database);
     for (number, statement) in ENDLESS.into_iter().enumerate() {
         session.begin(&format!("{statement} /* number {number} */")).unwrap();
@@ -87,7 +87,7 @@ fn pg_cancel_backend_ends_functions() {
 #[test]
 fn pg_terminate_backend_ends_sessions() {
     let database = endless("terminations");
-    let _patience = patience("terminations");
+    let _watchdog = watchdog("terminations");
     for (number, statement) in ENDLESS.into_iter().enumerate() {
         let (mut session, id) = session(&database);
         session.begin(&format!("{statement} /* number {number} */")).unwrap();

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{modules, patience, server};
+use common::{modules, server, watchdog};
 use lockgate_postgres::Database;
 
 /// Two modules of the database's owner, and a function of his.
@@ -30,7 +30,7 @@ fn function(name: &str) -> String {
 #[test]
 fn who_may_not_change_modules_keeps_nobody_waiting() {
     let database = database("waits");
-    let _patience = patience("waits");
+    let _watchdog = watchdog("waits");
     let mut stranger = database.session(&database.user()).unwrap();
     let mut owner = database.session("waits").unwrap();
     owner.run("SET lock_timeout = '10s'").unwrap();
@@ -55,7 +55,7 @@ fn who_may_not_change_modules_keeps_nobody_waiting() {
 #[test]
 fn owners_functions_keep_their_module_before_they_are_committed() {
     let database = database("keeps");
-    let _patience = patience("keeps");
+    let _watchdog = watchdog("keeps");
     let mut one = database.session("keeps").unwrap();
     let mut two = database.session("keeps").unwrap();
     two.run("SET lock_timeout = '300ms'").unwrap();
@@ -76,7 +76,7 @@ fn owners_functions_keep_their_module_before_they_are_committed() {
 #[test]
 fn a_module_is_changed_by_one_at_a_time() {
     let database = database("changes");
-    let _patience = patience("changes");
+    let _watchdog = watchdog("changes");
     let mut one = database.session("changes").unwrap();
     let mut two = database.session("changes").unwrap();
     two.run("SET lock_timeout = '300ms'").unwrap();
@@ -153,7 +153,7 @@ fn grown(nested: u32) -> String {
 #[test]
 fn types_of_others_keep_no_module() {
     let database = database("types_of_others");
-    let _patience = patience("types_of_others");
+    let _watchdog = watchdog("types_of_others");
     let mut stranger = database.session(&database.user()).unwrap();
     let types: String = (2..=5).map(|i| format!("CREATE TYPE n{i} AS (a1 n{});", i - 1)).collect();
     let functions = |name: &str| {

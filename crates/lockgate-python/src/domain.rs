@@ -271,9 +271,9 @@ impl Domain {
     }
 
     /// What a thread of the module's own met that ended the domain.
-    pub fn own_threads_end(&self, py: Python<'_>) -> Option<End> {
+    pub fn guest_threads_end(&self, py: Python<'_>) -> Option<End> {
         let live = self.state().live.clone();
-        live.and_then(|live| live.own_threads_error(|error| End::of(py, error)))
+        live.and_then(|live| live.guest_threads_error(|error| End::of(py, error)))
     }
 
     /// True if a call may have to wait for another thread's.
@@ -284,7 +284,7 @@ impl Domain {
     /// What a call of it ended with. What ended a domain that was not ended by the program is the cause.
     pub fn error(&self, py: Python<'_>, error: CallError) -> PyErr {
         let raised = errors::call(py, error);
-        if let Some(end) = self.own_threads_end(py)
+        if let Some(end) = self.guest_threads_end(py)
             && raised.get_type(py).name().is_ok_and(|name| name == "Killed")
             && raised.cause(py).is_none()
         {

@@ -29,7 +29,7 @@ pub fn domain(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<DomainOptio
             "measure_cpu_time" if value.is_truthy()? => options.measure_cpu_time(),
             "measure_cpu_time" => options,
             "thread_limit" => options.thread_limit(value.extract().map_err(wrong)?),
-            "own_threads" => options.own_threads(value.extract().map_err(wrong)?),
+            "max_guest_threads" => options.max_guest_threads(value.extract().map_err(wrong)?),
             "descriptor_limit" => options.descriptor_limit(value.extract().map_err(wrong)?),
             "depth_limit" => options.depth_limit(value.extract().map_err(wrong)?),
             "exclusive" if !value.is_truthy()? => options,

@@ -5,7 +5,7 @@ use crate::kinds::Given;
 use crate::offer::{Answer, Offer};
 use crate::principal::{Allow, Principal};
 use crate::{errors, values};
-use lockgate::{Dynamic, Export, Heal, PerProcess, RegistryError, Request, Revoke, Version};
+use lockgate::{Dynamic, Export, PerProcess, Rebind, RegistryError, Request, Revoke, Version};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -30,17 +30,17 @@ pub struct Registry {
     hosts: Py<PyList>,
 }
 
-/// What a client asks for: name, version, policy, whether it heals, and what a domain gets when its call fails.
+/// What a client asks for: name, version, policy, whether it rebinds, and what a domain gets when its call fails.
 type Asked = (String, Option<(u16, u16)>, String, bool, Option<u64>);
 
-fn request(py: Python<'_>, (name, version, policy, heal, on_failure): Asked) -> PyResult<Request> {
+fn request(py: Python<'_>, (name, version, policy, rebind, on_failure): Asked) -> PyResult<Request> {
     let request = match version {
         Some((major, minor)) => Request::new(name, Version::new(major, minor)),
         None => Request::newest(name),
     };
     let policy = values::policy(py, &policy)?;
-    let heal = if heal { Heal::Yes } else { Heal::No };
-    Ok(request.policy(policy).heal(heal).on_failure(values::on_failure(on_failure)))
+    let rebind = if rebind { Rebind::Yes } else { Rebind::No };
+    Ok(request.policy(policy).rebind(rebind).on_failure(values::on_failure(on_failure)))
 }
 
 /// What is to be exported.
@@ -66,7 +66,7 @@ fn patiently<T: Send>(
     let end = Instant::now().checked_add(wait);
     loop {
         let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now()));
-        // Without any patience, the answer to an unknown name is another one.
+        // Without a timeout, the answer to an unknown name is another one.
         let slice = if wait.is_zero() { wait } else { left.clamp(Duration::from_nanos(1), LOOK) };
         match detach(py, || ask(slice)) {
             Err(RegistryError::Late { .. }) if end.is_none_or(|end| Instant::now() < end) => {
@@ -75,7 +75,7 @@ fn patiently<T: Send>(
             Err(RegistryError::Late { .. }) => {
                 return Err(errors::registry(
                     py,
-                    RegistryError::Late { name: name.to_owned(), patience: wait },
+                    RegistryError::Late { name: name.to_owned(), timeout: wait },
                 ));
             }
             other => return other.map_err(|error| errors::registry(py, error)),

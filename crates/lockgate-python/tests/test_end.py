@@ -62,7 +62,7 @@ def work():
 daemons(work)
 """,
         """
-lib = lockgate.CDLL(threads, own_threads=2, imports={"host_tick": slow})
+lib = lockgate.CDLL(threads, max_guest_threads=2, imports={"host_tick": slow})
 lib.start(), lib.start()
 begun.wait()
 """,

@@ -34,7 +34,7 @@ class Heard:
 
 def test_text_and_memory_come_with_the_domain(notes):
     heard = Heard()
-    with lockgate.Domain(notes, imports={"note": NOTE(heard)}, own_threads=1) as domain:
+    with lockgate.Domain(notes, imports={"note": NOTE(heard)}, max_guest_threads=1) as domain:
         assert domain["tell"](4) == 4 + 43 and domain["get"]() == 43
         number, text, place = heard.all[-1]
         assert (number, text) == (4, b"told") and isinstance(place, lockgate.Pointer) and place.domain is domain
@@ -97,7 +97,7 @@ def test_constructors_call_before_there_is_an_object(early):
 def test_what_was_lent_ends_nothing(early):
     """Threads of the module's own end with its handle: an object for one call is none."""
     heard = Heard()
-    with lockgate.Domain(early, imports={"note": NOTE(heard)}, own_threads=1) as domain:
+    with lockgate.Domain(early, imports={"note": NOTE(heard)}, max_guest_threads=1) as domain:
         heard.all.clear()
         gc.collect()
         assert domain["start"]() == 0 and domain["answered"]() == -2 + 44
@@ -121,7 +121,7 @@ def test_after_a_restart_the_new_instance_calls(notes):
     registry, heard = lockgate.Registry(), Heard()
     server = lockgate.Domain(notes, name="server", imports={"note": NOTE(heard)})
     registry.export(server, "tell", of="int tell(int)", allow=[lockgate.Allow.everyone()])
-    tell = registry.bind(lockgate.Principal.process(), "tell", heal=True)
+    tell = registry.bind(lockgate.Principal.process(), "tell", rebind=True)
     for _ in range(3):
         assert tell(1) == 1 + 43 and heard.all[-1][2].domain is server and heard.all[-1][2][0] == 43
         assert registry.restart("server") is server

@@ -170,7 +170,7 @@ def test_unexported_names_are_gone_and_what_is_bound_stays(registry):
 
 
 def test_revoked_functions_raise(registry):
-    count, total = registry.bind(NOBODY, "v.count", heal=True), registry.bind(NOBODY, "v.sum")
+    count, total = registry.bind(NOBODY, "v.count", rebind=True), registry.bind(NOBODY, "v.sum")
     registry.revoke("v.count")
     with pytest.raises(lockgate.Revoked, match="count was revoked") as caught:
         count()
@@ -200,15 +200,15 @@ def test_a_call_in_progress_finishes_or_stops(hostile_module, stop):
         assert domain["fine"]() == 42
 
 
-def test_a_restart_heals_who_asked_for_it(registry):
-    healed = registry.bind(NOBODY, "v.count", heal=True)
-    total = registry.bind(NOBODY, "v.sum", heal=True)
+def test_a_restart_rebinds_who_asked_for_it(registry):
+    rebound = registry.bind(NOBODY, "v.count", rebind=True)
+    total = registry.bind(NOBODY, "v.sum", rebind=True)
     stale = registry.bind(NOBODY, "v.count")
     domain = stale.domain
     plain, base, numbers = domain["count"], domain.base, (c_int64 * 3)(1, 2, 3)
-    assert (healed(), stale(), plain(), total(numbers, 3)) == (1, 2, 3, 6)
+    assert (rebound(), stale(), plain(), total(numbers, 3)) == (1, 2, 3, 6)
     assert registry.restart("values") is domain and domain.base != base
-    assert healed() == 1
+    assert rebound() == 1
     with pytest.raises(lockgate.Restarted, match="was restarted") as caught:
         stale()
     assert isinstance(caught.value, lockgate.Killed) and caught.value.domain == "values"
@@ -217,11 +217,11 @@ def test_a_restart_heals_who_asked_for_it(registry):
 
 
 def test_arguments_are_for_the_instance_that_they_were_made_for(hostile_module):
-    """A healed function leads to the new instance, where the place of a callback may be another one's."""
+    """A rebound function leads to the new instance, where the place of a callback may be another one's."""
     registry, unary, others = Registry(), lockgate.CFUNCTYPE(c_int, c_int), []
     with lockgate.Domain(hostile_module, name="server") as domain:
         registry.export(domain, "call", allow=EVERYONE)
-        call = registry.bind(NOBODY, "call", heal=True)
+        call = registry.bind(NOBODY, "call", rebind=True)
         assert call(unary(lambda x: x + 1), 1) == 2
 
         def restart():
@@ -249,7 +249,7 @@ def test_a_restart_ends_calls_in_progress(hostile_module):
     with lockgate.Domain(hostile_module, name="stuck") as domain:
         registry.export(domain, "loop", allow=EVERYONE)
         registry.export(domain, "fine", allow=EVERYONE)
-        fine, loop = (registry.bind(NOBODY, name, heal=True) for name in ("fine", "loop"))
+        fine, loop = (registry.bind(NOBODY, name, rebind=True) for name in ("fine", "loop"))
         call = Elsewhere(loop)
         until(lambda: domain.threads_inside == 1)
         registry.restart("stuck")
@@ -257,7 +257,7 @@ def test_a_restart_ends_calls_in_progress(hostile_module):
 
 
 def test_a_removed_domain_is_closed(registry):
-    count = registry.bind(NOBODY, "v.count", heal=True)
+    count = registry.bind(NOBODY, "v.count", rebind=True)
     registry.remove("values")
     assert count.domain.closed and registry.names() == []
     with pytest.raises(lockgate.Killed):
@@ -298,12 +298,12 @@ def test_a_domain_does_not_keep_its_registry(imports_module):
         assert isinstance(caught.value.__cause__, lockgate.RegistryGone)
 
 
-def test_imports_are_linked_and_healed(build, imports_module):
+def test_imports_are_linked_and_rebound(build, imports_module):
     registry = Registry()
     with lockgate.Domain(build("server"), name="server") as server, lockgate.CDLL(imports_module) as client:
         registry.export(server, "add", (1, 5), of="host_add", allow=EVERYONE)
         registry.export(server, "bad", of="broken", allow=EVERYONE)
-        registry.link(client.domain, "host_add", NOBODY, "add", (1, 2), heal=True)
+        registry.link(client.domain, "host_add", NOBODY, "add", (1, 2), rebind=True)
         assert client.add_three(1, 2, 3) == 10203
         registry.restart("server")
         assert client.add_three(1, 2, 3) == 10203
@@ -346,7 +346,7 @@ def test_a_restart_is_what_ends_calls_of_callbacks(hostile_module):
     domain = lockgate.Domain(hostile_module, name="often")
     registry.export(domain, "often", of="call_often", allow=[Allow.everyone()])
     registry.limit_restarts("often", 1 << 20, 1)
-    call = registry.bind(Principal.process(), "often", heal=True)
+    call = registry.bind(Principal.process(), "often", rebind=True)
     callback = lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)(lambda number: number)
 
     def work():

@@ -80,7 +80,7 @@ def extension(tmp_path_factory):
 @pytest.mark.parametrize("way", ["extension", "register", "enable", "signal"])
 def test_handlers_that_come_late_are_put_behind(child, build, extension, way, look):
     if (way, look) == ("extension", "none"):
-        pytest.skip("nobody looks before the next slow way (CAVEATS.md)")
+        pytest.skip("nobody looks before the next slow path (CAVEATS.md)")
     done = child(CHILD, build("hostile"), extension, way, look)
     assert done.returncode == 0 and done.stdout == "held\n", done.stdout + done.stderr
 

@@ -284,7 +284,7 @@ def test_an_exception_on_a_thread_of_the_module_is_reported(build, monkeypatch):
     def tick(n):
         raise ValueError(f"at {n}")
 
-    with lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": tick}) as library:
+    with lockgate.CDLL(build("threads"), max_guest_threads=1, imports={"host_tick": tick}) as library:
         # The thread may have ended the domain before the function that started it returns.
         with contextlib.suppress(lockgate.Killed):
             library.start()
@@ -305,7 +305,7 @@ def test_threads_of_the_module_call_python_until_their_domain_ends(build, end):
             raise ValueError
         return n
 
-    library = lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": tick})
+    library = lockgate.CDLL(build("threads"), max_guest_threads=1, imports={"host_tick": tick})
     assert library.start() == 0
     if end == "raise":
         enough.set()
@@ -368,7 +368,7 @@ def watch(kind):
 watch(lockgate.CallError)
 sys.unraisablehook = lambda told: caught.append(told.exc_value)
 def attempt():
-    library = lockgate.CDLL(sys.argv[1], own_threads=1, imports={"host_tick": int})
+    library = lockgate.CDLL(sys.argv[1], max_guest_threads=1, imports={"host_tick": int})
     region = lockgate.Region(4096)
     flags = memoryview(region).cast("i")
     library.domain.grant(region)
@@ -402,7 +402,7 @@ print(type(caught[0]).__name__, caught[0].kind, caught[0])
 
 def test_why_a_thread_of_the_module_ended_the_domain_is_told(build):
     """By the calls that find it ended."""
-    with lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": int}) as library, lockgate.Workers(1, 1) as workers:
+    with lockgate.CDLL(build("threads"), max_guest_threads=1, imports={"host_tick": int}) as library, lockgate.Workers(1, 1) as workers:
         raised = []
         while not raised:
             try:
@@ -415,7 +415,7 @@ def test_why_a_thread_of_the_module_ended_the_domain_is_told(build):
             cause = error.__cause__
             assert type(cause) is lockgate.Fault and cause.kind == "segv" and cause.location.function == "broken"
     # One that the program has killed has no such cause.
-    with lockgate.CDLL(build("threads"), own_threads=1, imports={"host_tick": int}) as library:
+    with lockgate.CDLL(build("threads"), max_guest_threads=1, imports={"host_tick": int}) as library:
         library.domain.kill()
         with pytest.raises(lockgate.Killed) as caught:
             library.start_broken()
@@ -429,7 +429,7 @@ def test_the_end_of_a_domain_is_no_exception_of_its_threads(build, monkeypatch):
     module = lockgate.Module(build("threads"))
     for _ in range(100):
         ticks = threading.Event()
-        library = lockgate.CDLL(module, own_threads=1, imports={"host_tick": lambda n, ticks=ticks: ticks.set() or n})
+        library = lockgate.CDLL(module, max_guest_threads=1, imports={"host_tick": lambda n, ticks=ticks: ticks.set() or n})
         assert library.start() == 0
         ticks.wait()
         library.domain.close()

@@ -69,7 +69,7 @@ impl Rewriter<'_> {
     pub(crate) fn system_call(&mut self) {
         self.catch_up();
         self.put(encode::gate(gate::SYSCALL));
-        self.touched();
+        self.probed();
     }
 
     /// Whether the straight run that ends with return `index` stores to the return address's slot.
@@ -132,7 +132,7 @@ impl Rewriter<'_> {
             self.local_target(target)?;
             self.out.call(Target::Body(target));
         }
-        self.touched();
+        self.probed();
         self.land(landing);
         Ok(())
     }
@@ -146,11 +146,11 @@ impl Rewriter<'_> {
         let Some(&reg) = self.waits.get(&(index as u32)) else { return call(self) };
         let slot = self.stack_disp(-8)?;
         self.put(encode::store(reg, slot));
-        self.touched();
+        self.probed();
         call(self)?;
         let slot = self.stack_disp(-8)?;
         self.put(encode::load(reg, slot));
-        self.touched();
+        self.probed();
         Ok(())
     }
 
@@ -170,7 +170,7 @@ impl Rewriter<'_> {
         self.put(encode::lea_rip(R11));
         self.out.field(4, Target::Made(label));
         self.put(encode::store(R11, slot));
-        self.touched();
+        self.probed();
         self.wanted_landings.push(Landing { label, back, state: self.real, owner: index as u32 });
         Ok(back)
     }
@@ -440,7 +440,7 @@ impl Rewriter<'_> {
         self.out.put(&[if is_call { 0xe8 } else { 0xe9 }, 0, 0, 0, 0]);
         self.out.reloc(4, symbol, reloc::PLT32, -4, 4);
         if is_call {
-            self.touched();
+            self.probed();
         }
         self.land(landing);
         Ok(())
@@ -500,7 +500,7 @@ impl Rewriter<'_> {
     /// Unit U1: to the label at the address in `target`.
     pub(crate) fn checked(&mut self, target: Reg, is_call: bool) {
         debug_assert_eq!(self.lag, 0, "rsp is settled");
-        self.touch_if_moved(true);
+        self.probe_if_moved(true);
         self.check_target(target, R11);
         let trap = self.trap();
         let (load, add) = encode::check_label(target);
@@ -511,7 +511,7 @@ impl Rewriter<'_> {
         self.put(encode::add_window_base(R11));
         self.out.put(&[0x41, 0xff, if is_call { 0xd3 } else { 0xe3 }]);
         if is_call {
-            self.touched();
+            self.probed();
         }
     }
 

@@ -204,8 +204,8 @@ pub(crate) fn store_immediate(value: i32, disp: i32) -> Bytes {
     out
 }
 
-/// `mov %eax, disp(%rsp)`: a touch that needs no register and leaves the flags.
-pub(crate) fn touch(disp: i32) -> Bytes {
+/// `mov %eax, disp(%rsp)`: a probe that needs no register and leaves the flags.
+pub(crate) fn probe(disp: i32) -> Bytes {
     rsp_form(false, 0x89, RAX, disp)
 }
 

@@ -83,8 +83,8 @@ impl Rewriter<'_> {
             if accesses && !near { Form::Window } else { Form::Plain },
             rest.as_slice(),
         )?;
-        if near && accesses && crate::stack::is_touch(&self.text.code[index]) {
-            self.touched();
+        if near && accesses && crate::stack::is_probe(&self.text.code[index]) {
+            self.probed();
         }
         Ok(())
     }

@@ -58,7 +58,7 @@ impl Rewriter<'_> {
                 self.relocations(index)?;
             }
         }
-        self.touched();
+        self.probed();
         self.original_moves(-8);
         Ok(())
     }
@@ -78,13 +78,13 @@ impl Rewriter<'_> {
                 ));
             }
             self.put(encode::load(encode::number(code.op0_register()), slot));
-            self.touched();
+            self.probed();
             self.original_moves(8);
             return Ok(());
         }
         self.with_scratch(index, |this, reg| {
             this.put(encode::load(reg, slot));
-            this.touched();
+            this.probed();
             // The address counts from rsp after the pop.
             this.original_moves(8);
             this.access_operand(index, 0x89, reg, true)?;
@@ -141,7 +141,7 @@ impl Rewriter<'_> {
         }
         let frame = self.stack_disp(-8)?;
         self.put(encode::store(RBP, frame));
-        self.touched();
+        self.probed();
         self.put(encode::lea_stack(RBP, frame));
         self.original_moves(-8);
         self.move_original(-(code.immediate(0) as i32));
@@ -387,7 +387,7 @@ impl Rewriter<'_> {
     pub(crate) fn become_state(&mut self, state: State, at: Option<usize>) -> Result<(), Reason> {
         let d = match (self.real, state) {
             (real, state) if real == state => return Ok(()),
-            // A touch on a longer way down would write into the frame.
+            // A probe on a longer way down would write into the frame.
             (State::Constant(o), State::Computed(d)) if o >= d + FRAME && d <= MAX_MOVE as i32 => d,
             (State::Computed(_), State::Computed(d)) if d <= MAX_MOVE as i32 => d,
             _ => return Err(ways_differ()),

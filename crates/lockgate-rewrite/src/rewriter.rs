@@ -21,14 +21,14 @@ use crate::{Options, Stats};
 
 /// Bytes below the original's rsp that its red zone takes.
 const RED_ZONE: i32 = 128;
-/// Place below the original's rsp that touches write, bytes.
+/// Place below the original's rsp that probes write, bytes.
 const SPILL: i32 = RED_ZONE + 8;
 
 /// The rewriter's own places below the red zone: 8 bytes each, 16 apart, because a `pop` that fills memory moves the
 /// original's rsp by 8 between the use of two of them.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot {
-    /// What touches write.
+    /// What probes write.
     Touch = 0,
     /// The scratch register's value.
     Scratch = 1,
@@ -686,7 +686,7 @@ impl<'a> Rewriter<'a> {
             moved if moved.depth() > SLOT as i32 => return self.fail(larger_than_a_slot(moved.depth())),
             moved => {
                 if by < 0 && self.moved + by.unsigned_abs() > MAX_MOVE {
-                    self.touch(false);
+                    self.probe(false);
                 }
                 self.put(encode::move_rsp(by, flags_free));
                 self.real = moved;
@@ -720,39 +720,39 @@ impl<'a> Rewriter<'a> {
     /// Before a branch: rsp is the original's, and near a word that is mapped for certain. `flags_free`: nobody needs the flags here.
     pub(crate) fn settle(&mut self, flags_free: bool) {
         self.catch_up();
-        self.touch_if_moved(flags_free);
+        self.probe_if_moved(flags_free);
     }
 
     /// An access that was just emitted touches the stack.
-    pub(crate) fn touched(&mut self) {
+    pub(crate) fn probed(&mut self) {
         self.moved = 0;
     }
 
     /// Touches the stack: reads the word at rsp if the flags are free, else writes below the red zone, where
     /// nothing lives.
-    fn touch(&mut self, flags_free: bool) {
+    fn probe(&mut self, flags_free: bool) {
         if flags_free {
             self.out.put(&[0xf6, 0x04, 0x24, 0x00]); // testb $0,(%rsp)
         } else {
             // On its way rsp may be far above the original's, in a frame that is not in use yet.
             let near = self.slot(Slot::Touch);
             let here = -SPILL - DISTANCE as i32;
-            self.put(encode::touch(if Self::is_near(near) { near } else { here }));
+            self.put(encode::probe(if Self::is_near(near) { near } else { here }));
         }
         self.stats.probes += 1;
         self.moved = 0;
     }
 
-    /// Moves rsp, however far, in steps, each touched; the original's is `self.lag` away, and stays.
+    /// Moves rsp, however far, in steps, each probed; the original's is `self.lag` away, and stays.
     pub(crate) fn lower(&mut self, by: i32, flags_free: bool) {
         let mut rest = by;
         while rest < -(MAX_MOVE as i32) {
             self.move_rsp(-(MAX_MOVE as i32), flags_free);
-            self.touch(flags_free);
+            self.probe(flags_free);
             rest += MAX_MOVE as i32;
         }
         self.move_rsp(rest, flags_free);
-        self.touch_if_moved(flags_free);
+        self.probe_if_moved(flags_free);
     }
 
     /// Displacement from rsp of one of the rewriter's own places.
@@ -761,9 +761,9 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Touches the stack if rsp may be far below the nearest mapped word; rsp stays where it is.
-    pub(crate) fn touch_if_moved(&mut self, flags_free: bool) {
+    pub(crate) fn probe_if_moved(&mut self, flags_free: bool) {
         if self.moved != 0 && self.real.depth() > MAX_MOVE as i32 {
-            self.touch(flags_free);
+            self.probe(flags_free);
         }
     }
 

@@ -76,8 +76,8 @@ pub(crate) fn constant_move(ins: &Ins) -> Option<i32> {
     }
 }
 
-/// Whether an access of memory by `ins` counts as a touch: plain moves and arithmetic.
-pub(crate) fn is_touch(ins: &Ins) -> bool {
+/// Whether an access of memory by `ins` counts as a probe: plain moves and arithmetic.
+pub(crate) fn is_probe(ins: &Ins) -> bool {
     use Mnemonic::*;
     let code = &ins.code;
     memory_operand(code).is_some()

@@ -96,7 +96,7 @@ impl Rewriter<'_> {
         address: impl FnOnce(&mut Self, Reg) -> Result<(), Reason>,
     ) -> Result<(), Reason> {
         let flags_free = self.live.flags_free(self.text, index);
-        self.touch_if_moved(flags_free);
+        self.probe_if_moved(flags_free);
         let body = |this: &mut Self| {
             this.with_scratch(index, |this, reg| {
                 address(this, reg)?;

@@ -206,7 +206,7 @@ static size_t lgs_moved(struct lgs_call *c, uint64_t now, const struct lgs_block
 }
 
 /* A function without a stub was called. */
-static void lgs_stand_in(const char *function, const char *reason)
+static void lgs_failing_stub(const char *function, const char *reason)
 {
     lgs_fail(&(struct lgs_call){.function = function}, LG_STUB_OMITTED, "call", reason);
 }

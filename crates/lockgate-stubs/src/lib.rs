@@ -50,7 +50,7 @@ impl Client {
             module: module.to_string_lossy().into_owned(),
             defines: source.defines.clone(),
             includes: source.folders()?,
-            stand_ins: false,
+            failing_stubs: false,
         };
         let plan = plan::plan(&header);
         Ok(Client { plan, annotation_lines: header.annotation_lines, header, target })
@@ -61,9 +61,9 @@ impl Client {
         self.plan.keep(names);
     }
 
-    /// Functions without stubs get stand-ins, which fail: programs that mention them can be linked.
-    pub fn stand_in(&mut self) {
-        self.target.stand_ins = true;
+    /// Functions without stubs get failing stubs: programs that mention them can be linked.
+    pub fn failing_stub(&mut self) {
+        self.target.failing_stubs = true;
     }
 
     /// What crosses, parameter by parameter, and how that was decided.

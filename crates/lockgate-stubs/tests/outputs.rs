@@ -119,13 +119,16 @@ fn outputs(case: &Case) -> String {
     };
     let mut text = format!("==== explain\n{}", client.explain().replace(&*root().to_string_lossy(), "ROOT"));
     text += &[text_of(&c), text_of(&rust), python].concat();
-    client.stand_in();
-    let with_stand_ins = client.c();
-    let source = with_stand_ins.iter().find(|file| file.name.ends_with("_client.c")).expect("a client");
-    let (_, stand_ins) = source.text.rsplit_once("lgs_stand_in").map_or(("", ""), |_| {
-        source.text.split_once("#pragma GCC diagnostic ignored \"-Wunused-parameter\"").expect("stand-ins")
+    client.failing_stub();
+    let with_failing_stubs = client.c();
+    let source = with_failing_stubs.iter().find(|file| file.name.ends_with("_client.c")).expect("a client");
+    let (_, failing_stubs) = source.text.rsplit_once("lgs_failing_stub").map_or(("", ""), |_| {
+        source
+            .text
+            .split_once("#pragma GCC diagnostic ignored \"-Wunused-parameter\"")
+            .expect("failing stubs")
     });
-    let _ = write!(text, "==== stand-ins{stand_ins}");
+    let _ = write!(text, "==== failing stubs{failing_stubs}");
     text
 }
 

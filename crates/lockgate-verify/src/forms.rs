@@ -4,7 +4,7 @@
 //! processor manuals' opcode column followed by what the rules need to know about the operands:
 //!
 //! ```text
-//! legacy.66.0f.w0 6e /r reg=v rm=g mem=4 touch ; movd
+//! legacy.66.0f.w0 6e /r reg=v rm=g mem=4 probe ; movd
 //! ^encoding       ^opcode    ^register and memory operands
 //! ```
 //!
@@ -25,7 +25,7 @@
 //! | `mask` `needmask` `zero` `zero-register` | EVEX: masking, mask required, zeroing, zeroing unless it is a store |
 //! | `er` `sae` | EVEX: rounding, exceptions suppressed |
 //! | `lock` | may carry F0 with a memory destination |
-//! | `touch` | its access to the data stack ends a change of rsp (rule V3) |
+//! | `probe` | its access to the data stack ends a change of rsp (rule V3) |
 //! | `x87` `environment` `mxcsr-read` `mxcsr-write` `maskregs` `ymm` `cpuid` | what it adds to the report (rule V6) |
 //!
 //! `tests/encodings.rs` makes the file from `forms.txt` (mnemonics) and compares every line with iced-x86.
@@ -64,7 +64,7 @@ pub(crate) mod flag {
         /// Vector registers named by ModRM.reg, vvvv, ModRM.rm and the index must differ.
         DISTINCT
         /// See rule V3.
-        TOUCH
+        PROBE
         /// F0 is legal with a memory operand.
         LOCK
         /// EVEX: a mask register may be named.
@@ -232,7 +232,7 @@ impl Line {
                 group[digit] = Form { rms: 0, ..self.form };
             }
             if self.form.rms != 0 {
-                let form = Form { flags: self.form.flags & !(flag::MEM | flag::TOUCH), mem: 0, ..self.form };
+                let form = Form { flags: self.form.flags & !(flag::MEM | flag::PROBE), mem: 0, ..self.form };
                 let rms = group[8 + digit].rms;
                 let same = rms == 0 || Form { rms, ..form } == group[8 + digit];
                 assert!(same && rms & form.rms == 0, "encodings.txt: two forms for {:#x}", self.index);
@@ -361,7 +361,7 @@ impl Form {
             "moffs" => flag::MOFFS,
             "vsib" => flag::VSIB,
             "distinct" => flag::DISTINCT,
-            "touch" => flag::TOUCH,
+            "probe" => flag::PROBE,
             "lock" => flag::LOCK,
             "mask" => flag::MASK,
             "zero" => flag::ZERO,

@@ -10,7 +10,7 @@
 use crate::control::{self, Control};
 use crate::decode::{Decoder, Memory};
 use crate::forms::{Forms, flag};
-use crate::verify::{Bitmap, facts};
+use crate::verify::{Bitmap, state_usage};
 use crate::{Module, Report, SegmentKind, units};
 use lockgate_abi::code;
 
@@ -107,7 +107,7 @@ impl<'a> Functions<'a> {
                 }
             }
         }
-        Some(facts(flags, evex, written))
+        Some(state_usage(flags, evex, written))
     }
 
     /// Offsets that a jump through a table goes to; `None` if there are too many.

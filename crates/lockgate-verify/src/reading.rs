@@ -20,11 +20,11 @@ pub struct Reading {
     /// because no rule needs them.
     pub written: u16,
     /// On the data stack, its access ends a change of rsp (rule V3).
-    pub touches: bool,
+    pub probes: bool,
     /// What it does if it is not an instruction that just computes.
     pub control: Option<Control>,
     /// What it adds to a module's report (rule V6).
-    pub facts: Report,
+    pub usage: Report,
 }
 
 /// The kinds of memory operands that the rules tell apart (rule V2).
@@ -69,29 +69,29 @@ impl Reading {
             Memory::Other => Operand::Unconfined,
         };
         let mask = if instruction.mask != 0 { flag::MASKREGS } else { 0 };
-        let mut facts = verify::facts(instruction.flags | mask, instruction.evex, instruction.written);
-        (facts.text_bytes, facts.instructions) = (instruction.len as u64, 1);
+        let mut usage = verify::state_usage(instruction.flags | mask, instruction.evex, instruction.written);
+        (usage.text_bytes, usage.instructions) = (instruction.len as u64, 1);
         Reading {
             len: instruction.len,
             operand,
             access: if instruction.flags & flag::ADDRESS_ONLY != 0 { 0 } else { instruction.access },
             written: instruction.written,
-            touches: instruction.flags & flag::TOUCH != 0 && instruction.mask == 0,
+            probes: instruction.flags & flag::PROBE != 0 && instruction.mask == 0,
             control: None,
-            facts,
+            usage,
         }
     }
 
     fn transferring(len: usize, control: Control) -> Reading {
-        let facts = Report { text_bytes: len as u64, instructions: 1, ..Report::default() };
+        let usage = Report { text_bytes: len as u64, instructions: 1, ..Report::default() };
         Reading {
             len,
             operand: Operand::None,
             access: 0,
             written: 0,
-            touches: false,
+            probes: false,
             control: Some(control),
-            facts,
+            usage,
         }
     }
 }

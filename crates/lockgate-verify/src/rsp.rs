@@ -113,7 +113,7 @@ impl<'a> Rsp<'a> {
         // As far as D below the return word, or the frame word, nothing else need be known.
         self.moved = moved.min(depth.saturating_sub(code::MAX_MOVE));
         if self.moved > code::MAX_MOVE {
-            return broken("V3", at, format!("rsp moves by {moved} bytes without a touch"));
+            return broken("V3", at, format!("rsp moves by {moved} bytes without a probe"));
         }
         let state = match self.state {
             State::S { .. } => State::S { o: depth },
@@ -158,7 +158,7 @@ impl<'a> Rsp<'a> {
 
     /// The page of rsp, or one at most D away from it, is known to be mapped.
     #[inline(always)]
-    pub(crate) fn touch(&mut self) {
+    pub(crate) fn probe(&mut self) {
         self.moved = 0;
     }
 
@@ -168,7 +168,7 @@ impl<'a> Rsp<'a> {
         match self.moved {
             0 => Ok(()),
             moved => {
-                broken("V3", at, format!("rsp moved by {moved} bytes and was not touched before this branch"))
+                broken("V3", at, format!("rsp moved by {moved} bytes and was not probed before this branch"))
             }
         }
     }

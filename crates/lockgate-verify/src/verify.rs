@@ -151,8 +151,8 @@ struct Pass<'a> {
 const RSP: u16 = 4;
 /// rbx, rbp, r12–r15 (System V ABI, figure 3.4).
 const CALLEE_SAVED: u16 = 1 << 3 | 1 << 5 | 0xf000;
-/// `testb $0,(%rsp)`: a touch that reads the control stack and keeps nothing of it (docs/decisions/0008-test-touch.md).
-const TEST_TOUCH: [u8; 4] = [0xf6, 0x04, 0x24, 0x00];
+/// `testb $0,(%rsp)`: a probe that reads the control stack and keeps nothing of it (docs/decisions/0008-test-touch.md).
+const TEST_PROBE: [u8; 4] = [0xf6, 0x04, 0x24, 0x00];
 
 impl<'a> Pass<'a> {
     fn new(module: &'a Module, (address, text): Text<'a>) -> Pass<'a> {
@@ -240,20 +240,20 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// V2, M3, and the touch of V3.
+    /// V2, M3, and the probe of V3.
     #[inline(always)]
     fn on_stack(&mut self, at: usize, end: usize, instruction: &Instruction) -> Judged {
         // Distance of the operand from rsp's image on the data stack.
         let distance = (i64::from(instruction.disp) + i64::from(code::OFF)).unsigned_abs();
-        if self.text[at..end] == TEST_TOUCH {
-            self.rsp.touch();
+        if self.text[at..end] == TEST_PROBE {
+            self.rsp.probe();
         } else if distance > u64::from(code::MAX_MOVE) {
             return broken("V2", at, "its rsp-based address is not on the data stack (disp-OFF(%rsp))");
-        } else if instruction.flags & flag::TOUCH != 0
+        } else if instruction.flags & flag::PROBE != 0
             && instruction.mask == 0
-            && distance <= u64::from(code::MAX_TOUCH)
+            && distance <= u64::from(code::MAX_PROBE)
         {
-            self.rsp.touch();
+            self.rsp.probe();
         }
         Ok(())
     }
@@ -344,10 +344,10 @@ impl<'a> Pass<'a> {
         Ok(Next { at: end, ends })
     }
 
-    /// A call, through whatever, that ends at `end`: its push was a touch, and the function goes on with rsp as it was.
+    /// A call, through whatever, that ends at `end`: its push was a probe, and the function goes on with rsp as it was.
     #[inline(always)]
     fn called(&mut self, end: usize) {
-        self.rsp.touch();
+        self.rsp.probe();
         self.frames.push(end as u32, self.rsp.state());
     }
 
@@ -500,13 +500,13 @@ impl<'a> Pass<'a> {
             gates: (0..).zip(&self.gates).filter(|(_, used)| **used).map(|(slot, _)| slot).collect(),
             text_bytes: self.text.len() as u64,
             instructions: self.instructions,
-            ..facts(self.flags, self.evex, self.written)
+            ..state_usage(self.flags, self.evex, self.written)
         }
     }
 }
 
 /// V6: what the forms used say of a module, by their flags and the general registers that they write.
-pub(crate) fn facts(flags: u32, evex: bool, written: u16) -> Report {
+pub(crate) fn state_usage(flags: u32, evex: bool, written: u16) -> Report {
     let uses = |flag: u32| flags & flag != 0;
     Report {
         x87: uses(flag::X87),

@@ -154,9 +154,9 @@ fn a_rejection_names_rule_address_bytes_and_instruction() {
     assert!(rejection.to_string().starts_with(&text[..text.len() - 20]), "{rejection}");
 }
 
-/// The report's facts that hold, joined by commas; "-" if none does. Whether a whole module names vector registers nobody asks.
+/// The report's usage that hold, joined by commas; "-" if none does. Whether a whole module names vector registers nobody asks.
 fn summary(report: &Report, of_function: bool) -> String {
-    let facts = [
+    let usage = [
         (report.x87, "x87"),
         (report.x87_environment, "environment"),
         (report.mxcsr_read, "mxcsr-read"),
@@ -168,7 +168,7 @@ fn summary(report: &Report, of_function: bool) -> String {
         (report.cpuid, "cpuid"),
     ];
     let mut names: Vec<_> =
-        facts.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();
+        usage.iter().filter(|(holds, _)| *holds).map(|(_, name)| (*name).to_owned()).collect();
     names.extend((0..16).filter(|i| report.callee_saved_written >> i & 1 != 0).map(|i| format!("r{i}")));
     names.extend(report.gates.iter().map(|slot| format!("gate{slot}")));
     if names.is_empty() { "-".to_owned() } else { names.join(",") }

@@ -33,18 +33,18 @@ fn every_allowed_mnemonic_exists() {
     assert!(unused.is_empty(), "forms.txt names what no encoding has: {unused:?}");
 }
 
-/// Mnemonic → whether its memory forms are touches.
+/// Mnemonic → whether its memory forms are probes.
 fn allowed() -> BTreeMap<String, bool> {
     let mut allowed = BTreeMap::new();
-    let mut touch = None;
+    let mut probe = None;
     for line in include_str!("../forms.txt").lines().filter(|line| !line.starts_with('#')) {
         match line.trim() {
-            "[touch]" => touch = Some(true),
-            "[plain]" => touch = Some(false),
+            "[probe]" => probe = Some(true),
+            "[plain]" => probe = Some(false),
             names => {
                 for name in names.split_ascii_whitespace() {
-                    let touch = touch.expect("a section first");
-                    assert!(allowed.insert(name.to_owned(), touch).is_none(), "{name} is listed twice");
+                    let probe = probe.expect("a section first");
+                    assert!(allowed.insert(name.to_owned(), probe).is_none(), "{name} is listed twice");
                 }
             }
         }
@@ -255,7 +255,7 @@ fn field(kind: Kind) -> (&'static str, &'static str, bool) {
 }
 
 /// The line of one code.
-fn line(code: Code, touch: bool) -> String {
+fn line(code: Code, probe: bool) -> String {
     let encoding = Encoding::new(code);
     let (info, kinds) = (encoding.info, encoding.info.op_kinds());
     let fields: Vec<_> = kinds.iter().map(|&kind| field(kind)).collect();
@@ -321,8 +321,8 @@ fn line(code: Code, touch: bool) -> String {
     }
     // An x87 exception that is pending comes before the access of an MMX form: a handler that skips it skips both.
     let report = report(&encoding, &fields);
-    if touch && memory && !info.require_op_mask_register() && !report.contains("x87") {
-        line += " touch";
+    if probe && memory && !info.require_op_mask_register() && !report.contains("x87") {
+        line += " probe";
     }
     line += &report;
     let _ = write!(line, " ; {}", name(code));

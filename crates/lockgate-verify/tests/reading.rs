@@ -4,7 +4,7 @@ mod support;
 
 use lockgate_verify::Reading;
 
-/// In words: length, control flow or memory operand, access, what is written, touch, and what the report gets.
+/// In words: length, control flow or memory operand, access, what is written, probe, and what the report gets.
 fn summary(text: &[u8]) -> String {
     let Some(reading) = Reading::of(text) else { return "refused".to_owned() };
     let mut words = vec![format!("{} bytes", reading.len)];
@@ -20,25 +20,25 @@ fn summary(text: &[u8]) -> String {
             (0..16).filter(|n| reading.written >> n & 1 != 0).map(|n| n.to_string()).collect();
         words.push(format!("writes {}", registers.join(" ")));
     }
-    if reading.touches {
-        words.push("touches".to_owned());
+    if reading.probes {
+        words.push("probes".to_owned());
     }
-    let facts = &reading.facts;
+    let usage = &reading.usage;
     let named = [
-        (facts.x87, "x87"),
-        (facts.x87_environment, "environment"),
-        (facts.mxcsr_write, "mxcsr-write"),
-        (facts.mxcsr_read, "mxcsr-read"),
-        (facts.evex, "evex"),
-        (facts.mask, "mask"),
-        (facts.ymm, "ymm"),
-        (facts.cpuid, "cpuid"),
+        (usage.x87, "x87"),
+        (usage.x87_environment, "environment"),
+        (usage.mxcsr_write, "mxcsr-write"),
+        (usage.mxcsr_read, "mxcsr-read"),
+        (usage.evex, "evex"),
+        (usage.mask, "mask"),
+        (usage.ymm, "ymm"),
+        (usage.cpuid, "cpuid"),
     ];
     words.extend(named.iter().filter(|(is, _)| *is).map(|(_, name)| (*name).to_owned()));
-    if facts.callee_saved_written != 0 {
-        words.push(format!("callee-saved {:x}", facts.callee_saved_written));
+    if usage.callee_saved_written != 0 {
+        words.push(format!("callee-saved {:x}", usage.callee_saved_written));
     }
-    assert_eq!((facts.text_bytes, facts.instructions), (reading.len as u64, 1));
+    assert_eq!((usage.text_bytes, usage.instructions), (reading.len as u64, 1));
     words.join(", ")
 }
 

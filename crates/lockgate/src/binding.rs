@@ -5,14 +5,14 @@ mod invoke_sys;
 mod pointers;
 
 pub use frame::Frame;
-pub(crate) use front_sys::{BarePointer, Front};
+pub(crate) use front_sys::{Front, RawFunctionPointer};
 use front_sys::{Header, Way};
 pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::take_call_error;
 
+use crate::call::call_abi::{CallAbi, Caller, Proxy, ProxyListing};
 use crate::call::failure_sys::Reporter;
 use crate::call::layout::{BindingHeader, GateEntry, RECORD};
-use crate::call::shape::{Caller, Proxy, ProxyListing, Shape};
 use crate::call::thread_sys::{self, NOBODY, SLOT_SIZE};
 use crate::call::{
     self, AnyDomain, Closed, Gate, Info, Instance, OnFailure, Thunk, flags, signals_sys, unseen_sys, watch,
@@ -95,7 +95,15 @@ impl Binding {
         policy: Policy,
         on_failure: OnFailure,
     ) -> Result<Binding, BindError> {
-        Binding::of_export(domain, image, signature, Caller::Domain(caller.facts()), policy, on_failure, None)
+        Binding::of_export(
+            domain,
+            image,
+            signature,
+            Caller::Domain(caller.state_usage()),
+            policy,
+            on_failure,
+            None,
+        )
     }
 
     /// Binds it for the host, or for calls from a domain, with its traffic counted in `row`.
@@ -110,7 +118,7 @@ impl Binding {
         on_failure: OnFailure,
         row: Arc<Row>,
     ) -> Result<Binding, BindError> {
-        let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.facts()));
+        let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.state_usage()));
         let image = domain.image();
         Binding::of_export(domain, &image, signature, caller, policy, on_failure, Some(row))
     }
@@ -236,24 +244,24 @@ impl Binding {
         if let Some(row) = &row {
             row.serve(domain.row());
         }
-        // A domain may find in registers what the way from its gate has left there, and its own callers count on its window's facts.
+        // A domain may find in registers what the way from its gate has left there, and its own callers count on its window's usage.
         let function = match caller {
             Caller::Host => domain.codes().at(domain.base() + address),
             Caller::Domain(_) => None,
         };
         let callee = function
             .and_then(|code| code.function(domain.base() + address))
-            .unwrap_or_else(|| domain.facts());
+            .unwrap_or_else(|| domain.state_usage());
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
-        let mut shape = Shape::new(caller, callee, policy, &signature, &plan);
-        shape.limited = limit != 0;
-        shape.depth = domain.terms().depth.is_some();
-        shape.exclusive = domain.terms().exclusive.is_some();
-        shape.reports = pointer.is_some();
+        let mut abi = CallAbi::new(caller, callee, policy, &signature, &plan);
+        abi.limited = limit != 0;
+        abi.depth = domain.terms().depth.is_some();
+        abi.exclusive = domain.terms().exclusive.is_some();
+        abi.reports = pointer.is_some();
         if generic {
-            shape = shape.without_signature();
+            abi = abi.without_signature();
         }
-        let proxy = Proxy::of(shape)?;
+        let proxy = Proxy::of(abi)?;
         let info = Arc::new(Info::new(signature.name.clone(), domain.clone(), on_failure, row));
         let slot = domain.id() * SLOT_SIZE;
         let header = BindingHeader {
@@ -272,11 +280,11 @@ impl Binding {
                 .terms()
                 .depth
                 .map_or(u32::MAX, |depth| (depth - 1).saturating_mul(2 * RECORD as u32)),
-            flags: flags(&shape),
+            flags: flags(&abi),
             gates: domain.gates().gates(),
             domain: ptr::from_ref::<Instance>(&domain),
             info: Arc::as_ptr(&info),
-            owner: if shape.exclusive { domain.owner() } else { ptr::null() },
+            owner: if abi.exclusive { domain.owner() } else { ptr::null() },
             traffic: info.traffic(),
             successor: AtomicPtr::default(),
             reporter: pointer.as_ref().map_or(ptr::null(), |pointer| Arc::as_ptr(&pointer.reporter)),

@@ -1,6 +1,6 @@
 //! Typed functions: a binding as a Rust value with a `call` method of the right arity.
 use crate::binding::Binding;
-use crate::call::shape::ProxyListing;
+use crate::call::call_abi::ProxyListing;
 use crate::call::thread_sys;
 use crate::error::CallError;
 use crate::memory::{Argument, Returned};

@@ -1,6 +1,6 @@
 //! Functions of the host, as domains' tables have them.
 use crate::call::layout::{GateEntry, RESULT_RAX, RESULT_RDX, RESULT_XMM0, RESULT_XMM1};
-use crate::call::{Gate, shape};
+use crate::call::{Gate, call_abi};
 use crate::signature::{Place, Plan, PrototypeError, Signature, Type};
 use std::any::Any;
 use std::sync::Arc;
@@ -73,8 +73,8 @@ impl HostFunction {
             captured: None,
             context: user,
             stack_words: plan.stack_words,
-            small: shape::small_arguments(signature, &plan),
-            results: shape::results(signature, &plan),
+            small: call_abi::small_arguments(signature, &plan),
+            results: call_abi::results(signature, &plan),
             signature: signature.clone(),
         })
     }
@@ -100,7 +100,8 @@ impl HostFunction {
     ) -> HostFunction {
         let plan = Plan::new(&signature).expect("small structures only: checked when made");
         let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
-        let (small, results) = (shape::small_arguments(&signature, &plan), shape::results(&signature, &plan));
+        let (small, results) =
+            (call_abi::small_arguments(&signature, &plan), call_abi::results(&signature, &plan));
         HostFunction { function, captured, context, stack_words: plan.stack_words, small, results, signature }
     }
 }

@@ -56,8 +56,8 @@ use sync_sys as sync;
 
 pub use binding::{Dynamic, Frame, Value, take_call_error};
 pub use call::OnFailure;
+pub use call::call_abi::ProxyListing;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
-pub use call::shape::ProxyListing;
 pub use call::signals_sys::claim_signals;
 pub use call::thread_sys::interrupt;
 pub use call::thread_sys::is_modules_thread;
@@ -65,7 +65,7 @@ pub use call::thread_sys::is_modules_thread;
 pub use call::{Disturbed, disturbed};
 pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};
 #[doc(hidden)]
-pub use domain::until_buried;
+pub use domain::until_reclaimed;
 pub use domain::{Domain, DomainOptions, Kept, ProgramEnd, Usage};
 pub use error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, Panic, ResetError};
 pub use function::{Function, FunctionType};
@@ -82,7 +82,7 @@ pub use nearest::nearest;
 pub use policy::{Policy, Properties};
 pub use pool::{Pool, PooledDomain};
 pub use registry::{
-    Allow, Export, Heal, Principal, Registry, RegistryError, Request, Revoke, Token, Version,
+    Allow, Export, Principal, Rebind, Registry, RegistryError, Request, Revoke, Token, Version,
 };
 pub use report::{Access, Fault, FaultKind, Registers};
 pub use workers::{AsyncCall, Submission, Workers};

@@ -19,7 +19,7 @@ pub(crate) struct Activation {
 /// How a walk ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lost {
-    /// The activation before was the outermost one: its return word is the exit word.
+    /// The activation before was the outermost one: its return word is the exit return address.
     Exit,
     /// This word is no return site, or the place that it leads to no part of the stack. The stack is not what verified code leaves:
     /// a forked child's, which is empty, or part of a copy.
@@ -47,7 +47,7 @@ impl<Read: Fn(u64) -> Option<u64>, Sites: FnMut(u64) -> Option<State>> Walk<Read
     /// [`Lost`].
     #[inline(always)]
     pub fn next(&mut self) -> Result<Activation, Lost> {
-        // (The word at the exit is the exit word.)
+        // (The word at the exit is the exit return address.)
         if self.at >= self.exit {
             return Err(Lost::Exit);
         }
@@ -79,7 +79,7 @@ pub(crate) fn entry(state: State, rsp: u64, exit: u64, read: impl Fn(u64) -> Opt
     (entry >= rsp && entry <= exit && entry.is_multiple_of(WORD)).then_some(entry)
 }
 
-/// The address of the word that a walk ends with which begins at `control`, in a call that was `entered` there: the exit word, or what
+/// The address of the word that a walk ends with which begins at `control`, in a call that was `entered` there: the exit return address, or what
 /// the context begins with that the call runs.
 #[inline(always)]
 pub(crate) fn end_of_walk(control: u64, entered: u64) -> u64 {
@@ -99,7 +99,7 @@ pub(crate) fn is_on_own_frames(control: u64, entered: u64) -> bool {
 
 /// Address of the word that walks over the stack of the context on the slot at `control` end with.
 pub(crate) fn context_base(control: u64) -> u64 {
-    control - control % stack::SLOT + stack::EXIT_WORD
+    control - control % stack::SLOT + stack::EXIT_RETURN
 }
 
 #[cfg(test)]
@@ -178,14 +178,14 @@ mod tests {
         }
     }
 
-    /// Nothing is read above the exit word, and no walk goes on for ever, whatever the words are.
+    /// Nothing is read above the exit return address, and no walk goes on for ever, whatever the words are.
     #[test]
     fn a_broken_stack_ends_the_walk() {
         let exit = Stack::EXIT;
         for (what, below, expected) in [
             ("no return site", 40, Lost::Word(5)),
-            ("a frame that ends above the exit word", 16, Lost::Word(200)),
-            ("a frame word above the exit word", 24, Lost::Word(301)),
+            ("a frame that ends above the exit return address", 16, Lost::Word(200)),
+            ("a frame word above the exit return address", 24, Lost::Word(301)),
             ("a frame word that leads down", 64, Lost::Word(300)),
             ("a frame word that leads nowhere", 96, Lost::Word(300)),
             ("an empty stack", 1024, Lost::Word(0)),

@@ -1,7 +1,7 @@
 //! Asynchronous calls: workers, queues, cancellation, deadlines (docs/limits.md).
 mod common;
 
-use common::{Guest, patience};
+use common::{Guest, watchdog};
 use lockgate::{AsyncCall, CallError, CreateError, Domain, DomainOptions, HostFunction, Module, Workers};
 use std::future::Future;
 use std::pin::Pin;
@@ -88,7 +88,7 @@ fn handles_tell_whether_the_call_has_ended() {
 
 #[test]
 fn each_domain_has_a_queue_of_bounded_length() {
-    let _patience = patience("a full queue");
+    let _watchdog = watchdog("a full queue");
     let workers = Workers::new(1, 2).unwrap();
     let (busy, other) = (domain("busy"), domain("other"));
     let stay = busy.bind::<Unary>("stay").unwrap();
@@ -112,7 +112,7 @@ fn each_domain_has_a_queue_of_bounded_length() {
 /// In a loop, asleep, in a futex: the cancelled call ends, another one in the same domain does not.
 #[test]
 fn cancelling_ends_one_call_only() {
-    let _patience = patience("a cancelled call");
+    let _watchdog = watchdog("a cancelled call");
     let workers = Workers::new(2, 10).unwrap();
     for how in 0..3 {
         let domain = domain("guest");
@@ -122,7 +122,7 @@ fn cancelling_ends_one_call_only() {
         while domain.usage().calls < 2 {
             std::thread::yield_now();
         }
-        // (Left to itself, none would end before the test's patience.)
+        // (Left to itself, none would end before the test's timeout.)
         pending.cancel();
         let result = pending.wait();
         assert!(matches!(result, Err(CallError::Cancelled(_))), "{how}: {result:?}");
@@ -136,7 +136,7 @@ fn cancelling_ends_one_call_only() {
 /// A host function is never interrupted; the call ends when it returns.
 #[test]
 fn a_call_cancelled_in_a_host_function_ends_after_it() {
-    let _patience = patience("a call in a host function");
+    let _watchdog = watchdog("a call in a host function");
     let (entered, wait_entered) = channel();
     let (go, wait_go) = channel::<()>();
     let (entered, wait_go) = (Mutex::new(entered), Mutex::new(wait_go));
@@ -162,7 +162,7 @@ fn a_call_cancelled_in_a_host_function_ends_after_it() {
 
 #[test]
 fn deadlines_end_calls_that_run_and_calls_that_wait() {
-    let _patience = patience("a call with a deadline");
+    let _watchdog = watchdog("a call with a deadline");
     let workers = Workers::new(1, 10).unwrap();
     let domain = domain("guest");
     let stay = domain.bind::<Unary>("stay").unwrap();
@@ -191,9 +191,9 @@ fn deadlines_end_calls_that_run_and_calls_that_wait() {
     assert_eq!(quick.wait().unwrap(), 9);
 }
 
-struct Bell(std::thread::Thread, AtomicU32);
+struct Eventcount(std::thread::Thread, AtomicU32);
 
-impl Wake for Bell {
+impl Wake for Eventcount {
     fn wake(self: Arc<Self>) {
         self.1.fetch_add(1, Ordering::SeqCst);
         self.0.unpark();
@@ -206,13 +206,13 @@ fn handles_are_futures() {
     let domain = domain("guest");
     let stay = domain.bind::<Unary>("stay").unwrap();
     let mut pending = stay.call_async(&workers, 1).unwrap();
-    let bell = Arc::new(Bell(std::thread::current(), AtomicU32::new(0)));
-    let waker = Waker::from(bell.clone());
+    let eventcount = Arc::new(Eventcount(std::thread::current(), AtomicU32::new(0)));
+    let waker = Waker::from(eventcount.clone());
     let mut context = Context::from_waker(&waker);
     assert!(Pin::new(&mut pending).poll(&mut context).is_pending());
-    assert_eq!(bell.1.load(Ordering::SeqCst), 0);
+    assert_eq!(eventcount.1.load(Ordering::SeqCst), 0);
     pending.cancel();
-    while bell.1.load(Ordering::SeqCst) == 0 {
+    while eventcount.1.load(Ordering::SeqCst) == 0 {
         std::thread::park();
     }
     match Pin::new(&mut pending).poll(&mut context) {
@@ -223,7 +223,7 @@ fn handles_are_futures() {
 
 #[test]
 fn dropping_workers_cancels_and_finishing_waits() {
-    let _patience = patience("the end of workers");
+    let _watchdog = watchdog("the end of workers");
     let domain = domain("guest");
     let stay = domain.bind::<Unary>("stay").unwrap();
     let workers = Workers::new(1, 10).unwrap();

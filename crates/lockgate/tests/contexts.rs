@@ -3,7 +3,7 @@
 mod common;
 
 use common::host_sys::{exit_now, fork_here, install_raw_handler, signal_storm, wait_for};
-use common::{Guest, in_time, patience, started};
+use common::{Guest, in_time, started, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, Pool};
 use lockgate_abi::{context, stack};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -378,7 +378,7 @@ fn limits_and_kills_reach_contexts() {
         in_time(|| calls.two("make", i, what)).unwrap();
     }
     assert_eq!(again("run", 0), 1);
-    let _patience = patience("a context without end");
+    let _watchdog = watchdog("a context without end");
     for _ in 0..3 {
         in_time(|| calls.two("make", 3, SPINS)).unwrap();
         let error = calls.one("run", 3).unwrap_err();
@@ -511,7 +511,7 @@ fn waiting_for_the_host() -> (Calls, Arc<Barrier>, Arc<Barrier>) {
 /// numbers.
 #[test]
 fn a_context_that_waits_for_the_host_runs() {
-    let _patience = patience("a context on two threads");
+    let _watchdog = watchdog("a context on two threads");
     let (calls, entered, go_on) = waiting_for_the_host();
     calls.make(0, ASKS);
     assert_eq!(calls.run(0), 0);
@@ -631,7 +631,7 @@ fn slots_are_shared_with_threads() {
 /// nobody looks, or if threads in calls count as idle.
 #[test]
 fn what_idle_threads_have_lost_is_found() {
-    let _patience = patience("a thread that waits");
+    let _watchdog = watchdog("a thread that waits");
     let (calls, entered, go_on) = waiting_for_the_host();
     let lost = Barrier::new(2);
     let first = |i: i64| {

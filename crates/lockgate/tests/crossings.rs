@@ -101,7 +101,7 @@ fn values_cross_in_every_shape_and_policy() {
     }
 }
 
-/// A thread's first call of a domain is admitted the slow way, which keeps all arguments. Each has a thread of its own.
+/// A thread's first call of a domain is admitted the slow path, which keeps all arguments. Each has a thread of its own.
 #[test]
 fn a_threads_first_call_of_a_domain_has_all_its_arguments() {
     let server = server(DomainOptions::new().name("server"));

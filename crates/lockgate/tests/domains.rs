@@ -425,7 +425,7 @@ fn a_threaded_programs_fault_is_told() {
     let module = Guest::c(source).module();
     let run = |arguments: &[&str]| {
         let options = DomainOptions::new()
-            .own_threads(4)
+            .max_guest_threads(4)
             .time_limit(Duration::from_secs(60))
             .arguments(arguments.iter().copied());
         Domain::run(&module, options).unwrap().outcome

@@ -113,7 +113,7 @@ int switches(void) { make(); for (;;) swapcontext(&other, &one); }
 "#;
 
 fn forks_in(name: &str) {
-    let _patience = common::patience("a child that does not end");
+    let _watchdog = common::watchdog("a child that does not end");
     let exports = ["int asks(void)", "int makes(void)", "int switches(void)", "int jumps(void)"];
     let guest = exports.into_iter().fold(Guest::c(LOOPS), Guest::export);
     let domain = guest.domain_with(DomainOptions::new().time_limit(Duration::from_millis(200)));

@@ -2,7 +2,7 @@
 mod common;
 
 use common::host_sys::{self, Coroutine, Sharing, adjoining_stacks, coroutine_stacks, give_way};
-use common::{Guest, patience};
+use common::{Guest, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Policy};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -37,11 +37,11 @@ fn is_above(stack: u64) -> bool {
 }
 
 /// A function of the host's goes on for a while on a coroutine's stack that lies in a frame of the thread's own stack, above the call. The
-/// call keeps its time limit, and ends as it is to end when its domain is killed meanwhile; the thread calls others. Red if a nudge there takes
+/// call keeps its time limit, and ends as it is to end when its domain is killed meanwhile; the thread calls others. Red if a kick there takes
 /// what it is above for something that was left.
 #[test]
 fn calls_with_a_stack_in_a_frame_further_out_end() {
-    let _patience = patience("a call without its time limit");
+    let _watchdog = watchdog("a call without its time limit");
     const LIMIT: Duration = Duration::from_millis(20);
     let source =
         "long host(long); long ask_and_spin(long x) { host(x); for (;;) __asm__ volatile(\"\"); return x; }";
@@ -156,7 +156,7 @@ thread_local! {
     static ARMED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Options of a domain whose calls' services give way once, when they ask whether the call is to end. (Nudges ask, too, in a handler.)
+/// Options of a domain whose calls' services give way once, when they ask whether the call is to end. (Kicks ask, too, in a handler.)
 fn gives_way_once() -> DomainOptions {
     DomainOptions::new().stop_if(|| {
         if host_sys::on_own_stack() && ARMED.take() {
@@ -171,7 +171,7 @@ fn gives_way_once() -> DomainOptions {
 enum Service {
     HostFunction,
     SystemCall,
-    /// The slow way from one domain into another.
+    /// The slow path from one domain into another.
     Admission,
     /// The end of a call from one domain to another.
     Failure,
@@ -203,7 +203,7 @@ fn first_call(service: Service) -> impl FnOnce() -> Result {
         x
     });
     let client = guest.domain_with(gives_way_once().gate("host", host).gate("arm", arm));
-    // On another thread: this one takes the slow way in, the first time.
+    // On another thread: this one takes the slow path in, the first time.
     let server = std::thread::spawn(|| {
         let source = "long fine(long x) { return x; } long fails(long x) { __builtin_trap(); return x; }";
         Guest::c(source).export("long fine(long)").export("long fails(long)").domain()
@@ -260,7 +260,7 @@ fn second_call() -> impl FnOnce() -> Result {
 #[test]
 fn calls_whose_records_another_has_end() {
     for service in SERVICES {
-        let _patience = patience("coroutines that have each other's records");
+        let _watchdog = watchdog("coroutines that have each other's records");
         std::thread::spawn(move || {
             let [low, high] = adjoining_stacks();
             let third = bind(&domain(DomainOptions::new(), |x| x), "smash");
@@ -288,7 +288,7 @@ fn calls_whose_records_another_has_end() {
 /// The second has no record to come back to.
 #[test]
 fn calls_whose_records_were_taken_for_dead_end() {
-    let _patience = patience("coroutines that have each other's records");
+    let _watchdog = watchdog("coroutines that have each other's records");
     let [low, high] = adjoining_stacks();
     on_a_low_stack(move || {
         let told = Told::default();
@@ -308,7 +308,7 @@ fn calls_whose_records_were_taken_for_dead_end() {
 #[test]
 fn calls_on_one_stack_that_is_put_aside_know_their_records() {
     for service in SERVICES {
-        let _patience = patience("coroutines that have each other's records");
+        let _watchdog = watchdog("coroutines that have each other's records");
         std::thread::spawn(move || {
             let [stack, _] = adjoining_stacks();
             let told = Told::default();
@@ -333,7 +333,7 @@ fn calls_on_one_stack_that_is_put_aside_know_their_records() {
 #[test]
 fn a_panic_out_of_turn_is_no_other_calls() {
     for case in ["apart", "adjoining", "shared"] {
-        let _patience = patience("coroutines whose host functions panic");
+        let _watchdog = watchdog("coroutines whose host functions panic");
         let apart = coroutine_stacks(0);
         on_a_low_stack(move || {
             let told = Told::default();
@@ -370,7 +370,7 @@ fn a_panic_out_of_turn_is_no_other_calls() {
 /// interrupted call's record is dropped, as a jump's would be: the code goes on all the same, on another call's record.
 #[test]
 fn code_that_was_interrupted_keeps_its_record() {
-    let _patience = patience("a coroutine whose domain's code was interrupted");
+    let _watchdog = watchdog("a coroutine whose domain's code was interrupted");
     std::thread::spawn(|| {
         let [low, high] = adjoining_stacks();
         let spinning = Guest::c("long spin(long x) { while (--x > 0) __asm__ volatile(\"\"); return 5; }")
@@ -400,7 +400,7 @@ fn deeper<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// A call that was left by a jump is on record until the thread calls from a frame that is not deeper; its function and its domain may be
-/// gone before. Nobody looks at them then: neither a nudge, nor the report of a fault. Red if records keep bindings that have ended.
+/// gone before. Nobody looks at them then: neither a kick, nor the report of a fault. Red if records keep bindings that have ended.
 #[test]
 fn records_of_functions_that_are_gone_lead_nowhere() {
     let asked = Arc::new(AtomicUsize::new(0));
@@ -428,7 +428,7 @@ fn records_of_functions_that_are_gone_lead_nowhere() {
     deeper(|| deeper(|| assert!(!outer(&crash.call(1).expect_err("a crash")))));
     drop(left);
     let before = asked.load(Ordering::Relaxed);
-    other.kill(); // nudges this thread
+    other.kill(); // kicks this thread
     assert_eq!(asked.load(Ordering::Relaxed), before, "a domain that is gone was asked");
 }
 
@@ -456,7 +456,7 @@ fn coroutines_take_turns() {
 /// exclusive domain is free. Red if the gate leaves the records above its own as they are: nobody looks at them again.
 #[test]
 fn r16_a_gate_repairs_what_its_function_has_jumped_out_of() {
-    let _patience = patience("an exclusive domain that was jumped out of");
+    let _watchdog = watchdog("an exclusive domain that was jumped out of");
     let options = DomainOptions::new().exclusive(Some(Duration::from_secs(2)));
     let inner = domain(options, |_| {
         host_sys::jump_out();

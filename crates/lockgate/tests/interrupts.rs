@@ -1,7 +1,7 @@
-//! Hosts that want what runs to end: [`lockgate::interrupt`], and the question that domains are made with.
+//! Hosts that want what runs to end: [`lockgate::interrupt`], and the stop predicate that domains are made with.
 mod common;
 
-use common::{Guest, host_sys, patience};
+use common::{Guest, host_sys, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -49,12 +49,12 @@ fn is_stop(error: &CallError) -> bool {
     error.fault().is_some_and(|fault| fault.kind() == FaultKind::Stopped)
 }
 
-/// Whatever holds a call up, one interruption ends it, though the first nudge finds a handler of the host. Red if that nudge is the last
-/// (`ThreadState::look`), without the question in `why_stop`, and, for the calls that block, in `gate_sys::is_stopped`.
+/// Whatever holds a call up, one interruption ends it, though the first kick finds a handler of the host. Red if that kick is the last
+/// (`ThreadState::look`), without the stop predicate in `why_stop`, and, for the calls that block, in `gate_sys::is_stopped`.
 #[test]
 fn an_interruption_ends_what_runs() {
     static WISH: AtomicBool = AtomicBool::new(false);
-    let _patience = patience("an interrupted call");
+    let _watchdog = watchdog("an interrupted call");
     let domain = domain(&WISH, |which| which);
     let stay = domain.bind::<Unary>("stay").unwrap();
     const NAMES: [&str; 5] = ["loop", "nanosleep", "read", "poll", "futex"];
@@ -72,7 +72,7 @@ fn an_interruption_ends_what_runs() {
 #[test]
 fn no_interruption_is_lost() {
     static WISH: AtomicBool = AtomicBool::new(false);
-    let _patience = patience("an interrupted series of calls");
+    let _watchdog = watchdog("an interrupted series of calls");
     let domain = domain(&WISH, |which| which);
     let (fine, via) = (domain.bind::<Unary>("fine").unwrap(), domain.bind::<Unary>("via").unwrap());
     for round in 0..200 {
@@ -89,9 +89,9 @@ fn no_interruption_is_lost() {
     }
 }
 
-/// A nudge that finds the thread outside is the last; the next call asks. Red without the question in `take_place`.
+/// A kick that finds the thread outside is the last; the next call asks. Red without the stop predicate in `take_place`.
 #[test]
-fn a_nudge_between_calls_holds_for_the_next() {
+fn a_kick_between_calls_holds_for_the_next() {
     static WISH: AtomicBool = AtomicBool::new(false);
     let domain = domain(&WISH, |which| which);
     let fine = domain.bind::<Unary>("fine").unwrap();
@@ -111,7 +111,7 @@ fn a_call_that_has_called_the_host_ends_when_that_returns() {
     let seen = returned.clone();
     let domain = domain(&WISH, move |which| {
         WISH.store(true, Ordering::SeqCst);
-        // Until the thread has been nudged: the call is not to end by itself.
+        // Until the thread has been kicked: the call is not to end by itself.
         host_sys::interrupt_and_wait(3);
         seen.store(true, Ordering::SeqCst);
         which
@@ -120,7 +120,7 @@ fn a_call_that_has_called_the_host_ends_when_that_returns() {
     assert!(is_stop(&error) && returned.load(Ordering::SeqCst), "{error}");
 }
 
-/// A host that was told to stop before its thread's first call. Red without the question in `enter_early`.
+/// A host that was told to stop before its thread's first call. Red without the stop predicate in `enter_early`.
 #[test]
 fn a_wish_may_be_older_than_the_first_call() {
     static WISH: AtomicBool = AtomicBool::new(true);

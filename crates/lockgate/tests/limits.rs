@@ -1,7 +1,7 @@
 //! Limits of domains, and what they have used of them (docs/limits.md).
 mod common;
 
-use common::{Guest, patience, processor_time};
+use common::{Guest, processor_time, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
     CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Module, OnFailure, Policy,
@@ -86,7 +86,7 @@ fn link(client: &Domain, server: &Domain, name: &str, failure: OnFailure) {
 
 #[test]
 fn the_limit_counts_from_the_start_of_the_call() {
-    let _patience = patience("a call that stays");
+    let _watchdog = watchdog("a call that stays");
     std::thread::scope(|scope| {
         for (which, name) in (0..).zip(STAYS) {
             scope.spawn(move || {
@@ -108,7 +108,7 @@ fn the_limit_counts_from_the_start_of_the_call() {
 /// A domain without a limit, called by one that has it: directly, and through a host function.
 #[test]
 fn the_callers_limit_bounds_what_it_calls() {
-    let _patience = patience("a nested call that stays");
+    let _watchdog = watchdog("a nested call that stays");
     std::thread::scope(|scope| {
         for (which, name) in (0..).zip(STAYS) {
             scope.spawn(move || {
@@ -137,7 +137,7 @@ fn the_callers_limit_bounds_what_it_calls() {
 /// The other way round: the inner domain's own limit is the shorter one, and ends its call only.
 #[test]
 fn a_shorter_limit_within_a_longer_one_ends_the_inner_call_only() {
-    let _patience = patience("a nested call that stays");
+    let _watchdog = watchdog("a nested call that stays");
     for (which, name) in (0..).zip(STAYS).take(5) {
         let short = Duration::from_millis(60);
         let server = domain(DomainOptions::new().time_limit(short));
@@ -151,7 +151,7 @@ fn a_shorter_limit_within_a_longer_one_ends_the_inner_call_only() {
 /// Waiting for one's turn is part of the call that waits.
 #[test]
 fn the_limit_ends_a_wait_for_an_exclusive_domain() {
-    let _patience = patience("a wait for an exclusive domain");
+    let _watchdog = watchdog("a wait for an exclusive domain");
     let server = domain(DomainOptions::new().exclusive(None));
     let stay = server.bind::<Unary>("stay").unwrap();
     let client = domain(DomainOptions::new().time_limit(LIMIT));
@@ -275,7 +275,7 @@ fn processor_time_is_measured_where_it_is_used() {
 
 #[test]
 fn a_domain_without_processor_time_ends() {
-    let _patience = patience("a domain that burns CPU time");
+    let _watchdog = watchdog("a domain that burns CPU time");
     let mut domain = domain(DomainOptions::new().cpu_limit(Duration::from_millis(80)));
     {
         let stay = domain.bind::<Unary>("stay").unwrap();
@@ -339,7 +339,7 @@ fn a_killed_domain_stays_closed_to_threads_that_go_elsewhere() {
         let end = killed.clone();
         let host = HostFunction::new(move |_: &Domain, which: i32| {
             end.kill();
-            // Takes the slow way in, after which this thread is not asked again.
+            // Takes the slow path in, after which this thread is not asked again.
             assert_eq!(domain(DomainOptions::new()).bind::<Unary>("stay").unwrap().call(which).unwrap(), 7);
             which
         });
@@ -367,7 +367,7 @@ fn limits_hold_where_no_signal_can_be_queued() {
 #[test]
 #[ignore = "run by limits_hold_where_no_signal_can_be_queued"]
 fn child_without_a_queue() {
-    let _patience = patience("a limit without queued signals");
+    let _watchdog = watchdog("a limit without queued signals");
     let none = rustix::process::Rlimit { current: Some(0), maximum: Some(0) };
     rustix::process::setrlimit(rustix::process::Resource::Sigpending, none).expect("less is allowed");
     let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(100)));
@@ -378,10 +378,10 @@ fn child_without_a_queue() {
     }
 }
 
-/// A nudge that waits together with a signal of the host's finds that one's handler, not the domain.
+/// A kick that waits together with a signal of the host's finds that one's handler, not the domain.
 #[test]
 fn limits_hold_where_a_handler_is_always_next() {
-    let _patience = patience("the limit of a thread that is never without a signal");
+    let _watchdog = watchdog("the limit of a thread that is never without a signal");
     let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(10)));
     let stay = domain.bind::<Unary>("stay").unwrap();
     for _ in 0..5 {
@@ -403,7 +403,7 @@ fn limits_hold_where_all_signals_are_the_hosts() {
 #[ignore = "run by limits_hold_where_all_signals_are_the_hosts"]
 fn child_with_all_signals() {
     let take_all = || (libc::SIGRTMIN()..=libc::SIGRTMAX()).for_each(common::host_sys::install_handler);
-    let _patience = patience("a limit without a signal of its own");
+    let _watchdog = watchdog("a limit without a signal of its own");
     let first = domain(DomainOptions::new().time_limit(Duration::from_millis(50)));
     let ends = |domain: &Domain| {
         let error = domain.bind::<Unary>("stay").unwrap().call(4).unwrap_err();

@@ -4,7 +4,7 @@ mod common;
 use common::{Guest, processor_time};
 use lockgate::registry::{ObserveError, observe};
 use lockgate::{
-    Allow, CallError, Domain, DomainOptions, Export, Heal, HostFunction, OnFailure, Policy, Principal,
+    Allow, CallError, Domain, DomainOptions, Export, HostFunction, OnFailure, Policy, Principal, Rebind,
     Registry, RegistryError, Request, Revoke, Token, Version,
 };
 use std::io::{BufRead, BufReader};
@@ -231,7 +231,7 @@ fn unexport_ends_binding_and_revoke_ends_bindings() {
 
 #[test]
 fn revocation_reaches_threads_that_call_all_the_time() {
-    let _patience = common::patience("calls that go on after the revocation");
+    let _watchdog = common::watchdog("calls that go on after the revocation");
     for calls in [Revoke::Finish, Revoke::Stop] {
         let registry = registry();
         let client = client(&registry, "client");
@@ -278,7 +278,7 @@ fn revocation_reaches_threads_that_call_all_the_time() {
 
 #[test]
 fn calls_in_progress_end_when_asked() {
-    let _patience = common::patience("a call that goes on after the revocation");
+    let _watchdog = common::watchdog("a call that goes on after the revocation");
     let registry = Registry::new();
     let server = server("server");
     registry.export(&server, everyone("forever")).unwrap();
@@ -303,22 +303,22 @@ fn calls_in_progress_end_when_asked() {
 }
 
 #[test]
-fn a_restarted_domain_serves_those_that_heal() {
+fn a_restarted_domain_serves_those_that_rebind() {
     let registry = registry();
     let nobody = Principal::nobody();
-    let heals = |heal| Request::newest("count").heal(heal);
-    let healing = registry.bind::<Long>(&nobody, &heals(Heal::Yes)).unwrap();
-    let dead = registry.bind::<Long>(&nobody, &heals(Heal::No)).unwrap();
-    let crash = registry.bind::<Long>(&nobody, &Request::newest("crash").heal(Heal::Yes)).unwrap();
+    let rebinds = |rebind| Request::newest("count").rebind(rebind);
+    let rebinding = registry.bind::<Long>(&nobody, &rebinds(Rebind::Yes)).unwrap();
+    let dead = registry.bind::<Long>(&nobody, &rebinds(Rebind::No)).unwrap();
+    let crash = registry.bind::<Long>(&nobody, &Request::newest("crash").rebind(Rebind::Yes)).unwrap();
     let client = client(&registry, "client");
-    registry.link(&client, "count", &nobody, &heals(Heal::Yes)).unwrap();
+    registry.link(&client, "count", &nobody, &rebinds(Rebind::Yes)).unwrap();
     let through = client.bind::<Long>("use_count").unwrap();
-    assert_eq!([healing.call(5).unwrap(), dead.call(1).unwrap(), through.call(1).unwrap()], [5, 6, 7]);
+    assert_eq!([rebinding.call(5).unwrap(), dead.call(1).unwrap(), through.call(1).unwrap()], [5, 6, 7]);
     for round in 0..3 {
         let before = crash.call(16).unwrap_err();
         let new = registry.restart("server").unwrap();
         // A pristine image: nothing is counted yet.
-        assert_eq!([healing.call(5).unwrap(), through.call(1).unwrap()], [5, 6], "round {round}");
+        assert_eq!([rebinding.call(5).unwrap(), through.call(1).unwrap()], [5, 6], "round {round}");
         let error = dead.call(1).unwrap_err();
         assert!(matches!(&error, CallError::Restarted(name) if name == "server"), "{error}");
         // The report is about the instance that ran.
@@ -332,14 +332,14 @@ fn a_restarted_domain_serves_those_that_heal() {
     assert!(matches!(error, RegistryError::TooOften { most: 3, .. }), "{error}");
     registry.limit_restarts("server", 4, Duration::from_secs(60)).unwrap();
     registry.restart("server").unwrap();
-    assert_eq!(healing.call(5).unwrap(), 5);
+    assert_eq!(rebinding.call(5).unwrap(), 5);
     registry.revoke("count", Revoke::Finish).unwrap();
-    assert!(matches!(healing.call(5).unwrap_err(), CallError::Revoked(_)), "through every instance");
+    assert!(matches!(rebinding.call(5).unwrap_err(), CallError::Revoked(_)), "through every instance");
 }
 
 #[test]
 fn restarts_under_fire_answer_right_or_fail() {
-    let _patience = common::patience("calls that do not heal");
+    let _watchdog = common::watchdog("calls that do not rebind");
     let registry = registry();
     registry.limit_restarts("server", 1000, Duration::from_secs(1)).unwrap();
     let done = AtomicBool::new(false);
@@ -347,7 +347,7 @@ fn restarts_under_fire_answer_right_or_fail() {
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                let request = Request::newest("increment").heal(Heal::Yes);
+                let request = Request::newest("increment").rebind(Rebind::Yes);
                 let increment = registry.bind::<Long>(&Principal::nobody(), &request).unwrap();
                 let mut round = 0;
                 while !done.load(Ordering::SeqCst) {
@@ -361,7 +361,7 @@ fn restarts_under_fire_answer_right_or_fail() {
                         Err(error) => assert!(error.fault().is_some(), "{error}"),
                     }
                 }
-                assert_eq!(increment.call(1).unwrap(), 2, "healed at last");
+                assert_eq!(increment.call(1).unwrap(), 2, "rebound at last");
             });
         }
         for _ in 0..20 {
@@ -377,7 +377,7 @@ fn restarts_under_fire_answer_right_or_fail() {
 
 #[test]
 fn every_thread_in_a_crashed_server_comes_back_to_its_caller() {
-    let _patience = common::patience("calls that go on in a killed domain");
+    let _watchdog = common::watchdog("calls that go on in a killed domain");
     let registry = Registry::new();
     let server = server("server");
     registry.export(&server, everyone("forever")).unwrap();
@@ -511,7 +511,7 @@ fn a_binding_made_too_late_is_closed() {
 /// The server's constructor asks for a restart while one is in progress.
 #[test]
 fn one_restart_at_a_time() {
-    let _patience = common::patience("restarts within restarts");
+    let _watchdog = common::watchdog("restarts within restarts");
     let registry = Registry::new();
     let answers = Arc::new(Mutex::new(Vec::new()));
     let (weak, told) = (registry.clone(), answers.clone());
@@ -535,7 +535,7 @@ fn one_restart_at_a_time() {
 /// While the new instance starts, which takes the registry's lock from nobody, its names may be taken back and given to somebody else.
 #[test]
 fn a_restart_puts_nothing_in_the_place_of_another() {
-    let _patience = common::patience("a domain removed while it is restarted");
+    let _watchdog = common::watchdog("a domain removed while it is restarted");
     let registry = Registry::new();
     let other = Arc::new(server("server"));
     let rounds = AtomicUsize::new(0);

@@ -1,7 +1,7 @@
 //! Rules R7–R10: what lies on control stacks, and where returns lead.
 mod common;
 
-use common::{Guest, host_sys, mappings, patience, peek};
+use common::{Guest, host_sys, mappings, peek, watchdog};
 use lockgate::{Domain, DomainOptions, Function, FunctionType, HostFunction, Pointer};
 use lockgate_abi::{PAGE, stack, window};
 use std::sync::Arc;
@@ -76,10 +76,10 @@ fn foreign_words(domain: &Domain) -> Vec<(u64, u64)> {
 }
 
 /// R7: after calls, gates of each kind, nesting and a storm of signals, the control stack holds verified return
-/// addresses and one kind of value from outside: exit words. Red if a gate pushes before it leaves the control stack, or
+/// addresses and one kind of value from outside: exit return addresses. Red if a gate pushes before it leaves the control stack, or
 /// if handlers run without the alternate stack.
 #[test]
-fn r7_only_return_addresses_and_exit_words() {
+fn r7_only_return_addresses_and_exit_returns() {
     let nested = HostFunction::new(|domain: &Domain| {
         domain.bind::<extern "C" fn(i32) -> i32>("dig").expect("an export").call(20).expect("it returns");
     });
@@ -111,7 +111,7 @@ fn r7_only_return_addresses_and_exit_words() {
     });
     assert!(handled > 5, "only {handled} signals were handled");
     let foreign = foreign_words(&domain);
-    assert!(foreign.len() > 1, "nested entries left their exit words");
+    assert!(foreign.len() > 1, "nested entries left their exit return addresses");
     for (at, word) in foreign {
         let exit = is_exit(&dig, word)
             || is_exit(&call_host, word)
@@ -122,10 +122,10 @@ fn r7_only_return_addresses_and_exit_words() {
 }
 
 /// R8: the exit takes everything from the record of the call in progress, nothing from registers. (That a callee returns to its own
-/// exit word is the verifier's: docs/returns.md.) Red if it takes anything from elsewhere.
+/// exit return address is the verifier's: docs/returns.md.) Red if it takes anything from elsewhere.
 #[test]
 fn r8_exits_take_everything_from_the_record() {
-    let _patience = patience("returns with nothing in registers");
+    let _watchdog = watchdog("returns with nothing in registers");
     let nested = HostFunction::new(|domain: &Domain| {
         let inner = domain.bind::<extern "C" fn()>("return_with_nothing").expect("an export");
         assert!(host_sys::callee_saved_survive(|| inner.call().expect("an ordinary return")));
@@ -140,9 +140,9 @@ fn r8_exits_take_everything_from_the_record() {
     }
 }
 
-/// R9: above the exit word there are only zeros. Red if anything is written above the exit word, or it is not the topmost word in use.
+/// R9: above the exit return address there are only zeros. Red if anything is written above the exit return address, or it is not the topmost word in use.
 #[test]
-fn r9_nothing_lies_above_the_exit_word() {
+fn r9_nothing_lies_above_the_exit_return() {
     let domain = guest().domain();
     let dig = domain.bind::<extern "C" fn(i32)>("dig").unwrap();
     dig.call(10).unwrap();

@@ -1,7 +1,7 @@
 //! Rules where a domain calls another: what each of them, and the host around both, finds afterwards.
 mod common;
 
-use common::{Guest, host_sys, patience, peek};
+use common::{Guest, host_sys, peek, watchdog};
 use lockgate::{CallError, Callback, Domain, DomainOptions, HostFunction, OnFailure, Pointer, Policy};
 use lockgate_abi::{stack, window};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -215,7 +215,7 @@ fn r7_crossings_leave_the_callers_control_stack_at_once() {
 /// Red if the way back leaves gs, the slot or the record.
 #[test]
 fn r8_r9_callers_go_on_where_they_were() {
-    let _patience = patience("calls between domains");
+    let _watchdog = watchdog("calls between domains");
     let server =
         Guest::c("long server(void) { return 7; } void crash(void) { *(volatile int *)8 = 1; }").domain();
     let client = Guest::c_with(
@@ -254,7 +254,7 @@ fn r8_r9_callers_go_on_where_they_were() {
 /// record.
 #[test]
 fn r8_failures_that_end_the_caller_go_to_its_caller() {
-    let _patience = patience("a failure that ends two calls");
+    let _watchdog = watchdog("a failure that ends two calls");
     let server = Guest::c("void crash(void) { *(volatile int *)8 = 1; }").domain();
     let client = client(PLAIN);
     let top = call(&client, "where");
@@ -279,7 +279,7 @@ fn r8_failures_that_end_the_caller_go_to_its_caller() {
 /// the caller's place on its stack where it is.
 #[test]
 fn r9_callbacks_of_other_domains_start_below_live_frames() {
-    let _patience = patience("calls back from another domain");
+    let _watchdog = watchdog("calls back from another domain");
     let server = Guest::c("extern long back(long); long server(void) { return back(20) + 1; }")
         .gate("long back(long)")
         .domain();
@@ -535,7 +535,7 @@ fn r23_unreadable_arguments_leave_no_exclusive_domain_taken() {
     let client = Guest::assembly(common::ASK_FROM_THE_TOP).gate(prototype).domain();
     let said = crate::common::said(&client, "add", "add");
     client.link("add", &server, &said, Policy::default(), OnFailure::Propagate).expect("an import");
-    let _patience = common::patience("a domain that nobody sets free");
+    let _watchdog = common::watchdog("a domain that nobody sets free");
     let error = common::ask_from_the_top(&client);
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert!(fault.reason().contains("arguments"), "{fault}");
@@ -575,7 +575,7 @@ fn r24_registers_after_a_crossing_show_no_host_address() {
 }
 
 /// A caller that trusts its callee to keep callee-saved registers has them again, and the callee sees nothing else in them: also at
-/// the first call, which is admitted the slow way.
+/// the first call, which is admitted the slow path.
 #[test]
 fn r24_callee_saved_registers_pass_through_a_crossing() {
     for register in ["rbx", "rbp", "r12", "r13", "r14", "r15"] {
@@ -660,7 +660,7 @@ fn come_and_go(domain: &Domain) {
 /// R22: a thread that runs the domain's code may have read a table, and show it in its records only later.
 #[test]
 fn r22_functions_stay_while_a_thread_runs_the_domains_code() {
-    let _patience = patience("a function that nobody lets go of");
+    let _watchdog = watchdog("a function that nobody lets go of");
     let domain = Guest::c("long spin(void) { for (;;) __asm__ volatile(\"\"); }").domain();
     let spin = domain.bind::<extern "C" fn() -> i64>("spin").unwrap();
     let token = Arc::new(());
@@ -712,7 +712,7 @@ fn r22_functions_are_let_go_of_in_the_end() {
 /// function never finds another's context.
 #[test]
 fn r22_functions_find_their_own_context() {
-    let _patience = patience("callbacks that come and go");
+    let _watchdog = watchdog("callbacks that come and go");
     let domain = Guest::c(APPLY).domain();
     let ones = || {
         HostFunction::new({

@@ -1,7 +1,7 @@
 //! Rules R11–R16: signals, faults, and what a host's handlers may do around domains.
 mod common;
 
-use common::{Guest, host_sys, in_child, patience};
+use common::{Guest, host_sys, in_child, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ fn guest() -> Guest {
 /// R11: a handler installed behind the library's back, by a raw system call and without SA_ONSTACK, runs on the
 /// alternate stack by the time a thread enters. Red without `check_handlers` in `attach`.
 #[test]
-fn r11_raw_handlers_are_mended_before_a_thread_enters() {
+fn r11_raw_handlers_are_repaired_before_a_thread_enters() {
     let domain = guest().domain();
     let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
     let signal = libc::SIGRTMIN() + 3;
@@ -161,7 +161,7 @@ fn call_from_handler() {
 /// alternate stack in the proxy.
 #[test]
 fn r13_calls_from_signal_handlers_are_refused() {
-    let _patience = patience("calls from a signal handler");
+    let _watchdog = watchdog("calls from a signal handler");
     let host = HostFunction::new(|_: &Domain| host_sys::raise_with(libc::SIGUSR1, call_from_handler));
     let domain = guest().domain_with(DomainOptions::new().gate("host", host));
     FROM_HANDLER.set(domain.bind::<extern "C" fn() -> i32>("fine").unwrap()).unwrap();
@@ -177,7 +177,7 @@ fn r13_calls_from_signal_handlers_are_refused() {
 /// attribution goes by rip or si_addr.
 #[test]
 fn r14_faults_belong_to_the_innermost_entry() {
-    let _patience = patience("faults of a domain");
+    let _watchdog = watchdog("faults of a domain");
     let module = Guest::assembly(
         "# An access that no address describes.
          function general_protection
@@ -215,7 +215,7 @@ fn r14_host_faults_stay_the_hosts() {
 #[test]
 #[ignore = "run by r14_host_faults_stay_the_hosts"]
 fn child_faults_in_a_gate() {
-    let _patience = patience("a fault of the host's");
+    let _watchdog = watchdog("a fault of the host's");
     let host = HostFunction::new(|_: &Domain| {
         println!("about to fault");
         host_sys::read_address_16();
@@ -238,7 +238,7 @@ fn r14_a_handler_for_one_fault_does_not_come_back() {
 #[test]
 #[ignore = "run by r14_a_handler_for_one_fault_does_not_come_back"]
 fn child_faults_twice() {
-    let _patience = patience("a fault of the host's");
+    let _watchdog = watchdog("a fault of the host's");
     let domain = guest().domain();
     domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
     host_sys::skip_one_faulting_load();
@@ -261,7 +261,7 @@ fn r14_faults_of_handlers_stay_the_hosts() {
 #[test]
 #[ignore = "run by r14_faults_of_handlers_stay_the_hosts"]
 fn child_faults_in_a_handler() {
-    let _patience = patience("a fault of a handler");
+    let _watchdog = watchdog("a fault of a handler");
     let domain = guest().domain();
     let spin = domain.bind::<extern "C" fn(i64) -> i64>("spin").unwrap();
     spin.call(1).unwrap();
@@ -311,7 +311,7 @@ fn r14_a_signal_that_was_sent_keeps_its_value() {
 }
 
 /// R14, R23: nor does it end a copy of the library's that it finds. Red if whatever signal interrupts a guarded instruction counts as its
-/// fault: reads of memory that is there fail, and the nudges of a busy host make calls fail.
+/// fault: reads of memory that is there fail, and the kicks of a busy host make calls fail.
 #[test]
 fn r14_signals_that_were_sent_end_no_copy() {
     const WORDS: usize = 1 << 16;
@@ -369,7 +369,7 @@ fn handlers_installed_past_the_library_are_put_behind_it() {
 
 /// A domain's fault, then one of the host's, with a handler that came late; `claim` has it put behind ours.
 fn fault_with_a_late_handler(claim: impl FnOnce(&Domain)) {
-    let _patience = patience("two faults");
+    let _watchdog = watchdog("two faults");
     let domain = guest().domain();
     let crash = domain.bind::<extern "C" fn()>("crash").unwrap();
     host_sys::report_faults_once();
@@ -409,7 +409,7 @@ fn child_claims_with_two_threads() {
     const THREADS: usize = 2;
     /// Where both share a processor, with others, a round takes milliseconds.
     const ENOUGH: Duration = Duration::from_secs(10);
-    let _patience = patience("threads that claim signals");
+    let _watchdog = watchdog("threads that claim signals");
     let _domain = guest().domain();
     host_sys::report_faults_once();
     let (together, ready) = (Barrier::new(THREADS), AtomicUsize::new(0));
@@ -497,7 +497,7 @@ fn r16_longjmp_over_domains_is_repaired() {
     let domain = guest().domain_with(DomainOptions::new().gate("host", host));
     let call_host = domain.bind::<extern "C" fn()>("call_host").unwrap();
     let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
-    let _patience = patience("calls after a jump over a domain");
+    let _watchdog = watchdog("calls after a jump over a domain");
     let place = domain.bind::<extern "C" fn() -> i64>("where").unwrap();
     let top = place.call().unwrap();
     for _ in 0..5_000 {
@@ -519,7 +519,7 @@ fn in_a_deeper_frame<R>(work: impl FnOnce() -> R) -> R {
 /// place now. Red if records are not told that a domain is left.
 #[test]
 fn r16_what_a_jump_has_left_ends_with_its_domain() {
-    let _patience = patience("a domain in the place of one that was jumped out of");
+    let _watchdog = watchdog("a domain in the place of one that was jumped out of");
     let place = |domain: &Domain| domain.bind::<extern "C" fn() -> i64>("where").unwrap().call().unwrap();
     let in_the_same_place = |deeper: bool| {
         let host = HostFunction::new(|_: &Domain| host_sys::jump_out());
@@ -561,7 +561,7 @@ fn r16_what_a_jump_has_left_ends_with_its_domain() {
 /// old one in force: nothing stops the next call then.
 #[test]
 fn r16_time_limits_end_with_calls_that_were_jumped_over() {
-    let _patience = patience("an endless call after a jump over one with a time limit");
+    let _watchdog = watchdog("an endless call after a jump over one with a time limit");
     let host = HostFunction::new(|_: &Domain| host_sys::jump_out());
     let limit = std::time::Duration::from_millis(50);
     let domain = guest().domain_with(DomainOptions::new().gate("host", host).time_limit(limit));
@@ -572,7 +572,7 @@ fn r16_time_limits_end_with_calls_that_were_jumped_over() {
     assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut, "{error}");
 }
 
-/// R16: a thread that has left a call by a jump is not nudged for that call for ever: neither when its limit has passed, nor when its
+/// R16: a thread that has left a call by a jump is not kicked for that call for ever: neither when its limit has passed, nor when its
 /// domain is ended. Red without `note_left`: no wait of the thread's is over in time until it next calls.
 #[test]
 fn r16_a_thread_that_has_jumped_is_left_alone() {
@@ -589,7 +589,7 @@ fn r16_a_thread_that_has_jumped_is_left_alone() {
         let mut left_alone = 0;
         while begin.elapsed() < 20 * limit || left_alone == 0 {
             left_alone += u32::from(host_sys::is_left_alone(100));
-            assert!(begin.elapsed() < Duration::from_secs(20), "nudged for ever; ended: {ends}");
+            assert!(begin.elapsed() < Duration::from_secs(20), "kicked for ever; ended: {ends}");
         }
     }
 }
@@ -609,7 +609,7 @@ long nothing(void) { return 0; }
 #[test]
 fn r16_a_jump_out_of_a_wait_takes_no_wake_up() {
     type Wait = extern "C" fn() -> i64;
-    let _patience = patience("a wait that a handler cannot leave, or a wake-up that is lost");
+    let _watchdog = watchdog("a wait that a handler cannot leave, or a wake-up that is lost");
     let domain = Guest::c(WAITS).domain();
     let wait = domain.bind::<Wait>("wait_word").unwrap();
     let wake = domain.bind::<extern "C" fn(i64) -> i64>("wake_word").unwrap();
@@ -645,7 +645,7 @@ thread_local! {
 /// a jump that keeps the mask leaves signals blocked, but to the thread's next call only. Red if nobody finds out that the work is gone.
 #[test]
 fn r16_a_jump_out_of_a_threads_start_is_repaired() {
-    let _patience = patience("a call behind a jump");
+    let _watchdog = watchdog("a call behind a jump");
     // libc's own start of a thread takes this lock, if it is there.
     let source = "void host(void);
         static int armed;
@@ -677,8 +677,8 @@ fn r16_a_jump_out_of_a_threads_start_is_repaired() {
 /// R16: it jumps out of work of the library's, which asks it whether a call is to end: signals come again from the next call on. Red if nobody
 /// finds out that the work is gone.
 #[test]
-fn r16_a_jump_out_of_a_question_is_repaired() {
-    let _patience = patience("a call behind a jump");
+fn r16_a_jump_out_of_a_stop_predicate_is_repaired() {
+    let _watchdog = watchdog("a call behind a jump");
     let host = HostFunction::new(|_: &Domain| {
         host_sys::interrupt_and_wait(1);
         JUMPS.set(true);

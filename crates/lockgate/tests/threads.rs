@@ -1,7 +1,7 @@
 //! Threads in domains: those of the host, and those that modules start (docs/limits.md).
 mod common;
 
-use common::{Guest, host_sys, patience};
+use common::{Guest, host_sys, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, ResetError};
 use std::sync::{Arc, Barrier, LazyLock};
 
@@ -154,7 +154,7 @@ fn values_of_a_host_thread_are_destroyed_when_it_ends() {
 
 #[test]
 fn a_thread_may_end_in_a_host_function() {
-    let _patience = patience("a thread that ends in a host function");
+    let _watchdog = watchdog("a thread that ends in a host function");
     let domain = domain(DomainOptions::new().exclusive(None).gate("host", host_sys::thread_exit()));
     let call_host = domain.bind::<Unary>("call_host").unwrap();
     let last_error = domain.bind::<Nullary>("last_error").unwrap();
@@ -171,7 +171,7 @@ fn a_thread_may_end_in_a_host_function() {
 /// Red, by a place that is lost and a thread that the watcher still looks for, if the library's list of threads keeps it.
 #[test]
 fn a_thread_may_end_once_more_while_it_ends() {
-    let _patience = patience("a thread that ends twice");
+    let _watchdog = watchdog("a thread that ends twice");
     let domain = domain(DomainOptions::new().gate("host", host_sys::thread_exit()));
     let other = self::domain(DomainOptions::new());
     let (keep, add) =
@@ -192,9 +192,9 @@ fn a_thread_may_end_once_more_while_it_ends() {
 /// Red without what the library does when such a thread ends: its place, the domain's turn and whoever waits for it are lost.
 #[test]
 fn a_modules_thread_may_end_in_a_host_function() {
-    let _patience = patience("a module's thread that ends in a host function");
+    let _watchdog = watchdog("a module's thread that ends in a host function");
     for exclusive in [false, true] {
-        let options = DomainOptions::new().own_threads(5).gate("host", host_sys::thread_exit());
+        let options = DomainOptions::new().max_guest_threads(5).gate("host", host_sys::thread_exit());
         let domain = domain(if exclusive { options.exclusive(None) } else { options });
         let [start, join] = ["start_ending", "join_ending"].map(|name| domain.bind::<Unary>(name).unwrap());
         for round in 1..=20 {
@@ -209,7 +209,7 @@ fn a_modules_thread_may_end_in_a_host_function() {
             assert_eq!(join.call(5).unwrap(), 500 + 5 * round);
             assert_eq!(domain.usage().threads, 1);
         }
-        assert!(domain.own_threads_fault().is_none());
+        assert!(domain.guest_threads_fault().is_none());
         assert_eq!(domain.bind::<Unary>("add_own").unwrap().call(1).unwrap(), 6, "the domain goes on");
     }
 }
@@ -230,22 +230,22 @@ fn a_fork_in_a_host_function_is_refused_in_the_child() {
 
 #[test]
 fn modules_start_threads_if_the_host_allows_them() {
-    let _patience = patience("threads of a module");
-    let allowed = domain(DomainOptions::new().own_threads(8));
+    let _watchdog = watchdog("threads of a module");
+    let allowed = domain(DomainOptions::new().max_guest_threads(8));
     let sum = allowed.bind::<Unary>("sum").unwrap();
     assert_eq!(sum.call(8).unwrap(), 8 * 5 + 28, "each has storage of its own");
     assert_eq!(sum.call(3).unwrap(), 3 * 5 + 3);
     until_threads(&allowed, 1);
     let forbidden = domain(DomainOptions::new());
     assert_eq!(forbidden.bind::<Binary>("start").unwrap().call(0, 1).unwrap(), -i64::from(libc::EAGAIN));
-    let error = Domain::new(&MODULE, DomainOptions::new().thread_limit(4).own_threads(4)).err();
+    let error = Domain::new(&MODULE, DomainOptions::new().thread_limit(4).max_guest_threads(4)).err();
     assert!(error.expect("no place for the host").to_string().contains("fewer than the thread limit"));
 }
 
 #[test]
 fn threads_of_modules_are_counted() {
-    let _patience = patience("threads of a module");
-    let mut domain = domain(DomainOptions::new().own_threads(3));
+    let _watchdog = watchdog("threads of a module");
+    let mut domain = domain(DomainOptions::new().max_guest_threads(3));
     let start = domain.bind::<Binary>("start").unwrap();
     assert_eq!(start.call(0, 5).unwrap(), 3);
     assert_eq!(domain.usage().threads, 4);
@@ -266,13 +266,13 @@ fn threads_of_modules_are_counted() {
 /// Red if what the thread did wrong, or who kills and closes the domain, keeps it.
 #[test]
 fn a_domain_whose_own_thread_crashed_can_be_reset() {
-    let _patience = patience("a domain that is never let go of");
-    let mut domain = domain(DomainOptions::new().own_threads(3));
+    let _watchdog = watchdog("a domain that is never let go of");
+    let mut domain = domain(DomainOptions::new().max_guest_threads(3));
     for _ in 0..50 {
         let start = domain.bind::<Binary>("start").unwrap();
         // (The thread may have crashed before the call that has started it is over.)
         assert!(start.call(2, 1).map_or(true, |started| started == 1));
-        while domain.own_threads_fault().is_none() {
+        while domain.guest_threads_fault().is_none() {
             std::thread::yield_now();
         }
         drop(start);
@@ -280,7 +280,7 @@ fn a_domain_whose_own_thread_crashed_can_be_reset() {
             assert!(matches!(error, ResetError::InUse(_)), "{error}");
             std::thread::yield_now();
         }
-        assert!(domain.own_threads_fault().is_none());
+        assert!(domain.guest_threads_fault().is_none());
         assert_eq!(domain.bind::<Binary>("start").unwrap().call(0, 3).unwrap(), 3, "as new");
         domain.bind::<extern "C" fn()>("let_go").unwrap().call().unwrap();
         until_threads(&domain, 1);
@@ -290,9 +290,9 @@ fn a_domain_whose_own_thread_crashed_can_be_reset() {
 /// Asleep and in a loop.
 #[test]
 fn a_kill_and_the_end_of_the_handle_end_threads_of_the_module() {
-    let _patience = patience("threads of a killed domain");
+    let _watchdog = watchdog("threads of a killed domain");
     for (body, by_drop) in [(0, false), (1, false), (0, true), (1, true)] {
-        let domain = domain(DomainOptions::new().own_threads(3).name(format!("end{body}{by_drop}")));
+        let domain = domain(DomainOptions::new().max_guest_threads(3).name(format!("end{body}{by_drop}")));
         let name = format!("lockgate-end{body}{by_drop}");
         assert_eq!(domain.bind::<Binary>("start").unwrap().call(body, 3).unwrap(), 3);
         // A thread names itself when it first runs.
@@ -320,8 +320,8 @@ fn threads_named(name: &str) -> usize {
 
 #[test]
 fn a_fault_of_a_modules_thread_ends_the_domain() {
-    let _patience = patience("a domain whose thread crashes");
-    let domain = domain(DomainOptions::new().own_threads(2));
+    let _watchdog = watchdog("a domain whose thread crashes");
+    let domain = domain(DomainOptions::new().max_guest_threads(2));
     let start = domain.bind::<Binary>("start").unwrap();
     start.call(1, 1).unwrap();
     // The thread may be quicker than the call that starts it.
@@ -336,9 +336,9 @@ fn a_fault_of_a_modules_thread_ends_the_domain() {
 /// The system call by hand: flags of a process, words outside the domain.
 #[test]
 fn forged_clones_reach_nothing() {
-    let _patience = patience("a forged clone");
+    let _watchdog = watchdog("a forged clone");
     // Room for all that it starts: on a busy machine none has ended when the last begins.
-    let domain = domain(DomainOptions::new().own_threads(8));
+    let domain = domain(DomainOptions::new().max_guest_threads(8));
     let forge = domain.bind::<extern "C" fn(i64, i64, i64) -> i64>("forge").unwrap();
     let secret = Box::new([u32::MAX; 2]);
     let at = &raw const *secret as i64;
@@ -361,7 +361,7 @@ fn forged_clones_reach_nothing() {
 /// Red, by the end of the process, if a service of a system call is one: the thread would end in the middle of the library's frames.
 #[test]
 fn cancelled_threads_find_out_in_no_service_of_a_domains() {
-    let _patience = patience("a thread that was cancelled");
+    let _watchdog = watchdog("a thread that was cancelled");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let grants = lockgate::syscall::Grants::default().stdout(writer.into()).expect("a stream");

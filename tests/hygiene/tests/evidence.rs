@@ -52,7 +52,7 @@ fn named_tests_exist() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Each finding says what it breaks, what was wrong, how it was found, what mended it, and which test holds it now.
+/// Each finding says what it breaks, what was wrong, how it was found, what fixed it, and which test holds it now.
 #[test]
 fn findings_are_complete() {
     let text = read("docs/findings.md");

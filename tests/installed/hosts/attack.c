@@ -301,13 +301,13 @@ static int its_threads(void) {
     closedir(tasks);
     return count;
 }
-static void own_threads(void) {
-    NEED(lg_options_own_threads(given.options, 4) == LG_OK);
+static void guest_threads(void) {
+    NEED(lg_options_max_guest_threads(given.options, 4) == LG_OK);
     lg_domain *domain = attacker();
     NEED(domain);
     attack_of(domain);
     lg_domain_free(domain);
-    while (its_threads()) /* for ever, if they stay: the tests' patience has an end */
+    while (its_threads()) /* for ever, if they stay: the tests' timeout has an end */
         sched_yield();
 }
 
@@ -524,7 +524,7 @@ static const struct {
     {"names-squatting", names_squatting},
     {"next-domain", next_domain},
     {"next-thread", next_thread},
-    {"own-threads", own_threads},
+    {"own-threads", guest_threads},
     {"recursion-through-the-host", recursion_through_the_host},
     {"secrets-in-registers", secrets_in_registers},
     {"trip", trip},

@@ -345,7 +345,7 @@ static int foreign(const char *file) {
 
 int attack(int count, char **words); /* attack.c */
 
-/* `linked MODULE`: handlers are seen at once; `late MODULE`: behind a slow way; `foreign MODULE`: the same, with faults left alone; `attack …`. */
+/* `linked MODULE`: handlers are seen at once; `late MODULE`: behind a slow path; `foreign MODULE`: the same, with faults left alone; `attack …`. */
 int host_main(int argc, char **argv) {
     setvbuf(stdout, NULL, _IONBF, 0);
     if (argc > 2 && strcmp(argv[1], "linked") == 0)

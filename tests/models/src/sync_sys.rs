@@ -38,7 +38,7 @@ pub(crate) mod futex {
 
     loom::lazy_static! {
         static ref SLEEPERS: Mutex<Sleepers> = Mutex::new(Sleepers::default());
-        static ref BELL: Condvar = Condvar::new();
+        static ref EVENTCOUNT: Condvar = Condvar::new();
     }
 
     fn address(word: &AtomicU32) -> usize {
@@ -54,7 +54,7 @@ pub(crate) mod futex {
         let own = (address(word), sleepers.tickets);
         sleepers.queue.push_back(own);
         while sleepers.queue.contains(&own) {
-            sleepers = BELL.wait(sleepers).expect("no panic");
+            sleepers = EVENTCOUNT.wait(sleepers).expect("no panic");
         }
         Ok(())
     }
@@ -65,7 +65,7 @@ pub(crate) mod futex {
             let Some(first) = sleepers.queue.iter().position(|(at, _)| *at == address(word)) else { break };
             sleepers.queue.remove(first);
         }
-        BELL.notify_all();
+        EVENTCOUNT.notify_all();
         Ok(())
     }
 }

@@ -191,8 +191,8 @@ mod tests {
         let sleeping = Pid::from_raw(text.trim().parse().unwrap()).unwrap();
         // (Once it is reaped, there is nothing to open.)
         if let Ok(process) = pidfd_open(sleeping, PidfdFlags::empty()) {
-            let patience = Timespec { tv_sec: 60, tv_nsec: 0 };
-            let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&patience)).unwrap();
+            let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
+            let ended = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&timeout)).unwrap();
             assert_eq!(ended, 1, "process {text} is still there");
         }
     }

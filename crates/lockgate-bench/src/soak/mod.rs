@@ -121,8 +121,11 @@ impl Soak {
     /// when its user gave it back did not go there.
     fn resources(&self) -> anyhow::Result<Held> {
         drop((0..THREADS).map(|_| self.pool.take()).collect::<Result<Vec<_>, _>>()?);
-        // The watcher, which may be late, buries what was killed or closed.
-        anyhow::ensure!(lockgate::until_buried(Duration::from_secs(60)), "a closed domain is not buried");
+        // The watcher, which may be late, reclaims what was killed or closed.
+        anyhow::ensure!(
+            lockgate::until_reclaimed(Duration::from_secs(60)),
+            "a closed domain is not reclaimed"
+        );
         resources_sys::now()
     }
 

@@ -25,8 +25,8 @@ pub struct Library {
     pub defines: &'static [&'static str],
     /// Functions without annotations are left out.
     pub partial: bool,
-    /// They get stand-ins: some program mentions them.
-    pub stand_ins: bool,
+    /// They get failing stubs: some program mentions them.
+    pub failing_stubs: bool,
     /// Programs that use it.
     pub programs: &'static [Program],
 }
@@ -60,7 +60,7 @@ pub const LIBRARIES: &[Library] = &[
         client: "zlib",
         defines: &[],
         partial: false,
-        stand_ins: false,
+        failing_stubs: false,
         programs: &[
             program("minigzip", &[("", "corpus/clients/zlib/minigzip.c")]),
             program("example", &[("", "corpus/clients/zlib/example.c")]),
@@ -76,7 +76,7 @@ pub const LIBRARIES: &[Library] = &[
         client: "expat",
         defines: &["HAVE_UNISTD_H"],
         partial: false,
-        stand_ins: false,
+        failing_stubs: false,
         programs: &[
             program(
                 "xmlwf",
@@ -99,7 +99,7 @@ pub const LIBRARIES: &[Library] = &[
         client: "png",
         defines: &[],
         partial: true,
-        stand_ins: false,
+        failing_stubs: false,
         programs: &[
             program("pngtest", &[("libpng-sys", "vendor/pngtest.c")]),
             program("png2pnm", &[("", "corpus/clients/png/png2pnm.c")]),
@@ -114,7 +114,7 @@ pub const LIBRARIES: &[Library] = &[
         client: "sqlite",
         defines: &["SQLITE_ENABLE_COLUMN_METADATA"],
         partial: true,
-        stand_ins: false,
+        failing_stubs: false,
         programs: &[SQLITE],
     },
     Library {
@@ -125,7 +125,7 @@ pub const LIBRARIES: &[Library] = &[
         client: "sqlite",
         defines: &["SQLITE_ENABLE_COLUMN_METADATA"],
         partial: true,
-        stand_ins: true,
+        failing_stubs: true,
         programs: &[program("shell", &[("sqlite3-src", "source/shell.c")]), SQLITE],
     },
 ];
@@ -205,7 +205,7 @@ impl Kit<'_> {
         stubs.arg("-a").arg(self.corpus.root().join("share/stubs").join(library.annotations));
         stubs.args(flags.iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")));
         stubs.args(library.partial.then_some("--partial"));
-        stubs.args(library.stand_ins.then_some("--stand-ins"));
+        stubs.args(library.failing_stubs.then_some("--failing-stubs"));
         for object in &objects {
             stubs.arg("--defined-in").arg(object);
         }

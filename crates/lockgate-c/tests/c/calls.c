@@ -189,7 +189,7 @@ static void faults(lg_domain *domain) {
     CHECK(lg_failed());
     CHECK(lg_last_status() == LG_E_READ);
     FAILED(LG_E_FAULT);
-    /* The function goes before the question is asked. */
+    /* The function goes before the predicate is asked. */
     lg_function *short_lived = bind(domain, "crash");
     POINTER(void (*)(int *), short_lived)(NULL);
     STATUS(LG_OK, lg_function_free(short_lived));

@@ -198,7 +198,7 @@ static void signal_handlers(void *guest) {
 /* Two modules in one domain. */
 static void join(void) {
     lg_options *wide = lg_options_new();
-    CHECK(lg_options_every_state(wide) == LG_OK);
+    CHECK(lg_options_full_xstate(wide) == LG_OK);
     lg_dl_options options = {wide, LG_DEFAULT, 0, 0, 0, 0, NULL};
     void *base = lg_dlopen_with("./base.lg", RTLD_NOW, &options, sizeof options);
     CHECK(base && lg_options_free(wide) == LG_OK);

@@ -44,7 +44,7 @@ static void limits(void) {
     REFUSED(LG_E_OPTION, lg_options_time_limit(options, 0));
     REFUSED(LG_E_OPTION, lg_options_cpu_limit(options, 0));
     REFUSED(LG_E_OPTION, lg_options_thread_limit(options, 64));
-    REFUSED(LG_E_OPTION, lg_options_own_threads(options, 63));
+    REFUSED(LG_E_OPTION, lg_options_max_guest_threads(options, 63));
     REFUSED(LG_E_OPTION, lg_options_descriptor_limit(options, 0));
     REFUSED(LG_E_OPTION, lg_options_depth_limit(options, 0));
     STATUS(LG_E_HANDLE, lg_options_depth_limit(NULL, 1));
@@ -119,21 +119,21 @@ static void limits(void) {
         CHECK(strstr(lg_last_fault()->reason, "65536"));
     }
     {
-        WITH(domain, lg_options_own_threads(options, 2));
+        WITH(domain, lg_options_max_guest_threads(options, 2));
         int (*start)(void) = POINTER(int (*)(void), bind(domain, "start_thread"));
         CHECK(start() == 0);
         RETURNED();
-        STATUS(LG_OK, lg_domain_own_threads_fault(domain));
+        STATUS(LG_OK, lg_domain_guest_threads_fault(domain));
         lg_function *crash = bind(domain, "start_crash");
         (void)POINTER(int (*)(void), crash)();
         (void)lg_take_call_error(); /* the thread may be quicker than the call that has started it */
-        while (lg_domain_own_threads_fault(domain) == LG_OK)
+        while (lg_domain_guest_threads_fault(domain) == LG_OK)
             sched_yield();
-        STATUS(LG_E_FAULT, lg_domain_own_threads_fault(domain));
+        STATUS(LG_E_FAULT, lg_domain_guest_threads_fault(domain));
         CHECK(strcmp(lg_last_fault()->function, "crash_in_thread") == 0);
         CHECK(strstr(lg_last_message(), "crash_in_thread"));
     }
-    STATUS(LG_E_HANDLE, lg_domain_own_threads_fault(NULL));
+    STATUS(LG_E_HANDLE, lg_domain_guest_threads_fault(NULL));
     lg_domain *domain = new_domain(module, NULL);
     CHECK(POINTER(int (*)(void), bind(domain, "start_thread"))() == EAGAIN);
     CHECK(POINTER(long (*)(void), bind(domain, "odd_syscall"))() == -1);

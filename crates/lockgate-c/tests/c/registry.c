@@ -167,12 +167,12 @@ static void restarts(void) {
     lg_export *what = export_of("count", 0, "count");
     STATUS(LG_OK, lg_export_allow_everyone(what));
     STATUS(LG_OK, lg_registry_export(LG_PROCESS_REGISTRY, server, what));
-    lg_request *healing = lg_request_newest("count"), *not_healing = lg_request_newest("count");
-    STATUS(LG_OK, lg_request_heal(healing, 1));
-    STATUS(LG_OK, lg_request_policy(healing, LG_INTEGRITY | LG_TIMED));
-    lg_function *one = lg_registry_bind(LG_PROCESS_REGISTRY, LG_PROCESS, healing), *two = lg_registry_bind(LG_PROCESS_REGISTRY, LG_PROCESS, not_healing);
-    int (*healed)(void) = POINTER(int (*)(void), one), (*lost)(void) = POINTER(int (*)(void), two);
-    CHECK(healed() == 1 && lost() == 2);
+    lg_request *rebinding = lg_request_newest("count"), *not_rebinding = lg_request_newest("count");
+    STATUS(LG_OK, lg_request_rebind(rebinding, 1));
+    STATUS(LG_OK, lg_request_policy(rebinding, LG_INTEGRITY | LG_TIMED));
+    lg_function *one = lg_registry_bind(LG_PROCESS_REGISTRY, LG_PROCESS, rebinding), *two = lg_registry_bind(LG_PROCESS_REGISTRY, LG_PROCESS, not_rebinding);
+    int (*rebound)(void) = POINTER(int (*)(void), one), (*lost)(void) = POINTER(int (*)(void), two);
+    CHECK(rebound() == 1 && lost() == 2);
     lg_observed *observed = lg_observe((uint32_t)getpid());
     CHECK(observed && lg_observed_count(observed) >= 1);
     const lg_observed_export *seen = NULL;
@@ -190,14 +190,14 @@ static void restarts(void) {
     STATUS(LG_OK, lg_registry_limit_restarts(LG_PROCESS_REGISTRY, "restarted", 1, 60000));
     lg_domain *again = lg_registry_restart(LG_PROCESS_REGISTRY, "restarted");
     CHECK(again && strcmp(lg_domain_name(again), "restarted") == 0);
-    CHECK(healed() == 1);
+    CHECK(rebound() == 1);
     RETURNED();
     lost();
     FAILED(LG_E_RESTARTED);
     NOTHING(LG_E_TOO_OFTEN, lg_registry_restart(LG_PROCESS_REGISTRY, "restarted"));
     NOTHING(LG_E_UNKNOWN_DOMAIN, lg_registry_restart(LG_PROCESS_REGISTRY, "nobody"));
     /* A fault after the call was handed on is reported as the new instance's. */
-    CHECK(healed() == 2);
+    CHECK(rebound() == 2);
     STATUS(LG_OK, lg_registry_remove(LG_PROCESS_REGISTRY, "restarted"));
 }
 

@@ -130,10 +130,10 @@ static int add(int a, int b) {
 }
 
 /* Threads that the module has started wait for their turn as long as it takes: nobody is told, and nothing ends. */
-static void own_threads_wait(void) {
+static void guest_threads_wait(void) {
     lg_options *options = lg_options_new();
     STATUS(LG_OK, lg_options_exclusive(options, 20));
-    STATUS(LG_OK, lg_options_own_threads(options, 4));
+    STATUS(LG_OK, lg_options_max_guest_threads(options, 4));
     STATUS(LG_OK, lg_options_gate(options, "int host_add(int, int)", (lg_code)add, NULL));
     lg_domain *domain = new_domain(module, options);
     CHECK(POINTER(int (*)(int), bind(domain, "start_users"))(4) == 4);
@@ -146,7 +146,7 @@ static void own_threads_wait(void) {
         same(1);
         FAILED(LG_E_BUSY);
     }
-    STATUS(LG_OK, lg_domain_own_threads_fault(domain));
+    STATUS(LG_OK, lg_domain_guest_threads_fault(domain));
     STATUS(LG_OK, lg_domain_close(domain));
     STATUS(LG_OK, lg_options_free(options));
 }
@@ -162,12 +162,12 @@ static int end_thread(int how, int unused) {
     return 0;
 }
 
-static void own_threads_end(void) {
+static void guest_threads_end(void) {
     for (int exclusive = 0; exclusive < 2; exclusive++) {
         lg_options *options = lg_options_new();
         if (exclusive)
             STATUS(LG_OK, lg_options_exclusive(options, 20000));
-        STATUS(LG_OK, lg_options_own_threads(options, 4));
+        STATUS(LG_OK, lg_options_max_guest_threads(options, 4));
         STATUS(LG_OK, lg_options_gate(options, "int host_add(int, int)", (lg_code)end_thread, NULL));
         lg_domain *domain = new_domain(module, options);
         int (*start)(int, int) = POINTER(int (*)(int, int), bind(domain, "start_ending"));
@@ -181,7 +181,7 @@ static void own_threads_end(void) {
             CHECK(join(4) == 4);
             RETURNED();
         }
-        STATUS(LG_OK, lg_domain_own_threads_fault(domain));
+        STATUS(LG_OK, lg_domain_guest_threads_fault(domain));
         STATUS(LG_OK, lg_domain_close(domain));
         STATUS(LG_OK, lg_options_free(options));
     }
@@ -627,8 +627,8 @@ int main(void) {
 #endif
     asynchronous();
     exclusive();
-    own_threads_wait();
-    own_threads_end();
+    guest_threads_wait();
+    guest_threads_end();
     lost_workers();
     lost_work();
     if (THREADS_END_IN_HANDLERS) {

@@ -101,7 +101,7 @@ impl Limits {
     pub fn options(&self, grants: Grants) -> anyhow::Result<DomainOptions> {
         let mut options =
             DomainOptions::new().memory_limit(self.memory_limit).stack_size(self.stack_size).grants(grants);
-        options = options.own_threads(self.threads);
+        options = options.max_guest_threads(self.threads);
         if let Some(limit) = self.time_limit {
             options = options.time_limit(limit);
         }

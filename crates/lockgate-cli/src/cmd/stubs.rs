@@ -48,9 +48,9 @@ pub struct Args {
     /// Leave out the functions that cannot be protected soundly
     #[arg(long)]
     partial: bool,
-    /// Functions that are left out get stand-ins, which fail, so that programs that mention them can be linked
+    /// Functions that are left out get failing stubs, so that programs that mention them can be linked
     #[arg(long)]
-    stand_ins: bool,
+    failing_stubs: bool,
     /// Print what crosses for each function, parameter, callback and field, and what decided it; write nothing
     #[arg(long, conflicts_with = "json")]
     explain: bool,
@@ -126,8 +126,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if !args.defined_in.is_empty() {
         client.keep_defined(&lockgate_stubs::defined::in_files(&args.defined_in)?);
     }
-    if args.stand_ins {
-        client.stand_in();
+    if args.failing_stubs {
+        client.failing_stub();
     }
     let refused = !client.plan.refusals.is_empty();
     if args.explain {

@@ -35,7 +35,7 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
         module: "fuzz.lg".into(),
         defines: vec![],
         includes: vec![],
-        stand_ins: input.len().is_multiple_of(2),
+        failing_stubs: input.len().is_multiple_of(2),
     };
     let stubs: BTreeSet<&str> = plan.functions.iter().map(|function| &*function.name).collect();
     let without = plan

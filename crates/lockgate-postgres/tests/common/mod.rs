@@ -24,13 +24,13 @@ pub fn server() -> &'static Server<'static> {
 
 /// While it lives, a test may take this long.
 #[must_use]
-pub struct Patience {
+pub struct Watchdog {
     /// Its end tells the thread that waits for it.
     _end: Sender<()>,
 }
 
 /// For functions that never end where the protection is missing: the test program is aborted then, after far longer than any test takes.
-pub fn patience(test: &str) -> Patience {
+pub fn watchdog(test: &str) -> Watchdog {
     const LIMIT: Duration = Duration::from_secs(600);
     let (_end, ended) = channel();
     let test = test.to_owned();
@@ -40,7 +40,7 @@ pub fn patience(test: &str) -> Patience {
             std::process::abort();
         }
     });
-    Patience { _end }
+    Watchdog { _end }
 }
 
 /// A folder with modules, readable by everybody: `types.lg`, `rows.lg`, `queries.lg`, `triggers.lg`, `hostile.lg`; `stranger.lg`, which imports what there is not; `forged.lg`,

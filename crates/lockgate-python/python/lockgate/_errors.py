@@ -151,7 +151,7 @@ class Revoked(Killed):
 
 
 class Restarted(Killed):
-    """The domain was restarted, and the function was bound for the instance before, without ``heal=True``."""
+    """The domain was restarted, and the function was bound for the instance before, without ``rebind=True``."""
 
 
 class Unresolved(CallError):

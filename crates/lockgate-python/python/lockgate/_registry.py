@@ -78,17 +78,17 @@ class Registry(_native.Registry):
 
     def bind(
         self, principal: Principal, name: str, version: tuple[int, int] | None = None, *, wait: float = 0,
-        heal: bool = False, policy: str = Policy.MUTUAL_DISTRUST, argtypes: Sequence[Any] | None = None, restype: Any = ...,
+        rebind: bool = False, policy: str = Policy.MUTUAL_DISTRUST, argtypes: Sequence[Any] | None = None, restype: Any = ...,
     ) -> Function:  # fmt: skip
         """The function that is exported as `name`, of this major version and at least this minor one, or the newest.
 
         It has the exporter's signature, or the one that `argtypes` and `restype` say, which must agree with that. `wait` for
-        it to be exported, so many seconds at most. With `heal`, calls go on after a restart of the server; without, they raise
+        it to be exported, so many seconds at most. With `rebind`, calls go on after a restart of the server; without, they raise
         `Restarted`.
         """
 
         def find(prototype: str | None, policy: str, wait: float = 0) -> Any:
-            return self._bind(principal, (name, version, policy, heal, None), wait, prototype)
+            return self._bind(principal, (name, version, policy, rebind, None), wait, prototype)
 
         text = None
         if argtypes is not None:
@@ -106,11 +106,11 @@ class Registry(_native.Registry):
 
     def link(
         self, domain: Domain, import_: str, principal: Principal, name: str | None = None,
-        version: tuple[int, int] | None = None, *, wait: float = 0, heal: bool = False,
+        version: tuple[int, int] | None = None, *, wait: float = 0, rebind: bool = False,
         policy: str = Policy.MUTUAL_DISTRUST, on_failure: int | None = 0xFFFF_FFFF_FFFF_FFFF,
     ) -> None:  # fmt: skip
         """Answers the import `import_` of the domain's module with what is exported as `name` (as `import_`, by default).
 
         If a call of it fails, the caller gets `on_failure`; with None, its own call ends, too.
         """
-        self._link(domain, import_, principal, (name or import_, version, str(policy), heal, on_failure), wait)
+        self._link(domain, import_, principal, (name or import_, version, str(policy), rebind, on_failure), wait)

@@ -29,8 +29,8 @@ pub struct Target {
     pub defines: Vec<String>,
     /// Flags by which the compiler of the client finds the original header, and what that includes.
     pub includes: Vec<String>,
-    /// Functions without stubs get stand-ins.
-    pub stand_ins: bool,
+    /// Functions without stubs get failing stubs.
+    pub failing_stubs: bool,
 }
 
 /// The library's name: what the annotations say, else the header's.

@@ -79,7 +79,7 @@ pub struct LeftOut {
     pub prototype: Prototype,
     /// Why.
     pub reason: String,
-    /// What a stand-in returns; `None` for `void`.
+    /// What a failing stub returns; `None` for `void`.
     pub error: Option<String>,
 }
 

@@ -39,7 +39,7 @@ const THREADS: usize = 2;
 const MOST_CALLS: usize = 3;
 /// What marks return words; their low half is a place of the program.
 const WORD: u64 = 1 << 63;
-/// The exit word, and that which a context begins with.
+/// The exit return address, and that which a context begins with.
 const EXIT: u64 = WORD | 0xffff_ffff;
 const BASE: u64 = 0;
 
@@ -321,7 +321,7 @@ impl<'a> Machine<'a> {
         self.returned += 1;
         match popped.1 {
             BASE => return Ok(Step::Ends), // a fault
-            EXIT if call.runs != call.own => return Err("the exit word of another call".to_owned()),
+            EXIT if call.runs != call.own => return Err("the exit return address of another call".to_owned()),
             EXIT => {
                 self.chains[call.own].is = Is::Over;
                 self.threads[thread].calls.pop();

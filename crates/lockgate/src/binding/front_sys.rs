@@ -1,13 +1,13 @@
-//! What bare pointers lead to: thunks and headers that stay when their binding goes.
+//! What raw function pointers lead to: thunks and headers that stay when their binding goes.
 //!
 //! A pointer that `dlsym` gave may be called at any time, by any thread, for as long as the process lives. So its thunk and its
 //! header are never freed. When the domain is gone, the header leads to code that reports the call as failed, and nothing
 //! else of it is looked at; when the same symbol of the same module is looked up again, the front is used again, so that a
 //! host that opens and closes for ever needs no more memory.
 use super::{Binding, Parts, PointerParts};
+use crate::call::call_abi::Caller;
 use crate::call::failure_sys::Reporter;
 use crate::call::layout::BindingHeader;
-use crate::call::shape::Caller;
 use crate::call::{self, AnyDomain, OnFailure, Thunk};
 use crate::host::{Owner, PerProcess};
 use crate::policy::Policy;
@@ -134,7 +134,7 @@ impl Front {
 }
 
 /// What is to be called through a pointer that stays callable for good.
-pub(crate) struct BarePointer {
+pub(crate) struct RawFunctionPointer {
     /// In reports.
     pub name: String,
     /// Window offset of the procedure.
@@ -154,8 +154,8 @@ impl Binding {
     ///
     /// # Errors
     /// The kernel's, if there is no memory for code.
-    pub fn bare(domain: Arc<dyn AnyDomain>, pointer: BarePointer) -> std::io::Result<Binding> {
-        let BarePointer { name, address, signature, plan, policy, reporter, front } = pointer;
+    pub fn raw(domain: Arc<dyn AnyDomain>, pointer: RawFunctionPointer) -> std::io::Result<Binding> {
+        let RawFunctionPointer { name, address, signature, plan, policy, reporter, front } = pointer;
         let unknown = || Signature { name: String::new(), result: Type::Void, parameters: Vec::new() };
         let parts = Parts {
             address,

@@ -1,4 +1,4 @@
-//! Bindings that are called through bare pointers: found again when somebody asks why such a call failed.
+//! Bindings that are called through raw function pointers: found again when somebody asks why such a call failed.
 use super::Binding;
 use crate::call::thread_sys::{self, Whose};
 use crate::error::CallError;
@@ -35,7 +35,7 @@ fn find(header: usize) -> Option<Arc<Binding>> {
     })
 }
 
-/// Why the calling thread's last call through a bare function pointer ([`Function::as_ptr`](crate::Function::as_ptr),
+/// Why the calling thread's last call through a raw function pointer ([`Function::as_ptr`](crate::Function::as_ptr),
 /// [`Dynamic::as_ptr`](crate::Dynamic::as_ptr)) did not return; `None` if it did, or if this has been asked before.
 pub fn take_call_error() -> Option<CallError> {
     if !thread_sys::failed() {

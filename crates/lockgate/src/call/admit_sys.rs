@@ -1,4 +1,4 @@
-//! The slow way into a domain: what the proxy asks when its checks do not pass at once.
+//! The slow path into a domain: what the proxy asks when its checks do not pass at once.
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::living_sys::living;
@@ -116,7 +116,7 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
         domain.clone().attach(state)?;
     }
     match domain.terms().exclusive {
-        Some(patience) => exclusive_sys::wait(state, domain, patience.filter(|_| !patient)),
+        Some(timeout) => exclusive_sys::wait(state, domain, timeout.filter(|_| !patient)),
         None => Ok(()),
     }
 }

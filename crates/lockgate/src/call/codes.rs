@@ -1,6 +1,6 @@
 //! Where code lies in a domain's window, for walks over its stacks: read without locks, by threads that are in a gate, and only ever
 //! added to. Code that was mapped stays (R5, R26), and so do the tables of its return sites.
-use super::shape::Facts;
+use super::call_abi::StateUsage;
 use crate::module::{Module, Placed};
 use lockgate_abi::window;
 use lockgate_verify::State;
@@ -40,8 +40,8 @@ impl Code {
     }
 
     /// What a call of the function at `address` can touch, if nothing else can run in it.
-    pub fn function(&self, address: u64) -> Option<Facts> {
-        Facts::of_function(&self.module, address.wrapping_sub(self.image))
+    pub fn function(&self, address: u64) -> Option<StateUsage> {
+        StateUsage::of_function(&self.module, address.wrapping_sub(self.image))
     }
 
     /// The state of the function that goes on at `address`; `None` if no call ends there.

@@ -7,8 +7,8 @@
 //! Registers on the way in: r11 the binding; r10 the innermost record, then the new one; rax control rsp of the entry; rbx,
 //! rbp, r12–r15 free once the frame holds them; at a crossing, r15 the callee's window. Arguments stay where they are. On the way out: r10 the record, r11 the
 //! binding, rsp the frame; results stay in rax, rdx, xmm0, xmm1.
+use super::call_abi::{CallAbi, Caller, Fill, StateUsage};
 use super::layout::*;
-use super::shape::{Caller, Facts, Fill, Shape};
 use super::thread_sys;
 use crate::policy::Properties;
 use crate::stats::Traffic;
@@ -109,8 +109,8 @@ struct Duties {
     mxcsr_hide_flags: bool,
     upper_guard: bool,
     /// Classes of state that are cleared before the callee runs, and before the caller runs again.
-    hide_in: Facts,
-    hide_out: Facts,
+    hide_in: StateUsage,
+    hide_out: StateUsage,
     /// Registers in use by the convention are cleared, too.
     hide_in_all: bool,
     hide_out_all: bool,
@@ -118,14 +118,14 @@ struct Duties {
 }
 
 impl Duties {
-    fn of(shape: &Shape) -> Duties {
-        let callee = shape.callee;
-        let client = |property| shape.policy.client.contains(property);
-        let server = |property| shape.policy.server.contains(property);
+    fn of(abi: &CallAbi) -> Duties {
+        let callee = abi.callee;
+        let client = |property| abi.policy.client.contains(property);
+        let server = |property| abi.policy.server.contains(property);
         // The host can touch everything, and is trusted to keep the calling convention.
-        let (caller, from_domain) = match shape.caller {
+        let (caller, from_domain) = match abi.caller {
             Caller::Host => (callee, false),
-            Caller::Domain(facts) => (facts, true),
+            Caller::Domain(usage) => (usage, true),
         };
         // State that the caller's own module cannot touch stays as the caller's caller knows it, whatever the policy says:
         // what the reports say of windows must hold for chains of calls, too.
@@ -164,28 +164,28 @@ impl Duties {
         self.mxcsr_guard || self.mxcsr_fresh || self.mxcsr_hide_flags
     }
 
-    fn keeps_x87(&self, callee: Facts) -> bool {
+    fn keeps_x87(&self, callee: StateUsage) -> bool {
         self.saves_x87() || callee.x87
     }
 
-    fn keeps_mxcsr(&self, callee: Facts) -> bool {
+    fn keeps_mxcsr(&self, callee: StateUsage) -> bool {
         self.saves_mxcsr() || callee.mxcsr_write
     }
 }
 
-/// What gates need to know of bindings of this shape: [`BindingHeader::flags`].
-pub(crate) fn flags(shape: &Shape) -> u32 {
-    let duties = Duties::of(shape);
+/// What gates need to know of bindings of this call ABI: [`BindingHeader::flags`].
+pub(crate) fn flags(abi: &CallAbi) -> u32 {
+    let duties = Duties::of(abi);
     let mut flags = 0;
     // Behind another domain, whatever the module itself can touch: an entry further out may have changed it.
-    let from_domain = matches!(shape.caller, Caller::Domain(_));
+    let from_domain = matches!(abi.caller, Caller::Domain(_));
     for (set, flag) in [
-        (shape.callee.x87 || from_domain, X87),
-        (shape.callee.mxcsr_write || from_domain, MXCSR),
+        (abi.callee.x87 || from_domain, X87),
+        (abi.callee.mxcsr_write || from_domain, MXCSR),
         (duties.saves_x87(), SAVED_X87),
         (duties.saves_mxcsr(), SAVED_MXCSR),
-        (duties.keeps_x87(shape.callee), KEEPS_X87),
-        (duties.keeps_mxcsr(shape.callee), KEEPS_MXCSR),
+        (duties.keeps_x87(abi.callee), KEEPS_X87),
+        (duties.keeps_mxcsr(abi.callee), KEEPS_MXCSR),
         (from_domain, FROM_DOMAIN),
         (duties.hide_in_all, HIDES),
         (duties.x87_hide_environment, X87_ENVIRONMENT),
@@ -204,17 +204,17 @@ pub(super) const WINDOW_CHECK: [u8; 9] = {
 };
 const HEADER_W: i32 = lockgate_abi::header::W as i32;
 
-/// The proxy of `shape`, which may lie anywhere.
-pub(super) fn proxy(shape: &Shape) -> Emitted {
+/// The proxy of `abi`, which may lie anywhere.
+pub(super) fn proxy(abi: &CallAbi) -> Emitted {
     let mut e = Emitter {
         ops: VecAssembler::new(0),
         parts: Vec::new(),
-        duties: Duties::of(shape),
-        shape,
+        duties: Duties::of(abi),
+        abi,
         block: thread_sys::block_offset(),
         used: Vec::new(),
     };
-    match shape.caller {
+    match abi.caller {
         Caller::Host => e.admit_host(),
         Caller::Domain(_) => e.admit_domain(),
     }
@@ -228,7 +228,7 @@ pub(super) fn proxy(shape: &Shape) -> Emitted {
     e.restore_cpu_state();
     e.leave_exclusive();
     e.count_return();
-    match shape.caller {
+    match abi.caller {
         Caller::Host => e.return_to_host(),
         Caller::Domain(_) => e.return_to_domain(),
     }
@@ -241,7 +241,7 @@ struct Emitter<'a> {
     ops: VecAssembler<X64Relocation>,
     parts: Vec<(usize, &'static str)>,
     duties: Duties,
-    shape: &'a Shape,
+    abi: &'a CallAbi,
     /// Offset of threads' blocks from fs.
     block: i32,
     /// Callee-saved registers that the way in has changed.
@@ -291,7 +291,7 @@ impl Emitter<'_> {
         self.nest();
         self.place();
         self.take_exclusive();
-        // Somebody may have called by a bare pointer, and never asked how that ended. Not before the admission: what is refused to a handler
+        // Somebody may have called by a raw function pointer, and never asked how that ended. Not before the admission: what is refused to a handler
         // changes nothing of the call that it has interrupted. (All of the word: a load that follows a shorter store would wait.)
         let status = self.field(offset_of!(ThreadBlock, status));
         self.part("admission");
@@ -354,7 +354,7 @@ impl Emitter<'_> {
 
     /// Not nested deeper than the domain allows: r10 is the innermost record.
     fn nest(&mut self) {
-        if !self.shape.depth {
+        if !self.abi.depth {
             return;
         }
         let first = self.field(offset_of!(ThreadBlock, first));
@@ -381,9 +381,9 @@ impl Emitter<'_> {
         );
     }
 
-    /// Takes an exclusive domain, or waits for it on the slow way.
+    /// Takes an exclusive domain, or waits for it on the slow path.
     fn take_exclusive(&mut self) {
-        if !self.shape.exclusive {
+        if !self.abi.exclusive {
             return;
         }
         let (tid, top) = (self.field(offset_of!(ThreadBlock, tid)), self.field(offset_of!(ThreadBlock, top)));
@@ -434,7 +434,7 @@ impl Emitter<'_> {
 
     /// A result in memory: room on the callee's data stack.
     fn result_room(&mut self) {
-        if !self.shape.memory {
+        if !self.abi.memory {
             return;
         }
         self.part("result in memory");
@@ -450,7 +450,7 @@ impl Emitter<'_> {
     /// What the callee leaves of the room for its result as it was, the caller gets: nothing of the callee's earlier calls, if it asks
     /// for that. A fault here is the callee's already.
     fn clear_room(&mut self) {
-        if !self.shape.memory || !self.duties.hide_out_all {
+        if !self.abi.memory || !self.duties.hide_out_all {
             return;
         }
         self.part("result in memory");
@@ -467,7 +467,7 @@ impl Emitter<'_> {
     /// The host's stack arguments. The callee may have left too little of its stack for them, if it has called the host: a fault that ends
     /// this call, not the host's own.
     fn copy_from_host(&mut self) {
-        if !self.shape.stack {
+        if !self.abi.stack {
             return;
         }
         self.part("stack arguments");
@@ -484,7 +484,7 @@ impl Emitter<'_> {
 
     /// Stack arguments: the callee's own copy, made once.
     fn stack_arguments(&mut self) {
-        if !self.shape.stack {
+        if !self.abi.stack {
             return;
         }
         self.part("stack arguments");
@@ -496,7 +496,7 @@ impl Emitter<'_> {
             ; shl rbx, 3
             ; sub rax, rbx
         );
-        match self.shape.caller {
+        match self.abi.caller {
             Caller::Host => {} // as soon as a fault is the callee's
             // The caller's memory may go at any moment: a guarded copy, while a fault is the host's (R23).
             Caller::Domain(_) => {
@@ -531,14 +531,14 @@ impl Emitter<'_> {
 
     fn fill_record(&mut self) {
         self.part("record");
-        let kind = if self.shape.limited { LIMITED_ENTRY } else { ENTRY };
+        let kind = if self.abi.limited { LIMITED_ENTRY } else { ENTRY };
         code!(self
             ; mov QWORD [BYTE r10 + KIND], kind.into()
             ; mov [BYTE r10 + BINDING], r11
             ; mov [BYTE r10 + CONTROL], rax
             ; mov [BYTE r10 + HOST], rsp
         );
-        if self.shape.limited {
+        if self.abi.limited {
             let sequence = self.field(offset_of!(ThreadBlock, sequence));
             self.part("time limit");
             self.uses(&[RBX]);
@@ -551,7 +551,7 @@ impl Emitter<'_> {
                 ; mov [BYTE r10 + RECORD_LIMIT], ebx
             );
         }
-        if self.shape.policy.counted {
+        if self.abi.policy.counted {
             self.part("count");
             self.uses(&[RBX]);
             code!(self
@@ -559,7 +559,7 @@ impl Emitter<'_> {
                 ; lock inc QWORD [BYTE rbx + CALLS]
             );
         }
-        if self.shape.policy.timed {
+        if self.abi.policy.timed {
             self.part("time");
             self.uses(&[RBX, R12]);
             code!(self
@@ -578,7 +578,7 @@ impl Emitter<'_> {
     /// Keeps the caller's control words, and gives the callee the state that it may expect, or may see.
     fn save_cpu_state(&mut self) {
         // Words that the callee may change are kept in any case: they are needed after a fault, as the frame is.
-        if self.duties.keeps_x87(self.shape.callee) {
+        if self.duties.keeps_x87(self.abi.callee) {
             self.part(if self.duties.saves_x87() { "x87" } else { "control words" });
             code!(self ; fnstcw [BYTE r10 + X87_WORD]);
         }
@@ -600,7 +600,7 @@ impl Emitter<'_> {
                 code!(self ; fldcw [BYTE r10 + X87_WORD]);
             }
         }
-        if self.duties.keeps_mxcsr(self.shape.callee) {
+        if self.duties.keeps_mxcsr(self.abi.callee) {
             self.part(if self.duties.saves_mxcsr() { "mxcsr" } else { "control words" });
             code!(self ; stmxcsr [BYTE r10 + MXCSR_WORD]);
         }
@@ -634,7 +634,7 @@ impl Emitter<'_> {
             ; fs mov [top], r10
             ; fs mov QWORD [transit], 0
         );
-        match self.shape.caller {
+        match self.abi.caller {
             Caller::Host => code!(self
                 ; mov r10, [BYTE r11 + WINDOW]
                 ; gs cmp [HEADER_W], r10
@@ -645,31 +645,31 @@ impl Emitter<'_> {
                 ; wrgsbase r15
             ),
         }
-        if self.shape.caller == Caller::Host {
+        if self.abi.caller == Caller::Host {
             self.copy_from_host();
         }
         self.clear_room();
         if !self.duties.hide_in_all {
             self.keep_registers();
         }
-        self.hide_vectors(self.duties.hide_in, self.duties.hide_in_all, self.shape.arguments.vectors);
+        self.hide_vectors(self.duties.hide_in, self.duties.hide_in_all, self.abi.arguments.vectors);
         if self.duties.hide_in_all {
             self.part("general registers");
-            for (number, fill) in ARGUMENTS.into_iter().zip(self.shape.arguments.integers) {
+            for (number, fill) in ARGUMENTS.into_iter().zip(self.abi.arguments.integers) {
                 self.trim(number, fill);
             }
             for (number, _) in SAVED {
                 self.trim(number, Fill::Nothing);
             }
-        } else if self.shape.caller != Caller::Host {
-            self.extend(&ARGUMENTS, self.shape.arguments.integers);
+        } else if self.abi.caller != Caller::Host {
+            self.extend(&ARGUMENTS, self.abi.arguments.integers);
         }
         self.part("entry");
         code!(self
             ; mov r11, [BYTE r11 + TARGET]
             ; mov rsp, rax
         );
-        match self.shape.generic {
+        match self.abi.generic {
             // No more than this many vector registers, should the function take variable arguments.
             true => code!(self ; mov eax, 8),
             false => code!(self ; xor eax, eax),
@@ -732,7 +732,7 @@ impl Emitter<'_> {
             self.part("mxcsr");
             code!(self ; ldmxcsr [BYTE r10 + MXCSR_WORD]);
         }
-        self.hide_vectors(self.duties.hide_out, self.duties.hide_out_all, self.shape.results.vectors);
+        self.hide_vectors(self.duties.hide_out, self.duties.hide_out_all, self.abi.results.vectors);
         if self.duties.upper_guard {
             self.part("upper halves");
             code!(self ; vzeroupper);
@@ -740,7 +740,7 @@ impl Emitter<'_> {
     }
 
     fn leave_exclusive(&mut self) {
-        if !self.shape.exclusive {
+        if !self.abi.exclusive {
             return;
         }
         let wake = self.field(offset_of!(ThreadBlock, wake));
@@ -757,7 +757,7 @@ impl Emitter<'_> {
     }
 
     fn count_return(&mut self) {
-        if !self.shape.policy.timed {
+        if !self.abi.policy.timed {
             return;
         }
         self.part("time");
@@ -793,7 +793,7 @@ impl Emitter<'_> {
         let top = self.field(offset_of!(ThreadBlock, top));
         let status = self.field(offset_of!(ThreadBlock, status));
         let copy = self.field(offset_of!(ThreadBlock, copy));
-        if self.shape.memory {
+        if self.abi.memory {
             self.part("result in memory");
             code!(self
                 ; fs test BYTE [status], ENDED
@@ -814,7 +814,7 @@ impl Emitter<'_> {
             ; fs mov [top], r10
         );
         self.restore_registers();
-        if self.shape.reports {
+        if self.abi.reports {
             self.part("failure");
             code!(self
                 ; fs test BYTE [status], ENDED
@@ -837,7 +837,7 @@ impl Emitter<'_> {
             ; fs test BYTE [status], ENDED
             ; jnz ->failed
         );
-        if self.shape.memory {
+        if self.abi.memory {
             // The caller says where, within its own window; it may be anything (R23). Before it is asked what is pending: a
             // caller that goes on after that finds its result.
             self.part("result in memory");
@@ -910,11 +910,11 @@ impl Emitter<'_> {
     /// The callee's values in general registers, but for results.
     fn hide_general(&mut self) {
         if !self.duties.hide_out_all {
-            self.extend(&RESULTS, self.shape.results.integers);
+            self.extend(&RESULTS, self.abi.results.integers);
             return;
         }
         self.part("general registers");
-        for (number, fill) in RESULTS.into_iter().zip(self.shape.results.integers) {
+        for (number, fill) in RESULTS.into_iter().zip(self.abi.results.integers) {
             self.trim(number, fill);
         }
         for number in [1, 6, 7, 8, 9, 10, 11] {
@@ -954,10 +954,10 @@ impl Emitter<'_> {
         }
     }
 
-    /// Clears vector and mask registers: all that carry no value with `all`, and the classes in `facts`.
-    fn hide_vectors(&mut self, facts: Facts, all: bool, values: [Fill; 8]) {
-        let avx = self.shape.processor.avx;
-        if all && self.shape.callee.vector {
+    /// Clears vector and mask registers: all that carry no value with `all`, and the classes in `usage`.
+    fn hide_vectors(&mut self, usage: StateUsage, all: bool, values: [Fill; 8]) {
+        let avx = self.abi.processor.avx;
+        if all && self.abi.callee.vector {
             self.part("vector registers");
             for number in 0..16_u8 {
                 // VEX forms clear upper halves, too, and cost old code after them less.
@@ -972,17 +972,17 @@ impl Emitter<'_> {
                     (_, false) => code!(self ; movq Rx(number), Rx(number)),
                 }
             }
-        } else if facts.upper {
+        } else if usage.upper {
             self.part("upper halves");
             code!(self ; vzeroupper);
         }
-        if facts.evex {
+        if usage.evex {
             self.part("zmm16-31");
             for low in 0..16_u8 {
                 self.ops.extend(&clear_high_vector(low));
             }
         }
-        if facts.mask {
+        if usage.mask {
             self.part("mask registers");
             for number in 0..8 {
                 self.ops.extend(&clear_mask(number));
@@ -1022,13 +1022,13 @@ impl Emitter<'_> {
                 ; jmp ->x87_is_clean
             );
         }
-        match self.shape.caller {
+        match self.abi.caller {
             Caller::Host => self.host_out_of_line(),
             Caller::Domain(_) => {
                 let slow = self.field(offset_of!(ThreadBlock, cross_slow));
                 let failed = self.field(offset_of!(ThreadBlock, cross_failed));
                 let transit = self.field(offset_of!(ThreadBlock, transit));
-                self.part("admission, the slow way");
+                self.part("admission, the slow path");
                 code!(self
                     ; ->back:
                     ; fs mov QWORD [transit], 0
@@ -1036,7 +1036,7 @@ impl Emitter<'_> {
                     ; lea rbp, [->resume]
                     ; fs jmp QWORD [slow]
                 );
-                if self.shape.memory {
+                if self.abi.memory {
                     // As if the call had not begun: the fault is the caller's.
                     let top = self.field(offset_of!(ThreadBlock, top));
                     self.part("result in memory");
@@ -1062,7 +1062,7 @@ impl Emitter<'_> {
         let floor = self.field(offset_of!(ThreadBlock, stack_floor));
         let end = self.field(offset_of!(ThreadBlock, records_end));
         let transit = self.field(offset_of!(ThreadBlock, transit));
-        if self.shape.reports {
+        if self.abi.reports {
             let report = self.field(offset_of!(ThreadBlock, report));
             self.part("failure");
             code!(self
@@ -1091,7 +1091,7 @@ impl Emitter<'_> {
             ; fs cmp rax, [end]
             ; jbe ->place
         );
-        self.part("admission, the slow way");
+        self.part("admission, the slow path");
         code!(self
             ; ->back:
             ; fs mov QWORD [transit], 0

@@ -33,16 +33,16 @@ pub(super) fn release(word: &AtomicU32, tid: u32) {
 /// Waits until `domain` may be free. The proxy then tries again.
 ///
 /// # Errors
-/// [`CallError::Deadlock`] if the thread would wait for itself, [`CallError::Busy`] after `patience`, or when a call that
+/// [`CallError::Deadlock`] if the thread would wait for itself, [`CallError::Busy`] after `timeout`, or when a call that
 /// this one is nested in must end.
 pub(super) fn wait(
     state: &ThreadState,
     domain: Arc<dyn AnyDomain>,
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
 ) -> Result<(), CallError> {
     // The thread's state has it, and not this frame, which a jump may skip.
     let domain = state.await_domain(domain);
-    let waited = wait_for(state, domain, patience);
+    let waited = wait_for(state, domain, timeout);
     stop_waiting(state);
     waited
 }
@@ -57,10 +57,10 @@ pub(super) fn stop_waiting(state: &ThreadState) {
     state.await_none();
 }
 
-fn wait_for(state: &ThreadState, domain: &Instance, patience: Option<Duration>) -> Result<(), CallError> {
+fn wait_for(state: &ThreadState, domain: &Instance, timeout: Option<Duration>) -> Result<(), CallError> {
     let word = domain.owner();
-    // So much patience that no clock gets there is for ever.
-    let end = patience.and_then(|patience| Instant::now().checked_add(patience));
+    // A timeout that no clock gets to is for ever.
+    let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let seen = word.load(Ordering::Acquire);
         if seen & !WAITED_FOR == 0 {
@@ -98,7 +98,7 @@ fn wait_once(
         return Ok(());
     }
     let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
-    // Woken, changed, timed out, interrupted by a nudge: the loop looks again in any case.
+    // Woken, changed, timed out, interrupted by a kick: the loop looks again in any case.
     asleep(word, marked, left.as_ref());
     Ok(())
 }

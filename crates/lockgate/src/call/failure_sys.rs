@@ -1,4 +1,4 @@
-//! What callers through bare pointers learn of calls that failed: an error of the thread, a handler, a value.
+//! What callers through raw function pointers learn of calls that failed: an error of the thread, a handler, a value.
 use super::layout::BindingHeader;
 use super::living_sys::living;
 use super::thread_sys;
@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A call through a bare pointer that did not return.
+/// A call through a raw function pointer that did not return.
 #[derive(Debug)]
 pub struct Failure {
     /// The library's name.
@@ -92,7 +92,7 @@ fn errno(error: &CallError) -> i32 {
     }
 }
 
-/// What a bare pointer's caller gets when the call fails. Stays as long as the pointer: for good.
+/// What a raw function pointer's caller gets when the call fails. Stays as long as the pointer: for good.
 pub(crate) struct Reporter {
     library: String,
     symbol: String,
@@ -177,7 +177,7 @@ fn as_result(value: u64, result: Option<&Type>) -> u64 {
     }
 }
 
-/// Called on the host's stack when a call through a bare pointer did not return, or was refused: what the caller finds in rax,
+/// Called on the host's stack when a call through a raw function pointer did not return, or was refused: what the caller finds in rax,
 /// rdx, xmm0, xmm1. `ended` is 1 if the thread's error is this call's, and 0 if the pointer led nowhere.
 ///
 /// # Safety
@@ -201,7 +201,7 @@ pub(super) unsafe extern "C" fn lockgate_report_failure(
     let error = if ended == 0 {
         None
     } else {
-        // The library may have been buried since the call was refused: its error is taken all the same, or the thread would wait for
+        // The library may have been reclaimed since the call was refused: its error is taken all the same, or the thread would wait for
         // somebody to look at it.
         living(header, thread_sys::take_error).unwrap_or_else(thread_sys::take_orphaned_error)
     };

@@ -86,7 +86,7 @@ struct Kept {
 }
 
 /// Retired host functions that may wait for more of them, so that one look at all threads serves many.
-const PATIENCE: usize = 32;
+const BATCH: usize = 32;
 
 // SAFETY: the raw pointers lead to the tables and entries of this very struct, which outlive their users.
 unsafe impl Send for GateTables {}
@@ -206,7 +206,7 @@ impl GateTables {
         // Behind all others: a pointer that the module has kept leads nowhere for as long as may be.
         self.free().push_back(number);
         // A binding holds a domain.
-        was_binding || kept.retired >= PATIENCE
+        was_binding || kept.retired >= BATCH
     }
 
     /// Lets go of entries that no table leads to and no thread can hold, in the domain at `base`; true if none is left.

@@ -24,7 +24,7 @@ pub(crate) struct Info {
     stopped: AtomicBool,
     /// Of what takes the calls of this binding since its domain was restarted.
     successor: OnceLock<Arc<Info>>,
-    /// Somebody has a bare pointer to it.
+    /// Somebody has a raw function pointer to it.
     lent: AtomicBool,
 }
 
@@ -73,12 +73,12 @@ impl Info {
         }
     }
 
-    /// True if a bare pointer was given out.
+    /// True if a raw function pointer was given out.
     pub fn is_lent(&self) -> bool {
         self.lent.load(Ordering::Acquire)
     }
 
-    /// A bare pointer is given out. True if one was before.
+    /// A raw function pointer is given out. True if one was before.
     pub fn lend(&self) -> bool {
         self.lent.swap(true, Ordering::AcqRel)
     }

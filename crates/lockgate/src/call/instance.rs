@@ -1,9 +1,9 @@
 //! A domain, as calls know it: an [`Instance`], which they read, and [`AnyDomain`], what they have it do on the slow ways.
+use super::call_abi::StateUsage;
 use super::codes::Codes;
 use super::contexts::Contexts;
 use super::layout::GateEntry;
 use super::memory::Memory;
-use super::shape::Facts;
 use super::stop::StopIf;
 use super::thread_sys::ThreadState;
 use super::{Admissions, GateTables, watch};
@@ -54,7 +54,7 @@ impl Default for Terms {
 pub(crate) struct Instance {
     name: String,
     /// What code of the window may touch, now and later (rules V6, R26).
-    facts: Facts,
+    usage: StateUsage,
     terms: Terms,
     /// Where code lies, of its own module and those that joined.
     codes: Codes,
@@ -78,7 +78,7 @@ pub(crate) struct Instance {
 pub(crate) struct Parts<'a> {
     pub name: String,
     pub module: &'a Arc<Module>,
-    pub facts: Facts,
+    pub usage: StateUsage,
     pub terms: Terms,
     pub stride: Stride,
     pub books: Services,
@@ -89,10 +89,10 @@ pub(crate) struct Parts<'a> {
 
 impl Instance {
     pub fn new(parts: Parts<'_>) -> Instance {
-        let Parts { name, module, facts, terms, stride, books, process, gates, row } = parts;
+        let Parts { name, module, usage, terms, stride, books, process, gates, row } = parts;
         Instance {
             name,
-            facts,
+            usage,
             terms,
             codes: Codes::new(module, stride.base()),
             contexts: Contexts::default(),
@@ -114,7 +114,7 @@ impl Instance {
         let Instance {
             // What the domain was made of and with.
             name: _,
-            facts: _,
+            usage: _,
             terms: _,
             // Modules stay where they are until the domain ends (R26); domains that others join are not reset.
             codes: _,
@@ -159,8 +159,8 @@ impl Instance {
     }
 
     /// What no code of the window goes beyond, whatever joins.
-    pub fn facts(&self) -> Facts {
-        self.facts
+    pub fn state_usage(&self) -> StateUsage {
+        self.usage
     }
 
     /// Where code lies in the window.

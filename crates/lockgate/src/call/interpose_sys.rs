@@ -154,7 +154,7 @@ unsafe extern "C" fn sigaltstack(new: *const libc::stack_t, old: *mut libc::stac
             // The domain that called may not go on without it; the kernel refuses in the same way.
             return fail(libc::EPERM);
         }
-        // SAFETY: our own block; the next call of a domain takes the slow way and installs our stack again.
+        // SAFETY: our own block; the next call of a domain takes the slow path and installs our stack again.
         unsafe { (*thread_sys::block()).alternate_size = u64::MAX };
     }
     // SAFETY: the caller's pointers.

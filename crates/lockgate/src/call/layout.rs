@@ -48,9 +48,9 @@ pub(crate) struct ThreadBlock {
     pub gate_callback: usize,
     /// Where returns go on that are not the innermost entry's own.
     pub exit: usize,
-    /// The slow way into a domain from the host.
+    /// The slow path into a domain from the host.
     pub slow: usize,
-    /// The slow way into a domain from another.
+    /// The slow path into a domain from another.
     pub cross_slow: usize,
     /// Ends a crossing whose callee did not return, or whose caller must not go on.
     pub cross_failed: usize,
@@ -58,7 +58,7 @@ pub(crate) struct ThreadBlock {
     pub wake: usize,
     /// A copy that survives a fault.
     pub copy: usize,
-    /// Tells of a call through a bare pointer that did not return.
+    /// Tells of a call through a raw function pointer that did not return.
     pub report: usize,
     /// Entry of the gate of `resume`.
     pub gate_resume: usize,
@@ -262,7 +262,7 @@ pub(crate) struct BindingHeader {
     /// Offset of the domain's entry in slot tables.
     pub slot: u32,
     /// Where proxies look for the caller's place: `slot`, or, when the binding is closed,
-    /// [`NOBODY`](super::thread_sys::NOBODY), which sends every call the slow way.
+    /// [`NOBODY`](super::thread_sys::NOBODY), which sends every call the slow path.
     pub admission: AtomicU32,
     /// 8-byte words of stack arguments.
     pub stack_words: u32,

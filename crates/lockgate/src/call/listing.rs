@@ -1,7 +1,7 @@
 //! Proxies to be read: by people (`lockgate inspect --proxy`) and by tests.
+use super::call_abi::{CallAbi, Caller, ProxyListing, StateUsage};
 use super::emit::{self, Emitted};
 use super::layout::*;
-use super::shape::{Caller, Facts, ProxyListing, Shape};
 use super::thread_sys;
 use crate::error::BindError;
 use crate::module::Module;
@@ -33,16 +33,16 @@ impl ProxyCode {
             what,
             at: 1,
         })?;
-        let facts = Facts::of(callee.report());
-        let (caller, facts) = match (caller, callee.export(&signature.name)) {
-            (Some(module), _) => (Caller::Domain(Facts::of(module.report())), facts),
+        let usage = StateUsage::of(callee.report());
+        let (caller, usage) = match (caller, callee.export(&signature.name)) {
+            (Some(module), _) => (Caller::Domain(StateUsage::of(module.report())), usage),
             (None, Some(export)) => {
-                (Caller::Host, Facts::of_function(callee, export.address).unwrap_or(facts))
+                (Caller::Host, StateUsage::of_function(callee, export.address).unwrap_or(usage))
             }
-            (None, None) => (Caller::Host, facts),
+            (None, None) => (Caller::Host, usage),
         };
-        let shape = Shape::new(caller, facts, policy, signature, &plan);
-        Ok(ProxyCode { emitted: emit::proxy(&shape), block: thread_sys::block_offset() })
+        let abi = CallAbi::new(caller, usage, policy, signature, &plan);
+        Ok(ProxyCode { emitted: emit::proxy(&abi), block: thread_sys::block_offset() })
     }
 
     /// The code, as if it lay at address 0.

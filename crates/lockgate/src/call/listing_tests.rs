@@ -1,7 +1,7 @@
 //! Proxies contain nothing that nobody asked for: every part belongs to the mechanism, the signature, an option or a property,
 //! and instructions of each kind are where such a part is, and nowhere else.
+use super::call_abi::{CallAbi, Caller, Processor, StateUsage, Values};
 use super::emit::{self, Emitted};
-use super::shape::{Caller, Facts, Processor, Shape, Values};
 use crate::policy::{Policy, Properties};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
@@ -14,13 +14,13 @@ const ZEN_3: Processor = Processor { avx: true, avx512: false };
 const WESTMERE: Processor = Processor { avx: false, avx512: false };
 
 /// Who asks for a part.
-type Asked = fn(&Shape) -> bool;
+type Asked = fn(&CallAbi) -> bool;
 
 /// Every part's name, and what asks for it.
 const PARTS: [(&str, Asked); 30] = [
     // The mechanism: always, or always in calls from the host or from a domain.
     ("admission", |_| true),
-    ("admission, the slow way", |_| true),
+    ("admission, the slow path", |_| true),
     ("frame", |_| true),
     ("record", |_| true),
     ("control words", |s| s.callee.x87 || s.callee.mxcsr_write),
@@ -53,60 +53,59 @@ const PARTS: [(&str, Asked); 30] = [
     ("mxcsr", mxcsr),
 ];
 
-fn client(shape: &Shape, property: Properties) -> bool {
-    shape.policy.client.contains(property)
+fn client(abi: &CallAbi, property: Properties) -> bool {
+    abi.policy.client.contains(property)
 }
 
-fn server(shape: &Shape, property: Properties) -> bool {
-    shape.policy.server.contains(property)
+fn server(abi: &CallAbi, property: Properties) -> bool {
+    abi.policy.server.contains(property)
 }
 
 /// Either side has secrets.
-fn secret(shape: &Shape) -> bool {
+fn secret(abi: &CallAbi) -> bool {
     let secrets = Properties::REGISTER_CONFIDENTIALITY;
-    client(shape, secrets) || server(shape, secrets)
+    client(abi, secrets) || server(abi, secrets)
 }
 
 /// What a calling domain's module can touch; nothing in calls from the host, which looks after its own.
-fn calling(shape: &Shape) -> Facts {
-    match shape.caller {
-        Caller::Host => Facts::default(),
-        Caller::Domain(facts) => facts,
+fn calling(abi: &CallAbi) -> StateUsage {
+    match abi.caller {
+        Caller::Host => StateUsage::default(),
+        Caller::Domain(usage) => usage,
     }
 }
 
 /// What the callee's module can touch and a calling domain's cannot: kept whatever the policy says.
-fn beyond(shape: &Shape) -> Facts {
-    match shape.caller {
-        Caller::Host => Facts::default(),
-        Caller::Domain(facts) => shape.callee.beyond(facts),
+fn beyond(abi: &CallAbi) -> StateUsage {
+    match abi.caller {
+        Caller::Host => StateUsage::default(),
+        Caller::Domain(usage) => abi.callee.beyond(usage),
     }
 }
 
-fn x87(shape: &Shape) -> bool {
-    let (caller, callee) = (calling(shape), shape.callee);
-    let own_again = (callee.x87 && client(shape, Properties::CPU_STATE)) || beyond(shape).x87;
-    let clean = caller.x87 && (server(shape, Properties::CPU_STATE) || !callee.x87);
-    let environment = callee.x87_environment && client(shape, Properties::REGISTER_CONFIDENTIALITY);
-    let forgotten =
-        caller.x87_environment && callee.x87 && server(shape, Properties::REGISTER_CONFIDENTIALITY);
-    own_again || clean || environment || forgotten || beyond(shape).x87_environment
+fn x87(abi: &CallAbi) -> bool {
+    let (caller, callee) = (calling(abi), abi.callee);
+    let own_again = (callee.x87 && client(abi, Properties::CPU_STATE)) || beyond(abi).x87;
+    let clean = caller.x87 && (server(abi, Properties::CPU_STATE) || !callee.x87);
+    let environment = callee.x87_environment && client(abi, Properties::REGISTER_CONFIDENTIALITY);
+    let forgotten = caller.x87_environment && callee.x87 && server(abi, Properties::REGISTER_CONFIDENTIALITY);
+    own_again || clean || environment || forgotten || beyond(abi).x87_environment
 }
 
-fn mxcsr(shape: &Shape) -> bool {
-    let (caller, callee) = (calling(shape), shape.callee);
-    let own_again = (callee.mxcsr_write && client(shape, Properties::CPU_STATE)) || beyond(shape).mxcsr_write;
-    let clean = caller.mxcsr_write && (server(shape, Properties::CPU_STATE) || !callee.mxcsr_write);
-    let flags = callee.mxcsr_read && client(shape, Properties::REGISTER_CONFIDENTIALITY);
-    own_again || clean || flags || beyond(shape).mxcsr_read
+fn mxcsr(abi: &CallAbi) -> bool {
+    let (caller, callee) = (calling(abi), abi.callee);
+    let own_again = (callee.mxcsr_write && client(abi, Properties::CPU_STATE)) || beyond(abi).mxcsr_write;
+    let clean = caller.mxcsr_write && (server(abi, Properties::CPU_STATE) || !callee.mxcsr_write);
+    let flags = callee.mxcsr_read && client(abi, Properties::REGISTER_CONFIDENTIALITY);
+    own_again || clean || flags || beyond(abi).mxcsr_read
 }
 
 /// Everything that a verifier's report may say.
-fn reports() -> impl Iterator<Item = Facts> {
+fn reports() -> impl Iterator<Item = StateUsage> {
     (0..256_u32).map(|bits| {
         let bit = |n: u32| bits >> n & 1 == 1;
         let (x87_environment, evex) = (bit(0), bit(1));
-        Facts {
+        StateUsage {
             x87: x87_environment || bit(2),
             x87_environment,
             mxcsr_write: bit(3),
@@ -119,8 +118,8 @@ fn reports() -> impl Iterator<Item = Facts> {
     })
 }
 
-fn shape(caller: Caller, callee: Facts, policy: Policy) -> Shape {
-    Shape {
+fn abi(caller: Caller, callee: StateUsage, policy: Policy) -> CallAbi {
+    CallAbi {
         caller,
         callee,
         processor: ZEN_4,
@@ -137,20 +136,20 @@ fn shape(caller: Caller, callee: Facts, policy: Policy) -> Shape {
     }
 }
 
-/// Shapes of all presets and reports, from the host, from modules that can touch nothing, the same, or everything; and all
+/// Call ABIs of all presets and reports, from the host, from modules that can touch nothing, the same, or everything; and all
 /// combinations of properties and options for some of them.
-fn shapes() -> Vec<Shape> {
+fn abis() -> Vec<CallAbi> {
     let everything = reports().last().expect("the last report has it all");
-    let mut shapes = Vec::new();
+    let mut abis = Vec::new();
     for policy in PRESETS {
         for callee in reports() {
             let callers = [
                 Caller::Host,
-                Caller::Domain(Facts::default()),
+                Caller::Domain(StateUsage::default()),
                 Caller::Domain(callee),
                 Caller::Domain(everything),
             ];
-            shapes.extend(callers.map(|caller| shape(caller, callee, policy)));
+            abis.extend(callers.map(|caller| abi(caller, callee, policy)));
         }
     }
     let all = [Properties::REGISTER_INTEGRITY, Properties::REGISTER_CONFIDENTIALITY, Properties::CPU_STATE];
@@ -162,16 +161,16 @@ fn shapes() -> Vec<Shape> {
         let policy =
             Policy { client: properties(bits & 7), server: properties(bits >> 3), ..Policy::MUTUAL_TRUST };
         for caller in [Caller::Host, Caller::Domain(everything)] {
-            let plain = shape(caller, everything, policy);
-            shapes.extend([
+            let plain = abi(caller, everything, policy);
+            abis.extend([
                 plain,
-                Shape { stack: true, policy: policy.counted(), ..plain },
-                Shape { memory: true, policy: policy.timed(), ..plain },
-                Shape { limited: true, exclusive: true, ..plain },
+                CallAbi { stack: true, policy: policy.counted(), ..plain },
+                CallAbi { memory: true, policy: policy.timed(), ..plain },
+                CallAbi { limited: true, exclusive: true, ..plain },
             ]);
         }
     }
-    shapes
+    abis
 }
 
 /// The instructions of a proxy, each with its part.
@@ -224,11 +223,11 @@ fn clears(instruction: &Instruction) -> bool {
 
 #[test]
 fn every_part_is_asked_for() {
-    for shape in shapes() {
-        for (_, name) in emit::proxy(&shape).parts {
+    for abi in abis() {
+        for (_, name) in emit::proxy(&abi).parts {
             let (_, asked) =
                 PARTS.iter().find(|(part, _)| *part == name).unwrap_or_else(|| panic!("{name}?"));
-            assert!(asked(&shape), "nobody asks for {name:?} in {shape:?}");
+            assert!(asked(&abi), "nobody asks for {name:?} in {abi:?}");
         }
     }
 }
@@ -236,10 +235,10 @@ fn every_part_is_asked_for() {
 /// Nothing of a part hides under another's name.
 #[test]
 fn instructions_are_in_parts_of_their_kind() {
-    for shape in shapes() {
-        for (instruction, part) in instructions(&emit::proxy(&shape)) {
+    for abi in abis() {
+        for (instruction, part) in instructions(&emit::proxy(&abi)) {
             if let Some(homes) = home(&instruction) {
-                assert!(homes.contains(&part), "{instruction} is in {part:?} of {shape:?}");
+                assert!(homes.contains(&part), "{instruction} is in {part:?} of {abi:?}");
             }
             // What the mechanism clears are the registers that it has had host addresses in (R24), and flags of its own.
             const OWN: [Register; 5] =
@@ -248,7 +247,7 @@ fn instructions_are_in_parts_of_their_kind() {
                 let number = instruction.op0_register();
                 assert!(
                     OWN.contains(&number) || part == "result in memory",
-                    "{instruction} is in {part:?} of {shape:?}"
+                    "{instruction} is in {part:?} of {abi:?}"
                 );
             }
         }
@@ -263,7 +262,7 @@ fn presets_have_their_parts_and_no_others() {
     const STATE: [&str; 3] = ["x87", "mxcsr", "upper halves"];
     const SAVED: [&str; 1] = ["callee-saved registers"];
     let parts = |callee, policy| {
-        emit::proxy(&shape(Caller::Host, callee, policy))
+        emit::proxy(&abi(Caller::Host, callee, policy))
             .parts
             .into_iter()
             .map(|(_, name)| name)
@@ -284,7 +283,7 @@ fn presets_have_their_parts_and_no_others() {
             assert!(!found.contains(&part), "{policy} has {part:?}: {found:?}");
         }
     }
-    let plain = parts(Facts::default(), Policy::MUTUAL_DISTRUST);
+    let plain = parts(StateUsage::default(), Policy::MUTUAL_DISTRUST);
     for part in ["zmm16-31", "mask registers", "x87 registers", "x87", "mxcsr", "upper halves"] {
         assert!(!plain.contains(&part), "the module cannot touch it: {part:?}");
     }
@@ -298,11 +297,13 @@ fn processors_get_what_they_have() {
     for (processor, avx, avx512) in [(ZEN_4, true, true), (ZEN_3, true, false), (WESTMERE, false, false)] {
         let (mut has_avx, mut has_avx512) = (false, false);
         for policy in PRESETS {
-            for caller in
-                [Caller::Host, Caller::Domain(Facts::default()), Caller::Domain(everything.on(processor))]
-            {
-                let shape = Shape { processor, ..shape(caller, everything.on(processor), policy) };
-                let Emitted { bytes, .. } = emit::proxy(&shape);
+            for caller in [
+                Caller::Host,
+                Caller::Domain(StateUsage::default()),
+                Caller::Domain(everything.on(processor)),
+            ] {
+                let abi = CallAbi { processor, ..abi(caller, everything.on(processor), policy) };
+                let Emitted { bytes, .. } = emit::proxy(&abi);
                 for instruction in &mut Decoder::new(64, &bytes, DecoderOptions::NONE) {
                     // Mask registers are named by VEX forms.
                     let masks =

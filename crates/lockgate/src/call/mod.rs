@@ -1,11 +1,11 @@
-//! The life of a call, in execution order: thunk ([`code_sys`]) → proxy ([`emit`], of a [`shape`]) → [`proxy_asm`] → the
+//! The life of a call, in execution order: thunk ([`code_sys`]) → proxy ([`emit`], of a [`call_abi`]) → [`proxy_asm`] → the
 //! module → back to [`proxy_asm`] and the proxy; from the module to the host and back: [`stubs`] → [`gate_asm`] →
 //! [`gate_sys`]; to another domain: [`stubs`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
-//! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers and masks), [`watch`] (time limits, kills). [`admit_sys`] is the slow way in.
+//! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers and masks), [`watch`] (time limits, kills). [`admit_sys`] is the slow path in.
 //! What calls read of a domain is its `instance`, what they read of a binding its `info`.
 pub(crate) mod admission_sys;
 mod admit_sys;
-mod bell;
+pub(crate) mod call_abi;
 mod code_sys;
 pub(crate) mod codes;
 mod context_sys;
@@ -16,6 +16,7 @@ mod crossing_sys;
     reason = "register numbers in instructions are converted, whatever their type"
 )]
 mod emit;
+mod eventcount;
 pub(crate) mod exclusive_sys;
 pub(crate) mod failure_sys;
 mod fronts_sys;
@@ -39,7 +40,6 @@ pub(crate) mod meter;
 mod process_sys;
 mod proxy_asm;
 pub(crate) mod resume_sys;
-pub(crate) mod shape;
 pub(crate) mod signals_sys;
 mod stop;
 pub(crate) mod stubs;

@@ -69,5 +69,5 @@ fn settle_in_child() {
 
 /// What debuggers must know.
 pub(crate) fn for_debuggers() -> ProcessFacts {
-    ProcessFacts { block: thread_sys::block_offset(), nudge: signals_sys::nudge_signal() }
+    ProcessFacts { block: thread_sys::block_offset(), kick: signals_sys::kick_signal() }
 }

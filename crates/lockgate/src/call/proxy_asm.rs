@@ -197,7 +197,7 @@ lockgate_slow:
     .cfi_endproc
     .size lockgate_slow,.-lockgate_slow
 
-    # What a bare pointer of a library that was closed leads to: r11 the binding.
+    # What a raw function pointer of a library that was closed leads to: r11 the binding.
     .p2align 4
     .globl lockgate_stale
     .hidden lockgate_stale
@@ -207,7 +207,7 @@ lockgate_stale:
     mov %rdi,%rax # where a result in memory would be
     xor %ecx,%ecx # the thread's error is not this call's
     jmp 1f
-lockgate_refused: # a call through a bare pointer that was refused
+lockgate_refused: # a call through a raw function pointer that was refused
     mov %rdi,%rax
     .globl lockgate_report
     .hidden lockgate_report

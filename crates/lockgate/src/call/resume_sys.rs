@@ -17,7 +17,7 @@ use lockgate_verify::State;
 use std::ffi::c_void;
 
 /// Activations between two looks at what is pending: some microseconds.
-const PATIENCE: usize = 1024;
+const BUDGET: usize = 1024;
 
 /// How a search ends that finds nothing.
 enum Over {
@@ -143,12 +143,12 @@ unsafe fn find(
     if wanted < activation.rsp {
         return Err(NoResume::Returned.into());
     }
-    let mut patience = PATIENCE;
+    let mut budget = BUDGET;
     while activation.entry < wanted {
-        patience -= 1;
-        if patience == 0 {
+        budget -= 1;
+        if budget == 0 {
             match over() {
-                GOES_ON => patience = PATIENCE,
+                GOES_ON => budget = BUDGET,
                 what => return Err(Over::Now(what)),
             }
         }

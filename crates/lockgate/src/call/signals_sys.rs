@@ -54,7 +54,7 @@ static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 static KNOWN: PerProcess<Mutex<Vec<&'static Action>>> = PerProcess::new(Mutex::default);
 /// The signal that asks a thread to look at its state: time limits and kills. 0 before [`install`], and if the host has handlers
 /// for all that there are.
-static NUDGE: AtomicI32 = AtomicI32::new(0);
+static KICK: AtomicI32 = AtomicI32::new(0);
 /// [`install`] is done.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -140,7 +140,7 @@ pub(crate) fn install() {
         // The highest real-time signal that nobody uses.
         let free =
             (libc::SIGRTMIN()..=LAST_SIGNAL).rev().find(|&s| kernel_action(s, None).handler == libc::SIG_DFL);
-        NUDGE.store(free.unwrap_or(0), Ordering::Release);
+        KICK.store(free.unwrap_or(0), Ordering::Release);
         settle_hosts();
         for (index, &signal) in FAULTS.iter().enumerate() {
             let previous = kernel_action(signal, Some(&ours(fronts_sys::address(0))));
@@ -150,7 +150,7 @@ pub(crate) fn install() {
             }
         }
         if let Some(signal) = free {
-            kernel_action(signal, Some(&ours(on_nudge as *const () as usize)));
+            kernel_action(signal, Some(&ours(on_kick as *const () as usize)));
         }
         INSTALLED.store(true, Ordering::Release);
     }
@@ -297,15 +297,15 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
 }
 
 /// The signal that asks threads to look at their state; 0 if the host has them all.
-pub(crate) fn nudge_signal() -> c_int {
-    NUDGE.load(Ordering::Acquire)
+pub(crate) fn kick_signal() -> c_int {
+    KICK.load(Ordering::Acquire)
 }
 
 /// Asks a thread to look at its state.
-pub(crate) fn nudge(thread: &ThreadState) {
-    let signal = NUDGE.load(Ordering::Acquire);
+pub(crate) fn kick(thread: &ThreadState) {
+    let signal = KICK.load(Ordering::Acquire);
     // The host may have taken the signal for itself since.
-    let is_ours = signal != 0 && kernel_action(signal, None).handler == on_nudge as *const () as usize;
+    let is_ours = signal != 0 && kernel_action(signal, None).handler == on_kick as *const () as usize;
     // SAFETY: sends a signal that has our handler.
     let send = || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
     if !thread.covered.swap(false, Ordering::AcqRel) && is_ours && send() {
@@ -313,10 +313,10 @@ pub(crate) fn nudge(thread: &ThreadState) {
     }
     // A handler of the host's was in the way, or the queue of the user's signals is full, of another process's making, or all signals
     // are the host's. Those of faults are ours in any case, need no place in the queue, and interrupt a thread before all others do.
-    thread.kicked.store(true, Ordering::Release);
+    thread.kicked_by_trap.store(true, Ordering::Release);
     // SAFETY: the kernel copies the information.
     unsafe {
-        let information = Kick::new();
+        let information = KickInfo::new();
         let process = information.process;
         libc::syscall(
             libc::SYS_rt_tgsigqueueinfo,
@@ -328,9 +328,9 @@ pub(crate) fn nudge(thread: &ThreadState) {
     }
 }
 
-/// What a SIGTRAP carries that is a nudge: the kernel's `siginfo_t` of a queued signal.
+/// What a SIGTRAP carries that is a kick: the kernel's `siginfo_t` of a queued signal.
 #[repr(C)]
-struct Kick {
+struct KickInfo {
     signal: c_int,
     errno: c_int,
     code: c_int,
@@ -342,11 +342,11 @@ struct Kick {
     rest: [u64; 12],
 }
 
-const _: () = assert!(size_of::<Kick>() == size_of::<siginfo_t>());
+const _: () = assert!(size_of::<KickInfo>() == size_of::<siginfo_t>());
 
-impl Kick {
-    fn new() -> Kick {
-        Kick {
+impl KickInfo {
+    fn new() -> KickInfo {
+        KickInfo {
             signal: libc::SIGTRAP,
             errno: 0,
             code: libc::SI_QUEUE,
@@ -354,27 +354,29 @@ impl Kick {
             // SAFETY: a plain query.
             process: unsafe { libc::getpid() },
             user: 0,
-            mark: (&raw const NUDGE).addr(),
+            mark: (&raw const KICK).addr(),
             rest: [0; 12],
         }
     }
 }
 
-/// True if a SIGTRAP that no instruction raised is a nudge of [`nudge`]'s.
+/// True if a SIGTRAP that no instruction raised is a kick of [`kick`]'s.
 ///
 /// # Safety
 /// The information is the kernel's.
 unsafe fn is_kick(info: *const siginfo_t) -> bool {
     // SAFETY: what has either code has these fields; our own thread's block, and the state in it while it is attached.
     unsafe {
-        let kick = &*info.cast::<Kick>();
-        match kick.code {
-            libc::SI_QUEUE => kick.mark == (&raw const NUDGE).addr() && kick.process == libc::getpid(),
+        let info_of_kick = &*info.cast::<KickInfo>();
+        match info_of_kick.code {
+            libc::SI_QUEUE => {
+                info_of_kick.mark == (&raw const KICK).addr() && info_of_kick.process == libc::getpid()
+            }
             // The queue was full: nothing is known of the sender.
-            libc::SI_USER if kick.process == 0 => (*thread_sys::block())
+            libc::SI_USER if info_of_kick.process == 0 => (*thread_sys::block())
                 .state
                 .as_ref()
-                .is_some_and(|state| state.kicked.load(Ordering::Acquire)),
+                .is_some_and(|state| state.kicked_by_trap.load(Ordering::Acquire)),
             _ => false,
         }
     }
@@ -382,8 +384,8 @@ unsafe fn is_kick(info: *const siginfo_t) -> bool {
 
 /// The signals that the library lives by: a thread that can be in a domain has none of them blocked.
 pub(super) fn lifelines() -> u64 {
-    let nudge = Some(NUDGE.load(Ordering::Acquire)).filter(|&signal| signal != 0);
-    FAULTS.into_iter().chain(nudge).fold(0, |all, signal| all | bit(signal))
+    let kick = Some(KICK.load(Ordering::Acquire)).filter(|&signal| signal != 0);
+    FAULTS.into_iter().chain(kick).fold(0, |all, signal| all | bit(signal))
 }
 
 /// A fault. Returns the host's handler, if that is to run, and the mask that it runs with.
@@ -398,7 +400,7 @@ unsafe extern "C" fn on_fault(
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
         let by_instruction = (*info).si_code > 0;
-        // What somebody sends in the middle of a copy is no reason to end it: a nudge by SIGTRAP, or anybody's kill(2).
+        // What somebody sends in the middle of a copy is no reason to end it: a kick by SIGTRAP, or anybody's kill(2).
         if by_instruction && resume_guarded(frame) {
             return 0;
         }
@@ -417,7 +419,7 @@ unsafe extern "C" fn on_fault(
                 leave(state, record, raw, frame);
             }
             _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => {
-                on_nudge(signal, info, context)
+                on_kick(signal, info, context)
             }
             _ if !by_instruction && postpones(signal, info, frame) => {}
             _ => return chain(signal, info, frame, mask, front),
@@ -446,8 +448,8 @@ unsafe fn is_domains(info: &siginfo_t, frame: &ucontext_t, record: *const EntryR
         || is_behind_gate(rsp) && rip == address && info.si_signo == libc::SIGSEGV
 }
 
-/// A nudge: is the call in progress overdue, or its domain killed?
-unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
+/// A kick: is the call in progress overdue, or its domain killed?
+unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler; records up to the top are valid.
     unsafe {
         let frame = &mut *context.cast::<ucontext_t>();
@@ -460,7 +462,7 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         let sentence = super::watch::last_sentence();
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
         // Nor is a handler of the host's the place: what it has interrupted goes on. A signal that waits together with this one
-        // always has its handler entered first, and interrupted by this: where such signals come all the time, the next nudge must
+        // always has its handler entered first, and interrupted by this: where such signals come all the time, the next kick must
         // be one that comes before them.
         let state = &*(*block).state;
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
@@ -478,7 +480,7 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         (*block).alternate_size = u64::MAX; // the next entry asks whether its domain was killed
         (*block).pending = 1; // the next return from a gate looks again
         let Some((state, record)) = inside(frame) else {
-            // A gate on its way back may have asked before; so as long as the answer is yes, nudges come.
+            // A gate on its way back may have asked before; so as long as the answer is yes, kicks come.
             let gate = (*block).top;
             let ends =
                 (*gate).kind == GATE && why_stop(state, gate.byte_sub(RECORD as usize).cast()).is_some();
@@ -489,7 +491,7 @@ unsafe extern "C" fn on_nudge(_: c_int, _: *mut siginfo_t, context: *mut c_void)
         };
         let base = space::base_of((*record).control);
         if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
-            return; // in the proxy or a gate: nudges come until one finds it inside or outside
+            return; // in the proxy or a gate: kicks come until one finds it inside or outside
         }
         state.look.store(false, Ordering::Release);
         let Some(cause) = why_stop(state, record) else { return };

@@ -1,4 +1,4 @@
-//! The host's own reasons to end calls: a question that domains are made with.
+//! The host's own reasons to end calls: a stop predicate that domains are made with.
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use std::sync::Arc;
 pub(crate) struct StopIf(Arc<dyn Fn() -> bool + Send + Sync>);
 
 impl StopIf {
-    pub fn new(question: impl Fn() -> bool + Send + Sync + 'static) -> StopIf {
-        StopIf(Arc::new(question))
+    pub fn new(predicate: impl Fn() -> bool + Send + Sync + 'static) -> StopIf {
+        StopIf(Arc::new(predicate))
     }
 
     pub fn ask(&self) -> bool {

@@ -98,15 +98,15 @@ pub(crate) struct ThreadState {
     pub overdue: AtomicU64,
     /// True while everything that is in progress on the thread is to end: an asynchronous call that was stopped.
     pub stop: AtomicBool,
-    /// Somebody wants the thread to ask its domain's question ([`interrupt`]), and it has not been found where it can.
+    /// Somebody wants the thread to ask its domain's stop predicate ([`interrupt`]), and it has not been found where it can.
     pub look: AtomicBool,
-    /// The last nudge found a handler of the host's in the way.
+    /// The last kick found a handler of the host's in the way.
     pub covered: AtomicBool,
-    /// The innermost gate whose function a nudge has found left, as it seems, and the mark that it had.
+    /// The innermost gate whose function a kick has found left, as it seems, and the mark that it had.
     left_gate: AtomicPtr<GateRecord>,
     left_mark: AtomicU64,
-    /// It has been nudged by SIGTRAP.
-    pub kicked: AtomicBool,
+    /// It has been kicked by SIGTRAP.
+    pub kicked_by_trap: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
     /// The last sentence of the watcher that the thread has heard outside proxies.
@@ -320,9 +320,9 @@ impl ThreadState {
         self.set_slot(id, 0);
     }
 
-    /// For a nudge that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
+    /// For a kick that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
     /// thread runs on a stack that lies in a frame of its own, and comes back. So nobody waits for their limits any more, as long as it has
-    /// not. Where the gate's mark is overwritten, nobody comes back: in what was ended such calls are not. (Else nudges would come until the
+    /// not. Where the gate's mark is overwritten, nobody comes back: in what was ended such calls are not. (Else kicks would come until the
     /// next call, which drops their records: [`repair`].) Takes no lock, and no memory.
     pub(super) fn note_left(&self, rsp: u64) {
         let first = self.records.start().cast::<Record>();
@@ -360,7 +360,7 @@ impl ThreadState {
         }
     }
 
-    /// True if a nudge has found the thread above the frame of the entry with this record ([`note_left`](ThreadState::note_left)), and it has
+    /// True if a kick has found the thread above the frame of the entry with this record ([`note_left`](ThreadState::note_left)), and it has
     /// not come back since. For any thread that holds the lock of [`THREADS`].
     pub(super) fn is_left(&self, record: *const Record) -> bool {
         let gate = self.left_gate.load(Ordering::Acquire);
@@ -568,7 +568,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         covered: AtomicBool::new(false),
         left_gate: AtomicPtr::default(),
         left_mark: 0.into(),
-        kicked: AtomicBool::new(false),
+        kicked_by_trap: AtomicBool::new(false),
         failure: Cell::new(None),
         looked: super::watch::last_sentence().into(),
         out_of_turn: Cell::new(false),
@@ -583,7 +583,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         alternate: Mapping::new(alternate)?,
         attached: RefCell::default(),
     };
-    // Without a place in any domain, a child that has not noticed that it is one takes the slow way into each.
+    // Without a place in any domain, a child that has not noticed that it is one takes the slow path into each.
     state.slots.wipe_in_children()?;
     let block = state.block;
     let records = state.records.start();
@@ -615,7 +615,7 @@ pub(super) fn behind_nobodys_return() -> u64 {
     (&raw const NOBODYS_RETURN).wrapping_add(1) as u64
 }
 
-/// In a forked child: the next call takes the slow way, and the end of the host's function that forked is looked at. Who unwinds that
+/// In a forked child: the next call takes the slow path, and the end of the host's function that forked is looked at. Who unwinds that
 /// function (`pthread_exit`, `backtrace`) finds no caller of it instead of memory that is gone.
 pub(crate) fn leave_parent() {
     // SAFETY: our own block, and the records of this thread, in memory that the child has, too.
@@ -638,7 +638,7 @@ fn lift_limit(record: *mut Record) {
     }
 }
 
-/// Has the calling thread's next call take the slow way, where it is asked whether there may be one.
+/// Has the calling thread's next call take the slow path, where it is asked whether there may be one.
 pub(super) fn ask_before_calls() {
     // SAFETY: our own block: the thread is admitted anew.
     unsafe { (*block()).alternate_size = u64::MAX };
@@ -915,7 +915,7 @@ pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
         // A signal handler may not allocate, which the first use of thread-local storage does; and the call that it interrupted may
         // just have failed, with nobody having looked yet.
         CallError::SignalHandler if is_looked_at(binding) => block.status += STATUS_HANDLER,
-        CallError::SignalHandler => block.status |= STATUS_BARE_HANDLER,
+        CallError::SignalHandler => block.status |= STATUS_RAW_HANDLER,
         error => {
             if binding.flags & FROM_DOMAIN != 0 {
                 block.transit = rsp & !UNTAKEN;
@@ -928,7 +928,7 @@ pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
     }
 }
 
-/// True if callers of `binding` ask how a call ended as soon as it did: all but those that have a bare pointer.
+/// True if callers of `binding` ask how a call ended as soon as it did: all but those that have a raw function pointer.
 fn is_looked_at(binding: &BindingHeader) -> bool {
     // SAFETY: the information lives while the binding is called; of one with a reporter it may be gone, which is not looked at then.
     binding.flags & FROM_DOMAIN == 0 && (!binding.reporter.is_null() || unsafe { !(*binding.info).is_lent() })
@@ -949,8 +949,8 @@ pub(crate) const STATUS_FAULT: u64 = 1;
 const STATUS_REFUSED: u64 = 2;
 /// What of the status is about the last call that was no handler's: 0 if that returned.
 pub(crate) const STATUS_ENDED: u64 = STATUS_FAULT | STATUS_REFUSED;
-/// Bit of the status: a call through a bare pointer was refused because a signal handler made it. It may never be asked about.
-const STATUS_BARE_HANDLER: u64 = 4;
+/// Bit of the status: a call through a raw function pointer was refused because a signal handler made it. It may never be asked about.
+const STATUS_RAW_HANDLER: u64 = 4;
 /// In the status, this times the number of other such calls whose callers have not looked yet: handlers that have interrupted each other.
 const STATUS_HANDLER: u64 = 8;
 
@@ -983,16 +983,16 @@ pub(crate) enum Whose {
 }
 
 /// Whose the status is, given that [`failed`]. A handler's is taken with that.
-pub(crate) fn whose(bare: bool) -> Whose {
-    if !bare && take_handlers_refusal() {
+pub(crate) fn whose(raw: bool) -> Whose {
+    if !raw && take_handlers_refusal() {
         return Whose::Handlers;
     }
     // SAFETY: our own block.
     let block = unsafe { &mut *block() };
     // Those who look at once are never let in while another's is untaken: it is their own, or they have been refused.
-    let is_handler = bare && (on_alternate_stack() || current().is_some_and(is_inside));
-    let refused = block.status & STATUS_BARE_HANDLER != 0;
-    block.status &= !STATUS_BARE_HANDLER;
+    let is_handler = raw && (on_alternate_stack() || current().is_some_and(is_inside));
+    let refused = block.status & STATUS_RAW_HANDLER != 0;
+    block.status &= !STATUS_RAW_HANDLER;
     match is_handler {
         true if refused => Whose::Handlers,
         true => Whose::Nobodys,
@@ -1162,7 +1162,7 @@ pub(crate) fn failed_binding() -> *const BindingHeader {
     current().map_or(ptr::null(), |state| state.failed.get())
 }
 
-/// Forgets the error of a call through a bare pointer, if nobody took it.
+/// Forgets the error of a call through a raw function pointer, if nobody took it.
 pub(crate) fn forget_error() {
     taken();
 }
@@ -1315,7 +1315,7 @@ pub(crate) fn is_stopped() -> bool {
     current().is_some_and(|state| state.stop.load(Ordering::Acquire))
 }
 
-/// Has the domain whose call is innermost on the calling thread ask its question ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)):
+/// Has the domain whose call is innermost on the calling thread ask its stop predicate ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)):
 /// within a millisecond or so the call ends, if the answer is yes by then. A call that begins meanwhile asks, too. Nothing happens on a
 /// thread that has called no domain.
 ///

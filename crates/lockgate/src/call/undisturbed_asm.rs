@@ -2,7 +2,7 @@
 //!
 //! A handler may end its thread (`pthread_exit`, a cancellation), which unwinds all frames below it, and no frame of Rust's can be unwound
 //! by that. So the system calls by which handlers are held back and let in are made here: where one can come, there is no frame of Rust's
-//! between it and the gate or slow way that has called. Where the library waits there are such frames, and what unwinds does not see
+//! between it and the gate or slow path that has called. Where the library waits there are such frames, and what unwinds does not see
 //! them: to it, the caller of [`lockgate_disturbed`](super::undisturbed_sys) is the gate.
 //!
 //! Registers: rbx the frame of the outermost [`lockgate_undisturbed`](super::undisturbed_sys), r15 the thread's block.

@@ -2,10 +2,10 @@
 //! nothing.
 //!
 //! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, while
-//! a call is being stopped or a thread is to ask its host's question ([`interrupt`](super::thread_sys::interrupt)), and while functions that were taken from a domain
+//! a call is being stopped or a thread is to ask its host's stop predicate ([`interrupt`](super::thread_sys::interrupt)), and while functions that were taken from a domain
 //! may be in use. An entry under a limit shows its sequence number and limit in its record; one that shows the same
-//! number for longer than its limit is nudged with a signal until it has ended.
-use super::bell::Bell;
+//! number for longer than its limit is kicked with a signal until it has ended.
+use super::eventcount::Eventcount;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
 use super::thread_sys::{OVERDUE, SeenEntry, THREADS, ThreadState};
@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
 const POLL: Duration = Duration::from_millis(3);
-/// Interval of nudges to a call that is overdue.
+/// Interval of kicks to a call that is overdue.
 const INSIST: Duration = Duration::from_millis(1);
 
 static INTERESTED: PerProcess<Mutex<Interested>> = PerProcess::new(Mutex::default);
-static BELL: Bell = Bell::new();
-/// Some thread is to ask its host's question.
+static EVENTCOUNT: Eventcount = Eventcount::new();
+/// Some thread is to ask its host's stop predicate.
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// When limited entries were first seen.
 static SEEN: PerProcess<Mutex<Seen>> = PerProcess::new(Mutex::default);
@@ -31,7 +31,7 @@ static SEEN: PerProcess<Mutex<Seen>> = PerProcess::new(Mutex::default);
 /// What the watcher has domains do.
 pub(crate) struct Domains {
     /// Ends those of the domains at these bases that nobody is in.
-    pub bury: fn(&[u64]),
+    pub reclaim: fn(&[u64]),
     /// Lets go of functions that no thread can hold any more. False if some are left.
     pub release_leftovers: fn() -> bool,
     /// Ends the domain with this number: it has used up its CPU time.
@@ -64,7 +64,7 @@ struct Interested {
     /// Domains whose CPU time is measured.
     meters: Vec<Arc<Meter>>,
     /// What threads must leave, and may still be in.
-    killed: Vec<Condemned>,
+    killed: Vec<Retired>,
     /// Functions that were taken from domains wait until no thread can hold them.
     leftovers: bool,
     started: bool,
@@ -77,7 +77,7 @@ impl Interested {
             signals_sys::starting_a_thread(|| watcher.spawn(watch))?;
             self.started = true;
         }
-        BELL.ring();
+        EVENTCOUNT.ring();
         Ok(())
     }
 
@@ -98,31 +98,31 @@ fn seen() -> MutexGuard<'static, Seen> {
 
 /// What was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Condemned {
+enum Retired {
     /// The domain in this stride, by this sentence.
     Domain(u64, u64),
     /// The binding whose header is at this address.
     Binding(usize, u64),
 }
 
-impl Condemned {
+impl Retired {
     fn holds(self, entry: &SeenEntry) -> bool {
         match self {
-            Condemned::Domain(base, _) => space::base_of(entry.control) == base,
-            Condemned::Binding(header, _) => entry.binding == header,
+            Retired::Domain(base, _) => space::base_of(entry.control) == base,
+            Retired::Binding(header, _) => entry.binding == header,
         }
     }
 
     /// The base of the domain that was ended.
     fn domain(self) -> Option<u64> {
         match self {
-            Condemned::Domain(base, _) => Some(base),
-            Condemned::Binding(..) => None,
+            Retired::Domain(base, _) => Some(base),
+            Retired::Binding(..) => None,
         }
     }
 
     fn sentence(self) -> u64 {
-        let (Condemned::Domain(_, number) | Condemned::Binding(_, number)) = self;
+        let (Retired::Domain(_, number) | Retired::Binding(_, number)) = self;
         number
     }
 }
@@ -202,12 +202,12 @@ impl Drop for Stopping {
 /// Asks every attached thread to look at its state: the domain at `base` was killed. One look may find a thread in the
 /// middle of a proxy, where it cannot be stopped, so the watcher asks again until the domain is empty.
 pub(crate) fn tell_of_kill(base: u64) {
-    tell(|number| Condemned::Domain(base, number));
+    tell(|number| Retired::Domain(base, number));
 }
 
 /// The same for calls of the binding whose header is at `header`.
 pub(crate) fn tell_of_stop(header: usize) {
-    tell(|number| Condemned::Binding(header, number));
+    tell(|number| Retired::Binding(header, number));
 }
 
 /// Functions wait to be let go of: the watcher tries again and again.
@@ -218,22 +218,22 @@ pub(crate) fn tell_of_leftovers() {
     let _ = interested.wake();
 }
 
-fn tell(condemned: impl FnOnce(u64) -> Condemned) {
+fn tell(retired: impl FnOnce(u64) -> Retired) {
     let mut interested = interested();
     let number = SENTENCES.fetch_add(1, Ordering::AcqRel) + 1;
-    interested.killed.push(condemned(number));
-    // Without a watcher, the one nudge below must do.
+    interested.killed.push(retired(number));
+    // Without a watcher, the one kick below must do.
     let _ = interested.wake();
     drop(interested);
     for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
-        signals_sys::nudge(thread);
+        signals_sys::kick(thread);
     }
 }
 
 /// Has the watcher look after threads that are to look themselves. Async-signal-safe.
 pub(super) fn ring() {
     ASKED.store(true, Ordering::Release);
-    BELL.ring();
+    EVENTCOUNT.ring();
 }
 
 /// When a limited entry began, at most [`POLL`] after the truth; `None` if it has not been seen yet.
@@ -246,23 +246,23 @@ type Seen = HashMap<(i32, u32), Instant>;
 
 fn watch() {
     let mut samples = Samples::default();
-    let mut nudges = Nudges::new();
+    let mut kicks = Kicks::new();
     loop {
         let mut interested = interested();
-        let mut heard = BELL.rings();
+        let mut heard = EVENTCOUNT.rings();
         while interested.is_idle() {
             drop(interested);
             samples.forget();
-            nudges.clear();
-            BELL.wait(heard);
+            kicks.clear();
+            EVENTCOUNT.wait(heard);
             interested = self::interested();
-            heard = BELL.rings();
+            heard = EVENTCOUNT.rings();
         }
         let leftovers = std::mem::take(&mut interested.leftovers);
         let (killed, meters) = (interested.killed.clone(), interested.meters.clone());
         drop(interested);
         let asked = ASKED.swap(false, Ordering::AcqRel);
-        let found = look(&killed, &meters, &mut samples, &mut nudges);
+        let found = look(&killed, &meters, &mut samples, &mut kicks);
         if asked && found.unanswered {
             ASKED.store(true, Ordering::Release);
         }
@@ -272,7 +272,7 @@ fn watch() {
             interested.killed.retain(|one| found.inhabited.contains(one) || !killed.contains(one));
             let bases: Vec<u64> = interested.killed.iter().filter_map(|one| one.domain()).collect();
             drop(interested);
-            (domains().bury)(&bases);
+            (domains().reclaim)(&bases);
         }
         if leftovers && !(domains().release_leftovers)() {
             self::interested().leftovers = true;
@@ -285,29 +285,29 @@ fn watch() {
     }
 }
 
-/// Where a thread stands that has been nudged, and how often it has been there.
-struct Nudged {
+/// Where a thread stands that has been kicked, and how often it has been there.
+struct Kicked {
     at: (usize, u64),
     since: Instant,
     times: u32,
     next: Instant,
 }
 
-/// What threads are nudged, by kernel id.
-type Nudges = HashMap<i32, Nudged>;
+/// What threads are kicked, by kernel id.
+type Kicks = HashMap<i32, Kicked>;
 
-/// Nudges at one place before they become rarer. One that finds a thread in a proxy or a gate comes to nothing, but not so many.
+/// Kicks at one place before they become rarer. One that finds a thread in a proxy or a gate comes to nothing, but not so many.
 const MANY: u32 = 16;
 
-impl Nudged {
-    /// True if it is time for a nudge of a thread. Where it has not moved since many, it is in a function of the host's, whose gate will
+impl Kicked {
+    /// True if it is time for a kick of a thread. Where it has not moved since many, it is in a function of the host's, whose gate will
     /// ask, or has left the call by a jump, and waits for something that each of them interrupts: the next one comes when it has been
     /// there for twice as long. One that has found a handler of the host's says nothing about what that has interrupted and is not
     /// counted: where handlers follow each other all the time, it takes many until one comes between them.
-    fn is_due(nudges: &mut Nudges, thread: &ThreadState, now: Instant) -> bool {
+    fn is_due(kicks: &mut Kicks, thread: &ThreadState, now: Instant) -> bool {
         let at = thread.stands();
-        let new = || Nudged { at, since: now, times: 0, next: now };
-        let known = nudges.entry(thread.tid).or_insert_with(new);
+        let new = || Kicked { at, since: now, times: 0, next: now };
+        let known = kicks.entry(thread.tid).or_insert_with(new);
         if known.at != at {
             *known = new();
         }
@@ -329,16 +329,16 @@ impl Nudged {
 struct Found {
     /// Time until the next one.
     pause: Duration,
-    /// What of the condemned threads are in, or may be.
-    inhabited: Vec<Condemned>,
+    /// What of the retired threads are in, or may be.
+    inhabited: Vec<Retired>,
     /// Numbers of domains in which calls are to be stopped, and may be asleep.
     stopped: Vec<u32>,
-    /// A thread has yet to ask its host's question.
+    /// A thread has yet to ask its host's stop predicate.
     unanswered: bool,
 }
 
 /// Looks at every thread once.
-fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples, nudges: &mut Nudges) -> Found {
+fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks: &mut Kicks) -> Found {
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let mut seen = seen();
     let now = Instant::now();
@@ -377,12 +377,12 @@ fn look(killed: &[Condemned], meters: &[Arc<Meter>], samples: &mut Samples, nudg
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }
         if overdue.is_some() || stops || found.inhabited.len() > before {
-            if Nudged::is_due(nudges, thread, now) {
-                signals_sys::nudge(thread);
+            if Kicked::is_due(kicks, thread, now) {
+                signals_sys::kick(thread);
             }
             found.pause = INSIST;
         } else {
-            nudges.remove(&thread.tid);
+            kicks.remove(&thread.tid);
         }
     }
     *seen = present;

@@ -15,7 +15,7 @@ pub(super) struct Meaning {
     /// Name, or where a function without one is.
     pub symbol: String,
     /// Its signature, or how many words of stack arguments it has without one.
-    pub shape: String,
+    pub abi: String,
 }
 
 /// A pointer, and who is told when a call through it fails.

@@ -6,7 +6,7 @@ use super::library::Object;
 use super::service_sys::Service;
 use super::verdicts::{FileKey, Hash};
 use super::{DlError, Mode, Options};
-use crate::binding::{BarePointer, Binding, within_registers};
+use crate::binding::{Binding, RawFunctionPointer, within_registers};
 use crate::call::failure_sys::{self, Failure, Reporter};
 use crate::call::{Closed, watch};
 use crate::callback::Callback;
@@ -239,15 +239,15 @@ impl Loaded {
         self.failure.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// The shorter of the domain's time limit and the library's patience.
-    fn patience(&self) -> Duration {
-        self.core().terms().time_limit.map_or(self.options.patience, |limit| limit.min(self.options.patience))
+    /// The shorter of the domain's time limit and the library's timeout.
+    fn timeout(&self) -> Duration {
+        self.core().terms().time_limit.map_or(self.options.timeout, |limit| limit.min(self.options.timeout))
     }
 
-    /// Runs `work` within the patience.
+    /// Runs `work` within the timeout.
     fn within<T>(&self, work: impl FnOnce(Duration) -> T) -> std::io::Result<T> {
         let _awake = watch::Interest::new(true, None, false)?;
-        Ok(work(self.patience()))
+        Ok(work(self.timeout()))
     }
 
     /// Constructors.
@@ -299,11 +299,11 @@ impl Loaded {
             entry.binding.close(Closed::Unloaded);
         }
         let core = self.core().clone();
-        domain::close_then(&core, move || self.bury());
+        domain::close_then(&core, move || self.reclaim());
     }
 
     /// Nobody is inside, nor on the way.
-    fn bury(&self) {
+    fn reclaim(&self) {
         let left = std::mem::take(&mut *self.left());
         let left = left
             .into_iter()
@@ -406,9 +406,8 @@ impl Loaded {
     /// The pointer to the function at `address` of the image.
     fn pointer(&self, name: &str, address: u64, signature: Option<Signature>) -> Result<*const (), DlError> {
         let stack_words = self.options.stack_bytes.div_ceil(8);
-        let shape = signature.as_ref().map_or_else(|| format!("{stack_words} words"), Signature::to_string);
-        let meaning =
-            Meaning { module: self.hash, library: self.name.clone(), symbol: name.to_owned(), shape };
+        let abi = signature.as_ref().map_or_else(|| format!("{stack_words} words"), Signature::to_string);
+        let meaning = Meaning { module: self.hash, library: self.name.clone(), symbol: name.to_owned(), abi };
         let mut entries = self.entries();
         let entries = entries.as_mut().ok_or(DlError::Handle)?;
         if let Some(known) = entries.get(&meaning) {
@@ -439,7 +438,7 @@ impl Loaded {
         };
         reporter.set_value(value);
         let front = old.as_ref().map(|old| old.front.clone());
-        let parts = BarePointer {
+        let parts = RawFunctionPointer {
             name: name.to_owned(),
             address,
             signature,
@@ -448,7 +447,7 @@ impl Loaded {
             reporter: reporter.clone(),
             front,
         };
-        let binding = match (Binding::bare(self.core().clone(), parts), &old) {
+        let binding = match (Binding::raw(self.core().clone(), parts), &old) {
             (Ok(binding), _) => binding,
             (Err(error), old) => {
                 old.iter().for_each(|old| fronts::give_back(meaning.clone(), (*old).clone()));

@@ -1,4 +1,4 @@
-//! Libraries with dlopen's manners: [`Library::open`] loads a module into a domain of its own, [`Library::function`] gives bare C
+//! Libraries with dlopen's manners: [`Library::open`] loads a module into a domain of its own, [`Library::function`] gives raw C
 //! function pointers into it, [`Library::close`] ends it. The C functions `lg_dlopen`, `lg_dlsym`, … are thin over this.
 //!
 //! | dlopen | here |
@@ -6,7 +6,7 @@
 //! | a file opened twice is one library, counted | the same |
 //! | `RTLD_NOW`, `RTLD_LAZY` | imports are answered before the constructors run, or each at its first call |
 //! | `RTLD_GLOBAL` | later libraries, and lazy imports of earlier ones, find its functions |
-//! | constructors, destructors | run inside the domain, within [`Options::patience`] |
+//! | constructors, destructors | run inside the domain, within [`Options::timeout`] |
 //! | `dlclose` while a thread is inside is a crash | the call in progress ends with an error |
 //! | a pointer that was looked up before `dlclose` is a crash | calling it is an error |
 //! | dependencies are loaded first, and counted | the same, for modules that join a domain ([`Options::into`]) |

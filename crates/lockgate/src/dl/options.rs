@@ -14,7 +14,7 @@ pub struct Options {
     pub(super) policy: Policy,
     pub(super) stack_bytes: u32,
     pub(super) failure: Option<u64>,
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     pub(super) into: Option<Library>,
     /// How many libraries wait for this one to be opened.
     pub(super) depth: usize,
@@ -23,14 +23,14 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// A domain with the usual limits, mutual distrust, no stack bytes, failure by type, ten seconds of patience.
+    /// A domain with the usual limits, mutual distrust, no stack bytes, failure by type, a timeout of ten seconds.
     fn default() -> Options {
         Options {
             domain: DomainOptions::new(),
             policy: Policy::default(),
             stack_bytes: 0,
             failure: None,
-            patience: Duration::from_secs(10),
+            timeout: Duration::from_secs(10),
             into: None,
             depth: 0,
             private: false,
@@ -71,7 +71,7 @@ impl Options {
     }
 
     /// How long constructors may take, and destructors, if the domain has no shorter time limit.
-    pub fn patience(self, patience: Duration) -> Options {
-        Options { patience, ..self }
+    pub fn timeout(self, timeout: Duration) -> Options {
+        Options { timeout, ..self }
     }
 }

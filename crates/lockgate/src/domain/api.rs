@@ -55,7 +55,8 @@ pub struct ProgramEnd {
 impl Drop for Domain {
     /// Threads of the module's own end with the handle: else they would keep the domain for ever.
     fn drop(&mut self) {
-        if let Some(core) = self.core.as_ref().filter(|core| !core.is_inherited() && core.has_own_threads()) {
+        if let Some(core) = self.core.as_ref().filter(|core| !core.is_inherited() && core.has_guest_threads())
+        {
             core.kill();
         }
     }
@@ -98,7 +99,7 @@ impl Domain {
                 None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
             });
         let group = core.process().take_group_exit(0);
-        let end = core.end_own_threads(end, group);
+        let end = core.end_guest_threads(end, group);
         let outcome = match end {
             Ok(results) => Ok(results.integers[0] as i32 & 0xff),
             Err(error) => match error.fault().map(crate::Fault::kind) {
@@ -445,13 +446,13 @@ impl Domain {
     }
 
     /// What a thread of the module's own did wrong that ended the domain, if one did: no call tells, as none was in progress there.
-    pub fn own_threads_fault(&self) -> Option<Fault> {
-        self.core().own_threads().fault()
+    pub fn guest_threads_fault(&self) -> Option<Fault> {
+        self.core().guest_threads().fault()
     }
 
     /// The same, and what else may have ended it there: what `look` makes of it.
-    pub fn own_threads_error<R>(&self, look: impl FnOnce(&CallError) -> R) -> Option<R> {
-        self.core().own_threads().error(look)
+    pub fn guest_threads_error<R>(&self, look: impl FnOnce(&CallError) -> R) -> Option<R> {
+        self.core().guest_threads().error(look)
     }
 
     /// How many bindings, callbacks, exports, threads of the module's own and calls of workers keep the domain, beside this handle:

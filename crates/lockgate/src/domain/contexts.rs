@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// rsp, from the slot's start, of what a context begins with: its label's address lies there, and above it is the word that the outermost
 /// function would return by, which leads nowhere.
-const BEGIN: u64 = stack::EXIT_WORD - 8;
+const BEGIN: u64 = stack::EXIT_RETURN - 8;
 
 impl Core {
     /// [`AnyDomain::create_context`](crate::call::AnyDomain::create_context).

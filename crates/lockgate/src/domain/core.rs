@@ -1,15 +1,15 @@
 //! A domain: what calls read of it, its stacks, and what it does with both.
+use super::guest_threads_sys::GuestThreads;
 use super::images::Joined;
 use super::limits::Usage;
 use super::options::DomainOptions;
-use super::own_threads_sys::OwnThreads;
 use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
 use crate::binding::Binding;
+use crate::call::call_abi::StateUsage;
 use crate::call::layout::GateEntry;
 use crate::call::meter::Meter;
-use crate::call::shape::Facts;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{self, AnyDomain, GateTables, Instance, Parts, component, watch};
 use crate::error::{CallError, CreateError};
@@ -44,7 +44,7 @@ pub(crate) struct Core {
     pub(super) slots: Mutex<Slots>,
     /// The memory after the start, for domains of a pool.
     snapshot: Option<Snapshot>,
-    own_threads: OwnThreads,
+    guest_threads: GuestThreads,
     /// Parks the watcher again when the last domain that it watches goes.
     watch: watch::Interest,
 }
@@ -84,7 +84,7 @@ impl Core {
     /// Maps a new domain; nothing of it has run yet.
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Arc<Core>, CreateError> {
         watch::serve(watch::Domains {
-            bury: super::bury,
+            reclaim: super::reclaim,
             release_leftovers: super::release_leftovers,
             end_for_cpu_time: super::end_for_cpu_time,
             interrupt_waits: super::interrupt_waits,
@@ -99,9 +99,9 @@ impl Core {
         if let Some(join) = &module.parsed().join {
             return Err(CreateError::Joins { name, base: join.modules[0].1.clone() });
         }
-        let facts = match options.every_state {
-            true => Facts::all(),
-            false => Facts::of(module.report()),
+        let usage = match options.full_xstate {
+            true => StateUsage::all(),
+            false => StateUsage::of(module.report()),
         };
         let image = module.parsed().image_size;
         let needed = image + 2 * options.terms.stack_size;
@@ -134,19 +134,19 @@ impl Core {
             instance: Instance::new(Parts {
                 name,
                 module,
-                facts,
+                usage,
                 terms: options.terms.clone(),
                 stride,
                 books: Services::new(module.memory_start(), image, options.memory_limit, row.clone()),
                 process: new_process(&options),
-                gates: GateTables::new(imports, import_count, resolver.is_some(), saved_components(facts)),
+                gates: GateTables::new(imports, import_count, resolver.is_some(), saved_components(usage)),
                 row,
             }),
             resolver,
             options,
             slots: Mutex::default(),
             snapshot: None,
-            own_threads: OwnThreads::default(),
+            guest_threads: GuestThreads::default(),
             watch,
         }))
     }
@@ -193,8 +193,8 @@ impl Core {
     }
 
     /// Threads that the module has started.
-    pub(super) fn own_threads(&self) -> &OwnThreads {
-        &self.own_threads
+    pub(super) fn guest_threads(&self) -> &GuestThreads {
+        &self.guest_threads
     }
 
     fn slot_of_thread(&self, thread: &ThreadState) -> Option<usize> {
@@ -319,10 +319,10 @@ impl Core {
         self.stride().clear(control, length)
     }
 
-    /// Control address right above the exit word of an outermost call.
+    /// Control address right above the exit return address of an outermost call.
     pub(super) fn entry_rsp(&self, slots: &Slots, slot: usize) -> u64 {
         let below = if slot == 0 { slots.start_block } else { 0 };
-        self.base() + window::CONTROL + slot as u64 * stack::SLOT + stack::EXIT_WORD + 8 - below
+        self.base() + window::CONTROL + slot as u64 * stack::SLOT + stack::EXIT_RETURN + 8 - below
     }
 
     /// Puts `block` at the top of the first thread's data stack and lets calls start below it. Returns its
@@ -420,11 +420,11 @@ impl Core {
             slots: _,
             // What is left is the last user's.
             instance,
-            own_threads,
+            guest_threads,
             watch,
         } = self;
         instance.renew(new_process(options));
-        *own_threads = OwnThreads::default();
+        *guest_threads = GuestThreads::default();
         if let Some(meter) = watch.meter() {
             meter.reset();
         }
@@ -534,15 +534,15 @@ fn new_process(options: &DomainOptions) -> Process {
 }
 
 /// State components that a system call must keep for a domain that can touch this.
-fn saved_components(facts: Facts) -> u64 {
+fn saved_components(usage: StateUsage) -> u64 {
     let mut mask = component::SSE;
-    if facts.x87 {
+    if usage.x87 {
         mask |= component::X87;
     }
-    if facts.upper {
+    if usage.upper {
         mask |= component::AVX;
     }
-    if facts.mask {
+    if usage.mask {
         mask |= component::AVX512;
     }
     mask & call::components()

@@ -3,10 +3,10 @@
 //! Each has a place of its own below the memory services' area, with a gap that is never mapped before it. What was mapped as code
 //! stays until the domain ends (rule R5), because a thread may be in it, or have return addresses into it; a module that leaves and
 //! joins again gets its place back, with the same code and fresh data.
-use super::burial::release_functions;
 use super::core::Core;
+use super::reclamation::release_functions;
 use super::rest;
-use crate::call::shape::Facts;
+use crate::call::call_abi::StateUsage;
 use crate::call::{self, Gate, stubs};
 use crate::module::{Filled, Module, Placed};
 use crate::symbols::Registration;
@@ -66,7 +66,7 @@ pub enum JoinError {
     },
     /// The module touches processor state that the domain's calls do not keep.
     #[error(
-        "{module} can touch {}, which calls of this domain leave alone: make the domain with every_state, or compile the module \
+        "{module} can touch {}, which calls of this domain leave alone: make the domain with full_xstate, or compile the module \
          without (-mno-avx, -mno-avx512f)", .states.join(", ")
     )]
     State {
@@ -136,8 +136,8 @@ impl Core {
             return Err(JoinError::NotABase(self.module().name().to_owned()));
         }
         // What proxies leave out rests on the window's report, and bindings are made already (rule V6).
-        let beyond = Facts::of(module.report()).beyond(self.facts());
-        if beyond != Facts::default() {
+        let beyond = StateUsage::of(module.report()).beyond(self.state_usage());
+        if beyond != StateUsage::default() {
             return Err(JoinError::State { module: name(), states: beyond.names() });
         }
         let mut joined = self.joined();

@@ -9,7 +9,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub threads: u32,
-    pub own_threads: u32,
+    pub max_guest_threads: u32,
     pub descriptors: u32,
     pub cpu_time: Option<Duration>,
     pub measured: bool,
@@ -19,7 +19,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             threads: stack::SLOTS as u32,
-            own_threads: 0,
+            max_guest_threads: 0,
             descriptors: syscall::MAX_DESCRIPTORS,
             cpu_time: None,
             measured: false,
@@ -36,8 +36,8 @@ impl Limits {
             _ => Err(format!("the {what} limit is {value}: it must be between 1 and {most}")),
         };
         within("thread", self.threads, stack::SLOTS as u32)?;
-        if self.own_threads >= self.threads {
-            let (own, all) = (self.own_threads, self.threads);
+        if self.max_guest_threads >= self.threads {
+            let (own, all) = (self.max_guest_threads, self.threads);
             return Err(format!(
                 "{own} threads of the module's own must be fewer than the thread limit, {all}"
             ));
@@ -62,8 +62,8 @@ impl DomainOptions {
     /// Most threads at once that the module may start itself (`pthread_create`); none by default. They count against the
     /// [thread limit](DomainOptions::thread_limit), and the domain's time limit is that of their lives. They end with the domain's
     /// handle.
-    pub fn own_threads(mut self, threads: u32) -> Self {
-        self.limits.own_threads = threads;
+    pub fn max_guest_threads(mut self, threads: u32) -> Self {
+        self.limits.max_guest_threads = threads;
         self
     }
 

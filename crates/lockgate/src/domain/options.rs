@@ -34,7 +34,7 @@ pub struct DomainOptions {
     pub(super) seal: bool,
     pub(super) limits: Limits,
     pub(super) imports: Option<Imports>,
-    pub(super) every_state: bool,
+    pub(super) full_xstate: bool,
 }
 
 impl Default for DomainOptions {
@@ -50,7 +50,7 @@ impl Default for DomainOptions {
             seal: false,
             limits: Limits::default(),
             imports: None,
-            every_state: false,
+            full_xstate: false,
         }
     }
 }
@@ -96,13 +96,13 @@ impl DomainOptions {
         self
     }
 
-    /// Ends calls of the domain when the host says so: `question` is asked after [`interrupt`](crate::interrupt), and while it
+    /// Ends calls of the domain when the host says so: `predicate` is asked after [`interrupt`](crate::interrupt), and while it
     /// answers yes, the call that is innermost on the asking thread ends ([`FaultKind::Stopped`](crate::FaultKind::Stopped)), and a new one
     /// is refused ([`CallError::Interrupted`](crate::CallError::Interrupted)). Calls pay nothing.
     ///
     /// It runs in signal handlers of the thread that calls the domain: it may read the host's own flags, and little else.
-    pub fn stop_if(mut self, question: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        self.terms.stop_if = Some(StopIf::new(question));
+    pub fn stop_if(mut self, predicate: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.terms.stop_if = Some(StopIf::new(predicate));
         self
     }
 
@@ -141,8 +141,8 @@ impl DomainOptions {
 
     /// Has all calls of the domain, and out of it, treat it as if it could touch all processor state: then modules may join that
     /// use more of it than the domain's own (rule R26). Calls under mutual distrust cost three to four times as much then.
-    pub fn every_state(mut self, every: bool) -> Self {
-        self.every_state = every;
+    pub fn full_xstate(mut self, every: bool) -> Self {
+        self.full_xstate = every;
         self
     }
 
@@ -152,10 +152,10 @@ impl DomainOptions {
         self
     }
 
-    /// Lets one thread at a time into the domain; others queue, at most for `patience`
+    /// Lets one thread at a time into the domain; others queue, at most for `timeout`
     /// ([`CallError::Busy`](crate::CallError::Busy) then), or without end.
-    pub fn exclusive(mut self, patience: impl Into<Option<Duration>>) -> Self {
-        self.terms.exclusive = Some(patience.into());
+    pub fn exclusive(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.terms.exclusive = Some(timeout.into());
         self
     }
 

@@ -3,7 +3,7 @@
 //! A process has 65,530 kernel mappings by default (`vm.max_map_count`). A domain takes nine, four of them for the stacks of its
 //! first thread and what lies between. While nobody is inside, the stacks hold nothing but the first thread's storage at the
 //! top: program arguments and the thread pointer. So a domain at rest keeps a copy of that and has no stacks; the next call
-//! finds no slot for its thread, takes the slow way in, and gets them back with their contents.
+//! finds no slot for its thread, takes the slow path in, and gets them back with their contents.
 //!
 //! Nobody is inside if one thread has a slot and that is the calling thread, whose next call would start at the top of it; or
 //! if no thread has one. Other threads' domains are left alone: they may be entering at this moment.

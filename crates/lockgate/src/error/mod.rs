@@ -244,14 +244,14 @@ pub enum CallError {
     /// The domain was killed.
     #[error("domain {0} was killed")]
     Killed(String),
-    /// The host's own question says that calls are to end ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).
+    /// The host's own stop predicate says that calls are to end ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).
     #[error("domain {0} was not called: its host has asked calls to end")]
     Interrupted(String),
     /// The registry took the name back.
     #[error("{0} was revoked; bind again when it is exported again")]
     Revoked(String),
     /// The domain was restarted, and the binding was made for the instance before.
-    #[error("domain {0} was restarted; bind again, or ask for a binding that heals")]
+    #[error("domain {0} was restarted; bind again, or ask for a binding that rebinds")]
     Restarted(String),
     /// The library was closed, and a pointer of it called.
     #[error("{0} was closed: pointers that dlsym gave before are stale; open it again")]

@@ -17,12 +17,12 @@ pub enum RegistryError {
         near: Option<String>,
     },
     /// The name was not exported in time.
-    #[error("nothing was exported as {name:?} within {} ms", patience.as_millis())]
+    #[error("nothing was exported as {name:?} within {} ms", timeout.as_millis())]
     Late {
         /// The name asked for.
         name: String,
         /// How long the client waited.
-        patience: Duration,
+        timeout: Duration,
     },
     /// The client may not bind it.
     #[error("{principal} may not bind {name}; the exporter decides which principals may")]

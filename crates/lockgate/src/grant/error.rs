@@ -107,10 +107,10 @@ pub enum GrantError {
         /// Bytes there are.
         length: u64,
     },
-    /// The memory behind the region is gone: its file was cut.
+    /// The memory behind the region is gone: its file was truncated.
     #[error("the memory behind {size} bytes at {at:#x} of the region cannot be used: {reason}", reason = match rights {
-        Rights::Read => "its file was cut",
-        Rights::ReadWrite => "its file was cut, or allows reading only",
+        Rights::Read => "its file was truncated",
+        Rights::ReadWrite => "its file was truncated, or allows reading only",
     })]
     Lost {
         /// Bytes from the start.

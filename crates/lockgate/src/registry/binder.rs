@@ -1,6 +1,6 @@
 //! From a request to a binding.
 use super::principal::Principal;
-use super::request::{Heal, Request};
+use super::request::{Rebind, Request};
 use super::{Entry, Registry, RegistryError, Sayer, Server, Shared, State};
 use crate::binding::{Binding, Dynamic, measured, within_registers};
 use crate::call::Gate;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// Who was given an entry.
 pub(super) enum Bound {
     /// A domain's function, for the host, or for an import of another domain.
-    Domain { binding: Weak<Binding>, client: Option<(Weak<Core>, u16)>, heal: Heal },
+    Domain { binding: Weak<Binding>, client: Option<(Weak<Core>, u16)>, rebind: Rebind },
     /// A function of the host, for an import of a domain.
     Host { client: Weak<Core>, slot: u16, function: HostFunction, _row: Arc<Row> },
 }
@@ -176,7 +176,7 @@ impl Registry {
                         return Err(RegistryError::unknown(&name, &known));
                     }
                     if left.is_zero() {
-                        return Err(RegistryError::Late { name, patience: request.wait });
+                        return Err(RegistryError::Late { name, timeout: request.wait });
                     }
                     let waited = self.shared.exported.wait_timeout(state, left);
                     state = waited.unwrap_or_else(|e| e.into_inner()).0;
@@ -335,8 +335,8 @@ impl Entry {
                 let binding = Binding::listed(core, signature, caller, policy, on_failure, row)?;
                 let binding = Arc::new(binding);
                 let client = client.import.map(|(core, slot)| (Arc::downgrade(core), slot));
-                let (weak, heal) = (Arc::downgrade(&binding), request.heal);
-                self.bound.push(Bound::Domain { binding: weak, client, heal });
+                let (weak, rebind) = (Arc::downgrade(&binding), request.rebind);
+                self.bound.push(Bound::Domain { binding: weak, client, rebind });
                 Ok(Answer::Binding(binding))
             }
             Server::Host(function) => {

@@ -15,7 +15,7 @@ pub use observe::{
     Observer, observe,
 };
 pub use principal::{Allow, Principal, Token};
-pub use request::{Export, Heal, Request, Revoke};
+pub use request::{Export, Rebind, Request, Revoke};
 
 use crate::binding::Binding;
 use crate::call::Closed;

@@ -22,7 +22,7 @@ use std::time::Duration;
 const LOOKS: usize = 100;
 
 /// Looks in vain at a table's rows, all of them together: few change at once, unless somebody wants to keep the reader. Each row gets one look.
-const PATIENCE: usize = 1000;
+const BUDGET: usize = 1000;
 
 /// Why the exports of a process could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -173,7 +173,7 @@ impl Observer {
         }
         let own = own_number(&folder);
         for file in find(&folder.join("fd")).map_err(system)? {
-            let Some(head) = look(&file, 0, &mut { PATIENCE }).map_err(system)? else { continue };
+            let Some(head) = look(&file, 0, &mut { BUDGET }).map_err(system)? else { continue };
             if head.kind != LAYOUT {
                 return Err(ObserveError::Layout { pid, found: head.kind });
             }
@@ -198,8 +198,8 @@ impl Observer {
     }
 
     fn rows(&self) -> io::Result<Observation> {
-        let mut patience = PATIENCE;
-        let Some(head) = look(&self.file, 0, &mut patience)? else { return Ok(Observation::default()) };
+        let mut budget = BUDGET;
+        let Some(head) = look(&self.file, 0, &mut budget)? else { return Ok(Observation::default()) };
         let rate = Rate::since(&head);
         let mut all = Observation::default();
         let (mut exports, mut domains) = (HashMap::new(), HashMap::new());
@@ -212,7 +212,7 @@ impl Observer {
         };
         for number in used(1..BOUND).chain(used(BOUND..ROWS)) {
             let number = number?;
-            let Some(row) = look(&self.file, number, &mut patience)? else { continue };
+            let Some(row) = look(&self.file, number, &mut budget)? else { continue };
             match row.kind {
                 EXPORT => {
                     exports.insert((number as u64, row.generation), all.exports.len());
@@ -268,7 +268,7 @@ fn find(folder: &Path) -> io::Result<Vec<File>> {
 
 /// The table behind a link of another process, whose text anybody can forge: anything may be there, and its owner may be waiting for
 /// somebody to open it. So it is looked at without being opened, in a way that asks nobody; what is a memory file of the right
-/// size is opened without waiting; and only one that nobody can change or cut any more is read.
+/// size is opened without waiting; and only one that nobody can change or truncate any more is read.
 fn table_at(link: &Path) -> Option<File> {
     let looked_at = fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
@@ -323,8 +323,8 @@ fn is_used(file: &File, number: usize) -> io::Result<Option<()>> {
     Ok((generation != [0; 8]).then_some(()))
 }
 
-/// `None` for a row that changes all the time, or was never used. Takes from `patience` what it looks in vain.
-fn look(file: &File, number: usize, patience: &mut usize) -> io::Result<Option<Seen>> {
+/// `None` for a row that changes all the time, or was never used. Takes from `budget` what it looks in vain.
+fn look(file: &File, number: usize, budget: &mut usize) -> io::Result<Option<Seen>> {
     let at = (number * ROW) as u64;
     let generation = || {
         let mut bytes = [0; 8];
@@ -337,9 +337,9 @@ fn look(file: &File, number: usize, patience: &mut usize) -> io::Result<Option<S
     for _ in 0..LOOKS {
         let (generation, bytes) = match generation::look(generation, rest)? {
             Look::Never => return Ok(None),
-            Look::Changing if *patience == 0 => return Ok(None),
+            Look::Changing if *budget == 0 => return Ok(None),
             Look::Changing => {
-                *patience -= 1;
+                *budget -= 1;
                 continue;
             }
             Look::Seen(generation, bytes) => (generation, bytes),
@@ -454,7 +454,7 @@ mod tests {
             file
         };
         let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-        assert!(behind(&memory(size, SealFlags::GROW)).is_none(), "it could be cut while it is read");
+        assert!(behind(&memory(size, SealFlags::GROW)).is_none(), "it could be truncated while it is read");
         assert!(behind(&memory(size - 1, seals)).is_none(), "of another size");
         assert!(behind(&memory(size, seals)).is_some());
     }
@@ -466,12 +466,12 @@ mod tests {
         let mut row = [0; ROW];
         row[0] = 1;
         (0..ROWS).for_each(|_| file.write_all(&row).unwrap());
-        let mut patience = LOOKS + 5;
-        assert!(look(&file, 1, &mut patience).unwrap().is_none());
-        assert_eq!(patience, 5);
+        let mut budget = LOOKS + 5;
+        assert!(look(&file, 1, &mut budget).unwrap().is_none());
+        assert_eq!(budget, 5);
         for number in 2..ROWS {
-            assert!(look(&file, number, &mut patience).unwrap().is_none());
-            assert_eq!(patience, 0);
+            assert!(look(&file, number, &mut budget).unwrap().is_none());
+            assert_eq!(budget, 0);
         }
         let seen = Observer { pid: std::process::id(), file }.look().unwrap();
         assert_eq!((seen.exports.len(), seen.domains.len()), (0, 0));

@@ -49,7 +49,7 @@ impl Export {
 
 /// What becomes of a binding when its domain is restarted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Heal {
+pub enum Rebind {
     /// Later calls go to the new instance: for callers that keep no state in the server.
     Yes,
     /// Later calls return [`CallError::Restarted`](crate::CallError::Restarted).
@@ -73,7 +73,7 @@ pub struct Request {
     pub(super) version: Option<Version>,
     pub(super) wait: Duration,
     pub(super) policy: Policy,
-    pub(super) heal: Heal,
+    pub(super) rebind: Rebind,
     pub(super) on_failure: OnFailure,
 }
 
@@ -90,14 +90,14 @@ impl Request {
             version: None,
             wait: Duration::ZERO,
             policy: Policy::default(),
-            heal: Heal::default(),
+            rebind: Rebind::default(),
             on_failure: OnFailure::default(),
         }
     }
 
     /// Waits for the name to be exported, so long at most.
-    pub fn wait(mut self, patience: Duration) -> Request {
-        self.wait = patience;
+    pub fn wait(mut self, timeout: Duration) -> Request {
+        self.wait = timeout;
         self
     }
 
@@ -108,8 +108,8 @@ impl Request {
     }
 
     /// What a restart of the server means for the binding.
-    pub fn heal(mut self, heal: Heal) -> Request {
-        self.heal = heal;
+    pub fn rebind(mut self, rebind: Rebind) -> Request {
+        self.rebind = rebind;
         self
     }
 

@@ -1,6 +1,6 @@
 //! A new instance of a domain under the names of the old one.
 use super::binder::Bound;
-use super::request::Heal;
+use super::request::Rebind;
 use super::{Registry, RegistryError, Server, State};
 use crate::binding::Binding;
 use crate::call::Closed;
@@ -57,10 +57,10 @@ impl Registry {
     }
 
     /// Ends the domain called `name`, if it still lives, and puts a new one of the same module and options in its place.
-    /// What it exports stays exported. Existing bindings go on, or are over, as each asked ([`Heal`]); the new domain's
+    /// What it exports stays exported. Existing bindings go on, or are over, as each asked ([`Rebind`]); the new domain's
     /// imports come from the registry again, if its options say so, and are to be linked again if not.
     ///
-    /// Returns the new domain. The old one's memory is given back when the last binding of it is gone: a healed one keeps
+    /// Returns the new domain. The old one's memory is given back when the last binding of it is gone: a rebound one keeps
     /// its instances' address space.
     ///
     /// # Errors
@@ -121,10 +121,10 @@ impl State {
         for entry in self.entries.values_mut().filter(|entry| entry.is_of(old)) {
             entry.server = Server::Domain(new.clone());
             entry.bound.retain_mut(|bound| {
-                let Bound::Domain { binding, client, heal } = bound else { return true };
+                let Bound::Domain { binding, client, rebind } = bound else { return true };
                 let Some(before) = binding.upgrade() else { return false };
-                let healed = if *heal == Heal::Yes { before.again(new.clone()).ok() } else { None };
-                let Some(after) = healed.map(Arc::new) else {
+                let rebound = if *rebind == Rebind::Yes { before.again(new.clone()).ok() } else { None };
+                let Some(after) = rebound.map(Arc::new) else {
                     before.close(Closed::Restarted);
                     left.bindings.push(before);
                     return false;

@@ -12,7 +12,7 @@ pub(crate) struct StackImage {
     /// Address of the first word.
     start: u64,
     words: Box<[u64]>,
-    /// Where the outermost call began: the exit word lies below.
+    /// Where the outermost call began: the exit return address lies below.
     end: u64,
 }
 
@@ -43,7 +43,7 @@ impl StackImage {
         self.words.get(usize::try_from(offset / WORD).ok()?).copied()
     }
 
-    /// The address of the exit word: the call ends with the return there.
+    /// The address of the exit return address: the call ends with the return there.
     pub(super) fn exit(&self) -> u64 {
         self.end.wrapping_sub(WORD)
     }

@@ -81,7 +81,7 @@ struct Books {
     /// Window offsets where the kernel may have two mappings for one piece of `ranges`, or of what is not mapped.
     seams: BTreeSet<u64>,
     /// Requests until it is worth the while to ask the kernel which of them there are.
-    patience: u32,
+    budget: u32,
     /// None of them: what the domain gave back and the kernel does not know of yet. Writable, with old contents; counts against the
     /// limit, but gives way to what the domain asks for.
     kept: Ranges,
@@ -130,7 +130,7 @@ impl Services {
             shared: Ranges::unmerged(),
             kept: Ranges::default(),
             seams: BTreeSet::new(),
-            patience: 0,
+            budget: 0,
             brk: image_end,
             used: image_size,
             peak: image_size,
@@ -178,7 +178,7 @@ impl Services {
             books.ranges.remove(range);
         }
         // Every field by its name: whoever adds one says here what a reset makes of it. Seams are the kernel's, not the domain's.
-        let Books { ranges, shared, seams: _, patience: _, kept, brk, used, peak, refused } = books;
+        let Books { ranges, shared, seams: _, budget: _, kept, brk, used, peak, refused } = books;
         (*ranges, *shared, *kept) = (Ranges::default(), Ranges::unmerged(), Ranges::default());
         (*brk, *peak, *refused) = (self.area.start, *used, 0);
         Ok(())
@@ -214,7 +214,7 @@ impl Services {
             }
         }
         // Every field by its name: whoever adds one says here what a reset makes of it.
-        let Books { ranges, shared, seams: _, patience: _, kept, brk, used, peak, refused } = books;
+        let Books { ranges, shared, seams: _, budget: _, kept, brk, used, peak, refused } = books;
         (*ranges, *shared, *kept) = (memo.ranges.clone(), Ranges::unmerged(), Ranges::default());
         (*brk, *used, *peak, *refused) = (memo.brk, memo.used, memo.peak, 0);
         Ok(())
@@ -594,9 +594,9 @@ impl Books {
 
     /// Asks the kernel which seams there are in `area`, if that may help: it keeps fewer mappings apart than it might.
     fn look_again(&mut self, stride: &Stride, area: &Range<u64>) {
-        const PATIENCE: u32 = 256;
-        if self.patience > 0 {
-            self.patience -= 1;
+        const BUDGET: u32 = 256;
+        if self.budget > 0 {
+            self.budget -= 1;
             return;
         }
         let Ok(borders) = stride.borders() else { return };
@@ -608,7 +608,7 @@ impl Books {
         let seams = borders.into_iter().filter(|at| area.contains(at) && !known.contains(at));
         self.seams = seams.collect();
         // Whoever makes many does not gain by it that the kernel is asked each time.
-        self.patience = if self.mappings(&self.ranges) > MAX_MAPPINGS / 4 * 3 { PATIENCE } else { 0 };
+        self.budget = if self.mappings(&self.ranges) > MAX_MAPPINGS / 4 * 3 { BUDGET } else { 0 };
     }
 
     /// Whether all of `range` is the domain's own writable memory, and little enough to be kept.

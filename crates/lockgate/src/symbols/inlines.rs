@@ -74,8 +74,8 @@ impl Inlines {
             Ok::<_, gimli::Error>(EndianSlice::new(bytes, LittleEndian))
         };
         let Ok(dwarf) = Dwarf::load(load) else { return Inlines::default() };
-        let patience = Patience { until: Instant::now() + READING, work: 0 };
-        let mut reader = Reader::new(elf, dwarf, patience);
+        let budget = Budget { until: Instant::now() + READING, work: 0 };
+        let mut reader = Reader::new(elf, dwarf, budget);
         let ranges = reader.ranges();
         Inlines { ranges, texts: reader.texts }
     }
@@ -96,12 +96,12 @@ impl Inlines {
 }
 
 /// Looks at the clock only when some work is done.
-struct Patience {
+struct Budget {
     until: Instant,
     work: usize,
 }
 
-impl Patience {
+impl Budget {
     /// Whether time is up, after so much more work.
     fn is_over(&mut self, work: usize) -> bool {
         self.work += work;
@@ -122,18 +122,18 @@ struct Reader<'a> {
     /// In the order of the section.
     headers: Vec<UnitHeader<Slice<'a>>>,
     units: HashMap<usize, Option<Arc<Unit<Slice<'a>>>>>,
-    patience: Patience,
+    budget: Budget,
     /// Names of functions, by the place of their entry in `.debug_info`.
     names: HashMap<usize, u32>,
     texts: Texts,
 }
 
 impl<'a> Reader<'a> {
-    fn new(elf: &'a [u8], dwarf: Dwarf<Slice<'a>>, mut patience: Patience) -> Reader<'a> {
+    fn new(elf: &'a [u8], dwarf: Dwarf<Slice<'a>>, mut budget: Budget) -> Reader<'a> {
         let mut headers = Vec::new();
         let mut all = dwarf.units();
         while let Ok(Some(header)) = all.next()
-            && !patience.is_over(1)
+            && !budget.is_over(1)
         {
             headers.push(header);
         }
@@ -141,7 +141,7 @@ impl<'a> Reader<'a> {
         let (abbreviations, lines, line_strings) =
             (section(".debug_abbrev"), section(".debug_line"), section(".debug_line_str"));
         let (units, names, texts) = (HashMap::new(), HashMap::new(), Texts::of(elf));
-        Reader { dwarf, abbreviations, lines, line_strings, headers, units, patience, names, texts }
+        Reader { dwarf, abbreviations, lines, line_strings, headers, units, budget, names, texts }
     }
 
     fn ranges(&mut self) -> Vec<Range> {
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
         for unit in 0..self.headers.len() {
             // What is malformed ends its unit only.
             let _ = self.ranges_of(unit, &mut ranges);
-            if ranges.len() >= MAX_RANGES || self.patience.is_over(STEP) {
+            if ranges.len() >= MAX_RANGES || self.budget.is_over(STEP) {
                 break;
             }
         }
@@ -167,7 +167,7 @@ impl<'a> Reader<'a> {
             let is_entry = entries.read_entry(&mut entry)?;
             // A list of ranges may be long and yield nothing.
             let has_ranges = matches!(entry.tag(), dw::DW_TAG_subprogram | dw::DW_TAG_inlined_subroutine);
-            if self.patience.is_over(if has_ranges { STEP } else { 1 + entry.attrs().len() }) {
+            if self.budget.is_over(if has_ranges { STEP } else { 1 + entry.attrs().len() }) {
                 break;
             }
             if !is_entry {

@@ -56,11 +56,11 @@ struct Head {
     /// Offset of every thread's block (`call::layout::ThreadBlock`) from its `fs` base.
     block: i64,
     /// The signal that asks threads to look at their state, or 0: no reason to stop.
-    nudge: i64,
+    kick: i64,
 }
 
 #[unsafe(no_mangle)]
-static mut lockgate_debug_modules: Head = Head { version: VERSION, first: null_mut(), block: 0, nudge: 0 };
+static mut lockgate_debug_modules: Head = Head { version: VERSION, first: null_mut(), block: 0, kick: 0 };
 
 const TEXT: &[u8] = include_bytes!("../../gdb/lockgate.py");
 /// A Python text, its name, the end (gdb's manual, ".debug_gdb_scripts section").
@@ -123,8 +123,8 @@ pub(crate) fn abandon() {
 pub(crate) struct ProcessFacts {
     /// Offset of every thread's block from its `fs` base.
     pub block: i32,
-    /// The signal that the library nudges threads with; 0 for none.
-    pub nudge: i32,
+    /// The signal that the library kicks threads with; 0 for none.
+    pub kick: i32,
 }
 
 /// A place in the list, until it is dropped.
@@ -170,7 +170,7 @@ impl Registration {
             }
             lockgate_debug_modules.first = entry;
             lockgate_debug_modules.block = process.block.into();
-            lockgate_debug_modules.nudge = process.nudge.into();
+            lockgate_debug_modules.kick = process.kick.into();
         }
         lockgate_debug_changed();
         Registration(entry, Owner::this())
@@ -261,9 +261,8 @@ mod tests {
     fn the_list_holds_what_is_registered() {
         // No image is this high: other tests may run domains meanwhile.
         let base = 1 << 60;
-        let [a, b, c] = [1, 2, 3].map(|n| {
-            Registration::new(base + n, "d", "m", b"file", &[], ProcessFacts { block: 0, nudge: 0 })
-        });
+        let [a, b, c] = [1, 2, 3]
+            .map(|n| Registration::new(base + n, "d", "m", b"file", &[], ProcessFacts { block: 0, kick: 0 }));
         assert_eq!(listed(base), [base + 3, base + 2, base + 1]);
         drop(b);
         assert_eq!(listed(base), [base + 3, base + 1]);

@@ -33,7 +33,7 @@ struct State {
 
 struct Sleeper {
     /// How often it was told to look.
-    bell: AtomicU32,
+    eventcount: AtomicU32,
     woken: AtomicBool,
     /// Its thread's slot, and a place in the frame in which that sleeps: a jump may skip it.
     thread: u32,
@@ -44,8 +44,8 @@ struct Sleeper {
 
 impl Sleeper {
     fn ring(&self) {
-        self.bell.fetch_add(1, Ordering::SeqCst);
-        let _ = futex::wake(&self.bell, futex::Flags::PRIVATE, 1);
+        self.eventcount.fetch_add(1, Ordering::SeqCst);
+        let _ = futex::wake(&self.eventcount, futex::Flags::PRIVATE, 1);
     }
 }
 
@@ -121,7 +121,7 @@ impl Waits {
         let mut state = locked(&self.state);
         ready()?;
         let sleeper = Arc::new(Sleeper {
-            bell: AtomicU32::new(0),
+            eventcount: AtomicU32::new(0),
             woken: AtomicBool::new(false),
             thread: thread.slot,
             frame: (&raw const thread).addr(),
@@ -140,12 +140,12 @@ impl Waits {
             if left.is_some_and(|left| left.is_zero()) {
                 break Ok(Wake::TimedOut);
             }
-            let heard = sleeper.bell.load(Ordering::SeqCst);
+            let heard = sleeper.eventcount.load(Ordering::SeqCst);
             drop(state);
             // (A time too far to express is no limit.)
             let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
             // Woken, timed out, interrupted: looks again in any case.
-            ctx.sleep.wait(&sleeper.bell, heard, left.as_ref());
+            ctx.sleep.wait(&sleeper.eventcount, heard, left.as_ref());
             state = locked(&self.state);
         };
         // It may have been moved to another queue meanwhile, so every queue is searched.

@@ -107,9 +107,9 @@ pub struct World {
 }
 
 impl World {
-    /// A world whose edges follow from `seed`. Each domain has a time limit, in milliseconds, and `patience` is that of
+    /// A world whose edges follow from `seed`. Each domain has a time limit, in milliseconds, and `timeout` is that of
     /// callers of the exclusive one.
-    pub fn new(seed: u64, limit: impl Fn(usize) -> u64, patience: Option<Duration>) -> Arc<World> {
+    pub fn new(seed: u64, limit: impl Fn(usize) -> u64, timeout: Option<Duration>) -> Arc<World> {
         let edges = Edges::new(seed);
         let (reader, writer) = std::io::pipe().expect("a pipe");
         let grants =
@@ -132,7 +132,7 @@ impl World {
                 );
             }
             if number == EXCLUSIVE {
-                options = options.exclusive(patience);
+                options = options.exclusive(timeout);
             }
             Domain::new(&modules()[number], options)
         };

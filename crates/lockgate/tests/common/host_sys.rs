@@ -786,7 +786,7 @@ pub fn interrupt_once<T>(
 ) -> T {
     extern "C" fn interrupt(_: libc::c_int) {
         if WISH.get().is_some_and(|wish| !wish.swap(true, Ordering::SeqCst)) {
-            // The first nudge finds the thread here, where it cannot be stopped.
+            // The first kick finds the thread here, where it cannot be stopped.
             interrupt_and_wait(1);
         }
     }
@@ -816,12 +816,12 @@ fn between_signals(body: impl FnOnce(&dyn Fn())) {
         // SAFETY: as above; it waits for nothing but a signal.
         let waited =
             unsafe { libc::syscall(libc::SYS_ppoll, nobody, 0, &raw const minute, &raw const before, 8) };
-        assert_eq!(waited, -1, "nobody nudged this thread");
+        assert_eq!(waited, -1, "nobody kicked this thread");
     });
     change(before);
 }
 
-/// Interrupts this thread, and returns when it has been nudged so often, here.
+/// Interrupts this thread, and returns when it has been kicked so often, here.
 pub fn interrupt_and_wait(times: u32) {
     between_signals(|wait| {
         lockgate::interrupt();

@@ -234,14 +234,14 @@ pub fn peek(at: u64, words: usize) -> Option<Vec<u64>> {
 
 /// While it lives, the test program may take this long to come to the end of an attack.
 #[must_use]
-pub struct Patience {
+pub struct Watchdog {
     /// Its end tells the thread that waits for it.
     _end: Sender<()>,
 }
 
 /// For attacks that never come back where the protection is missing, not even to a panic: the test program is
 /// aborted then, after far longer than any test takes.
-pub fn patience(attack: &'static str) -> Patience {
+pub fn watchdog(attack: &'static str) -> Watchdog {
     // Less than the mutants' limit, at which a test counts as hung. A sanitizer looks after each of a stride's pages.
     const LIMIT: Duration = Duration::from_secs(if cfg!(lockgate_sanitized) { 600 } else { 60 });
     let (_end, ended) = channel();
@@ -251,7 +251,7 @@ pub fn patience(attack: &'static str) -> Patience {
             std::process::abort();
         }
     });
-    Patience { _end }
+    Watchdog { _end }
 }
 
 /// Runs the test `name` of this test program, which is ignored in ordinary runs, in a process of its own.

@@ -1,6 +1,6 @@
 //! Libraries that lie, and hosts that hold on to what is gone.
 use super::File;
-use crate::common::patience;
+use crate::common::watchdog;
 use crate::host_sys::{call, call_pointer};
 use lockgate::dl::{self, DlError, Library, Mode, Options};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,7 +64,7 @@ fn wild_handles_are_refused() {
 /// Many threads call while libraries come and go: every call returns its value, or fails with an error, and nothing else.
 #[test]
 fn calls_race_with_closing() {
-    let _patience = patience("calls that race with closing");
+    let _watchdog = watchdog("calls that race with closing");
     let file = File::c("racing.so", "long f(long x) { return x + 1; }");
     let done = AtomicBool::new(false);
     let pointer = {

@@ -1,6 +1,6 @@
 //! The end of a library, and pointers that outlive it.
 use super::File;
-use crate::common::{Guest, patience};
+use crate::common::{Guest, watchdog};
 use crate::host_sys::{call, errno, service};
 use lockgate::dl::{self, DlError, Mode, Options};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 #[test]
 fn a_stale_pointer_is_an_error() {
-    let _patience = patience("a stale pointer");
+    let _watchdog = watchdog("a stale pointer");
     let file = File::c("stale.so", "long f(long x) { return x + 1; }\ndouble g(double x) { return x; }");
     let library = file.open();
     let (f, g) = (library.function("f").unwrap(), library.function("g").unwrap());
@@ -29,11 +29,11 @@ fn a_stale_pointer_is_an_error() {
     std::thread::spawn(move || assert_eq!(call(f as *const (), 1), -1)).join().unwrap();
 }
 
-/// The library may be buried between a call's refusal and its report, by the watcher: once in some hundred rounds.
+/// The library may be reclaimed between a call's refusal and its report, by the watcher: once in some hundred rounds.
 #[test]
-fn a_stale_call_while_the_library_is_buried_ends_that_call_only() {
-    let _patience = patience("stale calls");
-    let file = File::c("buried.so", "long f(long x) { return x + 1; }");
+fn a_stale_call_while_the_library_is_reclaimed_ends_that_call_only() {
+    let _watchdog = watchdog("stale calls");
+    let file = File::c("reclaimed.so", "long f(long x) { return x + 1; }");
     let other = File::c("other.so", "long g(long x) { return x + 2; }").open();
     let g = other.function("g").unwrap();
     for round in 0..2000 {
@@ -50,7 +50,7 @@ fn a_stale_call_while_the_library_is_buried_ends_that_call_only() {
 
 #[test]
 fn the_same_symbol_opened_again_needs_no_more_memory() {
-    let _patience = patience("a pointer that is never used again");
+    let _watchdog = watchdog("a pointer that is never used again");
     let file = File::c("again.so", "long f(long x) { return x + 1; }");
     let lookup = || {
         let library = file.open();
@@ -94,8 +94,8 @@ fn destructors_run_inside_last_first() {
 
 #[test]
 fn hostile_destructors_end() {
-    let _patience = patience("a destructor that loops");
-    let patience = Options::default().patience(Duration::from_millis(250));
+    let _watchdog = watchdog("a destructor that loops");
+    let timeout = Options::default().timeout(Duration::from_millis(250));
     for (name, body, expected) in [
         ("looping.so", "for (;;) __asm__ volatile(\"\");", "time"),
         ("crashing.so", "static int *volatile nowhere; *nowhere = 1;", "null pointer"),
@@ -104,7 +104,7 @@ fn hostile_destructors_end() {
             "__attribute__((destructor)) static void end(void) {{ {body} }}\nlong f(void) {{ return 1; }}"
         );
         let file = File::c(name, &source);
-        let library = file.open_with(Mode::NOW, &patience);
+        let library = file.open_with(Mode::NOW, &timeout);
         dl::take_failure();
         library.close().unwrap();
         let failure = dl::take_failure().expect("it is told").to_string();
@@ -115,8 +115,8 @@ fn hostile_destructors_end() {
 
 #[test]
 fn hostile_constructors_end() {
-    let _patience = patience("a constructor that loops");
-    let patience = Options::default().patience(Duration::from_millis(250));
+    let _watchdog = watchdog("a constructor that loops");
+    let timeout = Options::default().timeout(Duration::from_millis(250));
     for (name, body, expected) in [
         ("looping-start.so", "for (;;) __asm__ volatile(\"\");", "time"),
         ("crashing-start.so", "static int *volatile nowhere; *nowhere = 1;", "null pointer"),
@@ -126,16 +126,16 @@ fn hostile_constructors_end() {
             "#include <stdlib.h>\n__attribute__((constructor)) static void start(void) {{ {body} }}\nlong f(void) {{ return 1; }}"
         );
         let file = File::c(name, &source);
-        let error = lockgate::dl::Library::open(&file.path, Mode::NOW, &patience).unwrap_err().to_string();
+        let error = lockgate::dl::Library::open(&file.path, Mode::NOW, &timeout).unwrap_err().to_string();
         assert!(error.contains(expected), "{name}: {error}");
         let only_if_open = Mode { only_if_open: true, ..Mode::NOW };
-        assert!(lockgate::dl::Library::open(&file.path, only_if_open, &patience).is_err(), "it is not open");
+        assert!(lockgate::dl::Library::open(&file.path, only_if_open, &timeout).is_err(), "it is not open");
     }
 }
 
 #[test]
 fn closing_ends_calls_in_progress() {
-    let _patience = patience("a library that is closed with a thread inside");
+    let _watchdog = watchdog("a library that is closed with a thread inside");
     static INSIDE: AtomicBool = AtomicBool::new(false);
     extern "C" fn arrived() -> i64 {
         INSIDE.store(true, Ordering::SeqCst);
@@ -165,7 +165,7 @@ fn closing_ends_calls_in_progress() {
 /// A library may have itself closed, by a service that it calls.
 #[test]
 fn a_library_may_be_closed_from_inside() {
-    let _patience = patience("a library that has itself closed");
+    let _watchdog = watchdog("a library that has itself closed");
     extern "C" fn close_me() -> i64 {
         dl::Library::caller().map_or(1, |caller| i64::from(caller.close().is_err()))
     }

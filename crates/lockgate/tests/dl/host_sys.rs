@@ -1,4 +1,4 @@
-//! Calls of bare pointers.
+//! Calls of raw function pointers.
 use std::ffi::c_void;
 
 /// `long f(long)`.

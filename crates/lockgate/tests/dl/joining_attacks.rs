@@ -1,7 +1,7 @@
 //! Modules that join a domain and lie, and hosts that let them go too early. (Rule R26.)
 use super::File;
 use super::joining::{ALPHA, BASE, Files, ask, base_guest, files, joining_guest, open, open_into};
-use crate::common::{Guest, mappings, patience};
+use crate::common::{Guest, mappings, watchdog};
 use crate::host_sys::{call, read_int, service};
 use lockgate::dl::{self, DlError, JoinError, Library, Mode, Options};
 use lockgate::{CreateError, Domain, DomainOptions, LoadError, Module};
@@ -70,7 +70,7 @@ fn a_module_with_a_wider_report_than_its_domains_is_refused() {
         "{error}"
     );
     base.close().unwrap();
-    let wide = Options::default().domain(DomainOptions::new().every_state(true));
+    let wide = Options::default().domain(DomainOptions::new().full_xstate(true));
     let base = files.base.open_with(Mode::NOW, &wide);
     let library = open_into(&path, base);
     if std::is_x86_feature_detected!("avx512f") {
@@ -207,7 +207,7 @@ fn closing_leaves_return_addresses_good() {
 /// Calls of a library's own functions that are in progress end when it is closed.
 #[test]
 fn closing_ends_calls_in_progress() {
-    let _patience = patience("a call in a library that was closed");
+    let _watchdog = watchdog("a call in a library that was closed");
     let files = files();
     let source = "volatile long running, stop; long run(long x) { running = 1; while (!stop) {} return x; }";
     let path = files.base.beside("running.so", joining_guest(source, &[&files.base.path]));
@@ -234,7 +234,7 @@ fn closing_ends_calls_in_progress() {
 /// Modules come and go in a domain that threads are running in, through its base and through the modules themselves.
 #[test]
 fn calls_race_with_joining() {
-    let _patience = patience("calls that race with joining");
+    let _watchdog = watchdog("calls that race with joining");
     let files = files();
     let base = files.base.open();
     let of_base = base.function("last_errno").unwrap() as usize;

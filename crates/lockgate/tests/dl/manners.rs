@@ -218,7 +218,7 @@ fn links_to_one_module_are_one_library_with_one_heap() {
 /// has that file's contents.
 #[test]
 fn identity_and_contents_are_of_one_file() {
-    let _patience = crate::common::patience("files that change their names");
+    let _watchdog = crate::common::watchdog("files that change their names");
     let bytes = |version: u32| {
         Guest::c_with(&format!("long version(void) {{ return {version}; }}"), &["-O2", "-g"]).build()
     };

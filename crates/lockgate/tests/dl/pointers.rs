@@ -1,4 +1,4 @@
-//! Bare pointers: with a signature, without, and what they return when the call fails.
+//! Raw function pointers: with a signature, without, and what they return when the call fails.
 use super::File;
 use crate::host_sys::{
     Large, Mixed, call, call_double, call_format, call_large, call_many, call_mixed, call_pointer,

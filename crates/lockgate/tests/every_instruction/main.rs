@@ -8,7 +8,7 @@ mod tracer_sys;
 mod victim;
 mod way;
 
-use common::patience;
+use common::watchdog;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -20,11 +20,11 @@ use way::Way;
 enum Event {
     /// The victim's other thread kills a domain.
     Kill,
-    /// The same; the first nudge finds the thread there, and it goes on only when the watcher has looked at it since.
-    KillAndNudge,
+    /// The same; the first kick finds the thread there, and it goes on only when the watcher has looked at it since.
+    KillAndKick,
     /// SIGUSR1.
     Signal,
-    /// SIGUSR1, and a kill while the handler runs: the first nudge finds it, and it goes on only when the watcher has looked since.
+    /// SIGUSR1, and a kill while the handler runs: the first kick finds it, and it goes on only when the watcher has looked since.
     SignalThenKill,
     /// Another thread makes the same call, and waits, or is done.
     Rival,
@@ -103,8 +103,8 @@ impl Victim {
         while let Some(done) = gone.filter(|done| *done < steps) {
             stop = thread.step(stop);
             gone = Some(done + 1);
-            // A nudge for the domain of the call before: in its handler, none would be pending.
-            while matches!(event, Event::KillAndNudge | Event::SignalThenKill)
+            // A kick for the domain of the call before: in its handler, none would be pending.
+            while matches!(event, Event::KillAndKick | Event::SignalThenKill)
                 && matches!(stop, Stop::Signal(_))
             {
                 stop = thread.take_signal(stop);
@@ -124,7 +124,7 @@ impl Victim {
                     self.order("kill");
                     self.answer("killed");
                 }
-                Event::KillAndNudge => {
+                Event::KillAndKick => {
                     self.order("kill");
                     self.answer("killed");
                     stop = thread.take_signal(stop);
@@ -195,7 +195,7 @@ fn at_some_instructions(
     let mut victim = Victim::start(scenario, handler);
     let mut outcomes = BTreeMap::new();
     for steps in (1..=most).step_by(stride) {
-        let _patience = patience("a call that does not come back");
+        let _watchdog = watchdog("a call that does not come back");
         let (outcome, happened) = victim.call(event, steps);
         if !happened {
             assert!(steps > 40, "{scenario}: a call of {steps} instructions");
@@ -222,7 +222,7 @@ fn expect_of_kills(scenario: &str, event: Event, most: usize, expected: &[&str])
 fn places(victim: &mut Victim) -> BTreeMap<u64, usize> {
     let mut places = BTreeMap::new();
     for steps in 1..=MOST {
-        let _patience = patience("a call that does not come back");
+        let _watchdog = watchdog("a call that does not come back");
         if !victim.call(Event::Signal, steps).1 {
             break;
         }
@@ -264,11 +264,11 @@ fn a_kill_ends_an_endless_loop() {
     kill_at_every_instruction("for_ever", 200, &["killed, then killed"]);
 }
 
-/// A thread between the admission and its record is in no domain that anybody could see. Red if a nudge that finds it there counts as
-/// a look of its own, after which the domain is buried (`ThreadState::looked`).
+/// A thread between the admission and its record is in no domain that anybody could see. Red if a kick that finds it there counts as
+/// a look of its own, after which the domain is reclaimed (`ThreadState::looked`).
 #[test]
-fn no_domain_is_buried_under_a_thread_on_its_way_in() {
-    expect_of_kills("for_ever", Event::KillAndNudge, 100, &["killed, then killed"]);
+fn no_domain_is_reclaimed_under_a_thread_on_its_way_in() {
+    expect_of_kills("for_ever", Event::KillAndKick, 100, &["killed, then killed"]);
 }
 
 /// The caller lives on, and gets what it has for a call that failed.
@@ -346,7 +346,7 @@ fn a_signal_takes_no_error_away() {
     }
 }
 
-/// Nor does it when nobody asks what came of the handler's call. Red if a bare pointer forgets the error of the call before, before it is
+/// Nor does it when nobody asks what came of the handler's call. Red if a raw function pointer forgets the error of the call before, before it is
 /// known whose call this is, or if what was refused to a handler counts as the failure of the call that it has interrupted.
 #[test]
 fn a_signal_whose_handler_asks_nothing_changes_no_calls_end() {
@@ -518,7 +518,7 @@ fn unwinds(scenario: &str, result: i64, most: usize) {
 }
 
 #[test]
-fn what_unwinds_finds_code_on_the_slow_way() {
+fn what_unwinds_finds_code_on_the_slow_path() {
     unwinds("attach", 2, 200);
 }
 
@@ -556,10 +556,10 @@ fn faults_of_handlers_are_the_hosts_on_any_stack() {
     }
 }
 
-/// A nudge that finds a handler of the host's on the host's own stack may have found it above a proxy in transit. Red if it counts as a
+/// A kick that finds a handler of the host's on the host's own stack may have found it above a proxy in transit. Red if it counts as a
 /// look of the thread's own.
 #[test]
-fn no_domain_is_buried_under_a_handler_above_a_proxy() {
+fn no_domain_is_reclaimed_under_a_handler_above_a_proxy() {
     for (scenario, outcome) in [
         ("for_ever", "killed, then killed"),
         ("kill_waiting_callee", "returned -2, then -2"),
@@ -572,9 +572,9 @@ fn no_domain_is_buried_under_a_handler_above_a_proxy() {
 
 /// The same without a handler, of what a crossing calls before it shows its record.
 #[test]
-fn no_domain_is_buried_while_stack_arguments_are_copied() {
+fn no_domain_is_reclaimed_while_stack_arguments_are_copied() {
     let expected = ["returned -2, then -2"];
-    expect_of_kills("kill_waiting_callee_on_stack", Event::KillAndNudge, 400, &expected);
+    expect_of_kills("kill_waiting_callee_on_stack", Event::KillAndKick, 400, &expected);
 }
 
 /// It switches to another coroutine above in the same mapping, where a domain is called, and is switched back to in a callback of that: either

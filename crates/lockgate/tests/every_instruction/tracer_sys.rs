@@ -13,7 +13,7 @@ pub enum Stop {
     Step,
     /// Before it gets this signal.
     Signal(i32),
-    /// Before it gets a nudge by SIGTRAP, which it does not get: no handler of that signal can be stepped through.
+    /// Before it gets a kick by SIGTRAP, which it does not get: no handler of that signal can be stepped through.
     Kick,
 }
 
@@ -63,7 +63,7 @@ impl Tracee {
         let mut stop = if matches!(from, Stop::Signal(_)) { from } else { self.step(from) };
         while stop == Stop::Kick {
             while !self.has_pending() {
-                std::thread::yield_now(); // the next nudge is another signal
+                std::thread::yield_now(); // the next kick is another signal
             }
             stop = self.step(stop);
         }

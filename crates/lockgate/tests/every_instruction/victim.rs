@@ -476,7 +476,7 @@ extern "C" fn invade_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut
 /// Calls by a pointer, on the alternate stack, and does not ask what came of it.
 extern "C" fn forget_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
     let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
-    let Some(Called::Bare(function)) = function.as_ref() else { panic!("a bare pointer") };
+    let Some(Called::Bare(function)) = function.as_ref() else { panic!("a raw function pointer") };
     call_pointer(function.as_ptr(), 1);
     HANDLED.set(Some("forgotten"));
 }

@@ -21,7 +21,7 @@ int start(int x) {
 fn threads_of_ours_hear_no_signals() {
     let (started, blocked_afterwards) = create_sys::started_by(|| {
         // libc's own affairs are settled by a thread, time limits have a watcher.
-        let options = DomainOptions::new().time_limit(Duration::from_secs(60)).own_threads(1);
+        let options = DomainOptions::new().time_limit(Duration::from_secs(60)).max_guest_threads(1);
         let domain = Domain::new(&Guest::c(SOURCE).module(), options).unwrap();
         assert_eq!(domain.bind::<extern "C" fn(i32) -> i32>("start").unwrap().call(5).unwrap(), 5);
         Workers::new(2, 4).unwrap();

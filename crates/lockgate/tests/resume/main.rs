@@ -8,7 +8,7 @@ mod bare;
 #[path = "../common/mod.rs"]
 mod common;
 
-use common::patience;
+use common::watchdog;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -372,7 +372,7 @@ fn only_functions_in_progress_are_gone_to() {
         ("below all frames", at - 4096, "a jump (longjmp) to a function that has returned"),
         ("the same on the data stack", at - off - 4096, "a jump (longjmp) to a function that has returned"),
         (
-            "above the exit word",
+            "above the exit return address",
             at + 8,
             "a jump (longjmp) beyond the host: to a function of a call that this one is nested in",
         ),
@@ -404,7 +404,7 @@ fn only_functions_in_progress_are_gone_to() {
 }
 
 /// A call that is nested in another one of the domain's, through the host: its own functions are all that it can go to. Red if the walk
-/// goes on beyond the innermost entry's place, to what looks like an exit word or a frame.
+/// goes on beyond the innermost entry's place, to what looks like an exit return address or a frame.
 #[test]
 fn a_nested_call_does_not_reach_the_outer_ones_functions() {
     let reasons: Arc<Mutex<Vec<String>>> = Arc::default();
@@ -437,7 +437,7 @@ fn a_nested_call_does_not_reach_the_outer_ones_functions() {
 /// As many functions as a stack has room for: it takes milliseconds, and time limits are heard.
 #[test]
 fn the_longest_walk_is_bounded_and_heeds_limits() {
-    let _patience = patience("a walk over two million functions");
+    let _watchdog = watchdog("a walk over two million functions");
     let size = lockgate_abi::stack::MAX_SIZE;
     let depth = (size / 8 - 64) as i64;
     let large = options(|x| x).stack_size(size).memory_limit(1 << 30);

@@ -304,8 +304,8 @@ fn races_with_renames_do_not_open_a_way_out() {
         let (through, climb) = (guest.text("/data/real/f"), guest.text("/data/deep/deeper/../../../secret"));
         // Until both outcomes were seen often: how often the other thread runs is the scheduler's affair.
         let (at, mut opened, mut refused) = (guest.room(64), 0, 0);
-        let patience = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while (opened < 500 || refused < 500) && std::time::Instant::now() < patience {
+        let timeout = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while (opened < 500 || refused < 500) && std::time::Instant::now() < timeout {
             for path in [through, climb] {
                 let Outcome::Return(fd @ 0..) = guest.call(libc::SYS_open, &[path, 0, 0]) else {
                     refused += u32::from(path == through);

@@ -270,10 +270,10 @@ fn descriptors_without_a_number_count() {
     let polled = guest.words(&[(libc::POLLIN as u64) << 32]);
     let refused = Outcome::Return(-i64::from(Errno::MFILE.raw_os_error()));
     // Until the thread waits with the reading end, whose number then goes.
-    for patience in 0.. {
+    for timeout in 0.. {
         let opened = std::thread::scope(|scope| {
             scope.spawn(|| guest.call(libc::SYS_poll, &[polled, 1, -1i64 as u64]));
-            (0..patience).for_each(|_| std::thread::yield_now());
+            (0..timeout).for_each(|_| std::thread::yield_now());
             guest.ok(libc::SYS_close, &[0]);
             let opened = guest.call(libc::SYS_open, &[path, 0]);
             guest.ok(libc::SYS_close, &[1]);

@@ -180,8 +180,8 @@ fn robust_futexes_outlive_their_owner() {
     assert_eq!(guest.err(libc::SYS_get_robust_list, &[0, at, length]), Errno::NOSYS);
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
-            let patience = Some(Instant::now() + Duration::from_secs(60));
-            let thread = Thread { slot: 1, deadline: patience, stopped: || false };
+            let timeout = Some(Instant::now() + Duration::from_secs(60));
+            let thread = Thread { slot: 1, deadline: timeout, stopped: || false };
             guest.call_as(libc::SYS_futex, &[first + 8, WAIT, tid, 0], thread)
         });
         // Its wait ends at once if it comes late: the word has changed.

@@ -149,8 +149,8 @@ fn a_lock_that_comes_after_the_close_is_not_taken() {
     one.ok(libc::SYS_fcntl, &[a, SET, flock(one, libc::F_WRLCK, 0, 0)]);
     let (wait, lock) = (libc::F_SETLKW as u64, flock(two, libc::F_WRLCK, 0, 0));
     std::thread::scope(|scope| {
-        let patience = Instant::now() + Duration::from_secs(60);
-        let thread = Thread { slot: 0, deadline: Some(patience), stopped: looks };
+        let timeout = Instant::now() + Duration::from_secs(60);
+        let thread = Thread { slot: 0, deadline: Some(timeout), stopped: looks };
         let waiting = scope.spawn(move || two.call_as(libc::SYS_fcntl, &[b, wait, lock], thread));
         // Once at its beginning, then each time that the lock is still another's.
         while LOOKS.load(Ordering::SeqCst) < 3 {

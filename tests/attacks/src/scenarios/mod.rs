@@ -9,9 +9,9 @@ use anyhow::Result;
 mod bind_as_noted;
 mod few_mappings;
 pub mod granted;
+mod guest_threads;
 mod hostile_allocator;
 mod names;
-mod own_threads;
 mod recursion_through_the_host;
 mod registers_sys;
 mod trip_sys;
@@ -34,7 +34,7 @@ const ALL: &[(&str, Scenario)] = &[
     ("names-squatting", names::squatting),
     ("next-domain", used_before::next_domain),
     ("next-thread", used_before::next_thread),
-    ("own-threads", own_threads::run),
+    ("own-threads", guest_threads::run),
     ("recursion-through-the-host", recursion_through_the_host::run),
     ("secrets-in-registers", registers_sys::with_secrets),
     ("trip", trip_sys::run),

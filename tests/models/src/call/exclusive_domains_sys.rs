@@ -7,7 +7,7 @@ use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
-/// `take_exclusive` of `call/emit.rs`: `lock cmpxchg [owner], tid`, and the slow way if somebody has it.
+/// `take_exclusive` of `call/emit.rs`: `lock cmpxchg [owner], tid`, and the slow path if somebody has it.
 fn take(thread: &ThreadState, domain: &Arc<dyn AnyDomain>) -> Result<(), CallError> {
     let free =
         |word: &AtomicU32| word.compare_exchange(0, thread.tid as u32, Ordering::SeqCst, Ordering::SeqCst);

@@ -67,7 +67,7 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
         let why = print::quoted(&format!("not protected: {}", quotable(reason)));
         format!("extern __typeof__({name}) {name} __attribute__((unavailable({why})));\n")
     };
-    let left_out = match plan.left_out.is_empty() || target.stand_ins {
+    let left_out = match plan.left_out.is_empty() || target.failing_stubs {
         true => String::new(),
         // Some of them are deprecated, too.
         false => {
@@ -92,14 +92,14 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
         format!("{defines}#define LOCKGATE_CLIENT_SOURCE\n#include {}", print::quoted(&target.header));
     let module = format!("#define LGS_MODULE {}", print::quoted(&target.module));
     let mut text = stubs(plan, name, &prelude, &module);
-    if target.stand_ins {
+    if target.failing_stubs {
         text += STAND_INS;
-        text.extend(plan.left_out.iter().map(stand_in));
+        text.extend(plan.left_out.iter().map(failing_stub));
     }
     text
 }
 
-/// What is before stand-ins.
+/// What is before failing stubs.
 const STAND_INS: &str = r#"
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 "#;
@@ -206,7 +206,7 @@ fn quotable(text: &str) -> String {
 }
 
 /// A function that fails, in place of one that has no stub.
-fn stand_in(left_out: &LeftOut) -> String {
+fn failing_stub(left_out: &LeftOut) -> String {
     let LeftOut { name, prototype, reason, error } = left_out;
     let head = format!("({name})({})", declare::parameters(prototype));
     let back = match error {
@@ -215,7 +215,7 @@ fn stand_in(left_out: &LeftOut) -> String {
         Some(error) => format!("return {};", print::value(&declare::failure(error, &prototype.result))),
     };
     template!(
-        "c/stand_in.c.in",
+        "c/failing_stub.c.in",
         HEAD = declare::declare(&prototype.result.spelling, &head),
         NAME = print::quoted(name),
         WHY = print::quoted(&quotable(reason)),

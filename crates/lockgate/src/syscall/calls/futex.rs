@@ -123,17 +123,17 @@ pub(in crate::syscall) fn release_robust(process: &Process, memory: &dyn Memory,
             // The next one first: who gets this one may take it off the list.
             let next = word(entry)? & !1;
             if entry != pending {
-                bury(process, memory, futex(entry), owner)?;
+                reclaim(process, memory, futex(entry), owner)?;
             }
             entry = next;
         }
-        if pending == 0 { Ok(()) } else { bury(process, memory, futex(pending), owner) }
+        if pending == 0 { Ok(()) } else { reclaim(process, memory, futex(pending), owner) }
     };
     let _ = walk();
 }
 
 /// Sets one futex free, if `owner` holds it.
-fn bury(process: &Process, memory: &dyn Memory, at: u64, owner: u32) -> Result<(), Errno> {
+fn reclaim(process: &Process, memory: &dyn Memory, at: u64, owner: u32) -> Result<(), Errno> {
     let held = |word: u32| word & libc::FUTEX_TID_MASK == owner;
     if !held(memory.load_u32(at)?) {
         return Ok(());

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 /// `poll(fds, count, milliseconds)`; negative is for ever.
 pub fn poll(ctx: &SyscallContext<'_>, [fds, count, timeout, ..]: [u64; 6]) -> Reply {
-    let patience = u64::try_from(timeout as i32).ok().map(Duration::from_millis);
-    let until = patience.and_then(|patience| Instant::now().checked_add(patience));
+    let timeout = u64::try_from(timeout as i32).ok().map(Duration::from_millis);
+    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     wait(ctx, fds, count, until)
 }
 

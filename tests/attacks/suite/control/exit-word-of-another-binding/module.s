@@ -1,4 +1,4 @@
-# rdi is where the exit word of a call lay: unit U2, then the return.
+# rdi is where the exit return address of a call lay: unit U2, then the return.
 function attack
     sub $8,%rsp
     mov %rdi,%r11

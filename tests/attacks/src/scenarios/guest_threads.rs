@@ -5,10 +5,10 @@ use anyhow::{Context, Result};
 use lockgate::Domain;
 
 pub(super) fn run(world: &mut World) -> Result<Ending> {
-    let domain = Domain::new(&world.module()?, world.options().own_threads(4))?;
+    let domain = Domain::new(&world.module()?, world.options().max_guest_threads(4))?;
     let ending = world.attack(&domain)?;
     drop(domain);
-    // For ever, if they stay: the runner's patience has an end.
+    // For ever, if they stay: the runner's timeout has an end.
     while threads()? > 0 {
         std::thread::yield_now();
     }

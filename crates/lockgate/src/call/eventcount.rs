@@ -3,11 +3,11 @@ use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Counts its rings, so that none is missed between a look at what there is to do and the sleep.
-pub(super) struct Bell(AtomicU32);
+pub(super) struct Eventcount(AtomicU32);
 
-impl Bell {
-    pub const fn new() -> Bell {
-        Bell(AtomicU32::new(0))
+impl Eventcount {
+    pub const fn new() -> Eventcount {
+        Eventcount(AtomicU32::new(0))
     }
 
     /// Wakes whoever waits. Async-signal-safe.
@@ -38,15 +38,15 @@ mod tests {
 
     #[test]
     fn a_ring_before_the_wait_is_heard() {
-        let bell = Arc::new(Bell::new());
-        let heard = bell.rings();
-        bell.ring();
-        bell.wait(heard);
-        let heard = bell.rings();
-        let other = bell.clone();
+        let eventcount = Arc::new(Eventcount::new());
+        let heard = eventcount.rings();
+        eventcount.ring();
+        eventcount.wait(heard);
+        let heard = eventcount.rings();
+        let other = eventcount.clone();
         let ringer = std::thread::spawn(move || other.ring());
-        bell.wait(heard);
+        eventcount.wait(heard);
         ringer.join().unwrap();
-        assert_eq!(bell.rings(), 2);
+        assert_eq!(eventcount.rings(), 2);
     }
 }

@@ -24,8 +24,8 @@ struct Closed {
 
 static CLOSED: PerProcess<Mutex<Vec<Closed>>> = PerProcess::new(Mutex::default);
 /// Some are being let go of. Changed with the lock of [`CLOSED`].
-static BURYING: PerProcess<AtomicBool> = PerProcess::new(AtomicBool::default);
-static BURIED: PerProcess<Condvar> = PerProcess::new(Condvar::new);
+static RECLAIMING: PerProcess<AtomicBool> = PerProcess::new(AtomicBool::default);
+static RECLAIMED: PerProcess<Condvar> = PerProcess::new(Condvar::new);
 
 fn closed() -> MutexGuard<'static, Vec<Closed>> {
     CLOSED.lock().unwrap_or_else(|e| e.into_inner())
@@ -77,25 +77,25 @@ pub(crate) fn close_then(core: &Arc<Core>, then: impl FnOnce() + Send + 'static)
 }
 
 /// Lets go of closed domains, but for those whose base is in `inhabited`: threads may be in them, or about to be.
-pub(crate) fn bury(inhabited: &[u64]) {
+pub(crate) fn reclaim(inhabited: &[u64]) {
     let mut closed = closed();
     let empty: Vec<_> = closed.extract_if(.., |closed| !inhabited.contains(&closed.core.base())).collect();
-    BURYING.store(true, Ordering::Relaxed);
+    RECLAIMING.store(true, Ordering::Relaxed);
     drop(closed);
     for Closed { core, then } in empty {
         core.gates().forget();
         then();
     }
     let closed = self::closed();
-    BURYING.store(false, Ordering::Relaxed);
+    RECLAIMING.store(false, Ordering::Relaxed);
     drop(closed);
-    BURIED.notify_all();
+    RECLAIMED.notify_all();
 }
 
-/// Waits until the watcher has buried all that is closed; false if it has not in so much time. For those who count what is left.
-pub fn until_buried(patience: Duration) -> bool {
-    let waits = |closed: &mut Vec<Closed>| !closed.is_empty() || BURYING.load(Ordering::Relaxed);
-    let waited = BURIED.wait_timeout_while(closed(), patience, waits);
+/// Waits until the watcher has reclaimed all that is closed; false if it has not in so much time. For those who count what is left.
+pub fn until_reclaimed(timeout: Duration) -> bool {
+    let waits = |closed: &mut Vec<Closed>| !closed.is_empty() || RECLAIMING.load(Ordering::Relaxed);
+    let waited = RECLAIMED.wait_timeout_while(closed(), timeout, waits);
     !waited.unwrap_or_else(|e| e.into_inner()).1.timed_out()
 }
 
@@ -103,6 +103,6 @@ pub fn until_buried(patience: Duration) -> bool {
 /// few are left. Not for long: a domain may wait for the very thread that asks.
 pub(crate) fn settle() {
     const FEW: usize = 64;
-    const PATIENCE: Duration = Duration::from_millis(20);
-    let _ = BURIED.wait_timeout_while(closed(), PATIENCE, |closed| closed.len() > FEW);
+    const TIMEOUT: Duration = Duration::from_millis(20);
+    let _ = RECLAIMED.wait_timeout_while(closed(), TIMEOUT, |closed| closed.len() > FEW);
 }

@@ -26,7 +26,7 @@ struct Life {
 
 /// The threads that a domain has started and that have not ended.
 #[derive(Default)]
-pub(super) struct OwnThreads {
+pub(super) struct GuestThreads {
     books: Mutex<Books>,
     ended: Condvar,
 }
@@ -40,7 +40,7 @@ struct Books {
     error: Option<CallError>,
 }
 
-impl OwnThreads {
+impl GuestThreads {
     fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -82,9 +82,9 @@ struct Running {
 
 impl Running {
     fn new(core: Arc<Core>) -> Result<Running, Errno> {
-        let limit = core.options().limits.own_threads;
+        let limit = core.options().limits.max_guest_threads;
         {
-            let mut books = core.own_threads().books();
+            let mut books = core.guest_threads().books();
             if books.counted >= limit {
                 return Err(Errno::AGAIN);
             }
@@ -97,7 +97,7 @@ impl Running {
     /// Gives its place under the limit back: who has joined all threads can start as many again.
     fn uncount(&self) {
         if !self.uncounted.replace(true) {
-            self.core.own_threads().books().counted -= 1;
+            self.core.guest_threads().books().counted -= 1;
         }
     }
 }
@@ -105,7 +105,7 @@ impl Running {
 impl Drop for Running {
     fn drop(&mut self) {
         self.uncount();
-        let own = self.core.own_threads();
+        let own = self.core.guest_threads();
         own.books().running -= 1;
         own.ended.notify_all();
     }
@@ -193,7 +193,7 @@ impl Core {
             && (!exited(&error) || self.process().take_group_exit(slot as u32))
         {
             // As a process ends with any of its threads.
-            self.own_threads().books().error.get_or_insert(error);
+            self.guest_threads().books().error.get_or_insert(error);
             self.kill();
         }
     }
@@ -222,21 +222,25 @@ impl Core {
     }
 
     /// True while threads that the module started live.
-    pub(super) fn has_own_threads(&self) -> bool {
-        self.own_threads().running() > 0
+    pub(super) fn has_guest_threads(&self) -> bool {
+        self.guest_threads().running() > 0
     }
 
     /// After a program's first thread has ended with `end`: the others end, too, unless it left by `pthread_exit`, which ends no
     /// `group`. Returns how the program ended.
-    pub(super) fn end_own_threads<T>(&self, end: Result<T, CallError>, group: bool) -> Result<T, CallError> {
-        if self.own_threads().running() > 0 && (group || !end.as_ref().is_err_and(exited)) {
+    pub(super) fn end_guest_threads<T>(
+        &self,
+        end: Result<T, CallError>,
+        group: bool,
+    ) -> Result<T, CallError> {
+        if self.guest_threads().running() > 0 && (group || !end.as_ref().is_err_and(exited)) {
             self.kill();
         }
-        self.own_threads().wait();
+        self.guest_threads().wait();
         match end {
             // The first thread left before, or because of, another that ended the program. What it did wrong itself is the cause.
             Err(error) if !group && (exited(&error) || killed(&error)) => {
-                Err(self.own_threads().take_error().unwrap_or(error))
+                Err(self.guest_threads().take_error().unwrap_or(error))
             }
             end => end,
         }

@@ -1,4 +1,4 @@
-//! What a proxy's code depends on. Bindings of the same shape share their code.
+//! What a proxy's code depends on. Bindings of the same call ABI share their code.
 use super::code_sys::Code;
 use super::emit;
 use super::layout::{
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 /// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole
 /// window: a proxy does nothing for state that no code of the domain can touch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Facts {
+pub(crate) struct StateUsage {
     pub x87: bool,
     /// Reads the x87 environment (rule R18).
     pub x87_environment: bool,
@@ -36,10 +36,10 @@ pub(crate) struct Facts {
     pub vector: bool,
 }
 
-impl Facts {
+impl StateUsage {
     /// All state that a module may name.
-    pub fn all() -> Facts {
-        Facts {
+    pub fn all() -> StateUsage {
+        StateUsage {
             x87: true,
             x87_environment: true,
             mxcsr_write: true,
@@ -53,8 +53,8 @@ impl Facts {
 
     /// Without state that the processor lacks: instructions that keep or clear it would trap. (A module may name it all the same, and
     /// ask the processor before it uses it.)
-    pub fn on(self, processor: Processor) -> Facts {
-        Facts {
+    pub fn on(self, processor: Processor) -> StateUsage {
+        StateUsage {
             upper: self.upper && processor.avx,
             evex: self.evex && processor.avx512,
             mask: self.mask && processor.avx512,
@@ -75,8 +75,8 @@ impl Facts {
         all.into_iter().filter_map(|(is, name)| is.then_some(name)).collect()
     }
 
-    pub fn of(report: &Report) -> Facts {
-        Facts {
+    pub fn of(report: &Report) -> StateUsage {
+        StateUsage {
             x87: report.x87 || report.x87_environment,
             x87_environment: report.x87_environment,
             mxcsr_write: report.mxcsr_write,
@@ -90,14 +90,14 @@ impl Facts {
 
     /// State that a call of the function at an image-relative address can read or change, if nothing else than the function and what
     /// it calls directly can run in the call.
-    pub fn of_function(module: &Module, address: u64) -> Option<Facts> {
+    pub fn of_function(module: &Module, address: u64) -> Option<StateUsage> {
         let report = module.function(address)?;
-        Some(Facts { vector: report.vector, ..Facts::of(&report) })
+        Some(StateUsage { vector: report.vector, ..StateUsage::of(&report) })
     }
 
     /// What `self` can touch and `other` cannot.
-    pub fn beyond(self, other: Facts) -> Facts {
-        Facts {
+    pub fn beyond(self, other: StateUsage) -> StateUsage {
+        StateUsage {
             x87: self.x87 && !other.x87,
             x87_environment: self.x87_environment && !other.x87_environment,
             mxcsr_write: self.mxcsr_write && !other.mxcsr_write,
@@ -109,14 +109,14 @@ impl Facts {
         }
     }
 
-    /// The facts, if `wanted`, else none.
-    pub fn only_if(self, wanted: bool) -> Facts {
-        if wanted { self } else { Facts::default() }
+    /// The usage, if `wanted`, else none.
+    pub fn only_if(self, wanted: bool) -> StateUsage {
+        if wanted { self } else { StateUsage::default() }
     }
 
     /// What either can touch.
-    pub fn or(self, other: Facts) -> Facts {
-        Facts {
+    pub fn or(self, other: StateUsage) -> StateUsage {
+        StateUsage {
             x87: self.x87 || other.x87,
             x87_environment: self.x87_environment || other.x87_environment,
             mxcsr_write: self.mxcsr_write || other.mxcsr_write,
@@ -265,16 +265,16 @@ pub(crate) fn results(signature: &Signature, plan: &Plan) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Caller {
     Host,
-    /// A domain whose module has these facts.
-    Domain(Facts),
+    /// A domain whose module uses this state.
+    Domain(StateUsage),
 }
 
 /// Everything that a proxy's code depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Shape {
+pub(crate) struct CallAbi {
     pub caller: Caller,
     /// Of what can run in a call: the callee's window, or, in calls from the host, the function if that can be told.
-    pub callee: Facts,
+    pub callee: StateUsage,
     pub processor: Processor,
     pub policy: Policy,
     pub arguments: Values,
@@ -295,7 +295,7 @@ pub(crate) struct Shape {
     pub reports: bool,
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for CallAbi {
     /// Who calls, under which policy, with how many registers of arguments.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let caller = if self.caller == Caller::Host { "host" } else { "domain" };
@@ -313,18 +313,24 @@ impl fmt::Display for Shape {
     }
 }
 
-impl Shape {
-    pub fn new(caller: Caller, callee: Facts, policy: Policy, signature: &Signature, plan: &Plan) -> Shape {
+impl CallAbi {
+    pub fn new(
+        caller: Caller,
+        callee: StateUsage,
+        policy: Policy,
+        signature: &Signature,
+        plan: &Plan,
+    ) -> CallAbi {
         let (mut arguments, results) =
             (Values::of_arguments(signature, plan), Values::of_result(signature, plan));
         if plan.result == Place::Memory {
             arguments.integers[0] = Fill::Low64;
         }
         let processor = Processor::here();
-        Shape {
+        CallAbi {
             caller: match caller {
                 Caller::Host => Caller::Host,
-                Caller::Domain(facts) => Caller::Domain(facts.on(processor)),
+                Caller::Domain(usage) => Caller::Domain(usage.on(processor)),
             },
             callee: callee.on(processor),
             processor,
@@ -342,13 +348,13 @@ impl Shape {
     }
 
     /// For a function whose signature nobody knows.
-    pub fn without_signature(self) -> Shape {
+    pub fn without_signature(self) -> CallAbi {
         let (mut arguments, mut results) = (Values::default(), Values::default());
         arguments.integers = [Fill::Low64; 6];
         arguments.vectors = [Fill::Low128; 8];
         results.integers[..2].fill(Fill::Low64);
         results.vectors[..2].fill(Fill::Low128);
-        Shape { arguments, results, generic: true, ..self }
+        CallAbi { arguments, results, generic: true, ..self }
     }
 }
 
@@ -383,24 +389,24 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// The proxy of `shape`: made when the shape is first asked for, and kept for good.
+    /// The proxy of `abi`: made when the call ABI is first asked for, and kept for good.
     ///
     /// # Errors
     /// The kernel's, if there is no memory for code.
-    pub fn of(shape: Shape) -> Result<Arc<Proxy>, Errno> {
+    pub fn of(abi: CallAbi) -> Result<Arc<Proxy>, Errno> {
         /// Proxies are never changed and never go, so a forked child uses its parent's.
-        static PROXIES: Mutex<Option<HashMap<Shape, Arc<Proxy>>>> = Mutex::new(None);
+        static PROXIES: Mutex<Option<HashMap<CallAbi, Arc<Proxy>>>> = Mutex::new(None);
         let mut proxies = Short::new(|| PROXIES.lock().unwrap_or_else(|e| e.into_inner()));
         let proxies = proxies.get_or_insert_default();
-        if let Some(known) = proxies.get(&shape) {
+        if let Some(known) = proxies.get(&abi) {
             return Ok(known.clone());
         }
-        let emitted = emit::proxy(&shape);
+        let emitted = emit::proxy(&abi);
         let code = Code::new(&emitted.bytes)?;
         let leave = emitted.leave;
-        perf_map::list(code.address(), leave, || format!("proxy in, {shape}"));
+        perf_map::list(code.address(), leave, || format!("proxy in, {abi}"));
         perf_map::list(code.address() + leave, emitted.bytes.len().saturating_sub(leave), || {
-            format!("proxy out, {shape}")
+            format!("proxy out, {abi}")
         });
         let proxy = Arc::new(Proxy {
             enter: code.address(),
@@ -408,7 +414,7 @@ impl Proxy {
             code,
             parts: emitted.parts,
         });
-        proxies.insert(shape, proxy.clone());
+        proxies.insert(abi, proxy.clone());
         Ok(proxy)
     }
 

@@ -1,0 +1,140 @@
+//! The targets of SPECIFICATION.md that are numbers.
+
+use crate::{Metric, Report};
+
+/// What a metric's median must satisfy.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Target {
+    /// No more than this, in the metric's unit.
+    AtMost(f64),
+    /// No less than this, in the metric's unit.
+    AtLeast(f64),
+}
+
+/// Every target about a metric itself.
+const TARGETS: &[(&str, Target)] = &[
+    ("overhead.geomean", Target::AtMost(1.06)),
+    ("overhead.code_size", Target::AtMost(1.35)),
+    ("calls.host_to_domain.integrity", Target::AtMost(5.0)),
+    ("calls.host_to_domain.mutual_distrust", Target::AtMost(8.0)),
+    ("calls.host_to_domain.mutual_trust", Target::AtMost(3.0)),
+    ("calls.host_to_domain.callback", Target::AtMost(10.0)),
+    ("calls.domain_to_domain.mutual_distrust", Target::AtMost(35.0)),
+    ("calls.domain_to_domain.mutual_trust", Target::AtMost(30.0)),
+    ("calls.fault_recovery", Target::AtMost(5_000.0)),
+    ("calls.long_jump.10", Target::AtMost(300.0)),
+    ("capi.call", Target::AtMost(5.5)),
+    ("stubs.zlib", Target::AtMost(1.08)),
+    ("stubs.expat", Target::AtMost(1.15)),
+    ("split.bzip2_decompress", Target::AtMost(1.10)),
+    ("stubs.png", Target::AtMost(1.15)),
+    ("stubs.sqlite", Target::AtMost(1.15)),
+    ("verify.throughput", Target::AtLeast(120.0)),
+    ("rewrite.throughput", Target::AtLeast(20.0)),
+    ("capi.dlsym_generic", Target::AtMost(12.0)),
+    ("load.lg_dlopen.first", Target::AtMost(40_000.0)),
+    ("create.cold", Target::AtMost(100.0)),
+    ("create.pooled", Target::AtMost(3.0)),
+    ("domains.rss_per_idle", Target::AtMost(24.0)),
+    ("domains.max", Target::AtLeast(10_000.0)),
+    ("ipc.ratio.rpcgen_unix", Target::AtLeast(500.0)),
+    ("ipc.ratio.semaphore_same_cpu", Target::AtLeast(100.0)),
+    ("ipc.ratio.pipe", Target::AtLeast(300.0)),
+    ("postgres.sequoia.q6", Target::AtMost(1.05)),
+    ("postgres.sequoia.q7", Target::AtMost(1.05)),
+    ("postgres.sequoia.q8", Target::AtMost(1.05)),
+    ("postgres.sequoia.q10", Target::AtMost(1.05)),
+    ("postgres.microcall", Target::AtMost(1.25)),
+    ("postgres.vs_plpgsql", Target::AtLeast(5.0)),
+    ("postgres.vs_pipe", Target::AtLeast(20.0)),
+    ("postgres.crash_added", Target::AtMost(1.0)),
+    ("soak.corruptions", Target::AtMost(0.0)),
+    ("soak.disturbed", Target::AtMost(0.0)),
+    ("soak.entries_from_handlers", Target::AtMost(0.0)),
+    ("soak.leaked_descriptors", Target::AtMost(0.0)),
+    ("soak.leaked_mappings", Target::AtMost(0.0)),
+    ("soak.leaked_threads", Target::AtMost(0.0)),
+    ("soak.resident_growth", Target::AtMost(1024.0)),
+    ("postgres_soak.wrong", Target::AtMost(0.0)),
+    ("postgres_soak.crashed_processes", Target::AtMost(0.0)),
+    ("postgres_soak.leaked_descriptors", Target::AtMost(0.0)),
+    ("postgres_soak.leaked_mappings", Target::AtMost(0.0)),
+    ("postgres_soak.leaked_threads", Target::AtMost(0.0)),
+    ("postgres_soak.resident_growth", Target::AtMost(1024.0)),
+    ("cycles.wrong", Target::AtMost(0.0)),
+    ("cycles.leaked_descriptors", Target::AtMost(0.0)),
+    ("cycles.leaked_mappings", Target::AtMost(0.0)),
+    ("cycles.leaked_threads", Target::AtMost(0.0)),
+    ("cycles.resident_growth", Target::AtMost(256.0)),
+];
+
+/// Every target about a ratio between two metrics of one run, which is at most the number.
+const RATIOS: &[(&str, &str, f64)] = &[
+    ("calls.host_to_domain.integrity", "calls.native_indirect", 4.0),
+    ("load.lg_dlopen.again", "load.dlopen", 3.0),
+    ("capi.call", "calls.host_to_domain.integrity", 1.1),
+    ("python.call", "python.ctypes", 1.2),
+];
+
+impl Target {
+    /// The target about the metric `name`, if there is one.
+    pub fn of(name: &str) -> Option<Target> {
+        TARGETS.iter().find(|(metric, _)| *metric == name).map(|(_, target)| *target)
+    }
+
+    /// Whether `value` satisfies it.
+    pub fn holds(self, value: f64) -> bool {
+        match self {
+            Target::AtMost(limit) => value <= limit,
+            Target::AtLeast(limit) => value >= limit,
+        }
+    }
+}
+
+/// Whether every target about `metric`, its ratios included, holds; `None` if there is none.
+pub fn kept(metric: &Metric) -> Option<bool> {
+    let own = Target::of(&metric.name).map(|target| target.holds(metric.median));
+    let ratios = RATIOS.iter().filter(|(name, _, _)| *name == metric.name);
+    ratios.fold(own, |kept, (_, other, limit)| match metric.ratios.get(*other) {
+        Some(ratio) => Some(kept.unwrap_or(true) && ratio <= limit),
+        None => kept,
+    })
+}
+
+impl Report {
+    /// Whether every target about the report's metrics is kept.
+    pub fn keeps_targets(&self) -> bool {
+        self.metrics.iter().all(|metric| kept(metric) != Some(false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_includes_its_ratio() {
+        let native = Metric::new("calls.native_indirect", "ns", vec![1.0]);
+        let call = |ns| Metric::new("calls.host_to_domain.integrity", "ns", vec![ns]).against(&native);
+        assert_eq!(kept(&call(3.9)), Some(true));
+        assert_eq!(kept(&call(5.0)), Some(false), "five times a native call");
+        assert_eq!(kept(&Metric::new("calls.host_to_domain.integrity", "ns", vec![5.1])), Some(false));
+        assert_eq!(kept(&native), None);
+        assert!(Report::new(vec![native.clone(), call(3.9)]).keeps_targets());
+        assert!(!Report::new(vec![native.clone(), call(5.0)]).keeps_targets());
+    }
+
+    /// SPECIFICATION.md and this table name the same metrics.
+    #[test]
+    fn the_specification_lists_the_same_metrics() {
+        let text = include_str!("../../../SPECIFICATION.md");
+        let mut written: Vec<&str> =
+            text.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next()).collect();
+        let own = TARGETS.iter().map(|(name, _)| *name);
+        let mut here: Vec<&str> = own.chain(RATIOS.iter().map(|(name, _, _)| *name)).collect();
+        written.sort_unstable();
+        here.sort_unstable();
+        here.dedup();
+        assert_eq!(written, here);
+    }
+}
