@@ -253,7 +253,7 @@ fn numbers_in_documents_are_those_of_the_code() {
     let line_header = kib(constant_of("crates/lockgate/src/symbols/names.rs", "MAX_HEADER"));
     let abbreviations = kib(constant_of("crates/lockgate/src/symbols/inlines.rs", "MAX_ABBREVIATIONS"));
     let bools = constant_of("crates/lockgate-stubs/src/plan/record.rs", "MOST_BOOLS");
-    let bury = constant_of("crates/lockgate/src/domain/burial.rs", "PATIENCE");
+    let reclaim = constant_of("crates/lockgate/src/domain/reclamation.rs", "TIMEOUT");
     let watch = |name| constant_of("crates/lockgate-stubs/src/watch.rs", name);
     let (seconds, idle, memory) = (watch("PROCESSOR"), watch("IDLE"), gib(watch("MEMORY")));
     let entries = kib(constant_of("crates/lockgate/src/syscall/calls/getdents.rs", "MOST"));
