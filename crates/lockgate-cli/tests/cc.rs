@@ -137,6 +137,63 @@ fn devices_stay() {
     }
 }
 
+/// What is made goes through a link to where it leads, and takes the place of nothing that a process has open: `/dev/stdout` is such a
+/// link, in a folder of the system's.
+#[test]
+fn links_stay() {
+    let shop = Shop::new();
+    shop.write("f.c", "int f(void) { return 1; }\n");
+    shop.lockgate("cc").args(["-c", "f.c"]).run_quietly();
+    for (command, arguments) in [
+        ("cc", &["f.c", "--export", "f", "-o"][..]),
+        ("link", &["f.o", "--export", "f", "-o"]),
+        ("rewrite", &["f.o", "-o"]),
+    ] {
+        for to in ["/proc/self/fd/1", "/dev/stdout"] {
+            let link = shop.path("link");
+            std::os::unix::fs::symlink(to, &link).unwrap();
+            let output = std::fs::File::create(shop.path("output")).unwrap();
+            let done = shop.lockgate(command).args(arguments).arg("link").stdout(output).output();
+            assert!(done.status.success(), "{command} to {to}: {}", text(&done.stderr));
+            let written = std::fs::read(shop.path("output")).unwrap();
+            assert!(written.starts_with(b"\x7fELF"), "{command} to {to}: {} bytes", written.len());
+            assert_eq!(std::fs::read_link(&link).unwrap().to_str(), Some(to));
+            std::fs::remove_file(link).unwrap();
+        }
+        let output = std::fs::File::create(shop.path("output")).unwrap();
+        let done = shop.lockgate(command).args(arguments).arg("/proc/self/fd/1").stdout(output).output();
+        assert!(done.status.success(), "{command}: {}", text(&done.stderr));
+        assert!(std::fs::read(shop.path("output")).unwrap().starts_with(b"\x7fELF"), "{command}");
+    }
+}
+
+/// Files that the compiler makes beside its output lie where gcc puts them, also when it links at once.
+#[test]
+fn files_beside_the_output_stay() {
+    let shop = Shop::new();
+    shop.write("f.c", "int f(void) { return 1; }\n");
+    for (option, file) in [
+        ("-save-temps", "m.lg-f.s"),
+        ("-save-temps=obj", "m.lg-f.i"),
+        ("-fstack-usage", "m.lg-f.su"),
+        ("-gsplit-dwarf", "m.lg-f.dwo"),
+    ] {
+        let made = shop.lockgate("cc").args([option, "-g", "f.c", "--export", "f", "-o", "m.lg"]).output();
+        assert!(made.status.success() && shop.path(file).exists(), "{option}: no {file}");
+    }
+}
+
+/// A linker script, or another output, is not for the linker to say.
+#[test]
+fn layouts_are_refused() {
+    let shop = Shop::new();
+    shop.write("f.c", "int f(void) { return 1; }\n");
+    for option in ["-Tscript.ld", "-Wl,-T,script.ld", "-Wl,--script=x", "-Wl,-o,x"] {
+        let said = shop.lockgate("cc").args([option, "f.c", "--export", "f", "-o", "m.lg"]).fail();
+        assert!(said.contains("layout of their own"), "{option}: {said}");
+    }
+}
+
 /// gcc's own errors and exit status come through, and no module is made.
 #[test]
 fn compile_errors() {

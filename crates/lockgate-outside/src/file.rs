@@ -56,7 +56,9 @@ fn within(size: u64) -> io::Result<u64> {
 pub fn read_open(file: &File, metadata: &Metadata) -> io::Result<Vec<u8>> {
     let size = within(metadata.len())?;
     let mut bytes = room(size as usize)?;
-    file.take(size).read_to_end(&mut bytes)?;
+    // Files of /proc have no size; what they hold is as limited as any.
+    file.take(if size == 0 { LARGEST + 1 } else { size }).read_to_end(&mut bytes)?;
+    within(bytes.len() as u64)?;
     Ok(bytes)
 }
 
@@ -120,6 +122,10 @@ mod tests {
         let _socket = UnixListener::bind(at("socket")).unwrap();
         assert!(read(at("socket")).is_err());
         assert_eq!(read(at(".")).unwrap_err().kind(), ErrorKind::IsADirectory);
+        let own = read("/proc/self/cmdline").unwrap();
+        assert!(!own.is_empty(), "a file of /proc has no size");
+        std::fs::write(at("empty"), b"").unwrap();
+        assert_eq!(read(at("empty")).unwrap(), b"");
         std::fs::write(at("short"), b"text").unwrap();
         assert_eq!(read(at("short")).unwrap(), b"text");
         assert_eq!(read(at("none")).unwrap_err().kind(), ErrorKind::NotFound);

@@ -14,7 +14,7 @@ use crate::elf::{Made, Object, Reloc, Section, reloc, shf, sht, sym};
 use crate::encode::{R11, RAX, Reg, number as number_of};
 use crate::error::{Error, Reason};
 use crate::landing::Pad;
-use crate::liveness::{Liveness, is_clear};
+use crate::liveness::{self, Liveness, is_clear};
 use crate::map::AddressMap;
 use crate::switch::{Goto, Switch, Switches, only_for};
 
@@ -115,11 +115,11 @@ pub(crate) fn recover(
     };
     let Some(made) = object.add_sections(used.len(), &section) else { return BTreeMap::new() };
     let made: BTreeMap<Key, Made> = used.into_iter().zip(made).collect();
+    let mut liveness = Liveness::new(HashSet::new());
     for (&(number, jump), &(goto, through)) in &gotos {
         let (base, target) = chosen[&(number, jump)];
         let text = &code.texts[number];
         let mut absorbed = Vec::from_iter((goto.load != jump).then_some(goto.load));
-        let mut liveness = Liveness::new(HashSet::new());
         if base == goto.base
             && through.from.0 == number
             && only_for(text, through.from.1, jump, &[goto.load], base, &mut liveness)
@@ -552,8 +552,8 @@ fn gives_rax(
     let Some((number, start)) = callee else { return true };
     *known.entry((number, start)).or_insert_with(|| {
         let text = &code.texts[number];
-        let mut liveness = Liveness::new(HashSet::new());
-        (start..text.function_around(start).1).any(|at| liveness.writes(text, at, RAX))
+        let mut info = InstructionInfoFactory::new();
+        (start..text.function_around(start).1).any(|at| liveness::writes(&mut info, &text.code[at].code, RAX))
     })
 }
 

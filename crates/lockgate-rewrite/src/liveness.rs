@@ -1,6 +1,7 @@
 //! Which registers and flags are free at an instruction: bounded walks forward from it.
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use iced_x86::{
     FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register, RflagsBits,
@@ -89,6 +90,11 @@ impl Uses {
     }
 }
 
+/// Whether `code` writes any part of `reg`, perhaps only sometimes.
+pub(crate) fn writes(info: &mut InstructionInfoFactory, code: &Instruction, reg: Reg) -> bool {
+    Uses::of(info, code).writes & 1 << reg != 0
+}
+
 /// Answers questions about one section.
 pub(crate) struct Liveness {
     info: InstructionInfoFactory,
@@ -98,6 +104,10 @@ pub(crate) struct Liveness {
     keeps_r11: HashSet<usize>,
     /// By a function's first instruction: see [`Liveness::r10_at_labels`].
     r10_at_labels: HashMap<usize, bool>,
+    /// By a function's first instruction: the places inside it that its indirect jumps may reach.
+    labels: HashMap<usize, Rc<[u32]>>,
+    /// The functions whose labels the current walk has.
+    entered: Vec<usize>,
     /// By instruction: the walk that last saw it.
     seen: Vec<u32>,
     walk: u32,
@@ -113,6 +123,8 @@ impl Liveness {
             section: 0,
             keeps_r11,
             r10_at_labels: HashMap::new(),
+            labels: HashMap::new(),
+            entered: Vec::new(),
             seen: Vec::new(),
             walk: 0,
             work: Vec::new(),
@@ -182,11 +194,18 @@ impl Liveness {
         false
     }
 
-    fn uses(&mut self, text: &Text, index: usize) -> Uses {
+    /// Forgets what is known of another section.
+    fn turn_to(&mut self, text: &Text) {
         if self.section != text.section {
             self.section = text.section;
             self.uses.clear();
+            self.labels.clear();
+            self.r10_at_labels.clear();
         }
+    }
+
+    fn uses(&mut self, text: &Text, index: usize) -> Uses {
+        self.turn_to(text);
         self.uses.resize(text.code.len(), None);
         *self.uses[index].get_or_insert_with(|| Uses::of(&mut self.info, &text.code[index].code))
     }
@@ -214,6 +233,7 @@ impl Liveness {
         self.seen.resize(text.code.len(), 0);
         self.walk += 1;
         let mut visited = 0;
+        self.entered.clear();
         self.work.clear();
         self.work.push(from as u32);
         while let Some(index) = self.work.pop() {
@@ -268,7 +288,7 @@ impl Liveness {
                         if strict {
                             return true;
                         }
-                        self.push_labels(text, index);
+                        self.enter_labels(text, index);
                         break;
                     }
                     _ => return true,
@@ -281,6 +301,7 @@ impl Liveness {
     /// Whether some place that indirect jumps inside the function of `index` may reach reads r10 before it overwrites it. Calls
     /// count as leaving r10 alone, since compilers know of some that do.
     pub(crate) fn r10_at_labels(&mut self, text: &Text, index: usize) -> bool {
+        self.turn_to(text);
         let function = text.function_around(index).0;
         if let Some(&known) = self.r10_at_labels.get(&function) {
             return known;
@@ -288,7 +309,8 @@ impl Liveness {
         self.seen.resize(text.code.len(), 0);
         self.walk += 1;
         self.work.clear();
-        self.push_labels(text, index);
+        let labels = self.labels(text, index).1;
+        self.work.extend_from_slice(&labels);
         let found = self.reads_r10(text);
         self.r10_at_labels.insert(function, found);
         found
@@ -323,14 +345,25 @@ impl Liveness {
         false
     }
 
-    /// Adds the places inside the function of `index` that its indirect jumps may reach.
-    fn push_labels(&mut self, text: &Text, index: usize) {
-        let (start, end) = text.function_around(index);
-        for (at, ins) in text.code.iter().enumerate().take(end).skip(start + 1) {
-            if ins.has(mark::ENTRY | mark::CASE) {
-                self.work.push(at as u32);
-            }
+    /// Has the walk go on at the places that the indirect jump `index` may reach: once, however many jumps lead there, and at as many
+    /// as it may visit. (Walks without end would cost the rewriter more than the input is long.)
+    fn enter_labels(&mut self, text: &Text, index: usize) {
+        let (function, labels) = self.labels(text, index);
+        if !self.entered.contains(&function) {
+            self.entered.push(function);
+            self.work.extend(labels.iter().take(BUDGET + 1));
         }
+    }
+
+    /// The first instruction of the function of `index`, and the places inside it that its indirect jumps may reach.
+    fn labels(&mut self, text: &Text, index: usize) -> (usize, Rc<[u32]>) {
+        self.turn_to(text);
+        let (start, end) = text.function_around(index);
+        let inside = || {
+            let places = text.code.iter().enumerate().take(end).skip(start + 1);
+            places.filter(|(_, ins)| ins.has(mark::ENTRY | mark::CASE)).map(|(at, _)| at as u32).collect()
+        };
+        (start, self.labels.entry(start).or_insert_with(inside).clone())
     }
 
     /// Whether the function of `index` is one whose callers read r11 when it returns.

@@ -1,6 +1,7 @@
 //! One code section, instruction by instruction. The subjects are in files of their own: `operand` (memory
 //! operands), `pointer` (rsp), `branch`, `string`, `tls`.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 
 use iced_x86::{Code, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind, Register};
@@ -108,6 +109,8 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) waits: HashMap<u32, Reg>,
     /// By function and register: see [`Self::keeps`].
     kept: HashMap<(usize, Reg), bool>,
+    /// Of the run of `nop`s that was looked at last: its first instruction that is known, and where it ends.
+    padding: Cell<(usize, usize)>,
     /// Registers that hold something of the rewriter's own at the moment, by number.
     busy: u16,
     /// Instructions to leave out because an earlier one took them along.
@@ -154,6 +157,7 @@ impl<'a> Rewriter<'a> {
             scattered: false,
             waits: HashMap::new(),
             kept: HashMap::new(),
+            padding: Cell::new((0, 0)),
             busy: 0,
             skip: 0,
         }
@@ -575,10 +579,17 @@ impl<'a> Rewriter<'a> {
         self.text.code.get(end).map_or(self.data.len() as u32, Ins::start).is_multiple_of(8)
     }
 
+    /// Where the run of `nop`s with `index` in it ends. Each `nop` of the run asks; it is looked for once.
     fn padding_end(&self, index: usize) -> usize {
+        let (from, end) = self.padding.get();
+        if (from..end).contains(&index) {
+            return end;
+        }
         let is_end = |ins: &Ins| ins.code.mnemonic() != Mnemonic::Nop || ins.has(mark::LABEL);
         let rest = &self.text.code[index + 1..];
-        index + 1 + rest.iter().position(is_end).unwrap_or(rest.len())
+        let end = index + 1 + rest.iter().position(is_end).unwrap_or(rest.len());
+        self.padding.set((index, end));
+        end
     }
 
     /// A `nop` that is no padding keeps its length.

@@ -239,3 +239,36 @@ fn forms_that_stand_before_their_values_drop_the_debug_information() {
         assert!(why.contains("an attribute whose form stands before its value"), "{reference}: {why}");
     }
 }
+
+/// Inputs for which a look ahead at each instruction would cost the square of their length: minutes, were it so.
+#[test]
+fn long_inputs_take_no_longer_than_they_are_long() {
+    let nops = |between: &str| {
+        format!(".text\n.p2align 4\n{}ret\n", format!(".fill 20000,1,0x90\n{between}").repeat(20))
+    };
+    let jump = |n: usize| format!("lea t{n}(%rip),%rax\nmov (%rax,%rdi,8),%rax\njmp *%rax\n");
+    let gotos = |functions: usize| {
+        let function = |n: usize| {
+            let labels: String = (0..600).map(|label| format!("l{n}_{label}: {}", jump(n))).collect();
+            let table: String = (0..600).map(|label| format!(".quad l{n}_{label}\n")).collect();
+            format!(
+                ".text\n.globl f{n}\n.type f{n},@function\nf{n}:\n{}{labels}ret\n.size f{n},.-f{n}\n\
+                 .section .data.rel.ro,\"aw\"\nt{n}:\n{table}",
+                jump(n)
+            )
+        };
+        (0..functions).map(function).collect::<String>()
+    };
+    for (what, source) in [
+        ("a run of nops", nops("")),
+        ("runs of nops", nops("ret\n")),
+        ("computed gotos in one function", gotos(1)),
+        ("computed gotos in many", gotos(30)),
+    ] {
+        let object = support::assemble(&source);
+        let (done, finished) = std::sync::mpsc::channel();
+        std::thread::spawn(move || done.send(rewrite(&object)));
+        let result = finished.recv_timeout(std::time::Duration::from_secs(60));
+        assert!(result.is_ok(), "{what}: not done in a minute");
+    }
+}

@@ -378,7 +378,7 @@ impl Link {
 
 /// Writes what was rejected, under a name that nobody has said: nothing else may have it that is no file, or waits for who reads it.
 fn keep(path: &Path, file: &[u8]) -> Result<(), Error> {
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let error = std::io::Error::other("it is there, and no file");
         return Err(Error::Io { action: "write", path: path.to_owned(), error });
     }
@@ -420,15 +420,21 @@ pub fn work_folder() -> Result<lockgate_outside::Folder, Error> {
     lockgate_outside::Folder::new().map_err(Error::io("create a folder in", &std::env::temp_dir()))
 }
 
-/// Writes a file that appears complete or not at all. What is there and no file, such as /dev/null, gets the bytes and stays.
+/// Writes a file that appears complete or not at all. What is there and no file gets the bytes and stays: a device, and a link, for it
+/// may lead to what a process has open (`/dev/stdout`), and its folder may be one of the system's.
 ///
 /// # Errors
 /// [`Error::Io`].
 pub fn put(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Error> {
     use std::os::unix::fs::PermissionsExt as _;
     let failed = |error| Error::Io { action: "write", path: path.to_owned(), error };
-    if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        return std::fs::write(path, bytes).map_err(failed);
+    if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
+        let mut file = std::fs::File::create(path).map_err(failed)?;
+        if file.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            // Somebody else's file keeps its mode.
+            let _ = file.set_permissions(std::fs::Permissions::from_mode(mode));
+        }
+        return std::io::Write::write_all(&mut file, bytes).map_err(failed);
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()

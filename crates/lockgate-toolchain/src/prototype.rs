@@ -22,7 +22,7 @@ impl Prototype {
             Some((head, rest)) if rest.ends_with(')') => head.trim_end(),
             Some(_) => return Err(wrong("it does not end with ')'")),
         };
-        let start = head.rfind(|c: char| !is_identifier(c)).map_or(0, |before| before + 1);
+        let start = head.trim_end_matches(is_identifier).len();
         let name = &head[start..];
         if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(wrong("there is no name before the parameters"));
@@ -79,6 +79,10 @@ mod tests {
             ("double (double)", None),
             ("double cbrt(double", None),
             ("double 3cbrt(double)", None),
+            ("é", None),
+            ("é f(void)", Some(("f", "é f(void)"))),
+            ("int é(void)", None),
+            ("\u{feff}int f(void)", Some(("f", "\u{feff}int f(void)"))),
         ] {
             let parsed = Prototype::parse(text).ok();
             let found = parsed.as_ref().map(|prototype| (prototype.name(), prototype.text()));

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 use std::fmt::Write as _;
-use std::io::{Read, Write, stdin, stdout};
+use std::io::{Write, stdin, stdout};
 use std::time::Duration;
 
 /// The other page of the terminal, without a cursor; and back.
@@ -79,18 +79,22 @@ impl Screen {
         if !ready[1].revents().is_empty() {
             return Ok(Some(Key::Quit));
         }
-        let mut key = [0];
-        Ok(Some(match keyboard.lock().read(&mut key).context("cannot read keys")? {
-            0 => Key::Quit,
-            _ if matches!(key[0], b'q' | CTRL_C | CTRL_D) => Key::Quit,
-            _ => Key::Letter(key[0]),
-        }))
+        // Past the buffer of standard input, in which keys would wait for the next one. Those that come together count together.
+        let mut keys = [0; 64];
+        let read = rustix::io::read(&keyboard, &mut keys).context("cannot read keys")?;
+        Ok(Some(key_of(&keys[..read])))
     }
 
     fn write(&self, text: &str) -> anyhow::Result<()> {
         let mut out = stdout().lock();
         out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("cannot write to the terminal")
     }
+}
+
+/// What came together: an end of it all, before anything else, or the last letter.
+fn key_of(keys: &[u8]) -> Key {
+    let ends = keys.iter().any(|key| matches!(key, b'q' | &CTRL_C | &CTRL_D));
+    keys.last().filter(|_| !ends).map_or(Key::Quit, |&key| Key::Letter(key))
 }
 
 impl Drop for Screen {

@@ -62,6 +62,11 @@ impl Invocation {
         self
     }
 
+    pub fn stdout(mut self, file: std::fs::File) -> Self {
+        self.0.stdout(file);
+        self
+    }
+
     pub fn output(mut self) -> Output {
         self.0.output().expect("lockgate runs")
     }

@@ -172,12 +172,16 @@ impl CommandLine {
                 for_gcc.push(next.clone());
                 Ok(next)
             };
-            let mut for_ld = |option: &str, linking: &mut Linking| match ld_options.meaning(option) {
-                Meaning::Ignored => (),
-                Meaning::Option => linking.items.push(Item::LdOption(option.to_owned())),
-                Meaning::File => linking.items.push(Item::File(option.to_owned())),
-                Meaning::Library(name) => linking.items.push(Item::Library(name)),
-                Meaning::Folder(path) => linking.folders.push(path.into()),
+            let mut for_ld = |option: &str, linking: &mut Linking| {
+                match ld_options.meaning(option) {
+                    Meaning::Ignored => (),
+                    Meaning::Option => linking.items.push(Item::LdOption(option.to_owned())),
+                    Meaning::Layout => return Err(no_layout(option)),
+                    Meaning::File => linking.items.push(Item::File(option.to_owned())),
+                    Meaning::Library(name) => linking.items.push(Item::Library(name)),
+                    Meaning::Folder(path) => linking.folders.push(path.into()),
+                }
+                Ok(())
             };
             match argument.as_str() {
                 option if NOT_LINKING.contains(&option) => links = false,
@@ -185,10 +189,10 @@ impl CommandLine {
                 option if IGNORED.contains(&option) => (),
                 "-shared" => linking.export_all = true,
                 "-s" => linking.items.push(Item::LdOption("-s".to_owned())),
-                "-Xlinker" => for_ld(&value("")?, &mut linking),
+                "-Xlinker" => for_ld(&value("")?, &mut linking)?,
                 "-u" | "-z" | "-T" | "-e" => {
-                    for_ld(&argument, &mut linking);
-                    for_ld(&value("")?, &mut linking);
+                    for_ld(&argument, &mut linking)?;
+                    for_ld(&value("")?, &mut linking)?;
                 }
                 option if WITH_VALUE.contains(&option) => {
                     let value = value("")?;
@@ -196,9 +200,10 @@ impl CommandLine {
                 }
                 option => match option.split_at_checked(2).unwrap_or((option, "")) {
                     _ if option.starts_with("-Wl,") => {
-                        option[4..].split(',').for_each(|option| for_ld(option, &mut linking));
+                        option[4..].split(',').try_for_each(|option| for_ld(option, &mut linking))?;
                     }
                     ("-o", attached) => linking.output = Some(value(attached)?),
+                    ("-T", _) => for_ld(option, &mut linking)?,
                     ("-L", attached) => linking.folders.push(value(attached)?.into()),
                     ("-l", attached) => linking.items.push(Item::Library(value(attached)?)),
                     ("-x", attached) => {
@@ -317,6 +322,34 @@ impl Linking {
         more
     }
 
+    /// Options for compiling `source` that have files beside the output (`-save-temps`, `-fstack-usage`, `-gsplit-dwarf`) written where gcc
+    /// writes them when it links, too, and not beside the object, which goes.
+    pub fn dumps(&self, source: &str) -> Vec<String> {
+        let asks = |option: &String| {
+            let names = [
+                "-save-temps",
+                "-fstack-usage",
+                "-gsplit-dwarf",
+                "-fdump-",
+                "-fcallgraph-info",
+                "-ftest-coverage",
+                "--coverage",
+            ];
+            names.iter().any(|name| option.starts_with(name))
+        };
+        if !self.compile.iter().any(asks) {
+            return Vec::new();
+        }
+        let output = self.output.as_deref().unwrap_or("a");
+        let output = output.strip_suffix(".out").unwrap_or(output);
+        let name = Path::new(source).file_name().unwrap_or("stdin".as_ref()).to_string_lossy();
+        let mut options = ["-dumpdir", &format!("{output}-"), "-dumpbase", &name].map(str::to_owned).to_vec();
+        if let Some((_, extension)) = name.rsplit_once('.') {
+            options.extend(["-dumpbase-ext".to_owned(), format!(".{extension}")]);
+        }
+        options
+    }
+
     /// Takes an option of ours, with its value. False if it is none.
     fn own_option(&mut self, argument: &str, rest: &mut impl Iterator<Item = String>) -> Result<bool, Error> {
         let (name, attached) = match argument.split_once('=') {
@@ -400,6 +433,12 @@ fn source(path: &str, language: &Option<String>) -> Item {
 
 fn is_source(path: &str) -> bool {
     Path::new(path).extension().and_then(|extension| extension.to_str()).is_some_and(|e| SOURCES.contains(&e))
+}
+
+fn no_layout(option: &str) -> Error {
+    let what =
+        "modules have a layout of their own: leave linker scripts out, and name the output by cc's own -o";
+    Error::Usage(format!("{}: {what}", lockgate_outside::printable(option)))
 }
 
 fn missing_value(option: &str) -> Error {

@@ -49,8 +49,6 @@ const WITH_VALUE: &[&str] = &[
     "exclude-libs",
     "dynamic-list",
     "retain-symbols-file",
-    "T",
-    "script",
     "e",
     "entry",
     "init",
@@ -81,6 +79,8 @@ pub(super) enum Meaning {
     Ignored,
     /// ld should see it.
     Option,
+    /// It says where parts lie, or the output, which is not its to say.
+    Layout,
     /// An object or archive, to be rewritten like any other.
     File,
     /// `-lNAME`.
@@ -123,6 +123,9 @@ impl LdOptions {
             }
         }
         let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
+        if matches!(name, "script" | "default-script" | "dT" | "o" | "output") || short.starts_with('T') {
+            return Meaning::Layout;
+        }
         if let Some((_, takes_value)) = IGNORED.iter().find(|(ignored, _)| *ignored == name) {
             self.expects = (*takes_value && value.is_none()).then_some(Value::Ignored);
             return Meaning::Ignored;
@@ -146,7 +149,7 @@ mod tests {
             ("--start-group --end-group", "--start-group --end-group"),
             ("-u main --defsym a=b -Map out.map", "-u main --defsym a=b -Map out.map"),
             ("--hash-style=gnu --build-id --whole-archive", "--whole-archive"),
-            ("-T script -e start", "-T script -e start"),
+            ("-e start", "-e start"),
             ("h.o -lz --library=m -L. --library-path /x -l :y.a", ""),
         ] {
             let mut options = LdOptions::default();
@@ -167,6 +170,11 @@ mod tests {
             ("--library=m", Meaning::Library("m".to_owned())),
             ("-L.", Meaning::Folder(".".to_owned())),
             ("--library-path /x", Meaning::Folder("/x".to_owned())),
+            ("-Tscript", Meaning::Layout),
+            ("-T", Meaning::Layout),
+            ("--script=x", Meaning::Layout),
+            ("--output=x", Meaning::Layout),
+            ("--trace-symbol=x", Meaning::Option),
         ] {
             let mut options = LdOptions::default();
             let last = arguments.split(' ').map(|argument| options.meaning(argument)).last();
