@@ -447,8 +447,8 @@ lg_status lg_options_policy(lg_options *options, lg_policy policy);             
 /* Ends calls when the host says so. After lg_interrupt(), while `predicate(user)` is not 0, the
  * innermost call on that thread ends with LG_FAULT_STOPPED (if the domain has called a function of
  * the host: when that returns), and a new one is refused with LG_E_INTERRUPTED. The library calls
- * `predicate` in signal handlers on the calling thread, so it may only read flags of the host. Calls
- * pay nothing. */
+ * `predicate` in signal handlers on the calling thread, so it may only read flags of the host.
+ * Calls pay nothing. */
 typedef int (*lg_stop_predicate)(void *user);
 lg_status lg_options_stop_if(lg_options *options, lg_stop_predicate predicate, void *user);
 
@@ -458,8 +458,8 @@ lg_status lg_options_stop_if(lg_options *options, lg_stop_predicate predicate, v
 void lg_interrupt(void);
 
 /* One thread at a time; others wait this many milliseconds (then LG_E_BUSY), or without end if the
- * number is negative. Threads that the module has started (lg_options_max_guest_threads()) wait without
- * end, because no caller could get the error. */
+ * number is negative. Threads that the module has started (lg_options_max_guest_threads()) wait
+ * without end, because no caller could get the error. */
 lg_status lg_options_exclusive(lg_options *options, int64_t timeout_ms);
 
 /* Arguments (argv) and environment of a program; the library passes nothing of the host's own on.
@@ -507,8 +507,9 @@ lg_status lg_domain_free(lg_domain *domain);
  * ones with LG_E_KILLED. */
 lg_status lg_domain_kill(lg_domain *domain);
 
-/* LG_OK, or LG_E_FAULT if a thread that the module has started itself (lg_options_max_guest_threads())
- * did something wrong that ended the domain: the calling thread's last error then says what
+/* LG_OK, or LG_E_FAULT if a thread that the module has started itself
+ * (lg_options_max_guest_threads()) did something wrong that ended the domain: the calling thread's
+ * last error then says what
  * (lg_last_fault()). Another end on such a thread has its own status. Calls say only that the
  * domain was killed, because no call was in progress on that thread. LG_OK again after a reset. */
 lg_status lg_domain_guest_threads_fault(lg_domain *domain);
@@ -1107,8 +1108,9 @@ void lg_on_fault(lg_dl_handler handler, void *user);
  * library's own free(). NULL if it has none left, or its malloc says that something else is room
  * (LG_E_INACCESSIBLE). Some microseconds, and some ten nanoseconds for each page, because it
  * touches each page. The room is there when this returns. While code of the library runs (a thread
- * that it has started with lg_options_max_guest_threads(), or a call of yours), that code can unmap it,
- * and then the host's own access is a fault of the host's. If a library may do so, reach its memory
+ * that it has started with lg_options_max_guest_threads(), or a call of yours), that code can unmap
+ * it, and then the host's own access is a fault of the host's. If a library may do so, reach its
+ * memory
  * by lg_peek() and lg_poke(). */
 void *lg_malloc(void *handle, size_t size);
 int lg_free(void *handle, void *at);

@@ -286,7 +286,7 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/limits.md", format!("| descriptors | `descriptor_limit` | {descriptors} |")),
         ("docs/limits.md", format!("Every {poll} ms the watcher")),
         ("docs/dlopen.md", format!("{joined} modules in the life of one domain")),
-        ("docs/dlopen.md", format!("may block for at most {bury} ms")),
+        ("docs/dlopen.md", format!("may block for at most {reclaim} ms")),
         ("docs/dlopen.md", format!("A file has at most {largest} GiB")),
         ("docs/building-modules.md", format!("ordinary files of at most {largest} GiB")),
         ("docs/system-calls.md", format!("up to {entries} KiB a call")),
