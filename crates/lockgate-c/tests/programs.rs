@@ -67,6 +67,11 @@ fn registry() {
 }
 
 #[test]
+fn alone() {
+    passes("alone");
+}
+
+#[test]
 fn threads() {
     passes("threads");
 }

@@ -22,12 +22,14 @@ use crate::space;
 use crate::sync::futex;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_abi::window;
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const LAST_SIGNAL: c_int = 64;
+/// glibc's own signal by which threads change who they run as: SIGSETXID.
+const SETXID: c_int = 33;
 /// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
 const CLEAN_FLAGS: i64 = 0x202;
 
@@ -38,6 +40,8 @@ static FRONTS: [Fronts; FAULTS.len()] =
 static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 /// The distinct pointees.
 static KNOWN: PerProcess<Mutex<Vec<&'static Action>>> = PerProcess::new(Mutex::default);
+/// glibc has been made to install SIGCANCEL's handler.
+static CANCELLATION: AtomicBool = AtomicBool::new(false);
 /// [`install`] is done.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
@@ -110,7 +114,7 @@ pub(crate) fn install() {
     // Handlers are inherited; the callers of this wait for each other.
     if !INSTALLED.load(Ordering::Acquire) {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);
-        settle_libc();
+        settle_threads();
         // The highest real-time signal that nobody uses.
         let free =
             (libc::SIGRTMIN()..=LAST_SIGNAL).rev().find(|&s| kernel_action(s, None).handler == libc::SIG_DFL);
@@ -148,9 +152,48 @@ fn known(action: Action) -> &'static Action {
     new
 }
 
-/// glibc installs SIGCANCEL's handler at the first `pthread_cancel` and SIGSETXID's at the first thread, both
-/// without SA_ONSTACK: have it done now, so that [`check_handlers`] can mend them (rule R11).
-fn settle_libc() {
+/// glibc installs SIGSETXID's handler at the first thread: have it done now, so that [`check_handlers`] sees it (rule R11), by a thread
+/// that cannot start, as all of the address space is to be its guard. A thread that starts would have stdio take locks for good, which
+/// is ten times as much as a `putc` takes.
+fn settle_threads() {
+    extern "C" fn nothing(_: *mut c_void) -> *mut c_void {
+        ptr::null_mut()
+    }
+    if is_handled(&kernel_action(SETXID, None)) {
+        return;
+    }
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let attributes = attributes.as_mut_ptr();
+    // SAFETY: attributes of their own, used between their beginning and their end; a thread that starts nevertheless does nothing.
+    unsafe {
+        if libc::pthread_attr_init(attributes) == 0 {
+            let mut thread = 0;
+            let start = || libc::pthread_create(&mut thread, attributes, nothing, ptr::null_mut());
+            let is_all = libc::pthread_attr_setguardsize(attributes, usize::MAX & !0xffff) == 0;
+            if is_all && starting_a_thread(start) == 0 {
+                libc::pthread_join(thread, ptr::null_mut());
+            }
+            libc::pthread_attr_destroy(attributes);
+        }
+    }
+    if !is_handled(&kernel_action(SETXID, None)) {
+        settle_cancellation();
+    }
+}
+
+/// Whether a handler is there. (What `posix_spawn` has started ignores libc's own signals until libc wants them.)
+fn is_handled(action: &Action) -> bool {
+    action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN
+}
+
+/// Whether there are threads that could cancel one another. (The folder has a link for each, and two more.)
+fn has_threads() -> bool {
+    rustix::fs::stat("/proc/self/task").map_or(true, |tasks| tasks.st_nlink > 3)
+}
+
+/// glibc installs SIGCANCEL's handler at the first `pthread_cancel`, without SA_ONSTACK: have it done now, so that [`check_handlers`] can
+/// mend it (rule R11).
+fn settle_cancellation() {
     // The thread is at no cancellation point, nor lets itself be cancelled: it would wait for the signal for good, which may not come. (A
     // user's signals that wait are counted: RLIMIT_SIGPENDING.)
     extern "C" fn wait(end: *mut c_void) -> *mut c_void {
@@ -172,6 +215,7 @@ fn settle_libc() {
             end.store(1, Ordering::Release);
             let _ = futex::wake(&end, futex::Flags::PRIVATE, 1);
             libc::pthread_join(thread, ptr::null_mut());
+            CANCELLATION.store(true, Ordering::Release);
         }
     }
 }
@@ -265,14 +309,16 @@ fn settle() {
 /// The number of a signal whose handler does not and cannot be changed.
 pub(crate) fn check_handlers() -> Result<(), i32> {
     claim();
+    if !CANCELLATION.load(Ordering::Acquire) && has_threads() {
+        settle_cancellation();
+    }
     for signal in 1..=LAST_SIGNAL {
         let action = kernel_action(signal, None);
         let mut wanted = Action { flags: action.flags | libc::SA_ONSTACK as u64, ..action };
         if STANDS_IN.load(Ordering::Relaxed) {
             hold_more(signal, &mut wanted);
         }
-        let handled = action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN;
-        if handled && action != wanted {
+        if is_handled(&action) && action != wanted {
             kernel_action(signal, Some(&wanted));
             if kernel_action(signal, None).flags & libc::SA_ONSTACK as u64 == 0 {
                 return Err(signal);
