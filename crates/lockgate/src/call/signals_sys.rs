@@ -22,14 +22,12 @@ use crate::space;
 use crate::sync::futex;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_abi::window;
-use std::mem::{MaybeUninit, offset_of};
+use std::mem::offset_of;
 use std::ptr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const LAST_SIGNAL: c_int = 64;
-/// glibc's own signal by which threads change who they run as: SIGSETXID.
-const SETXID: c_int = 33;
 /// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
 const CLEAN_FLAGS: i64 = 0x202;
 
@@ -114,7 +112,6 @@ pub(crate) fn install() {
     // Handlers are inherited; the callers of this wait for each other.
     if !INSTALLED.load(Ordering::Acquire) {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);
-        settle_threads();
         // The highest real-time signal that nobody uses.
         let free =
             (libc::SIGRTMIN()..=LAST_SIGNAL).rev().find(|&s| kernel_action(s, None).handler == libc::SIG_DFL);
@@ -152,36 +149,7 @@ fn known(action: Action) -> &'static Action {
     new
 }
 
-/// glibc installs SIGSETXID's handler at the first thread: have it done now, so that [`check_handlers`] sees it (rule R11), by a thread
-/// that cannot start, as all of the address space is to be its guard. A thread that starts would have stdio take locks for good, which
-/// is ten times as much as a `putc` takes.
-fn settle_threads() {
-    extern "C" fn nothing(_: *mut c_void) -> *mut c_void {
-        ptr::null_mut()
-    }
-    if is_handled(&kernel_action(SETXID, None)) {
-        return;
-    }
-    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
-    let attributes = attributes.as_mut_ptr();
-    // SAFETY: attributes of their own, used between their beginning and their end; a thread that starts nevertheless does nothing.
-    unsafe {
-        if libc::pthread_attr_init(attributes) == 0 {
-            let mut thread = 0;
-            let start = || libc::pthread_create(&mut thread, attributes, nothing, ptr::null_mut());
-            let is_all = libc::pthread_attr_setguardsize(attributes, usize::MAX & !0xffff) == 0;
-            if is_all && starting_a_thread(start) == 0 {
-                libc::pthread_join(thread, ptr::null_mut());
-            }
-            libc::pthread_attr_destroy(attributes);
-        }
-    }
-    if !is_handled(&kernel_action(SETXID, None)) {
-        settle_cancellation();
-    }
-}
-
-/// Whether a handler is there. (What `posix_spawn` has started ignores libc's own signals until libc wants them.)
+/// Whether a handler is there.
 fn is_handled(action: &Action) -> bool {
     action.handler != libc::SIG_DFL && action.handler != libc::SIG_IGN
 }
@@ -192,7 +160,9 @@ fn has_threads() -> bool {
 }
 
 /// glibc installs SIGCANCEL's handler at the first `pthread_cancel`, without SA_ONSTACK: have it done now, so that [`check_handlers`] can
-/// mend it (rule R11).
+/// mend it (rule R11). It takes a thread, from which on stdio has locks for good: ten times what a `putc` takes without. So a process
+/// without threads, in which nobody can cancel anybody, is left as it is. (SIGSETXID's handler, which comes with the first thread, has
+/// SA_ONSTACK already.)
 fn settle_cancellation() {
     // The thread is at no cancellation point, nor lets itself be cancelled: it would wait for the signal for good, which may not come. (A
     // user's signals that wait are counted: RLIMIT_SIGPENDING.)
