@@ -52,7 +52,7 @@ fn r11_handlers_installed_through_libc_run_on_the_alternate_stack() {
 }
 
 /// R11: glibc installs SIGCANCEL's handler at the first pthread_cancel, without SA_ONSTACK. Red without
-/// `settle_libc`: the handler is not there yet when handlers are checked.
+/// `settle_cancellation`: the handler is not there yet when handlers are checked.
 #[test]
 fn r11_cancellation_runs_on_the_alternate_stack() {
     let domain = guest().domain();
