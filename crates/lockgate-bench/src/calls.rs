@@ -7,7 +7,7 @@
 //! AVX-512 instructions, which the function called may reach, so that its proxies keep and clear all state there is.
 //! `calls.leaf.<preset>` calls a function of that module which reaches none of them. `calls.in_turn.<number>` goes through so many
 //! domains, one call each: every call changes the window. The pages of all domains lie at the same offsets, and meet in the same sets of
-//! the translation buffers: eight domains fit there on every processor that we know, 64 do not. (Sixteen are as many as a set has ways:
+//! the TLB: eight domains fit there on every processor that we know, 64 do not. (Sixteen are as many as a set has ways:
 //! what such a call takes depends on what else is in that set.) `calls.long_jump.<number>` is what a
 //! `longjmp` costs within a domain that leaves so many functions, their calls included; `calls.throw` a setjmp and a longjmp over
 //! three, as in interpreters whose programs throw all the time. `calls.switch` is one `swapcontext` between two contexts of a domain,
