@@ -60,6 +60,9 @@ impl Tripwires {
     }
 }
 
+/// glibc's own signals, 32 and 33: a program that `posix_spawn` has started ignores them until its first thread starts, or is cancelled.
+const LIBCS: u64 = 0b11 << 31;
+
 /// What belongs to the process as a whole, by name.
 fn process(files: &Path) -> Result<BTreeMap<String, String>> {
     /// Lines of /proc/self/status that a domain has no business with (proc(5)).
@@ -69,7 +72,12 @@ fn process(files: &Path) -> Result<BTreeMap<String, String>> {
     let status = fs::read_to_string("/proc/thread-self/status").context("/proc is not mounted")?;
     for line in status.lines().filter_map(|line| line.split_once(':')).filter(|(key, _)| STATUS.contains(key))
     {
-        state.insert(format!("{} of the process", line.0), line.1.trim().to_owned());
+        let mut value = line.1.trim().to_owned();
+        if line.0 == "SigIgn" {
+            let ignored = u64::from_str_radix(&value, 16).context("a mask of /proc is no number")?;
+            value = format!("{:016x}", ignored & !LIBCS);
+        }
+        state.insert(format!("{} of the process", line.0), value);
     }
     for file in ["personality", "limits", "oom_score_adj"] {
         state.insert(format!("/proc/self/{file}"), fs::read_to_string(Path::new("/proc/self").join(file))?);

@@ -83,7 +83,6 @@ static void on_fault(int number) {
 
 /* The program's own handler sees the program's own faults, and none of the domain's. */
 static void own_handler(void) {
-    struct sigaction action = action_of(on_fault);
     pid_t child = fork();
     if (child == 0) {
         /* Installed before the library's. */
