@@ -245,16 +245,15 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
     Ok(())
 }
 
-/// Gives the calling thread its alternate stack again, and the signals that the library lives by, if it is attached; or has its next call
-/// do it, where that cannot be now.
+/// Gives the calling thread its alternate stack again, and the signals that the library lives by, if it is attached. Its next call looks at
+/// them, in any case.
 fn settle() {
     let Some(state) = thread_sys::current() else { return };
-    if thread_sys::on_alternate_stack() || state.use_alternate_stack().is_err() {
-        // SAFETY: our own block: the thread is admitted anew.
-        unsafe { (*block_sys::block()).alternate_size = u64::MAX };
-        return;
+    // SAFETY: our own block: the thread is admitted anew.
+    unsafe { (*block_sys::block()).alternate_size = u64::MAX };
+    if !thread_sys::on_alternate_stack() && state.alternate.install().is_ok() {
+        unblock();
     }
-    unblock();
 }
 
 /// Makes our handlers the first for faults, and has every handler of the process run on the alternate stack: a module may leave no room for
@@ -280,6 +279,19 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
         }
     }
     Ok(())
+}
+
+/// What of that a thread's call does that is no first one: where the process finds our `sigaction`, nearly all that come are noticed, and it asks
+/// for faults only, which must not go to anybody else.
+///
+/// # Errors
+/// As for [`check_handlers`].
+pub(super) fn check_handlers_again() -> Result<(), i32> {
+    if STANDS_IN.load(Ordering::Relaxed) {
+        claim();
+        return Ok(());
+    }
+    check_handlers()
 }
 
 /// Asks a thread to look at its state.
@@ -556,6 +568,7 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
         if bytes == WINDOW_CHECK {
             registers[libc::REG_RIP as usize] += WINDOW_CHECK.len() as i64;
             registers[libc::REG_EFL as usize] &= !ZERO_FLAG;
+            thread_sys::has_entered();
             return true;
         }
     }
@@ -651,8 +664,8 @@ fn stands_in() -> bool {
         && place(found) == place(fronts_sys::address(0) as *const c_void)
 }
 
-/// Has the calling thread's next call look at all handlers and at the alternate stack again, where changes of them do not come to our
-/// notice by themselves (rules R11, R12). For ways that are slow already. Its mask is looked at in any case: `siglongjmp` and
+/// Has the calling thread's next call look at handlers and at the alternate stack again: changes of them need not come to our notice by
+/// themselves (rules R11, R12). For ways that are slow already. Its mask is looked at in any case: `siglongjmp` and
 /// `setcontext` may bring back one from before the thread's first call.
 pub(crate) fn look_again() {
     admit_anew();
@@ -662,10 +675,8 @@ pub(crate) fn look_again() {
 }
 
 fn admit_anew() {
-    if !STANDS_IN.load(Ordering::Relaxed) {
-        // SAFETY: our own block: the thread is admitted anew.
-        unsafe { (*block_sys::block()).alternate_size = u64::MAX };
-    }
+    // SAFETY: our own block: the thread is admitted anew.
+    unsafe { (*block_sys::block()).alternate_size = u64::MAX };
 }
 
 const _: () = assert!(
