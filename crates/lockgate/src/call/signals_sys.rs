@@ -388,6 +388,9 @@ unsafe extern "C" fn on_fault(
         let frame = &mut *context.cast::<ucontext_t>();
         let by_instruction = (*info).si_code > 0;
         // What somebody sends in the middle of a copy is no reason to end it: a kick by SIGTRAP, or anybody's kill(2).
+        if by_instruction && is_hosts_to_mend(signal, &*info, frame, front) {
+            return chain(signal, info, frame, mask, front);
+        }
         if by_instruction && resume_guarded(frame) {
             return 0;
         }
@@ -546,6 +549,21 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
                 fpu.mxcsr = (*record).mxcsr;
             }
         }
+    }
+}
+
+/// True if a guarded copy has faulted at memory of the host's, which has a handler for that: pages that it opens when somebody comes (barriers of
+/// a collector, lazy memory). Without one the copy ends, as at the domain's side, and its caller is told.
+unsafe fn is_hosts_to_mend(signal: c_int, info: &siginfo_t, frame: &ucontext_t, front: usize) -> bool {
+    let register = |number: c_int| frame.uc_mcontext.gregs[number as usize] as u64;
+    let Some([low, end]) = guarded::hosts_side(register(libc::REG_RIP) as usize) else { return false };
+    let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
+    // SAFETY: a fault's address; the kernel's frame; pointees live forever.
+    unsafe {
+        let at = info.si_addr() as u64;
+        let is_hosts = (register(low)..register(end)).contains(&at) && !space::in_a_stride(&(at..at + 1));
+        let behind = || FRONTS[index].behind(Delivery::of(frame).stands_for(front)).as_ref();
+        is_hosts && behind().is_some_and(|action| ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler))
     }
 }
 
