@@ -7,16 +7,8 @@ use std::ffi::c_void;
 core::arch::global_asm!(
     r#"
     .text
-    .macro lockgate_copies name
-    .p2align 4
-    .globl \name
-    .hidden \name
-    .type \name,@function
-\name:
-    .cfi_startproc
-    .ifc \name,lockgate_copy_hosts
-    mov %rcx,%r9 # from where the host's side is, to r8
-    .endif
+    # Changes rax, rcx, rdi and rsi only.
+    .macro lockgate_copy_bytes name
     xor %ecx,%ecx # bytes copied
     cmp $64,%rdx
     ja \name\()_rest
@@ -68,14 +60,30 @@ core::arch::global_asm!(
 \name\()_end:
     mov %rcx,%rax
     ret
-    .cfi_endproc
-    .size \name,.-\name
     .endm
 
-    # Changes rax, rcx, rdi and rsi only: callers have arguments in the others.
-    lockgate_copies lockgate_copy
-    # Knows which side is the host's, and keeps it in registers while it copies.
-    lockgate_copies lockgate_copy_hosts
+    # Callers have arguments in other registers.
+    .p2align 4
+    .globl lockgate_copy
+    .hidden lockgate_copy
+    .type lockgate_copy,@function
+lockgate_copy:
+    .cfi_startproc
+    lockgate_copy_bytes lockgate_copy
+    .cfi_endproc
+    .size lockgate_copy,.-lockgate_copy
+
+    # The host's side, from r9 to r8, stays in registers for the handler of faults.
+    .p2align 4
+    .globl lockgate_copy_hosts
+    .hidden lockgate_copy_hosts
+    .type lockgate_copy_hosts,@function
+lockgate_copy_hosts:
+    .cfi_startproc
+    mov %rcx,%r9
+    lockgate_copy_bytes lockgate_copy_hosts
+    .cfi_endproc
+    .size lockgate_copy_hosts,.-lockgate_copy_hosts
 
     .p2align 4
     .globl lockgate_blank

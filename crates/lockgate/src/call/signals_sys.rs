@@ -385,11 +385,12 @@ unsafe extern "C" fn on_fault(
 ) -> usize {
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
-        let frame = &mut *context.cast::<ucontext_t>();
+        let kernels = context.cast::<ucontext_t>();
+        let frame = &mut *kernels;
         let by_instruction = (*info).si_code > 0;
         // What somebody sends in the middle of a copy is no reason to end it: a kick by SIGTRAP, or anybody's kill(2).
-        if by_instruction && is_hosts_to_mend(signal, &*info, frame, front) {
-            return chain(signal, info, frame, mask, front);
+        if by_instruction && is_hosts_to_mend(signal, &*info, kernels, front) {
+            return chain(signal, info, kernels, mask, front);
         }
         if by_instruction && resume_guarded(frame) {
             return 0;
@@ -412,7 +413,7 @@ unsafe extern "C" fn on_fault(
                 on_kick(signal, info, context)
             }
             _ if !by_instruction && postpones(signal, info, frame) => {}
-            _ => return chain(signal, info, frame, mask, front),
+            _ => return chain(signal, info, kernels, mask, front),
         }
         0
     }
@@ -554,15 +555,21 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
 
 /// True if a guarded copy has faulted at memory of the host's, which has a handler for that: pages that it opens when somebody comes (barriers of
 /// a collector, lazy memory). Without one the copy ends, as at the domain's side, and its caller is told.
-unsafe fn is_hosts_to_mend(signal: c_int, info: &siginfo_t, frame: &ucontext_t, front: usize) -> bool {
-    let register = |number: c_int| frame.uc_mcontext.gregs[number as usize] as u64;
+unsafe fn is_hosts_to_mend(
+    signal: c_int,
+    info: &siginfo_t,
+    context: *const ucontext_t,
+    front: usize,
+) -> bool {
+    // SAFETY: the kernel's frame.
+    let register = |number: c_int| unsafe { (*context).uc_mcontext.gregs[number as usize] as u64 };
     let Some([low, end]) = guarded::hosts_side(register(libc::REG_RIP) as usize) else { return false };
     let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
     // SAFETY: a fault's address; the kernel's frame; pointees live forever.
     unsafe {
         let at = info.si_addr() as u64;
         let is_hosts = (register(low)..register(end)).contains(&at) && !space::in_a_stride(&(at..at + 1));
-        let behind = || FRONTS[index].behind(Delivery::of(frame).stands_for(front)).as_ref();
+        let behind = || FRONTS[index].behind(Delivery::of(context).stands_for(front)).as_ref();
         is_hosts && behind().is_some_and(|action| ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler))
     }
 }
@@ -593,11 +600,12 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
     false
 }
 
-/// Finds the host's own handler of a signal that has come to `front`, and the mask that it is to have; 0 if there is none.
+/// Finds the host's own handler of a signal that has come to `front`, and the mask that it is to have; 0 if there is none. (No reference to the
+/// context: what is before it is written, too.)
 unsafe fn chain(
     signal: c_int,
     info: *mut siginfo_t,
-    context: &ucontext_t,
+    context: *const ucontext_t,
     mask: *mut u64,
     front: usize,
 ) -> usize {
@@ -632,7 +640,7 @@ unsafe fn chain(
             }
             // (It has the arguments of an SA_SIGINFO handler, and takes what it wants.)
             handler => {
-                let interrupted = (&raw const context.uc_sigmask).cast::<u64>().read();
+                let interrupted = (&raw const (*context).uc_sigmask).cast::<u64>().read();
                 let masks_itself = action.flags & libc::SA_NODEFER as u64 == 0;
                 *mask = in_handler(interrupted, signal, action.mask, masks_itself);
                 delivery.hand_on(index, front, handler);
