@@ -103,6 +103,11 @@ fn the_hosts_own_fault_comes_to_each_handler_once() {
             }
         }
     }
+    // What a program that is linked with the library does past it is noticed at the next call after a fault. Red if only those that are not
+    // linked look there.
+    for (host, plugins) in [(&hosts.linked, &one), (&hosts.loader, &one)] {
+        assert_eq!(hosts.run(host, plugins, "none", "sdpd"), ("domain\n".repeat(2), None), "{host:?}");
+    }
     // A handler in front of ours, which calls it with a domain's fault.
     let (said, _) = hosts.run(&hosts.loader, &one, "jumps", "srd");
     assert_eq!(said, "reporter\ndomain\n");

@@ -59,8 +59,12 @@
  *
  * Signals. When you open the first module, the library installs handlers for SIGSEGV, SIGBUS,
  * SIGFPE, SIGILL, SIGTRAP and one real-time signal. At its first call each thread gets an alternate
- * signal stack, and all handlers of the process run on the alternate stack. The library passes
- * faults that are not a domain's to the handlers that were there before.
+ * signal stack, and all handlers of the process run on the alternate stack. It has 64 KiB beyond
+ * the kernel's signal frame, or the size of the thread's own alternate stack, if that is larger,
+ * and a guard of 256 KiB. The library passes faults that are not a domain's to the handlers that
+ * were there before. This includes faults of lg_memory_read(), lg_memory_write(), lg_memory_copy(),
+ * lg_region_read(), lg_region_write() and their relatives at your side of the copy, if your program
+ * has a handler: memory that the handler opens (write barriers, lazy pages) is copied.
  *
  * Programs that are linked with the library use its versions of sigaction(), signal() and their
  * relatives; these keep handlers that come later behind the library's. A program that got the
@@ -82,7 +86,9 @@
  * calls of the interrupted code, except that lg_failed() may not be 0 there afterwards;
  * lg_take_call_error() then says LG_OK for a call that returned. (If the kernel runs a handler on
  * another stack than the alternate one, which only a raw system call of the host can cause, the
- * handler must save and restore lg_call_failed, as it does errno.)
+ * handler must save and restore lg_call_failed, as it does errno.) On a thread that has not called
+ * a domain and has no alternate stack, the library cannot tell: the handler's call is admitted, and
+ * it allocates and takes locks. Call a domain before such signals come.
  *
  * The real-time signal makes threads check whether their call has ended. When a domain is killed or
  * closed, or a call is stopped, each thread that has called any domain may get it, wherever it is:

@@ -1,25 +1,21 @@
 //! Copies that survive a fault: the other side may be unmapped at any moment.
 //!
-//! The signal handler ends a guarded instruction's work by resuming behind it ([`end_of`]).
+//! The signal handler ends a guarded instruction's work by resuming behind it ([`end_of`]), unless the host's side is to be mended first
+//! ([`hosts_side`]).
 use std::ffi::c_void;
 
 core::arch::global_asm!(
     r#"
     .text
-    # Changes rax, rcx, rdi and rsi only: callers have arguments in the others.
-    .p2align 4
-    .globl lockgate_copy
-    .hidden lockgate_copy
-    .type lockgate_copy,@function
-lockgate_copy:
-    .cfi_startproc
+    # Changes rax, rcx, rdi and rsi only.
+    .macro lockgate_copy_bytes name
     xor %ecx,%ecx # bytes copied
     cmp $64,%rdx
-    ja lockgate_copy_rest
+    ja \name\()_rest
     # A few, without what `rep` takes to start. A fault here leaves the rest to it.
-    .globl lockgate_copy_few
-    .hidden lockgate_copy_few
-lockgate_copy_few:
+    .globl \name\()_few
+    .hidden \name\()_few
+\name\()_few:
     jmp 2f
 1:
     mov (%rsi,%rcx),%rax
@@ -48,21 +44,46 @@ lockgate_copy_few:
 1:
     xor %eax,%eax
     ret
-    .globl lockgate_copy_rest
-    .hidden lockgate_copy_rest
-lockgate_copy_rest:
+    .globl \name\()_rest
+    .hidden \name\()_rest
+\name\()_rest:
     add %rcx,%rdi
     add %rcx,%rsi
     sub %rdx,%rcx
     neg %rcx # bytes not copied
+    .globl \name\()_last
+    .hidden \name\()_last
+\name\()_last:
     rep movsb
-    .globl lockgate_copy_end
-    .hidden lockgate_copy_end
-lockgate_copy_end:
+    .globl \name\()_end
+    .hidden \name\()_end
+\name\()_end:
     mov %rcx,%rax
     ret
+    .endm
+
+    # Callers have arguments in other registers.
+    .p2align 4
+    .globl lockgate_copy
+    .hidden lockgate_copy
+    .type lockgate_copy,@function
+lockgate_copy:
+    .cfi_startproc
+    lockgate_copy_bytes lockgate_copy
     .cfi_endproc
     .size lockgate_copy,.-lockgate_copy
+
+    # The host's side, from r9 to r8, stays in registers for the handler of faults.
+    .p2align 4
+    .globl lockgate_copy_hosts
+    .hidden lockgate_copy_hosts
+    .type lockgate_copy_hosts,@function
+lockgate_copy_hosts:
+    .cfi_startproc
+    mov %rcx,%r9
+    lockgate_copy_bytes lockgate_copy_hosts
+    .cfi_endproc
+    .size lockgate_copy_hosts,.-lockgate_copy_hosts
 
     .p2align 4
     .globl lockgate_blank
@@ -167,6 +188,8 @@ pub(crate) struct Loaded {
 unsafe extern "C" {
     /// Copies `length` bytes upwards; returns how many it could not.
     pub(crate) fn lockgate_copy(to: *mut c_void, from: *const c_void, length: usize) -> usize;
+    /// The same where the host's side is in the range from `low` to `end`: a fault there goes to the host's handler first, if it has one.
+    fn lockgate_copy_hosts(to: *mut c_void, from: *const c_void, length: usize, low: u64, end: u64) -> usize;
     /// Fills `length` bytes with zeros, upwards; returns how many it could not.
     pub(crate) fn lockgate_blank(to: *mut c_void, length: usize) -> usize;
     /// Loads an aligned word in one access, before all later accesses.
@@ -180,6 +203,10 @@ unsafe extern "C" {
     fn lockgate_copy_few();
     fn lockgate_copy_rest();
     fn lockgate_copy_end();
+    fn lockgate_copy_hosts_few();
+    fn lockgate_copy_hosts_rest();
+    fn lockgate_copy_hosts_last();
+    fn lockgate_copy_hosts_end();
     fn lockgate_blank_end();
     fn lockgate_load_end();
     fn lockgate_peek_end();
@@ -188,12 +215,51 @@ unsafe extern "C" {
     fn lockgate_touch_end();
 }
 
+/// Copies as [`lockgate_copy`] does, from memory of the host's.
+///
+/// # Safety
+/// `bytes` may be read, if the host's handler has mended what is not there; `to` is such that a fault there may end the copy.
+pub(crate) unsafe fn copy_from_host(to: *mut c_void, bytes: &[u8]) -> usize {
+    let bytes = bytes.as_ptr_range();
+    let length = bytes.end as usize - bytes.start as usize;
+    // SAFETY: the caller's.
+    unsafe { lockgate_copy_hosts(to, bytes.start.cast(), length, bytes.start as u64, bytes.end as u64) }
+}
+
+/// Copies as [`lockgate_copy`] does, to memory of the host's.
+///
+/// # Safety
+/// As for [`copy_from_host`], the other way round.
+pub(crate) unsafe fn copy_to_host(bytes: &mut [u8], from: *const c_void) -> usize {
+    let length = bytes.len();
+    let bytes = bytes.as_mut_ptr_range();
+    // SAFETY: the caller's.
+    unsafe { lockgate_copy_hosts(bytes.start.cast(), from, length, bytes.start as u64, bytes.end as u64) }
+}
+
+/// Copies as [`lockgate_copy`] does, where what does not lie in a domain's window is the host's.
+///
+/// # Safety
+/// As for the two above.
+#[inline]
+pub(crate) unsafe fn copy_either_way(to: *mut c_void, from: *const c_void, length: usize) -> usize {
+    // SAFETY: the caller's.
+    unsafe { lockgate_copy_hosts(to, from, length, 0, u64::MAX) }
+}
+
+/// The registers that have the two ends of the host's side, if the instruction at `rip` is that of a copy which knows it.
+pub(crate) fn hosts_side(rip: usize) -> Option<[libc::c_int; 2]> {
+    (rip == lockgate_copy_hosts_last as *const () as usize).then_some([libc::REG_R9, libc::REG_R8])
+}
+
 /// Where a guarded instruction at `rip` resumes after a fault.
 pub(crate) fn end_of(rip: usize) -> Option<usize> {
     let address = |function: *const ()| function as usize;
     [
         (address(lockgate_copy_few as *const ()), address(lockgate_copy_rest as *const ())),
         (address(lockgate_copy_rest as *const ()), address(lockgate_copy_end as *const ())),
+        (address(lockgate_copy_hosts_few as *const ()), address(lockgate_copy_hosts_rest as *const ())),
+        (address(lockgate_copy_hosts_rest as *const ()), address(lockgate_copy_hosts_end as *const ())),
         (address(lockgate_blank as *const ()), address(lockgate_blank_end as *const ())),
         (address(lockgate_load as *const ()), address(lockgate_load_end as *const ())),
         (address(lockgate_peek as *const ()), address(lockgate_peek_end as *const ())),

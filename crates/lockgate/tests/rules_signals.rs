@@ -16,6 +16,7 @@ long spin(long n) { long s = 0; for (long i = 0; i < n; i++) s += sink++; return
 void crash(void) { *(volatile int *)8 = 1; }
 int fine(void) { return 7; }
 long where(void) { return (long)__builtin_frame_address(0); }
+long thin(long n) { return n == 0 ? 0 : thin(n - 1) + sink; }
 void call_host(void) { host(); }
 static int kept;
 static int *volatile at = &kept;
@@ -90,6 +91,113 @@ fn r12_a_disabled_alternate_stack_is_restored() {
         let size = host_sys::alternate_stack_size().expect("switched on again");
         assert!(size >= host_sys::signal_frame_size() + 16_384, "{size} bytes are too few");
     }
+}
+
+/// R12: what the host's handlers have as room, they have on the library's stack, too, and what overruns that meets a guard as wide as a
+/// domain's. Red if the library's stack is as large as it needs itself, or one page is its guard.
+#[test]
+fn r12_the_alternate_stack_is_as_large_as_the_hosts() {
+    const LARGE: usize = 4 << 20;
+    let domain = guest().domain();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    host_sys::on_plain_thread(|| {
+        for size in [LARGE, 2 * LARGE] {
+            host_sys::use_a_large_alternate_stack(size);
+            fine.call().unwrap();
+            assert!(host_sys::alternate_stack_size() >= Some(size), "{:?}", host_sys::alternate_stack_size());
+            assert!(host_sys::guard_of_alternate_stack() >= lockgate_abi::stack::GUARD);
+        }
+    });
+}
+
+/// R12: a thread without an alternate stack calls first in a handler, or in a coroutine that a handler has switched to. When the handler
+/// returns, the kernel takes the library's stack away: the next call sets it again. Red if the thread is let in as it is: its module's
+/// recursion, which leaves no room for a signal's frame, ends the process.
+#[test]
+fn r12_an_alternate_stack_that_a_handlers_return_takes_away_is_set_again() {
+    for child in ["child_calls_first_in_a_handler", "child_calls_first_in_a_coroutine"] {
+        let output = in_child(child);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains("it goes on"), "{child}: {output:?}");
+    }
+}
+
+/// Calls first in `handler`.
+fn calls_first(handler: fn()) {
+    let domain = guest().domain();
+    let fine = || domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    let thin = domain.bind::<extern "C" fn(i64) -> i64>("thin").unwrap();
+    FROM_HANDLER.set(fine()).unwrap();
+    host_sys::on_plain_thread(|| {
+        host_sys::raise_with(libc::SIGUSR1, handler);
+        assert_eq!(HANDLER_SAW.lock().unwrap().take().as_deref(), Some("entered"));
+        assert_eq!(host_sys::alternate_stack_size(), None, "the handler's return has taken it away");
+        let error = thin.call(i64::MAX).unwrap_err();
+        assert_eq!(error.fault().map(Fault::kind), Some(FaultKind::ControlStackOverflow), "{error}");
+        // From here on it stays, and calls do not look.
+        fine().call().unwrap();
+        host_sys::disable_alternate_stack_unseen();
+        let again = FROM_HANDLER.get().unwrap();
+        again.call().unwrap();
+        assert_eq!(host_sys::alternate_stack_size(), None, "every call looks");
+        println!("it goes on");
+    });
+}
+
+#[test]
+#[ignore = "run by r12_an_alternate_stack_that_a_handlers_return_takes_away_is_set_again"]
+fn child_calls_first_in_a_handler() {
+    let _watchdog = watchdog("a first call in a handler");
+    calls_first(call_from_handler);
+}
+
+#[test]
+#[ignore = "run by r12_an_alternate_stack_that_a_handlers_return_takes_away_is_set_again"]
+fn child_calls_first_in_a_coroutine() {
+    let _watchdog = watchdog("a first call in a coroutine");
+    calls_first(|| {
+        let [stack, _] = host_sys::coroutine_stacks(0);
+        let mut coroutine = host_sys::Coroutine::new(stack, || {
+            call_from_handler();
+            // Deeper, and on a stack on which nothing was interrupted: still not known to stay.
+            call_from_handler();
+        });
+        coroutine.resume();
+    });
+}
+
+/// R13: a handler that interrupts the end of its thread, when the library has left that, calls no domain. Red if the thread is attached anew for
+/// it as for a destructor.
+#[test]
+fn r13_handlers_that_interrupt_the_end_of_a_thread_are_refused() {
+    let output = in_child("child_calls_while_its_thread_ends");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r13_handlers_that_interrupt_the_end_of_a_thread_are_refused"]
+fn child_calls_while_its_thread_ends() {
+    let _watchdog = watchdog("calls while a thread ends");
+    static SAW: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    static FINE: OnceLock<Function<extern "C" fn() -> i32>> = OnceLock::new();
+    fn call() {
+        let result = FINE.get().expect("set by the test").call();
+        SAW.lock().unwrap().push(format!("{result:?}"));
+    }
+    let domain = guest().domain();
+    FINE.set(domain.bind::<extern "C" fn() -> i32>("fine").unwrap()).unwrap();
+    host_sys::on_plain_thread(|| {
+        call();
+        // A key that was made after the library's.
+        host_sys::in_each_round_of_keys(|| host_sys::raise_with(libc::SIGUSR2, call));
+    });
+    let saw = SAW.lock().unwrap();
+    assert_eq!(saw[0], "Ok(7)");
+    assert!(
+        saw.len() > 2 && saw[1..].iter().all(|saw| saw == "Err(SignalHandler)" || saw == "Err(ThreadEnding)"),
+        "{saw:?}"
+    );
+    assert_eq!(saw[1], "Err(SignalHandler)");
 }
 
 /// R12: while a domain waits for a host function, its thread's alternate stack cannot be taken away.

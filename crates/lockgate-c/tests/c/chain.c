@@ -48,6 +48,7 @@ __asm__(".text\n"
 
 static struct sigaction before;
 static sigjmp_buf jump;
+int __sigaction(int signal, const struct sigaction *new_one, struct sigaction *old);
 static volatile int *page;
 
 static void say(const char *what) {
@@ -127,6 +128,7 @@ int main(int argc, char **argv) {
     if (!strcmp(argv[1], "returns"))
         install(returns, NULL);
     pthread_t thread;
+    struct sigaction none;
     for (const char *step = argv[2]; *step; step++) {
         switch (*step) {
         case 's': /* another plugin starts */
@@ -149,6 +151,10 @@ int main(int argc, char **argv) {
         case 't': /* a new thread calls */
             CHECK(pthread_create(&thread, NULL, call_all, NULL) == 0);
             pthread_join(thread, NULL);
+            break;
+        case 'p': /* past the library: no handler */
+            memset(&none, 0, sizeof none);
+            CHECK(__sigaction(SIGSEGV, &none, NULL) == 0);
             break;
         case 'd': /* a domain's fault */
             for (int i = 0; i < started; i++)

@@ -64,7 +64,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
         return Err(CallError::Forked);
     }
     // (What a jump out of a wait skips has nothing to drop.)
-    thread_sys::publish(&attachment_sys::attach_on_own_stack()?);
+    thread_sys::publish(&attachment_sys::attach_on_own_stack(rsp)?);
     let state = thread_sys::current().ok_or(CallError::ThreadEnding)?;
     let top = repair_sys::repair(state, rsp);
     if thread_sys::is_inside(state) {
@@ -82,7 +82,9 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     }
     // A thread that the module has started itself has nobody to tell that its turn did not come: it waits for it, as on any machine.
     let patient = !nested && thread_sys::is_modules_thread();
-    take_place(state, binding, patient)
+    take_place(state, binding, patient)?;
+    state.enter_once();
+    Ok(())
 }
 
 fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {

@@ -1,10 +1,13 @@
 //! Threads that call domains: what each gets before its first call, and gives back when it ends.
+use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
-use super::layout::{GATE, NOBODY};
+use super::layout::{GATE, LOOKS_AGAIN, NOBODY};
+use super::mapping_sys::Mapping;
 use super::thread_sys::{
-    Mapping, THREADS, ThreadState, last_sentence, leave_window, lift_limit, on_alternate_stack, starter,
+    THREADS, ThreadState, last_sentence, leave_any_window, leave_window, lift_limit, on_alternate_stack,
+    starter,
 };
-use super::{mask_sys, repair_sys, signals_sys, undisturbed_sys};
+use super::{mask_sys, repair_sys, signal_frames_sys, signals_sys, undisturbed_sys};
 use crate::error::CallError;
 use crate::host::{AtThreadEnd, Owner};
 use lockgate_abi::PAGE;
@@ -67,9 +70,11 @@ struct Attachment(Arc<ThreadState>);
 impl Drop for Attachment {
     fn drop(&mut self) {
         let state = &self.0;
+        // It may point into what goes now.
+        leave_any_window();
         if !state.owner.may_drop() {
             // A forked child's first thread, which has called nothing since: the rest is the parent's.
-            state.restore_alternate_stack();
+            state.alternate.remove();
             return;
         }
         for domain in state.domains() {
@@ -81,7 +86,7 @@ impl Drop for Attachment {
             (*state.block).alternate_size = u64::MAX;
             (*state.block).state = ptr::null();
         }
-        state.restore_alternate_stack();
+        state.alternate.remove();
     }
 }
 
@@ -99,7 +104,7 @@ impl ThreadState {
             self.set_slot(id, place);
         }
         // Rust's std has switched the alternate stack off by now (rule R12).
-        let usable = self.use_alternate_stack().is_ok();
+        let usable = self.alternate.install().is_ok();
         let next = || {
             let mut attached = self.attached.borrow_mut();
             let next = attached.iter_mut().find(|attached| !attached.told)?;
@@ -119,22 +124,35 @@ impl ThreadState {
 /// # Errors
 /// Why the thread cannot enter any domain.
 pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
+    let here = 0_u8;
     match on_alternate_stack() {
         true => Err(CallError::SignalHandler),
-        false => attach_on_own_stack(),
+        false => attach_on_own_stack((&raw const here).addr() as u64),
     }
 }
 
-/// The same, where the thread is not [`on_alternate_stack`].
+/// The same, where the thread is not [`on_alternate_stack`], and calls from a frame at `rsp`.
 ///
 /// # Errors
 /// As there.
-pub(super) fn attach_on_own_stack() -> Result<Arc<ThreadState>, CallError> {
+pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallError> {
     let known = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| attachment.0.clone()));
-    signals_sys::check_handlers().map_err(CallError::Handler)?;
+    // SAFETY: our own block.
+    let looks_at_stack = unsafe { (*block()).alternate_size } == LOOKS_AGAIN;
+    match &known {
+        Some(_) if looks_at_stack => Ok(()),
+        Some(_) => signals_sys::check_handlers_again(),
+        None => signals_sys::check_handlers(),
+    }
+    .map_err(CallError::Handler)?;
     let state = match known {
         Some(state) if state.owner.is_here() => state,
         stale => {
+            // Who calls when the library has left the thread is a destructor, or a handler that interrupts what ends the thread: without an
+            // alternate stack to tell by. There nothing is lost if one is taken for the other.
+            if ENDS.get() > 0 && signal_frames_sys::may_be_above(rsp, &own_stack(), None) {
+                return Err(CallError::SignalHandler);
+            }
             let state = Arc::new(new_state(stale.as_deref()).map_err(CallError::memory)?);
             detach_at_the_end()?;
             THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
@@ -146,14 +164,14 @@ pub(super) fn attach_on_own_stack() -> Result<Arc<ThreadState>, CallError> {
     if state.out_of_turn.get() {
         return Err(CallError::TooDeep);
     }
-    state.use_alternate_stack().map_err(CallError::memory)?;
+    state.use_alternate_stack(rsp).map_err(CallError::memory)?;
     mask_sys::unblock();
     leave_window(0);
     let block = block();
     // SAFETY: our own thread's block; its size is published last.
     unsafe {
-        (*block).alternate_low = state.alternate.start() as u64;
-        (*block).alternate_size = state.alternate.size() as u64;
+        (*block).alternate_low = state.alternate.low();
+        (*block).alternate_size = state.admission();
     }
     Ok(state)
 }
@@ -190,7 +208,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
             None => Arc::new(Mapping::new(RECORDS)?),
         },
         slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,
-        alternate: Mapping::new(alternate)?,
+        alternate: AlternateStack::new(alternate)?,
         attached: RefCell::default(),
     };
     // Without a place in any domain, a child that has not noticed that it is one takes the slow path into each.

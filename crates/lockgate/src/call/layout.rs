@@ -80,6 +80,10 @@ pub(crate) struct ThreadBlock {
     pub held_cancel: i32,
 }
 
+/// [`ThreadBlock::alternate_size`] of a thread whose alternate stack may go: each call takes the slow path, which looks. (No rsp is so far
+/// above `alternate_low`, which is a page's address, that a proxy lets it pass.)
+pub(super) const LOOKS_AGAIN: u64 = u64::MAX - 1;
+
 /// Bit of [`ThreadBlock::transit`]: a call has failed whose caller looks at once. Who calls before that is a handler, which would find its
 /// status, or take it away.
 pub(crate) const UNTAKEN: u64 = 1;

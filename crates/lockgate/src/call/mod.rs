@@ -8,6 +8,7 @@
 //! Files import what lies below them only: `tests/hygiene/layers.txt` has their order.
 pub(crate) mod admission_sys;
 mod admit_sys;
+mod alternate_sys;
 pub(crate) mod attachment_sys;
 mod block_sys;
 pub(crate) mod call_abi;
@@ -40,6 +41,7 @@ pub(crate) mod listing;
 #[cfg(test)]
 mod listing_tests;
 mod living_sys;
+mod mapping_sys;
 pub(crate) mod mask_sys;
 mod memory;
 pub(crate) mod meter;
@@ -52,6 +54,7 @@ pub(crate) mod repair_sys;
 pub(crate) mod reporter;
 pub(crate) mod resume_sys;
 mod service_sys;
+mod signal_frames_sys;
 pub(crate) mod signals_sys;
 mod stop;
 pub(crate) mod stubs;

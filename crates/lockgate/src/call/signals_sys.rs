@@ -259,16 +259,15 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
     Ok(())
 }
 
-/// Gives the calling thread its alternate stack again, and the signals that the library lives by, if it is attached; or has its next call
-/// do it, where that cannot be now.
+/// Gives the calling thread its alternate stack again, and the signals that the library lives by, if it is attached. Its next call looks at
+/// them, in any case.
 fn settle() {
     let Some(state) = thread_sys::current() else { return };
-    if thread_sys::on_alternate_stack() || state.use_alternate_stack().is_err() {
-        // SAFETY: our own block: the thread is admitted anew.
-        unsafe { (*block_sys::block()).alternate_size = u64::MAX };
-        return;
+    // SAFETY: our own block: the thread is admitted anew.
+    unsafe { (*block_sys::block()).alternate_size = u64::MAX };
+    if !thread_sys::on_alternate_stack() && state.alternate.install().is_ok() {
+        unblock();
     }
-    unblock();
 }
 
 /// Makes our handlers the first for faults, and has every handler of the process run on the alternate stack: a module may leave no room for
@@ -296,6 +295,19 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
         }
     }
     Ok(())
+}
+
+/// What of that a thread's call does that is no first one: where the process finds our `sigaction`, nearly all that come are noticed, and it asks
+/// for faults only, which must not go to anybody else.
+///
+/// # Errors
+/// As for [`check_handlers`].
+pub(super) fn check_handlers_again() -> Result<(), i32> {
+    if STANDS_IN.load(Ordering::Relaxed) {
+        claim();
+        return Ok(());
+    }
+    check_handlers()
 }
 
 /// Asks a thread to look at its state.
@@ -389,9 +401,13 @@ unsafe extern "C" fn on_fault(
 ) -> usize {
     // SAFETY: the kernel's arguments of an SA_SIGINFO handler.
     unsafe {
-        let frame = &mut *context.cast::<ucontext_t>();
+        let kernels = context.cast::<ucontext_t>();
+        let frame = &mut *kernels;
         let by_instruction = (*info).si_code > 0;
         // What somebody sends in the middle of a copy is no reason to end it: a kick by SIGTRAP, or anybody's kill(2).
+        if by_instruction && is_hosts_to_mend(signal, &*info, kernels, front) {
+            return chain(signal, info, kernels, mask, front);
+        }
         if by_instruction && resume_guarded(frame) {
             return 0;
         }
@@ -413,7 +429,7 @@ unsafe extern "C" fn on_fault(
                 on_kick(signal, info, context)
             }
             _ if !by_instruction && postpones(signal, info, frame) => {}
-            _ => return chain(signal, info, frame, mask, front),
+            _ => return chain(signal, info, kernels, mask, front),
         }
         0
     }
@@ -553,6 +569,27 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     }
 }
 
+/// True if a guarded copy has faulted at memory of the host's, which has a handler for that: pages that it opens when somebody comes (barriers of
+/// a collector, lazy memory). Without one the copy ends, as at the domain's side, and its caller is told.
+unsafe fn is_hosts_to_mend(
+    signal: c_int,
+    info: &siginfo_t,
+    context: *const ucontext_t,
+    front: usize,
+) -> bool {
+    // SAFETY: the kernel's frame.
+    let register = |number: c_int| unsafe { (*context).uc_mcontext.gregs[number as usize] as u64 };
+    let Some([low, end]) = guarded::hosts_side(register(libc::REG_RIP) as usize) else { return false };
+    let index = FAULTS.iter().position(|&s| s == signal).expect("a fault signal");
+    // SAFETY: a fault's address; the kernel's frame; pointees live forever.
+    unsafe {
+        let at = info.si_addr() as u64;
+        let is_hosts = (register(low)..register(end)).contains(&at) && !space::in_a_stride(&(at..at + 1));
+        let behind = || FRONTS[index].behind(Delivery::of(context).stands_for(front)).as_ref();
+        is_hosts && behind().is_some_and(|action| ![libc::SIG_DFL, libc::SIG_IGN].contains(&action.handler))
+    }
+}
+
 /// Ends a guarded instruction that faulted: a copy or load, or a look through gs, which may point nowhere (R19).
 fn resume_guarded(frame: &mut ucontext_t) -> bool {
     const ZERO_FLAG: i64 = 0x40;
@@ -572,17 +609,19 @@ fn resume_guarded(frame: &mut ucontext_t) -> bool {
         if bytes == WINDOW_CHECK {
             registers[libc::REG_RIP as usize] += WINDOW_CHECK.len() as i64;
             registers[libc::REG_EFL as usize] &= !ZERO_FLAG;
+            thread_sys::has_entered();
             return true;
         }
     }
     false
 }
 
-/// Finds the host's own handler of a signal that has come to `front`, and the mask that it is to have; 0 if there is none.
+/// Finds the host's own handler of a signal that has come to `front`, and the mask that it is to have; 0 if there is none. (No reference to the
+/// context: what is before it is written, too.)
 unsafe fn chain(
     signal: c_int,
     info: *mut siginfo_t,
-    context: &ucontext_t,
+    context: *const ucontext_t,
     mask: *mut u64,
     front: usize,
 ) -> usize {
@@ -617,7 +656,7 @@ unsafe fn chain(
             }
             // (It has the arguments of an SA_SIGINFO handler, and takes what it wants.)
             handler => {
-                let interrupted = (&raw const context.uc_sigmask).cast::<u64>().read();
+                let interrupted = (&raw const (*context).uc_sigmask).cast::<u64>().read();
                 let masks_itself = action.flags & libc::SA_NODEFER as u64 == 0;
                 *mask = in_handler(interrupted, signal, action.mask, masks_itself);
                 delivery.hand_on(index, front, handler);
@@ -667,8 +706,8 @@ fn stands_in() -> bool {
         && place(found) == place(fronts_sys::address(0) as *const c_void)
 }
 
-/// Has the calling thread's next call look at all handlers and at the alternate stack again, where changes of them do not come to our
-/// notice by themselves (rules R11, R12). For ways that are slow already. Its mask is looked at in any case: `siglongjmp` and
+/// Has the calling thread's next call look at handlers and at the alternate stack again: changes of them need not come to our notice by
+/// themselves (rules R11, R12). For ways that are slow already. Its mask is looked at in any case: `siglongjmp` and
 /// `setcontext` may bring back one from before the thread's first call.
 pub(crate) fn look_again() {
     admit_anew();
@@ -678,10 +717,8 @@ pub(crate) fn look_again() {
 }
 
 fn admit_anew() {
-    if !STANDS_IN.load(Ordering::Relaxed) {
-        // SAFETY: our own block: the thread is admitted anew.
-        unsafe { (*block_sys::block()).alternate_size = u64::MAX };
-    }
+    // SAFETY: our own block: the thread is admitted anew.
+    unsafe { (*block_sys::block()).alternate_size = u64::MAX };
 }
 
 const _: () = assert!(

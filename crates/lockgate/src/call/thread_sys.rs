@@ -1,24 +1,25 @@
 //! The runtime's side of a host thread: its records, slot table and alternate stack; and what it has domains do.
+use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
 use super::gate_tables_sys::GateTables;
 use super::instance::Instance;
 use super::kernel_signals_sys::kernel_sigaltstack;
 use super::layout::{
-    BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, RECORD, RED_ZONE, Record,
-    ThreadBlock,
+    BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
+    RED_ZONE, Record, ThreadBlock,
 };
+use super::mapping_sys::Mapping;
+use super::signal_frames_sys;
 use crate::error::CallError;
 use crate::host::{Owner, PerProcess, maps};
 use crate::report::{RawFault, Registers};
 use crate::space::{self, MAX_STRIDES};
 use crate::syscall::Threads;
-use lockgate_abi::{PAGE, stack};
+use lockgate_abi::stack;
 use rustix::io::Errno;
-use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashSet;
-use std::ffi::c_void;
 use std::ops::{Deref, Range};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
@@ -117,7 +118,7 @@ pub(crate) struct ThreadState {
     /// Shared with what the thread was in the parent, if that forked in a call.
     pub(super) records: Arc<Mapping>,
     pub(super) slots: Mapping,
-    pub(super) alternate: Mapping,
+    pub(super) alternate: AlternateStack,
     /// Domains that have a stack slot of this thread.
     pub(super) attached: RefCell<Vec<Attached>>,
 }
@@ -129,7 +130,7 @@ pub(super) struct Attached {
     pub(super) told: bool,
 }
 
-// SAFETY: other threads use atomics, what never changes (`tid`, `stack`, where `records`, `slots` and `alternate` are mapped), and, under the lock
+// SAFETY: other threads use atomics, what never changes (`tid`, `stack`, where `records` and `slots` are mapped), and, under the lock
 // of THREADS, what `block`, `records` and `slots` lead to, by atomic or volatile accesses. Cells are the thread's own.
 unsafe impl Send for ThreadState {}
 // SAFETY: as above.
@@ -140,54 +141,6 @@ pub(crate) static THREADS: PerProcess<Mutex<Vec<Arc<ThreadState>>>> = PerProcess
 
 /// In a record, in place of a place in a domain: it is gone.
 pub(super) const LEFT: u64 = 0;
-
-/// Memory of the runtime's own, with an inaccessible page in front.
-pub(crate) struct Mapping {
-    at: *mut c_void,
-    length: usize,
-}
-
-// SAFETY: an address and a length; who may use what is there is its owner's affair.
-unsafe impl Send for Mapping {}
-// SAFETY: as above.
-unsafe impl Sync for Mapping {}
-
-impl Mapping {
-    pub(super) fn new(length: usize) -> Result<Mapping, Errno> {
-        let length = length + PAGE as usize;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping where the kernel likes.
-        let at = unsafe { mm::mmap_anonymous(ptr::null_mut(), length, ProtFlags::empty(), flags)? };
-        let mapping = Mapping { at, length };
-        // SAFETY: inside the mapping just made.
-        unsafe {
-            mm::mprotect(mapping.start(), mapping.size(), MprotectFlags::READ | MprotectFlags::WRITE)?;
-        }
-        Ok(mapping)
-    }
-
-    /// Children of `fork` find zeros.
-    pub(super) fn wipe_in_children(&self) -> Result<(), Errno> {
-        // SAFETY: changes nothing here.
-        unsafe { mm::madvise(self.start(), self.size(), Advice::LinuxWipeOnFork) }
-    }
-
-    pub(super) fn start(&self) -> *mut c_void {
-        self.at.wrapping_byte_add(PAGE as usize)
-    }
-
-    pub(super) fn size(&self) -> usize {
-        self.length - PAGE as usize
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: made in `new`, used by nobody any more.
-        let done = unsafe { mm::munmap(self.at, self.length) };
-        debug_assert!(done.is_ok());
-    }
-}
 
 impl ThreadState {
     /// Address of the slot table's entry for a domain.
@@ -293,7 +246,7 @@ impl ThreadState {
 
     /// True if `rsp` lies on the thread's own alternate stack: a host handler runs.
     pub fn on_alternate_stack(&self, rsp: u64) -> bool {
-        rsp.wrapping_sub(self.alternate.start() as u64) < self.alternate.size() as u64
+        self.alternate.contains(rsp)
     }
 
     /// Keeps the exclusive domain that the thread waits for, until [`await_none`](ThreadState::await_none). It waits for one only: it is in
@@ -309,27 +262,45 @@ impl ThreadState {
         drop(unsafe { (*self.awaited.get()).take() });
     }
 
-    pub(super) fn use_alternate_stack(&self) -> Result<(), Errno> {
-        let stack =
-            libc::stack_t { ss_sp: self.alternate.start(), ss_flags: 0, ss_size: self.alternate.size() };
-        // SAFETY: the stack lives as long as this state.
-        if unsafe { kernel_sigaltstack(&stack, ptr::null_mut()) } != 0 {
-            return Err(Errno::INVAL);
+    /// Has the kernel use the thread's alternate stack, of whose frames the innermost one is at `rsp`.
+    pub(super) fn use_alternate_stack(&self, rsp: u64) -> Result<(), Errno> {
+        self.alternate.install()?;
+        if !self.alternate.stays() {
+            let may_go = signal_frames_sys::may_be_above(rsp, &self.stack, Some(self.alternate.low()));
+            self.alternate.set_stays(!may_go);
         }
         Ok(())
     }
 
-    pub(super) fn restore_alternate_stack(&self) {
-        let mut now = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
-        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
-        // SAFETY: queries, then switches off our own stack before it is unmapped.
-        unsafe {
-            kernel_sigaltstack(ptr::null(), &mut now);
-            if now.ss_sp == self.alternate.start() {
-                kernel_sigaltstack(&none, ptr::null_mut());
-            }
-        }
+    /// What [`ThreadBlock::alternate_size`] is once the thread may enter domains.
+    pub(super) fn admission(&self) -> u64 {
+        if self.alternate.stays() { self.alternate.size() } else { LOOKS_AGAIN }
     }
+
+    /// For a thread whose alternate stack may go: a proxy lets it in this once. The fault that its look through gs comes to then, behind the
+    /// proxy's other checks, is [`has_entered`]. (A kick that came meanwhile stands.)
+    pub(super) fn enter_once(&self) {
+        if self.alternate.stays() {
+            return;
+        }
+        admission_becomes(LOOKS_AGAIN, self.alternate.size());
+        point_gs_at(self.alternate.guard());
+    }
+}
+
+/// In the handler of a proxy's look through gs that has found nothing: the thread's next call looks at its alternate stack again, if that may
+/// go.
+pub(super) fn has_entered() {
+    if let Some(state) = current().filter(|state| !state.alternate.stays()) {
+        admission_becomes(state.alternate.size(), LOOKS_AGAIN);
+    }
+}
+
+/// Changes [`ThreadBlock::alternate_size`], unless it is something else.
+fn admission_becomes(old: u64, new: u64) {
+    // SAFETY: our own block; an aligned word. (One instruction, as far as the thread's own signals are concerned.)
+    let word = unsafe { AtomicU64::from_ptr(&raw mut (*block()).alternate_size) };
+    let _ = word.compare_exchange(old, new, Ordering::Relaxed, Ordering::Relaxed);
 }
 
 /// Where gs points on a thread that is in no window: the word that proxies read through it is this one.
@@ -338,15 +309,26 @@ static NO_WINDOW: u64 = 0;
 /// Takes the calling thread's gs out of the window at `base`, which is going, or gives a new thread's, which points nowhere
 /// (0), its first value. Proxies would notice without, by a fault (rule R19), but debuggers stop there.
 pub(crate) fn leave_window(base: u64) {
-    let parked = (&raw const NO_WINDOW as u64).wrapping_sub(lockgate_abi::header::W);
-    // SAFETY: gs belongs to Lockgate; no domain runs on the thread whose window this is.
+    // SAFETY: reads gs.
     unsafe {
         let gs: u64;
         core::arch::asm!("rdgsbase {}", out(reg) gs, options(nomem, nostack, preserves_flags));
         if gs == base {
-            core::arch::asm!("wrgsbase {}", in(reg) parked, options(nomem, nostack, preserves_flags));
+            leave_any_window();
         }
     }
+}
+
+/// The same wherever gs points: for a thread that ends.
+pub(super) fn leave_any_window() {
+    point_gs_at((&raw const NO_WINDOW) as u64);
+}
+
+/// Proxies read the word at this address through gs.
+fn point_gs_at(address: u64) {
+    let gs = address.wrapping_sub(lockgate_abi::header::W);
+    // SAFETY: gs belongs to Lockgate; no domain runs on the thread, and one in whose gate it is looks at gs when it goes on.
+    unsafe { core::arch::asm!("wrgsbase {}", in(reg) gs, options(nomem, nostack, preserves_flags)) };
 }
 
 /// The same for a window that is going when the last call in it has ended, if none is in progress on the calling thread: whose gate may come

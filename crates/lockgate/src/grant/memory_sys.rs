@@ -1,6 +1,6 @@
 //! The memory behind a region, as the host sees it, and how it gets into a window.
 use super::{GrantError, Rights};
-use crate::copy_asm::{lockgate_copy, lockgate_load, lockgate_store};
+use crate::copy_asm::{copy_from_host, copy_to_host, lockgate_load, lockgate_store};
 use crate::host::maps::mapping_at;
 use crate::protection::Protection;
 use crate::space::{Staged, Stride, in_a_stride, may_be_shared};
@@ -158,7 +158,7 @@ impl Memory {
     pub fn read(&self, at: u64, into: &mut [u8]) -> Result<(), GrantError> {
         let from = self.part(at, into.len() as u64)?;
         // SAFETY: `into` is ours; the source lies in the mapping, and a fault there ends the copy.
-        let left = unsafe { lockgate_copy(into.as_mut_ptr().cast(), from, into.len()) };
+        let left = unsafe { copy_to_host(into, from) };
         self.done(left == 0, at, into.len(), Rights::Read)
     }
 
@@ -167,7 +167,7 @@ impl Memory {
         let to = self.part(at, bytes.len() as u64)?;
         self.allow_writing()?;
         // SAFETY: `bytes` is ours; the target lies in the mapping, and a fault there ends the copy.
-        let left = unsafe { lockgate_copy(to, bytes.as_ptr().cast(), bytes.len()) };
+        let left = unsafe { copy_from_host(to, bytes) };
         self.done(left == 0, at, bytes.len(), Rights::ReadWrite)
     }
 

@@ -1,5 +1,5 @@
 //! Copies for bindings of other languages, between memory of the host and memory that may go at any moment.
-use crate::copy_asm::lockgate_copy;
+use crate::copy_asm::copy_either_way;
 use std::ffi::c_void;
 
 /// Copies `length` bytes upwards, each once, as far as both sides are there; returns how many it could not. Nothing is
@@ -10,5 +10,5 @@ use std::ffi::c_void;
 #[inline]
 pub unsafe fn copy(to: *mut c_void, from: *const c_void, length: usize) -> usize {
     // SAFETY: the caller's; a fault ends the copy.
-    unsafe { lockgate_copy(to, from, length) }
+    unsafe { copy_either_way(to, from, length) }
 }

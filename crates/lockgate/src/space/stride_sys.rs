@@ -13,7 +13,9 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::file_systems::may_be_shared;
 use super::ranges::Ranges;
-use crate::copy_asm::{lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch};
+use crate::copy_asm::{
+    copy_from_host, copy_to_host, lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch,
+};
 use crate::host::maps::{Mapping, mappings};
 use crate::host::{Owner, PerProcess, peek, process};
 use crate::protection::Protection;
@@ -428,7 +430,7 @@ impl Stride {
     pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<(), Errno> {
         let from = self.window_address(offset, into.len())?;
         // SAFETY: `into` is ours; faults on the window's side end the copy.
-        let left = unsafe { lockgate_copy(into.as_mut_ptr().cast(), from, into.len()) };
+        let left = unsafe { copy_to_host(into, from) };
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 
@@ -458,7 +460,7 @@ impl Stride {
     pub fn write(&self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
         let to = self.window_address(offset, bytes.len())?;
         // SAFETY: `bytes` is ours; faults on the window's side end the copy.
-        let left = unsafe { lockgate_copy(to, bytes.as_ptr().cast(), bytes.len()) };
+        let left = unsafe { copy_from_host(to, bytes) };
         if left == 0 { Ok(()) } else { Err(Errno::FAULT) }
     }
 

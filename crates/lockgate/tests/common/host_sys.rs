@@ -360,6 +360,33 @@ pub fn use_a_small_alternate_stack() {
     set_alternate_stack(0, libc::MINSIGSTKSZ);
 }
 
+/// One that has room for what a program's handlers do.
+pub fn use_a_large_alternate_stack(size: usize) {
+    set_alternate_stack(0, size);
+}
+
+/// Switches it off by a plain system call.
+pub fn disable_alternate_stack_unseen() {
+    let none = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+    // SAFETY: the thread runs on another stack.
+    unsafe { libc::syscall(libc::SYS_sigaltstack, &raw const none, 0) };
+}
+
+/// Bytes below the thread's alternate stack that nobody can write.
+pub fn guard_of_alternate_stack() -> u64 {
+    let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
+    // SAFETY: a query.
+    unsafe { libc::sigaltstack(std::ptr::null(), &mut now) };
+    let maps = std::fs::read_to_string("/proc/self/maps").expect("a list of mappings");
+    let number = |text: &str| u64::from_str_radix(text, 16).expect("an address");
+    let found = maps.lines().find_map(|line| {
+        let (from, rest) = line.split_once('-')?;
+        let (to, rest) = rest.split_once(' ')?;
+        (number(to) == now.ss_sp as u64 && rest.starts_with("---p")).then(|| number(to) - number(from))
+    });
+    found.unwrap_or(0)
+}
+
 /// Size of the thread's alternate stack, if it has one that stays (without SS_AUTODISARM).
 pub fn alternate_stack_size() -> Option<usize> {
     let mut now = libc::stack_t { ss_sp: std::ptr::null_mut(), ss_flags: 0, ss_size: 0 };
