@@ -1,10 +1,11 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
+use super::waits::locked;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What a description stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +69,8 @@ pub(super) struct Description {
     flags: AtomicU32,
     /// Absolute path in the domain, for `fchdir`; empty for what has none.
     pub(super) path: Vec<u8>,
-    _place: Option<Place>,
+    /// What a descriptor's description counts for ([`Reserved::fill`]); the others are granted, or in use for one call.
+    place: Option<Place>,
 }
 
 impl Description {
@@ -79,7 +81,6 @@ impl Description {
         flags: OFlags,
         read_only_grant: bool,
         path: Vec<u8>,
-        place: Option<Place>,
     ) -> Description {
         let mode = flags & OFlags::ACCMODE;
         Description {
@@ -92,7 +93,7 @@ impl Description {
             read_only_grant,
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
-            _place: place,
+            place: None,
         }
     }
 
@@ -108,7 +109,7 @@ impl Description {
             read_only_grant: false,
             flags: AtomicU32::new(0),
             path: Vec::new(),
-            _place: None,
+            place: None,
         }
     }
 
@@ -201,6 +202,8 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Descriptors {
     slots: BTreeMap<i32, Slot>,
+    /// Numbers that are given to calls in progress.
+    reserved: BTreeSet<i32>,
     /// Numbers are below this, and no more descriptions than this are open.
     limit: i32,
     /// Descriptions that are open, but for granted streams.
@@ -217,14 +220,14 @@ impl Descriptors {
             let description = Arc::new(Description::of_stream(stream.as_ref()?));
             Some((number, Slot { description, close_on_exec: false }))
         });
-        Descriptors { slots: slots.collect(), limit, open: Arc::default() }
+        Descriptors { slots: slots.collect(), reserved: BTreeSet::new(), limit, open: Arc::default() }
     }
 
     /// Room for one more open description.
     ///
     /// # Errors
     /// `EMFILE`.
-    pub(super) fn place(&self) -> Result<Place, Errno> {
+    fn take_place(&self) -> Result<Place, Errno> {
         // Only this, under the table's lock, counts up.
         if self.open.load(Ordering::Relaxed) >= self.limit {
             return Err(Errno::MFILE);
@@ -266,10 +269,15 @@ impl Descriptors {
         if !(0..LIMIT).contains(&from) {
             return Err(Errno::INVAL);
         }
-        let number =
-            (from..self.limit).find(|number| !self.slots.contains_key(number)).ok_or(Errno::MFILE)?;
+        let number = self.free(from)?;
         self.slots.insert(number, Slot { description, close_on_exec });
         Ok(number)
+    }
+
+    /// The lowest number that is at least `from` and free.
+    fn free(&self, from: i32) -> Result<i32, Errno> {
+        let free = |number: &i32| !self.slots.contains_key(number) && !self.reserved.contains(number);
+        (from..self.limit).find(free).ok_or(Errno::MFILE)
     }
 
     /// Gives `description` the number `number`; returns what had it before.
@@ -282,6 +290,9 @@ impl Descriptors {
         if !(0..self.limit).contains(&number) {
             return Err(Errno::BADF);
         }
+        if self.reserved.contains(&number) {
+            return Err(Errno::BUSY);
+        }
         Ok(self.slots.insert(number, Slot { description, close_on_exec }).map(|slot| slot.description))
     }
 
@@ -291,5 +302,41 @@ impl Descriptors {
 
     pub(super) fn close_on_exec(&mut self, number: i32) -> Result<&mut bool, Errno> {
         self.slots.get_mut(&number).map(|slot| &mut slot.close_on_exec).ok_or(Errno::BADF)
+    }
+}
+
+/// A number and room for a description that are a call's own until it fills them; if it does not they are free again. What makes a
+/// descriptor takes them first: it is refused before it has changed anything.
+pub(super) struct Reserved<'a> {
+    table: &'a Mutex<Descriptors>,
+    pub(super) number: i32,
+    place: Option<Place>,
+}
+
+impl<'a> Reserved<'a> {
+    /// The lowest free number.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn new(table: &'a Mutex<Descriptors>) -> Result<Self, Errno> {
+        let mut descriptors = locked(table);
+        let number = descriptors.free(0)?;
+        let place = descriptors.take_place()?;
+        descriptors.reserved.insert(number);
+        Ok(Reserved { table, number, place: Some(place) })
+    }
+
+    /// Gives `description` the number, which it returns.
+    pub(super) fn fill(mut self, mut description: Description, close_on_exec: bool) -> i32 {
+        description.place = self.place.take();
+        let slot = Slot { description: Arc::new(description), close_on_exec };
+        locked(self.table).slots.insert(self.number, slot);
+        self.number
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        locked(self.table).reserved.remove(&self.number);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! One grant may lie in another. What may be done with a file is what the innermost granted directory on the way *from where the file
 //! was found* says, whatever the path looks like: directories are known by device and inode number, not by their names.
-use super::descriptors::{Description, Kind, Place};
+use super::descriptors::{Description, Kind};
 use super::waits::locked;
 use super::{Grants, SyscallContext};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -184,13 +184,7 @@ const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 impl Location {
     /// Opens what lies here, once it has been looked at.
-    pub(super) fn open(
-        &self,
-        grants: &Grants,
-        flags: OFlags,
-        mode: Mode,
-        place: Option<Place>,
-    ) -> Result<Description, Errno> {
+    pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);
         for _ in 0..TRIES {
@@ -225,7 +219,7 @@ impl Location {
                 }
             };
             let path = self.guest.clone();
-            return Ok(Description::new(fd, &stat, flags, found.read_only, path, place));
+            return Ok(Description::new(fd, &stat, flags, found.read_only, path));
         }
         Err(Errno::AGAIN)
     }

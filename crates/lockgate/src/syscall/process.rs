@@ -1,7 +1,7 @@
 //! What the system calls of one domain remember.
 use super::calls::lock::Locks;
 use super::calls::{futex, identity};
-use super::descriptors::{Description, Descriptors, LIMIT, Place};
+use super::descriptors::{Description, Descriptors, LIMIT, Reserved};
 use super::signal_state::Signals;
 use super::waits::{Waits, locked};
 use super::{Grants, Memory, ThreadStart};
@@ -141,9 +141,12 @@ impl Process {
         *refused.entry(number.min(super::table::NUMBERS as u64)).or_default() += 1;
     }
 
-    /// Room for one of the host's descriptors.
-    pub(super) fn place(&self) -> Result<Place, Errno> {
-        locked(&self.descriptors).place()
+    /// A number, and room for what will have it.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn reserve(&self) -> Result<Reserved<'_>, Errno> {
+        Reserved::new(&self.descriptors)
     }
 
     pub(super) fn descriptor(&self, number: i32) -> Result<Arc<Description>, Errno> {

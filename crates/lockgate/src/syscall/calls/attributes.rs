@@ -21,7 +21,7 @@ pub fn chmod(ctx: &SyscallContext<'_>, [path, bits, ..]: [u64; 6]) -> Reply {
 pub fn fchmodat(ctx: &SyscallContext<'_>, [fd, path, bits, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
     let location = ctx.locate(fd as i32, &path)?;
-    let file = location.open(&ctx.process.grants, OFlags::RDONLY, Mode::empty(), None)?;
+    let file = location.open(&ctx.process.grants, OFlags::RDONLY, Mode::empty())?;
     own(&file)?;
     rustix::fs::fchmod(file.fd(), mode(bits))?;
     Ok(0)

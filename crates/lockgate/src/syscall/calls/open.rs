@@ -5,7 +5,6 @@ use crate::syscall::context::Reply;
 use crate::syscall::waits::locked;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Flags that are passed on; the others are ignored, as `open` always did.
@@ -47,11 +46,9 @@ pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -
         flags &= OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     }
     let mode = if flags.contains(OFlags::CREATE) { file_mode(ctx, mode) } else { Mode::empty() };
-    let place = ctx.process.place()?;
-    let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode, Some(place))?;
-    let close_on_exec = flags.contains(OFlags::CLOEXEC);
-    let number = locked(&ctx.process.descriptors).insert(Arc::new(description), 0, close_on_exec)?;
-    Ok(number as u64)
+    let reserved = ctx.process.reserve()?;
+    let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode)?;
+    Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
 }
 
 /// `close(fd)`.

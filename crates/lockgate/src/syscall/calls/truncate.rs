@@ -10,7 +10,7 @@ use rustix::io::Errno;
 pub fn truncate(ctx: &SyscallContext<'_>, [path, length, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
     let location = ctx.locate(libc::AT_FDCWD, &path)?;
-    let file = location.open(&ctx.process.grants, OFlags::WRONLY, Mode::empty(), None)?;
+    let file = location.open(&ctx.process.grants, OFlags::WRONLY, Mode::empty())?;
     let length = size(length)?;
     without_signals(|| rustix::fs::ftruncate(file.fd(), length))?;
     Ok(0)
