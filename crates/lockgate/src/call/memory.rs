@@ -1,6 +1,7 @@
 //! A domain's memory as its emulated system calls see it: [`crate::syscall::Memory`].
 use crate::space::{Backing, Services, Stride};
 use crate::syscall::{self, Placement, Protection, Resize};
+use lockgate_abi::PAGE;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
@@ -22,6 +23,22 @@ impl syscall::Memory for Memory<'_> {
 
     fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno> {
         self.stride.write(offset(at), bytes)
+    }
+
+    fn writable(&self, at: u64, length: u64) -> u64 {
+        let reached = |from: u64, length| self.stride.probe(offset(from), length as usize, true).is_ok();
+        if reached(at, length) {
+            return length;
+        }
+        let mut done = 0;
+        while done < length {
+            let step = (PAGE - (at + done) % PAGE).min(length - done);
+            if !reached(at + done, step) {
+                break;
+            }
+            done += step;
+        }
+        done
     }
 
     fn load_u32(&self, at: u64) -> Result<u32, Errno> {

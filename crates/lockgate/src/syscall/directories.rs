@@ -183,7 +183,7 @@ pub(super) struct Handle {
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 impl Location {
-    /// Opens what lies here, once it has been looked at.
+    /// Opens what lies here, once it has been looked at; `O_TRUNC` is the caller's.
     pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);
@@ -385,16 +385,15 @@ fn found_file(
     if kind.is_dir() && flags.contains(OFlags::CREATE) {
         return Err(Errno::ISDIR);
     }
-    let mut asked = flags.difference(OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW) | CAREFUL;
-    if !kind.is_file() {
-        asked.remove(OFlags::TRUNC);
-    }
+    // The caller empties the file: the kernel would take its time for that.
+    let done = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::TRUNC;
+    let asked = flags.difference(done) | CAREFUL;
     reopen(handle, asked)
 }
 
 /// Opens the very file that `handle` stands for, whatever its names are now.
-pub(super) fn reopen(handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let link = format!("/proc/thread-self/fd/{}", handle.as_raw_fd());
+pub(super) fn reopen(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let link = format!("/proc/thread-self/fd/{}", handle.as_fd().as_raw_fd());
     rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
 }
 

@@ -21,6 +21,9 @@ pub trait Memory {
     /// `EFAULT` if any byte is not writable module memory; a prefix may have been written.
     fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno>;
 
+    /// How many bytes from `at` on, `length` at most, can be written. Nothing changes.
+    fn writable(&self, at: u64, length: u64) -> u64;
+
     /// Loads the aligned word at `at` in one atomic access (sequentially consistent).
     ///
     /// # Errors

@@ -79,6 +79,11 @@ impl Memory for Window {
         Ok(())
     }
 
+    fn writable(&self, at: u64, length: u64) -> u64 {
+        let state = self.state.lock().unwrap();
+        (0..length).take_while(|byte| state.allowed(at + byte, 1, true).is_ok()).count() as u64
+    }
+
     fn load_u32(&self, at: u64) -> Result<u32, Errno> {
         let state = self.state.lock().unwrap();
         let range = state.allowed(at, 4, false)?;

@@ -1,7 +1,8 @@
 //! `open`, `openat`, `creat`, `close`.
-use super::lock;
+use super::{lock, truncate};
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
+use crate::syscall::descriptors::Kind;
 use crate::syscall::waits::locked;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -48,6 +49,9 @@ pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -
     let mode = if flags.contains(OFlags::CREATE) { file_mode(ctx, mode) } else { Mode::empty() };
     let reserved = ctx.process.reserve()?;
     let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode)?;
+    if flags.contains(OFlags::TRUNC) && description.kind == Kind::Regular {
+        truncate::empty(ctx, &description)?;
+    }
     Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
 }
 
