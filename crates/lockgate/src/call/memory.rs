@@ -32,8 +32,8 @@ impl syscall::Memory for Memory<'_> {
         }
         let mut done = 0;
         while done < length {
-            let step = (PAGE - (at + done) % PAGE).min(length - done);
-            if !reached(at + done, step) {
+            let step = (PAGE - at.wrapping_add(done) % PAGE).min(length - done);
+            if !reached(at.wrapping_add(done), step) {
                 break;
             }
             done += step;
@@ -66,6 +66,22 @@ impl syscall::Memory for Memory<'_> {
         let backing = Backing::Shared(file, from);
         let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
         Ok(self.stride.base() + start)
+    }
+
+    fn map_copy(
+        &self,
+        at: u64,
+        length: u64,
+        placement: Placement,
+        protection: Protection,
+    ) -> Result<u64, Errno> {
+        let backing = Backing::Copy;
+        let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
+        Ok(self.stride.base() + start)
+    }
+
+    fn copied(&self, at: u64, length: u64) -> Result<(), Errno> {
+        self.services.copied(self.stride, offset(at), length)
     }
 
     fn unmap(&self, at: u64, length: u64) -> Result<(), Errno> {
