@@ -65,6 +65,8 @@ pub(super) struct Description {
     pub(super) writable: bool,
     /// Beneath a read-only grant: neither attributes nor names below it may change.
     pub(super) read_only_grant: bool,
+    /// Opened with `O_PATH`: it says which file, and gives nothing of it.
+    pub(super) path_only: bool,
     /// `O_APPEND` and `O_NONBLOCK` as the domain sees them.
     flags: AtomicU32,
     /// Absolute path in the domain, for `fchdir`; empty for what has none.
@@ -82,15 +84,16 @@ impl Description {
         read_only_grant: bool,
         path: Vec<u8>,
     ) -> Description {
-        let mode = flags & OFlags::ACCMODE;
+        let (mode, path_only) = (flags & OFlags::RWMODE, flags.contains(OFlags::PATH));
         Description {
             fd: Arc::new(fd),
             granted: false,
             kind: Kind::of(stat),
             identity: (stat.st_dev, stat.st_ino),
-            readable: mode == OFlags::RDONLY || mode == OFlags::RDWR,
-            writable: mode == OFlags::WRONLY || mode == OFlags::RDWR,
+            readable: !path_only && (mode == OFlags::RDONLY || mode == OFlags::RDWR),
+            writable: !path_only && (mode == OFlags::WRONLY || mode == OFlags::RDWR),
             read_only_grant,
+            path_only,
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
             place: None,
@@ -107,6 +110,7 @@ impl Description {
             readable: stream.mode == OFlags::RDONLY,
             writable: stream.mode == OFlags::WRONLY,
             read_only_grant: false,
+            path_only: false,
             flags: AtomicU32::new(0),
             path: Vec::new(),
             place: None,
@@ -122,6 +126,7 @@ impl Description {
         let mode = match (self.readable, self.writable) {
             (true, true) => OFlags::RDWR,
             (false, true) => OFlags::WRONLY,
+            _ if self.path_only => OFlags::PATH,
             _ => OFlags::RDONLY,
         };
         let append = if self.hosts_append() { OFlags::APPEND } else { OFlags::empty() };

@@ -42,7 +42,10 @@ pub fn chown(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
 
 /// `utimensat(fd, path or null, times or null, flags)`.
 pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6]) -> Reply {
-    let flags = u32::try_from(flags).ok().and_then(AtFlags::from_bits).ok_or(Errno::INVAL)?;
+    let flags = AtFlags::from_bits_retain(flags as u32);
+    if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
+        return Err(Errno::INVAL.into());
+    }
     let times = timestamps(ctx, times)?;
     if path == 0 {
         let file = ctx.process.descriptor(fd as i32)?;
