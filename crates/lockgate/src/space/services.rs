@@ -796,6 +796,11 @@ mod tests {
         let copy = || map(at + PAGE, PAGE, Placement::Fixed, Protection::Read, Backing::Copy);
         let cut = |page: u64| services.protect(&stride, split + 2 * page * PAGE, PAGE, Protection::Read);
         let cuts = (1..).find(|page| cut(*page).is_err()).expect("a limit");
+        let zeros = |page: u64| {
+            let at = split + 2 * page * PAGE;
+            map(at, PAGE, Placement::Fixed, Protection::Read, Backing::Anonymous)
+        };
+        let cuts = (cuts..).find(|page| zeros(*page).is_err()).expect("a limit");
         assert_eq!(copy(), Err(Errno::NOMEM));
         let mut bytes = [0; PAGE as usize];
         stride.read(at + PAGE, &mut bytes).expect("readable");
