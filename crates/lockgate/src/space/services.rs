@@ -782,6 +782,7 @@ mod tests {
     /// A copy that there is no room for in the books leaves what it should replace; one that is made has the rights that were asked for.
     #[test]
     fn a_refused_copy_has_replaced_nothing() {
+        crate::call::prepare().expect("a host for domains");
         let stride = Stride::take().expect("address space");
         let services = Services::new(window::IMAGE, 0, 64 << 20, None);
         let map = |at, length, placement, rights, backing| {
