@@ -710,8 +710,8 @@ lg_region *lg_region_new(uint64_t length);
 
 /* Part of a memory file or an ordinary one; `most` are the rights that can be granted. The
  * descriptor is duplicated. Seal the file against truncation: accesses behind a new end are faults
- * in domains, LG_E_LOST here, and SIGBUS at lg_region_address(). LG_E_FILE, LG_E_UNALIGNED,
- * LG_E_UPGRADE (the descriptor is open for less). */
+ * in domains, LG_E_LOST here, and SIGBUS at lg_region_address(). LG_E_FILE (a descriptor that is
+ * not open for reading, too), LG_E_UNALIGNED, LG_E_UPGRADE (it is open for less, or sealed). */
 lg_region *lg_region_from_file(int descriptor, uint64_t from, uint64_t length, lg_rights most);
 
 /* Whole pages of one *shared* mapping of the host (mmap with MAP_SHARED). Private memory - heap,

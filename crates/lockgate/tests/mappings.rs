@@ -99,6 +99,13 @@ long copy_of_a_file(long n) {
     int fd = open("/data/sparse", O_RDONLY);
     return fd >= 0 && mmap(0, n, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED;
 }
+/* The same, 2 pages of a file of ones: what it holds after advice that must not be followed, and whether it was refused. */
+long advised(long advice) {
+    int fd = open("/data/file", O_RDONLY);
+    char *at = mmap(0, 2 * P, PROT_READ, MAP_PRIVATE, fd, 0);
+    int refused = madvise(at, 2 * P, advice) != 0;
+    return at[0] * 100 + at[2 * P - 1] * 10 + refused;
+}
 /* No attack: memory in many pieces, as allocators take and give it. */
 long pieces(long n) {
     enum { KEPT = 400 };
@@ -206,4 +213,14 @@ fn a_copy_of_a_file_obeys_the_time_limit() {
     let error = copy.call(LENGTH as i64).expect_err("no gigabyte is copied in that time");
     assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut, "{error}");
     assert_eq!(domain.memory_used(), before, "it was copied to its end");
+}
+
+/// Advice that would have Linux read a file again does not make zeros of it. Red if the copy is taken for memory that never had contents.
+#[test]
+fn a_copy_of_a_file_is_not_emptied() {
+    let (_folder, domains) = domains(1);
+    for advice in [libc::MADV_DONTNEED, libc::MADV_FREE] {
+        assert_eq!(call(&domains[0], "advised", advice.into()), 111);
+    }
+    assert_eq!(call(&domains[0], "advised", libc::MADV_WILLNEED.into()), 110);
 }

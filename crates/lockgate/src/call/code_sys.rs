@@ -9,6 +9,7 @@ use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::mem::{ManuallyDrop, offset_of};
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -100,8 +101,9 @@ fn map() -> Result<Place, Errno> {
     // A forked child never writes to its parent's code.
     // SAFETY: changes nothing here.
     unsafe { mm::madvise(place.write as *mut c_void, CHUNK, Advice::LinuxDontFork)? };
-    let free = CHUNKS.iter().find(|chunk| chunk.load(Ordering::Relaxed) == 0).ok_or(Errno::NOMEM)?;
-    free.store(place.run, Ordering::Release);
+    let free = CHUNKS.iter().position(|chunk| chunk.load(Ordering::Relaxed) == 0).ok_or(Errno::NOMEM)?;
+    WRITABLE[free].store(place.write, Ordering::Relaxed);
+    CHUNKS[free].store(place.run, Ordering::Release);
     Ok(place)
 }
 
@@ -135,6 +137,19 @@ fn map_file() -> Result<Place, Errno> {
 
 /// Where code lies, for signal handlers; 0 where nothing does yet.
 static CHUNKS: [AtomicUsize; 1 << 12] = [const { AtomicUsize::new(0) }; 1 << 12];
+
+/// Where each of them is written, which no fault handler asks for.
+static WRITABLE: [AtomicUsize; CHUNKS.len()] = [const { AtomicUsize::new(0) }; CHUNKS.len()];
+
+/// True if some of `range` is code made here, or where it is written: whoever got at that would be the host.
+pub(crate) fn is_code(range: &Range<u64>) -> bool {
+    let made = CHUNKS
+        .iter()
+        .zip(&WRITABLE)
+        .map(|(run, write)| [run.load(Ordering::Acquire), write.load(Ordering::Relaxed)]);
+    let overlaps = |at: usize| (at as u64) < range.end && range.start < (at + CHUNK) as u64;
+    made.take_while(|[run, _]| *run != 0).flatten().any(overlaps)
+}
 
 /// True if `address` is in code made here. Takes no lock.
 pub(super) fn contains(address: usize) -> bool {

@@ -1,6 +1,7 @@
 //! A domain's memory as its emulated system calls see it: [`crate::syscall::Memory`].
 use crate::space::{Backing, Services, Stride};
 use crate::syscall::{self, Placement, Protection, Resize};
+use lockgate_abi::PAGE;
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
@@ -22,6 +23,22 @@ impl syscall::Memory for Memory<'_> {
 
     fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno> {
         self.stride.write(offset(at), bytes)
+    }
+
+    fn writable(&self, at: u64, length: u64) -> u64 {
+        let reached = |from: u64, length| self.stride.probe(offset(from), length as usize, true).is_ok();
+        if reached(at, length) {
+            return length;
+        }
+        let mut done = 0;
+        while done < length {
+            let step = (PAGE - at.wrapping_add(done) % PAGE).min(length - done);
+            if !reached(at.wrapping_add(done), step) {
+                break;
+            }
+            done += step;
+        }
+        done
     }
 
     fn load_u32(&self, at: u64) -> Result<u32, Errno> {
@@ -49,6 +66,22 @@ impl syscall::Memory for Memory<'_> {
         let backing = Backing::Shared(file, from);
         let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
         Ok(self.stride.base() + start)
+    }
+
+    fn map_copy(
+        &self,
+        at: u64,
+        length: u64,
+        placement: Placement,
+        protection: Protection,
+    ) -> Result<u64, Errno> {
+        let backing = Backing::Copy;
+        let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
+        Ok(self.stride.base() + start)
+    }
+
+    fn copied(&self, at: u64, length: u64) -> Result<(), Errno> {
+        self.services.copied(self.stride, offset(at), length)
     }
 
     fn unmap(&self, at: u64, length: u64) -> Result<(), Errno> {

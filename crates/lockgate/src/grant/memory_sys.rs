@@ -1,9 +1,11 @@
 //! The memory behind a region, as the host sees it, and how it gets into a window.
 use super::{GrantError, Rights};
+use crate::call;
 use crate::copy_asm::{copy_from_host, copy_to_host, lockgate_load, lockgate_store};
 use crate::host::maps::mapping_at;
 use crate::protection::Protection;
 use crate::space::{Staged, Stride, in_a_stride, may_be_shared};
+use crate::stats;
 use crate::syscall::pseudo_file_system;
 use rustix::fs::{self, FileType, OFlags};
 use rustix::io::Errno;
@@ -69,9 +71,16 @@ impl Memory {
         if from.checked_add(length).is_none_or(|end| end > stat.st_size as u64) {
             return Err(GrantError::File { what: "the range ends beyond the end of the file" });
         }
-        let read_only = fs::fcntl_getfl(file).map_err(ask())? & OFlags::RWMODE == OFlags::RDONLY;
-        if read_only && rights > Rights::Read {
-            return Err(GrantError::Upgrade { asked: rights, held: Rights::Read });
+        let flags = fs::fcntl_getfl(file).map_err(ask())?;
+        if flags.contains(OFlags::PATH) {
+            return Err(GrantError::File { what: "it is not open: O_PATH only says which file it is" });
+        }
+        if flags & OFlags::RWMODE == OFlags::WRONLY {
+            return Err(GrantError::File { what: "it is open for writing only, and what is mapped is read" });
+        }
+        let upgrade = GrantError::Upgrade { asked: rights, held: Rights::Read };
+        if flags & OFlags::RWMODE == OFlags::RDONLY && rights > Rights::Read {
+            return Err(upgrade);
         }
         let file = file.try_clone_to_owned();
         let file = file.map_err(|source| GrantError::System { what: "keep the descriptor", source })?;
@@ -81,7 +90,11 @@ impl Memory {
         };
         // SAFETY: a new mapping where the kernel likes.
         let at = unsafe { mm::mmap(ptr::null_mut(), length as usize, access, MapFlags::SHARED, &file, from) };
-        let at = at.map_err(GrantError::system("map the region"))?;
+        let at = match at {
+            // A seal (`F_SEAL_WRITE`, `F_SEAL_FUTURE_WRITE`).
+            Err(Errno::PERM) if rights > Rights::Read => return Err(upgrade),
+            at => at.map_err(GrantError::system("map the region"))?,
+        };
         Ok(Memory { at, length, rights, source: Source::File(file, from) })
     }
 
@@ -94,6 +107,10 @@ impl Memory {
         let end = start.checked_add(length).ok_or(GrantError::NotMapped { at: start, length })?;
         if in_a_stride(&(start..end)) {
             return Err(GrantError::Window { at: start });
+        }
+        // The calls' own code, and what other processes read about them.
+        if call::is_code(&(start..end)) || stats::is_table(&(start..end)) {
+            return Err(GrantError::NotMapped { at: start, length });
         }
         // The kernel itself would go on beyond the end of the mapping, with what the file has there.
         let mapping = mapping_at(start)

@@ -78,6 +78,8 @@ struct Books {
     ranges: Ranges,
     /// Those of them that a file backs, each mapping by itself: neighbours are two for the kernel, with equal rights, too.
     shared: Ranges,
+    /// Those of them that hold a copy of a file: the kernel takes them for anonymous memory.
+    copies: Ranges,
     /// Window offsets where the kernel may have two mappings for one piece of `ranges`, or of what is not mapped.
     seams: BTreeSet<u64>,
     /// Requests until it is worth the while to ask the kernel which of them there are.
@@ -98,6 +100,7 @@ struct Books {
 /// What [`Services::memo`] remembers: the books of a domain whose memory is all its own.
 pub(crate) struct Memo {
     ranges: Ranges,
+    copies: Ranges,
     brk: u64,
     used: u64,
     peak: u64,
@@ -128,6 +131,7 @@ impl Services {
         let books = Books {
             ranges: Ranges::default(),
             shared: Ranges::unmerged(),
+            copies: Ranges::default(),
             kept: Ranges::default(),
             seams: BTreeSet::new(),
             budget: 0,
@@ -178,8 +182,9 @@ impl Services {
             books.ranges.remove(range);
         }
         // Every field by its name: whoever adds one says here what a reset makes of it. Seams are the kernel's, not the domain's.
-        let Books { ranges, shared, seams: _, budget: _, kept, brk, used, peak, refused } = books;
+        let Books { ranges, shared, copies, seams: _, budget: _, kept, brk, used, peak, refused } = books;
         (*ranges, *shared, *kept) = (Ranges::default(), Ranges::unmerged(), Ranges::default());
+        *copies = Ranges::default();
         (*brk, *peak, *refused) = (self.area.start, *used, 0);
         Ok(())
     }
@@ -188,7 +193,13 @@ impl Services {
     pub fn memo(&self) -> Option<Memo> {
         let books = self.books();
         let own = books.shared.len() == 0;
-        own.then(|| Memo { ranges: books.ranges.clone(), brk: books.brk, used: books.used, peak: books.peak })
+        own.then(|| Memo {
+            ranges: books.ranges.clone(),
+            copies: books.copies.clone(),
+            brk: books.brk,
+            used: books.used,
+            peak: books.peak,
+        })
     }
 
     /// Gives back what the domain mapped since `memo` was made.
@@ -214,8 +225,9 @@ impl Services {
             }
         }
         // Every field by its name: whoever adds one says here what a reset makes of it.
-        let Books { ranges, shared, seams: _, budget: _, kept, brk, used, peak, refused } = books;
+        let Books { ranges, shared, copies, seams: _, budget: _, kept, brk, used, peak, refused } = books;
         (*ranges, *shared, *kept) = (memo.ranges.clone(), Ranges::unmerged(), Ranges::default());
+        *copies = memo.copies.clone();
         (*brk, *used, *peak, *refused) = (memo.brk, memo.used, memo.peak, 0);
         Ok(())
     }
@@ -266,7 +278,7 @@ impl Services {
                 };
                 let lowest = self.brk_reserve(&books)..self.area.end;
                 // A page of the reservation's own stays above a file: what was a file's becomes one mapping with it when the file goes.
-                let apart = if matches!(backing, Backing::Anonymous) { 0 } else { PAGE };
+                let apart = if matches!(backing, Backing::Anonymous | Backing::Copy) { 0 } else { PAGE };
                 let gap = || books.ranges.highest_gap(lowest, length + apart);
                 free(wish).or_else(|| books.fitting(length + apart)).or_else(gap).ok_or(Errno::NOMEM)?
             }
@@ -281,6 +293,26 @@ impl Services {
         let range = self.range(start, length)?;
         self.place(&mut books, stride, range, rights, backing)?;
         Ok(start)
+    }
+
+    /// The copy of a file is in its place, [`Backing::Copy`]: it gets the rights that the books have for it, whoever has changed them
+    /// meanwhile.
+    ///
+    /// # Errors
+    /// The kernel's; the copy is gone then.
+    pub fn copied(&self, stride: &Stride, at: u64, length: u64) -> Result<(), Errno> {
+        let mut books = self.books();
+        let range = self.range(at, self.whole_pages(length)?)?;
+        let mut pieces = books.ranges.pieces(range.clone());
+        let settled = pieces.try_for_each(|(piece, rights)| {
+            stride.protect(piece.start, piece.end - piece.start, rights)?;
+            if rights == Protection::None {
+                stride.hide(piece.start, piece.end - piece.start);
+            }
+            Ok(())
+        });
+        drop(pieces);
+        settled.or_else(|error| self.take_away(&mut books, stride, range).and(Err(error)))
     }
 
     /// Takes `[at, at + length)` away.
@@ -318,12 +350,18 @@ impl Services {
     }
 
     /// Lets the contents go; `lazily`, if they are worth it.
+    ///
+    /// # Errors
+    /// `EINVAL` for what holds the copy of a file: nobody knows any more what the file has.
     pub fn discard(&self, stride: &Stride, at: u64, length: u64, lazily: bool) -> Result<(), Errno> {
         let books = self.books();
         if length == 0 {
             return Ok(());
         }
         let range = self.range(at, self.whole_pages(length)?)?;
+        if books.copies.mapped(range.clone()) > 0 {
+            return Err(Errno::INVAL);
+        }
         if lazily && length < FREED {
             return Ok(());
         }
@@ -348,7 +386,7 @@ impl Services {
         let (length, new) = (self.whole_pages(length)?, self.whole_pages(new_length)?);
         let range = self.range(at, length)?;
         let rights = books.ranges.rights(&range).ok_or(Errno::FAULT)?;
-        if new > length && books.shared.mapped(range.clone()) > 0 {
+        if new > length && books.shared.mapped(range.clone()) + books.copies.mapped(range.clone()) > 0 {
             // What follows is more of the file, not zeros: the module maps it again.
             return Err(Errno::NOMEM);
         }
@@ -407,10 +445,13 @@ impl Services {
             books.used -= length - books.ranges.mapped(range);
             return Err(error);
         }
-        if matches!(backing, Backing::Shared(..)) {
-            books.shared.insert(range.clone(), rights);
+        match backing {
+            Backing::Shared(..) => books.shared.insert(range.clone(), rights),
+            // With rights of their own, neighbours are one piece.
+            Backing::Copy => books.copies.insert(range.clone(), Protection::Read),
+            _ => books.copies.remove(range.clone()),
         }
-        books.met(&range, rights, false);
+        books.met(&range, rights, matches!(backing, Backing::Copy));
         books.ranges.insert(range, rights);
         Ok(())
     }
@@ -426,8 +467,13 @@ impl Services {
     ) -> Result<(), Errno> {
         let length = range.end - range.start;
         let anonymous = matches!(backing, Backing::Anonymous);
+        // Filled by the caller, who then lets the kernel know the rights.
+        let copy = matches!(backing, Backing::Copy);
         let readable = rights != Protection::None;
-        if anonymous && rights == Protection::ReadWrite && books.kept.mapped(range.clone()) == length {
+        if (anonymous || copy)
+            && rights == Protection::ReadWrite
+            && books.kept.mapped(range.clone()) == length
+        {
             stride.blank(range.start, length)?;
             books.kept.remove(range);
             return Ok(());
@@ -435,11 +481,12 @@ impl Services {
         if anonymous
             && readable
             && books.ranges.rights(&range) == Some(rights)
-            && books.shared.mapped(range.clone()) == 0
+            && books.shared.mapped(range.clone()) + books.copies.mapped(range.clone()) == 0
         {
             return stride.discard(range.start, length);
         }
         let access = match rights {
+            _ if copy => ProtFlags::READ | ProtFlags::WRITE,
             Protection::None => ProtFlags::empty(),
             Protection::Read => ProtFlags::READ,
             Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
@@ -458,6 +505,7 @@ impl Services {
         };
         if books.ranges.mapped(range.clone()) + books.kept.mapped(range.clone()) > 0 {
             self.close(books, stride, range.clone())?;
+            books.copies.remove(range.clone());
             books.ranges.remove(range.clone());
         }
         match staged {
@@ -481,6 +529,7 @@ impl Services {
             self.close(books, stride, range.clone())?;
         }
         books.used -= books.ranges.mapped(range.clone());
+        books.copies.remove(range.clone());
         books.ranges.remove(range);
         Ok(())
     }
@@ -544,12 +593,14 @@ impl Books {
     }
 
     fn within_mappings(&self) -> Result<(), Errno> {
-        if self.mappings(&self.ranges) < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
+        if self.mappings(&self.ranges, 0) < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
     /// Mappings, at worst, if `ranges` are what is mapped; each may be two for the kernel, with what is behind it, or between two files.
-    fn mappings(&self, ranges: &Ranges) -> usize {
-        ranges.len() + self.kept.len() + self.shared.len() + self.seams.len()
+    /// (Copies of files are none of the kernel's business, but their list must end somewhere: `cuts` is what it grows by.)
+    fn mappings(&self, ranges: &Ranges, cuts: usize) -> usize {
+        let own = ranges.len().max(self.copies.len() + cuts);
+        own + self.kept.len() + self.shared.len() + self.seams.len()
     }
 
     /// Whether a change may be made: one that leaves more mappings than there were, and too many, is not.
@@ -558,15 +609,16 @@ impl Books {
     /// `ENOMEM`, as Linux says.
     fn allow(&self, changed: &Range<u64>, change: impl FnOnce(&mut Ranges)) -> Result<(), Errno> {
         // A file that is cut in two is two.
-        let cut = |at: u64| usize::from(self.shared.mapped(at - PAGE..at + PAGE) == 2 * PAGE);
-        let files = cut(changed.start) + cut(changed.end);
+        let both = |ranges: &Ranges, at: u64| usize::from(ranges.mapped(at - PAGE..at + PAGE) == 2 * PAGE);
+        let cut = |ranges: &Ranges| both(ranges, changed.start) + both(ranges, changed.end);
+        let files = cut(&self.shared);
         // No change leaves more than two more.
-        if self.mappings(&self.ranges) + 2 + files <= MAX_MAPPINGS {
+        if self.mappings(&self.ranges, 0) + 2 + files <= MAX_MAPPINGS {
             return Ok(());
         }
         let mut after = self.ranges.clone();
         change(&mut after);
-        let (now, then) = (self.mappings(&self.ranges), self.mappings(&after) + files);
+        let (now, then) = (self.mappings(&self.ranges, 0), self.mappings(&after, cut(&self.copies)) + files);
         if then <= now.max(MAX_MAPPINGS) { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
@@ -605,7 +657,7 @@ impl Books {
         let seams = borders.into_iter().filter(|at| area.contains(at) && !known.contains(at));
         self.seams = seams.collect();
         // Whoever makes many does not gain by it that the kernel is asked each time.
-        self.budget = if self.mappings(&self.ranges) > MAX_MAPPINGS / 4 * 3 { BUDGET } else { 0 };
+        self.budget = if self.mappings(&self.ranges, 0) > MAX_MAPPINGS / 4 * 3 { BUDGET } else { 0 };
     }
 
     /// Whether all of `range` is the domain's own writable memory, and little enough to be kept.
@@ -697,11 +749,13 @@ mod tests {
         use rustix::fd::AsFd;
         let fill = || {
             let shared = map(0, Placement::Anywhere, Backing::Shared(file.as_fd(), 0)).expect("room");
+            map(0, Placement::Anywhere, Backing::Copy).expect("room");
             let kept = map(0, Placement::Anywhere, Backing::Anonymous).expect("room");
             services.unmap(&stride, kept, 4 * PAGE).expect("mapped");
             assert_eq!(services.brk(&stride, window::IMAGE + PAGE), window::IMAGE + PAGE);
             services.charge(2 << 20).expect_err("over the limit");
             let books = services.books();
+            assert!(books.copies.len() > 0);
             assert!(books.shared.len() > 0 && books.kept.len() > 0 && books.ranges.len() > 0);
             assert!(books.used > 0 && books.peak > books.used && books.refused > 0);
             shared
@@ -723,6 +777,71 @@ mod tests {
         assert_eq!(services.restore(&stride, &memo), Err(Errno::INVAL), "a file lies where the heap was");
         services.reset(&stride).expect("the kernel's consent");
         assert_eq!(text(&services), new);
+    }
+
+    /// A copy that there is no room for in the books leaves what it should replace; one that is made has the rights that were asked for.
+    #[test]
+    fn a_refused_copy_has_replaced_nothing() {
+        crate::call::prepare().expect("a host for domains");
+        let stride = Stride::take().expect("address space");
+        let services = Services::new(window::IMAGE, 0, 64 << 20, None);
+        let map = |at, length, placement, rights, backing| {
+            services.map(&stride, at, length, placement, rights, backing)
+        };
+        let anonymous = |length| {
+            let backing = Backing::Anonymous;
+            map(0, length, Placement::Anywhere, Protection::ReadWrite, backing).expect("room")
+        };
+        let (at, split) = (anonymous(8 * PAGE), anonymous(4 * MAX_MAPPINGS as u64 * PAGE));
+        stride.write(at, &[7; 8 * PAGE as usize]).expect("writable");
+        let copy = || map(at + PAGE, PAGE, Placement::Fixed, Protection::Read, Backing::Copy);
+        let cut = |page: u64| services.protect(&stride, split + 2 * page * PAGE, PAGE, Protection::Read);
+        let cuts = (1..).find(|page| cut(*page).is_err()).expect("a limit");
+        let zeros = |page: u64| {
+            let at = split + 2 * page * PAGE;
+            map(at, PAGE, Placement::Fixed, Protection::Read, Backing::Anonymous)
+        };
+        let cuts = (cuts..).find(|page| zeros(*page).is_err()).expect("a limit");
+        assert_eq!(copy(), Err(Errno::NOMEM));
+        let mut bytes = [0; PAGE as usize];
+        stride.read(at + PAGE, &mut bytes).expect("readable");
+        assert_eq!(bytes, [7; PAGE as usize]);
+        let around = |page| services.protect(&stride, split + 2 * page * PAGE, PAGE, Protection::ReadWrite);
+        (1..cuts).for_each(|page| around(page).expect("fewer pieces"));
+        assert_eq!(copy(), Ok(at + PAGE));
+        stride.write(at + PAGE, &[8; PAGE as usize]).expect("whoever makes it writes");
+        services.copied(&stride, at + PAGE, PAGE).expect("the kernel's consent");
+        assert_eq!(stride.write(at + PAGE, &[9]), Err(Errno::FAULT));
+        // Its contents do not go, and it does not grow by zeros.
+        for lazily in [false, true] {
+            assert_eq!(services.discard(&stride, at, 2 * PAGE, lazily), Err(Errno::INVAL));
+        }
+        stride.read(at + PAGE, &mut bytes).expect("readable");
+        assert_eq!(bytes, [8; PAGE as usize]);
+        let grown = Resize { at: at + PAGE, length: PAGE, new_length: 2 * PAGE, may_move: true };
+        assert_eq!(services.remap(&stride, grown, &mut || true), Err(Errno::NOMEM));
+        // What takes its place is no copy.
+        map(at + PAGE, PAGE, Placement::Fixed, Protection::Read, Backing::Anonymous).expect("room");
+        services.discard(&stride, at, 2 * PAGE, false).expect("all of it the domain's own");
+        stride.read(at, &mut bytes).expect("readable");
+        assert_eq!(bytes, [0; PAGE as usize]);
+    }
+
+    /// The list of copies ends with that of mappings, although the kernel knows nothing of it.
+    #[test]
+    fn copies_cannot_be_told_apart_without_end() {
+        let stride = Stride::take().expect("address space");
+        let services = Services::new(window::IMAGE, 0, 64 << 20, None);
+        let (pages, rights) = (4 * MAX_MAPPINGS as u64, Protection::ReadWrite);
+        let map =
+            |at, length, placement, backing| services.map(&stride, at, length, placement, rights, backing);
+        let at = map(0, pages * PAGE, Placement::Anywhere, Backing::Copy).expect("room");
+        let zeros = |page: u64| map(at + page * PAGE, PAGE, Placement::Fixed, Backing::Anonymous);
+        assert!((0..pages).step_by(2).any(|page| zeros(page) == Err(Errno::NOMEM)));
+        let copies = services.books().copies.len();
+        assert!(copies <= MAX_MAPPINGS + 2, "{copies}");
+        services.unmap(&stride, at, pages * PAGE).expect("everything at once");
+        assert_eq!(services.books().copies.len(), 0);
     }
 
     /// Moving takes as long as its pages are many: it stops where it must, and has changed nothing then.

@@ -110,6 +110,8 @@ pub(crate) struct Stride {
 pub(crate) enum Backing<'a> {
     /// Zeros: the reservation's own memory.
     Anonymous,
+    /// The same, writable whatever the rights: somebody is about to fill it, and then says so.
+    Copy,
     /// A sealed file from an offset, private. No thread has been in the window yet.
     Image(BorrowedFd<'a>, u64),
     /// The same in a window that threads are in.
@@ -176,7 +178,7 @@ impl Stride {
         backing: Backing<'_>,
     ) -> Result<(), Errno> {
         match backing {
-            Backing::Anonymous => self.open(offset, length, access),
+            Backing::Anonymous | Backing::Copy => self.open(offset, length, access),
             Backing::Image(file, from) => {
                 let at = self.address(offset, length);
                 self.file(offset, length);

@@ -2,7 +2,7 @@
 pub(crate) mod generation;
 pub(crate) mod table_sys;
 
-pub(crate) use table_sys::{Gauge, Row};
+pub(crate) use table_sys::{Gauge, Row, is_table};
 
 use rustix::io::Errno;
 use std::sync::atomic::AtomicU64;

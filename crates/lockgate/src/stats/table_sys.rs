@@ -12,6 +12,7 @@ use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
 use rustix::time::{ClockId, clock_gettime};
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -84,8 +85,16 @@ unsafe impl Send for Table {}
 // SAFETY: as above.
 unsafe impl Sync for Table {}
 
+static MADE: PerProcess<OnceLock<Result<Table, Errno>>> = PerProcess::new(OnceLock::new);
+
+/// True if some of `range` is the table.
+pub(crate) fn is_table(range: &Range<u64>) -> bool {
+    let Some(Ok(table)) = MADE.get().get() else { return false };
+    let start = table.rows.addr() as u64;
+    start < range.end && range.start < start + (ROWS * ROW) as u64
+}
+
 fn table() -> Result<&'static Table, NoRow> {
-    static MADE: PerProcess<OnceLock<Result<Table, Errno>>> = PerProcess::new(OnceLock::new);
     MADE.get_or_init(make).as_ref().map_err(|error| NoRow::Memory(*error))
 }
 

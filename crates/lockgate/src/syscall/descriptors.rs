@@ -1,10 +1,11 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
+use super::waits::locked;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What a description stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,11 +65,14 @@ pub(super) struct Description {
     pub(super) writable: bool,
     /// Beneath a read-only grant: neither attributes nor names below it may change.
     pub(super) read_only_grant: bool,
+    /// Opened with `O_PATH`: it says which file, and gives nothing of it.
+    pub(super) path_only: bool,
     /// `O_APPEND` and `O_NONBLOCK` as the domain sees them.
     flags: AtomicU32,
     /// Absolute path in the domain, for `fchdir`; empty for what has none.
     pub(super) path: Vec<u8>,
-    _place: Option<Place>,
+    /// What a descriptor's description counts for ([`Reserved::fill`]); the others are granted, or in use for one call.
+    place: Option<Place>,
 }
 
 impl Description {
@@ -79,20 +83,20 @@ impl Description {
         flags: OFlags,
         read_only_grant: bool,
         path: Vec<u8>,
-        place: Option<Place>,
     ) -> Description {
-        let mode = flags & OFlags::ACCMODE;
+        let (mode, path_only) = (flags & OFlags::RWMODE, flags.contains(OFlags::PATH));
         Description {
             fd: Arc::new(fd),
             granted: false,
             kind: Kind::of(stat),
             identity: (stat.st_dev, stat.st_ino),
-            readable: mode == OFlags::RDONLY || mode == OFlags::RDWR,
-            writable: mode == OFlags::WRONLY || mode == OFlags::RDWR,
+            readable: !path_only && (mode == OFlags::RDONLY || mode == OFlags::RDWR),
+            writable: !path_only && (mode == OFlags::WRONLY || mode == OFlags::RDWR),
             read_only_grant,
+            path_only,
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
-            _place: place,
+            place: None,
         }
     }
 
@@ -106,9 +110,10 @@ impl Description {
             readable: stream.mode == OFlags::RDONLY,
             writable: stream.mode == OFlags::WRONLY,
             read_only_grant: false,
+            path_only: false,
             flags: AtomicU32::new(0),
             path: Vec::new(),
-            _place: None,
+            place: None,
         }
     }
 
@@ -121,6 +126,7 @@ impl Description {
         let mode = match (self.readable, self.writable) {
             (true, true) => OFlags::RDWR,
             (false, true) => OFlags::WRONLY,
+            _ if self.path_only => OFlags::PATH,
             _ => OFlags::RDONLY,
         };
         let append = if self.hosts_append() { OFlags::APPEND } else { OFlags::empty() };
@@ -201,6 +207,8 @@ struct Slot {
 #[derive(Debug)]
 pub(super) struct Descriptors {
     slots: BTreeMap<i32, Slot>,
+    /// Numbers that are given to calls in progress.
+    reserved: BTreeSet<i32>,
     /// Numbers are below this, and no more descriptions than this are open.
     limit: i32,
     /// Descriptions that are open, but for granted streams.
@@ -217,14 +225,14 @@ impl Descriptors {
             let description = Arc::new(Description::of_stream(stream.as_ref()?));
             Some((number, Slot { description, close_on_exec: false }))
         });
-        Descriptors { slots: slots.collect(), limit, open: Arc::default() }
+        Descriptors { slots: slots.collect(), reserved: BTreeSet::new(), limit, open: Arc::default() }
     }
 
     /// Room for one more open description.
     ///
     /// # Errors
     /// `EMFILE`.
-    pub(super) fn place(&self) -> Result<Place, Errno> {
+    fn take_place(&self) -> Result<Place, Errno> {
         // Only this, under the table's lock, counts up.
         if self.open.load(Ordering::Relaxed) >= self.limit {
             return Err(Errno::MFILE);
@@ -266,10 +274,15 @@ impl Descriptors {
         if !(0..LIMIT).contains(&from) {
             return Err(Errno::INVAL);
         }
-        let number =
-            (from..self.limit).find(|number| !self.slots.contains_key(number)).ok_or(Errno::MFILE)?;
+        let number = self.free(from)?;
         self.slots.insert(number, Slot { description, close_on_exec });
         Ok(number)
+    }
+
+    /// The lowest number that is at least `from` and free.
+    fn free(&self, from: i32) -> Result<i32, Errno> {
+        let free = |number: &i32| !self.slots.contains_key(number) && !self.reserved.contains(number);
+        (from..self.limit).find(free).ok_or(Errno::MFILE)
     }
 
     /// Gives `description` the number `number`; returns what had it before.
@@ -282,6 +295,9 @@ impl Descriptors {
         if !(0..self.limit).contains(&number) {
             return Err(Errno::BADF);
         }
+        if self.reserved.contains(&number) {
+            return Err(Errno::BUSY);
+        }
         Ok(self.slots.insert(number, Slot { description, close_on_exec }).map(|slot| slot.description))
     }
 
@@ -291,5 +307,41 @@ impl Descriptors {
 
     pub(super) fn close_on_exec(&mut self, number: i32) -> Result<&mut bool, Errno> {
         self.slots.get_mut(&number).map(|slot| &mut slot.close_on_exec).ok_or(Errno::BADF)
+    }
+}
+
+/// A number and room for a description that are a call's own until it fills them; if it does not they are free again. What makes a
+/// descriptor takes them first: it is refused before it has changed anything.
+pub(super) struct Reserved<'a> {
+    table: &'a Mutex<Descriptors>,
+    pub(super) number: i32,
+    place: Option<Place>,
+}
+
+impl<'a> Reserved<'a> {
+    /// The lowest free number.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn new(table: &'a Mutex<Descriptors>) -> Result<Self, Errno> {
+        let mut descriptors = locked(table);
+        let number = descriptors.free(0)?;
+        let place = descriptors.take_place()?;
+        descriptors.reserved.insert(number);
+        Ok(Reserved { table, number, place: Some(place) })
+    }
+
+    /// Gives `description` the number, which it returns.
+    pub(super) fn fill(mut self, mut description: Description, close_on_exec: bool) -> i32 {
+        description.place = self.place.take();
+        let slot = Slot { description: Arc::new(description), close_on_exec };
+        locked(self.table).slots.insert(self.number, slot);
+        self.number
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        locked(self.table).reserved.remove(&self.number);
     }
 }

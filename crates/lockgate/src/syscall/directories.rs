@@ -6,7 +6,7 @@
 //!
 //! One grant may lie in another. What may be done with a file is what the innermost granted directory on the way *from where the file
 //! was found* says, whatever the path looks like: directories are known by device and inode number, not by their names.
-use super::descriptors::{Description, Kind, Place};
+use super::descriptors::{Description, Kind};
 use super::waits::locked;
 use super::{Grants, SyscallContext};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -28,6 +28,11 @@ impl Directory {
         let parts: Vec<_> = components(guest).map(<[u8]>::to_vec).collect();
         let sound = guest.starts_with(b"/") && !guest.contains(&0) && parts.iter().all(|part| part != b"..");
         sound.then_some(Directory { guest: parts, description })
+    }
+
+    /// Its path in the domain, empty for `/`.
+    pub(super) fn guest(&self) -> Vec<u8> {
+        self.guest.iter().flat_map(|part| [b"/".as_slice(), part]).flatten().copied().collect()
     }
 
     /// What is left of the path `parts` beneath this directory; None if it lies elsewhere.
@@ -85,13 +90,13 @@ impl SyscallContext<'_> {
             return Err(Errno::NOENT);
         }
         if path.starts_with(b"/") {
-            return self.locate_absolute(path.to_vec());
+            return self.process.grants.locate(path.to_vec());
         }
         if dirfd == libc::AT_FDCWD {
-            let current = locked(&self.process.current).clone();
-            return self.locate_absolute([&current, b"/".as_slice(), path].concat());
+            let current = self.current()?;
+            return self.process.grants.locate([&current, b"/".as_slice(), path].concat());
         }
-        let base = self.process.descriptor(dirfd)?;
+        let base = self.process.handle(dirfd)?;
         // Names are looked up beneath granted directories, and nowhere else.
         if base.kind != Kind::Directory || base.path.is_empty() {
             return Err(Errno::NOTDIR);
@@ -99,8 +104,11 @@ impl SyscallContext<'_> {
         let guest = normal(&[&base.path, b"/".as_slice(), path].concat());
         Ok(Location { base, rest: path.to_vec(), guest })
     }
+}
 
-    fn locate_absolute(&self, path: Vec<u8>) -> Result<Location, Errno> {
+impl Grants {
+    /// Finds where the absolute `path` lies.
+    fn locate(&self, path: Vec<u8>) -> Result<Location, Errno> {
         let as_written: Vec<_> = components(&path).collect();
         let shortest = without_climbs(&path);
         // Only a path that climbs out of one grant, perhaps into another, is shortened by its text: inside
@@ -120,10 +128,32 @@ impl SyscallContext<'_> {
     }
 
     fn deepest_grant<'a, 'p>(&'a self, parts: &'a [&'p [u8]]) -> Option<(&'a Directory, &'a [&'p [u8]])> {
-        let directories = self.process.grants.directories.iter();
+        let directories = self.directories.iter();
         directories
             .filter_map(|directory| Some((directory, directory.rest(parts)?)))
             .max_by_key(|(directory, _)| directory.guest.len())
+    }
+
+    /// The directory that the absolute `path` leads to, unopened; `None` if it is a granted one itself.
+    pub(super) fn directory_at(&self, path: &[u8]) -> Result<Option<Description>, Errno> {
+        let location = self.locate(path.to_vec())?;
+        if location.rest == b"." {
+            return Ok(None);
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let fd = resolve(location.base.fd(), &location.rest, flags | HANDLE, Mode::empty())?;
+        let stat = examine(&fd)?;
+        let read_only = location.base.read_only_grant;
+        Ok(Some(Description::new(fd, &stat, flags, read_only, location.guest)))
+    }
+
+    /// Whether the absolute `path` leads to `directory` at this moment.
+    pub(super) fn is_at(&self, directory: &Description, path: &[u8]) -> bool {
+        let found = self.locate(path.to_vec()).and_then(|location| {
+            let fd = resolve(location.base.fd(), &location.rest, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+            rustix::fs::fstat(fd)
+        });
+        found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == directory.identity)
     }
 }
 
@@ -134,7 +164,13 @@ impl SyscallContext<'_> {
         let path = match path.first() {
             Some(b'/') => path.to_vec(),
             Some(_) if dirfd == libc::AT_FDCWD => {
-                [&**locked(&self.process.current), b"/".as_slice(), path].concat()
+                // (`..` leads where the directory is now; else its name before will do.)
+                let climbs = components(path).any(|part| part == b"..");
+                let current = match climbs {
+                    true => self.current().ok()?,
+                    false => locked(&self.process.current).path.clone(),
+                };
+                [&current, b"/".as_slice(), path].concat()
             }
             _ => return None,
         };
@@ -183,14 +219,8 @@ pub(super) struct Handle {
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 impl Location {
-    /// Opens what lies here, once it has been looked at.
-    pub(super) fn open(
-        &self,
-        grants: &Grants,
-        flags: OFlags,
-        mode: Mode,
-        place: Option<Place>,
-    ) -> Result<Description, Errno> {
+    /// Opens what lies here, once it has been looked at; `O_TRUNC` is the caller's.
+    pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);
         for _ in 0..TRIES {
@@ -225,7 +255,7 @@ impl Location {
                 }
             };
             let path = self.guest.clone();
-            return Ok(Description::new(fd, &stat, flags, found.read_only, path, place));
+            return Ok(Description::new(fd, &stat, flags, found.read_only, path));
         }
         Err(Errno::AGAIN)
     }
@@ -391,16 +421,15 @@ fn found_file(
     if kind.is_dir() && flags.contains(OFlags::CREATE) {
         return Err(Errno::ISDIR);
     }
-    let mut asked = flags.difference(OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW) | CAREFUL;
-    if !kind.is_file() {
-        asked.remove(OFlags::TRUNC);
-    }
+    // The caller empties the file: the kernel would take its time for that.
+    let done = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::TRUNC;
+    let asked = flags.difference(done) | CAREFUL;
     reopen(handle, asked)
 }
 
 /// Opens the very file that `handle` stands for, whatever its names are now.
-pub(super) fn reopen(handle: &OwnedFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let link = format!("/proc/thread-self/fd/{}", handle.as_raw_fd());
+pub(super) fn reopen(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let link = format!("/proc/thread-self/fd/{}", handle.as_fd().as_raw_fd());
     rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
 }
 

@@ -101,7 +101,7 @@ impl Grants {
         }
         let stat = rustix::fs::fstat(&fd).map_err(open)?;
         let read_only = access == Access::ReadOnly;
-        let description = Description::new(fd, &stat, OFlags::RDONLY, read_only, guest.into(), None);
+        let description = Description::new(fd, &stat, OFlags::RDONLY, read_only, guest.into());
         let directory = Directory::new(guest.as_bytes(), Arc::new(description))
             .ok_or_else(|| GrantError::GuestPath(guest.to_owned()))?;
         self.directories.push(directory);

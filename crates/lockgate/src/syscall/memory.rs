@@ -21,6 +21,9 @@ pub trait Memory {
     /// `EFAULT` if any byte is not writable module memory; a prefix may have been written.
     fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno>;
 
+    /// How many bytes from `at` on, `length` at most, can be written. Nothing changes.
+    fn writable(&self, at: u64, length: u64) -> u64;
+
     /// Loads the aligned word at `at` in one atomic access (sequentially consistent).
     ///
     /// # Errors
@@ -51,6 +54,25 @@ pub trait Memory {
         file: (BorrowedFd<'_>, u64),
     ) -> Result<u64, Errno>;
 
+    /// Maps `length` bytes for the copy of a file, which the caller writes there; then it calls [`copied`](Memory::copied), and not before
+    /// that are the rights what they should be. Whatever could be refused is refused here, before anything changes.
+    ///
+    /// # Errors
+    /// As for [`map`](Memory::map).
+    fn map_copy(
+        &self,
+        at: u64,
+        length: u64,
+        placement: Placement,
+        protection: Protection,
+    ) -> Result<u64, Errno>;
+
+    /// The copy is there.
+    ///
+    /// # Errors
+    /// The kernel's: the copy is gone.
+    fn copied(&self, at: u64, length: u64) -> Result<(), Errno>;
+
     /// Takes `[at, at + length)` away.
     ///
     /// # Errors
@@ -74,7 +96,7 @@ pub trait Memory {
     /// read as before, too.
     ///
     /// # Errors
-    /// `EINVAL` or `EPERM` as for [`map`](Memory::map).
+    /// `EINVAL` or `EPERM` as for [`map`](Memory::map); `EINVAL` for the copy of a file, of which nobody knows any more what the file has.
     fn discard(&self, at: u64, length: u64, lazily: bool) -> Result<(), Errno>;
 
     /// Memory quota and bytes in use, in this order.

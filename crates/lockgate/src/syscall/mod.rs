@@ -11,6 +11,7 @@
 //! - what was *opened* is checked, not what was *named* (rule R6);
 //! - nothing blocks beyond the call's deadline or the domain's end.
 mod context;
+mod current;
 mod descriptors;
 mod directories;
 mod grants;

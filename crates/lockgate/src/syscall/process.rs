@@ -1,7 +1,8 @@
 //! What the system calls of one domain remember.
 use super::calls::lock::Locks;
 use super::calls::{futex, identity};
-use super::descriptors::{Description, Descriptors, LIMIT, Place};
+use super::current::Current;
+use super::descriptors::{Description, Descriptors, LIMIT, Reserved};
 use super::signal_state::Signals;
 use super::waits::{Waits, locked};
 use super::{Grants, Memory, ThreadStart};
@@ -18,8 +19,7 @@ use std::sync::{Arc, Mutex};
 pub struct Process {
     pub(super) grants: Arc<Grants>,
     pub(super) descriptors: Mutex<Descriptors>,
-    /// Absolute, in its shortest form.
-    pub(super) current: Mutex<Vec<u8>>,
+    pub(super) current: Mutex<Arc<Current>>,
     pub(super) signals: Mutex<Signals>,
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
@@ -38,7 +38,7 @@ impl Process {
     pub fn new(grants: Arc<Grants>) -> Self {
         Process {
             descriptors: Mutex::new(Descriptors::new(&grants.streams, grants.descriptor_limit())),
-            current: Mutex::new(grants.start_directory()),
+            current: Mutex::new(Arc::new(Current::start(&grants))),
             signals: Mutex::default(),
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
@@ -141,12 +141,27 @@ impl Process {
         *refused.entry(number.min(super::table::NUMBERS as u64)).or_default() += 1;
     }
 
-    /// Room for one of the host's descriptors.
-    pub(super) fn place(&self) -> Result<Place, Errno> {
-        locked(&self.descriptors).place()
+    /// A number, and room for what will have it.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn reserve(&self) -> Result<Reserved<'_>, Errno> {
+        Reserved::new(&self.descriptors)
     }
 
+    /// What `number` names, if it is open and not just named.
+    ///
+    /// # Errors
+    /// `EBADF`.
     pub(super) fn descriptor(&self, number: i32) -> Result<Arc<Description>, Errno> {
+        self.handle(number).and_then(|handle| if handle.path_only { Err(Errno::BADF) } else { Ok(handle) })
+    }
+
+    /// The same of one that was opened with `O_PATH`, too: for what asks which file it is, or begins a path there.
+    ///
+    /// # Errors
+    /// `EBADF`.
+    pub(super) fn handle(&self, number: i32) -> Result<Arc<Description>, Errno> {
         locked(&self.descriptors).get(number)
     }
 }

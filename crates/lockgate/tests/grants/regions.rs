@@ -179,3 +179,44 @@ fn errors_read_well() {
     let twice = guest.grant(&region, Rights::Read).unwrap_err().to_string();
     assert!(twice.contains("domain guest has the region at offset 0x"), "{twice}");
 }
+
+/// What a descriptor is not open for cannot be shared with it, and the error says so.
+#[test]
+fn descriptors_without_the_rights_are_told_apart() {
+    let named = tempfile::NamedTempFile::new().unwrap();
+    named.as_file().set_len(PAGE).unwrap();
+    let open = |flags| rustix::fs::open(named.path(), flags, rustix::fs::Mode::empty()).unwrap();
+    for flags in [rustix::fs::OFlags::PATH, rustix::fs::OFlags::WRONLY] {
+        for rights in [Rights::Read, Rights::ReadWrite] {
+            let refused = Region::from_file(open(flags), 0, PAGE, rights);
+            assert!(matches!(refused, Err(GrantError::File { .. })), "{flags:?}: {refused:?}");
+        }
+    }
+    use rustix::fs::{MemfdFlags, SealFlags};
+    let sealed = rustix::fs::memfd_create("sealed", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+    rustix::fs::ftruncate(&sealed, PAGE).unwrap();
+    rustix::fs::fcntl_add_seals(&sealed, SealFlags::FUTURE_WRITE).unwrap();
+    let refused = Region::from_file(&sealed, 0, PAGE, Rights::ReadWrite);
+    assert!(matches!(refused, Err(GrantError::Upgrade { .. })), "{refused:?}");
+    Region::from_file(&sealed, 0, PAGE, Rights::Read).unwrap();
+}
+
+/// Whoever could write what the library itself has mapped shared would write the code of calls.
+#[test]
+fn the_librarys_own_memory_is_not_shared() {
+    let guest = domain("guest");
+    let region = Region::new(PAGE).unwrap();
+    let grant = guest.grant(&region, Rights::ReadWrite).unwrap();
+    store(&guest, grant.pointer(0).unwrap(), 1).unwrap();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let own: Vec<_> = maps
+        .lines()
+        .filter(|line| line.contains("memfd:lockgate-code") || line.contains("memfd:lockgate-registry"))
+        .collect();
+    assert!(own.len() >= 3, "code to run and to write, and the table: {maps}");
+    for line in own {
+        let start = u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap();
+        let refused = share(start as *mut u8, PAGE, Rights::ReadWrite);
+        assert!(matches!(refused, Err(GrantError::NotMapped { .. })), "{line}: {refused:?}");
+    }
+}

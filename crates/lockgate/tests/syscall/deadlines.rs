@@ -1,6 +1,8 @@
 //! Nothing blocks beyond the call's deadline, nor beyond the domain's end.
 use crate::guest::{BASE, Guest};
-use lockgate::syscall::{Access, Fault, Grants, Outcome};
+use lockgate::syscall::{Access, Fault, Grants, Outcome, Thread};
+use rustix::io::Errno;
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Every call that can wait, set up so that it would wait for ever.
@@ -81,4 +83,64 @@ fn a_kill_ends_every_wait() {
 fn a_passed_deadline_stops_a_module_that_only_makes_calls() {
     let guest = Guest::bare();
     assert_eq!(guest.call_until(libc::SYS_getpid, &[], Instant::now()), Outcome::Fault(Fault::TimeLimit));
+}
+
+thread_local! {
+    /// How often the thread may still go on.
+    static LEFT: Cell<u32> = const { Cell::new(0) };
+}
+
+/// A call as of a thread that is stopped when it has been asked so often.
+fn stopped_after(guest: &Guest, number: i64, arguments: &[u64], asked: u32) -> Outcome {
+    LEFT.set(asked);
+    let stopped = || LEFT.replace(LEFT.get().saturating_sub(1)) == 0;
+    guest.call_as(number, arguments, Thread { slot: 0, deadline: None, stopped })
+}
+
+/// Nothing interrupts the kernel while it makes or frees blocks: it never gets many at a time.
+#[test]
+fn files_are_made_and_emptied_a_piece_at_a_time() {
+    const SIZE: u64 = 40 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large");
+    std::fs::write(&path, vec![7; SIZE as usize]).unwrap();
+    let length = || std::fs::metadata(&path).unwrap().len();
+    let guest = Guest::with_data(folder.path(), Access::ReadWrite);
+    let (name, fd) = (guest.text("/data/large"), guest.open("/data/large", libc::O_RDWR));
+    let ways: [(&str, i64, &[u64]); 4] = [
+        ("ftruncate", libc::SYS_ftruncate, &[fd, 100]),
+        ("truncate", libc::SYS_truncate, &[name, 100]),
+        ("O_TRUNC", libc::SYS_open, &[name, (libc::O_WRONLY | libc::O_TRUNC) as u64, 0]),
+        ("O_TRUNC for reading", libc::SYS_open, &[name, libc::O_TRUNC as u64, 0]),
+    ];
+    for (way, number, arguments) in ways {
+        let before = length();
+        assert_eq!(stopped_after(&guest, number, arguments, 2), Outcome::Fault(Fault::Stopped), "{way}");
+        let after = length();
+        assert!(0 < after && after < before, "{way}: {after} bytes of {before} were left");
+    }
+    assert_eq!(guest.process.descriptors_used(), 1, "what was stopped has no number");
+    guest.ok(libc::SYS_ftruncate, &[fd, 100]);
+    assert_eq!(std::fs::read(&path).unwrap(), [7; 100]);
+    guest.ok(libc::SYS_ftruncate, &[fd, SIZE]);
+    assert_eq!(length(), SIZE);
+    let emptied = guest.open("/data/large", libc::O_TRUNC);
+    assert_eq!(length(), 0);
+    guest.ok(libc::SYS_close, &[emptied]);
+
+    let blocks = || std::os::unix::fs::MetadataExt::blocks(&std::fs::metadata(&path).unwrap()) * 512;
+    let made = stopped_after(&guest, libc::SYS_fallocate, &[fd, 0, 5, SIZE], 3);
+    assert_eq!(made, Outcome::Fault(Fault::Stopped));
+    assert!(0 < blocks() && blocks() < SIZE, "{} bytes were allocated", blocks());
+    assert_eq!(length(), 0, "its size comes last");
+    guest.ok(libc::SYS_fallocate, &[fd, 0, 5, SIZE]);
+    assert!(length() == SIZE + 5 && blocks() >= SIZE, "{} bytes were allocated", blocks());
+    let keep = libc::FALLOC_FL_KEEP_SIZE as u64;
+    guest.ok(libc::SYS_fallocate, &[fd, keep, SIZE, SIZE]);
+    assert_eq!(length(), SIZE + 5);
+    assert_eq!(guest.err(libc::SYS_fallocate, &[fd, 0, 0, 0]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_fallocate, &[fd, 0, i64::MAX as u64, 1]), Errno::FBIG);
+    let before = blocks();
+    assert_eq!(guest.err(libc::SYS_fallocate, &[fd, 0, 0, i64::MAX as u64]), Errno::FBIG);
+    assert_eq!(blocks(), before, "what no file can be is not begun");
 }

@@ -1,9 +1,13 @@
 //! The domain's descriptor table, and confusion between its numbers and the host's.
-use crate::guest::Guest;
-use lockgate::syscall::{Access, Fault, Grants, Outcome};
+use crate::guest::{Guest, PAGE};
+use lockgate::syscall::{Access, Fault, Grants, Outcome, Process};
 use rustix::io::Errno;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+
+const RW: u64 = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+const ANON: u64 = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
 
 fn pipes() -> (std::io::PipeReader, Guest) {
     let (reader, writer) = std::io::pipe().unwrap();
@@ -291,4 +295,109 @@ fn descriptors_without_a_number_count() {
         guest.ok(libc::SYS_close, &[0]);
         guest.ok(libc::SYS_pipe2, &[ends, 0]);
     }
+}
+
+/// What is refused for want of a number has made, emptied and opened nothing: the number and the room come first.
+#[test]
+fn what_has_no_descriptor_changes_nothing() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "text").unwrap();
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let grants = Grants::default()
+        .directory("/data", host.path(), Access::ReadWrite)
+        .and_then(|grants| grants.stdout(writer.into()))
+        .unwrap();
+    let mut guest = Guest::new(grants.clone());
+    guest.process = Process::new(Arc::new(grants)).with_descriptors(3);
+    // The stream has a number, but does not count as what the host opened: there is room without a number.
+    for number in [0, 2] {
+        assert_eq!(guest.open("/data/f", libc::O_RDONLY), number);
+    }
+    assert_eq!(guest.open_err("/data/new", libc::O_RDWR | libc::O_CREAT), Errno::MFILE);
+    assert!(!host.path().join("new").exists());
+    assert_eq!(guest.open_err("/data/f", libc::O_RDWR | libc::O_TRUNC), Errno::MFILE);
+    assert_eq!(guest.err(libc::SYS_creat, &[guest.text("/data/f"), 0o666]), Errno::MFILE);
+    assert_eq!(std::fs::read(host.path().join("f")).unwrap(), b"text");
+    // Nor does what is refused for another reason keep a number.
+    guest.ok(libc::SYS_close, &[2]);
+    assert_eq!(guest.err(libc::SYS_pipe, &[guest.room(8)]), Errno::MFILE);
+    assert_eq!(guest.open_err("/data/none", libc::O_RDONLY), Errno::NOENT);
+    guest.ok(libc::SYS_close, &[1]);
+    assert_eq!(guest.err(libc::SYS_pipe, &[0]), Errno::FAULT);
+    assert_eq!(guest.process.descriptors_used(), 1);
+    guest.ok(libc::SYS_pipe, &[guest.room(8)]);
+}
+
+/// What has no place in the domain is not taken: a pipe keeps it, and a stream's position, which is the host's, stays.
+#[test]
+fn bytes_without_a_place_are_not_read() {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"0123456789").unwrap();
+    file.rewind().unwrap();
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "").unwrap();
+    let grants = Grants::default()
+        .directory("/data", host.path(), Access::ReadOnly)
+        .and_then(|grants| grants.stdin(file.try_clone().unwrap().into()))
+        .unwrap();
+    let guest = Guest::new(grants);
+    let ends = guest.room(8);
+    // (What is gone is no wait.)
+    guest.ok(libc::SYS_pipe2, &[ends, libc::O_NONBLOCK as u64]);
+    let [reader, writer] = [0, 4].map(|at| u64::from(guest.get(ends + at, 1)[0]));
+    guest.ok(libc::SYS_write, &[writer, guest.put(b"abcdefgh"), 8]);
+    let (page, ours) = (guest.ok(libc::SYS_mmap, &[0, PAGE, RW, ANON, u64::MAX, 0]), guest.room(8));
+    for bad in [0, page + PAGE] {
+        assert_eq!(guest.err(libc::SYS_read, &[reader, bad, 4]), Errno::FAULT);
+        assert_eq!(guest.err(libc::SYS_read, &[0, bad, 4]), Errno::FAULT);
+        assert_eq!(guest.err(libc::SYS_pread64, &[0, bad, 4, 0]), Errno::FAULT);
+        assert_eq!(guest.err(libc::SYS_readv, &[reader, guest.words(&[bad, 4, ours, 4]), 2]), Errno::FAULT);
+    }
+    // What fits is read.
+    assert_eq!(guest.ok(libc::SYS_readv, &[reader, guest.words(&[ours, 3, 0, 4]), 2]), 3);
+    assert_eq!(guest.get(ours, 3), b"abc");
+    assert_eq!(guest.ok(libc::SYS_read, &[reader, page + PAGE - 2, 4]), 2);
+    assert_eq!(guest.get(page + PAGE - 2, 2), b"de");
+    assert_eq!(guest.read(reader, 8), b"fgh");
+    assert_eq!(guest.ok(libc::SYS_read, &[0, page + PAGE - 2, 4]), 2);
+    assert_eq!(file.stream_position().unwrap(), 2);
+    // Names of a folder are not passed over.
+    let folder = guest.open("/data", libc::O_DIRECTORY);
+    let list = |at, length| guest.call(libc::SYS_getdents64, &[folder, at, length]);
+    let fault = Outcome::Return(-i64::from(Errno::FAULT.raw_os_error()));
+    assert_eq!([list(0, 1024), list(page + PAGE - 8, 1024)], [fault; 2]);
+    assert_eq!(list(guest.room(1024), 1024), Outcome::Return(3 * 24));
+}
+
+/// What was opened with `O_PATH` says which file it is, and begins paths; it is not open for anything else.
+#[test]
+fn handles_are_not_open() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "text").unwrap();
+    let guest = Guest::with_data(host.path(), Access::ReadWrite);
+    let fd = guest.open("/data/f", libc::O_PATH);
+    let at = guest.put(&[0; 256]);
+    let [get, lock] = [libc::F_GETLK, libc::F_SETLK].map(|command| command as u64);
+    let refused: [(i64, &[u64]); 9] = [
+        (libc::SYS_read, &[fd, at, 4]),
+        (libc::SYS_write, &[fd, at, 4]),
+        (libc::SYS_fcntl, &[fd, get, at]),
+        (libc::SYS_fcntl, &[fd, lock, at]),
+        (libc::SYS_fcntl, &[fd, libc::F_SETFL as u64, 0]),
+        (libc::SYS_flock, &[fd, libc::LOCK_SH as u64]),
+        (libc::SYS_ftruncate, &[fd, 0]),
+        (libc::SYS_mmap, &[0, PAGE, RW, libc::MAP_PRIVATE as u64, fd, 0]),
+        (libc::SYS_fchmod, &[fd, 0o777]),
+    ];
+    for (number, arguments) in refused {
+        assert_eq!(guest.err(number, arguments), Errno::BADF, "system call {number}");
+    }
+    let polled = guest.words(&[(libc::POLLIN as u64) << 32 | fd]);
+    assert_eq!(guest.ok(libc::SYS_poll, &[polled, 1, 0]), 1);
+    assert_eq!(guest.word(polled) >> 48, libc::POLLNVAL as u64);
+    guest.ok(libc::SYS_fstat, &[fd, at]);
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[fd, libc::F_GETFL as u64]), libc::O_PATH as u64);
+    let copy = guest.ok(libc::SYS_dup, &[fd]);
+    assert_eq!(guest.err(libc::SYS_read, &[copy, at, 4]), Errno::BADF);
+    assert_eq!(std::fs::read(host.path().join("f")).unwrap(), b"text");
 }

@@ -139,7 +139,7 @@ fn names_change() {
     let exclusive = [libc::AT_FDCWD as u64, guest.text("/data/second"), libc::AT_FDCWD as u64];
     let noreplace = [&exclusive[..], &[guest.text("/data/folder"), libc::RENAME_NOREPLACE.into()]].concat();
     assert_eq!(guest.err(libc::SYS_renameat2, &noreplace), Errno::EXIST);
-    for busy in ["/data", "/data/", "/data/."] {
+    for busy in ["/data", "/data/"] {
         assert_eq!(guest.err(libc::SYS_rmdir, &[guest.text(busy)]), Errno::BUSY, "{busy}");
     }
 }
@@ -297,4 +297,98 @@ fn grants_nest() {
     }
     assert_eq!(guest.open_err("/new", libc::O_CREAT | libc::O_WRONLY), Errno::ROFS);
     guest.open("/a/b/new", libc::O_CREAT | libc::O_WRONLY);
+}
+
+fn current(guest: &Guest) -> String {
+    let at = guest.room(64);
+    let length = guest.ok(libc::SYS_getcwd, &[at, 64]) as usize;
+    String::from_utf8(guest.get(at, length - 1)).unwrap()
+}
+
+/// The current directory is a directory and no name: it stays the same when it, or one above it, is renamed and others get the names.
+#[test]
+fn the_current_directory_is_known_by_identity() {
+    let host = tempfile::tempdir().unwrap();
+    let inside = |path: &str| host.path().join(path);
+    std::fs::create_dir_all(inside("a/b/c")).unwrap();
+    std::os::unix::fs::symlink("a/b", inside("link")).unwrap();
+    let grants = || Grants::default().directory("/data", host.path(), Access::ReadWrite).unwrap();
+    let started = Guest::new(grants().current_directory("/data/a/b"));
+    let called = Guest::new(grants());
+    called.ok(libc::SYS_chdir, &[called.text("/data/a/b")]);
+    let opened = Guest::new(grants());
+    let fd = opened.open("/data/link", libc::O_DIRECTORY);
+    opened.ok(libc::SYS_fchdir, &[fd]);
+    let linked = Guest::new(grants());
+    linked.ok(libc::SYS_chdir, &[linked.text("link")]);
+    let guests = [started, called, opened, linked];
+    for guest in &guests {
+        assert_eq!(current(guest), "/data/a/b");
+    }
+    let guest = &guests[1];
+    guest.ok(libc::SYS_rename, &[guest.text("/data/a/b"), guest.text("/data/a/moved")]);
+    guest.ok(libc::SYS_rename, &[guest.text("/data/a"), guest.text("/data/z")]);
+    for path in ["/data/a", "/data/a/b", "/data/a/b/c"] {
+        guest.ok(libc::SYS_mkdir, &[guest.text(path), 0o777]);
+    }
+    for (i, guest) in guests.iter().enumerate() {
+        guest.open(&format!("new{i}"), libc::O_CREAT | libc::O_WRONLY);
+        assert!(
+            inside("z/moved").join(format!("new{i}")).exists(),
+            "{i}: not in the directory of the old name"
+        );
+        assert_eq!(current(guest), "/data/z/moved");
+        guest.open(&format!("../above{i}"), libc::O_CREAT | libc::O_WRONLY);
+        assert!(inside("z").join(format!("above{i}")).exists(), "{i}");
+    }
+    // One that is gone is nowhere, whatever has its name.
+    guest.ok(libc::SYS_chdir, &[guest.text("c")]);
+    guest.ok(libc::SYS_rmdir, &[guest.text("/data/z/moved/c")]);
+    guest.ok(libc::SYS_mkdir, &[guest.text("/data/z/moved/c"), 0o777]);
+    assert_eq!(guest.open_err("f", libc::O_CREAT | libc::O_WRONLY), Errno::NOENT);
+    assert_eq!(guest.err(libc::SYS_getcwd, &[guest.room(64), 64]), Errno::NOENT);
+    guest.ok(libc::SYS_chdir, &[guest.text("/data")]);
+    assert_eq!(current(guest), "/data");
+}
+
+/// Granted directories within each other: the way that a program has gone is the one that it is told.
+#[test]
+fn the_current_directory_stays_in_its_grant() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(host.path().join("in/deep")).unwrap();
+    let grants = Grants::default()
+        .directory("/out", host.path(), Access::ReadWrite)
+        .and_then(|grants| grants.directory("/inner", host.path().join("in"), Access::ReadWrite))
+        .unwrap();
+    let guest = Guest::new(grants);
+    for path in ["/out/in/deep", "/inner/deep", "/out/in", "/inner", "/out"] {
+        guest.ok(libc::SYS_chdir, &[guest.text(path)]);
+        assert_eq!(current(&guest), path);
+    }
+    guest.ok(libc::SYS_chdir, &[guest.text("../inner")]);
+    assert_eq!(current(&guest), "/inner");
+}
+
+/// As in Linux: what a flag does not mean is no flag, and `.` and `..` are no names to give or take away.
+#[test]
+fn flags_and_names_that_are_none_are_refused() {
+    let (host, guest) = data(Access::ReadWrite);
+    let (path, at, none) = (guest.text("greeting"), guest.room(256), libc::AT_FDCWD as u64);
+    for unknown in [1, 2, 0x40, 0x4000_0000] {
+        assert_eq!(guest.err(libc::SYS_newfstatat, &[none, path, at, unknown]), Errno::INVAL);
+        assert_eq!(guest.err(libc::SYS_faccessat2, &[none, path, 0, unknown]), Errno::INVAL);
+        assert_eq!(guest.err(libc::SYS_utimensat, &[none, path, 0, unknown]), Errno::INVAL);
+        assert_eq!(guest.err(libc::SYS_dup3, &[0, 5, unknown]), Errno::INVAL);
+    }
+    assert_eq!(guest.err(libc::SYS_readlink, &[path, at, 0]), Errno::INVAL);
+    for (last, of_rmdir) in [(".", Errno::INVAL), ("./", Errno::INVAL), ("..", Errno::NOTEMPTY)] {
+        let (last, new) = (guest.text(&format!("/data/folder/{last}")), guest.text("/data/new"));
+        assert_eq!(guest.err(libc::SYS_rename, &[last, new]), Errno::BUSY);
+        assert_eq!(guest.err(libc::SYS_rename, &[path, last]), Errno::BUSY);
+        assert_eq!(guest.err(libc::SYS_rmdir, &[last]), of_rmdir);
+        assert_eq!(guest.err(libc::SYS_unlink, &[last]), Errno::ISDIR);
+        assert_eq!(guest.err(libc::SYS_link, &[path, last]), Errno::EXIST);
+        assert_eq!(guest.err(libc::SYS_mkdir, &[last, 0o777]), Errno::EXIST);
+    }
+    assert!(host.path().join("folder").is_dir());
 }

@@ -4,6 +4,7 @@ use lockgate::syscall::{
 };
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -25,6 +26,8 @@ struct State {
     bytes: Vec<u8>,
     pages: Vec<Option<Protection>>,
     brk: u64,
+    /// Rights of copies that are being made.
+    copies: BTreeMap<u64, Protection>,
     next_argument: u64,
     /// What the call in progress has read so far, if somebody watches.
     fetched: Option<Vec<Range<u64>>>,
@@ -79,6 +82,12 @@ impl Memory for Window {
         Ok(())
     }
 
+    fn writable(&self, at: u64, length: u64) -> u64 {
+        let state = self.state.lock().unwrap();
+        let fits = |byte: &u64| state.allowed(at.wrapping_add(*byte), 1, true).is_ok();
+        (0..length).take_while(fits).count() as u64
+    }
+
     fn load_u32(&self, at: u64) -> Result<u32, Errno> {
         let state = self.state.lock().unwrap();
         let range = state.allowed(at, 4, false)?;
@@ -126,6 +135,18 @@ impl Memory for Window {
         Ok(at)
     }
 
+    fn map_copy(&self, at: u64, length: u64, placement: Placement, rights: Protection) -> Result<u64, Errno> {
+        let at = self.map(at, length, placement, Protection::ReadWrite)?;
+        self.state.lock().unwrap().copies.insert(at, rights);
+        Ok(at)
+    }
+
+    fn copied(&self, at: u64, length: u64) -> Result<(), Errno> {
+        let mut state = self.state.lock().unwrap();
+        let rights = state.copies.remove(&at).expect("a copy that was begun");
+        state.set(at, length, Some(rights))
+    }
+
     fn unmap(&self, at: u64, length: u64) -> Result<(), Errno> {
         self.state.lock().unwrap().set(at, length, None)
     }
@@ -168,6 +189,7 @@ impl Guest {
             bytes: vec![0; SIZE as usize],
             pages,
             brk: BASE + HEAP,
+            copies: BTreeMap::new(),
             next_argument: BASE + ARGUMENTS.start,
             fetched: None,
         };

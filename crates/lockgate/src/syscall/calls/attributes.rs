@@ -21,7 +21,7 @@ pub fn chmod(ctx: &SyscallContext<'_>, [path, bits, ..]: [u64; 6]) -> Reply {
 pub fn fchmodat(ctx: &SyscallContext<'_>, [fd, path, bits, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
     let location = ctx.locate(fd as i32, &path)?;
-    let file = location.open(&ctx.process.grants, OFlags::RDONLY, Mode::empty(), None)?;
+    let file = location.open(&ctx.process.grants, OFlags::RDONLY, Mode::empty())?;
     own(&file)?;
     rustix::fs::fchmod(file.fd(), mode(bits))?;
     Ok(0)
@@ -42,7 +42,10 @@ pub fn chown(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
 
 /// `utimensat(fd, path or null, times or null, flags)`.
 pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6]) -> Reply {
-    let flags = u32::try_from(flags).ok().and_then(AtFlags::from_bits).ok_or(Errno::INVAL)?;
+    let flags = AtFlags::from_bits_retain(flags as u32);
+    if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
+        return Err(Errno::INVAL.into());
+    }
     let times = timestamps(ctx, times)?;
     if path == 0 {
         let file = ctx.process.descriptor(fd as i32)?;

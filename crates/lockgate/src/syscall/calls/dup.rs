@@ -15,7 +15,7 @@ pub fn dup(ctx: &SyscallContext<'_>, [fd, ..]: [u64; 6]) -> Reply {
 /// `dup2(old, new)`.
 pub fn dup2(ctx: &SyscallContext<'_>, [old, new, ..]: [u64; 6]) -> Reply {
     if old as i32 == new as i32 {
-        ctx.process.descriptor(old as i32)?;
+        ctx.process.handle(old as i32)?;
         return Ok(old);
     }
     dup3(ctx, [old, new, 0, 0, 0, 0])

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 /// `fcntl(fd, command, argument)`.
 pub fn fcntl(ctx: &SyscallContext<'_>, [fd, command, argument, ..]: [u64; 6]) -> Reply {
     let number = fd as i32;
-    let file = ctx.process.descriptor(number)?;
+    let file = ctx.process.handle(number)?;
     let duplicate = |close_on_exec| -> Reply {
         let mut descriptors = locked(&ctx.process.descriptors);
         let file = descriptors.get(number)?;
@@ -25,6 +25,7 @@ pub fn fcntl(ctx: &SyscallContext<'_>, [fd, command, argument, ..]: [u64; 6]) ->
             Ok(0)
         }
         libc::F_GETFL => Ok(file.status().bits().into()),
+        _ if file.path_only => Err(Errno::BADF.into()),
         libc::F_SETFL => {
             file.set_status(OFlags::from_bits_retain(argument as u32))?;
             Ok(0)

@@ -16,11 +16,16 @@ pub fn getdents64(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> R
     if directory.kind != Kind::Directory {
         return Err(Errno::NOTDIR.into());
     }
-    let mut buffer = vec![MaybeUninit::<u8>::uninit(); length.min(MOST) as usize];
+    // What has no place in the domain is not read: the next call finds it.
+    let fits = ctx.memory.writable(at, length.min(MOST));
+    let mut buffer = vec![MaybeUninit::<u8>::uninit(); fits as usize];
     let mut entries = RawDir::new(directory.fd(), &mut buffer);
     let mut given = Record::new();
     while let Some(entry) = entries.next() {
-        let entry = entry?;
+        let entry = match entry {
+            Err(Errno::INVAL) if fits < length.min(MOST) => return Err(Errno::FAULT.into()),
+            entry => entry?,
+        };
         let name = entry.file_name().to_bytes_with_nul();
         let start = given.0.len();
         // struct linux_dirent64: inode, next position, record length, type, name; 8-aligned.

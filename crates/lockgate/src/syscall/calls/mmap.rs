@@ -67,7 +67,7 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         }
         _ => return Err(Errno::NODEV.into()),
     }
-    let base = ctx.memory.map(at, length, placement, Protection::ReadWrite)?;
+    let base = ctx.memory.map_copy(at, length, placement, protection)?;
     let filled: Result<(), Halt> = (|| {
         let mut chunk = vec![0; CHUNK.min(length as usize)];
         let mut done = 0;
@@ -81,11 +81,7 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
             ctx.memory.write(base + done, &chunk[..read])?;
             done += read as u64;
         }
-        if protection == Protection::ReadWrite {
-            Ok(())
-        } else {
-            Ok(ctx.memory.protect(base, length, protection)?)
-        }
+        Ok(ctx.memory.copied(base, length)?)
     })();
     match filled {
         Ok(()) => Ok(base),
@@ -136,8 +132,8 @@ pub fn mremap(ctx: &SyscallContext<'_>, [at, length, new_length, flags, ..]: [u6
     }
 }
 
-/// `madvise(address, length, advice)`: `MADV_DONTNEED`, and `MADV_FREE` of much, drop the contents, known hints do
-/// nothing.
+/// `madvise(address, length, advice)`: `MADV_DONTNEED`, and `MADV_FREE` of much, drop the contents, but not those of a file's copy; known
+/// hints do nothing.
 pub fn madvise(ctx: &SyscallContext<'_>, [at, length, advice, ..]: [u64; 6]) -> Reply {
     let at = aligned(at)?;
     match advice as i32 {

@@ -11,14 +11,37 @@ use rustix::io::Errno;
 
 const CURRENT: u64 = libc::AT_FDCWD as u64;
 
-fn parent(ctx: &SyscallContext<'_>, fd: u64, path: u64) -> Result<(OwnedFd, Vec<u8>), Errno> {
+/// `.` and `..` are no names of a folder's: a path that ends so fails with what `no_name` says of it.
+fn parent(
+    ctx: &SyscallContext<'_>,
+    fd: u64,
+    path: u64,
+    no_name: impl FnOnce(&[u8]) -> Errno,
+) -> Result<(OwnedFd, Vec<u8>), Errno> {
     let path = ctx.path(path)?;
-    ctx.locate(fd as i32, &path)?.parent(&ctx.process.grants)
+    parent_of(ctx, fd, &path, no_name)
+}
+
+fn parent_of(
+    ctx: &SyscallContext<'_>,
+    fd: u64,
+    path: &[u8],
+    no_name: impl FnOnce(&[u8]) -> Errno,
+) -> Result<(OwnedFd, Vec<u8>), Errno> {
+    match path.split(|&byte| byte == b'/').rfind(|part| !part.is_empty()) {
+        Some(last @ (b"." | b"..")) => Err(no_name(last)),
+        _ => ctx.locate(fd as i32, path)?.parent(&ctx.process.grants),
+    }
 }
 
 /// The same, of a name that is to be taken away.
-fn leaving(ctx: &SyscallContext<'_>, fd: u64, path: u64) -> Result<(OwnedFd, Vec<u8>), Errno> {
-    let (folder, name) = parent(ctx, fd, path)?;
+fn leaving(
+    ctx: &SyscallContext<'_>,
+    fd: u64,
+    path: u64,
+    no_name: impl FnOnce(&[u8]) -> Errno,
+) -> Result<(OwnedFd, Vec<u8>), Errno> {
+    let (folder, name) = parent(ctx, fd, path, no_name)?;
     may_move(&ctx.process.grants, folder.as_fd(), &name)?;
     Ok((folder, name))
 }
@@ -40,7 +63,11 @@ pub fn unlinkat(ctx: &SyscallContext<'_>, [fd, path, flags, ..]: [u64; 6]) -> Re
         libc::AT_REMOVEDIR => AtFlags::REMOVEDIR,
         _ => return Err(Errno::INVAL.into()),
     };
-    let (folder, name) = leaving(ctx, fd, path)?;
+    let (folder, name) = leaving(ctx, fd, path, |last| match (flags.is_empty(), last) {
+        (true, _) => Errno::ISDIR,
+        (false, b".") => Errno::INVAL,
+        (false, _) => Errno::NOTEMPTY,
+    })?;
     rustix::fs::unlinkat(folder, name, flags)?;
     Ok(0)
 }
@@ -53,7 +80,7 @@ pub fn mkdir(ctx: &SyscallContext<'_>, [path, mode, ..]: [u64; 6]) -> Reply {
 /// `mkdirat(fd, path, mode)`.
 pub fn mkdirat(ctx: &SyscallContext<'_>, [fd, path, mode, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
-    let parent = || ctx.locate(fd as i32, &path)?.parent(&ctx.process.grants);
+    let parent = || parent_of(ctx, fd, &path, |_| Errno::BUSY);
     // `mkdir -p` makes what leads to a grant, and the grant itself: they are there.
     let (folder, name) = match parent() {
         _ if ctx.leads_to_a_grant(fd as i32, &path).is_some() => return Err(Errno::EXIST.into()),
@@ -81,8 +108,8 @@ pub fn renameat2(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]:
     if !known.contains(flags) {
         return Err(Errno::INVAL.into());
     }
-    let (old_folder, old) = leaving(ctx, old_fd, old)?;
-    let (new_folder, new) = leaving(ctx, new_fd, new)?;
+    let (old_folder, old) = leaving(ctx, old_fd, old, |_| Errno::BUSY)?;
+    let (new_folder, new) = leaving(ctx, new_fd, new, |_| Errno::BUSY)?;
     rustix::fs::renameat_with(old_folder, old, new_folder, new, flags)?;
     Ok(0)
 }
@@ -98,8 +125,8 @@ pub fn linkat(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]: [u
     if flags != 0 {
         return Err(Errno::INVAL.into());
     }
-    let (old_folder, old) = parent(ctx, old_fd, old)?;
-    let (new_folder, new) = parent(ctx, new_fd, new)?;
+    let (old_folder, old) = parent(ctx, old_fd, old, |_| Errno::PERM)?;
+    let (new_folder, new) = parent(ctx, new_fd, new, |_| Errno::EXIST)?;
     rustix::fs::linkat(old_folder, old, new_folder, new, AtFlags::empty())?;
     Ok(0)
 }

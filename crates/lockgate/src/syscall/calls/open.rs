@@ -1,11 +1,11 @@
 //! `open`, `openat`, `creat`, `close`.
-use super::lock;
+use super::{lock, truncate};
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
+use crate::syscall::descriptors::Kind;
 use crate::syscall::waits::locked;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Flags that are passed on; the others are ignored, as `open` always did.
@@ -47,11 +47,12 @@ pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -
         flags &= OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     }
     let mode = if flags.contains(OFlags::CREATE) { file_mode(ctx, mode) } else { Mode::empty() };
-    let place = ctx.process.place()?;
-    let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode, Some(place))?;
-    let close_on_exec = flags.contains(OFlags::CLOEXEC);
-    let number = locked(&ctx.process.descriptors).insert(Arc::new(description), 0, close_on_exec)?;
-    Ok(number as u64)
+    let reserved = ctx.process.reserve()?;
+    let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode)?;
+    if flags.contains(OFlags::TRUNC) && description.kind == Kind::Regular {
+        truncate::empty(ctx, &description)?;
+    }
+    Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
 }
 
 /// `close(fd)`.

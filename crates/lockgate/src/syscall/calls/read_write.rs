@@ -87,6 +87,20 @@ impl Pieces {
         self.0.iter().map(|(_, length)| *length).sum::<u64>().min(MOST) as usize
     }
 
+    /// How many of the first `bytes` can be written in the domain.
+    fn writable(&self, ctx: &SyscallContext<'_>, bytes: usize) -> usize {
+        let mut fits = 0;
+        for (at, length) in &self.0 {
+            let step = (*length).min(bytes as u64 - fits);
+            let here = ctx.memory.writable(*at, step);
+            fits += here;
+            if here < step || fits == bytes as u64 {
+                break;
+            }
+        }
+        fits as usize
+    }
+
     /// Takes `bytes` off the front, piece by piece: gives each part's address and place in the buffer.
     fn take(
         &mut self,
@@ -119,7 +133,14 @@ fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opti
     let mut done = 0;
     while left > 0 {
         ctx.check()?; // two gigabytes take a while
-        let want = buffer.len().min(left);
+        // What has no place in the domain is not taken from the pipe.
+        let want = pieces.writable(ctx, buffer.len().min(left));
+        if want == 0 {
+            if done > 0 {
+                break;
+            }
+            return Err(Errno::FAULT.into());
+        }
         let got = match read_some(ctx, &file, &mut buffer[..want], position) {
             Ok(got) => got,
             Err(Halt::Errno(_)) if done > 0 => break,

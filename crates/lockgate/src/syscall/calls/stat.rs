@@ -11,6 +11,8 @@ use rustix::io::Errno;
 
 const CURRENT: u64 = libc::AT_FDCWD as u64;
 const NOFOLLOW: u64 = libc::AT_SYMLINK_NOFOLLOW as u64;
+/// Flags of `stat` and its like. (Nothing is mounted automatically.)
+const KNOWN: u64 = NOFOLLOW | (libc::AT_EMPTY_PATH | libc::AT_NO_AUTOMOUNT) as u64;
 
 /// `stat(path, buffer)`.
 pub fn stat(ctx: &SyscallContext<'_>, [path, at, ..]: [u64; 6]) -> Reply {
@@ -24,7 +26,7 @@ pub fn lstat(ctx: &SyscallContext<'_>, [path, at, ..]: [u64; 6]) -> Reply {
 
 /// `fstat(fd, buffer)`.
 pub fn fstat(ctx: &SyscallContext<'_>, [fd, at, ..]: [u64; 6]) -> Reply {
-    let stat = rustix::fs::fstat(ctx.process.descriptor(fd as i32)?.fd())?;
+    let stat = rustix::fs::fstat(ctx.process.handle(fd as i32)?.fd())?;
     ctx.memory.write(at, &kernel_stat(&stat).0)?;
     Ok(0)
 }
@@ -56,7 +58,14 @@ pub fn faccessat(ctx: &SyscallContext<'_>, [fd, path, mode, ..]: [u64; 6]) -> Re
 
 /// `faccessat2(fd, path, mode, flags)`.
 pub fn faccessat2(ctx: &SyscallContext<'_>, [fd, path, mode, flags, ..]: [u64; 6]) -> Reply {
-    let access = u32::try_from(mode).ok().and_then(Access::from_bits).ok_or(Errno::INVAL)?;
+    let known = NOFOLLOW as u32 | (libc::AT_EACCESS | libc::AT_EMPTY_PATH) as u32;
+    if flags as u32 & !known != 0 {
+        return Err(Errno::INVAL.into());
+    }
+    let access = Access::from_bits_retain(mode as u32);
+    if !(Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).contains(access) {
+        return Err(Errno::INVAL.into());
+    };
     let path = ctx.path(path)?;
     if ctx.leads_to_a_grant(fd as i32, &path).is_some() {
         return if access.contains(Access::WRITE_OK) { Err(Errno::ROFS.into()) } else { Ok(0) };
@@ -70,10 +79,15 @@ pub fn faccessat2(ctx: &SyscallContext<'_>, [fd, path, mode, flags, ..]: [u64; 6
 }
 
 fn look_up(ctx: &SyscallContext<'_>, fd: u64, path: u64, flags: u64) -> Result<Stat, Errno> {
-    let flags = u32::try_from(flags).ok().and_then(AtFlags::from_bits).ok_or(Errno::INVAL)?;
+    // (An `int`.)
+    let flags = u64::from(flags as u32);
+    if flags & !KNOWN != 0 {
+        return Err(Errno::INVAL);
+    }
+    let flags = AtFlags::from_bits_retain(flags as u32);
     let path = ctx.path(path)?;
     if is_descriptor_itself(&path, flags) && fd != CURRENT {
-        return rustix::fs::fstat(ctx.process.descriptor(fd as i32)?.fd());
+        return rustix::fs::fstat(ctx.process.handle(fd as i32)?.fd());
     }
     let path = if is_descriptor_itself(&path, flags) { b".".to_vec() } else { path };
     if let Some(grant) = ctx.leads_to_a_grant(fd as i32, &path) {
