@@ -210,6 +210,7 @@ fn wrong(program: &str) -> Vec<(usize, String)> {
             "redeclaration of",
             "invalid use of 'restrict'",
             "undeclared",
+            "redeclared",
             "wrong kind of tag",
             "redefinition of 'struct",
             "incomplete",

@@ -271,12 +271,23 @@ impl Loaded {
         }
     }
 
-    /// Destructors. The library is in the table no more.
+    /// Destructors. The library is in the table no more. Whoever closes it has its turn, for which others wait: nothing of this takes longer
+    /// than the timeout, once for the wait for an exclusive domain's place, once again when its calls have been ended, and for the run.
     pub fn finish(&self) {
         if self.core().is_killed() {
             return;
         }
-        let error = match self.within(|limit| self.run(symbol::FINI, limit)) {
+        let run = || self.within(|limit| self.run(symbol::FINI, limit));
+        let mut done = run();
+        if let Ok(Err(CallError::Busy(_))) = done {
+            // Somebody has the place of an exclusive domain, for good perhaps: what is in progress ends now, as it would afterwards.
+            self.entries()
+                .iter()
+                .flat_map(HashMap::values)
+                .for_each(|entry| entry.binding.stop(Closed::Unloaded));
+            done = run();
+        }
+        let error = match done {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
             Err(error) => CallError::Memory(error),
