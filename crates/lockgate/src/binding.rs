@@ -428,15 +428,17 @@ impl Drop for Binding {
 /// Refuses a signature that only `module` has said, if a call by it would read or write the caller's memory.
 ///
 /// # Errors
-/// [`BindError::NeedsPrototype`], [`BindError::Prototype`].
+/// [`BindError::NeedsPrototype`].
 pub(crate) fn within_registers(
     module: &str,
     noted: &Signature,
     instead: &'static str,
 ) -> Result<(), BindError> {
-    let plan =
-        Plan::new(noted).map_err(|what| PrototypeError { prototype: noted.to_string(), what, at: 1 })?;
-    match plan.beyond_registers() {
+    let beyond = match Plan::new(noted) {
+        Ok(plan) => plan.beyond_registers(),
+        Err(_) => Some("takes or returns more than a call can"),
+    };
+    match beyond {
         None => Ok(()),
         Some(what) => Err(BindError::NeedsPrototype {
             module: module.to_owned(),
