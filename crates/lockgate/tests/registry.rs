@@ -715,21 +715,18 @@ fn too_many_bindings_are_refused() {
 #[test]
 fn a_restart_whose_thread_ends_is_over() {
     static ENDS: AtomicBool = AtomicBool::new(false);
-    let source = "long hook(long);
-        __attribute__((constructor)) static void begin(void) { hook(1); }
-        long f(long x) { return x + 1; }";
     extern "C" fn asks(x: i64) -> i64 {
         i64::from(ENDS.swap(false, Ordering::SeqCst)) + x - 1
     }
-    let source = format!("long asks(long);\n{source}").replace("hook(1)", "if (asks(1)) hook(7)");
-    let guest = Guest::c(&source).export("long f(long)").gate("long asks(long)").gate("long hook(long)");
-    // SAFETY: a function of that type; the other one ends the thread.
-    let (asks, hook) = unsafe {
-        let asks = HostFunction::from_c(asks as *const (), &"long asks(long)".parse().unwrap(), 0).unwrap();
-        let hook = common::host_sys::thread_exit() as *const ();
-        (asks, HostFunction::from_c(hook, &"long hook(long)".parse().unwrap(), 0).unwrap())
-    };
-    let options = DomainOptions::new().name("server").gate("asks", asks).gate("hook", hook);
+    let source = "long asks(long);
+        void hook(long);
+        __attribute__((constructor)) static void begin(void) { if (asks(1)) hook(7); }
+        long f(long x) { return x + 1; }";
+    let guest = Guest::c(source).export("long f(long)").gate("long asks(long)").gate("void hook(long)");
+    let options = DomainOptions::new()
+        .name("server")
+        .gate("asks", asks as extern "C" fn(i64) -> i64)
+        .gate("hook", common::host_sys::thread_exit());
     let domain = Domain::new(&guest.module(), options).expect("a domain");
     let registry = Registry::new();
     registry.export(&domain, everyone("f")).unwrap();
