@@ -391,9 +391,10 @@ inline void fail() {
     if (status == LG_OK)
         return;
     std::exception_ptr pending = std::exchange(thrown().exception, nullptr);
+    // LG_E_CALLEE: from a domain that the domain called, and with which it ends (lg_on_failure).
     // A call that was made through lockgate.h may have left its exception behind: the number tells
     // whose this is.
-    if (status == LG_E_CALLBACK && pending && std::strstr(lg_last_message(), numbered(thrown().number).c_str()))
+    if ((status == LG_E_CALLBACK || status == LG_E_CALLEE) && pending && std::strstr(lg_last_message(), numbered(thrown().number).c_str()))
         std::rethrow_exception(pending);
     throw Error();
 }

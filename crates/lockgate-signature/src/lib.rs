@@ -10,6 +10,7 @@
 
 mod parse;
 mod types;
+mod words;
 
 pub use lockgate_outside::printable;
 pub use parse::PrototypeError;

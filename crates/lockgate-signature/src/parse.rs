@@ -1,5 +1,6 @@
 //! A parser for C prototypes, as far as they matter for calls.
 use crate::types::{Field, Signature, Type};
+use crate::words::{Base, is_keyword, is_of_types, named};
 use std::str::FromStr;
 
 /// Nesting of structures and parentheses, at most.
@@ -13,6 +14,9 @@ const MAX_FIELDS: usize = 1 << 14;
 
 /// Most fields that are counted, those behind pointers, which come to nothing, and at each level of nesting included.
 const MAX_COUNTED: usize = MAX_DEPTH * MAX_FIELDS;
+
+/// Of pointers, and of parameters that are arrays.
+const QUALIFIERS: &[&str] = &["const", "volatile", "restrict", "__restrict", "__restrict__"];
 
 /// A prototype that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -53,12 +57,16 @@ type Parsed<T> = Result<T, String>;
 
 impl<'a> Parser<'a> {
     fn signature(&mut self) -> Parsed<Signature> {
+        while ["extern", "static", "inline"].iter().any(|word| self.accept_word(word)) {}
         let base = self.base()?;
         let pointer = self.stars();
-        let name = self.word().ok_or("expected the function's name")?.to_owned();
+        let name = self.name()?.ok_or("expected the function's name")?.to_owned();
         let result = finish(base, pointer)?;
         self.expect("(")?;
-        let parameters = self.parameters()?;
+        let mut parameters = Vec::new();
+        for parameter in self.parameters(false)? {
+            parameters.push(finish(parameter, false)?);
+        }
         self.accept(";");
         if !self.rest().is_empty() {
             return Err("expected the end of the prototype".to_owned());
@@ -66,26 +74,24 @@ impl<'a> Parser<'a> {
         Ok(Signature { name, result, parameters })
     }
 
-    fn parameters(&mut self) -> Parsed<Vec<Type>> {
+    /// What follows the parenthesis, up to the one that closes it.
+    fn parameters(&mut self, variable: bool) -> Parsed<Vec<Base>> {
         let mut parameters = Vec::new();
-        if self.accept(")") {
+        if self.accept(")") || self.accept_none() {
             return Ok(parameters);
         }
         loop {
             if self.accept("...") {
+                if variable && !parameters.is_empty() {
+                    self.expect(")")?;
+                    return Ok(parameters);
+                }
                 return Err(
                     "functions with variable arguments cannot be bound; export one with fixed arguments"
                         .to_owned(),
                 );
             }
-            let base = self.base()?;
-            let kind = self.declarator(base)?;
-            match kind {
-                Base::Known(Type::Void) if parameters.is_empty() && self.accept(")") => {
-                    return Ok(parameters);
-                }
-                kind => parameters.push(finish(kind, false)?),
-            }
+            parameters.push(self.parameter()?);
             if self.accept(")") {
                 return Ok(parameters);
             }
@@ -93,54 +99,100 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// What follows the type of a parameter: stars, a name, arrays, or a function pointer's parentheses.
-    fn declarator(&mut self, base: Base) -> Parsed<Base> {
-        if self.stars() {
-            self.skip_name_and_suffix()?;
-            return Ok(Base::Known(Type::Pointer));
+    /// `void` in place of parameters, which is no parameter's type.
+    fn accept_none(&mut self) -> bool {
+        let before = self.at;
+        if self.accept_word("void") && self.accept(")") {
+            return true;
         }
-        if self.accept("(") {
-            // `int (*name)(…)`: a pointer whatever it points to.
-            self.skip_until_closed()?;
-            while self.accept("(") || self.accept("[") {
-                self.skip_until_closed()?;
-            }
-            return Ok(Base::Known(Type::Pointer));
-        }
-        let array = self.skip_name_and_suffix()?;
-        Ok(if array { Base::Known(Type::Pointer) } else { base })
+        self.at = before;
+        false
     }
 
-    /// A name and array suffixes; true if there were any of the latter.
-    fn skip_name_and_suffix(&mut self) -> Parsed<bool> {
-        self.word();
-        let mut array = false;
-        while self.accept("[") {
-            self.skip_until_closed()?;
-            array = true;
+    /// The type of a parameter, and what follows that: stars, a name, arrays, or a function pointer's parentheses.
+    fn parameter(&mut self) -> Parsed<Base> {
+        self.accept_word("register");
+        let base = self.base()?;
+        let pointer = self.stars();
+        let is_void = !pointer && is_void(&base);
+        if self.accept("(") {
+            self.pointer_in_parentheses(is_void, false)?;
+            return Ok(Base::Known(Type::Pointer));
         }
-        Ok(array)
+        self.name()?;
+        let array = self.dimensions(true)?;
+        if is_void {
+            return Err("void is no type of a parameter".to_owned());
+        }
+        Ok(if pointer || array { Base::Known(Type::Pointer) } else { base })
+    }
+
+    /// What follows the first parenthesis of `(*name[n])(…)` or `(*name)[n]`. Returns how many such pointers a field has.
+    fn pointer_in_parentheses(&mut self, is_void: bool, field: bool) -> Parsed<usize> {
+        if !self.stars() {
+            return Err("in parentheses, only a pointer is understood: `(*name)(…)`".to_owned());
+        }
+        let count = match (self.name()?, field) {
+            (Some(_), true) => self.array_length()?,
+            (None, true) => return Err("expected a field's name".to_owned()),
+            (_, false) => usize::from(self.dimensions(false)?),
+        };
+        self.expect(")")?;
+        if self.accept("(") {
+            self.deeper()?;
+            // What they are comes to nothing.
+            self.parameters(true)?;
+            self.depth -= 1;
+        } else if self.dimensions(false)? && is_void {
+            return Err("there are no arrays of void".to_owned());
+        }
+        Ok(count)
+    }
+
+    /// Array suffixes whose lengths come to nothing; true if there are any.
+    fn dimensions(&mut self, of_parameter: bool) -> Parsed<bool> {
+        let mut any = false;
+        while self.accept("[") {
+            let mut may_be_empty = !any;
+            any = true;
+            if of_parameter && may_be_empty {
+                may_be_empty = !self.accept_word("static");
+                while QUALIFIERS.iter().any(|word| self.accept_word(word)) {}
+            }
+            if may_be_empty && self.accept("]") {
+                continue;
+            }
+            if !self.accept("*") && self.number()?.is_none() && self.name()?.is_none() {
+                return Err("expected the array's length, a number".to_owned());
+            }
+            self.expect("]")?;
+        }
+        Ok(any)
+    }
+
+    fn deeper(&mut self) -> Parsed<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(format!("nested more than {MAX_DEPTH} deep")) } else { Ok(()) }
     }
 
     /// Qualifiers and the words of a type.
     fn base(&mut self) -> Parsed<Base> {
-        self.depth += 1;
-        if self.depth > MAX_DEPTH {
-            return Err(format!("nested more than {MAX_DEPTH} deep"));
-        }
+        self.deeper()?;
         let mut words: Vec<&str> = Vec::new();
         let base = loop {
             let before = self.at;
             let Some(word) = self.word() else { break named(&words)? };
             match word {
-                "const" | "volatile" | "restrict" | "__restrict" | "extern" | "static" | "register"
-                | "inline" => {}
-                "struct" => break self.structure()?,
-                "union" => break self.tagged("union")?,
-                "enum" => break self.enumeration()?,
-                word if words.is_empty() || (is_keyword(word) && words.iter().all(|w| is_keyword(w))) => {
-                    words.push(word)
+                "const" | "volatile" => {}
+                "struct" if words.is_empty() => break self.structure()?,
+                "union" if words.is_empty() => break self.union()?,
+                "enum" if words.is_empty() => break self.enumeration()?,
+                word if is_of_types(word) && words.iter().all(|word| is_of_types(word)) => words.push(word),
+                word if is_keyword(word) => {
+                    self.at = before;
+                    return Err(format!("`{word}` is not understood here"));
                 }
+                word if words.is_empty() && !starts_with_digit(word) => words.push(word),
                 _ => {
                     self.at = before; // the declared name
                     break named(&words)?;
@@ -153,11 +205,7 @@ impl<'a> Parser<'a> {
     }
 
     fn structure(&mut self) -> Parsed<Base> {
-        let before = self.at;
-        if self.word().is_none() {
-            self.at = before;
-        }
-        if !self.accept("{") {
+        if !self.accept_tag()? {
             return Ok(Base::Unknown(
                 "struct without its fields; write them out: struct { double x; int n; }".to_owned(),
             ));
@@ -168,17 +216,7 @@ impl<'a> Parser<'a> {
         while !self.accept("}") {
             let base = self.base()?;
             loop {
-                let pointer = self.stars();
-                let field = if self.accept("(") {
-                    self.skip_until_closed()?;
-                    self.expect("(")?;
-                    self.skip_until_closed()?;
-                    Field { kind: Type::Pointer, count: 1 }
-                } else {
-                    self.word().ok_or("expected a field's name")?;
-                    let kind = finish(base.clone(), pointer)?;
-                    Field { kind, count: self.array_length()? }
-                };
+                let field = self.field(&base)?;
                 // Counted as the type has them, however it is written: once for a structure and what it is named several times.
                 let more = 1 + field.kind.fields();
                 own += more;
@@ -198,35 +236,93 @@ impl<'a> Parser<'a> {
         Ok(Base::Known(Type::Struct(fields)))
     }
 
+    fn field(&mut self, base: &Base) -> Parsed<Field> {
+        let pointer = self.stars();
+        let is_void = !pointer && is_void(base);
+        if self.accept("(") {
+            let count = self.pointer_in_parentheses(is_void, true)?;
+            return Ok(Field { kind: Type::Pointer, count });
+        }
+        self.refuse_bits()?;
+        self.name()?.ok_or("expected a field's name")?;
+        if is_void {
+            return Err("void is no type of a field".to_owned());
+        }
+        let kind = finish(base.clone(), pointer)?;
+        Ok(Field { kind, count: self.array_length()? })
+    }
+
     fn array_length(&mut self) -> Parsed<usize> {
         let mut count = 1_usize;
         while self.accept("[") {
-            let digits = self.word().ok_or("expected the array's length, a number")?;
-            let length: usize =
-                digits.parse().map_err(|_| format!("array length `{digits}` is not a number"))?;
+            let length = self.number()?.ok_or("expected the array's length, a number")?;
             count = count.checked_mul(length).filter(|&c| c <= 1 << 20).ok_or("the array is too large")?;
             self.expect("]")?;
         }
-        if self.accept(":") {
-            return Err("bit-fields cannot be passed by value".to_owned());
-        }
+        self.refuse_bits()?;
         Ok(count)
     }
 
-    fn enumeration(&mut self) -> Parsed<Base> {
-        self.word();
-        if self.accept("{") {
-            self.skip_until_closed()?;
-        }
-        Ok(Base::Known(Type::Integer { bytes: 4, signed: true }))
+    fn refuse_bits(&mut self) -> Parsed<()> {
+        if self.accept(":") { Err("bit-fields cannot be passed by value".to_owned()) } else { Ok(()) }
     }
 
-    fn tagged(&mut self, kind: &str) -> Parsed<Base> {
-        self.word();
-        if self.accept("{") {
+    /// A number, if a word that begins with a digit follows. One that begins with 0 would be octal, or hexadecimal, to C.
+    fn number(&mut self) -> Parsed<Option<usize>> {
+        let before = self.at;
+        let Some(digits) = self.word().filter(|word| starts_with_digit(word)) else {
+            self.at = before;
+            return Ok(None);
+        };
+        let wrong = || format!("`{digits}` is not a decimal number");
+        if digits.starts_with('0') && digits != "0" {
+            return Err(wrong());
+        }
+        digits.parse().map(Some).map_err(|_| wrong())
+    }
+
+    fn enumeration(&mut self) -> Parsed<Base> {
+        let int = Ok(Base::Known(Type::Integer { bytes: 4, signed: true }));
+        if !self.accept_tag()? {
+            return int;
+        }
+        let mut next = 0_i64;
+        loop {
+            self.name()?.ok_or("expected an enumerator's name")?;
+            if self.accept("=") {
+                let sign = if self.accept("-") { -1 } else { 1 };
+                let value = self.number()?.ok_or("expected the enumerator's value, a decimal number")?;
+                next = sign * i64::try_from(value).unwrap_or(i64::MAX);
+            }
+            if i32::try_from(next).is_err() {
+                return Err("an enumerator is no int: the enumeration may be larger than one".to_owned());
+            }
+            next += 1;
+            let more = self.accept(",");
+            if self.accept("}") {
+                return int;
+            }
+            if !more {
+                return Err("expected `,` or `}`".to_owned());
+            }
+        }
+    }
+
+    fn union(&mut self) -> Parsed<Base> {
+        if self.accept_tag()? {
             self.skip_until_closed()?;
         }
-        Ok(Base::Unknown(format!("a {kind} cannot be passed by value; pass a pointer")))
+        Ok(Base::Unknown("a union cannot be passed by value; pass a pointer".to_owned()))
+    }
+
+    /// A tag, or a brace, or both; true if there is a brace.
+    fn accept_tag(&mut self) -> Parsed<bool> {
+        let tag = self.name()?;
+        let brace = self.accept("{");
+        if tag.is_none() && !brace {
+            return Err("expected a tag or `{`".to_owned());
+        }
+        Ok(brace)
     }
 
     fn stars(&mut self) -> bool {
@@ -234,29 +330,31 @@ impl<'a> Parser<'a> {
         loop {
             if self.accept("*") {
                 any = true;
-            } else if !(any
-                && ["const", "volatile", "restrict", "__restrict"].iter().any(|q| self.accept_word(q)))
-            {
+            } else if !(any && QUALIFIERS.iter().any(|word| self.accept_word(word))) {
                 return any;
             }
         }
     }
 
-    /// Skips to the parenthesis, bracket or brace that closes the one just read.
+    /// Skips to the brace that closes the one just read.
     fn skip_until_closed(&mut self) -> Parsed<()> {
-        let mut depth = 1;
+        let mut open = vec!['}'];
         for (index, character) in self.text[self.at..].char_indices() {
             match character {
-                '(' | '[' | '{' => depth += 1,
-                ')' | ']' | '}' => depth -= 1,
+                '(' => open.push(')'),
+                '[' => open.push(']'),
+                '{' => open.push('}'),
+                ')' | ']' | '}' if open.pop() != Some(character) => break,
+                // Where comments and literals end, a parser knows that reads them.
+                '/' | '"' | '\'' | '\\' | '#' | '?' | '<' | '%' => break,
                 _ => {}
             }
-            if depth == 0 {
+            if open.is_empty() {
                 self.at += index + 1;
                 return Ok(());
             }
         }
-        Err("a parenthesis is not closed".to_owned())
+        Err("a brace is not closed, or there is more than declarations".to_owned())
     }
 
     fn rest(&mut self) -> &'a str {
@@ -270,6 +368,18 @@ impl<'a> Parser<'a> {
         let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         self.at += length;
         (length > 0).then(|| &rest[..length])
+    }
+
+    /// A declared name, if there is one.
+    fn name(&mut self) -> Parsed<Option<&'a str>> {
+        let before = self.at;
+        match self.word() {
+            Some(word) if is_keyword(word) || starts_with_digit(word) => {
+                self.at = before;
+                Err(format!("`{word}` is not a name"))
+            }
+            word => Ok(word),
+        }
     }
 
     fn accept_word(&mut self, wanted: &str) -> bool {
@@ -294,11 +404,12 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// A type, or why it can only be pointed to.
-#[derive(Clone)]
-enum Base {
-    Known(Type),
-    Unknown(String),
+fn starts_with_digit(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn is_void(base: &Base) -> bool {
+    matches!(base, Base::Known(Type::Void))
 }
 
 fn finish(base: Base, pointer: bool) -> Parsed<Type> {
@@ -306,50 +417,6 @@ fn finish(base: Base, pointer: bool) -> Parsed<Type> {
         _ if pointer => Ok(Type::Pointer),
         Base::Known(kind) => Ok(kind),
         Base::Unknown(what) => Err(what),
-    }
-}
-
-fn is_keyword(word: &str) -> bool {
-    ["void", "char", "short", "int", "long", "signed", "unsigned", "float", "double", "_Bool"].contains(&word)
-}
-
-fn named(words: &[&str]) -> Parsed<Base> {
-    let integer = |bytes, signed| Ok(Base::Known(Type::Integer { bytes, signed }));
-    let count = |wanted: &str| words.iter().filter(|w| **w == wanted).count();
-    if let [name] = words
-        && !is_keyword(name)
-    {
-        return match *name {
-            "int8_t" => integer(1, true),
-            "bool" => Ok(Base::Known(Type::Bool)),
-            "uint8_t" => integer(1, false),
-            "int16_t" => integer(2, true),
-            "uint16_t" => integer(2, false),
-            "int32_t" => integer(4, true),
-            "uint32_t" => integer(4, false),
-            "int64_t" | "ssize_t" | "ptrdiff_t" | "intptr_t" | "off_t" | "time_t" | "intmax_t" => {
-                integer(8, true)
-            }
-            "uint64_t" | "size_t" | "uintptr_t" | "uintmax_t" => integer(8, false),
-            "__int128" | "_Float128" | "__float128" => Err(format!("{name} is not supported in signatures")),
-            name => Ok(Base::Unknown(format!(
-                "unknown type `{name}`; write what it stands for (int64_t, struct {{ … }})"
-            ))),
-        };
-    }
-    let signed = count("unsigned") == 0;
-    match words {
-        [] => Err("expected a type".to_owned()),
-        ["void"] => Ok(Base::Known(Type::Void)),
-        ["float"] => Ok(Base::Known(Type::Float)),
-        ["double"] => Ok(Base::Known(Type::Double)),
-        ["_Bool"] => Ok(Base::Known(Type::Bool)),
-        _ if count("double") > 0 => Err("long double is not supported in signatures; use double".to_owned()),
-        _ if count("char") == 1 => integer(1, signed),
-        _ if count("short") == 1 => integer(2, signed),
-        _ if count("long") > 0 => integer(8, signed),
-        _ if count("int") + count("signed") + count("unsigned") > 0 => integer(4, signed),
-        _ => Err(format!("`{}` is not a type", words.join(" "))),
     }
 }
 
@@ -373,6 +440,20 @@ mod tests {
         ),
         ("void f(struct { char a[2][3]; void (*g)(int); })", "void f(struct { int8_t f0[6]; void * f1; })"),
         ("signed char f(short unsigned x, long)", "int8_t f(uint16_t, int64_t)"),
+        ("extern long unsigned int long f(register int x)", "uint64_t f(int32_t)"),
+        (
+            "int f(unsigned size_t, enum { A, B = -1, C, } e, int a[static 3][4])",
+            "int32_t f(uint32_t, int32_t, void *)",
+        ),
+        (
+            "int f(long double *, union u { int a[3]; } *, int (*f[])(FILE, ...))",
+            "int32_t f(void *, void *, void *)",
+        ),
+        (
+            "int f(struct { int (*f[2][3])(int), *x, y; })",
+            "int32_t f(struct { void * f0[6]; void * f1; int32_t f2; })",
+        ),
+        ("struct { int (*p)[4], (*q); } f(void)", "struct { void * f0; void * f1; } f(void)"),
     ];
 
     const REFUSED: &[(&str, &str)] = &[
@@ -385,6 +466,42 @@ mod tests {
         ("int f(struct { int a : 3; })", "bit-fields"),
         ("int f(__int128)", "not supported"),
         ("int f(int) junk", "end of the prototype"),
+        // Valid C that is something else than a short reader takes it for.
+        ("struct { int a[010]; } f(void)", "not a decimal number"),
+        ("struct { int a[0x10]; } f(void)", "not a decimal number"),
+        ("struct { int a[08]; } f(void)", "not a decimal number"),
+        ("struct { int *(*(*f[2])(int))[3]; } f(void)", "expected a field's name"),
+        ("struct { double (x); } f(void)", "only a pointer"),
+        ("int f(double (x))", "only a pointer"),
+        ("int f(float (f), int n)", "only a pointer"),
+        ("int f(double (f)(double))", "only a pointer"),
+        ("int f(double _Complex)", "_Complex is not supported"),
+        ("int f(float complex, int)", "complex is not supported"),
+        ("int f(unsigned __int128)", "__int128 is not supported"),
+        ("int f(__attribute__((vector_size(16))) float x)", "`__attribute__` is not understood"),
+        ("struct __attribute__((packed)) { char c; int i; } f(void)", "`__attribute__` is not a name"),
+        ("struct { char c; int i; } __attribute__((packed)) f(void)", "`__attribute__` is not a name"),
+        ("struct { _Alignas(16) char c; } f(void)", "`_Alignas` is not understood"),
+        ("struct { enum { A = 4294967296 } e; } f(void)", "larger than"),
+        ("struct { enum { A = 2147483647, B } e; } f(void)", "larger than"),
+        ("int f(union { int a; /* } * */ } u)", "more than declarations"),
+        // No C.
+        ("int f(unsigned float)", "not a type"),
+        ("int f(short char)", "not a type"),
+        ("int f(int char)", "not a type"),
+        ("int f(long long long)", "not a type"),
+        ("int f(signed unsigned)", "not a type"),
+        ("int f(unsigned struct { int a; } x)", "`struct` is not understood"),
+        ("int f(void, int)", "void is no type of a parameter"),
+        ("int f(int, void)", "void is no type of a parameter"),
+        ("int f(void x)", "void is no type of a parameter"),
+        ("int f(void x[])", "void is no type of a parameter"),
+        ("int f(void (*x)[3])", "no arrays of void"),
+        ("struct { void x; } f(void)", "void is no type of a field"),
+        ("int int(void)", "not a type"),
+        ("int f(int while)", "`while` is not understood"),
+        ("int f(foo *while)", "`while` is not a name"),
+        ("int f(int 3x)", "`3x` is not a name"),
         ("", "expected a type"),
         ("cbrt", "expected the function's name"),
         ("int f(struct { char c[99999999]; })", "too large"),

@@ -58,6 +58,8 @@ struct Parts {
     on_failure: OnFailure,
     row: Option<Arc<Row>>,
     limit: Option<Duration>,
+    /// How long a call may wait for its turn in an exclusive domain, if not as long as the domain says.
+    queue: Option<Duration>,
     /// Nobody knows the signature.
     generic: bool,
     pointer: Option<PointerParts>,
@@ -187,6 +189,7 @@ impl Binding {
             on_failure,
             row,
             limit: domain.terms().time_limit,
+            queue: None,
             generic: false,
             pointer: None,
         };
@@ -196,18 +199,17 @@ impl Binding {
     /// Binds one of the module's own procedures for the runtime (`lockgate_abi::symbol`), integers in and
     /// out; `None` if the module has it not.
     pub fn internal(domain: Arc<dyn AnyDomain>, name: &str) -> Option<std::io::Result<Binding>> {
-        let limit = domain.terms().time_limit;
-        Binding::internal_within(domain, name, limit)
+        Binding::internal_within(domain, name, None)
     }
 
-    /// The same, with a time limit of its own.
+    /// The same, with a time limit of its own, which is for the wait before the call, too: for its turn, if the domain is exclusive.
     pub fn internal_within(
         domain: Arc<dyn AnyDomain>,
         name: &str,
-        limit: Option<Duration>,
+        queue: Option<Duration>,
     ) -> Option<std::io::Result<Binding>> {
         let image = domain.image();
-        Binding::internal_of(domain, &image, name, limit)
+        Binding::internal_of(domain, &image, name, queue)
     }
 
     /// The same of one of the images in the domain's window.
@@ -215,7 +217,7 @@ impl Binding {
         domain: Arc<dyn AnyDomain>,
         image: &Placed,
         name: &str,
-        limit: Option<Duration>,
+        queue: Option<Duration>,
     ) -> Option<std::io::Result<Binding>> {
         let address = image.export(name)?;
         let word = Type::Integer { bytes: 8, signed: false };
@@ -229,7 +231,8 @@ impl Binding {
             policy: Policy::MUTUAL_DISTRUST,
             on_failure: OnFailure::default(),
             row: None,
-            limit,
+            limit: queue.or(domain.terms().time_limit),
+            queue,
             generic: false,
             pointer: None,
         };
@@ -238,8 +241,19 @@ impl Binding {
 
     fn make(domain: Arc<dyn AnyDomain>, parts: Parts) -> std::io::Result<Binding> {
         domain.here().map_err(std::io::Error::other)?;
-        let Parts { address, signature, plan, caller, policy, on_failure, row, limit, generic, pointer } =
-            parts;
+        let Parts {
+            address,
+            signature,
+            plan,
+            caller,
+            policy,
+            on_failure,
+            row,
+            limit,
+            queue,
+            generic,
+            pointer,
+        } = parts;
         let policy = measured(policy);
         let row = row.or_else(|| list(&signature, caller, policy));
         if let Some(row) = &row {
@@ -263,7 +277,7 @@ impl Binding {
             abi = abi.without_signature();
         }
         let proxy = Proxy::of(abi)?;
-        let info = Arc::new(Info::new(signature.name.clone(), domain.clone(), on_failure, row));
+        let info = Arc::new(Info::new(signature.name.clone(), domain.clone(), on_failure, row, queue));
         let slot = domain.id() * SLOT_SIZE;
         let header = BindingHeader {
             proxy: AtomicUsize::new(proxy.enter),
@@ -414,15 +428,17 @@ impl Drop for Binding {
 /// Refuses a signature that only `module` has said, if a call by it would read or write the caller's memory.
 ///
 /// # Errors
-/// [`BindError::NeedsPrototype`], [`BindError::Prototype`].
+/// [`BindError::NeedsPrototype`].
 pub(crate) fn within_registers(
     module: &str,
     noted: &Signature,
     instead: &'static str,
 ) -> Result<(), BindError> {
-    let plan =
-        Plan::new(noted).map_err(|what| PrototypeError { prototype: noted.to_string(), what, at: 1 })?;
-    match plan.beyond_registers() {
+    let beyond = match Plan::new(noted) {
+        Ok(plan) => plan.beyond_registers(),
+        Err(_) => Some("takes or returns more than a call can"),
+    };
+    match beyond {
         None => Ok(()),
         Some(what) => Err(BindError::NeedsPrototype {
             module: module.to_owned(),

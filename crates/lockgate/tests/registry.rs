@@ -710,3 +710,29 @@ fn too_many_bindings_are_refused() {
     let output = common::in_child("all_places");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// A function of the host's that a constructor calls ends the thread that restarts: nobody is at it any more.
+#[test]
+fn a_restart_whose_thread_ends_is_over() {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    extern "C" fn asks(x: i64) -> i64 {
+        i64::from(ENDS.swap(false, Ordering::SeqCst)) + x - 1
+    }
+    let source = "long asks(long);
+        void hook(long);
+        __attribute__((constructor)) static void begin(void) { if (asks(1)) hook(7); }
+        long f(long x) { return x + 1; }";
+    let guest = Guest::c(source).export("long f(long)").gate("long asks(long)").gate("void hook(long)");
+    let options = DomainOptions::new()
+        .name("server")
+        .gate("asks", asks as extern "C" fn(i64) -> i64)
+        .gate("hook", common::host_sys::thread_exit());
+    let domain = Domain::new(&guest.module(), options).expect("a domain");
+    let registry = Registry::new();
+    registry.export(&domain, everyone("f")).unwrap();
+    ENDS.store(true, Ordering::SeqCst);
+    let ended = common::host_sys::on_plain_thread(|| drop(registry.restart("server")));
+    assert_eq!(ended, 7, "it ended in the constructor's gate");
+    let new = registry.restart("server").expect("nobody is at it");
+    assert_eq!(new.bind::<Long>("f").unwrap().call(1).unwrap(), 2);
+}

@@ -89,6 +89,24 @@ static std::int32_t refuse_otherwise(tainted<std::int32_t>) {
     throw 5;
 }
 
+static std::int32_t throw_sum(tainted<std::int32_t>, tainted<std::int32_t>) {
+    throw std::out_of_range("no sum");
+}
+
+// The call of a domain that ends with another one, which it has called, throws what has left the function that this one called.
+static void exceptions_pass_chains() {
+    lockgate::Domain server(lockgate::Module("guest.lg"), lockgate::Options().gate<&throw_sum>("host_add"));
+    lockgate::Domain client(lockgate::Module("client.lg"));
+    lg_on_failure propagates = {1, 0};
+    lockgate::check(lg_domain_link(client.get(), "remote", server.get(), "int keep_busy(int)", LG_DEFAULT, &propagates));
+    try {
+        (void)client.bind<std::int32_t(std::int32_t)>("forward")(3);
+        CHECK(!"an exception was thrown");
+    } catch (const std::out_of_range &error) {
+        CHECK(std::string(error.what()) == "no sum");
+    }
+}
+
 // What leaves a function of the host ends the domain's call and comes out of the call that led there.
 static void exceptions_pass_domains(const lockgate::Domain &hostile) {
     reader = &hostile;
@@ -261,6 +279,7 @@ int main() {
     lockgate::Domain hostile(lockgate::Module("hostile.lg"), lockgate::Options().time_limit(10000).gate<&length_of>("host_measure"));
     values_are_of_their_types(hostile);
     exceptions_pass_domains(hostile);
+    exceptions_pass_chains();
     lockgate::handle<lg_pool> pool(lg_pool_new(module.get(), nullptr, 1));
     lockgate::Domain pooled(lg_pool_take(pool));
     CHECK(pooled.bind<std::int32_t()>("count")().trust("a test") == 1);

@@ -167,6 +167,7 @@ impl Binding {
             on_failure: OnFailure::default(),
             row: None,
             limit: domain.terms().time_limit,
+            queue: None,
             pointer: Some(PointerParts { reporter, front }),
         };
         Binding::make(domain, parts)

@@ -101,7 +101,7 @@ fn admit_crossing(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
 
 /// A place on the domain's stacks; its turn, if the domain is exclusive: however long that takes, if the caller is `patient`.
 fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Result<(), CallError> {
-    let domain = living(binding, |info| info.is_open().map(|()| info.domain.clone()))
+    let (domain, queue) = living(binding, |info| info.is_open().map(|()| (info.domain.clone(), info.queue)))
         .ok_or_else(|| CallError::Unloaded("the library".to_owned()))??;
     if thread_sys::beyond_depth(state, binding.depth) {
         return Err(CallError::Depth(domain.name().to_owned()));
@@ -114,10 +114,13 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
         return Err(CallError::Interrupted(domain.name().to_owned()));
     }
     if state.place(domain.id()) == 0 {
-        domain.clone().attach(state)?;
+        domain.clone().attach(state, queue)?;
     }
     match domain.terms().exclusive {
-        Some(timeout) => exclusive_sys::wait(state, domain, timeout.filter(|_| !patient)),
+        Some(timeout) => {
+            let timeout = timeout.filter(|_| !patient);
+            exclusive_sys::wait(state, domain, timeout.into_iter().chain(queue).min())
+        }
         None => Ok(()),
     }
 }

@@ -148,7 +148,11 @@ pub(super) unsafe extern "C" fn lockgate_report_failure(
         // somebody to look at it.
         living(header, outcome_sys::take_error).unwrap_or_else(outcome_sys::take_orphaned_error)
     };
-    let error = error.unwrap_or_else(|| CallError::Unloaded(reporter.library().to_owned()));
+    // The library's own name, and not that of the domain, which may be another's that it has joined.
+    let error = match error {
+        None | Some(CallError::Unloaded(_)) => CallError::Unloaded(reporter.library().to_owned()),
+        Some(error) => error,
+    };
     // SAFETY: the address of a result in memory is the caller's, who gave room for it.
     unsafe { reporter.tell(error, results) };
 }

@@ -6,6 +6,7 @@ use crate::space;
 use crate::stats::{Row, Traffic};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
 
 /// The part of a binding that the slow ways of its calls read.
 pub(crate) struct Info {
@@ -15,6 +16,8 @@ pub(crate) struct Info {
     pub domain: Arc<dyn AnyDomain>,
     /// For calls from a domain.
     pub on_failure: OnFailure,
+    /// How long a call may wait for its turn in an exclusive domain, if not as long as the domain says.
+    pub queue: Option<Duration>,
     traffic: Traffic,
     /// Its place in the list of bindings that other processes can read.
     row: Option<Arc<Row>>,
@@ -58,11 +61,13 @@ impl Info {
         domain: Arc<dyn AnyDomain>,
         on_failure: OnFailure,
         row: Option<Arc<Row>>,
+        queue: Option<Duration>,
     ) -> Info {
         Info {
             name,
             domain,
             on_failure,
+            queue,
             traffic: Traffic::default(),
             row,
             closed: Mutex::default(),
@@ -91,6 +96,11 @@ impl Info {
             Some(Closed::Restarted) => Err(CallError::Restarted(self.domain.name().to_owned())),
             Some(Closed::Unloaded) => Err(CallError::Unloaded(self.domain.name().to_owned())),
         }
+    }
+
+    /// True if the library whose function it is was closed.
+    pub fn is_unloaded(&self) -> bool {
+        *self.closed() == Some(Closed::Unloaded)
     }
 
     fn closed(&self) -> MutexGuard<'_, Option<Closed>> {

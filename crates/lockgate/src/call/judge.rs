@@ -104,7 +104,7 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             plain(FaultKind::Gate, "the stack arguments of a host function could not be read")
         }
         Cause::Callee => plain(FaultKind::Gate, "a call of another domain failed"),
-        Cause::Revoked => plain(FaultKind::Killed, "the binding was revoked during the call"),
+        Cause::Revoked => plain(FaultKind::Killed, "the library was closed during the call"),
         Cause::Panic => plain(FaultKind::Gate, "a host function ended the call"),
         Cause::OutOfTurn => plain(
             FaultKind::Gate,

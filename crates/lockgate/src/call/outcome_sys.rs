@@ -170,7 +170,7 @@ fn fault(binding: &Info) -> CallError {
         return CallError::Forked;
     }
     let binding = binding.that_ran(raw.registers.rsp);
-    if raw.cause == Cause::Revoked {
+    if raw.cause == Cause::Revoked && !binding.is_unloaded() {
         return CallError::Revoked(binding.name.clone());
     }
     if raw.cause == Cause::Callee

@@ -24,6 +24,7 @@ use std::ops::{Deref, Range};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 thread_local! {
     /// Base of the domain whose module has started the thread; 0 on threads of the host's.
@@ -48,11 +49,12 @@ pub(super) fn starter() -> Option<u32> {
 
 /// What calls have a domain do, on slow ways only: what takes the domain's own stacks, or calls of its module.
 pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Any + Send + Sync {
-    /// Gives the calling thread a stack slot and thread-local storage, and lets it in.
+    /// Gives the calling thread a stack slot and thread-local storage, and lets it in. If that takes its turn in an exclusive domain, it
+    /// waits for `queue` at most, if that is given.
     ///
     /// # Errors
     /// Why it cannot enter.
-    fn attach(self: Arc<Self>, thread: &ThreadState) -> Result<(), CallError>;
+    fn attach(self: Arc<Self>, thread: &ThreadState, queue: Option<Duration>) -> Result<(), CallError>;
 
     /// The module's own clean-up, on a thread that ends.
     fn clean_up(self: Arc<Self>, thread: &ThreadState);

@@ -3,6 +3,7 @@ use crate::domain::JoinError;
 use crate::error::{AllocError, BindError, CreateError, MemoryError};
 use crate::grant::GrantError;
 use crate::module::LoadError;
+use crate::signature::printable;
 use std::path::PathBuf;
 
 /// Why a library or symbol was not found, opened or closed.
@@ -18,7 +19,7 @@ pub enum DlError {
     #[error("{0} bytes of stack arguments: at most {max}; give the function a signature", max = super::MAX_STACK_BYTES)]
     StackBytes(u32),
     /// No such file in any folder.
-    #[error("{name}: no such module in {folders}; name it with a slash, or set LG_LIBRARY_PATH")]
+    #[error("{}: no such module in {folders}; name it with a slash, or set LG_LIBRARY_PATH", printable(name))]
     NotFound {
         /// What was looked for.
         name: String,
@@ -26,7 +27,7 @@ pub enum DlError {
         folders: String,
     },
     /// The file cannot be used.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}", printable(&path.to_string_lossy()))]
     File {
         /// The file.
         path: PathBuf,
@@ -34,7 +35,7 @@ pub enum DlError {
         source: std::io::Error,
     },
     /// An ordinary shared library.
-    #[error("{}: an ordinary shared library, which would have to be trusted; build it with `lockgate cc -shared`", .0.display())]
+    #[error("{}: an ordinary shared library, which would have to be trusted; build it with `lockgate cc -shared`", printable(&.0.to_string_lossy()))]
     NotConfined(PathBuf),
     /// It is no module, or one that breaks a rule.
     #[error(transparent)]

@@ -10,7 +10,7 @@ use super::loaded::Loaded;
 use super::{DlError, Library, Mode, Options, search, table};
 use crate::domain::{JoinError, Target};
 use crate::module::Module;
-use crate::signature::{self, Signature};
+use crate::signature::{self, Signature, printable};
 use lockgate_abi::window;
 use lockgate_verify::{Join, Symbolic};
 use std::path::Path;
@@ -116,7 +116,7 @@ fn other(path: &Path, file: &str) -> DlError {
 }
 
 fn name_of(path: &Path) -> String {
-    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    printable(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// What the symbols of `module` lead to.

@@ -11,7 +11,7 @@ use crate::domain::{self, JoinError};
 use crate::error::{AllocError, BindError};
 use crate::grant::Rights;
 use crate::memory::Pointer;
-use crate::signature::Signature;
+use crate::signature::{Signature, printable};
 use crate::space;
 use lockgate_abi::window;
 use std::path::Path;
@@ -66,7 +66,7 @@ impl Library {
             return Ok(known);
         }
         if mode.only_if_open {
-            return Err(DlError::NotOpen(path.display().to_string()));
+            return Err(DlError::NotOpen(printable(&path.to_string_lossy())));
         }
         let key = opened.key;
         // Held open until the library, which needs them, is in the table.
@@ -125,7 +125,7 @@ impl Library {
         };
         let known = table::open_again(mode, is_it).map(Library);
         if known.is_none() && mode.only_if_open && !table::rows().iter().any(is_of_place) {
-            return Err(DlError::NotOpen(opened.path().display().to_string()));
+            return Err(DlError::NotOpen(printable(&opened.path().to_string_lossy())));
         }
         Ok(known)
     }
@@ -163,7 +163,7 @@ impl Library {
     pub fn symbol(self, name: &str) -> Result<Symbol, DlError> {
         let loaded = self.loaded()?;
         match loaded.object(name) {
-            Some(object) => Ok(Symbol::Object(object)),
+            Some(_) => loaded.writable_object(name).map(Symbol::Object),
             None => loaded.function(name, None).map(Symbol::Function),
         }
     }
@@ -210,16 +210,15 @@ impl Library {
         loaded.function_at(address, signature)
     }
 
-    /// An exported object.
+    /// An exported object. All of it is memory of the library's that can be read and written, when this returns: constants and code are
+    /// [`DlError::Memory`]. The library may take the right to write away later; [`read`](Library::read) and [`write`](Library::write) return
+    /// an error then.
     ///
     /// # Errors
-    /// [`DlError::Symbol`], [`DlError::IsFunction`], [`DlError::Handle`].
+    /// [`DlError::Memory`], [`DlError::Symbol`], [`DlError::IsFunction`], [`DlError::Handle`].
     pub fn object(self, name: &str) -> Result<Object, DlError> {
         let loaded = self.loaded()?;
-        loaded.object(name).ok_or_else(|| match loaded.has(name) {
-            true => DlError::IsFunction { library: loaded.name.clone(), symbol: name.to_owned() },
-            false => loaded.no_symbol(name),
-        })
+        loaded.writable_object(name)
     }
 
     /// Room for `size` bytes on the library's heap: what the host gives the library pointers to. All of it is memory of the library's that

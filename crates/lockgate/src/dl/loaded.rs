@@ -13,11 +13,11 @@ use crate::call::{Closed, watch};
 use crate::callback::Callback;
 use crate::domain::{self, Core, Domain};
 use crate::error::{BindError, CallError, CreateError, MemoryError};
-use crate::grant::Grant;
+use crate::grant::{Grant, Rights};
 use crate::module::Module;
 use crate::module::Placed;
 use crate::nearest::nearest;
-use crate::signature::{self, Plan, PrototypeError, Signature};
+use crate::signature::{self, Plan, PrototypeError, Signature, printable};
 use lockgate_abi::{code, symbol, window};
 use lockgate_verify::SegmentKind;
 use std::collections::HashMap;
@@ -44,8 +44,9 @@ pub(super) fn runtime_symbol(name: &str) -> bool {
     OURS.contains(&name)
 }
 
+/// The library's name, and its domain's.
 fn file_name(path: &Path) -> String {
-    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    path.file_name().map_or_else(String::new, |name| printable(&name.to_string_lossy()))
 }
 
 /// A library and what it was opened with.
@@ -271,12 +272,23 @@ impl Loaded {
         }
     }
 
-    /// Destructors. The library is in the table no more.
+    /// Destructors. The library is in the table no more. Whoever closes it has its turn, for which others wait: nothing of this takes longer
+    /// than the timeout, once for the wait for an exclusive domain's place, once again when its calls have been ended, and for the run.
     pub fn finish(&self) {
         if self.core().is_killed() {
             return;
         }
-        let error = match self.within(|limit| self.run(symbol::FINI, limit)) {
+        let run = || self.within(|limit| self.run(symbol::FINI, limit));
+        let mut done = run();
+        if let Ok(Err(CallError::Busy(_))) = done {
+            // Somebody has the place of an exclusive domain, for good perhaps: what is in progress ends now, as it would afterwards.
+            self.entries()
+                .iter()
+                .flat_map(HashMap::values)
+                .for_each(|entry| entry.binding.stop(Closed::Unloaded));
+            done = run();
+        }
+        let error = match done {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
             Err(error) => CallError::Memory(error),
@@ -349,6 +361,24 @@ impl Loaded {
         Some(Object { address: self.core().base() + at, size })
     }
 
+    /// An exported object, if the host may write there, as it will: the library's word alone says that it is no code and no constant.
+    ///
+    /// # Errors
+    /// [`DlError::Memory`]; [`DlError::Symbol`], [`DlError::IsFunction`] if there is none.
+    pub fn writable_object(&self, name: &str) -> Result<Object, DlError> {
+        let object = self.object(name).ok_or_else(|| match self.has(name) {
+            true => DlError::IsFunction { library: self.name.clone(), symbol: name.to_owned() },
+            false => self.no_symbol(name),
+        })?;
+        let length = usize::try_from(object.size).unwrap_or(usize::MAX).max(1);
+        self.domain.check(
+            crate::memory::Pointer::<u8>::from_address(object.address),
+            length,
+            Rights::ReadWrite,
+        )?;
+        Ok(object)
+    }
+
     pub fn no_symbol(&self, name: &str) -> DlError {
         let known = self.module().exports().map(|(name, _)| name).filter(|name| !runtime_symbol(name));
         DlError::Symbol { library: self.name.clone(), symbol: name.to_owned(), near: nearest(name, known) }
@@ -372,11 +402,8 @@ impl Loaded {
                 mismatch,
             })?;
         }
-        let noted = match &asked {
-            Some(_) => None,
-            None => noted.filter(|noted| Plan::new(noted).is_ok()),
-        };
-        // What only the library says must not decide what a call does to the host's memory.
+        let noted = if asked.is_some() { None } else { noted };
+        // What only the library says must not decide what a call does to the host's memory; what no call could be made by is no less.
         if let Some(noted) = &noted {
             within_registers(&self.name, noted, "Library::function (lg_dlsym_typed)")?;
         }

@@ -93,11 +93,12 @@ impl Domain {
     /// [`CreateError`] if it could not be started. How it ended is in [`ProgramEnd`].
     pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<ProgramEnd, CreateError> {
         let core = Core::new(module, options)?;
-        let end =
-            start::prepare(&core).and_then(|stack| match Binding::internal(core.clone(), symbol::MAIN) {
+        let end = start::prepare(&core, None).and_then(|stack| {
+            match Binding::internal(core.clone(), symbol::MAIN) {
                 Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
                 None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
-            });
+            }
+        });
         let group = core.process().take_group_exit(0);
         let end = core.end_guest_threads(end, group);
         let outcome = match end {

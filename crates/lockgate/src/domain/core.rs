@@ -437,11 +437,11 @@ impl Core {
         }
     }
 
-    /// Attaches the calling thread ahead of its first call.
+    /// Attaches the calling thread ahead of its first call. `queue`: see [`AnyDomain::attach`].
     ///
     /// # Errors
     /// Why it cannot enter.
-    pub fn enter_early(self: &Arc<Core>) -> Result<(), CallError> {
+    pub fn enter_early(self: &Arc<Core>, queue: Option<Duration>) -> Result<(), CallError> {
         let state = attachment_sys::attach()?;
         thread_sys::publish(&state);
         if thread_sys::is_inside(&state) {
@@ -451,12 +451,12 @@ impl Core {
         if self.must_stop() {
             return Err(CallError::Interrupted(self.name().to_owned()));
         }
-        self.clone().attach(&state)
+        self.clone().attach(&state, queue)
     }
 }
 
 impl AnyDomain for Core {
-    fn attach(self: Arc<Core>, thread: &ThreadState) -> Result<(), CallError> {
+    fn attach(self: Arc<Core>, thread: &ThreadState, queue: Option<Duration>) -> Result<(), CallError> {
         if self.is_killed() {
             return Err(self.ended());
         }
@@ -470,7 +470,9 @@ impl AnyDomain for Core {
             rest::enlist(&self, thread.tid);
             return Ok(());
         }
-        let Some(init) = Binding::internal(self.clone(), symbol::THREAD_INIT) else { return Ok(()) };
+        let Some(init) = Binding::internal_within(self.clone(), symbol::THREAD_INIT, queue) else {
+            return Ok(());
+        };
         // The module's own code. It has locks of the module's libc, for which all other threads wait: no handler leaves it.
         // It may call the host's functions, which may leave.
         let status = init.map_err(CallError::Memory).and_then(|init| init.invoke_unseen());

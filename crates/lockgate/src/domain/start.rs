@@ -11,14 +11,15 @@ use std::time::Duration;
 /// their first thread attaches at its first call.
 pub(super) fn run(core: &Arc<Core>, limit: Option<Duration>) -> Result<(), CallError> {
     let Some(init) = Binding::internal_within(core.clone(), symbol::INIT, limit) else { return Ok(()) };
-    let stack = prepare(core)?;
+    let stack = prepare(core, limit)?;
     init.map_err(CallError::Memory)?.invoke(&[stack])?;
     Ok(())
 }
 
-/// Attaches the calling thread and puts the start block on its data stack; returns the block's address.
-pub(super) fn prepare(core: &Arc<Core>) -> Result<u64, CallError> {
-    core.enter_early()?;
+/// Attaches the calling thread and puts the start block on its data stack; returns the block's address. `queue`: see
+/// [`AnyDomain::attach`](crate::call::AnyDomain::attach).
+pub(super) fn prepare(core: &Arc<Core>, queue: Option<Duration>) -> Result<u64, CallError> {
+    core.enter_early(queue)?;
     let thread = thread_sys::current().ok_or(CallError::ThreadEnding)?;
     let block = block(core);
     if block.len() as u64 > core.stack_size() / 2 {

@@ -29,7 +29,7 @@ pub enum GrantError {
     },
     /// Host memory that nobody else can map: a private mapping, the heap, a stack.
     #[error(
-        "the memory at {at:#x} is private to the host and has no second address; allocate it with Region::new, or map \
+        "the memory at {at:#x} is private to the host and has no second address; allocate it as a region (Region::new, lg_region_new), or map \
          a memory file with MAP_SHARED"
     )]
     Private {

@@ -5,8 +5,13 @@ use super::{Registry, RegistryError, Server, State};
 use crate::binding::Binding;
 use crate::call::Closed;
 use crate::domain::{Core, Domain};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
+
+thread_local! {
+    /// Goes when the thread ends, in whatever way.
+    static ALIVE: Arc<()> = Arc::new(());
+}
 
 /// A domain that exports.
 pub(super) struct Instance {
@@ -15,20 +20,20 @@ pub(super) struct Instance {
     restarts: Vec<Instant>,
     most: usize,
     within: Duration,
-    /// A thread is at it.
-    restarting: bool,
+    /// The thread that is at it. A function of the host's that constructors call may end it, out of all frames that say so.
+    restarting: Weak<()>,
 }
 
 impl Instance {
     pub(super) fn new(core: Arc<Core>) -> Instance {
         let within = Duration::from_secs(60);
-        Instance { core, restarts: Vec::new(), most: 3, within, restarting: false }
+        Instance { core, restarts: Vec::new(), most: 3, within, restarting: Weak::new() }
     }
 
     /// # Errors
     /// [`RegistryError::TooOften`], [`RegistryError::Restarting`].
     fn begin(&mut self, name: &str) -> Result<(), RegistryError> {
-        if self.restarting {
+        if self.restarting.strong_count() > 0 {
             return Err(RegistryError::Restarting(name.to_owned()));
         }
         let now = Instant::now();
@@ -38,7 +43,7 @@ impl Instance {
             return Err(RegistryError::TooOften { domain: name.to_owned(), most, within });
         }
         self.restarts.push(now);
-        self.restarting = true;
+        self.restarting = ALIVE.try_with(Arc::downgrade).unwrap_or_default();
         Ok(())
     }
 }
@@ -86,7 +91,7 @@ impl Registry {
             }
             return Err(RegistryError::Removed(name.to_owned()));
         };
-        instance.restarting = false;
+        instance.restarting = Weak::new();
         let new = made?;
         instance.core = new.core().clone();
         let left = state.hand_over(&old, new.core());

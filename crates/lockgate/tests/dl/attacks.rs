@@ -165,3 +165,35 @@ fn nothing_but_its_own_memory_is_read_for_a_library() {
     a.close().unwrap();
     b.close().unwrap();
 }
+
+/// The host writes to data that it finds by its name; that it is data, and no constant, is the library's word.
+#[test]
+fn constants_and_code_are_no_data_of_the_hosts() {
+    let file = File::c(
+        "constant.so",
+        "const int limit = 5;\nint counter = 1;\nlong f(long x) { return x + limit; }",
+    );
+    let library = file.open();
+    let counter = library.object("counter").expect("data");
+    library.write(counter.address, &7_i32.to_le_bytes()).unwrap();
+    assert!(matches!(library.object("limit"), Err(DlError::Memory(_))));
+    assert!(matches!(library.symbol("limit"), Err(DlError::Memory(_))));
+    library.close().unwrap();
+}
+
+/// Whoever names the file does not write on the terminal of whoever reads reports.
+#[test]
+fn names_of_files_are_made_printable() {
+    let file = File::c("name\u{1b}[2J\n.so", "long f(long at) { return *(volatile long *)at; }");
+    let library = file.open();
+    assert_eq!(library.name().unwrap(), "name?[2J?.so");
+    assert_eq!(call(library.function("f").unwrap(), 0), -1);
+    let failure = dl::take_failure().expect("it crashed");
+    let lockgate::CallError::Fault(fault) = &failure.error else { panic!("{failure}") };
+    let texts = [failure.to_string(), fault.to_string(), fault.backtrace().to_string()];
+    assert!(texts.iter().all(|text| !text.contains('\u{1b}')), "{texts:?}");
+    library.close().unwrap();
+    let absent = file.path.with_file_name("absent\u{1b}.so");
+    let error = lockgate::dl::Library::open(&absent, Mode::NOW, &Options::default()).unwrap_err().to_string();
+    assert!(error.contains("absent?.so"), "{error:?}");
+}

@@ -179,3 +179,48 @@ fn a_library_may_be_closed_from_inside() {
     assert!(dl::take_failure().is_some());
     assert_eq!(call(f, 0), -1, "and there are no others");
 }
+
+/// Its destructors wait for their turn in an exclusive domain, and everybody who opens or closes waits for theirs: a call that spins is
+/// ended when the library's timeout is over, and the destructors run.
+#[test]
+fn a_busy_exclusive_library_is_closed_in_time() {
+    let _watchdog = watchdog("an exclusive library that is closed while it is busy");
+    static INSIDE: AtomicU64 = AtomicU64::new(0);
+    static ENDED: AtomicU64 = AtomicU64::new(0);
+    extern "C" fn arrived() -> i64 {
+        INSIDE.fetch_add(1, Ordering::SeqCst);
+        0
+    }
+    extern "C" fn ended() -> i64 {
+        ENDED.fetch_add(1, Ordering::SeqCst);
+        0
+    }
+    dl::provide(service("long arrived_alone(void)", arrived as *const ()));
+    dl::provide(service("long ended_alone(void)", ended as *const ()));
+    let guest = Guest::c_with(
+        "long arrived_alone(void), ended_alone(void);
+         __attribute__((destructor)) static void end(void) { ended_alone(); }
+         long spin(void) { arrived_alone(); for (;;) __asm__ volatile(\"\"); }",
+        &["-O2", "-g"],
+    );
+    let file = File::new("busy.so", guest.gate("long arrived_alone(void)").gate("long ended_alone(void)"));
+    let other = File::c("idle.so", "long f(long x) { return x + 1; }");
+    for (round, turn) in [None, Some(Duration::from_secs(1000))].into_iter().enumerate() {
+        let round = round as u64 + 1;
+        let options = Options::default()
+            .timeout(Duration::from_millis(250))
+            .domain(lockgate::DomainOptions::new().exclusive(turn));
+        let library = file.open_with(Mode::NOW, &options);
+        let spin = library.function("spin").unwrap() as usize;
+        let inside = std::thread::spawn(move || (call(spin as *const (), 0), errno()));
+        while INSIDE.load(Ordering::SeqCst) < round {
+            std::thread::yield_now();
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| library.close().unwrap());
+            scope.spawn(|| other.open().close().unwrap());
+        });
+        assert_eq!(inside.join().unwrap(), (-1, libc::ECANCELED), "{turn:?}");
+        assert_eq!(ENDED.load(Ordering::SeqCst), round, "{turn:?}");
+    }
+}

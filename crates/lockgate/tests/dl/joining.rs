@@ -4,6 +4,7 @@ use crate::common::Guest;
 use crate::host_sys::{call, errno, read_int, service};
 use lockgate::dl::{self, Library, Mode, Options};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A base that keeps what it is given, calls what it is given, and remembers in what order modules began and ended.
 pub const BASE: &str = r#"
@@ -296,4 +297,78 @@ fn jumps_lead_through_all_modules_of_a_domain() {
     for library in [joined, library] {
         library.close().unwrap();
     }
+}
+
+/// Constructors and destructors of modules that join wait for their turn in an exclusive domain no longer than the library's timeout, and
+/// what is in progress there is not theirs to end.
+#[test]
+fn modules_join_and_leave_a_busy_exclusive_base_in_time() {
+    let _watchdog = crate::common::watchdog("an exclusive base that is joined while it is busy");
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    static GO_ON: AtomicBool = AtomicBool::new(false);
+    extern "C" fn stay() -> i64 {
+        INSIDE.store(true, Ordering::SeqCst);
+        while !GO_ON.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        7
+    }
+    dl::provide(service("long stay_in_base(void)", stay as *const ()));
+    let source =
+        format!("{BASE}\nlong stay_in_base(void);\nlong busy(long unused) {{ return stay_in_base(); }}");
+    let base = File::new("base.so", base_guest(&source).gate("long stay_in_base(void)"));
+    let alpha = base.beside("alpha.so", joining_guest(ALPHA, &[&base.path]));
+    let copy = base.path.with_file_name("copy.so");
+    std::fs::copy(&alpha, &copy).unwrap();
+    let options = Options::default()
+        .timeout(std::time::Duration::from_millis(100))
+        .domain(lockgate::DomainOptions::new().exclusive(None));
+    let library = base.open_with(Mode::NOW, &options);
+    let joined = Library::open(&alpha, Mode::NOW, &options.clone().into(library)).unwrap();
+    let busy = library.function("busy").unwrap() as usize;
+    let inside = std::thread::spawn(move || call(busy as *const (), 0));
+    while !INSIDE.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    let refused = Library::open(&copy, Mode::NOW, &options.clone().into(library)).unwrap_err().to_string();
+    assert!(refused.contains("base.so takes one caller at a time and was busy"), "{refused}");
+    joined.close().unwrap();
+    let failure = dl::take_failure().expect("its destructors did not run").to_string();
+    assert!(failure.starts_with("alpha.so") && failure.contains("was busy"), "{failure}");
+    GO_ON.store(true, Ordering::SeqCst);
+    assert_eq!(inside.join().unwrap(), 7);
+    library.close().unwrap();
+}
+
+/// What is in progress, and what comes later, in a module that was closed while its domain goes on.
+#[test]
+fn what_was_closed_is_named_as_that() {
+    let _watchdog = crate::common::watchdog("a module that is closed while it is busy");
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    extern "C" fn arrived() -> i64 {
+        INSIDE.store(true, Ordering::SeqCst);
+        0
+    }
+    dl::provide(service("long arrived_joined(void)", arrived as *const ()));
+    let files = files();
+    let source = "long arrived_joined(void);\nlong spin(long unused) { arrived_joined(); for (;;) __asm__ volatile(\"\"); }";
+    let guest = joining_guest(source, &[&files.base.path]).gate("long arrived_joined(void)");
+    let path = files.base.beside("spinning.so", guest);
+    let base = files.base.open();
+    let joined = open_into(&path, base);
+    let spin = joined.function("spin").unwrap() as usize;
+    let inside = std::thread::spawn(move || {
+        (call(spin as *const (), 0), errno(), dl::take_failure().expect("it ended").to_string())
+    });
+    while !INSIDE.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
+    joined.close().unwrap();
+    let (value, number, failure) = inside.join().unwrap();
+    assert_eq!((value, number), (-1, libc::ECANCELED), "{failure}");
+    assert!(failure.contains("the library was closed during the call"), "{failure}");
+    assert_eq!((call(spin as *const (), 0), errno()), (-1, libc::ESTALE));
+    let failure = dl::take_failure().expect("a stale pointer").to_string();
+    assert!(failure.contains("spinning.so was closed"), "{failure}");
+    base.close().unwrap();
 }

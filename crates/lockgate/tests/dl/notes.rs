@@ -56,3 +56,14 @@ fn one_librarys_word_is_not_the_others() {
         server.close().unwrap();
     }
 }
+
+/// A note by which no call could be made is not as good as none: the function is none whose arguments are in registers.
+#[test]
+fn a_note_that_is_too_much_for_any_call_needs_a_prototype() {
+    let big = ["struct { char c[60000]; }"; 10].join(", ");
+    let guest = Guest::c("long take(long x) { return x; }").export(&format!("long take({big})"));
+    let file = File::new("too-much.so", guest);
+    let library = file.open();
+    needs(&library.function("take").unwrap_err(), "more than a call can");
+    library.close().unwrap();
+}
