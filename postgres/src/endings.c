@@ -75,10 +75,12 @@ void ending_of_call(Call *call, const Procedure *procedure) {
                 errmsg("canceling statement: function %s of module %s was stopped", procedure->target.function, procedure->target.module));
     }
     char *where = place(fault);
+    /* (Nobody can reset a domain in SQL, as the library's own words would have it.) */
+    bool is_spent = code == ERRCODE_CONFIGURATION_LIMIT_EXCEEDED;
     ereport(ERROR, errcode(code),
             errmsg("function %s of module %s failed: %s", procedure->target.function, procedure->target.module,
-                   readable(fault ? fault->reason : lg_last_message())),
-            where ? errdetail("%s", where) : 0);
+                   is_spent ? "its domain has used up its CPU time limit in this transaction" : readable(fault ? fault->reason : lg_last_message())),
+            where ? errdetail("%s", where) : 0, is_spent ? errhint("lockgate.cpu_limit is the limit.") : 0);
 }
 
 void ending_of_start(Call *start, const char *module) {

@@ -206,6 +206,8 @@ Datum lockgate_call(PG_FUNCTION_ARGS) {
     Site *site = fcinfo->flinfo->fn_extra;
     if (unlikely(!site) || unlikely(site->generation != modules_generation) || unlikely(site->role != GetUserId()))
         site = prepare(fcinfo);
+    if (unlikely(site->procedure->has_state))
+        states_check_given(site->domain, site->procedure, fcinfo);
     return likely(site->layout.is_short) ? call_short(fcinfo, site) : call_any(fcinfo, site);
 }
 

@@ -49,6 +49,9 @@ static RowLayout *make(TupleDesc descriptor, Use use, int *columns) {
         char kind = get_typtype(attribute->atttypid);
         bool can_be = use == GIVEN || (kind != TYPTYPE_DOMAIN && kind != TYPTYPE_COMPOSITE && fit(attribute, column));
         const Type *type = can_be ? type_of(attribute->atttypid, columns) : NULL;
+        /* (Whose it is could not be known.) */
+        if (type == &type_state)
+            type = NULL;
         if (!type && use == OF_A_TABLE)
             continue;
         if (!type)

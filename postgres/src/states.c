@@ -4,6 +4,7 @@
 #include "catalog/namespace.h"
 #include "catalog/pg_type.h"
 #include "exchange.h"
+#include "miscadmin.h"
 #include "nodes/execnodes.h"
 #include "utils/memutils.h"
 #include "utils/syscache.h"
@@ -23,6 +24,11 @@ static Arena *arenas = NULL;
 
 PG_FUNCTION_INFO_V1(lockgate_state_in);
 PG_FUNCTION_INFO_V1(lockgate_state_out);
+
+static const char *role_name(Oid role) {
+    const char *name = GetUserNameFromId(role, true);
+    return name ? name : "that is no more";
+}
 
 /* The aggregate's memory goes. Nothing of the domain runs: this may be the end of a transaction that failed. */
 static void on_end(void *of) {
@@ -66,6 +72,43 @@ void states_check_kept(const Domain *domain, FunctionCallInfo call) {
             ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                     errmsg("the states of this aggregate are lost: module %s crashed meanwhile", domain->module),
                     errdetail("They were in the memory of its domain, which was given up."));
+}
+
+static bool has(const Arena *arena, uint64 address) {
+    for (int i = 0; i < arena->memory.count; i++) {
+        const Chunk *chunk = &arena->memory.chunks[i];
+        if (address - (uint64)(uintptr_t)chunk->at < chunk->size)
+            return true;
+    }
+    return false;
+}
+
+/* ERROR: which of the things that can have become of it. */
+static pg_noinline void pg_attribute_noreturn() lost(const Domain *domain, uint64 state, MemoryContext of) {
+    for (Arena *arena = arenas; of && arena; arena = arena->next)
+        if (arena->of == of && arena->domain && arena->role != domain->role && has(arena, state))
+            ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                    errmsg("an aggregate over lockgate.state was begun for role %s and cannot go on for role %s", role_name(arena->role),
+                           role_name(domain->role)),
+                    errdetail("Its state is in the domain that module %s has for the former.", domain->module),
+                    errhint("Fetch from a cursor as the role that opened it."));
+    ereport(ERROR, errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("this state is lost: it is not of the aggregate that is being computed"),
+            errdetail("A value of lockgate.state means something only to the functions of its own aggregate, while that is computed."),
+            errhint("Give the aggregate a FINALFUNC that makes a value of it."));
+}
+
+void states_check_given(const Domain *domain, const Procedure *procedure, FunctionCallInfo call) {
+    for (int i = 0; i < procedure->count; i++) {
+        if (procedure->arguments[i] != &type_state || call->args[i].isnull || call->args[i].value == 0)
+            continue;
+        uint64 state = call->args[i].value;
+        MemoryContext of = NULL;
+        const Arena *arena = i == 0 && AggCheckCallContext(call, &of) ? arenas : NULL;
+        while (arena && !(arena->of == of && arena->domain == domain && has(arena, state)))
+            arena = arena->next;
+        if (!arena)
+            lost(domain, state, of);
+    }
 }
 
 static Arena *arena_of(Domain *domain, MemoryContext of) {

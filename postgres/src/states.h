@@ -23,6 +23,10 @@ void states_check(FunctionCallInfo call);
 /* The domain ends: its states are gone. */
 void states_forget(Domain *domain);
 
+/* ERROR if an argument of the call is a state, not null, that is not the state of the aggregate whose call it is, in this domain: an address says
+ * nothing about whose it is, so only the server's own word counts, which hands an aggregate's functions its state as their first argument. */
+void states_check_given(const Domain *domain, const Procedure *procedure, FunctionCallInfo call);
+
 /* ERROR if the aggregate that this is a call of has states in a domain of the same module and role that is no more. */
 void states_check_kept(const Domain *domain, FunctionCallInfo call);
 

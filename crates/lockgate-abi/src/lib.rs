@@ -10,6 +10,10 @@ pub const ABI_VERSION: u32 = 4;
 /// Page size of x86-64, bytes.
 pub const PAGE: u64 = 4096;
 
+/// Last argument of the system call `futex` by which a module's libc waits for one of its own locks, without a timeout: whoever holds it
+/// is inside, and gives it back before its call returns. (The kernel looks at this argument of no plain wait.)
+pub const FUTEX_LOCK: u64 = 0x6c6f_636b;
+
 /// Constants of the instruction-level rules (rules V1–V5).
 pub mod code {
     /// `A`: largest single memory access of an allow-listed instruction, bytes.

@@ -81,6 +81,7 @@ const GREEDY: &str = r#"
         return x;
     }
     int32_t crash(int32_t x) { return x % 5 ? x : *(volatile int32_t *)0; }
+    int32_t calls(int32_t more) { static int32_t calls; return calls += more; }
     int64_t count_result(lg_pg_state *state) { return state ? *(int64_t *)state : -1; }
 "#;
 
@@ -100,6 +101,7 @@ const FUNCTIONS: &str = "
     CREATE FUNCTION parameters(integer, integer) RETURNS integer LANGUAGE lgc AS 'greedy.parameters';
     CREATE FUNCTION same(text) RETURNS text LANGUAGE lgc AS 'greedy.same';
     CREATE FUNCTION parse(integer) RETURNS integer LANGUAGE lgc AS 'greedy.parse';
+    CREATE FUNCTION calls(integer) RETURNS integer LANGUAGE lgc AS 'greedy.calls';
     CREATE FUNCTION crash(integer) RETURNS integer LANGUAGE lgc AS 'greedy.crash';
     CREATE FUNCTION safe(name text, x integer) RETURNS integer LANGUAGE plpgsql AS $$ DECLARE n integer; BEGIN
         EXECUTE format('SELECT %I($1)', name) INTO n USING x;
@@ -282,6 +284,32 @@ fn states_are_not_combined() {
         session.run("SET max_parallel_workers_per_gather = 0; SELECT in_parts(i) FROM numbers;").unwrap(),
         "50000"
     );
+}
+
+/// The state of a cursor's aggregate is in the domain of the role that began it: another role's fetch is an error that says so, for which no domain is
+/// given up.
+#[test]
+fn a_cursor_goes_on_for_the_role_that_began_it() {
+    let database = database(server(), "cursor_roles");
+    let mut session = database.session("postgres").unwrap();
+    let (user, owner) = (database.user(), "cursor_roles");
+    for role in [&user, owner] {
+        let said = session.run(&format!("SET ROLE {role}; SELECT calls(1);")).unwrap();
+        assert_eq!(said, "1", "{role}");
+    }
+    let cursor = format!(
+        "BEGIN; SET LOCAL ROLE {user};
+        DECLARE c CURSOR FOR SELECT counted(x) OVER (ORDER BY x) FROM generate_series(1, 3) x; FETCH 1 FROM c;"
+    );
+    assert_eq!(session.run(&cursor).unwrap(), "1");
+    let said = session.run(&format!("SET LOCAL ROLE {owner}; FETCH 1 FROM c;")).unwrap();
+    let expected = format!("was begun for role {user} and cannot go on for role {owner}");
+    assert!(said.contains(&expected) && said.contains("HINT:  Fetch from a cursor as the role"), "{said}");
+    session.run("ROLLBACK").unwrap();
+    for role in [&user, owner] {
+        let said = session.run(&format!("SET ROLE {role}; SELECT calls(1);")).unwrap();
+        assert_eq!(said, "2", "{role}");
+    }
 }
 
 /// Limits that change while a cursor keeps a domain hold from then on, or there is an error: no call is made with others.

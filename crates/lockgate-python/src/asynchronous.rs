@@ -58,7 +58,7 @@ impl Workers {
     /// Has a worker call the function.
     #[pyo3(signature = (class, function, arguments, timeout=None))]
     fn _submit<'py>(
-        &self,
+        slf: &Bound<'py, Self>,
         class: &Bound<'py, PyAny>,
         function: &Bound<'py, Function>,
         arguments: &Bound<'py, PyTuple>,
@@ -85,7 +85,7 @@ impl Workers {
             }
         };
         // Conversions are over, which run any Python code: they might have closed the workers.
-        let handle = lock(&self.0).as_ref().map(|workers| match timeout {
+        let handle = lock(&slf.get().0).as_ref().map(|workers| match timeout {
             Some(timeout) => live.spawn_call(workers.within(timeout), task),
             None => live.spawn_call(workers, task),
         });
@@ -101,6 +101,7 @@ impl Workers {
             state: Mutex::new(State::Running),
             converted: Changes::default(),
             _domain: function.get().owner().clone_ref(py),
+            workers: slf.clone().unbind(),
         };
         interpreter_sys::call(class, (Bound::new(py, call)?,), None)
     }
@@ -163,6 +164,8 @@ pub struct Call {
     /// Told when the state becomes [`State::Ended`].
     converted: Changes,
     _domain: Py<Domain>,
+    /// They make the call as long as somebody has the handle.
+    workers: Py<Workers>,
 }
 
 impl Call {
@@ -173,11 +176,17 @@ impl Call {
             call.put_passed(self.lent.as_ref().and_then(|lent| lock(&lent.get().0).take()));
             let binding = lock(&self.binding).take();
             let binding = binding.expect("taken by the one thread that gets the result");
-            let result = call.finish(py, &binding)?;
-            let result = binding.class(self.function.bind(py), result, self.arguments.bind(py))?;
+            let result = call.finish(py, self.function.get(), &binding)?;
+            let result =
+                binding.class(self.function.bind(py), call.generation(), result, self.arguments.bind(py))?;
             Ok(result.unbind())
         };
-        let result = ended.map_err(|error| self._domain.get().error(py, error)).and_then(convert);
+        let binding = lock(&self.binding).clone();
+        let error = |error| match &binding {
+            Some(binding) => self.function.get().error(py, binding, error),
+            None => self._domain.get().error(py, error),
+        };
+        let result = ended.map_err(error).and_then(convert);
         let result = result.map_err(|error| error.into_value(py));
         *lock(&self.state) = State::Ended(result);
         self.converted.tell();
@@ -214,6 +223,7 @@ impl Call {
         visit.call(&self.function)?;
         visit.call(&self.arguments)?;
         visit.call(&self._domain)?;
+        visit.call(&self.workers)?;
         visit.call(&self.lent)?;
         // Nobody allocates under this lock, nor waits for the interpreter's.
         match &*lock(&self.state) {

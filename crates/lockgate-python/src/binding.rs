@@ -12,6 +12,8 @@ pub struct Binding {
     pub conversions: Conversions,
     /// Other threads may run Python meanwhile.
     pub releases: bool,
+    /// After a restart, calls go to the new instance: with their arguments, not with those that were made before.
+    pub rebinds: bool,
 }
 
 /// Python's part of a binding.

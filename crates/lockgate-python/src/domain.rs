@@ -15,6 +15,7 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
@@ -30,6 +31,8 @@ pub struct Domain {
     owner: lockgate::Owner,
     /// Only taken with the interpreter's lock.
     state: Mutex<State>,
+    /// How often it has lost an instance.
+    generation: AtomicU64,
     /// Told when a reset is over.
     settled: Changes,
     scratch: Arc<Scratch>,
@@ -68,7 +71,8 @@ struct Left {
 
 impl State {
     /// Takes the runtime's domain out, with everything that would keep it. No code of Python's runs meanwhile.
-    fn strip(&mut self) -> Left {
+    fn strip(&mut self, generation: &AtomicU64) -> Left {
+        generation.fetch_add(1, Ordering::Relaxed);
         self.grants.drain(..).for_each(|held| held.revoke());
         let known = self.forget();
         Left {
@@ -265,6 +269,7 @@ impl Domain {
             exclusive,
             owner: lockgate::Owner::this(),
             state: Mutex::new(State { live: Some(Arc::new(live)), answers, kept, ..State::default() }),
+            generation: AtomicU64::new(0),
             settled: Changes::default(),
             scratch: Arc::default(),
         }
@@ -298,6 +303,11 @@ impl Domain {
             );
         }
         raised
+    }
+
+    /// How often it has lost an instance: what was made for one is for no other. Changes with the interpreter's lock only.
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Relaxed)
     }
 
     /// The module.
@@ -342,7 +352,7 @@ impl Domain {
         let (domain, py) = (slf.get(), slf.py());
         let mut left = {
             let mut state = domain.state();
-            let left = state.strip();
+            let left = state.strip(&domain.generation);
             state.live = Some(Arc::new(Live::Own(new)));
             left
         };
@@ -370,7 +380,7 @@ impl Domain {
 
     /// Lets go of an instance that was lent, which goes on.
     pub fn leave(&self, py: Python<'_>) {
-        let mut left = self.state().strip();
+        let mut left = self.state().strip(&self.generation);
         self.scratch.clear();
         let (rest, live) = (left.part(), left.live);
         detach(py, || drop(live));
@@ -383,7 +393,7 @@ impl Domain {
     /// This thread resets it; Ctrl-C while another does.
     pub fn give_back(&self, py: Python<'_>) -> PyResult<()> {
         self.settle(py)?;
-        let mut left = self.state().strip();
+        let mut left = self.state().strip(&self.generation);
         self.scratch.clear();
         let rest = left.part();
         let Some(live) = left.live else { return Ok(()) };
@@ -411,7 +421,11 @@ impl Domain {
         detach(py, || live.kill());
         let (mut left, _answers, _kept) = {
             let mut state = self.state();
-            (state.strip(), std::mem::take(&mut state.answers), std::mem::take(&mut state.kept))
+            (
+                state.strip(&self.generation),
+                std::mem::take(&mut state.answers),
+                std::mem::take(&mut state.kept),
+            )
         };
         self.scratch.clear();
         let rest = left.part();
@@ -456,7 +470,7 @@ impl Domain {
                 return Err(self.busy(py));
             }
             state.resetting = Some(std::thread::current().id());
-            state.strip()
+            state.strip(&self.generation)
         };
         self.scratch.clear();
         let rest = left.part();

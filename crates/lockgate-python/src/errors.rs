@@ -51,6 +51,16 @@ impl End {
     }
 }
 
+/// A call whose arguments are for the instance before, or an address that is of it.
+#[cold]
+pub fn older(py: Python<'_>, domain: &str) -> PyErr {
+    let text = format!(
+        "domain {domain} was restarted or reset meanwhile, and this call or what it was given is for the instance before: \
+         make pointers and arguments anew, and call again"
+    );
+    make(py, "Restarted", &text, |fields| fields.set_item("domain", domain))
+}
+
 /// A call through a function pointer that nobody answers any more, as the module finds it a moment later.
 pub fn taken_back(py: Python<'_>) -> PyErr {
     let text = "the callback was taken back while it was called";

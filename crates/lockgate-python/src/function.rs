@@ -72,7 +72,8 @@ impl Function {
         let policy = values::policy(py, policy)?;
         let domain = self.domain.get().live(py)?;
         let bound = detach(py, || domain.bind_signature(signature, policy));
-        self.take(bound.map_err(|error| errors::bind(py, error))?, kinds, wrap, check, releases)
+        let bound = bound.map_err(|error| errors::bind(py, error))?;
+        self.take((bound, false), kinds, wrap, check, releases)
     }
 
     /// The same with what the registry has bound.
@@ -84,7 +85,8 @@ impl Function {
         check: Option<Py<PyAny>>,
         releases: bool,
     ) -> PyResult<()> {
-        self.take(found.get().dynamic().clone(), kinds, wrap, check, releases)
+        let found = found.get();
+        self.take((found.dynamic().clone(), found.rebinds()), kinds, wrap, check, releases)
     }
 
     /// Lets go of the binding, so that the next call makes another one.
@@ -108,10 +110,10 @@ impl Function {
             if binding.releases { detach(py, || call.make(&binding)) } else { hold(|| call.make(&binding)) };
         match done {
             Ok(()) => {
-                let result = call.finish(py, &binding)?;
-                binding.class(slf, result, arguments)
+                let result = call.finish(py, slf.get(), &binding)?;
+                binding.class(slf, call.generation(), result, arguments)
             }
-            Err(error) => Err(slf.get().domain.get().error(py, error)),
+            Err(error) => Err(slf.get().error(py, &binding, error)),
         }
     }
 
@@ -132,7 +134,7 @@ impl Function {
 impl Function {
     fn take(
         &self,
-        dynamic: Dynamic,
+        (dynamic, rebinds): (Dynamic, bool),
         kinds: Vec<Given>,
         wrap: Option<Py<PyAny>>,
         check: Option<Py<PyAny>>,
@@ -145,6 +147,7 @@ impl Function {
             dynamic,
             conversions: Conversions { kinds: kinds.into(), answer, wrap, check },
             releases,
+            rebinds,
         };
         let before = self.slot.lock().replace(Arc::new(binding));
         drop(before); // after the lock: Python objects go
@@ -173,6 +176,14 @@ impl Function {
         Err(errors::plain(slf.py(), "Busy", &"the domain is reset again and again by other threads"))
     }
 
+    /// What a call ended with.
+    pub fn error(&self, py: Python<'_>, binding: &Binding, error: CallError) -> PyErr {
+        match error {
+            CallError::Restarted(domain) if binding.rebinds => errors::older(py, &domain),
+            error => self.domain.get().error(py, error),
+        }
+    }
+
     /// The domain that it belongs to.
     pub fn owner(&self) -> &Py<Domain> {
         &self.domain
@@ -185,12 +196,18 @@ impl Binding {
     pub fn class<'py>(
         &self,
         function: &Bound<'py, Function>,
+        generation: u64,
         mut result: Bound<'py, PyAny>,
         arguments: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = function.py();
         if let Some(wrap) = &self.conversions.wrap {
-            result = interpreter_sys::call(wrap.bind(py), (function.get().domain.bind(py), result), None)?;
+            let domain = function.get().domain.bind(py);
+            result = interpreter_sys::call(wrap.bind(py), (domain, result), None)?;
+            // An address of the instance that was called must not become a pointer into the next one.
+            if result.cast::<Pointer>().is_ok_and(|pointer| pointer.get().generation() != generation) {
+                return Err(errors::older(py, domain.get().name()));
+            }
         }
         if let Some(check) = &self.conversions.check {
             result = interpreter_sys::call(check.bind(py), (result, function, arguments), None)?;
@@ -199,12 +216,14 @@ impl Binding {
     }
 }
 
-/// One call: its frame, and what is passed by reference.
+/// One call, of one instance: a restart between its preparation and its entry ends it, whatever its arguments are.
 pub struct Call {
     frame: Frame,
     passed: Option<Passed>,
-    /// Base of the instance that arguments are addresses for.
-    instance: Option<u64>,
+    /// The function in the instance, if that is not the one that it was bound in.
+    newest: Option<Dynamic>,
+    /// Of the domain.
+    generation: u64,
 }
 
 impl Call {
@@ -213,37 +232,34 @@ impl Call {
         self.passed.take()
     }
 
-    /// Gives it back.
+    /// How often the domain had got another instance when the call was prepared.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Gives what is passed by reference back.
     pub fn put_passed(&mut self, passed: Option<Passed>) {
         self.passed = passed;
     }
 
-    /// Makes the call, of the instance that its arguments are for: a binding may lead to another one after a restart, where the same
-    /// addresses are something else.
+    /// Makes the call. None but the instance that its arguments are for can be entered: addresses are something else in another one.
     ///
     /// # Errors
     /// As [`Dynamic::call_frame`].
     #[inline]
     pub fn make(&mut self, binding: &Binding) -> Result<(), CallError> {
-        let dynamic = &binding.dynamic;
-        let stays = |base: Option<u64>| base.is_none_or(|base| base == dynamic.base());
-        let gone = || CallError::Restarted(dynamic.domain_name().to_owned());
-        if !stays(self.instance) {
-            return Err(gone());
-        }
-        dynamic.call_frame(&mut self.frame)?;
-        if stays(self.instance) { Ok(()) } else { Err(gone()) }
+        self.newest.as_ref().unwrap_or(&binding.dynamic).call_frame(&mut self.frame)
     }
 
-    /// An argument is an address for this instance, for which the others have to be, too.
+    /// An argument is an address for this instance of the domain's, which must be the one that is to be called.
     ///
     /// # Errors
-    /// They are for another one.
-    fn is_for(&mut self, py: Python<'_>, live: &Live) -> PyResult<()> {
-        if *self.instance.get_or_insert(live.base()) == live.base() {
+    /// They are two.
+    fn is_for(&self, py: Python<'_>, binding: &Binding, live: &Live) -> PyResult<()> {
+        if self.newest.as_ref().unwrap_or(&binding.dynamic).base() == live.base() {
             return Ok(());
         }
-        Err(errors::call(py, CallError::Restarted(live.name().to_owned())))
+        Err(errors::older(py, live.name()))
     }
 
     /// Converts the arguments.
@@ -257,7 +273,12 @@ impl Call {
             return Err(wrong_number(arguments.py(), binding, given, wanted));
         }
         let plan = binding.dynamic.plan();
-        let mut call = Call { frame: Frame::new(plan), passed: None, instance: None };
+        let mut call = Call {
+            frame: Frame::new(plan),
+            passed: None,
+            newest: if binding.rebinds { binding.dynamic.newest() } else { None },
+            generation: function.domain.get().generation(),
+        };
         for (number, kind) in binding.conversions.kinds.iter().enumerate() {
             let value = arguments.get_borrowed_item(number)?;
             let done = match kind {
@@ -265,8 +286,8 @@ impl Call {
                     let asked = converter.as_ref().filter(|_| *decides);
                     let asked = asked.map(|converter| convert(function, converter, &value)).transpose();
                     asked.and_then(|decided| match decided {
-                        Some(decided) => call.pointer(function, &None, &decided, number),
-                        None => call.pointer(function, converter, &value, number),
+                        Some(decided) => call.pointer(function, binding, &None, &decided, number),
+                        None => call.pointer(function, binding, converter, &value, number),
                     })
                 }
                 Kind::Struct { class, size } => structure(class, *size, &value).map(Some).map(|words| {
@@ -289,7 +310,7 @@ impl Call {
             for (number, address) in addresses {
                 call.frame.set(&plan.parameters[number], &[address]);
             }
-            call.is_for(arguments.py(), &live)?;
+            call.is_for(arguments.py(), binding, &live)?;
         }
         Ok(call)
     }
@@ -298,6 +319,7 @@ impl Call {
     fn pointer(
         &mut self,
         function: &Function,
+        binding: &Binding,
         converter: &Option<Py<PyAny>>,
         value: &Bound<'_, PyAny>,
         number: usize,
@@ -305,7 +327,9 @@ impl Call {
         let py = value.py();
         let domain = &function.domain;
         if let Ok(pointer) = value.cast::<Pointer>() {
-            return pointer.get().address_for(domain).map(Some);
+            let address = pointer.get().address_for(py, domain)?;
+            self.is_for(py, binding, &*domain.get().live(py)?)?;
+            return Ok(Some(address));
         }
         if let Some(address) = address(value)? {
             return Ok(Some(address));
@@ -315,15 +339,15 @@ impl Call {
             return Ok(None);
         }
         if let Ok(grant) = value.cast::<Grant>() {
-            self.is_for(py, &*domain.get().live(py)?)?;
+            self.is_for(py, binding, &*domain.get().live(py)?)?;
             return grant.get().address_for(py, domain).map(Some);
         }
         if let Ok(region) = value.cast::<Region>() {
-            self.is_for(py, &*domain.get().live(py)?)?;
+            self.is_for(py, binding, &*domain.get().live(py)?)?;
             return domain.get().granted(py, region).map(Some);
         }
         if let Ok(pin) = value.cast::<Pin>() {
-            self.is_for(py, &*domain.get().live(py)?)?;
+            self.is_for(py, binding, &*domain.get().live(py)?)?;
             let pointer = pin.get().pointer(py)?;
             self.passed.get_or_insert_default().keep(pin.as_any());
             return Ok(Some(pointer));
@@ -331,12 +355,12 @@ impl Call {
         // What a converter makes of it is an argument as any other, once.
         if let Some(converter) = converter {
             let made = convert(function, converter, value)?;
-            return self.pointer(function, &None, &made, number);
+            return self.pointer(function, binding, &None, &made, number);
         }
         let view = View::of(value)?;
         match domain.get().shared(view.address(), view.length()) {
             Some(address) => {
-                self.is_for(py, &*domain.get().live(py)?)?;
+                self.is_for(py, binding, &*domain.get().live(py)?)?;
                 Ok(Some(address))
             }
             None => {
@@ -353,13 +377,25 @@ impl Call {
     }
 
     /// After the call: what was passed by reference as the domain left it, and the plain result.
+    ///
+    /// # Errors
+    /// The memory is gone; the result is an address, and the domain has another instance now.
     #[inline]
-    pub fn finish<'py>(&mut self, py: Python<'py>, binding: &Binding) -> PyResult<Bound<'py, PyAny>> {
+    pub fn finish<'py>(
+        &mut self,
+        py: Python<'py>,
+        function: &Function,
+        binding: &Binding,
+    ) -> PyResult<Bound<'py, PyAny>> {
         if let Some(passed) = &mut self.passed {
             passed.take_back().map_err(|error| errors::grant(py, error))?;
             if let Some(number) = passed.lost().map_err(|error| errors::grant(py, error))? {
                 return Err(lost(py, binding, number));
             }
+        }
+        // What it leads to was in the instance before.
+        if binding.conversions.wrap.is_some() && function.domain.get().generation() != self.generation {
+            return Err(errors::older(py, function.domain.get().name()));
         }
         let plan = binding.dynamic.plan();
         binding.conversions.answer.python(py, self.frame.first_word(plan), || self.frame.result(plan))

@@ -1,5 +1,6 @@
 //! Pointers into domains, and values that are addresses.
 use crate::domain::Domain;
+use crate::errors;
 use crate::kinds::{Kind, real, single};
 use lockgate::Value;
 use pyo3::PyTraverseError;
@@ -8,10 +9,12 @@ use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-/// An address in a domain. The Python half derives `lockgate.Pointer` from it.
+/// An address in one instance of a domain. The Python half derives `lockgate.Pointer` from it.
 #[pyclass(frozen, subclass, module = "lockgate._native")]
 pub struct Pointer {
     domain: Py<Domain>,
+    /// Of the instance.
+    generation: u64,
     address: u64,
 }
 
@@ -20,10 +23,18 @@ impl Pointer {
         self.address
     }
 
+    /// Of the instance ([`Domain::generation`]).
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
     /// The address, for the domain that it belongs to.
-    pub fn address_for(&self, domain: &Py<Domain>) -> PyResult<u64> {
+    ///
+    /// # Errors
+    /// It belongs to another one, or to an instance that is no more.
+    pub fn address_for(&self, py: Python<'_>, domain: &Py<Domain>) -> PyResult<u64> {
         if self.domain.is(domain) {
-            return Ok(self.address);
+            return self.current(py).map(|()| self.address);
         }
         let text = format!(
             "this pointer is of domain {}, not of {}: share a lockgate.Region",
@@ -32,13 +43,36 @@ impl Pointer {
         );
         Err(PyTypeError::new_err(text))
     }
+
+    fn current(&self, py: Python<'_>) -> PyResult<()> {
+        let domain = self.domain.get();
+        if domain.generation() == self.generation || domain.is_closed() {
+            return Ok(()); // (that it is closed is what its user hears then)
+        }
+        Err(errors::older(py, domain.name()))
+    }
 }
 
 #[pymethods]
 impl Pointer {
+    /// One to what is there now; or, of the instance that `like` is of, to another place.
     #[new]
-    fn new(domain: Py<Domain>, address: u64) -> Pointer {
-        Pointer { domain, address }
+    #[pyo3(signature = (domain, address, like=None))]
+    fn new(domain: Py<Domain>, address: u64, like: Option<&Bound<'_, Pointer>>) -> Pointer {
+        let generation = like.map_or_else(|| domain.get().generation(), |like| like.get().generation);
+        Pointer { domain, generation, address }
+    }
+
+    /// # Errors
+    /// It is of an instance that is no more.
+    fn _check(&self, py: Python<'_>) -> PyResult<()> {
+        self.current(py)
+    }
+
+    /// Which instance it is of.
+    #[getter]
+    fn _generation(&self) -> u64 {
+        self.generation
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

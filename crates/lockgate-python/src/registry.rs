@@ -33,13 +33,17 @@ pub struct Registry {
 /// What a client asks for: name, version, policy, whether it rebinds, and what a domain gets when its call fails.
 type Asked = (String, Option<(u16, u16)>, String, bool, Option<u64>);
 
-fn request(py: Python<'_>, (name, version, policy, rebind, on_failure): Asked) -> PyResult<Request> {
+fn request(
+    py: Python<'_>,
+    (name, version, policy, rebind, on_failure): Asked,
+    rebound: Rebind,
+) -> PyResult<Request> {
     let request = match version {
         Some((major, minor)) => Request::new(name, Version::new(major, minor)),
         None => Request::newest(name),
     };
     let policy = values::policy(py, &policy)?;
-    let rebind = if rebind { Rebind::Yes } else { Rebind::No };
+    let rebind = if rebind { rebound } else { Rebind::No };
     Ok(request.policy(policy).rebind(rebind).on_failure(values::on_failure(on_failure)))
 }
 
@@ -212,8 +216,9 @@ impl Registry {
         wait: Option<&Bound<'_, PyAny>>,
         prototype: Option<&str>,
     ) -> PyResult<Found> {
-        let (name, principal) = (asked.0.clone(), principal.get().inner());
-        let request = request(py, asked)?;
+        let (name, rebinds, principal) = (asked.0.clone(), asked.3, principal.get().inner());
+        // Arguments are made for one instance, which the call enters, or none.
+        let request = request(py, asked, Rebind::OnRequest)?;
         let signature = prototype.map(|text| text.parse()).transpose();
         let signature =
             signature.map_err(|error: lockgate::signature::PrototypeError| errors::bind(py, error.into()))?;
@@ -225,7 +230,7 @@ impl Registry {
             }
         })?;
         let domain = self.server(py, dynamic.domain_name())?;
-        Ok(Found { dynamic, domain })
+        Ok(Found { dynamic, domain, rebinds })
     }
 
     /// Answers an import of a domain.
@@ -239,7 +244,7 @@ impl Registry {
     ) -> PyResult<()> {
         let py = domain.py();
         let (live, principal, name) = (domain.get().live(py)?, principal.get().inner(), asked.0.clone());
-        let request = request(py, asked)?;
+        let request = request(py, asked, Rebind::Yes)?;
         patiently(py, &name, wait, |slice| {
             self.inner.link(&live, import, principal, &request.clone().wait(slice))
         })?;
@@ -302,11 +307,17 @@ impl Registry {
 pub struct Found {
     dynamic: Dynamic,
     domain: Py<Domain>,
+    rebinds: bool,
 }
 
 impl Found {
     pub fn dynamic(&self) -> &Dynamic {
         &self.dynamic
+    }
+
+    /// True if later calls go to the new instance after a restart.
+    pub fn rebinds(&self) -> bool {
+        self.rebinds
     }
 }
 

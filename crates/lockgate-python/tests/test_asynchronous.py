@@ -4,6 +4,7 @@ import asyncio
 import gc
 import signal
 import threading
+import time
 from ctypes import byref, c_int32
 
 import lockgate
@@ -74,16 +75,22 @@ def test_closed_workers(hostile):
         hostile.fine.submit(workers)
 
 
-def test_workers_that_are_dropped_end(hostile):
+def test_calls_keep_their_workers(hostile):
     workers = lockgate.Workers(1)
     callback = lockgate.CFUNCTYPE(c_int32, c_int32)(lambda x: x + 1)
     calls = [hostile.call.submit(workers, callback, n) for n in range(3)]
     del workers
-    for number, call in enumerate(calls):
-        try:
-            assert call.wait() == number + 1
-        except lockgate.Cancelled:
-            pass
+    gc.collect()
+    assert [call.wait() for call in calls] == [1, 2, 3]
+
+
+def test_workers_that_are_dropped_end(hostile):
+    workers = lockgate.Workers(1)
+    calls = [hostile.loop.submit(workers) for _ in range(3)]
+    del workers, calls
+    gc.collect()
+    while hostile.domain.threads_inside:
+        time.sleep(0)
 
 
 def test_dropped_calls_go_on(values):

@@ -54,8 +54,13 @@ def test_a_reset_brings_the_pristine_image_back(values):
     callback.address(values.domain)
     region = lockgate.Region(4096)
     grant = values.domain.grant(region)
+    kept = values.domain.place(c_int32(5))
     values.domain.reset()
     assert values.count() == 1
+    with pytest.raises(lockgate.Restarted, match="reset meanwhile"):
+        values.increment(kept)
+    with pytest.raises(lockgate.Restarted):
+        kept.read(4)
     values.increment(byref(number))
     assert number.value == 3
     with pytest.raises(lockgate.GrantError):
@@ -433,3 +438,15 @@ def test_a_suggestion_costs_little_however_many_names_there_are(tmp_path, build)
         assert time.monotonic() - begun < 1
     with lockgate.Domain(build("values")) as domain, pytest.raises(lockgate.SymbolError, match="did you mean 'count'"):
         domain["coumt"]
+
+
+def test_what_exit_leaves_locked_is_an_error_not_a_wait(hostile_module):
+    """`exit` ends in the middle of libc, and the domain lives on."""
+    with lockgate.CDLL(hostile_module) as library:
+        for number in range(3):
+            with pytest.raises((lockgate.Exited, lockgate.Fault)) as caught:
+                library.leave(3)
+            assert isinstance(caught.value, lockgate.Exited) or "lock of its C library" in str(caught.value), number
+        library.domain.reset()
+        with pytest.raises(lockgate.Exited):
+            library.leave(4)

@@ -366,3 +366,62 @@ def test_a_restart_is_what_ends_calls_of_callbacks(hostile_module):
         thread.join()
     domain.close()
     assert ended and all(issubclass(kind, lockgate.Killed) for kind, _ in ended), ended
+
+
+def test_no_call_enters_another_instance_than_its_arguments_are_for(build):
+    """Where calls begin while the domain is restarted: between the making of the arguments and the entry, the interpreter goes on."""
+    registry, stop, raised, answers, count = Registry(), threading.Event(), set(), set(), iter(range(1, 1 << 20))
+    answered = [0] * 4
+    unary = lockgate.CFUNCTYPE(c_int, c_int)
+    domain = lockgate.Domain(build("instances"), name="instances", imports={"host_number": lambda: next(count)})
+    for name in ("which", "first", "call"):
+        registry.export(domain, name, allow=EVERYONE)
+    registry.limit_restarts("instances", 1 << 20, 1)
+
+    def work(number):
+        which, first, call = (registry.bind(NOBODY, name, rebind=True) for name in ("which", "first", "call"))
+        callback = unary(lambda _: 100 + number)
+        while not stop.is_set():
+            try:
+                expected = which() if number % 2 else -1
+                answers.add((number, call(callback, expected)))
+                answers.add((number, first(b"\x07", expected)))
+                answered[number] += 1
+            except lockgate.Error as error:
+                raised.add((type(error), str(error)))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(300):
+        before = sum(answered)
+        registry.restart("instances")
+        # (Threads that are at it, in various places.)
+        until(lambda: sum(answered) >= before + 20)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    domain.close()
+    assert all(answer in (7, 100 + number) for number, answer in answers), answers
+    assert raised and all(issubclass(kind, lockgate.Killed) for kind, _ in raised), raised
+
+
+def test_pointers_are_for_the_instance_that_they_were_made_for(registry):
+    total = registry.bind(NOBODY, "v.sum", rebind=True)
+    domain = total.domain
+    old = domain.place((c_int64 * 2)(1, 2))
+    assert total(old, 2) == 3 and old[1] == 2
+    registry.restart("values")
+    new = domain.place((c_int64 * 2)(3, 4))
+    for use in (
+        lambda: total(old, 2), lambda: total(old.cast(None), 2), lambda: total(old + 0, 2), lambda: old[0],
+        lambda: old.read(1), lambda: old.write(b"x"), lambda: old.contents, lambda: old.string(), old.free,
+    ):  # fmt: skip
+        with pytest.raises(lockgate.Restarted, match="make pointers and arguments anew") as caught:
+            use()
+        assert caught.value.domain == "values"
+    assert total(new, 2) == 7 and new != old
+    with pytest.raises(lockgate.Restarted, match="rebinds$"):
+        stale = registry.bind(NOBODY, "v.count")
+        registry.restart("values")
+        stale()

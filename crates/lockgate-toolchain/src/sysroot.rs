@@ -59,6 +59,7 @@ const LIBC: &[Source] = &[
     source!("libc/strlen.c"),
     source!("libc/strcspn.c"),
     source!("libc/lock.c"),
+    source!("libc/lockfile.c"),
     source!("libc/mutex.c"),
     source!("libc/fortify_fail.c"),
     source!("libc/fortify_string.c"),
@@ -70,6 +71,7 @@ const LIBC: &[Source] = &[
 /// replacement: only a dynamic linker uses it.
 const REPLACED: &[&str] = &[
     "__lock",
+    "__lockfile",
     "__set_thread_area",
     "__unmapself",
     "alarm",

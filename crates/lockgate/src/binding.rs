@@ -43,7 +43,7 @@ pub(crate) struct Binding {
     plan: Plan,
     policy: Policy,
     caller: Caller,
-    /// What takes the calls of this binding since its domain was restarted.
+    /// What takes the calls of this binding, or of callers that ask, since its domain was restarted.
     successor: OnceLock<Arc<Binding>>,
 }
 
@@ -403,6 +403,17 @@ impl Binding {
         }
     }
 
+    /// Later calls return an error, and `successor` is what takes those of callers that ask for it. A binding has one at most.
+    pub fn end_for(&self, successor: Arc<Binding>) {
+        self.close(Closed::Restarted);
+        let _ = self.successor.set(successor);
+    }
+
+    /// Of this binding's successors the last.
+    fn newest(&self) -> Option<&Arc<Binding>> {
+        std::iter::successors(self.successor.get(), |binding| binding.successor.get()).last()
+    }
+
     /// The entry of gates through which a domain calls this binding, made for it.
     pub fn gate_entry(&self) -> GateEntry {
         GateEntry::crossing(self.proxy.enter, &raw const **self.header)
@@ -545,6 +556,13 @@ impl Dynamic {
     /// Base of the instance that takes calls now: another one after a restart that the binding survived.
     pub fn base(&self) -> u64 {
         self.binding.info().newest().domain.base()
+    }
+
+    /// The function in the instance that takes calls now, if it was bound with [`Rebind::OnRequest`](crate::Rebind::OnRequest) and its
+    /// domain has been restarted since. A call by the value that this returns enters that instance or none.
+    pub fn newest(&self) -> Option<Dynamic> {
+        let is_described = self.is_described;
+        self.binding.newest().map(|binding| Dynamic { binding: binding.clone(), is_described })
     }
 
     /// The function as a C function pointer with the bound signature. A call through it that does not return normally

@@ -5,6 +5,7 @@ use common::{Guest, processor_time, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
     CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Module, OnFailure, Policy,
+    Workers,
 };
 use std::sync::{Arc, Barrier, LazyLock};
 use std::time::{Duration, Instant};
@@ -412,4 +413,36 @@ fn child_with_all_signals() {
     ends(&first);
     take_all();
     ends(&first);
+}
+
+/// A call that is ended in the middle of libc leaves its locks taken: whoever waits for one then, on any thread, with no limit, is told.
+#[test]
+fn locks_that_a_call_left_taken_are_an_error_not_a_wait() {
+    const SOURCE: &str = r#"
+        #include <stdio.h>
+        #include <stdlib.h>
+        int hold(int unused) { flockfile(stdout); for (;;) ; return unused; }
+        int print(int unused) { return putchar(unused + '0') < 0 ? -1 : 1; }
+        int leave(int status) { exit(status); }
+    "#;
+    let _watchdog = watchdog("a wait for a lock that nobody gives back");
+    let module = Guest::c(SOURCE).module();
+    let domain = Domain::new(&module, DomainOptions::new()).unwrap();
+    let call = |name: &str| domain.bind::<Unary>(name).unwrap().call(3);
+    let ended = |result: Result<i32, CallError>| result.unwrap_err().fault().unwrap().to_string();
+    assert_eq!(call("print").unwrap(), 1);
+    let workers = Workers::new(1, 1).unwrap();
+    let hold = domain.bind::<Unary>("hold").unwrap();
+    let held = hold.call_async(workers.within(Duration::from_millis(50)), 3).unwrap().wait();
+    assert!(matches!(held, Err(CallError::Deadline(_))), "{held:?}");
+    let said = ended(call("print"));
+    assert!(said.contains("a lock of its C library that a call held when it was ended"), "{said}");
+    // exit does the same by itself, where musl gives nothing back.
+    for round in 0..3 {
+        let said = ended(call("leave"));
+        assert!(
+            said.contains("called exit(3)") || said.contains("a lock of its C library"),
+            "{round}: {said}"
+        );
+    }
 }

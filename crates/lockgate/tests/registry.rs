@@ -4,8 +4,8 @@ mod common;
 use common::{Guest, processor_time};
 use lockgate::registry::{ObserveError, observe};
 use lockgate::{
-    Allow, CallError, Domain, DomainOptions, Export, HostFunction, OnFailure, Policy, Principal, Rebind,
-    Registry, RegistryError, Request, Revoke, Token, Version,
+    Allow, CallError, Domain, DomainOptions, Dynamic, Export, HostFunction, OnFailure, Policy, Principal,
+    Rebind, Registry, RegistryError, Request, Revoke, Token, Value, Version,
 };
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -335,6 +335,33 @@ fn a_restarted_domain_serves_those_that_rebind() {
     assert_eq!(rebinding.call(5).unwrap(), 5);
     registry.revoke("count", Revoke::Finish).unwrap();
     assert!(matches!(rebinding.call(5).unwrap_err(), CallError::Revoked(_)), "through every instance");
+}
+
+/// Arguments that are made for one instance must not enter the next one: who asks for its function gets that, and no call goes there by itself.
+#[test]
+fn a_call_by_a_handle_of_one_instance_enters_no_other() {
+    let registry = registry();
+    registry.limit_restarts("server", 100, Duration::from_secs(1)).unwrap();
+    let request = Request::newest("count").rebind(Rebind::OnRequest);
+    let signature = "long count(long)".parse().unwrap();
+    let first = registry.bind_signature(&Principal::nobody(), &request, &signature).unwrap();
+    let count = |function: &Dynamic| function.call(&[Value::Signed(1)]);
+    assert_eq!(count(&first).unwrap(), Value::Signed(1));
+    assert!(first.newest().is_none());
+    let mut latest = first.clone();
+    for _ in 0..3 {
+        let new = registry.restart("server").unwrap();
+        let next = first.newest().unwrap();
+        for old in [&first, &latest] {
+            assert!(matches!(count(old), Err(CallError::Restarted(_))));
+            assert_ne!(old.base(), new.base());
+        }
+        assert_eq!((count(&next).unwrap(), next.base()), (Value::Signed(1), new.base()));
+        latest = next;
+    }
+    registry.revoke("count", Revoke::Finish).unwrap();
+    assert!(matches!(count(&first.newest().unwrap()), Err(CallError::Revoked(_))));
+    assert!(matches!(count(&first), Err(CallError::Restarted(_))));
 }
 
 #[test]

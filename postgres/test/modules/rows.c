@@ -126,6 +126,7 @@ lg_pg_state *stray_step(lg_pg_state *state, double value) { return (lg_pg_state 
 double stray_result(lg_pg_state *state) { return *(volatile double *)state; }
 lg_pg_state *greedy_step(lg_pg_state *state, double value) { return lg_pg_state_alloc(1 << 20); }
 double no_result(lg_pg_state *state) { return state != 0; }
+lg_pg_state *both(lg_pg_state *one, lg_pg_state *other) { return one ? one : other; }
 int32_t state_outside(int32_t x) { return lg_pg_state_alloc(x) != 0; }
 
 /* A row type that is changed under them. */

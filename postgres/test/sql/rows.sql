@@ -81,6 +81,45 @@ CREATE FUNCTION stray_result(lockgate.state) RETURNS double precision LANGUAGE l
 CREATE AGGREGATE stray(double precision) (SFUNC = stray_step, STYPE = lockgate.state, FINALFUNC = stray_result);
 SELECT stray(8);
 SELECT stray_step(NULL, 140000000000000);
+-- Kept beyond its aggregate it is lost, whatever the plan, and whatever has its place meanwhile.
+CREATE AGGREGATE raw(double precision) (SFUNC = deviation_step, STYPE = lockgate.state);
+CREATE TEMPORARY TABLE m AS SELECT x % 3 AS g, x::double precision AS v FROM generate_series(1, 30) x;
+SELECT deviation_result(raw(v)) FROM m;
+SET enable_hashagg = off;
+SELECT g, deviation_result(s) FROM (SELECT g, raw(v) AS s FROM m GROUP BY g OFFSET 0) q ORDER BY g DESC;
+RESET enable_hashagg;
+SET enable_sort = off;
+SELECT g, deviation_result(s) FROM (SELECT g, raw(v) AS s FROM m GROUP BY g OFFSET 0) q;
+RESET enable_sort;
+CREATE TEMPORARY TABLE kept AS SELECT raw(v) AS s FROM m;
+BEGIN;
+DECLARE c CURSOR FOR SELECT round(deviation(v) OVER (ORDER BY v)::numeric, 3) FROM m;
+FETCH 2 FROM c;
+SAVEPOINT before;
+SELECT deviation_result(s) FROM kept;
+ROLLBACK TO before;
+SELECT deviation_step(s, 1) FROM kept;
+ROLLBACK TO before;
+-- (What is going on goes on.)
+FETCH 2 FROM c;
+COMMIT;
+-- A state that another function gives an aggregate for its own: with one under way beside it, and with none.
+CREATE FUNCTION from_elsewhere(lockgate.state, lockgate.state) RETURNS lockgate.state LANGUAGE sql AS 'SELECT $2';
+CREATE AGGREGATE elsewhere(lockgate.state) (SFUNC = from_elsewhere, STYPE = lockgate.state, FINALFUNC = deviation_result);
+SELECT elsewhere(s) FROM kept;
+SELECT elsewhere(raw), deviation(1) FROM (SELECT raw(v) FROM m OFFSET 0) q;
+CREATE FUNCTION two_states(lockgate.state, lockgate.state) RETURNS lockgate.state LANGUAGE lgc AS 'rows.both';
+CREATE AGGREGATE either(lockgate.state) (SFUNC = two_states, STYPE = lockgate.state, FINALFUNC = deviation_result);
+SELECT either(s) FROM kept;
+-- Nor in a row.
+CREATE TYPE with_state AS (s lockgate.state);
+CREATE FUNCTION of_row(with_state) RETURNS text LANGUAGE lgc AS 'rows.describe';
+CREATE FUNCTION of_rows() RETURNS TABLE (a integer, s lockgate.state) LANGUAGE lgc AS 'rows.words';
+-- All ways to compute it that there are.
+SELECT g, round(deviation(v)::numeric, 3), round(deviation(v ORDER BY v DESC)::numeric, 3), round(deviation(DISTINCT v)::numeric, 3) FROM m GROUP BY ROLLUP (g) ORDER BY g;
+SET enable_sort = off;
+SELECT g, v < 10, round(deviation(v)::numeric, 3) FROM m GROUP BY CUBE (g, v < 10) ORDER BY 1, 2;
+RESET enable_sort;
 CREATE FUNCTION greedy_step(lockgate.state, double precision) RETURNS lockgate.state LANGUAGE lgc AS 'rows.greedy_step';
 CREATE FUNCTION no_result(lockgate.state) RETURNS double precision LANGUAGE lgc AS 'rows.no_result';
 CREATE AGGREGATE greedy(double precision) (SFUNC = greedy_step, STYPE = lockgate.state, FINALFUNC = no_result);

@@ -227,8 +227,8 @@ class Domain(_native.Domain):
 
         It stays until `Pointer.free`, or the end of a ``with`` block.
         """
-        if isinstance(type, int):
-            return Pointer(self, self._alloc(length_of(type * count)), None)
+        if hasattr(type, "__index__"):
+            return Pointer(self, self._alloc(length_of(operator.index(type) * count)), None)
         return Pointer(self, self._alloc(length_of(ctypes.sizeof(type) * count)), type)
 
     def place(self, value: Any) -> Pointer:

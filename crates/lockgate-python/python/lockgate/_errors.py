@@ -151,7 +151,8 @@ class Revoked(Killed):
 
 
 class Restarted(Killed):
-    """The domain was restarted, and the function was bound for the instance before, without ``rebind=True``."""
+    """The domain was restarted, and the function was bound for the instance before, without ``rebind=True``; or it was reset or
+    restarted, and an argument or a pointer was made for the instance before."""
 
 
 class Unresolved(CallError):

@@ -33,15 +33,15 @@ class Pointer(_native.Pointer):
     """An address in a domain, with the type of what lies there, if that is known.
 
     It is used as ctypes' pointers are, but each access is checked, and copies: `BadPointer` is raised where the domain has no
-    such memory.
+    such memory, `Restarted` if it was made before the domain was reset or restarted.
     """
 
     __slots__ = ("type",)
 
-    def __new__(cls, domain: Any, address: int, type: Any = None) -> Pointer:
-        return super().__new__(cls, domain, address_of(address))
+    def __new__(cls, domain: Any, address: int, type: Any = None, _like: Pointer | None = None) -> Pointer:
+        return super().__new__(cls, domain, address_of(address), _like)
 
-    def __init__(self, domain: Any, address: int, type: Any = None):
+    def __init__(self, domain: Any, address: int, type: Any = None, _like: Pointer | None = None):
         #: A type of ctypes, or None.
         self.type = type
 
@@ -56,11 +56,19 @@ class Pointer(_native.Pointer):
             raise BadPointer(f"element {index} of {self!r} would lie outside the domain")
         return self.address - self.address % _WINDOW + offset
 
+    def _read(self, address: int, length: int) -> bytes:
+        self._check()
+        return self.domain._read(address, length)
+
+    def _write(self, address: int, data: bytes) -> None:
+        self._check()
+        self.domain._write(address, data)
+
     def _values(self, index: int, count: int) -> list[Any]:
         target = self._target()
         _types.check_plain(target)
         size = ctypes.sizeof(target)
-        data = self.domain._read(self._at(index), length_of(count * size))
+        data = self._read(self._at(index), length_of(count * size))
         values = [target.from_buffer_copy(data, at * size) for at in range(count)]
         simple = issubclass(target, _types.Simple) and _types.Simple in target.__bases__
         return [value.value for value in values] if simple else values
@@ -71,44 +79,46 @@ class Pointer(_native.Pointer):
                 raise ValueError("a pointer's slice needs a start and a stop, and no step")
             count = max(0, index.stop - index.start)
             if self._target() is ctypes.c_char:
-                return self.domain._read(self._at(index.start), length_of(count))
+                return self._read(self._at(index.start), length_of(count))
             return self._values(index.start, count)
         return self._values(index, 1)[0]
 
     def __setitem__(self, index: int, value: Any) -> None:
         target = self._target()
         _types.check_plain(target)
-        self.domain._write(self._at(index), _native.copied(value if isinstance(value, target) else target(value)))
+        self._write(self._at(index), _native.copied(value if isinstance(value, target) else target(value)))
 
     @property
     def contents(self) -> Any:
         """A copy of what the pointer leads to; ``pointer[0] = …`` writes."""
         target = self._target()
         _types.check_plain(target)
-        return target.from_buffer_copy(self.domain._read(self.address, ctypes.sizeof(target)))
+        return target.from_buffer_copy(self._read(self.address, ctypes.sizeof(target)))
 
     def read(self, length: int) -> bytes:
         """Copies bytes out of the domain."""
-        return self.domain._read(self.address, length_of(length))
+        return self._read(self.address, length_of(length))
 
     def write(self, data: Any) -> None:
         """Copies bytes, or any buffer, into the domain."""
-        self.domain._write(self.address, _native.copied(data))
+        self._write(self.address, _native.copied(data))
 
     def string(self, limit: int = _types.STRING_LIMIT) -> bytes:
         """The string that begins here, at most `limit` bytes long."""
+        self._check()
         return self.domain.string(self.address, limit)
 
     def cast(self, type: Any) -> Pointer:
         """The same address with another type."""
-        return Pointer(self.domain, self.address, type)
+        return Pointer(self.domain, self.address, type, self)
 
     def free(self) -> None:
         """Gives memory back that `Domain.alloc` or the module's ``malloc`` gave."""
+        self._check()
         self.domain._free(self.address)
 
     def __add__(self, count: int) -> Pointer:
-        return Pointer(self.domain, self._at(count), self.type)
+        return Pointer(self.domain, self._at(count), self.type, self)
 
     def __sub__(self, count: int) -> Pointer:
         return self + -count
@@ -120,11 +130,12 @@ class Pointer(_native.Pointer):
         return self.address
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Pointer) and self.domain is other.domain
-        return same and self.address == other.address if isinstance(other, Pointer) else NotImplemented
+        if not isinstance(other, Pointer):
+            return NotImplemented
+        return self.domain is other.domain and (self._generation, self.address) == (other._generation, other.address)
 
     def __hash__(self) -> int:
-        return hash((id(self.domain), self.address))
+        return hash((id(self.domain), self._generation, self.address))
 
     def __enter__(self) -> Pointer:
         return self

@@ -83,8 +83,8 @@ class Registry(_native.Registry):
         """The function that is exported as `name`, of this major version and at least this minor one, or the newest.
 
         It has the exporter's signature, or the one that `argtypes` and `restype` say, which must agree with that. `wait` for
-        it to be exported, so many seconds at most. With `rebind`, calls go on after a restart of the server; without, they raise
-        `Restarted`.
+        it to be exported, so many seconds at most. With `rebind`, calls go on after a restart of the server (those that were
+        prepared before it raise `Restarted`); without, all of them raise `Restarted`.
         """
 
         def find(prototype: str | None, policy: str, wait: float = 0) -> Any:

@@ -30,4 +30,12 @@ static inline long lg_call3(long number, long a, long b, long c) {
     return number;
 }
 
+/* Waits while the word of one of libc's own locks has this value. The last argument, which the kernel does not look at, tells the runtime
+   what is waited for: that whoever holds it is in a call, and gives it back before that returns (lockgate_abi::FUTEX_LOCK). */
+#define LG_FUTEX_LOCK 0x6c6f636b
+
+static inline void lg_wait_for_lock(volatile int *word, int value) {
+    lg_call6(SYS_futex, (long)word, LG_FUTEX_WAIT, value, 0, 0, LG_FUTEX_LOCK);
+}
+
 #endif

@@ -13,7 +13,7 @@ void __lock(volatile int *word) {
     /* The last other thread has ended: this one may do without locks when it has given this one back. */
     if (need < 0) __libc.need_locks = 0;
     if (old == 0) return;
-    while (__atomic_exchange_n(word, 2, __ATOMIC_ACQUIRE)) lg_call4(SYS_futex, (long)word, LG_FUTEX_WAIT, 2, 0);
+    while (__atomic_exchange_n(word, 2, __ATOMIC_ACQUIRE)) lg_wait_for_lock(word, 2);
 }
 
 void __unlock(volatile int *word) {

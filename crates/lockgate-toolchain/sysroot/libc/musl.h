@@ -90,6 +90,8 @@ hidden int __init_tp(void *pthread);
 hidden int __set_thread_area(void *thread_pointer);
 hidden void __lock(volatile int *);
 hidden void __unlock(volatile int *);
+hidden int __lockfile(FILE *);
+hidden void __unlockfile(FILE *);
 hidden void __tl_lock(void);
 hidden void __tl_unlock(void);
 hidden void __pthread_tsd_run_dtors(void);

@@ -79,6 +79,10 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             FaultKind::Signal(libc::SIGSYS as u8),
             &format!("the module called {call}, but no signal is ever delivered in a domain"),
         ),
+        Cause::Syscall(syscall::Fault::LostLock) => plain(
+            FaultKind::Abort,
+            "the module waits for a lock of its C library that a call held when it was ended: reset the domain",
+        ),
         Cause::TimeLimit(limit) => plain(
             FaultKind::TimeOut,
             &format!("the call exceeded its time limit of {:?}", Duration::from_millis(limit.into())),

@@ -563,6 +563,13 @@ pub(crate) fn calls_in(base: u64) -> usize {
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
 
+/// Number of threads with entries in progress in the domain at `base`.
+pub(crate) fn threads_in(base: u64) -> usize {
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
+    threads.iter().filter(|thread| thread.entries().iter().any(inside)).count()
+}
+
 /// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a
 /// domain has written before.)
 pub(crate) fn is_idle(tid: i32) -> bool {

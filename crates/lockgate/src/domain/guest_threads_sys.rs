@@ -112,6 +112,10 @@ impl Drop for Running {
 }
 
 impl Threads for Core {
+    fn inside(&self) -> usize {
+        thread_sys::threads_in(self.base())
+    }
+
     fn start(&self, start: ThreadStart) -> Result<u64, Errno> {
         // SAFETY: cores are always inside an Arc; a thread in the domain, which is what asks, keeps it.
         let core = unsafe {

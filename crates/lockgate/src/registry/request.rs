@@ -52,6 +52,10 @@ impl Export {
 pub enum Rebind {
     /// Later calls go to the new instance: for callers that keep no state in the server.
     Yes,
+    /// Later calls return [`CallError::Restarted`](crate::CallError::Restarted), and [`Dynamic::newest`](crate::Dynamic::newest) is the
+    /// function of the new instance: for callers whose arguments are made for one instance, so that no call enters another one with
+    /// them. An import of a domain is as with `Yes`.
+    OnRequest,
     /// Later calls return [`CallError::Restarted`](crate::CallError::Restarted).
     #[default]
     No,

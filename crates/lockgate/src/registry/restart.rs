@@ -128,7 +128,7 @@ impl State {
             entry.bound.retain_mut(|bound| {
                 let Bound::Domain { binding, client, rebind } = bound else { return true };
                 let Some(before) = binding.upgrade() else { return false };
-                let rebound = if *rebind == Rebind::Yes { before.again(new.clone()).ok() } else { None };
+                let rebound = if *rebind == Rebind::No { None } else { before.again(new.clone()).ok() };
                 let Some(after) = rebound.map(Arc::new) else {
                     before.close(Closed::Restarted);
                     left.bindings.push(before);
@@ -140,6 +140,7 @@ impl State {
                         core.gates().replace_import(slot, &before.gate_entry(), after.gate());
                         left.clients.push(core);
                     }
+                    None if *rebind == Rebind::OnRequest => before.end_for(after),
                     None => before.hand_on(after),
                 }
                 left.bindings.push(before);

@@ -69,6 +69,9 @@ pub trait Threads {
     /// # Errors
     /// `EAGAIN` if there may be no more.
     fn start(&self, start: ThreadStart) -> Result<u64, Errno>;
+
+    /// How many threads have calls in progress in the domain, the module's own among them.
+    fn inside(&self) -> usize;
 }
 
 /// Addresses that a new thread is given.
@@ -121,6 +124,8 @@ pub enum Fault {
     Killed,
     /// The call into the domain was stopped.
     Stopped,
+    /// The module waits for a lock of its C library that a call held when it was ended.
+    LostLock,
 }
 
 /// Why a handler did not return a value.

@@ -6,10 +6,10 @@ use crate::sync::futex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Locks `mutex`; data behind it stay consistent even if a holder panicked.
 pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -40,7 +40,12 @@ struct Sleeper {
     frame: usize,
     /// Who wakes it has one of these bits.
     bits: u32,
+    /// It waits for a lock, which a thread gives back before its call returns.
+    for_lock: bool,
 }
+
+/// How often a thread that waits for a lock looks whether there is anybody who could give it back.
+const LOOK: Duration = Duration::from_millis(50);
 
 impl Sleeper {
     fn ring(&self) {
@@ -56,6 +61,14 @@ pub(super) enum Wake {
     Woken,
     /// Its own time ran out.
     TimedOut,
+}
+
+impl State {
+    /// Number of threads that wait for locks.
+    fn waiting_for_locks(&self) -> usize {
+        let waiting = self.queues.values().flatten().filter(|sleeper| sleeper.for_lock);
+        waiting.map(|sleeper| sleeper.thread).collect::<BTreeSet<_>>().len()
+    }
 }
 
 impl Waits {
@@ -115,7 +128,29 @@ impl Waits {
         address: u64,
         bits: u32,
         until: Option<Instant>,
-        ready: impl FnOnce() -> Result<(), Errno>,
+        ready: impl Fn() -> Result<(), Errno>,
+    ) -> Result<Wake, Halt> {
+        self.sleep_as(ctx, address, (bits, false), until, ready)
+    }
+
+    /// The same for a lock of libc's own, which nobody outside of the domain ever gives back: [`Fault::LostLock`] once all threads inside wait
+    /// for such locks.
+    pub(super) fn sleep_for_lock(
+        &self,
+        ctx: &SyscallContext<'_>,
+        address: u64,
+        ready: impl Fn() -> Result<(), Errno>,
+    ) -> Result<Wake, Halt> {
+        self.sleep_as(ctx, address, (Waits::ANY, true), None, ready)
+    }
+
+    fn sleep_as(
+        &self,
+        ctx: &SyscallContext<'_>,
+        address: u64,
+        (bits, for_lock): (u32, bool),
+        until: Option<Instant>,
+        ready: impl Fn() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
         let thread = ctx.thread;
         let mut state = locked(&self.state);
@@ -126,7 +161,10 @@ impl Waits {
             thread: thread.slot,
             frame: (&raw const thread).addr(),
             bits,
+            for_lock,
         });
+        // Threads inside, counted before the lock is looked at: whoever was there gave it back, and said so, before he left.
+        let mut inside = usize::MAX;
         state.queues.entry(address).or_default().push_back(Arc::clone(&sleeper));
         let limit = [thread.deadline, until].into_iter().flatten().min();
         let ended = loop {
@@ -140,12 +178,19 @@ impl Waits {
             if left.is_some_and(|left| left.is_zero()) {
                 break Ok(Wake::TimedOut);
             }
+            if for_lock && inside <= state.waiting_for_locks() {
+                break if ready().is_ok() { Err(Halt::Fault(Fault::LostLock)) } else { Ok(Wake::Woken) };
+            }
+            let left = if for_lock { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
             let heard = sleeper.eventcount.load(Ordering::SeqCst);
             drop(state);
             // (A time too far to express is no limit.)
             let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
             // Woken, timed out, interrupted: looks again in any case.
             ctx.sleep.wait(&sleeper.eventcount, heard, left.as_ref());
+            if for_lock {
+                inside = ctx.threads.inside();
+            }
             state = locked(&self.state);
         };
         // It may have been moved to another queue meanwhile, so every queue is searched.

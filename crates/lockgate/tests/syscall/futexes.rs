@@ -1,7 +1,8 @@
 //! Futexes between threads of one domain.
 use crate::guest::Guest;
-use lockgate::syscall::{Memory, Outcome, Thread};
+use lockgate::syscall::{Fault, Memory, Outcome, Thread};
 use rustix::io::Errno;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 const WAIT: u64 = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as u64;
@@ -260,4 +261,35 @@ fn unknown_operations_are_unknown() {
     for operation in [libc::FUTEX_LOCK_PI, libc::FUTEX_UNLOCK_PI, libc::FUTEX_WAKE_OP, 99] {
         assert_eq!(guest.err(libc::SYS_futex, &[word, operation as u64, 0, 0]), Errno::NOSYS);
     }
+}
+
+/// Whoever holds one of libc's locks is inside, and gives it back: a wait for one ends when all who are inside wait for such.
+#[test]
+fn a_wait_for_a_lock_that_nobody_holds_any_more_ends() {
+    let guest = Guest::bare();
+    let word = guest.words(&[2]);
+    let lock = |slot: u32| {
+        let thread = Thread { slot, deadline: None, stopped: || false };
+        guest.call_as(libc::SYS_futex, &[word, WAIT, 2, 0, 0, lockgate_abi::FUTEX_LOCK], thread)
+    };
+    assert_eq!(lock(0), Outcome::Fault(Fault::LostLock));
+    guest.inside.store(2, Ordering::SeqCst);
+    std::thread::scope(|scope| {
+        // Of two, one waits for something else: it may hold the lock.
+        let one = scope.spawn(|| lock(0));
+        while guest.ok(libc::SYS_futex, &[word, WAKE, 1]) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(one.join().unwrap(), Outcome::Return(0));
+        // Both wait.
+        let both = [0, 1].map(|slot| scope.spawn(move || lock(slot)));
+        while !both.iter().any(|one| one.is_finished()) {
+            std::thread::yield_now();
+        }
+        // (The call of the first one is over.)
+        guest.inside.store(1, Ordering::SeqCst);
+        for one in both {
+            assert_eq!(one.join().unwrap(), Outcome::Fault(Fault::LostLock));
+        }
+    });
 }

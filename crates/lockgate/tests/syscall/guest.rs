@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -178,6 +179,8 @@ impl Memory for Window {
 pub struct Guest {
     pub window: Window,
     pub process: Process,
+    /// Threads that are said to be in the domain.
+    pub inside: AtomicUsize,
 }
 
 impl Guest {
@@ -193,7 +196,11 @@ impl Guest {
             next_argument: BASE + ARGUMENTS.start,
             fetched: None,
         };
-        Guest { window: Window { state: Mutex::new(state) }, process: Process::new(Arc::new(grants)) }
+        Guest {
+            window: Window { state: Mutex::new(state) },
+            process: Process::new(Arc::new(grants)),
+            inside: AtomicUsize::new(1),
+        }
     }
 
     /// A domain with nothing granted.
@@ -274,7 +281,7 @@ impl Guest {
             memory: &self.window,
             process: &self.process,
             thread,
-            threads: &NoThreads,
+            threads: &NoThreads(self.inside.load(Ordering::SeqCst)),
             stack: &Deep,
             sleep: &lockgate::Disturbed,
         };
@@ -335,9 +342,13 @@ impl lockgate::syscall::ControlStack for Deep {
 }
 
 /// There are no threads but the host's.
-struct NoThreads;
+struct NoThreads(usize);
 
 impl lockgate::syscall::Threads for NoThreads {
+    fn inside(&self) -> usize {
+        self.0
+    }
+
     fn start(&self, _: lockgate::syscall::ThreadStart) -> Result<u64, rustix::io::Errno> {
         Err(rustix::io::Errno::AGAIN)
     }

@@ -27,6 +27,9 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
     let bits = value3 as u32;
     let wake = |bits| Ok(waits.wake(key, bits, count(value), None, || Ok(()))?.0 as u64);
     match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
+        libc::FUTEX_WAIT if fourth == 0 && value3 == lockgate_abi::FUTEX_LOCK => {
+            waits.sleep_for_lock(ctx, key, equals(value)).map(|_| 0)
+        }
         libc::FUTEX_WAIT => wait(ctx, key, Waits::ANY, fourth, None, equals(value)),
         libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET if bits == 0 => Err(Errno::INVAL.into()),
         libc::FUTEX_WAIT_BITSET => {
@@ -57,7 +60,7 @@ fn wait(
     bits: u32,
     timeout: u64,
     clock: Option<ClockId>,
-    ready: impl FnOnce() -> Result<(), Errno>,
+    ready: impl Fn() -> Result<(), Errno>,
 ) -> Reply {
     let until = if timeout == 0 {
         None
