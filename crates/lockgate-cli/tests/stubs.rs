@@ -930,15 +930,15 @@ fn what_is_not_sound_is_refused() {
         ("#include <no/such/header.h>", &["does not parse", "no/such/header.h"]),
         // The module's C library is another one than the program's.
         (
-            "#include <regex.h>\nint f(regmatch_t *m LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n);",
+            "#include <regex.h>\nint f(regmatch_t *m LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n) LG_ERROR(-1);",
             &["f: regmatch_t has 16 bytes (not 8) with the headers of the domain's C library"],
         ),
         (
-            "#include <sys/resource.h>\nstruct own { int n; struct rusage u; };\nint f(struct own *own LG_OUT);",
+            "#include <sys/resource.h>\nstruct own { int n; struct rusage u; };\nint f(struct own *own LG_OUT) LG_ERROR(-1);",
             &["f: struct own has"],
         ),
         (
-            "#include <regex.h>\nint f(int (*c)(const regoff_t *at LG_SIZE(1), void *d), void *d);",
+            "#include <regex.h>\nint f(int (*c)(const regoff_t *at LG_SIZE(1), void *d), void *d) LG_ERROR(-1);",
             &["f: `regoff_t` has 8 bytes"],
         ),
         ("int f(int *p);", &["f: parameter p", "`int *` leads to is not said", "LG_IN, LG_OUT or LG_INOUT"]),

@@ -94,6 +94,8 @@ impl<'h> Sides<'h> {
     fn crosses(&self, to: &CType) -> bool {
         match &to.shape {
             Shape::Record(key) => self.plan.records.contains_key(key),
+            // (`jmp_buf`, which no stub passes.)
+            Shape::Array(element, _) => self.crosses(element),
             _ => true,
         }
     }

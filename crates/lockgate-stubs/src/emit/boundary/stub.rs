@@ -281,7 +281,10 @@ impl<'p> Stub<'p> {
         }
         let blocks: Vec<Block<'_>> = self
             .passed()
-            .filter_map(|(parameter, passing)| {
+            .enumerate()
+            // (A format of printf's stays here.)
+            .filter(|(place, _)| self.function.format != Some(*place))
+            .filter_map(|(_, (parameter, passing))| {
                 let name = parameter.name.as_str();
                 let (buffer, plain) = match passing {
                     Passing::Buffer(buffer) => (buffer, !parameter.notes.string),
