@@ -214,7 +214,8 @@ pub(super) fn counts(name: &str) -> bool {
     let words = words(name);
     let any = |of: &[&str]| words.iter().any(|word| of.contains(&word.as_str()));
     let counts = words.last().is_some_and(|word| COUNTS.contains(&word.as_str())) || any(NUMBERS);
-    counts && !any(DOES) && !(any(BAD) && any(TALLIES)) && !asks(name)
+    let other = any(DOES) || any(BAD) && any(TALLIES) || asks(name);
+    counts && !other
 }
 
 #[cfg(test)]
