@@ -6,6 +6,8 @@ LG_ERRORS(enum XML_Status, XML_STATUS_ERROR);
 LG_ERRORS(enum XML_Error, XML_ERROR_UNEXPECTED_STATE);
 /* Whether it was done. */
 LG_ERRORS(XML_Bool, XML_FALSE);
+/* Lines and columns: there is no line 0. */
+LG_ERRORS(XML_Size, 0);
 
 /* What they return where there is nothing, or where they fail. */
 int XML_GetSpecifiedAttributeCount(XML_Parser parser) LG_ERROR(0);

@@ -12,6 +12,8 @@ LG_ERRORS(png_int_32, 0);
 LG_ERRORS(png_uint_32, 0);
 LG_ERRORS(png_uint_16, 0);
 LG_ERRORS(png_byte, 0);
+/* Bytes of rows and of what is held back. */
+LG_ERRORS(size_t, 0);
 png_uint_32 png_get_valid(const png_struct *png_ptr, const png_info *info_ptr, png_uint_32 flag) LG_ERROR(0);
 png_byte png_get_rgb_to_gray_status(const png_struct *png_ptr) LG_ERROR(0);
 int png_reset_zstream(png_struct *png_ptr) LG_ERROR(-2);

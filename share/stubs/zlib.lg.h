@@ -3,6 +3,8 @@
 
 LG_DOMAIN("zlib", streams, directory=.);
 LG_ERRORS(int, Z_STREAM_ERROR);
+/* Items that were read or written. */
+LG_ERRORS(z_size_t, 0);
 LG_ERRORS(uLong, 0);
 
 /* How much of a destination is written, its size says afterwards, also of a call that fails; but not in versions before 1.2.11. */

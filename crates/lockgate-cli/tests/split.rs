@@ -89,6 +89,24 @@ fn functions_of_the_compiler_are_no_calls_out() {
     assert_eq!(outcome(shop.command(shop.path("split")).args([""; 0])).0, Some(0));
 }
 
+/// What the two C libraries lay out alike crosses, under whatever names they have for padding.
+#[test]
+fn types_that_both_libraries_have_cross() {
+    let shop = Shop::new();
+    shop.write(
+        "times.c",
+        "#include <lockgate/annotations.h>\n#include <sys/resource.h>\n#include <sys/socket.h>\n#include <sys/stat.h>\n#include <sys/time.h>\n#include <sys/uio.h>\n#include <time.h>\n\
+         LG_DOMAIN(\"times\") LG_ENTRY int later(struct timespec *at LG_INOUT, const struct timeval *by LG_IN, struct rlimit limit) LG_ERROR(-1);\n\
+         LG_DOMAIN(\"times\") LG_ENTRY long large(const struct stat *of LG_IN, socklen_t n, time_t t, off_t o) LG_ERROR(-1);\n\
+         int later(struct timespec *at, const struct timeval *by, struct rlimit limit)\n{\n    at->tv_sec += by->tv_sec;\n    at->tv_nsec += by->tv_usec;\n    return (int)limit.rlim_max;\n}\n\
+         long large(const struct stat *of, socklen_t n, time_t t, off_t o) { return of->st_size + n + t + o; }\n\
+         int main(void)\n{\n    struct timespec at = {1, 2};\n    int most = later(&at, &(struct timeval){3, 4}, (struct rlimit){5, 6});\n    \
+         long size = large(&(struct stat){.st_size = 7}, 1, 2, 3);\n    return !(most == 6 && at.tv_sec == 4 && at.tv_nsec == 6 && size == 13);\n}\n",
+    );
+    done(split_by_us(&shop).args(["-O1", "-D_GNU_SOURCE", "-o", "split", "times.c"])).expect("it splits");
+    assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(0));
+}
+
 /// `main`, an entry, and what both use, in one file.
 #[test]
 fn one_file() {

@@ -175,6 +175,45 @@ fn no_failure_is_an_answer() {
     made("dead", &["-O1"], [header, source, host]);
 }
 
+/// What the program's compiler concludes from a header is so with a client, too, or the call fails: that a result is not null, that two arguments
+/// are one object, what a precision below 0 means.
+#[test]
+fn what_compilers_and_programs_go_by() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdarg.h>\nLG_DOMAIN(\"goby\");\nLG_ERRORS(int, -1);\n#define NEVER_NULL __attribute__((returns_nonnull))\n\
+                  NEVER_NULL char *must(int x) LG_STRING LG_BORROWED;\n__attribute__((__returns_nonnull__)) char *also(int x) LG_STRING LG_BORROWED;\n\
+                  int both(int *a LG_INOUT, int *b LG_INOUT);\nint add(int *a LG_INOUT, const int *b LG_IN LG_SIZE(n), int n);\n\
+                  int fill(char *to LG_INOUT LG_SIZE(n), const char *from, int n);\nint halves(char *a LG_OUT LG_SIZE(n) LG_WRITTEN(n), char *b LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n);\n\
+                  int in_place(char *to LG_OUT LG_SIZE(n) LG_WRITTEN(n), const char *from LG_IN LG_SIZE(n), int n);\nint sizes(int *w LG_OUT, int *h LG_OUT);\n\
+                  int vshow(const char *format, va_list list) LG_FORMAT(vshow, \"q\", \"z\");\nint show(const char *format, ...) LG_FORMAT(vshow, \"q\", \"z\");\n\
+                  int (*chosen(int x))(int);\nint choose(int (**which)(int) LG_OUT);\n";
+    let source = "#include <stdarg.h>\n#include <string.h>\nchar *must(int x) { if (x) __builtin_trap(); return \"x\"; }\nchar *also(int x) { return must(x); }\n\
+                  int both(int *a, int *b) { *a += 1; *b += 10; return 0; }\nint add(int *a, const int *b, int n) { *a += b[n - 1]; *a += b[n - 1]; return 0; }\n\
+                  int fill(char *to, const char *from, int n) { memset(to, *from, n); return 0; }\nint halves(char *a, char *b, int n) { memset(a, 'a', n); memset(b, 'b', n); return 0; }\n\
+                  int in_place(char *to, const char *from, int n) { for (int i = 0; i < n; i++) to[i] = from[i] + 1; return 0; }\nint sizes(int *w, int *h) { *w = *h = 3; return 0; }\n\
+                  int vshow(const char *f, va_list l) { (void)f; (void)va_arg(l, int); return (int)strlen(va_arg(l, const char *)); }\n\
+                  int show(const char *f, ...) { va_list l; va_start(l, f); int n = vshow(f, l); va_end(l); return n; }\n\
+                  int (*chosen(int x))(int) { (void)x; return 0; }\nint choose(int (**which)(int)) { *which = 0; return 0; }\n";
+    let host = "#define _GNU_SOURCE 1\n#include <goby.h>\n#include <string.h>\n#include <sys/mman.h>\n\
+                static int overlaps(void) { return strstr(lg_goby_error()->message, \"overlaps\") != 0; }\n\
+                int main(void)\n{\n    if (strcmp(must(0), \"x\") != 0)\n        return 1;\n    char *text = must(1);\n    if (text)\n        return 2;\n    \
+                text = also(1);\n    if (text)\n        return 3;\n    int one = 1, two = 1, row[2] = {1, 5};\n    \
+                /* What is one object for the program is one for the library, and what only overlaps is refused. */\n    \
+                if (both(&one, &two) || one != 2 || two != 11 || both(&one, &one) || one != 13)\n        return 4;\n    \
+                if (add(&one, row, 2) || one != 23 || add(&row[1], row, 2) != -1 || !overlaps() || row[1] != 5 || add(&row[1], row, 1) || row[1] != 7)\n        return 5;\n    \
+                if (add(&row[0], row, 1) || row[0] != 4)\n        return 13;\n    \
+                char bytes[8] = \"abcdefg\";\n    if (fill(bytes, bytes + 1, 4) != -1 || !overlaps() || fill(bytes, bytes + 4, 4) || strcmp(bytes, \"eeeeefg\") != 0)\n        return 6;\n    \
+                if (halves(bytes, bytes + 3, 4) != -1 || !overlaps() || halves(bytes, bytes + 4, 3) || memcmp(bytes, \"aaaebbb\", 8) != 0)\n        return 7;\n    \
+                /* What a library does in place, and numbers that nobody wants, are as ever. */\n    \
+                int unused;\n    if (in_place(bytes, bytes, 3) || memcmp(bytes, \"bbbebbb\", 8) != 0 || sizes(&unused, &unused) || unused != 3)\n        return 8;\n    \
+                /* A text that does not end, up to memory that is not there. */\n    \
+                char *page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n    \
+                if (page == MAP_FAILED || mprotect(page + 4096, 4096, PROT_NONE))\n        return 9;\n    char *five = page + 4091;\n    memcpy(five, \"abcde\", 5);\n    \
+                if (show(\"%.*s\", 5, five) != 5 || show(\"%.*s\", 3, five) != 3 || show(\"%.*s\", -9, \"text\") != 4)\n        return 10;\n    \
+                if (show(\"%.*s\", -5, five) != -1 || !strstr(lg_goby_error()->message, \"precision below 0\"))\n        return 11;\n    \
+                int (*which)(int) = 0;\n    return chosen(1) || choose(&which) || which ? 12 : 0;\n}\n";
+    made("goby", &["-O2"], [header, source, host]);
+}
+
 /// A structure without pointers is remembered like any other, whole; null where a buffer or its length could be is nothing that fails; a string is
 /// read as far as the library reads it; and why there was no handle is told no longer than it is so.
 #[test]
@@ -448,7 +487,7 @@ fn sizes_in_a_ring_are_refused() {
         let said = refused(text);
         assert!(said.contains("without end") && said.contains(way), "{text}\n{said}");
     }
-    let chain = "size_t a(thing *t) LG_AT_MOST(b(t));\nsize_t b(thing *t) LG_AT_MOST(c(t) + c(t));\nsize_t c(thing *t);\n\
+    let chain = "LG_ERRORS(size_t, 0);\nsize_t a(thing *t) LG_AT_MOST(b(t));\nsize_t b(thing *t) LG_AT_MOST(c(t) + c(t));\nsize_t c(thing *t);\n\
                  const void *get(thing *t) LG_SIZE(a(t) + b(t));\n";
     assert_eq!(refused(chain), "");
     let said = refused("int put(thing *t, const char *text LG_STRING LG_JUMPS);");
@@ -889,6 +928,19 @@ fn what_is_not_sound_is_refused() {
     let cases: &[(&str, &[&str])] = &[
         ("int f(int", &["does not parse", "expected"]),
         ("#include <no/such/header.h>", &["does not parse", "no/such/header.h"]),
+        // The module's C library is another one than the program's.
+        (
+            "#include <regex.h>\nint f(regmatch_t *m LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n) LG_ERROR(-1);",
+            &["f: regmatch_t has 16 bytes (not 8) with the headers of the domain's C library"],
+        ),
+        (
+            "#include <sys/resource.h>\nstruct own { int n; struct rusage u; };\nint f(struct own *own LG_OUT) LG_ERROR(-1);",
+            &["f: struct own has"],
+        ),
+        (
+            "#include <regex.h>\nint f(int (*c)(const regoff_t *at LG_SIZE(1), void *d), void *d) LG_ERROR(-1);",
+            &["f: `const int` has 8 bytes"],
+        ),
         ("int f(int *p);", &["f: parameter p", "`int *` leads to is not said", "LG_IN, LG_OUT or LG_INOUT"]),
         ("int f(char *p);", &["may be a string, a buffer", "LG_STRING"]),
         ("int f(void *p LG_OUT);", &["how large", "LG_SIZE"]),

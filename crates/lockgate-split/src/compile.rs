@@ -94,6 +94,8 @@ impl Compiler {
             }
             let folded = text::fold(&inside);
             let inside_survey = survey(&folded, origin, self.musl())?;
+            let pieces = part::interface(&inside_survey, &folded).into_iter();
+            unit.inside = pieces.map(|(place, text)| (place.file, place.line, text)).collect();
             let made = folder.path().join("part.o");
             let inside_parts = Part::all(&inside_survey);
             if !parts.iter().map(|part| &part.home).eq(inside_parts.iter().map(|part| &part.home)) {
@@ -131,7 +133,7 @@ impl Compiler {
     }
 
     /// Where libclang finds what domains include.
-    fn musl(&self) -> Vec<String> {
+    pub(crate) fn musl(&self) -> Vec<String> {
         let folders = self.tools.header_folders().into_iter();
         let folders =
             folders.flat_map(|folder| ["-isystem".to_owned(), folder.to_string_lossy().into_owned()]);

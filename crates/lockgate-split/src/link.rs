@@ -67,15 +67,17 @@ fn make(
 ) -> Result<[PathBuf; 2], Error> {
     let word = lockgate_stubs::name::word(&domain.name);
     let write = |path: &Path, bytes: &[u8]| std::fs::write(path, bytes).map_err(Error::io("write", path));
-    let declarations = declarations(&domain.units);
+    let declarations = declarations(&domain.units, |unit| &unit.interface);
     let gates: BTreeSet<String> = domain.gates.keys().cloned().collect();
     let names: BTreeSet<String> = domain.entries.union(&gates).cloned().collect();
-    let header = read(&declarations, &domain.name, names)?;
+    let header = read(&declarations, &domain.name, names.clone(), Vec::new())?;
     let otherwise = contradictions(domain, &header)?;
     if !otherwise.is_empty() {
         return Err(Error::Refused(otherwise));
     }
-    let plan = plan::plan_domain(&header, &domain.name, &domain.options, &gates);
+    let mut plan = plan::plan_domain(&header, &domain.name, &domain.options, &gates);
+    let inside = self::declarations(&domain.units, |unit| &unit.inside);
+    plan.hold_against(&header, &read(&inside, &domain.name, names, compiler.musl())?);
     if !plan.refusals.is_empty() {
         return Err(Error::Stubs { domain: domain.name.clone(), refusals: plan.refusals });
     }
@@ -116,10 +118,15 @@ fn make(
     Ok([stubs, embed(&word, &module)?])
 }
 
-/// The declarations of `names` in the text of sources.
-fn read(declarations: &str, origin: &str, names: BTreeSet<String>) -> Result<Header, Error> {
+/// The declarations of `names` in the text of sources; libclang finds the C library's headers by `system`.
+fn read(
+    declarations: &str,
+    origin: &str,
+    names: BTreeSet<String>,
+    system: Vec<String>,
+) -> Result<Header, Error> {
     let text = format!("#define _GNU_SOURCE 1\n{declarations}");
-    Ok(header::read_text(&text, Path::new(origin), names)?)
+    Ok(header::read_text(&text, Path::new(origin), names, system)?)
 }
 
 /// Where who is on the other side of an entry or a gate declares it otherwise than the domain's sources, which the stubs are made from:
@@ -145,7 +152,8 @@ fn contradictions(domain: &Domain<'_>, ours: &Header) -> Result<Vec<Refusal>, Er
     // (Sizes ask others than those that are called.)
     let all: BTreeSet<String> = domain.entries.iter().chain(domain.gates.keys()).cloned().collect();
     for (unit, names) in others {
-        let theirs = read(&declarations(&[unit]), &unit.source, all.clone())?;
+        let theirs =
+            read(&declarations(&[unit], |unit| &unit.interface), &unit.source, all.clone(), Vec::new())?;
         for name in &names {
             if plan::agree(ours, &theirs, name, domain.gates.contains_key(name)) != Some(false) {
                 continue;
@@ -177,13 +185,16 @@ fn embed(word: &str, module: &Path) -> Result<PathBuf, Error> {
     Ok(object)
 }
 
-/// The declarations of sources, each once: they include the same headers.
-fn declarations(units: &[&Unit]) -> String {
+/// Declarations of a source: file, line, text.
+type Pieces = Vec<(String, u32, String)>;
+
+/// The declarations of sources, each once: they include the same headers. `of` are those of one side.
+fn declarations(units: &[&Unit], of: fn(&Unit) -> &Pieces) -> String {
     let mut known: BTreeSet<(&str, u32, &str)> = BTreeSet::new();
     let mut all = String::new();
     for (number, unit) in units.iter().enumerate() {
         let mut own = Vec::new();
-        for (file, line, text) in &unit.interface {
+        for (file, line, text) in of(unit) {
             // A source may include a header twice, to have it say something else.
             if number == 0 || !known.contains(&(file, *line, text)) {
                 let _ = writeln!(all, "# {line} \"{file}\"\n{text}");

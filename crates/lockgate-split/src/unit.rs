@@ -12,7 +12,7 @@ use std::path::Path;
 pub const SECTION: &str = ".lockgate.split";
 
 /// Changes when [`Unit`] does.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 
 /// One annotated source, compiled.
 #[derive(Debug, Serialize, Deserialize)]
@@ -30,6 +30,8 @@ pub struct Unit {
     pub consent: Consent,
     /// Its declarations, in order: file, line, text.
     pub interface: Vec<(String, u32, String)>,
+    /// The same as domains see them, with the headers of their C library; nothing of a source that has no part in any.
+    pub inside: Vec<(String, u32, String)>,
     /// Its objects for domains, in the order in which their bytes follow.
     pub parts: Vec<Home>,
     /// Those objects.
@@ -77,6 +79,7 @@ impl Unit {
             uses: Vec::new(),
             consent: Consent::default(),
             interface: Vec::new(),
+            inside: Vec::new(),
             parts: Vec::new(),
             objects: Vec::new(),
         }

@@ -13,11 +13,12 @@ static inline struct lgs_far *lgs_argument(struct lgs_far *at, uint64_t value)
     return lgs_far(at, sizeof value);
 }
 
-/* Bytes of a string of which at most `precision` characters are taken; less than 0 is all of it. Not one is read that the library would not read: it steps over
+/* Bytes of a string of which at most `precision` characters are taken; LGS_WHOLE is all of it. Not one is read that the library would not read: it steps over
  * a character of several bytes (`wide`) as far as those continue. */
+enum { LGS_WHOLE = -1 };
 static inline size_t lgs_taken(const char *text, int precision, bool wide)
 {
-    if (precision < 0)
+    if (precision == LGS_WHOLE)
         return strlen(text);
     if (!wide)
         return strnlen(text, (size_t)precision);
@@ -27,6 +28,17 @@ static inline size_t lgs_taken(const char *text, int precision, bool wide)
             while (((unsigned char)*at & 0xc0) == 0x80)
                 at++;
     return (size_t)(at - text);
+}
+
+/* The same of a precision below 0 that stands among the arguments: to printf that is none, to others (SQLite) the number without its sign. So it is good only
+ * where both come to the same, and no more is read than either reads. */
+static inline size_t lgs_taken_below(struct lgs_call *c, const char *text, int precision)
+{
+    size_t most = (size_t)-(int64_t)precision;
+    size_t length = strnlen(text, most);
+    if (length == most)
+        lgs_fail(c, LG_STUB_STRING, "format", "a precision below 0, and text that does not end before: libraries differ in what that means");
+    return length;
 }
 
 /* Copies of the arguments that `format` takes from `list`, as a va_list inside. Conversions in `strings` take strings, those in `given` memory of
@@ -49,16 +61,18 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
             continue;
         size_t flags = strspn(++at, "-+ #0,!'");
         bool wide = memchr(at, '!', flags) != 0;
-        int precision = -1;
+        int precision = LGS_WHOLE;
+        bool below = false;
         for (at += flags; *at == '*' || *at == '.' || (*at >= '0' && *at <= '9'); at++) {
             if (*at == '.')
                 precision = 0;
             else if (*at != '*')
-                precision = precision < 0 ? -1 : precision > 1 << 24 ? 1 << 24 : precision * 10 + (*at - '0');
+                precision = precision < 0 ? LGS_WHOLE : precision > 1 << 24 ? 1 << 24 : precision * 10 + (*at - '0');
             else {
                 int number = va_arg(arguments, int);
                 next = lgs_argument(next, (uint64_t)(int64_t)number);
-                precision = precision < 0 ? -1 : number;
+                below = precision != LGS_WHOLE && number < 0;
+                precision = precision == LGS_WHOLE ? LGS_WHOLE : number;
             }
         }
         unsigned longs = 0;
@@ -69,7 +83,7 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
             size_t length = 0;
             lgs_private(c, text, 1, "format");
             if (text && !c->failed)
-                length = lgs_taken(text, precision, wide);
+                length = below ? lgs_taken_below(c, text, precision) : lgs_taken(text, precision, wide);
             struct lgs_block copy = lgs_room(c, 0, length + 1);
             if (copy.here && text) {
                 lgs_put(copy.here, text, length);

@@ -337,6 +337,19 @@ static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t s
     return block;
 }
 
+/* Two objects of the program's of which one is read and changed. If they are one (`alike`: neither is more than its bytes), the library has one, too; if they
+ * overlap otherwise, the call fails, unless the library has them where the program has them. */
+static inline void lgs_one_object(struct lgs_call *c, struct lgs_block *one, struct lgs_block *other, bool alike, const char *what)
+{
+    uintptr_t at = (uintptr_t)one->host, also = (uintptr_t)other->host;
+    if (__builtin_expect(at >= also + other->size || also >= at + one->size || !at || !also || one->inside - at == other->inside - also, 1))
+        return;
+    if (alike && at == also && one->size == other->size)
+        *other = *one;
+    else
+        lgs_fail(c, LG_STUB_POINTER, what, "it overlaps with what another argument leads to, and the library changes it: the library would have two copies");
+}
+
 /* A number that the library sets, and that sizes speak of: 0 before the call, and there even if the program does not ask for it. */
 static inline struct lgs_block lgs_number_there(struct lgs_call *c, const void *host, size_t size)
 {

@@ -50,6 +50,7 @@ pub struct Notes {
     pub strings: bool,
     pub pairs: bool,
     pub nullable: bool,
+    pub number: bool,
     pub null: bool,
     pub ignore: bool,
     pub opaque: bool,
@@ -111,6 +112,9 @@ pub enum NoteError {
         /// Its argument.
         text: String,
     },
+    /// One annotation twice, with two meanings.
+    #[error("LG_{0} is said twice, and not alike")]
+    Twice(&'static str),
     /// Two annotations that cannot both hold.
     #[error("LG_{0} contradicts LG_{1}")]
     Contradiction(&'static str, &'static str),
@@ -144,17 +148,18 @@ impl Notes {
             "in" => self.direct(Direction::In)?,
             "out" => self.direct(Direction::Out)?,
             "inout" => self.direct(Direction::InOut)?,
-            "size" => self.size = Some(expression()?),
-            "written" => self.written = Some(expression()?),
-            "at_most" => self.at_most = Some(expression()?),
-            "error" => self.error = Some(constant(argument)?),
-            "policy" => self.policy = Some(owned()),
+            "size" => once(&mut self.size, expression()?, "SIZE")?,
+            "written" => once(&mut self.written, expression()?, "WRITTEN")?,
+            "at_most" => once(&mut self.at_most, expression()?, "AT_MOST")?,
+            "error" => once(&mut self.error, constant(argument)?, "ERROR")?,
+            "policy" => once(&mut self.policy, owned(), "POLICY")?,
             "omit" => self.omit = Some(lockgate_outside::printable(&owned())),
             "within" => self.within = Some(word()?),
             "until" => self.until = Some(word()?),
             "shown" => self.shown = Some(word()?),
             "freed" => self.freed = Some(word()?),
-            "rows" => self.rows = Some(expression()?),
+            "rows" => once(&mut self.rows, expression()?, "ROWS")?,
+            "number" => self.number = true,
             "format" => {
                 let mut parts = argument.split(',').map(|part| part.trim().to_owned());
                 let mut part = || parts.next().unwrap_or_default();
@@ -204,6 +209,39 @@ impl Notes {
             _ => return Err(NoteError::Unknown(name.to_uppercase())),
         }
         self.check()
+    }
+
+    /// Both can be said of one thing.
+    ///
+    /// # Errors
+    /// [`NoteError::Twice`], [`NoteError::Contradiction`].
+    pub fn agrees(&self, other: &Notes) -> Result<(), NoteError> {
+        let expressions = [
+            ("SIZE", &self.size, &other.size),
+            ("WRITTEN", &self.written, &other.written),
+            ("AT_MOST", &self.at_most, &other.at_most),
+            ("ROWS", &self.rows, &other.rows),
+        ];
+        let differs = |one: &Option<Expression>, other: &Option<Expression>| {
+            one.as_ref().zip(other.as_ref()).is_some_and(|(one, other)| one != other)
+        };
+        let texts = [
+            ("ERROR", &self.error, &other.error),
+            ("POLICY", &self.policy, &other.policy),
+            ("FREED", &self.freed, &other.freed),
+        ];
+        let twice =
+            expressions.into_iter().find(|(_, one, other)| differs(one, other)).map(|(name, ..)| name);
+        let twice = twice.or_else(|| {
+            let differs = |(_, one, other): &(_, &Option<String>, &Option<String>)| {
+                one.as_ref().zip(other.as_ref()).is_some_and(|(one, other)| one != other)
+            };
+            texts.into_iter().find(differs).map(|(name, ..)| name)
+        });
+        match twice {
+            Some(name) => Err(NoteError::Twice(name)),
+            None => self.clone().or(other).check(),
+        }
     }
 
     fn direct(&mut self, direction: Direction) -> Result<(), NoteError> {
@@ -264,6 +302,7 @@ impl Notes {
             ("STRINGS", self.strings),
             ("PAIRS", self.pairs),
             ("NULLABLE", self.nullable),
+            ("NUMBER", self.number),
             ("NULL", self.null),
             ("IGNORE", self.ignore),
             ("OPAQUE", self.opaque),
@@ -360,6 +399,7 @@ impl Notes {
         self.strings |= other.strings;
         self.pairs |= other.pairs;
         self.nullable |= other.nullable;
+        self.number |= other.number;
         self.null |= other.null;
         self.ignore |= other.ignore;
         self.opaque |= other.opaque;
@@ -379,6 +419,17 @@ impl Notes {
         self.jump |= other.jump;
         self.jumps |= other.jumps;
         self
+    }
+}
+
+/// Sets what may be said once only.
+fn once<T: PartialEq>(known: &mut Option<T>, said: T, name: &'static str) -> Result<(), NoteError> {
+    match known {
+        Some(other) if *other != said => Err(NoteError::Twice(name)),
+        _ => {
+            *known = Some(said);
+            Ok(())
+        }
     }
 }
 

@@ -56,6 +56,21 @@ impl Client {
         Ok(Client { plan, annotation_lines: header.annotation_lines, header, target })
     }
 
+    /// Refuses what is another thing with the headers that modules are compiled with, which `system`, arguments for libclang, finds, than
+    /// with the program's.
+    ///
+    /// # Errors
+    /// [`header::ReadError`] if they cannot be read so: nothing has been compared then.
+    pub fn hold_against(
+        &mut self,
+        source: &header::Source,
+        system: &[String],
+    ) -> Result<(), header::ReadError> {
+        let inside = header::read_inside(source, system)?;
+        self.plan.hold_against(&self.header, &inside);
+        Ok(())
+    }
+
     /// Leaves out what the library's objects do not define: headers declare what some builds do not have.
     pub fn keep_defined(&mut self, names: &std::collections::BTreeSet<String>) {
         self.plan.keep(names);

@@ -138,7 +138,8 @@ fn host_side() -> (Plan, String) {
     let declarations = format!("#define LOCKGATE_STUBS 1\n{}{declarations}", lockgate_stubs::ANNOTATIONS_H);
     let names = ["part_sum", "part_name", "part_item", "part_log", "part_ask"];
     let names: BTreeSet<String> = names.map(str::to_owned).into();
-    let header = header::read_text(&declarations, Path::new("parts.h"), names).expect("parts.h is read");
+    let header =
+        header::read_text(&declarations, Path::new("parts.h"), names, Vec::new()).expect("parts.h is read");
     let gates = ["part_log", "part_ask"].map(str::to_owned).into();
     let plan = plan::plan_domain(&header, "parts", &["memory=16M".to_owned()], &gates);
     assert!(plan.refusals.is_empty(), "{:?}", plan.refusals);

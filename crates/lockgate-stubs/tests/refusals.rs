@@ -64,9 +64,20 @@ fn what_would_do_nothing_is_refused() {
         ("int f(void);\nunsigned get_status(void) LG_ERROR(1);", ""),
         ("int f(void);\nLG_ERRORS(unsigned int, 0);\nunsigned get_status(void);", "tells how a call went"),
         (
-            "int f(void);\nunsigned item_count(void);\nsize_t z_read(int n);\ntypedef unsigned long z_size;\nz_size z_there(void);",
+            "int f(void);\nunsigned item_count(void);\ntypedef unsigned long z_size;\nz_size z_numItems(void);\nsize_t sizeof_z(int n);",
             "",
         ),
+        // A size_t counts by its function's name only: what does something may return a code that is one.
+        ("int f(void);\nsize_t z_read(int n);", DEAD),
+        ("int f(void);\nsize_t z_set_size(int n);", DEAD),
+        ("int f(void);\nsize_t z_setSize(int n);", DEAD),
+        ("int f(void);\nsize_t z_reset(int n);", DEAD),
+        ("int f(void);\nsize_t z_decompress(int n);", DEAD),
+        ("int f(void);\nsize_t ZSTD_CCtx_setParameter(int n);", DEAD),
+        ("int f(void);\nsize_t ZSTD_freeCCtx(int n);", DEAD),
+        ("int f(void);\ntypedef unsigned long z_size;\nz_size z_there(void);", DEAD),
+        ("int f(void);\nsize_t z_error_count(void);", DEAD),
+        ("int f(void);\nLG_ERRORS(size_t, -1);\nsize_t z_reset(int n);", ""),
         // What is said does something there.
         (
             "struct r { int n; char *t; };\nLG_FIELD(struct r, t, LG_INOUT LG_SIZE(n) LG_STRING);\nint f(struct r *r LG_INOUT);",
@@ -115,6 +126,55 @@ fn what_would_do_nothing_is_refused() {
             "text with an end (LG_STRING) among them",
         ),
         ("union u { char t[8] LG_BYTES; int n; };\nint f(union u *u LG_OUT);", ""),
+        // A pointer in an integer would be the library's to change.
+        (
+            "#include <stdint.h>\nint f(int (*c)(uintptr_t user, int n), uintptr_t user);",
+            "may be a pointer in an integer",
+        ),
+        ("#include <stdint.h>\nint f(int (*c)(intptr_t user));", "may be a pointer in an integer"),
+        (
+            "#include <stdint.h>\nstruct h;\nint f(struct h *h, uintptr_t user);",
+            "may be a pointer in an integer",
+        ),
+        (
+            "#include <stdint.h>\nstruct h;\nint f(void);\nuintptr_t g(struct h *h) LG_ERROR(0);",
+            "may be a pointer in an integer",
+        ),
+        ("#include <stdint.h>\nint f(uintptr_t *to LG_OUT);", "may be a pointer in an integer"),
+        (
+            "#include <stdint.h>\ntypedef uintptr_t user_t;\nstruct r { int n; user_t user; };\nint f(struct r *r LG_OUT);",
+            "may be a pointer in an integer",
+        ),
+        ("#include <stdint.h>\nint f(uintptr_t mask LG_NUMBER, intptr_t *to LG_OUT LG_NUMBER);", ""),
+        (
+            "#include <stdint.h>\nLG_TYPE(uintptr_t, LG_NUMBER);\nint f(int (*c)(uintptr_t n), uintptr_t n);",
+            "",
+        ),
+        ("int f(int n LG_NUMBER);", "LG_NUMBER says nothing of"),
+        // Arguments are where the platform says.
+        ("int f(int (__attribute__((ms_abi)) *c)(int a, int b));", "another calling convention"),
+        ("int f(int n) __attribute__((ms_abi));", "another calling convention"),
+        (
+            "typedef int (__attribute__((ms_abi)) *cb)(int a);\nstruct r { cb c; };\nint f(const struct r *r LG_IN);",
+            "another calling convention",
+        ),
+        ("int f(int (__attribute__((sysv_abi)) *c)(int a, int b));", ""),
+        // One thing is said once.
+        ("int f(char *p LG_IN LG_SIZE(4) LG_SIZE(8));", "LG_SIZE is said twice"),
+        ("int f(char *p LG_IN LG_SIZE(4));\nint f(char *p LG_IN LG_SIZE(8));", "LG_SIZE is said twice"),
+        ("int f(char *p LG_IN LG_SIZE(4));\nint f(char *p LG_IN LG_SIZE(4));", ""),
+        ("int f(void) LG_ERROR(-1);\nint f(void) LG_ERROR(-2);", "LG_ERROR is said twice"),
+        ("LG_ERRORS(int, 3);\nint f(void);", "LG_ERRORS(int) is said twice"),
+        (
+            "struct s { char t[4]; };\nLG_FIELD(struct s, t, LG_STRING);\nLG_FIELD(struct s, t, LG_BYTES);\nint f(struct s *p LG_OUT);",
+            "contradicts",
+        ),
+        // Names of the client's own.
+        ("int f(int lgs);", "names like lgs"),
+        ("int lgs(int x);", "names like lgs"),
+        ("typedef int lgs_wide;\nint f(lgs_wide x);", "names like lgs_wide"),
+        ("struct lgs_call { int x; };\nint f(struct lgs_call *p LG_IN);", "names like lgs_call"),
+        ("int f(int x) __asm__(\"real_f\");", "another name in objects"),
         // A failure is a value of the result's type.
         ("int f(void) LG_ERROR(\"x\");", "a string is no `int`"),
         ("int f(void) LG_ERROR(0x100000000);", "a `int` does not hold it"),

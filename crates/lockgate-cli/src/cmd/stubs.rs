@@ -123,6 +123,13 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let (module, folder) = (args.module.unwrap_or_else(|| "none".into()), args.output.unwrap_or_default());
     let module = std::path::absolute(module).context("no current folder")?;
     let mut client = Client::of(&source, &module)?;
+    if let Err(why) = compare(&mut client, &source) {
+        eprintln!(
+            "warning: whether the C library's types are the same in the module could not be seen, and where they are not, what \
+             crosses is wrong: {}",
+            lockgate_outside::printable_text(&format!("{why:#}"))
+        );
+    }
     if !args.defined_in.is_empty() {
         client.keep_defined(&lockgate_stubs::defined::in_files(&args.defined_in)?);
     }
@@ -166,6 +173,14 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         output::print(&describe(&summary, &folder))?;
     }
     Ok(if files.is_empty() { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Refuses what the C library of modules, which is another one than the program's, lays out otherwise.
+fn compare(client: &mut Client, source: &Source) -> anyhow::Result<()> {
+    let tools = lockgate_toolchain::Tools::find()?;
+    let mut system = vec!["-nostdinc".to_owned()];
+    system.extend(tools.header_folders().iter().map(|folder| format!("-idirafter{}", folder.display())));
+    Ok(client.hold_against(source, &system)?)
 }
 
 fn describe(summary: &Summary<'_>, folder: &std::path::Path) -> String {

@@ -468,6 +468,31 @@ pub const CASES: &[(Program, &[&str])] = &[
         ],
         &["domain p gives itself streams"],
     ),
+    // What the two C libraries lay out otherwise is nothing that both could speak of.
+    (
+        one!(
+            "#include <regex.h>\nLG_DOMAIN(\"p\") LG_ENTRY int match(regmatch_t *m LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n) LG_ERROR(-1);\nint match(regmatch_t *m, int n) { m[0].rm_so = n; return 0; }\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["match: regmatch_t has 16 bytes (not 8) with the headers of the domain's C library"],
+    ),
+    (
+        one!(
+            "#include <sys/resource.h>\nLG_DOMAIN(\"p\") LG_ENTRY int usage(struct rusage *u LG_OUT) LG_ERROR(-1);\nint usage(struct rusage *u) { u->ru_maxrss = 1; return 0; }\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["usage: struct rusage", "with the headers of the domain's C library"],
+    ),
+    (
+        one!(
+            "#include <regex.h>\nLG_DOMAIN(\"p\") LG_ENTRY int at(regoff_t *to LG_OUT) LG_ERROR(-1);\nint at(regoff_t *to) { *to = 1; return 0; }\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["at: `regoff_t` has 8 bytes with the headers of the domain's C library"],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\") LG_ENTRY const char *name(int n) __attribute__((returns_nonnull)) LG_STRING;\nconst char *name(int n) { return \"x\"; }\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["name: result", "returns_nonnull"],
+    ),
 ];
 
 /// A file for bzip2 whose only block says that a byte repeats 0x90000000 times: without the checks of CVE-2010-0405 that is a negative

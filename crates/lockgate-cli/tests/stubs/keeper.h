@@ -20,7 +20,7 @@ void keeper_free(void *memory LG_INSIDE);
 void *keeper_alloc(size_t size) LG_OUT LG_SIZE(size) LG_FREED(keeper_take);
 void *keeper_resize(void *memory LG_INSIDE LG_RELEASE LG_SIZE(keeper_room(memory)), size_t size) LG_SIZE(size) LG_FREED(keeper_take);
 void keeper_take(void *memory LG_INSIDE);
-size_t keeper_room(void *memory LG_INSIDE);
+size_t keeper_room(void *memory LG_INSIDE) LG_ERROR(0);
 char *keeper_lend(size_t size) LG_LENT LG_SIZE(size);
 int keeper_sum(size_t size);
 int keeper_ask(int (*fill)(void *user, char *out LG_OUT LG_SIZE(size), int size), void *user LG_DATA) LG_ERROR(-1);

@@ -269,7 +269,14 @@ fn prototype(input: &mut Unstructured<'_>, depth: u8) -> Result<Prototype> {
         .collect::<Result<Vec<_>>>()?;
     let mut seen = BTreeSet::new();
     parameters.retain(|parameter| seen.insert(parameter.name.clone()));
-    Ok(Prototype { result, parameters, variadic: input.ratio(1, 8)?, noreturn: input.ratio(1, 16)? })
+    Ok(Prototype {
+        result,
+        parameters,
+        variadic: input.ratio(1, 8)?,
+        noreturn: input.ratio(1, 16)?,
+        foreign: false,
+        never_null: false,
+    })
 }
 
 fn parameter(input: &mut Unstructured<'_>, depth: u8, complete: usize) -> Result<Parameter> {
@@ -340,7 +347,14 @@ mod tests {
         let result = kind(Shape::Void, 0, "void");
         header.functions.push(Function {
             name: "f".into(),
-            prototype: Prototype { result, parameters: vec![parameter], variadic: false, noreturn: false },
+            prototype: Prototype {
+                result,
+                parameters: vec![parameter],
+                variadic: false,
+                noreturn: false,
+                foreign: false,
+                never_null: false,
+            },
             notes: Notes::default(),
             place: Place::default(),
             comment: None,
@@ -388,6 +402,8 @@ mod tests {
             parameters,
             variadic: false,
             noreturn: false,
+            foreign: false,
+            never_null: false,
         };
         let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
         let itself = Parameter { name: "p".into(), kind: function, notes: Notes::default() };

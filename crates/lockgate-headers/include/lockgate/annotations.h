@@ -79,6 +79,9 @@
 /* The library may give a null pointer. (Results may be null without an annotation; the stub does
  * not check what the program gives.) */
 #define LG_NULLABLE LG_NOTE_("nullable")
+/* An integer of type uintptr_t or intptr_t in which no pointer is. (A pointer of the program's in
+ * an integer would be a number that the library could change: declare it `void *`.) */
+#define LG_NUMBER LG_NOTE_("number")
 /* Must be a null pointer: any other is an error of the call. */
 #define LG_NULL LG_NOTE_("null")
 /* The stub uses the library's own setting, whatever the program gives: above all for allocators. */

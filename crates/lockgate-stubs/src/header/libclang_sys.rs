@@ -186,6 +186,40 @@ impl<'u> Cursor<'u> {
         unsafe { clang_Cursor_isBitField(self.cursor) != 0 }
     }
 
+    /// A compiler concludes from the declaration that what the function gives is not null.
+    pub fn is_never_null(self) -> bool {
+        // libclang has no question for it: the attribute's name stands where the attribute is written.
+        let attributes = self.children().into_iter().filter(|child| child.kind() == CXCursor_UnexposedAttr);
+        attributes.into_iter().any(|attribute| {
+            let word = attribute.word();
+            word == "returns_nonnull" || word == "__returns_nonnull__"
+        })
+    }
+
+    /// The word at which it is written, in a macro's definition if it comes from there.
+    fn word(self) -> String {
+        let mut file = null_mut();
+        let mut offset: c_uint = 0;
+        let mut size = 0;
+        // SAFETY: as `kind`; the out-parameters live on this frame, and the text as long as the unit.
+        let text = unsafe {
+            let location = clang_getCursorLocation(self.cursor);
+            clang_getSpellingLocation(location, &raw mut file, null_mut(), null_mut(), &raw mut offset);
+            let of = clang_Cursor_getTranslationUnit(self.cursor);
+            if file.is_null() {
+                return String::new();
+            }
+            let text = clang_getFileContents(of, file, &raw mut size);
+            if text.is_null() {
+                return String::new();
+            }
+            std::slice::from_raw_parts(text.cast::<u8>(), size)
+        };
+        let of_word = |byte: &&u8| byte.is_ascii_alphanumeric() || **byte == b'_';
+        let word = text.get(offset as usize..).unwrap_or_default().iter().take_while(of_word);
+        word.map(|byte| char::from(*byte)).collect()
+    }
+
     /// The value of an enumerator.
     pub fn enum_value(self) -> i64 {
         // SAFETY: as `kind`.
@@ -418,6 +452,13 @@ impl<'u> Type<'u> {
     pub fn is_noreturn(self) -> bool {
         // The attribute is part of a function's type; libclang has no other question for it.
         self.canonical().spelling().contains("noreturn")
+    }
+
+    /// True for a function that is not called as the platform's functions are.
+    pub fn is_foreign(self) -> bool {
+        // SAFETY: as `spelling`.
+        let convention = unsafe { clang_getFunctionTypeCallingConv(self.kind) };
+        !matches!(convention, CXCallingConv_Default | CXCallingConv_C)
     }
 
     /// True for a function with `...`.

@@ -7,8 +7,8 @@ pub mod model;
 mod read;
 
 use libclang_sys::{self as libclang, Bodies, Contents};
+pub use read::{POINTERS, merge, notes};
 use read::{Reader, Selection};
-pub use read::{merge, notes};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -147,20 +147,7 @@ pub enum ReadError {
 /// # Errors
 /// [`ReadError`].
 pub fn read(source: &Source) -> Result<model::Header, ReadError> {
-    let header = file(&source.header)?;
-    let annotations = source.annotations.iter().map(|path| file(path)).collect::<Result<Vec<_>, _>>()?;
-    let mut text = format!("#include <lockgate/annotations.h>\n#include \"{}\"\n", header.display());
-    for file in &annotations {
-        text += &format!("#include \"{}\"\n", file.display());
-    }
-    let own = folder_with_annotations()?;
-    let mut arguments = vec!["-DLOCKGATE_STUBS=1".to_owned()];
-    let folders = [own.path().to_owned()].into_iter();
-    for folder in folders.chain(source.includes.iter().cloned()) {
-        arguments.push(format!("-I{}", folder.display()));
-    }
-    arguments.extend(source.beside()?.iter().map(|folder| format!("-idirafter{}", folder.display())));
-    arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
+    let Reading { header, annotations, text, arguments, own: _own } = Reading::of(source, &[])?;
     // Bodies are wanted for what they read of structures only: with errors in them it is a header all the same.
     let whole = unit(&text, &header, arguments.clone(), Bodies::Read)?;
     let declarations = match errors(&whole).is_empty() {
@@ -184,12 +171,62 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     Ok(header)
 }
 
-/// Reads the declarations of `names`, and whatever they need, in `text`, which is C. Errors name `origin` as the source.
+/// Reads the same declarations as modules are compiled with them, whose C library's headers `system`, arguments for libclang, finds; or says
+/// why that cannot be done.
 ///
 /// # Errors
 /// [`ReadError`].
-pub fn read_text(text: &str, origin: &Path, names: BTreeSet<String>) -> Result<model::Header, ReadError> {
-    let unit = parse(text, origin, Vec::new(), Bodies::Skipped)?;
+pub fn read_inside(source: &Source, system: &[String]) -> Result<model::Header, ReadError> {
+    let Reading { header, annotations, text, arguments, own: _own } = Reading::of(source, system)?;
+    let unit = parse(&text, &header, arguments, Bodies::Skipped)?;
+    let files = std::iter::once(header).chain(annotations).collect();
+    Reader::new(Selection::Files(files)).read(&unit)
+}
+
+/// What libclang is given to read a header.
+struct Reading {
+    header: PathBuf,
+    annotations: Vec<PathBuf>,
+    text: String,
+    arguments: Vec<String>,
+    /// The annotations' header, as long as it is read.
+    own: lockgate_outside::Folder,
+}
+
+impl Reading {
+    /// `system` says where the C library's headers are, if not where libclang looks for them.
+    fn of(source: &Source, system: &[String]) -> Result<Reading, ReadError> {
+        let header = file(&source.header)?;
+        let annotations = source.annotations.iter().map(|path| file(path)).collect::<Result<Vec<_>, _>>()?;
+        let mut text = format!("#include <lockgate/annotations.h>\n#include \"{}\"\n", header.display());
+        for file in &annotations {
+            text += &format!("#include \"{}\"\n", file.display());
+        }
+        let own = folder_with_annotations()?;
+        let mut arguments = vec!["-DLOCKGATE_STUBS=1".to_owned()];
+        let folders = [own.path().to_owned()].into_iter();
+        for folder in folders.chain(source.includes.iter().cloned()) {
+            arguments.push(format!("-I{}", folder.display()));
+        }
+        arguments.extend(system.iter().cloned());
+        arguments.extend(source.beside()?.iter().map(|folder| format!("-idirafter{}", folder.display())));
+        arguments.extend(source.defines.iter().map(|define| format!("-D{define}")));
+        Ok(Reading { header, annotations, text, arguments, own })
+    }
+}
+
+/// Reads the declarations of `names`, and whatever they need, in `text`, which is C; libclang finds what that includes by `arguments`.
+/// Errors name `origin` as the source.
+///
+/// # Errors
+/// [`ReadError`].
+pub fn read_text(
+    text: &str,
+    origin: &Path,
+    names: BTreeSet<String>,
+    arguments: Vec<String>,
+) -> Result<model::Header, ReadError> {
+    let unit = parse(text, origin, arguments, Bodies::Skipped)?;
     Reader::new(Selection::Names(names)).read(&unit)
 }
 

@@ -41,6 +41,8 @@ pub struct Header {
     pub annotation_lines: usize,
     /// Names in annotations' expressions that are integer constants.
     pub known: BTreeSet<String>,
+    /// Functions that go by another name in objects.
+    pub renamed: BTreeSet<String>,
     /// What the header itself reads of structures: macros and inline functions that the program has of it.
     pub looks: Vec<Look>,
 }
@@ -164,6 +166,10 @@ pub struct Prototype {
     pub variadic: bool,
     /// It does not return.
     pub noreturn: bool,
+    /// It is called in another way than the platform's functions (`ms_abi`).
+    pub foreign: bool,
+    /// The compiler of the program goes by it that the result is not null (`returns_nonnull`).
+    pub never_null: bool,
 }
 
 /// One parameter or field.

@@ -18,6 +18,9 @@ const PREFIX: &str = "lockgate:";
 /// largest headers that there are have some hundred thousand.
 const MOST_TYPES: usize = 1_000_000;
 
+/// Integers in which a pointer has room, and which are made for that.
+pub const POINTERS: [&str; 2] = ["uintptr_t", "intptr_t"];
+
 /// Which functions are wanted.
 pub enum Selection {
     /// Those declared in these files, absolute paths.
@@ -227,12 +230,21 @@ impl Reader {
             let what = format!("{name} is called {} in objects: give it one name", cursor.symbol());
             return Err(ReadError::Stray { place: place(cursor), what });
         }
+        if cursor.symbol() != name {
+            self.header.renamed.insert(name.clone());
+        }
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
         let notes = self.notes(cursor, &name)?;
         if let Some(&known) = self.numbers.get(&name) {
             let known = &mut self.header.functions[known];
+            let all = known.prototype.parameters.iter().zip(&parameters);
+            let all = all.map(|(known, later)| (&later.notes, &known.notes));
+            for (later, known) in all.chain([(&notes, &known.notes)]) {
+                later.agrees(known).map_err(|error| note_error(cursor, &name, error))?;
+            }
             known.notes = notes.or(&known.notes);
+            known.prototype.never_null |= cursor.is_never_null();
             in_the_same_places(&known.prototype.parameters, &parameters)
                 .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
             merge(&mut known.prototype.parameters, parameters);
@@ -243,6 +255,8 @@ impl Reader {
             parameters,
             variadic: kind.is_variadic(),
             noreturn: kind.is_noreturn(),
+            foreign: kind.is_foreign(),
+            never_null: cursor.is_never_null(),
         };
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
@@ -282,7 +296,9 @@ impl Reader {
             merge(&mut known.parameters, parameters);
             return Ok(());
         }
-        let result = self.kind(function.result());
+        let written = cursor.typedef_type();
+        let written = if kind.kind() == CXType_Pointer { written.pointee() } else { written };
+        let result = self.named(function.result(), written.result());
         self.header.callbacks.insert(
             name,
             Prototype {
@@ -290,6 +306,8 @@ impl Reader {
                 parameters,
                 variadic: function.is_variadic(),
                 noreturn: function.is_noreturn(),
+                foreign: function.is_foreign(),
+                never_null: false,
             },
         );
         Ok(())
@@ -387,6 +405,23 @@ impl Reader {
         }
     }
 
+    /// A type without the names of typedefs, but for those of integers that may hold pointers.
+    fn named(&mut self, bare: Type<'_>, mut written: Type<'_>) -> CType {
+        let mut kind = self.kind(bare);
+        loop {
+            written = match written.kind() {
+                CXType_Typedef => {
+                    let declaration = written.declaration();
+                    kind.names
+                        .extend(Some(declaration.name()).filter(|name| POINTERS.contains(&name.as_str())));
+                    declaration.typedef_type()
+                }
+                CXType_Elaborated => written.named(),
+                _ => return kind,
+            };
+        }
+    }
+
     /// The key of an enumeration, with its values in the header.
     fn enumeration(&mut self, kind: Type<'_>) -> String {
         let key = kind.spelling().trim_start_matches("const ").to_owned();
@@ -414,19 +449,23 @@ impl Reader {
             CXType_Record => self.record(kind),
             CXType_Pointer => match function_type(kind.canonical()) {
                 Some(function) => {
-                    let parameters = function.parameters().into_iter().enumerate();
-                    let parameter = |(number, kind)| Parameter {
+                    // As they are written: some names of types say more than what they stand for.
+                    let written = kind.pointee();
+                    let all = function.parameters().into_iter().zip(written.parameters()).enumerate();
+                    let parameter = |(number, (kind, written))| Parameter {
                         name: format!("arg{number}"),
-                        kind: self.kind(kind),
+                        kind: self.named(kind, written),
                         notes: Notes::default(),
                     };
-                    let parameters = parameters.map(parameter).collect();
-                    let result = self.kind(function.result());
+                    let parameters = all.map(parameter).collect();
+                    let result = self.named(function.result(), written.result());
                     Shape::Function(Box::new(Prototype {
                         result,
                         parameters,
                         variadic: function.is_variadic(),
                         noreturn: function.is_noreturn(),
+                        foreign: function.is_foreign(),
+                        never_null: false,
                     }))
                 }
                 None => Shape::Pointer(Box::new(self.kind(kind.pointee()))),
@@ -539,7 +578,11 @@ impl Reader {
                 let fields = &mut self.find_record(&record).ok_or_else(unknown)?.fields;
                 let found = fields.iter_mut().flatten().find(|f| f.name == field).ok_or_else(unknown)?;
                 match (of_callback, &mut found.kind.shape) {
-                    (None, _) => found.notes = said.or(&found.notes),
+                    (None, _) => {
+                        said.agrees(&found.notes)
+                            .map_err(|error| note_error(cursor, "the annotation", error))?;
+                        found.notes = said.or(&found.notes);
+                    }
                     (Some(said), Shape::Function(prototype)) => {
                         let own = &mut prototype.parameters;
                         let alike = |(one, other): (&Parameter, &Parameter)| {
@@ -574,7 +617,11 @@ impl Reader {
                 if whole && !self.header.functions.iter().any(returns) {
                     return Err(stray(format!("LG_ERRORS({kind}): no function has a result of this type")));
                 }
-                self.header.errors.insert(kind, said.error.unwrap_or_default());
+                let error = said.error.unwrap_or_default();
+                if let Some(other) = self.header.errors.get(&kind).filter(|other| **other != error) {
+                    return Err(stray(format!("LG_ERRORS({kind}) is said twice: {other}, and {error}")));
+                }
+                self.header.errors.insert(kind, error);
             }
             Some(About::Library(name)) => {
                 check_options(&options).map_err(|what| stray(format!("LG_DOMAIN({name}): {what}")))?;

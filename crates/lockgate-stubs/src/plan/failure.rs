@@ -1,6 +1,4 @@
 //! What names say of results, so that no value stands for a failure that programs would take for an answer.
-use crate::header::model::CType;
-
 /// The words of a name: between `_`, and where capitals begin.
 fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
@@ -58,8 +56,8 @@ pub(super) fn tells(name: &str) -> bool {
     words(name).iter().any(|word| HOW.contains(&word.as_str()))
 }
 
-/// What is called so is a number of things: 0 is none.
-pub(super) fn names_count(name: &str) -> bool {
+/// A function of this name says how many there are of something, and does nothing else: 0 is none.
+pub(super) fn counts(name: &str) -> bool {
     const COUNTS: &[&str] = &[
         "count",
         "counts",
@@ -73,24 +71,156 @@ pub(super) fn names_count(name: &str) -> bool {
         "available",
         "remaining",
     ];
-    // What changes a length says how that went.
-    const CHANGES: &[&str] =
-        &["set", "reset", "init", "put", "change", "adjust", "reserve", "resize", "truncate", "alloc"];
+    // These say so at any place: `num_items`, `sizeof_context`.
+    const NUMBERS: &[&str] = &["num", "sizeof"];
+    // What does something says how that went, whatever it is called beside it (`set_size`, `parse_count`), and
+    // 0 is success to many: of what a verb of these stands in, its author says what a failure is.
+    const DOES: &[&str] = &[
+        "abort",
+        "accept",
+        "acquire",
+        "add",
+        "adjust",
+        "advance",
+        "alloc",
+        "allocate",
+        "append",
+        "apply",
+        "assign",
+        "attach",
+        "begin",
+        "bind",
+        "build",
+        "calloc",
+        "cancel",
+        "change",
+        "clean",
+        "cleanup",
+        "clear",
+        "close",
+        "commit",
+        "compress",
+        "compute",
+        "configure",
+        "connect",
+        "consume",
+        "convert",
+        "copy",
+        "create",
+        "decode",
+        "decompress",
+        "decrease",
+        "decrypt",
+        "del",
+        "delete",
+        "destroy",
+        "detach",
+        "disable",
+        "discard",
+        "do",
+        "drain",
+        "drop",
+        "dup",
+        "emit",
+        "enable",
+        "encode",
+        "encrypt",
+        "end",
+        "ensure",
+        "erase",
+        "execute",
+        "expand",
+        "extend",
+        "fetch",
+        "fill",
+        "final",
+        "finalize",
+        "finish",
+        "flush",
+        "free",
+        "grow",
+        "increase",
+        "inflate",
+        "deflate",
+        "init",
+        "initialise",
+        "initialize",
+        "insert",
+        "limit",
+        "load",
+        "lock",
+        "make",
+        "malloc",
+        "map",
+        "merge",
+        "modify",
+        "move",
+        "new",
+        "open",
+        "parse",
+        "pop",
+        "prepare",
+        "process",
+        "push",
+        "put",
+        "read",
+        "realloc",
+        "receive",
+        "recv",
+        "reduce",
+        "ref",
+        "refresh",
+        "register",
+        "release",
+        "reload",
+        "remove",
+        "replace",
+        "request",
+        "reserve",
+        "reset",
+        "resize",
+        "restore",
+        "run",
+        "save",
+        "seek",
+        "send",
+        "set",
+        "setup",
+        "shrink",
+        "shutdown",
+        "skip",
+        "start",
+        "stop",
+        "store",
+        "submit",
+        "swap",
+        "sync",
+        "take",
+        "transform",
+        "trim",
+        "truncate",
+        "try",
+        "unlock",
+        "unref",
+        "update",
+        "use",
+        "wait",
+        "write",
+    ];
+    // None of these is what a program hopes for.
+    const BAD: &[&str] =
+        &["err", "error", "errors", "failure", "failures", "failed", "fault", "faults", "warnings"];
+    const TALLIES: &[&str] = &["count", "counts", "total", "num"];
     let words = words(name);
-    let counts = words.last().is_some_and(|word| COUNTS.contains(&word.as_str()));
-    counts && !words.iter().any(|word| CHANGES.contains(&word.as_str())) && !asks(name)
-}
-
-/// A result without a sign is a number of things, by its type or by its function's name.
-pub(super) fn counts(result: &CType, function: &str) -> bool {
-    let mut types = result.names.iter().chain([&result.spelling]);
-    let of_type = types.any(|name| name == "size_t" || names_count(name));
-    names_count(function) || of_type && !asks(function) && !tells(function)
+    let any = |of: &[&str]| words.iter().any(|word| of.contains(&word.as_str()));
+    let counts = words.last().is_some_and(|word| COUNTS.contains(&word.as_str())) || any(NUMBERS);
+    let other = any(DOES) || any(BAD) && any(TALLIES) || asks(name);
+    counts && !other
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{asks, names_count, tells};
+    use super::{asks, counts, tells};
 
     #[test]
     fn names_that_ask_and_names_that_tell() {
@@ -102,11 +232,38 @@ mod tests {
         for name in ["island", "history", "scan", "hash", "parse", "checksum", "validity", "canvas_new"] {
             assert!(!asks(name), "{name}");
         }
-        for name in ["XML_Size", "ini_count", "getErrorLength", "image_width"] {
-            assert!(names_count(name), "{name}");
+        for name in [
+            "ini_count",
+            "getErrorLength",
+            "image_width",
+            "num_items",
+            "itemCount",
+            "ZSTD_sizeof_CCtx",
+            "CStreamInSize",
+        ] {
+            assert!(counts(name), "{name}");
         }
-        for name in ["set_size", "is_length", "check_count", "status", "uLong", "resize_length", "CK_RV"] {
-            assert!(!names_count(name), "{name}");
+        for name in [
+            "set_size",
+            "x_setSize",
+            "setsize",
+            "x_reset",
+            "x_decompress",
+            "is_length",
+            "check_count",
+            "status",
+            "uLong",
+            "resize_length",
+            "CK_RV",
+            "ZSTD_CCtx_setParameter",
+            "ZSTD_CCtx_setPledgedSrcSize",
+            "ZSTD_freeCCtx",
+            "ZSTD_initCStream",
+            "error_count",
+            "parse_num",
+            "tryGetSize",
+        ] {
+            assert!(!counts(name), "{name}");
         }
         for name in ["status_t", "LZ4F_errorCode_t", "my_error", "rc_t", "ResultCode"] {
             assert!(tells(name), "{name}");

@@ -6,6 +6,7 @@ mod contract;
 mod effects;
 mod failure;
 mod keep;
+mod layout;
 mod outcome;
 mod pairs;
 mod passing;
@@ -714,6 +715,19 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
     }
     planner.who_gave();
     planner.no_pairs_come_out();
+    // (The program is compiled with its own headers, which nobody changes.)
+    let never_null = |f: &&Function| {
+        let is_null = |error: &String| error.trim_start_matches('(').starts_with(['0', 'N', 'n']);
+        f.prototype.never_null && !gates.contains(&f.name) && f.notes.error.as_ref().is_none_or(is_null)
+    };
+    for function in header.functions.iter().filter(never_null) {
+        planner.refuse_after_all(
+            &function.name,
+            "result",
+            "the compiler goes by it that this is never null (returns_nonnull), and where the domain fails it is".into(),
+            "remove the attribute, or add LG_ERROR(value) with a value that is not null",
+        );
+    }
     planner.plan
 }
 
@@ -819,6 +833,25 @@ impl<'a> Planner<'a> {
         {
             return Err((None, is_ours(ours)));
         }
+        let mut taken = None;
+        prototype.each_type(&mut |kind| {
+            let record = match &kind.pointee().unwrap_or(kind).shape {
+                Shape::Record(key) => Some(key.rsplit(' ').next().unwrap_or(key).to_owned()),
+                _ => None,
+            };
+            let mut all = kind.names.iter().cloned().chain(record);
+            taken = taken.take().or_else(|| all.find(|name| crate::name::is_ours(name)));
+        });
+        if let Some(ours) = taken {
+            return Err((None, is_ours(&ours)));
+        }
+        if self.header.renamed.contains(name) {
+            return no(
+                "it has another name in objects (an asm label): the module has nothing of this name",
+                "declare it by that name, or leave it out with LG_OMIT",
+            )
+            .map_err(of_function);
+        }
         if crate::libc::defines(name) {
             return no(
                 "the C library has a function of this name: the stub would be called in its place, in the whole program and in the client itself",
@@ -835,6 +868,7 @@ impl<'a> Planner<'a> {
             )
             .map_err(of_function);
         }
+        is_of_platform(prototype).map_err(of_function)?;
         places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
         self.asks_in_no_ring(function).map_err(of_function)?;
         let formatted = self.formatted(function).map_err(of_function)?;
@@ -1008,7 +1042,7 @@ impl<'a> Planner<'a> {
         }
         let spelling = &result.spelling;
         if let Some(of_type) = self.error_of_type(result) {
-            if of_type == "0" && result.is_integer() && failure::tells(name) && !failure::names_count(name) {
+            if of_type == "0" && result.is_integer() && failure::tells(name) && !failure::counts(name) {
                 return no(
                     "its name says that it tells how a call went: 0, which LG_ERRORS says of the type, may be success",
                     "add LG_ERROR(value)",
@@ -1030,7 +1064,7 @@ impl<'a> Planner<'a> {
             // (errno's functions return it.)
             Shape::Integer { signed: true, .. } if notes.errno => return Ok(()),
             Shape::Integer { signed: true, .. } => "-1 is a yes to some callers, and 0 is success to others",
-            Shape::Integer { .. } if failure::counts(result, name) => return Ok(()),
+            Shape::Integer { .. } if failure::counts(name) => return Ok(()),
             Shape::Integer { .. } => "0 is success to some callers, and nothing to others",
             Shape::Record(_) => "zeros in a structure are an answer like any other",
             _ => return Ok(()),
@@ -1152,6 +1186,17 @@ fn policy(text: &str) -> Result<String, No> {
         names.push(format!("LG_{name}"));
     }
     Ok(names.join(" | "))
+}
+
+/// Callers and functions agree on where arguments are.
+fn is_of_platform(prototype: &Prototype) -> Result<(), No> {
+    match prototype.foreign {
+        false => Ok(()),
+        true => no(
+            "it has another calling convention than the platform's functions (as with ms_abi): arguments would be looked for where they are not",
+            "remove the attribute, or leave the function out with LG_OMIT",
+        ),
+    }
 }
 
 /// Why a function has no stub whose name, or a parameter's, is one of those that clients have for themselves.

@@ -1,6 +1,6 @@
 //! From the library to the program.
 use super::effects::{Ways, act};
-use super::passing::{handle_name, has_name};
+use super::passing::{handle_name, has_name, is_number};
 use super::places::{Place, belong};
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
@@ -57,6 +57,7 @@ impl Planner<'_> {
         let kind = &parameter.kind;
         self.is_shut(kind, &notes)?;
         has_name(kind)?;
+        is_number(kind, &notes)?;
         match &kind.shape {
             shape if notes.ignore => self.known(shape).map(|()| Outcome::Untouched),
             Shape::Pointer(_) if notes.jump => Ok(Outcome::Jump),
@@ -275,6 +276,7 @@ impl Planner<'_> {
         if prototype.variadic {
             return no("it has variable arguments", "leave it out with LG_OMIT");
         }
+        super::is_of_platform(&prototype)?;
         let in_part = |what: String, cause: No| No {
             reason: format!("{what}: {}", cause.reason),
             remedy: cause.remedy,
@@ -307,6 +309,10 @@ impl Planner<'_> {
             };
             return Err(in_part("parameters".into(), cause));
         }
+        let of_result =
+            Parameter { name: "result".to_owned(), kind: prototype.result.clone(), notes: Notes::default() };
+        is_number(&of_result.kind, &self.notes(&of_result))
+            .map_err(|cause| in_part("result".into(), cause))?;
         let result = match &prototype.result.shape {
             Shape::Void => Passing::Ignore,
             Shape::Integer { .. } | Shape::Float => Passing::Value,

@@ -30,6 +30,7 @@ impl Planner<'_> {
         siblings: &[Parameter],
     ) -> Result<Passing, No> {
         has_name(&parameter.kind)?;
+        is_number(&parameter.kind, notes)?;
         match &parameter.kind.shape {
             shape if notes.ignore => self.known(shape).map(|()| Passing::Ignore),
             Shape::Integer { .. } | Shape::Float => {
@@ -438,6 +439,31 @@ pub(super) fn has_name(kind: &CType) -> Result<(), No> {
         ),
         _ => Ok(()),
     }
+}
+
+/// An integer, or what integers are behind it, has a type for addresses.
+pub(super) fn may_hold_pointer(kind: &CType) -> bool {
+    let own = kind.names.iter().any(|name| crate::header::POINTERS.contains(&name.as_str()));
+    own || match &kind.shape {
+        Shape::Pointer(to) | Shape::Array(to, _) => may_hold_pointer(to),
+        _ => false,
+    }
+}
+
+/// A pointer of the program's in an integer would be a number for the library, which could give back another: where its type is one for
+/// addresses, it is said that it has none.
+pub(super) fn is_number(kind: &CType, notes: &Notes) -> Result<(), No> {
+    if !may_hold_pointer(kind) || notes.number || notes.ignore {
+        return Ok(());
+    }
+    no(
+        format!(
+            "`{}` may be a pointer in an integer: the library could give the program any other",
+            kind.spelling
+        ),
+        "declare it `void *`, which is the program's own data (LG_DATA); or say LG_NUMBER if no pointer is in it (LG_TYPE(uintptr_t, LG_NUMBER) \
+         for all)",
+    )
 }
 
 /// Of a buffer that does not go in, it is said how much the library writes: what it leaves would be bytes of earlier calls, and not what the program has there.

@@ -54,6 +54,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_PAIRS", notes.pairs, pointer && notes.strings),
         ("LG_GIVEN", notes.given.is_some(), pointer && whole && notes.data),
         ("LG_NULLABLE", notes.nullable, pointer || function),
+        ("LG_NUMBER", notes.number, super::passing::may_hold_pointer(kind)),
         ("LG_NULL", notes.null, (pointer || function) && !whole && !inner),
         ("LG_IGNORE", notes.ignore, !whole),
         ("LG_OPAQUE", notes.opaque, pointer),

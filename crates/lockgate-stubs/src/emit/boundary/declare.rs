@@ -5,8 +5,7 @@ use crate::plan::Plan;
 
 /// `name` declared with the type spelled `spelling`.
 pub fn declare(spelling: &str, name: &str) -> String {
-    if let Some(at) = spelling.find("(*") {
-        let at = at + 2;
+    if let Some(at) = place_of_name(spelling) {
         return format!("{}{name}{}", &spelling[..at], &spelling[at..]);
     }
     if let Some(at) = spelling.find('[') {
@@ -14,6 +13,20 @@ pub fn declare(spelling: &str, name: &str) -> String {
     }
     let gap = if spelling.ends_with('*') || name.is_empty() { "" } else { " " };
     format!("{spelling}{gap}{name}")
+}
+
+/// Where a name stands in the type of a function pointer: behind the stars that nothing stands behind, whatever functions those lead to take
+/// and give (`int (*(*)(void))(int)`).
+fn place_of_name(spelling: &str) -> Option<usize> {
+    spelling.match_indices("(*").map(|(at, _)| at + 1).find_map(|stars| {
+        let own = |c: char| c == '*' || c == ' ' || c.is_ascii_alphabetic() || c == '_';
+        let end = spelling[stars..].find(|c| !own(c)).map(|length| stars + length)?;
+        // (Words between stars and the end belong to the pointers: `*const`.)
+        let words = spelling[stars..end].split(['*', ' ']).filter(|word| !word.is_empty());
+        let qualifies =
+            |word: &str| ["const", "volatile", "restrict", "_Nonnull", "_Nullable"].contains(&word);
+        (spelling[end..].starts_with([')', '[']) && words.into_iter().all(qualifies)).then_some(end)
+    })
 }
 
 /// A type without the `const` of the variable itself.
@@ -95,6 +108,11 @@ mod tests {
             ("int", "int x"),
             ("const char *", "const char *x"),
             ("int (*)(void *, int)", "int (*x)(void *, int)"),
+            ("int (**)(int)", "int (**x)(int)"),
+            ("int (*const *)(int)", "int (*const *x)(int)"),
+            ("int (*const)(int)", "int (*constx)(int)"),
+            ("int (*(*)(int))(void)", "int (*(*x)(int))(void)"),
+            ("void (*(*)(void))(int (*)(char))", "void (*(*x)(void))(int (*)(char))"),
             ("char[8]", "char x[8]"),
             ("gzFile", "gzFile x"),
         ] {

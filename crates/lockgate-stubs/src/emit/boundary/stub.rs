@@ -263,8 +263,63 @@ impl<'p> Stub<'p> {
             let none = not(run("lgs_no_errno", []));
             self.phases.ready.push(when(none, [Step::End]));
         }
+        self.apart();
         if self.plan.follows_calls() {
             self.phases.ready.push(Step::Do(run("lgs_calls_in", [])));
+        }
+    }
+
+    /// The library has a copy of each argument: what is one object for the program, and changed by way of one of two, must be one for the library,
+    /// too.
+    fn apart(&mut self) {
+        struct Block<'a> {
+            name: &'a str,
+            reads: bool,
+            writes: bool,
+            many: bool,
+            plain: bool,
+        }
+        let blocks: Vec<Block<'_>> = self
+            .passed()
+            .enumerate()
+            // (A format of printf's stays here.)
+            .filter(|(place, _)| self.function.format != Some(*place))
+            .filter_map(|(_, (parameter, passing))| {
+                let name = parameter.name.as_str();
+                let (buffer, plain) = match passing {
+                    Passing::Buffer(buffer) => (buffer, !parameter.notes.string),
+                    Passing::Scalar(buffer) => (buffer, true),
+                    Passing::Record { key, buffer, kept, .. } => {
+                        (buffer, !kept && self.plan.records[key].is_plain())
+                    }
+                    Passing::String => {
+                        return Some(Block { name, reads: true, writes: false, many: true, plain: false });
+                    }
+                    _ => return None,
+                };
+                let (reads, writes) = (buffer.reads, buffer.writes);
+                Some(Block { name, reads, writes, many: buffer.size.is_some(), plain })
+            })
+            .collect();
+        let mut any = Vec::new();
+        for (place, one) in blocks.iter().enumerate() {
+            for other in &blocks[place + 1..] {
+                // (What it does not read of one it does not miss: numbers that nobody wants go where they like.)
+                let changed = one.reads && one.writes || other.reads && other.writes;
+                let both = one.writes && other.writes && one.many && other.many;
+                if changed || both {
+                    // What is read is the one that stays.
+                    let (first, second) = if one.reads { (one, other) } else { (other, one) };
+                    let block = |name: &str| address(local("b", name));
+                    let alike = number(one.plain && other.plain);
+                    let blocks = [block(first.name), block(second.name), alike, text(other.name)];
+                    any.push(Step::Do(run("lgs_one_object", blocks)));
+                }
+            }
+        }
+        if !any.is_empty() {
+            self.phases.ready.extend(any);
+            self.phases.ready.push(when(failed(), [Step::End]));
         }
     }
 

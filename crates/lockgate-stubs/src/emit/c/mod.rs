@@ -75,9 +75,17 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
             template!("c/left_out.h.in", FUNCTIONS = functions)
         }
     };
+    let never_null = plan.functions.iter().any(|function| function.prototype.never_null)
+        || plan.left_out.iter().any(|left_out| left_out.prototype.never_null);
+    let (before, behind) = match never_null {
+        true => (template!("c/nullable_before.h.in"), template!("c/nullable_behind.h.in")),
+        false => (String::new(), String::new()),
+    };
     template!(
         "c/header.h.in",
         NAME = name,
+        BEFORE = before,
+        BEHIND = behind,
         SHORT = short,
         HEADER = target.header,
         GUARD = format!("LOCKGATE_CLIENT_{}", short.to_uppercase()),
