@@ -247,3 +247,66 @@ fn what_would_do_nothing_is_refused() {
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
+
+/// Fields lie where C has them, also in structures that are packed or aligned by hand; what a language cannot write so is bytes.
+#[test]
+fn bindings_lay_structures_out_as_c_does() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\n\
+                  struct __attribute__((packed, aligned(4))) s { short a; int b; };\nint f(struct s *s LG_OUT);\n\
+                  struct u { short a; short b __attribute__((aligned(4))); int c; };\nint g(struct u *u LG_OUT);\n\
+                  #pragma pack(push, 2)\nstruct w { short a; int b; short c; double d; };\n#pragma pack(pop)\nint h(struct w *w LG_OUT);\n\
+                  struct __attribute__((aligned(16))) x { int a; };\nint i(struct x *x LG_OUT);\n\
+                  struct y { int k; union { int a; double b; }; };\nint j(struct y *y LG_OUT);\n\
+                  struct __attribute__((packed, aligned(4))) z { short a; const char *t LG_STRING; };\nint k(const struct z *z LG_IN);\n\
+                  struct __attribute__((aligned(64))) l { int a; };\nint l(struct l *l LG_OUT);\n";
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("api.h");
+    std::fs::write(&path, header).expect("a file");
+    let source = Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
+    let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
+    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    let text = |files: &[lockgate_stubs::emit::File], end: &str| -> String {
+        files.iter().filter(|file| file.name.ends_with(end)).map(|file| file.text.as_str()).collect()
+    };
+    let (rust, python) = (text(&client.rust(), ".rs"), text(&client.python().expect("names"), ".py"));
+    // The whole of a type, from its layout on.
+    for (own, layout) in [
+        ("S(pub [u8; 8]);", "#[repr(C, align(4))]"),
+        ("U(pub [u8; 12]);", "#[repr(C, align(4))]"),
+        ("W {", "#[repr(C, packed(2))]"),
+        ("X {", "#[repr(C, align(16))]"),
+        ("Y(pub [u8; 16]);", "#[repr(C, align(8))]"),
+    ] {
+        let at = rust.find(&format!("pub struct {own}")).unwrap_or_else(|| panic!("{own} is not in\n{rust}"));
+        let before = rust[..at].rfind("#[repr").expect("a layout");
+        assert!(rust[before..at].starts_with(layout), "{own}: {}", &rust[before..at]);
+    }
+    for line in [
+        "offset_of!(W, b) == 2);",
+        "offset_of!(W, d) == 8);",
+        "align_of::<W>() == 2);",
+        "align_of::<X>() == 16);",
+        "size_of::<S>() == 8);",
+    ] {
+        assert!(rust.contains(line), "{line} is not in\n{rust}");
+    }
+    for none in ["k", "l"] {
+        assert!(!rust.contains(&format!("pub fn {none}(")), "{none} has a form in\n{rust}");
+    }
+    // Python itself says where its fields are.
+    let class = |name: &str| {
+        let from = python.find(&format!("class {name}(")).unwrap_or_else(|| panic!("no {name} in\n{python}"));
+        let end = python[from..].find("\n    ]\n").expect("the end of its fields");
+        format!("{}\n    ]\n", &python[from..from + end])
+    };
+    let classes: String = ["s", "u", "w", "x", "y"].map(class).concat();
+    let program = format!(
+        "import ctypes\n_Structure = ctypes.Structure\n{classes}\n\
+         assert (s.a.offset, s.b.offset, ctypes.sizeof(s)) == (0, 2, 8)\n\
+         assert (u.a.offset, u.b.offset, u.c.offset, ctypes.sizeof(u)) == (0, 4, 8, 12)\n\
+         assert (w.b.offset, w.c.offset, w.d.offset, ctypes.sizeof(w)) == (2, 6, 8, 16)\n\
+         assert (x.a.offset, ctypes.sizeof(x), ctypes.sizeof(y)) == (0, 16, 16)\n"
+    );
+    let output = std::process::Command::new("python3").args(["-c", &program]).output().expect("Python");
+    assert!(output.status.success(), "{}{program}", String::from_utf8_lossy(&output.stderr));
+}
