@@ -491,7 +491,8 @@ impl Reader {
     }
 
     /// Reads the fields of `definition`, which begins at the bit `base` of `record`, into that. With `over` they lie in a union in it.
-    fn fields(&mut self, definition: Cursor<'_>, base: u64, over: bool, record: &mut Record) {
+    /// The bits that they account for.
+    fn fields(&mut self, definition: Cursor<'_>, base: u64, over: bool, record: &mut Record) -> u64 {
         let whole = definition.kind_of_value();
         let union = definition.kind() == CXCursor_UnionDecl;
         let mut members = Vec::new();
@@ -505,15 +506,16 @@ impl Reader {
                 record.lost = Some(format!("where {name} lies in it, the compiler does not say"));
                 continue;
             };
-            let bit_field = field.is_bit_field().then_some(unit);
-            members.push(Member { at, bits, bit_field });
             let declaration = own.canonical().declaration();
             if own.canonical().kind() == CXType_Record && declaration.is_anonymous_record() {
                 // A union whose only member is a structure has nothing over anything, but it is not worth a word.
                 let over = over || !record.union && declaration.kind() == CXCursor_UnionDecl;
-                self.fields(declaration, base + at, over, record);
+                // (Only what was read in it accounts for it.)
+                let bits = self.fields(declaration, base + at, over, record);
+                members.push(Member { at, bits, bit_field: None });
                 continue;
             }
+            members.push(Member { at, bits, bit_field: field.is_bit_field().then_some(unit) });
             let notes = self.notes(field, &name).unwrap_or_else(|error| self.later(error));
             let mut kind = self.kind(own);
             if let Err(error) = self.inner(field, &mut kind) {
@@ -535,7 +537,10 @@ impl Reader {
             record.fields.get_or_insert_default().push(Parameter { kind, name, notes });
         }
         let (size, alignment) = (8 * whole.size().unwrap_or(0), 8 * whole.alignment().unwrap_or(0));
-        record.lost = record.lost.take().or_else(|| lost(&members, union, size, alignment));
+        let lost = lost(&members, union, size, alignment);
+        let read = if lost.is_none() { size } else { 0 };
+        record.lost = record.lost.take().or(lost);
+        read
     }
 
     /// `LG_FIELD`, `LG_TYPE`, `LG_ERRORS`, `LG_DOMAIN`.
