@@ -89,10 +89,10 @@ pub fn gaps(record: &RecordPlan, plan: &Plan) -> Option<Vec<u64>> {
     let mut end = 0;
     let mut gaps: Vec<u64> = Vec::new();
     for field in fields {
-        gaps.push(field.offset - end);
+        gaps.push(field.offset.saturating_sub(end));
         end = field.offset + of(&field.kind).0;
     }
-    gaps.push(record.size - end);
+    gaps.push(record.size.saturating_sub(end));
     Some(gaps)
 }
 
