@@ -214,6 +214,32 @@ fn what_compilers_and_programs_go_by() {
     made("goby", &["-O2"], [header, source, host]);
 }
 
+/// Members of structures and unions without a name cross like any other member: text is copied, numbers go both ways, and a `bool` is one.
+#[test]
+fn members_without_a_name_are_members() {
+    let types = "struct s { int k; struct { const char *p LG_STRING LG_BORROWED; int n; _Bool b; char t[4] LG_STRING; }; union { int i; float f; }; int after; };\n";
+    let header = format!(
+        "#include <lockgate/annotations.h>\nLG_DOMAIN(\"inner\");\nLG_ERRORS(int, -1);\n{types}\
+         int give(const struct s *s LG_IN);\nint take(struct s *s LG_OUT);\nconst struct s *look(int n) LG_BORROWED LG_SIZE(1);\nint far(struct s *s LG_OUT);\n"
+    );
+    let source = format!(
+        "#define LG_STRING\n#define LG_BORROWED\n#include <string.h>\n{types}static struct s own = {{1, {{\"text\", 2, 1, \"abcd\"}}, {{3}}, 4}};\n\
+         int give(const struct s *s) {{ return strcmp(s->p, \"host\") == 0 && s->k == 5 && s->n == 6 && s->b && s->i == 7 && s->after == 8; }}\n\
+         int take(struct s *s) {{ *s = own; *(unsigned char *)&s->b = 0xee; return 0; }}\n\
+         const struct s *look(int n) {{ own.n = n; return &own; }}\n\
+         int far(struct s *s) {{ *s = own; s->p = (const char *)0x7fff12345678; return 0; }}\n"
+    );
+    let host = "#include <inner.h>\n#include <string.h>\n\
+                static int same(const struct s *s, int n) { return s && s->k == 1 && strcmp(s->p, \"text\") == 0 && s->n == n && *(const unsigned char *)&s->b == 1 && strcmp(s->t, \"abc\") == 0 && s->i == 3 && s->after == 4; }\n\
+                int main(void)\n{\n    struct s s = {.k = 5, .p = \"host\", .n = 6, .b = 1, .i = 7, .after = 8}, t = {0};\n    \
+                if (give(&s) != 1)\n        return 1;\n    \
+                if (take(&t) || !same(&t, 2))\n        return 2;\n    \
+                if (!same(look(9), 9))\n        return 3;\n    \
+                /* A pointer to somewhere else is none. */\n    \
+                return far(&t) == -1 && lg_inner_error()->kind ? 0 : 4;\n}\n";
+    made("inner", &["-O1"], [&header, &source, host]);
+}
+
 /// A structure without pointers is remembered like any other, whole; null where a buffer or its length could be is nothing that fails; a string is
 /// read as far as the library reads it; and why there was no handle is told no longer than it is so.
 #[test]

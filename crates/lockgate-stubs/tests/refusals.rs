@@ -10,32 +10,34 @@ fn what_would_do_nothing_is_refused() {
     const DEAD: &str = "what it returns when the library fails is not said";
     // The header, and what the message names (nothing: it is good).
     let cases: &[(&str, &str)] = &[
-        // Text in an array without elements has no last byte, wherever that is said, and however deep it lies.
+        // An array without elements is what GNU C calls that without a length, wherever it stands, and however deep.
         (
-            "struct r { int n; char t[0]; };\nLG_FIELD(struct r, t, LG_STRING);\nint f(struct r *r LG_OUT);",
-            "there is no last byte",
+            "struct r { int n; char t[0]; };\nint f(struct r *r LG_OUT);",
+            "field t: what lies behind the structure",
         ),
         (
-            "struct r { char t[0]; int n; };\nLG_FIELD(struct r, t, LG_STRING);\nint f(struct r *r LG_OUT);",
-            "there is no last byte",
+            "struct r { int n; int v[0]; };\nint f(struct r *r LG_IN);",
+            "field v: what lies behind the structure",
+        ),
+        ("struct r { int n; int v[0][4]; };\nint f(struct r *r LG_IN);", "field v: what lies behind"),
+        ("struct r { int n; int v[4][0]; };\nint f(struct r *r LG_IN);", "field v: what lies behind"),
+        ("struct r { double v[0]; int n; };\nint f(struct r r);", "field v: what lies behind"),
+        (
+            "struct r { int n; char t[0]; };\nLG_FIELD(struct r, t, LG_BYTES);\nint f(struct r *r LG_OUT);",
+            "field t: what lies behind the structure",
         ),
         (
-            "struct r { int n; char t[0][4]; };\nLG_FIELD(struct r, t, LG_STRING);\nint f(struct r *r LG_OUT);",
-            "there is no last byte",
+            "struct i { int n; int v[0]; };\nunion r { struct i i[2]; int n; };\nint f(union r *r LG_IN);",
+            "struct i, field v: what lies behind the structure",
         ),
         (
-            "struct r { int n; char t[4][0]; };\nLG_FIELD(struct r, t, LG_STRING);\nint f(struct r *r LG_OUT);",
-            "there is no last byte",
-        ),
-        (
-            "struct i { char t[0] LG_STRING; };\nstruct r { int n; struct i i[2]; };\nconst struct r *g(void) LG_SIZE(1);\nint f(void);",
-            "there is no last byte",
+            "struct r { int n; struct { int m; int v[0]; }; };\nint f(struct r *r LG_IN);",
+            "field v: what lies behind the structure",
         ),
         (
             "typedef char name_t[0];\nLG_TYPE(name_t, LG_STRING);\nstruct r { int n; name_t t; };\nint f(struct r *r LG_OUT);",
-            "there is no last byte",
+            "field t: what lies behind the structure",
         ),
-        ("struct r { int n; char t[0] LG_BYTES; };\nint f(struct r *r LG_OUT);", ""),
         (
             "struct r { int n; char t[]; };\nint f(struct r *r LG_OUT);",
             "field t: what lies behind the structure",
@@ -175,6 +177,109 @@ fn what_would_do_nothing_is_refused() {
         ("typedef int lgs_wide;\nint f(lgs_wide x);", "names like lgs_wide"),
         ("struct lgs_call { int x; };\nint f(struct lgs_call *p LG_IN);", "names like lgs_call"),
         ("int f(int x) __asm__(\"real_f\");", "another name in objects"),
+        // Members of structures and unions without a name are members, with what is said of them.
+        (
+            "struct r { int k; struct { char *p; int n; }; };\nint f(struct r *r LG_OUT);",
+            "struct r, field p: it may be a string",
+        ),
+        (
+            "struct r { int k; struct { struct { void *p; }; int n; }; };\nint f(const struct r *r LG_IN);",
+            "struct r, field p",
+        ),
+        (
+            "struct r { int k; union { char *p; long n; }; };\nLG_FIELD(struct r, p, LG_STRING LG_BORROWED);\nint f(const struct r *r LG_IN);",
+            "only the program knows, and there are pointers among them",
+        ),
+        (
+            "struct r { const char *name LG_STRING; union { struct { int a; char *p; }; long n; }; };\nint f(const struct r *r LG_IN);",
+            "only the program knows, and there are pointers among them",
+        ),
+        ("union r { long n; struct { int a; char *p; }; };\nint f(union r *r LG_IN);", "pointers among them"),
+        (
+            "struct r { int k; union { _Bool b; int n; }; };\nint f(struct r *r LG_OUT);",
+            "there is a bool or text",
+        ),
+        (
+            "struct r { int k; union { char t[4] LG_STRING; int n; }; };\nint f(struct r *r LG_OUT);",
+            "there is a bool or text",
+        ),
+        (
+            "struct r { int k; struct { char t[4]; }; };\nint f(struct r *r LG_OUT);",
+            "struct r, field t: it may be text",
+        ),
+        (
+            "struct r { int k; struct { char *p; int n : 3; }; };\nint f(struct r *r LG_IN);",
+            "has bit-fields beside pointers",
+        ),
+        (
+            "struct r { int k; struct { int z; }; };\nstatic inline int z(struct r *r) { return r->z; }\nint f(struct r *r LG_OPAQUE);",
+            "reads `z` of a `struct r`",
+        ),
+        (
+            "struct r { int k; struct { const char *p; int z; }; union { int a; float b; }; };\nLG_FIELD(struct r, p, LG_STRING LG_BORROWED);\nint f(const struct r *r LG_IN);\nint g(struct r *r LG_OUT);",
+            "",
+        ),
+        // What crosses by value lies where its prototype says.
+        (
+            "struct __attribute__((packed)) t { char a; double b; };\nint f(struct t t);",
+            "it lies at 1, not at 8",
+        ),
+        (
+            "struct __attribute__((packed)) t { float a; char b; };\nint f(struct t t);",
+            "5 bytes and is aligned to 1",
+        ),
+        (
+            "struct __attribute__((packed)) t { int a; int b; };\nint f(struct t t);",
+            "8 bytes and is aligned to 1, not 8 and 4",
+        ),
+        (
+            "#pragma pack(push, 4)\nstruct t { int a; double b; };\n#pragma pack(pop)\nint f(void);\nstruct t g(void) LG_ERROR({0});",
+            "it lies at 4, not at 8",
+        ),
+        (
+            "struct __attribute__((aligned(16))) t { long a, b; };\nint f(struct t t);",
+            "is aligned to 16, not 16 and 8",
+        ),
+        (
+            "struct t { char a; char b __attribute__((aligned(8))); };\nint f(int (*c)(struct t t, void *d), void *d);",
+            "it lies at 8, not at 1",
+        ),
+        (
+            "typedef int far_t __attribute__((aligned(16)));\nstruct t { int a; far_t b; };\nint f(struct t t);",
+            "it lies at 16, not at 4",
+        ),
+        (
+            "struct __attribute__((packed)) i { char a; int b; };\nstruct t { struct i i; short s; };\nint f(struct t t LG_IGNORE);",
+            "it lies at 1, not at 4",
+        ),
+        (
+            "struct t { struct { double d; char c; }; char e; };\nint f(struct t t);",
+            "it lies at 16, not at 9",
+        ),
+        (
+            "struct t { struct { int a; float b; }; char c; };\nint f(struct t t);\nstruct t g(void) LG_ERROR({.a = -1});",
+            "",
+        ),
+        // What a client could not say when it starts, no stub asks for.
+        ("union t { long a; double b; };\nint f(union t t);", "it cannot be passed by value"),
+        ("typedef union { long a; double b; } tt;\nint f(tt t);", "it cannot be passed by value"),
+        ("typedef union { long a; double b; } time_t;\nint f(time_t t);", "it cannot be passed by value"),
+        (
+            "struct t { int k; union { int a; float b; }; };\nint f(struct t t);",
+            "it cannot be passed by value",
+        ),
+        (
+            "union u { long a; double b; };\nstruct t { union u u; float f; };\nunion u g(void) LG_ERROR({0});\nint f(struct t t);",
+            "it cannot be passed by value",
+        ),
+        ("struct t { int a : 3; unsigned b : 5; };\nint f(struct t t);", "it cannot be passed by value"),
+        ("struct t { };\nint f(struct t t);", "it cannot be passed by value"),
+        (
+            "struct e { };\nstruct t { struct e e; int a; };\nint f(struct t t);",
+            "it cannot be passed by value",
+        ),
+        ("int f(long double x LG_IGNORE);", "could not say what it is"),
+        ("union t { long a; double b; };\nint f(union t *t LG_INOUT);", ""),
         // A failure is a value of the result's type.
         ("int f(void) LG_ERROR(\"x\");", "a string is no `int`"),
         ("int f(void) LG_ERROR(0x100000000);", "a `int` does not hold it"),
@@ -201,4 +306,67 @@ fn what_would_do_nothing_is_refused() {
         }
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// Fields lie where C has them, also in structures that are packed or aligned by hand; what a language cannot write so is bytes.
+#[test]
+fn bindings_lay_structures_out_as_c_does() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\n\
+                  struct __attribute__((packed, aligned(4))) s { short a; int b; };\nint f(struct s *s LG_OUT);\n\
+                  struct u { short a; short b __attribute__((aligned(4))); int c; };\nint g(struct u *u LG_OUT);\n\
+                  #pragma pack(push, 2)\nstruct w { short a; int b; short c; double d; };\n#pragma pack(pop)\nint h(struct w *w LG_OUT);\n\
+                  struct __attribute__((aligned(16))) x { int a; };\nint i(struct x *x LG_OUT);\n\
+                  struct y { int k; union { int a; double b; }; };\nint j(struct y *y LG_OUT);\n\
+                  struct __attribute__((packed, aligned(4))) z { short a; const char *t LG_STRING; };\nint k(const struct z *z LG_IN);\n\
+                  struct __attribute__((aligned(64))) l { int a; };\nint l(struct l *l LG_OUT);\n";
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("api.h");
+    std::fs::write(&path, header).expect("a file");
+    let source = Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
+    let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
+    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    let text = |files: &[lockgate_stubs::emit::File], end: &str| -> String {
+        files.iter().filter(|file| file.name.ends_with(end)).map(|file| file.text.as_str()).collect()
+    };
+    let (rust, python) = (text(&client.rust(), ".rs"), text(&client.python().expect("names"), ".py"));
+    // The whole of a type, from its layout on.
+    for (own, layout) in [
+        ("S(pub [u8; 8]);", "#[repr(C, align(4))]"),
+        ("U(pub [u8; 12]);", "#[repr(C, align(4))]"),
+        ("W {", "#[repr(C, packed(2))]"),
+        ("X {", "#[repr(C, align(16))]"),
+        ("Y(pub [u8; 16]);", "#[repr(C, align(8))]"),
+    ] {
+        let at = rust.find(&format!("pub struct {own}")).unwrap_or_else(|| panic!("{own} is not in\n{rust}"));
+        let before = rust[..at].rfind("#[repr").expect("a layout");
+        assert!(rust[before..at].starts_with(layout), "{own}: {}", &rust[before..at]);
+    }
+    for line in [
+        "offset_of!(W, b) == 2);",
+        "offset_of!(W, d) == 8);",
+        "align_of::<W>() == 2);",
+        "align_of::<X>() == 16);",
+        "size_of::<S>() == 8);",
+    ] {
+        assert!(rust.contains(line), "{line} is not in\n{rust}");
+    }
+    for none in ["k", "l"] {
+        assert!(!rust.contains(&format!("pub fn {none}(")), "{none} has a form in\n{rust}");
+    }
+    // Python itself says where its fields are.
+    let class = |name: &str| {
+        let from = python.find(&format!("class {name}(")).unwrap_or_else(|| panic!("no {name} in\n{python}"));
+        let end = python[from..].find("\n    ]\n").expect("the end of its fields");
+        format!("{}\n    ]\n", &python[from..from + end])
+    };
+    let classes: String = ["s", "u", "w", "x", "y"].map(class).concat();
+    let program = format!(
+        "import ctypes\n_Structure = ctypes.Structure\n{classes}\n\
+         assert (s.a.offset, s.b.offset, ctypes.sizeof(s)) == (0, 2, 8)\n\
+         assert (u.a.offset, u.b.offset, u.c.offset, ctypes.sizeof(u)) == (0, 4, 8, 12)\n\
+         assert (w.b.offset, w.c.offset, w.d.offset, ctypes.sizeof(w)) == (2, 6, 8, 16)\n\
+         assert (x.a.offset, ctypes.sizeof(x), ctypes.sizeof(y)) == (0, 16, 16)\n"
+    );
+    let output = std::process::Command::new("python3").args(["-c", &program]).output().expect("Python");
+    assert!(output.status.success(), "{}{program}", String::from_utf8_lossy(&output.stderr));
 }

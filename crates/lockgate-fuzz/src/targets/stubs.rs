@@ -230,6 +230,10 @@ fn header(input: &mut Unstructured<'_>) -> Result<Header> {
             spelling: key.into(),
             union: number == 2,
             size: input.int_in_range(0..=64)?,
+            alignment: 8,
+            offsets: (0..fields.len() as u64).map(|place| 16 * place).collect(),
+            arms: BTreeSet::new(),
+            lost: None,
             fields: input.ratio(3, 4)?.then_some(fields),
             bit_fields: input.ratio(1, 16)?,
         };
@@ -341,8 +345,18 @@ mod tests {
     fn header_of(field: Parameter, parameter: Parameter) -> Header {
         let mut header = Header::default();
         let (key, spelling) = (PAIR.to_owned(), PAIR.to_owned());
-        let record =
-            Record { key, spelling, union: false, size: 8, fields: Some(vec![field]), bit_fields: false };
+        let record = Record {
+            key,
+            spelling,
+            union: false,
+            size: 8,
+            alignment: 8,
+            fields: Some(vec![field]),
+            offsets: vec![0],
+            arms: BTreeSet::new(),
+            bit_fields: false,
+            lost: None,
+        };
         header.records.insert(PAIR.into(), record);
         let result = kind(Shape::Void, 0, "void");
         header.functions.push(Function {

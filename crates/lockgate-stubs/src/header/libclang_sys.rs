@@ -220,6 +220,24 @@ impl<'u> Cursor<'u> {
         word.map(|byte| char::from(*byte)).collect()
     }
 
+    /// Bits of a bit-field.
+    pub fn bits(self) -> Option<u64> {
+        // SAFETY: as `kind`.
+        u64::try_from(unsafe { clang_getFieldDeclBitWidth(self.cursor) }).ok()
+    }
+
+    /// Where a field begins in the structure or union that it is declared in, in bits.
+    pub fn field_offset(self) -> Option<u64> {
+        // SAFETY: as `kind`.
+        u64::try_from(unsafe { clang_Cursor_getOffsetOfField(self.cursor) }).ok()
+    }
+
+    /// True for a structure or union that has neither a tag nor a declarator: its members are those of what it is declared in.
+    pub fn is_anonymous_record(self) -> bool {
+        // SAFETY: as `kind`.
+        unsafe { clang_Cursor_isAnonymousRecordDecl(self.cursor) != 0 }
+    }
+
     /// The value of an enumerator.
     pub fn enum_value(self) -> i64 {
         // SAFETY: as `kind`.
@@ -477,6 +495,25 @@ impl<'u> Type<'u> {
     pub fn size(self) -> Option<u64> {
         // SAFETY: as `spelling`.
         u64::try_from(unsafe { clang_Type_getSizeOf(self.kind) }).ok()
+    }
+
+    /// Alignment in bytes, if it is complete.
+    pub fn alignment(self) -> Option<u64> {
+        // SAFETY: as `spelling`.
+        u64::try_from(unsafe { clang_Type_getAlignOf(self.kind) }).ok()
+    }
+
+    /// All fields of a structure or union, in order: those without a name, too, which are no children of its declaration.
+    pub fn fields(self) -> Vec<Cursor<'u>> {
+        extern "C" fn visit(field: CXCursor, data: CXClientData) -> CXVisitorResult {
+            // SAFETY: `fields` passes a vector that outlives the visit.
+            unsafe { &mut *data.cast::<Vec<CXCursor>>() }.push(field);
+            CXVisit_Continue
+        }
+        let mut found: Vec<CXCursor> = Vec::new();
+        // SAFETY: as `spelling`; the visitor gets the vector it expects.
+        unsafe { clang_Type_visitFields(self.kind, visit, (&raw mut found).cast::<c_void>()) };
+        found.into_iter().map(|cursor| Cursor { cursor, unit: PhantomData }).collect()
     }
 
     /// Where it is declared.

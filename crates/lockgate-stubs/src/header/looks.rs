@@ -32,7 +32,12 @@ fn of_body(function: Cursor<'_>, body: Cursor<'_>, looks: &mut Vec<Look>) {
     let (file, line) = function.presumed();
     for member in body.descendants().into_iter().filter(|c| c.kind() == CXCursor_MemberRefExpr) {
         let Some(field) = member.referenced() else { continue };
-        let record = field.parent().kind_of_value().canonical().spelling();
+        // (What is in a structure without a name is the outer one's.)
+        let mut record = field.parent();
+        while record.is_anonymous_record() {
+            record = record.parent();
+        }
+        let record = record.kind_of_value().canonical().spelling();
         looks.push(Look {
             record: Some(record),
             field: field.name(),

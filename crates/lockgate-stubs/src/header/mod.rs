@@ -1,6 +1,7 @@
 //! From a header to its declarations: libclang reads it, [`model`] is what is kept.
 mod comment;
 mod constants;
+mod layout;
 pub mod libclang_sys;
 mod looks;
 pub mod model;

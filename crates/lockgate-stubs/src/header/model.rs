@@ -237,7 +237,7 @@ impl CType {
         }
     }
 
-    /// An array, of arrays perhaps, that has no element at all.
+    /// An array, of arrays perhaps, that has no element at all: as a field, GNU C's name for what lies behind the structure.
     pub fn is_empty_array(&self) -> bool {
         match &self.shape {
             Shape::Array(element, count) => *count == 0 || element.is_empty_array(),
@@ -291,8 +291,16 @@ pub struct Record {
     pub union: bool,
     /// Bytes.
     pub size: u64,
-    /// Its fields, `None` if it is incomplete.
+    /// Bytes.
+    pub alignment: u64,
+    /// Its fields, `None` if it is incomplete. Those of structures and unions in it that have no name are its own.
     pub fields: Option<Vec<Parameter>>,
+    /// Where each of them begins, bytes.
+    pub offsets: Vec<u64>,
+    /// Which of them lie in a union without a name, over others.
+    pub arms: BTreeSet<String>,
     /// It has bit-fields.
     pub bit_fields: bool,
+    /// What its fields do not account for, if there is such a thing: there may be anything.
+    pub lost: Option<String>,
 }

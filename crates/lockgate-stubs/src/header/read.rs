@@ -1,5 +1,6 @@
 //! From libclang's cursors to the model.
 #![allow(non_upper_case_globals, reason = "the constants of libclang")]
+use super::layout::{Member, lost};
 use super::libclang_sys::{Cursor, Type, Unit};
 use super::model::{
     CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value, without_folder,
@@ -511,37 +512,74 @@ impl Reader {
             spelling: key.clone(),
             union,
             size: kind.size().unwrap_or(0),
+            alignment: kind.alignment().unwrap_or(0),
             fields: None,
+            offsets: Vec::new(),
+            arms: BTreeSet::new(),
             bit_fields: false,
+            lost: None,
         };
         // Known before its fields are read: they may point back to it.
         self.header.records.insert(key.clone(), record.clone());
         if let Some(definition) = declaration.definition() {
-            let fields = definition.children().into_iter().filter(|child| child.kind() == CXCursor_FieldDecl);
-            let fields: Vec<Cursor<'_>> = fields.collect();
-            record.bit_fields = fields.iter().any(|field| field.is_bit_field());
-            let mut read = Vec::new();
-            for field in fields {
-                let name = field.name();
-                let notes = self.notes(field, &name).unwrap_or_else(|error| self.later(error));
-                let mut kind = self.kind(field.kind_of_value());
-                if let Err(error) = self.inner(field, &mut kind) {
-                    self.later(error);
-                }
-                // (No pointer: what it names begins there, and how much that is only its author knows.)
-                if field.kind_of_value().canonical().kind() == CXType_IncompleteArray {
-                    kind.shape = Shape::Unsupported("an array without a length".into());
-                    kind.size = 0;
-                }
-                if field.is_bit_field() {
-                    kind.size = 0; // bits
-                }
-                read.push(Parameter { kind, name, notes });
-            }
-            record.fields = Some(read);
+            record.fields = Some(Vec::new());
+            self.fields(definition, 0, false, &mut record);
             self.header.records.insert(key.clone(), record);
         }
         Shape::Record(key)
+    }
+
+    /// Reads the fields of `definition`, which begins at the bit `base` of `record`, into that. With `over` they lie in a union in it.
+    /// The bits that they account for.
+    fn fields(&mut self, definition: Cursor<'_>, base: u64, over: bool, record: &mut Record) -> u64 {
+        let whole = definition.kind_of_value();
+        let union = definition.kind() == CXCursor_UnionDecl;
+        let mut members = Vec::new();
+        for field in whole.fields() {
+            let (name, own) = (field.name(), field.kind_of_value());
+            let bits = if field.is_bit_field() { field.bits() } else { own.size().map(|bytes| 8 * bytes) };
+            // (What has no length has no size, either.)
+            let bits = bits.or((own.canonical().kind() == CXType_IncompleteArray).then_some(0));
+            let unit = 8 * own.size().unwrap_or(0);
+            let (Some(at), Some(bits)) = (field.field_offset(), bits) else {
+                record.lost = Some(format!("where {name} lies in it, the compiler does not say"));
+                continue;
+            };
+            let declaration = own.canonical().declaration();
+            if own.canonical().kind() == CXType_Record && declaration.is_anonymous_record() {
+                // A union whose only member is a structure has nothing over anything, but it is not worth a word.
+                let over = over || !record.union && declaration.kind() == CXCursor_UnionDecl;
+                // (Only what was read in it accounts for it.)
+                let bits = self.fields(declaration, base + at, over, record);
+                members.push(Member { at, bits, bit_field: None });
+                continue;
+            }
+            members.push(Member { at, bits, bit_field: field.is_bit_field().then_some(unit) });
+            let notes = self.notes(field, &name).unwrap_or_else(|error| self.later(error));
+            let mut kind = self.kind(own);
+            if let Err(error) = self.inner(field, &mut kind) {
+                self.later(error);
+            }
+            // (No pointer: what it names begins there, and how much that is only its author knows.)
+            if own.canonical().kind() == CXType_IncompleteArray || kind.is_empty_array() {
+                kind.shape = Shape::Unsupported("an array without a length".into());
+                kind.size = 0;
+            }
+            if field.is_bit_field() {
+                kind.size = 0; // bits
+                record.bit_fields = true;
+            }
+            if over {
+                record.arms.insert(name.clone());
+            }
+            record.offsets.push((base + at) / 8);
+            record.fields.get_or_insert_default().push(Parameter { kind, name, notes });
+        }
+        let (size, alignment) = (8 * whole.size().unwrap_or(0), 8 * whole.alignment().unwrap_or(0));
+        let lost = lost(&members, union, size, alignment);
+        let read = if lost.is_none() { size } else { 0 };
+        record.lost = record.lost.take().or(lost);
+        read
     }
 
     /// `LG_FIELD`, `LG_TYPE`, `LG_ERRORS`, `LG_DOMAIN`.

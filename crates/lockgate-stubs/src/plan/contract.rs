@@ -87,6 +87,9 @@ impl Types<'_> {
             Shape::Unsupported(what) => what.clone(),
             Shape::Record(key) => {
                 let mut text = format!("{key}:{size}");
+                if let Some(record) = self.header.records.get(key) {
+                    let _ = write!(text, "@{}{:?}{:?}", record.alignment, record.offsets, record.arms);
+                }
                 let header = self.header;
                 if let Some(record) = header.records.get(key).filter(|_| self.known.insert(key.clone())) {
                     for field in record.fields.iter().flatten() {

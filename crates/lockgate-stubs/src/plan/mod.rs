@@ -2,6 +2,7 @@
 //!
 //! Two points of view. What goes *in*, from the program to the library, is a [`Passing`]; what comes *out* is an
 //! [`Outcome`], which may be anything and is checked. The parameters of callbacks are outcomes, their results go in.
+mod by_value;
 mod contract;
 mod effects;
 mod failure;
@@ -17,6 +18,7 @@ mod sizes;
 use crate::annotation::{Format, Notes};
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
+pub use by_value::prototype;
 pub use contract::agree;
 pub use passing::handle_name;
 use places::Place as Stands;
@@ -210,6 +212,8 @@ pub struct RecordPlan {
     pub word: String,
     /// Size, bytes.
     pub size: u64,
+    /// Alignment, bytes.
+    pub alignment: u64,
     /// Its fields: as declared, how they go in, how they come out.
     pub fields: Vec<FieldPlan>,
     /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`] before it: text, which ends there.
@@ -230,6 +234,8 @@ pub struct FieldPlan {
     pub name: String,
     /// Type as declared.
     pub kind: CType,
+    /// Where it begins, bytes.
+    pub offset: u64,
     /// How it goes in.
     pub passing: Passing,
     /// How it comes out.
@@ -937,6 +943,7 @@ impl<'a> Planner<'a> {
             .filter(|_| notes.jump_buffer.is_none())
             .map(|(parameter, _)| parameter.name.clone());
         self.failure_is_said(function).map_err(of_result)?;
+        self.is_said_by_its_prototype(name, prototype).map_err(of_function)?;
         Ok(FunctionPlan {
             name: name.clone(),
             prototype: prototype.clone(),
@@ -1022,7 +1029,8 @@ impl<'a> Planner<'a> {
         }
         let default = || match &result.shape {
             Shape::Integer { signed: true, .. } => "-1",
-            Shape::Record(_) => "{0}",
+            // (Its first field may be none that a zero can stand for.)
+            Shape::Record(_) => "{}",
             // Equal to no number, and above and below none.
             Shape::Float => "__builtin_nan(\"\")",
             _ => "0",

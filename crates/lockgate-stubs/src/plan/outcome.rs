@@ -324,6 +324,7 @@ impl Planner<'_> {
                 return Err(in_part("result".into(), cause));
             }
         };
+        self.is_said_by_its_prototype(name, &prototype)?;
         Ok(CallbackPlan { name: name.to_owned(), prototype, parameters, result, order, followed })
     }
 }

@@ -29,17 +29,10 @@ impl Planner<'_> {
         let Some(fields) = &record.fields else {
             return no(format!("{key} is incomplete"), "annotate the pointer with LG_OPAQUE");
         };
-        if let Some(open) = fields.iter().find(|field| is_open(field)) {
-            return no(
-                format!(
-                    "{key}, field {}: what lies behind the structure is as long as its author says",
-                    open.name
-                ),
-                "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
-            );
-        }
+        is_whole(header, key, &mut BTreeSet::new())?;
         let has_pointers = fields.iter().any(|field| leads_on(header, &field.kind.shape));
-        if record.union && has_pointers {
+        let over = |field: &&Parameter| record.union || record.arms.contains(&field.name);
+        if fields.iter().filter(over).any(|field| leads_on(header, &field.kind.shape)) {
             return no(
                 format!(
                     "which field of {key} is in use, only the program knows, and there are pointers among them"
@@ -57,6 +50,7 @@ impl Planner<'_> {
             spelling: record.spelling.clone(),
             word: word(key),
             size: record.size,
+            alignment: record.alignment,
             fields: Vec::new(),
             bools: Vec::new(),
             vague: vague(header, key, &mut BTreeSet::new()),
@@ -64,9 +58,9 @@ impl Planner<'_> {
             followed: self.followed_by(fields),
         };
         bools(header, key, "", &mut BTreeSet::new(), &mut plan.bools)?;
-        if has_pointers || (!record.union && !record.bit_fields) {
-            for field in fields {
-                let planned = self.field(field, fields).map_err(|cause| No {
+        if has_pointers || (!record.union && !record.bit_fields && record.arms.is_empty()) {
+            for (field, offset) in fields.iter().zip(&record.offsets) {
+                let planned = self.field(field, fields, *offset).map_err(|cause| No {
                     reason: format!("{key}, field {}: {}", field.name, cause.reason),
                     remedy: cause.remedy,
                 });
@@ -84,7 +78,7 @@ impl Planner<'_> {
         self.plan.records.get(key).is_some_and(RecordPlan::is_plain)
     }
 
-    fn field(&mut self, field: &Parameter, fields: &[Parameter]) -> Result<FieldPlan, No> {
+    fn field(&mut self, field: &Parameter, fields: &[Parameter], offset: u64) -> Result<FieldPlan, No> {
         let notes = self.notes(field);
         let cursor = notes.cursor;
         belong(&field.notes, &field.kind, Place::Field)?;
@@ -144,6 +138,7 @@ impl Planner<'_> {
         Ok(FieldPlan {
             name: field.name.clone(),
             kind: field.kind.clone(),
+            offset,
             passing,
             outcome,
             cursor,
@@ -207,6 +202,32 @@ fn is_open(field: &Parameter) -> bool {
     matches!(field.kind.shape, Shape::Unsupported(_)) && field.kind.size == 0
 }
 
+/// Each structure in `key`, itself included, ends where its size says, and all that is in it was read.
+fn is_whole<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> Result<(), No> {
+    const REMEDY: &str = "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT";
+    let Some(record) = header.records.get(key).filter(|_| seen.insert(key)) else { return Ok(()) };
+    if let Some(lost) = &record.lost {
+        return no(format!("{key}: {lost}"), REMEDY);
+    }
+    record.fields.iter().flatten().try_for_each(|field| {
+        if is_open(field) {
+            let Parameter { name, .. } = field;
+            return no(
+                format!("{key}, field {name}: what lies behind the structure is as long as its author says"),
+                REMEDY,
+            );
+        }
+        let mut kind = &field.kind;
+        while let Shape::Array(element, _) = &kind.shape {
+            kind = element;
+        }
+        match &kind.shape {
+            Shape::Record(inner) => is_whole(header, inner, seen),
+            _ => Ok(()),
+        }
+    })
+}
+
 /// An array of characters with an end.
 fn is_text(header: &Header, field: &Parameter) -> bool {
     let mut kind = &field.kind;
@@ -257,8 +278,9 @@ fn bools(
     if !outer.insert(key.to_owned()) {
         return Ok(());
     }
-    let before = all.len();
+    let (before, mut over) = (all.len(), false);
     for field in record.fields.iter().flatten() {
+        let earlier = all.len();
         let mut kind = &field.kind;
         let mut path = format!("{path}{}", field.name);
         let dot = if field.name.is_empty() { "" } else { "." };
@@ -280,23 +302,15 @@ fn bools(
                 );
             }
             _ if kind.is_bool() => all.push(path.trim_end_matches("[]").to_owned()),
-            _ if is_text(header, field) && field.kind.is_empty_array() => {
-                return no(
-                    format!(
-                        "{key}, field {}: text in an array without elements, where there is no last byte",
-                        field.name
-                    ),
-                    "say LG_BYTES, annotate the pointer to the structure with LG_OPAQUE, or leave the function out with LG_OMIT",
-                );
-            }
             _ if is_text(header, field) => {
                 all.push(format!("{TEXT}{}", path.strip_suffix("[]").unwrap_or(&path)))
             }
             _ => {}
         }
+        over |= record.arms.contains(&field.name) && all.len() > earlier;
     }
     outer.remove(key);
-    if record.union && all.len() > before {
+    if over || record.union && all.len() > before {
         return no(
             format!(
                 "which field of {key} is in use, only the program knows, and there is a bool or text with an end (LG_STRING) among them"

@@ -5,6 +5,7 @@
 //! What a domain gave was judged by the client in C before it comes here (decision 0040).
 mod closure;
 mod function;
+pub mod layout;
 pub mod surface;
 
 use crate::expression::Expression;

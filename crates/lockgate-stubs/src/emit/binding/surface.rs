@@ -1,4 +1,5 @@
 //! What of an API has a form in such a language, and what its types are called. What has none is left out, with the reason.
+use super::layout::{Form, form};
 use super::{CopyIn, Cursor};
 use crate::emit::{Target, name_of};
 use crate::expression::Expression;
@@ -190,6 +191,14 @@ impl<'a> Surface<'a> {
         {
             return Some("nothing jumps over frames of this language".to_owned());
         }
+        let kinds = function.prototype.parameters.iter().map(|parameter| &parameter.kind);
+        let mut records = BTreeSet::new();
+        for kind in kinds.chain([&function.prototype.result]) {
+            self.collect(kind.pointee().unwrap_or(kind), &mut records);
+        }
+        if let Some(key) = records.into_iter().find(|key| !self.is_expressible(&self.plan.records[*key])) {
+            return Some(format!("{key}: how it is aligned has no form here"));
+        }
         let parameters = function.prototype.parameters.iter().enumerate();
         for (number, parameter) in parameters {
             if let Some(why) = self.unsuited_parameter(function, number) {
@@ -217,9 +226,6 @@ impl<'a> Surface<'a> {
                 POINTERS
             }
             (Ok(CopyIn::Kept { key, .. }), _) if !is_keepable(&self.plan.records[key]) => POINTERS,
-            (Ok(CopyIn::Structure), _) if self.is_union(&function.prototype.parameters[number].kind) => {
-                "a union by value"
-            }
             (Ok(CopyIn::Given), Passing::Pointer { after, .. }) => match **after {
                 Outcome::String { .. } | Outcome::Handle { .. } => return None,
                 Outcome::Within { .. } | Outcome::Inside => return None,
@@ -233,8 +239,10 @@ impl<'a> Surface<'a> {
         Some(why.to_owned())
     }
 
-    fn is_union(&self, kind: &CType) -> bool {
-        matches!(&kind.shape, Shape::Record(key) if self.plan.records[key].fields.is_empty())
+    /// Its fields can be written where they lie, or it is nothing but bytes; and what a language makes of it is aligned as much.
+    fn is_expressible(&self, record: &RecordPlan) -> bool {
+        // (Python aligns its memory to 16 bytes.)
+        record.alignment <= 16 && (record.is_plain() || form(record, self.plan) != Form::Bytes)
     }
 
     fn unsuited_result(&self, function: &'a FunctionPlan) -> Option<&'static str> {
@@ -246,7 +254,6 @@ impl<'a> Surface<'a> {
             Outcome::Record { key, .. } if !is_readable(&self.plan.records[key]) => {
                 Some("a structure with pointers of a kind that has no form here")
             }
-            Outcome::Value if self.is_union(&function.prototype.result) => Some("a union by value"),
             Outcome::Lent { size } if !known(size, &|name| self.is_number(function, name)) => {
                 Some("its size is what another function says")
             }

@@ -1,7 +1,6 @@
 //! Declarations.
 use super::{Value, cast, group, word};
 use crate::header::model::{CType, Prototype, Shape};
-use crate::plan::Plan;
 
 /// `name` declared with the type spelled `spelling`.
 pub fn declare(spelling: &str, name: &str) -> String {
@@ -62,40 +61,6 @@ pub fn crossing(kind: &CType) -> String {
         _ if kind.is_bool() => "unsigned char".to_owned(),
         _ => kind.spelling.clone(),
     }
-}
-
-/// The prototype in the language of `lockgate-signature`. Structures are written out, so that it is the header, not the module, that says what they are.
-pub fn prototype(name: &str, prototype: &Prototype, plan: &Plan) -> String {
-    let parameters: Vec<String> = prototype.parameters.iter().map(|p| signature(&p.kind, plan)).collect();
-    let parameters = if parameters.is_empty() { "void".to_owned() } else { parameters.join(", ") };
-    format!("{} {name}({parameters})", signature(&prototype.result, plan))
-}
-
-fn signature(kind: &CType, plan: &Plan) -> String {
-    match &kind.shape {
-        Shape::Void => "void".to_owned(),
-        Shape::Integer { signed, .. } => format!("{}int{}_t", if *signed { "" } else { "u" }, kind.size * 8),
-        Shape::Float if kind.size == 4 => "float".to_owned(),
-        Shape::Float => "double".to_owned(),
-        Shape::Pointer(_) | Shape::Function(_) => "void *".to_owned(),
-        Shape::Record(key) => match plan.records.get(key).map(|record| record.fields.as_slice()) {
-            None | Some([]) => kind.spelling.clone(),
-            Some(fields) => {
-                let fields: String = fields.iter().map(|field| self::field(&field.kind, plan)).collect();
-                format!("struct {{ {fields}}}")
-            }
-        },
-        Shape::Array(..) | Shape::Unsupported(_) => kind.spelling.clone(),
-    }
-}
-
-fn field(kind: &CType, plan: &Plan) -> String {
-    let (mut element, mut counts) = (kind, String::new());
-    while let Shape::Array(inner, count) = &element.shape {
-        counts += &format!("[{count}]");
-        element = inner;
-    }
-    format!("{} f{counts}; ", signature(element, plan))
 }
 
 #[cfg(test)]

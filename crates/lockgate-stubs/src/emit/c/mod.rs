@@ -2,13 +2,13 @@
 mod print;
 mod record;
 
-use super::boundary::declare::{self, prototype};
+use super::boundary::declare;
 use super::boundary::{callback, stub};
 use super::template::template;
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
 use crate::name::word;
-use crate::plan::{CallbackPlan, FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan};
+use crate::plan::{CallbackPlan, FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan, prototype};
 use lockgate_headers::LOCKGATE_STUBS_H;
 
 /// Parts of `runtime/`, in the order in which they build on each other.
@@ -245,14 +245,6 @@ fn bound(function: &FunctionPlan, plan: &Plan) -> String {
             own.variadic = false;
         }
         return prototype(&formatted.by.list, &own, plan);
-    }
-    // What cannot be written out (a union, bit-fields) the module's own note knows.
-    let by_value = |kind: &CType| match &kind.shape {
-        Shape::Record(key) => plan.records.get(key).is_none_or(|record| record.fields.is_empty()),
-        _ => false,
-    };
-    if by_value(&own.result) || own.parameters.iter().any(|parameter| by_value(&parameter.kind)) {
-        return function.name.clone();
     }
     prototype(&function.name, &own, plan)
 }

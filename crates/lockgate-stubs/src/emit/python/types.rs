@@ -1,6 +1,7 @@
 //! Enumerations, handles, structures.
 use super::{attribute, ctype, enumeration, symbol, word};
 use crate::emit::binding::Cursor;
+use crate::emit::binding::layout::gaps;
 use crate::emit::binding::surface::{Surface, cursors};
 use crate::emit::template::template;
 use crate::header::model::Shape;
@@ -79,12 +80,34 @@ fn place<'a>(key: &'a str, surface: &Surface<'a>, placed: &mut Vec<&'a str>) {
 /// A structure as C has it.
 fn structure(name: &str, base: &str, key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
     let field = |(name, kind): (&str, String)| format!("(\"{name}\", {kind}),\n");
-    let fields = match &*record.fields {
-        [] => field(("bytes", format!("ctypes.c_ubyte * {}", record.size))),
-        all => all.iter().map(|own| field((&attribute(&own.name), ctype(&own.kind, surface)))).collect(),
+    let gaps = gaps(record, surface.plan);
+    let gap = |number: usize| match gaps.as_ref().and_then(|gaps| gaps.get(number)) {
+        None | Some(0) => String::new(),
+        Some(bytes) => field((&format!("_lg_gap{number}"), format!("ctypes.c_ubyte * {bytes}"))),
     };
-    let size = record.size.to_string();
-    template!("python/structure.py.in", NAME = name, BASE = base, KEY = key, FIELDS = fields, SIZE = size)
+    let mut fields = String::new();
+    for (number, own) in record.fields.iter().enumerate() {
+        fields += &gap(number);
+        fields += &field((&attribute(&own.name), ctype(&own.kind, surface)));
+    }
+    match &*record.fields {
+        [] => fields = field(("bytes", format!("ctypes.c_ubyte * {}", record.size))),
+        all => fields += &gap(all.len()),
+    }
+    let place = |field: &FieldPlan| {
+        let own = attribute(&field.name);
+        format!("assert {name}.{own}.offset == {}\n", field.offset)
+    };
+    template!(
+        "python/structure.py.in",
+        NAME = name,
+        BASE = base,
+        KEY = key,
+        PACKED = if gaps.is_some() { "_pack_ = 1\n_layout_ = \"ms\"\n" } else { "" },
+        FIELDS = fields,
+        SIZE = record.size.to_string(),
+        PLACED = record.fields.iter().map(place).collect::<String>(),
+    )
 }
 
 /// A structure with strings.

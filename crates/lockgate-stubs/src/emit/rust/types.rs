@@ -1,5 +1,6 @@
 //! Enumerations, handles, structures.
 use super::{sys, type_name, word};
+use crate::emit::binding::layout::{Form, form};
 use crate::emit::binding::surface::{Surface, cursors};
 use crate::emit::template::template;
 use crate::header::model::Shape;
@@ -41,11 +42,32 @@ pub fn raw(surface: &Surface<'_>) -> String {
         template!(
             "rust/raw.rs.in",
             NAME = type_name(&surface.record(key)),
+            REPR = representation(form(record, surface.plan)),
             FIELDS = record.fields.iter().map(field).collect::<String>(),
-            SIZE = record.size.to_string(),
+            PLACED = placed(&type_name(&surface.record(key)), record, true),
         )
     };
     surface.plan.records.iter().filter(with_pointers).map(raw).collect()
+}
+
+/// How Rust lays the type out.
+fn representation(form: Form) -> String {
+    match form {
+        Form::Natural | Form::Bytes => "C".to_owned(),
+        Form::Packed(most) => format!("C, packed({most})"),
+        Form::Aligned(least) => format!("C, align({least})"),
+    }
+}
+
+/// It is as large as in C, and aligned, and (`fields`) each of its fields lies where C has it.
+fn placed(name: &str, record: &RecordPlan, fields: bool) -> String {
+    let mut text = format!("const _: () = assert!(size_of::<{name}>() == {});\n", record.size);
+    text += &format!("const _: () = assert!(align_of::<{name}>() == {});\n", record.alignment);
+    for field in record.fields.iter().filter(|_| fields) {
+        let (own, offset) = (word(&field.name), field.offset);
+        text += &format!("const _: () = assert!(std::mem::offset_of!({name}, {own}) == {offset});\n");
+    }
+    text
 }
 
 fn enumeration(key: &str, values: &[(String, i64)]) -> String {
@@ -101,19 +123,16 @@ fn field(field: &FieldPlan, kind: &str) -> String {
 /// A structure of numbers.
 fn plain(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
     let name = type_name(&surface.record(key));
-    let size = record.size.to_string();
-    let declared = match &*record.fields {
-        [] => {
-            let align =
-                [8, 4, 2, 1].into_iter().find(|align| record.size.is_multiple_of(*align)).unwrap_or(1);
-            template!("rust/union.rs.in", KEY = key, NAME = name, ALIGN = align.to_string(), SIZE = size)
-        }
-        fields => {
-            let fields: String = fields.iter().map(|own| field(own, &sys(&own.kind, surface))).collect();
-            template!("rust/plain.rs.in", KEY = key, NAME = name, FIELDS = fields)
-        }
+    let form = form(record, surface.plan);
+    let declared = if form == Form::Bytes {
+        let (size, align) = (record.size.to_string(), record.alignment.to_string());
+        template!("rust/union.rs.in", KEY = key, NAME = name, ALIGN = align, SIZE = size)
+    } else {
+        let fields: String = record.fields.iter().map(|own| field(own, &sys(&own.kind, surface))).collect();
+        template!("rust/plain.rs.in", KEY = key, NAME = name, REPR = representation(form), FIELDS = fields)
     };
-    declared + &template!("rust/numbers.rs.in", NAME = name, SIZE = size)
+    let placed = placed(&name, record, form != Form::Bytes);
+    declared + &template!("rust/numbers.rs.in", NAME = name, PLACED = placed)
 }
 
 fn is_text(field: &FieldPlan) -> bool {
