@@ -1078,9 +1078,9 @@ void *lg_dlsym(void *handle, const char *symbol);
  * it has one. */
 lg_code lg_dlsym_typed(void *handle, const char *prototype);
 
-/* Data that can be read and written, and its size in bytes; NULL for constants and code. Valid until
- * the library is closed; what it holds is the library's word, which may give the right to write up:
- * lg_poke() returns an error then. */
+/* Data that can be read and written, and its size in bytes; NULL for constants and code, which
+ * lg_peek() or a function of the library reads. Valid until the library is closed. The library may
+ * give up its right to write there: use lg_poke(), which returns an error then. */
 void *lg_dlsym_data(void *handle, const char *symbol, size_t *size);
 
 /* A function pointer that the library gave, made callable; with its prototype, or NULL. Only the
@@ -1091,9 +1091,9 @@ lg_code lg_dlfunc(void *handle, const void *address, const char *prototype);
  * calls in progress on other threads end with an error. A thread that is about to enter a service
  * may do so for a moment after this has returned: what services use must stay. It may block up to
  * 20 ms when many closed libraries wait for their end, and in an exclusive domain that is busy for
- * the library's timeout, twice, before its destructors. 0, or -1 if it is no open handle. The handler and the last error
- * report what goes wrong in a destructor; the close goes on. At the end of the process destructors
- * do not run: close what needs them. */
+ * the library's timeout, twice, before its destructors. 0, or -1 if it is no open handle. The
+ * handler and the last error report what goes wrong in a destructor; the close goes on. At the end
+ * of the process destructors do not run: close what needs them. */
 int lg_dlclose(void *handle);
 
 /* What went wrong in the thread's last lg_ call of this section, once: NULL if nothing has since

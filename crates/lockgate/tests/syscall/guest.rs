@@ -281,7 +281,7 @@ impl Guest {
             memory: &self.window,
             process: &self.process,
             thread,
-            threads: &NoThreads(self.inside.load(Ordering::SeqCst)),
+            threads: &NoThreads(&self.inside),
             stack: &Deep,
             sleep: &lockgate::Disturbed,
         };
@@ -342,11 +342,11 @@ impl lockgate::syscall::ControlStack for Deep {
 }
 
 /// There are no threads but the host's.
-struct NoThreads(usize);
+struct NoThreads<'a>(&'a AtomicUsize);
 
-impl lockgate::syscall::Threads for NoThreads {
+impl lockgate::syscall::Threads for NoThreads<'_> {
     fn inside(&self) -> usize {
-        self.0
+        self.0.load(Ordering::SeqCst)
     }
 
     fn start(&self, _: lockgate::syscall::ThreadStart) -> Result<u64, rustix::io::Errno> {
