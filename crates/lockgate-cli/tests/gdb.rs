@@ -91,7 +91,7 @@ fn stopped_in_a_module() {
             "break debugged.c:{sum}\nrun\ninfo args\nbacktrace\np points[1]\nup\np depth\np points[2].x\n"
         );
         let said = gdb(&shop, &commands, &["call", "debugged.lg", "int measure(int)", "2"]);
-        let mut wanted = strings(&["hit Breakpoint 1", "area (points=0x"]);
+        let mut wanted = strings(&["Breakpoint 1", "area (points=0x"]);
         wanted.push(", count=3, name=0x".to_owned());
         wanted.push(format!("at debugged.c:{sum}"));
         wanted.push(format!("{sum}\t        total += points[i].x * points[i].y; // SUM"));
@@ -125,7 +125,7 @@ fn optimised_code() {
         let commands = "break area\nrun\ninfo args\nbacktrace\np points[1]\nfinish\n";
         let said = gdb(&shop, commands, &["call", "debugged.lg", "int measure(int)", "3"]);
         let wanted = [
-            "hit Breakpoint 1",
+            "Breakpoint 1",
             "area (points=",
             "count = 3\n",
             "#0  area (",
@@ -208,7 +208,7 @@ fn stopped_in_a_gate() {
 
     let commands = "break tell\nrun\nbreak lockgate::call::gate_sys::lockgate_syscall\ncontinue\nbacktrace\n";
     let said = gdb(&shop, commands, &["run", "debugged.lg"]);
-    let wanted = [strings(&["hit Breakpoint 2", "in lockgate_gate_syscall"]), frames.clone()].concat();
+    let wanted = [strings(&["Breakpoint 2", "in lockgate_gate_syscall"]), frames.clone()].concat();
     assert_in_order(&said, &wanted);
 
     // From the gate's first instruction on: the switch of stacks, the making of the record.

@@ -52,7 +52,7 @@ fn annotations_of_nothing_are_errors() {
         ),
         (
             "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(ROOM * PLACES), size_t size, size_t other);",
-            "",
+            "to: LG_SIZE is said twice, and not alike",
         ),
         ("code_t fill(thing_t a, char *b LG_INOUT LG_SIZE(c), size_t c, size_t d);", ""),
         ("LG_TYPE(code_t, LG_IGNORE);", ""),
@@ -372,7 +372,7 @@ fn what_is_to_be_freed_is_said() {
 fn headers_lie_where_programs_include_them() {
     let headers = Headers::new(&[(
         "include/lib/api.h",
-        "#include <lockgate/annotations.h>\n#include <stddef.h>\nsize_t sum(size_t n, const int numbers[n] LG_IN LG_SIZE(n));\n",
+        "#include <lockgate/annotations.h>\n#include <stddef.h>\nsize_t sum(size_t n, const int numbers[n] LG_IN LG_SIZE(n)) LG_ERROR(0);\n",
     )]);
     let write = |includes: &[&str], out: &str| {
         let mut command = Command::new(LOCKGATE);
@@ -480,20 +480,20 @@ fn names_that_are_taken() {
 #[test]
 fn headers_without_end() {
     // (Each of these took more than a minute, or 4 GiB.)
-    let levels = |first: &str, level: &dyn Fn(u32) -> String| {
-        first.to_owned() + &(1..=30).map(level).collect::<String>()
+    let levels = |count: u32, first: &str, level: &dyn Fn(u32) -> String| {
+        first.to_owned() + &(1..=count).map(level).collect::<String>()
     };
     let begin = "#include <stdbool.h>\n#include <lockgate/annotations.h>\n";
     let nested = |i: u32| format!("struct s{i} {{ struct s{0} a, b; }};\n", i - 1);
-    let bools = levels(&format!("{begin}struct s0 {{ bool b; }};\n"), &nested)
+    let bools = levels(14, &format!("{begin}struct s0 {{ bool b; }};\n"), &nested)
+        + "void run(struct s14 *s LG_INOUT);\n";
+    let plain = levels(30, &format!("{begin}struct s0 {{ int b; }};\n"), &nested)
         + "void run(struct s30 *s LG_INOUT);\n";
-    let plain =
-        levels(&format!("{begin}struct s0 {{ int b; }};\n"), &nested) + "void run(struct s30 *s LG_INOUT);\n";
     let macros =
-        levels("#define A0 1+1\n", &|i| format!("#define A{i} A{0}+A{0}\n", i - 1)) + "int f(int);\n";
+        levels(30, "#define A0 1+1\n", &|i| format!("#define A{i} A{0}+A{0}\n", i - 1)) + "int f(int);\n";
     let cases: &[(&str, &str)] = &[
         (&bools, "there are more than 4096 fields of type bool"),
-        (&plain, ""),
+        (&plain, "more than 100000 structures in it"),
         (&macros, "a.h is not read to its end: "),
         (
             "#include \"pipe\"\nint f(int);\n",

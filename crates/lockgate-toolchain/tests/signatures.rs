@@ -75,7 +75,7 @@ const FUNCTIONS: &[(&str, Option<&str>)] = &[
     ),
     (
         "int f(fixed_point *p, struct unknown *q, long double *r) { return p->x + !q + !r; }",
-        Some("int f(fixed_point *, struct unknown *, void *)"),
+        Some("int f(fixed_point *, struct unknown *, long double *)"),
     ),
     (
         "int f(char s[10], int m[][4], int n[3]) { return s[0] + m[1][2] + n[0]; }",

@@ -372,11 +372,17 @@ fn code_that_was_interrupted_keeps_its_record() {
     let _watchdog = watchdog("a coroutine whose domain's code was interrupted");
     std::thread::spawn(|| {
         let [low, high] = adjoining_stacks();
-        let spinning = Guest::c("long spin(long x) { while (--x > 0) __asm__ volatile(\"\"); return 5; }")
-            .export("long spin(long)")
-            .domain();
+        // The domain's code is interrupted, and not what leads there, which a busy machine may take a millisecond for.
+        let spinning = Guest::c(
+            "volatile long begun; long where(long x) { (void)x; return (long)&begun; }\n\
+             long spin(long x) { for (begun = 1; --x > 0;) __asm__ volatile(\"\"); return 5; }",
+        )
+        .export("long spin(long)")
+        .export("long where(long)")
+        .domain();
         let (told, spin) = (Told::default(), bind(&spinning, "spin"));
-        let first = move || host_sys::give_way_in_handler(libc::SIGUSR1, || spin.call(100_000_000));
+        let begun = bind(&spinning, "where").call(0).expect("an address") as u64;
+        let first = move || host_sys::give_way_in_handler(libc::SIGUSR1, begun, || spin.call(100_000_000));
         let mut first = Coroutine::new(low, telling(&told, 'a', first));
         let mut second = Coroutine::new(high, telling(&told, 'b', second_call()));
         first.resume();

@@ -379,7 +379,7 @@ mod tests {
     /// It passes as zeros of its own type: the client has to know that.
     #[test]
     fn a_structure_that_is_ignored_has_a_type() {
-        let integer = kind(Shape::Integer { signed: true, character: false, plain: false }, 4, "int");
+        let integer = kind(Shape::Integer { signed: true, character: false, plain: false }, 8, "long");
         let pair = kind(Shape::Record(PAIR.into()), 8, PAIR);
         let field = Parameter { name: "x".into(), kind: integer, notes: Notes::default() };
         let plan = plan(&header_of(field, noted("p", pair, "ignore")));

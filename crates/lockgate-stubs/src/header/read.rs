@@ -30,6 +30,9 @@ pub enum Selection {
     Names(BTreeSet<String>),
 }
 
+/// Structures in one another, counted in each place, of a structure that is looked through.
+const MOST_NESTED: u64 = 100_000;
+
 /// Reads the declarations of certain functions, and of whatever these need.
 pub struct Reader {
     selection: Selection,
@@ -48,6 +51,8 @@ pub struct Reader {
     outside: BTreeSet<String>,
     /// Types that were read, each in each place that it stands in.
     types: usize,
+    /// By the name of a structure or union: how many are in it, each in each place that it stands in, and itself.
+    nested: HashMap<String, u64>,
     /// Annotations that were read: where their text lies.
     taken: BTreeSet<(String, usize)>,
     /// Structures without names: the compiler's words for each, by ours.
@@ -77,6 +82,7 @@ impl Reader {
             names: BTreeSet::new(),
             outside: BTreeSet::new(),
             types: 0,
+            nested: HashMap::new(),
             taken: BTreeSet::new(),
             unnamed: HashMap::new(),
             wrong: None,
@@ -529,12 +535,30 @@ impl Reader {
         Shape::Record(key)
     }
 
+    /// How many structures and unions there are in `whole`, which is one, each in each place that it stands in, and itself.
+    fn nested(&mut self, whole: Type<'_>) -> u64 {
+        let name = whole.canonical().spelling();
+        if let Some(&known) = self.nested.get(&name) {
+            return known;
+        }
+        let records = whole.fields().into_iter().map(|field| field.kind_of_value().canonical());
+        let records: Vec<_> = records.filter(|kind| kind.kind() == CXType_Record).collect();
+        let nested = records.into_iter().fold(1, |sum: u64, kind| sum.saturating_add(self.nested(kind)));
+        self.nested.insert(name, nested);
+        nested
+    }
+
     /// Reads the fields of `definition`, which begins at the bit `base` of `record`, into that. With `over` they lie in a union in it.
     /// The bits that they account for.
     fn fields(&mut self, definition: Cursor<'_>, base: u64, over: bool, record: &mut Record) -> u64 {
         let whole = definition.kind_of_value();
         let union = definition.kind() == CXCursor_UnionDecl;
         let mut members = Vec::new();
+        // libclang goes through all of them for each question about an offset.
+        if self.nested(whole) > MOST_NESTED {
+            record.lost = Some(format!("it has more than {MOST_NESTED} structures in it, one in another"));
+            return 0;
+        }
         for field in whole.fields() {
             let (name, own) = (field.name(), field.kind_of_value());
             let bits = if field.is_bit_field() { field.bits() } else { own.size().map(|bytes| 8 * bytes) };

@@ -169,7 +169,7 @@ mod tests {
             (Some("const char"), "const char *"),
             (Some("char *"), "char **"),
             (Some("struct item"), "struct item *"),
-            (Some("long double"), "void *"),
+            (Some("long double"), "long double *"),
             (Some("int; evil"), "void *"),
             (None, "void *"),
         ] {

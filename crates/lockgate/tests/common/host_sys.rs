@@ -1078,17 +1078,21 @@ pub fn on_own_stack() -> bool {
     !own.is_null() && (low()..low() + COROUTINE_STACK).contains(&(&raw const local as usize))
 }
 
-/// Runs `work`; a signal comes in a millisecond, whose handler, on the alternate stack, gives way.
-pub fn give_way_in_handler<T>(signal: i32, work: impl FnOnce() -> T) -> T {
+/// Runs `work`; signals come each millisecond, and the first to find that the number at `begun` is not 0 gives way in its handler, on the
+/// alternate stack.
+pub fn give_way_in_handler<T>(signal: i32, begun: u64, work: impl FnOnce() -> T) -> T {
     thread_local! {
-        static GIVEN: Cell<bool> = const { Cell::new(false) };
+        static BEGUN: Cell<u64> = const { Cell::new(0) };
     }
     extern "C" fn give(_: libc::c_int) {
-        if !GIVEN.replace(true) {
+        let begun = BEGUN.get() as *const i64;
+        // SAFETY: the caller says where a number lies, until the work is done.
+        if !begun.is_null() && unsafe { begun.read_volatile() } != 0 {
+            BEGUN.set(0);
             give_way();
         }
     }
-    GIVEN.set(false);
+    BEGUN.set(begun);
     let mut result = None;
     storm(signal, MILLISECOND, give, || result = Some(work()));
     result.expect("the work was done")
