@@ -246,7 +246,9 @@ impl Reader {
         if let Some(&known) = self.numbers.get(&name) {
             let known = &mut self.header.functions[known];
             let all = known.prototype.parameters.iter().zip(&parameters);
-            let all = all.map(|(known, later)| (&later.notes, &known.notes));
+            // (Sizes in other names for the parameters may be the same sizes.)
+            let alike = all.clone().all(|(known, later)| known.name == later.name);
+            let all = all.filter(|_| alike).map(|(known, later)| (&later.notes, &known.notes));
             for (later, known) in all.chain([(&notes, &known.notes)]) {
                 later.agrees(known).map_err(|error| note_error(cursor, &name, error))?;
             }
