@@ -275,6 +275,19 @@ impl<'u> Cursor<'u> {
         unsafe { offset(clang_getCursorLocation(self.cursor)) }
     }
 
+    /// The file and the offset where what it declares begins, as [`Cursor::written`] has them.
+    pub fn begins(self) -> (String, usize) {
+        let mut file = null_mut();
+        let mut offset: c_uint = 0;
+        // SAFETY: as `kind`; the out-parameters live on this frame.
+        unsafe {
+            let start = clang_getRangeStart(clang_getCursorExtent(self.cursor));
+            clang_getExpansionLocation(start, &raw mut file, null_mut(), null_mut(), &raw mut offset);
+            let name = if file.is_null() { String::new() } else { string(clang_getFileName(file)) };
+            (name, offset as usize)
+        }
+    }
+
     /// The file and the offset where the text that it comes from is written: of what macros make, the outermost macro's name.
     /// Neither line markers nor macros change that.
     pub fn written(self) -> (String, usize) {

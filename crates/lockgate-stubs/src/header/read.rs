@@ -248,9 +248,9 @@ impl Reader {
             let all = known.prototype.parameters.iter().zip(&parameters);
             // (Sizes in other names for the parameters may be the same sizes.)
             let alike = all.clone().all(|(known, later)| known.name == later.name);
-            let all = all.filter(|_| alike).map(|(known, later)| (&later.notes, &known.notes));
-            for (later, known) in all.chain([(&notes, &known.notes)]) {
-                later.agrees(known).map_err(|error| note_error(cursor, &name, error))?;
+            let all = all.filter(|_| alike).map(|(known, later)| (&later.name, &later.notes, &known.notes));
+            for (of, later, known) in all.chain([(&name, &notes, &known.notes)]) {
+                later.agrees(known).map_err(|error| note_error(cursor, of, error))?;
             }
             known.notes = notes.or(&known.notes);
             known.prototype.never_null |= cursor.is_never_null();
@@ -786,9 +786,11 @@ fn place(cursor: Cursor<'_>) -> Place {
     Place { file, line }
 }
 
-/// Texts of our attributes at `cursor`.
+/// Texts of our attributes at `cursor`: of its own, and not those that clang lets it inherit from declarations before.
 fn attributes(cursor: Cursor<'_>) -> Vec<String> {
-    let attribute = |child: &Cursor<'_>| child.kind() == CXCursor_AnnotateAttr;
+    let (file, start) = cursor.begins();
+    let own = |(place, offset): (String, usize)| place == file && offset >= start;
+    let attribute = |child: &Cursor<'_>| child.kind() == CXCursor_AnnotateAttr && own(child.written());
     let texts = cursor.children().into_iter().filter(attribute).map(|child| child.name());
     texts.filter_map(|text| Some(text.strip_prefix(PREFIX)?.to_owned())).collect()
 }
