@@ -56,7 +56,7 @@ fn annotations_of_nothing_are_errors() {
         ),
         ("code_t fill(thing_t a, char *b LG_INOUT LG_SIZE(c), size_t c, size_t d);", ""),
         ("LG_TYPE(code_t, LG_IGNORE);", ""),
-        ("LG_ERRORS(code_t, -7);", ""),
+        ("LG_ERRORS(code_t, -7);", "LG_ERRORS(code_t) is said twice"),
         ("typedef void (*told_t)(void *data, const char *text LG_NULLABLE);", ""),
         (
             "code_t fil(thing_t thing, char *to LG_INOUT LG_SIZE(size), size_t size, size_t other);",
@@ -77,11 +77,11 @@ fn annotations_of_nothing_are_errors() {
         ("LG_ERRORS(long, -1);", "LG_ERRORS(long): no function has a result of this type"),
         ("LG_FIELD(pair_t, m, LG_IGNORE);", "LG_FIELD(pair_t, m): there is no such field"),
         (
-            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(sise), size_t size, size_t other);",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(size) LG_WRITTEN(sise), size_t size, size_t other);",
             "`sise` in an expression is neither beside it nor an integer constant",
         ),
         (
-            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(nothing), size_t size, size_t other);",
+            "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(size) LG_WRITTEN(nothing), size_t size, size_t other);",
             "`nothing` in an expression",
         ),
         (
