@@ -1084,11 +1084,13 @@ pub fn give_way_in_handler<T>(signal: i32, begun: u64, work: impl FnOnce() -> T)
     thread_local! {
         static BEGUN: Cell<u64> = const { Cell::new(0) };
     }
-    extern "C" fn give(_: libc::c_int) {
+    extern "C" fn give(signal: libc::c_int) {
         let begun = BEGUN.get() as *const i64;
         // SAFETY: the caller says where a number lies, until the work is done.
         if !begun.is_null() && unsafe { begun.read_volatile() } != 0 {
             BEGUN.set(0);
+            // SAFETY: the next one would have its frame where this one lies, which waits on the alternate stack.
+            unsafe { libc::signal(signal, libc::SIG_IGN) };
             give_way();
         }
     }
