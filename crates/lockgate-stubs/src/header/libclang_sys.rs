@@ -277,29 +277,15 @@ impl<'u> Cursor<'u> {
 
     /// The file and the offset where what it declares begins, as [`Cursor::written`] has them.
     pub fn begins(self) -> (String, usize) {
-        let mut file = null_mut();
-        let mut offset: c_uint = 0;
-        // SAFETY: as `kind`; the out-parameters live on this frame.
-        unsafe {
-            let start = clang_getRangeStart(clang_getCursorExtent(self.cursor));
-            clang_getExpansionLocation(start, &raw mut file, null_mut(), null_mut(), &raw mut offset);
-            let name = if file.is_null() { String::new() } else { string(clang_getFileName(file)) };
-            (name, offset as usize)
-        }
+        // SAFETY: as `kind`.
+        unsafe { expansion(clang_getRangeStart(clang_getCursorExtent(self.cursor))) }
     }
 
     /// The file and the offset where the text that it comes from is written: of what macros make, the outermost macro's name.
     /// Neither line markers nor macros change that.
     pub fn written(self) -> (String, usize) {
-        let mut file = null_mut();
-        let mut offset: c_uint = 0;
-        // SAFETY: as `kind`; the out-parameters live on this frame.
-        unsafe {
-            let location = clang_getCursorLocation(self.cursor);
-            clang_getExpansionLocation(location, &raw mut file, null_mut(), null_mut(), &raw mut offset);
-            let name = if file.is_null() { String::new() } else { string(clang_getFileName(file)) };
-            (name, offset as usize)
-        }
+        // SAFETY: as `kind`.
+        unsafe { expansion(clang_getCursorLocation(self.cursor)) }
     }
 
     /// The file that an `#include` leads to.
@@ -533,6 +519,21 @@ impl<'u> Type<'u> {
     pub fn declaration(self) -> Cursor<'u> {
         // SAFETY: as `spelling`.
         Cursor { cursor: unsafe { clang_getTypeDeclaration(self.kind) }, unit: PhantomData }
+    }
+}
+
+/// The file and the offset where the text that `location` comes from is written: of what macros make, the outermost macro's name.
+///
+/// # Safety
+/// As for [`offset`].
+unsafe fn expansion(location: CXSourceLocation) -> (String, usize) {
+    let mut file = null_mut();
+    let mut offset: c_uint = 0;
+    // SAFETY: by the caller; the out-parameters live on this frame.
+    unsafe {
+        clang_getExpansionLocation(location, &raw mut file, null_mut(), null_mut(), &raw mut offset);
+        let name = if file.is_null() { String::new() } else { string(clang_getFileName(file)) };
+        (name, offset as usize)
     }
 }
 
