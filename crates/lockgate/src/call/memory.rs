@@ -16,6 +16,20 @@ fn offset(address: u64) -> u64 {
     address & 0xffff_ffff
 }
 
+impl Memory<'_> {
+    fn map_backed(
+        &self,
+        at: u64,
+        length: u64,
+        placement: Placement,
+        protection: Protection,
+        backing: Backing<'_>,
+    ) -> Result<u64, Errno> {
+        let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
+        Ok(self.stride.base() + start)
+    }
+}
+
 impl syscall::Memory for Memory<'_> {
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno> {
         self.stride.read(offset(at), into)
@@ -50,9 +64,7 @@ impl syscall::Memory for Memory<'_> {
     }
 
     fn map(&self, at: u64, length: u64, placement: Placement, protection: Protection) -> Result<u64, Errno> {
-        let backing = Backing::Anonymous;
-        let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
-        Ok(self.stride.base() + start)
+        self.map_backed(at, length, placement, protection, Backing::Anonymous)
     }
 
     fn map_shared(
@@ -63,9 +75,7 @@ impl syscall::Memory for Memory<'_> {
         protection: Protection,
         (file, from): (BorrowedFd<'_>, u64),
     ) -> Result<u64, Errno> {
-        let backing = Backing::Shared(file, from);
-        let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
-        Ok(self.stride.base() + start)
+        self.map_backed(at, length, placement, protection, Backing::Shared(file, from))
     }
 
     fn map_copy(
@@ -75,9 +85,7 @@ impl syscall::Memory for Memory<'_> {
         placement: Placement,
         protection: Protection,
     ) -> Result<u64, Errno> {
-        let backing = Backing::Copy;
-        let start = self.services.map(self.stride, offset(at), length, placement, protection, backing)?;
-        Ok(self.stride.base() + start)
+        self.map_backed(at, length, placement, protection, Backing::Copy)
     }
 
     fn copied(&self, at: u64, length: u64) -> Result<(), Errno> {
