@@ -7,9 +7,15 @@
 //     double y = cube_root(27.0).verify([](double y) { return y >= 0; });
 //
 // Values that come from a domain are tainted: results, copies by Domain::read(), and the arguments
-// of functions that a domain calls. A tainted<T> does not convert, compare or index. verify() takes
-// the value out if a test accepts it, and throws otherwise; trust() takes it out where any value is
-// acceptable. A program cannot follow a pointer<T> of a domain; Domain::read() copies the memory.
+// of functions that a domain calls. A tainted<T> does not convert or index, and what is computed or
+// compared with it is tainted, too. verify() takes the value out if a test accepts it, and throws
+// otherwise; copy_and_verify() takes out what a function makes of it; trust() takes it out where
+// any value is acceptable. A program cannot follow a pointer<T> of a domain: Domain::read() copies
+// the memory, and Domain::at() gives a tainted_volatile<T>, a place that is read and written piece
+// by piece.
+//
+// The C header of a library gives the types: LOCKGATE_BIND(domain, deflate) binds the function by
+// the type that the header declares, with a pointer<T> for each T *.
 //
 // Plain data crosses: numbers, bool, enumerations of a fixed type, pointer<T>, arrays of these, and
 // structures whose members are declared:
@@ -32,16 +38,21 @@
 
 #include <lockgate.h>
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <cxxabi.h>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -102,6 +113,15 @@ template <typename T> T *check(T *made) {
 
 // ---- Values of domains ---------------------------------------------------------------------------------------------
 
+template <typename T> class pointer;
+
+namespace detail {
+
+// Whether a pointer<From> is a pointer<To>, as a From * would be a To *.
+template <typename From, typename To> inline constexpr bool converts = std::is_convertible_v<From *, To *>;
+
+} // namespace detail
+
 // A pointer of a domain. Its bits may be anything; functions of the domain take it, Domain::read
 // and write go through it.
 template <typename T> class pointer {
@@ -109,6 +129,10 @@ template <typename T> class pointer {
     pointer() = default;
     pointer(std::nullptr_t) {}
     explicit pointer(std::uint64_t address) : address_(address) {}
+
+    // As in C++: to const, and to void.
+    template <typename U, typename = std::enable_if_t<!std::is_same_v<U, T> && detail::converts<U, T>>>
+    pointer(pointer<U> other) : address_(other.address()) {}
 
     std::uint64_t address() const { return address_; }
     bool is_null() const { return (address_ & 0xffffffff) == 0; }
@@ -184,9 +208,42 @@ template <typename T, typename... M> constexpr bool are_plain(const std::tuple<M
     return (is_plain<M>() && ...);
 }
 
+// Arrays, C's and std::array.
+template <typename T> struct array_of {
+    static constexpr bool is = false;
+};
+template <typename T, std::size_t count> struct array_of<T[count]> {
+    static constexpr bool is = true;
+    static constexpr std::size_t size = count;
+    using element = T;
+};
+template <typename T, std::size_t count> struct array_of<std::array<T, count>> : array_of<T[count]> {};
+template <typename T> struct array_of<std::array<T, 0>> {
+    static constexpr bool is = false;
+};
+
+// The type that a copy has: C's arrays become a std::array, which is a value.
+template <typename T> struct value_of {
+    using type = std::remove_cv_t<T>;
+};
+template <typename T, std::size_t count> struct value_of<T[count]> {
+    using type = std::array<typename value_of<T>::type, count>;
+};
+
+template <typename T> typename value_of<T>::type as_value(const T &from) {
+    if constexpr (std::is_array_v<T>) {
+        typename value_of<T>::type to{};
+        for (std::size_t number = 0; number < to.size(); number++)
+            to[number] = as_value(from[number]);
+        return to;
+    } else {
+        return from;
+    }
+}
+
 template <typename T> constexpr bool is_plain() {
-    if constexpr (std::is_array_v<T>)
-        return std::extent_v<T> != 0 && is_plain<std::remove_extent_t<T>>();
+    if constexpr (array_of<T>::is)
+        return is_plain<typename array_of<T>::element>();
     else if constexpr (is_declared<T>)
         return std::is_trivially_copyable_v<T> && std::is_standard_layout_v<T> && are_plain<T>(fields<T>);
     else
@@ -203,7 +260,7 @@ template <typename T, typename Act> void each_member(T &value, Act act) {
 
 // The value that a domain's bytes stand for.
 template <typename T> void decode(T &value, const unsigned char *bytes) {
-    if constexpr (std::is_array_v<T>) {
+    if constexpr (array_of<T>::is) {
         for (auto &element : value)
             decode(element, bytes), bytes += sizeof element;
     } else if constexpr (is_declared<T>) {
@@ -217,7 +274,7 @@ template <typename T> void decode(T &value, const unsigned char *bytes) {
 
 // The bytes for a domain; `bytes` are zero.
 template <typename T> void encode(const T &value, unsigned char *bytes) {
-    if constexpr (std::is_array_v<T>) {
+    if constexpr (array_of<T>::is) {
         for (const auto &element : value)
             encode(element, bytes), bytes += sizeof element;
     } else if constexpr (is_declared<T>) {
@@ -227,6 +284,26 @@ template <typename T> void encode(const T &value, unsigned char *bytes) {
     }
 }
 
+// Whether `member` is one of those that are declared.
+template <auto member, typename T> constexpr bool is_member() {
+    if constexpr (is_declared<T>)
+        return std::apply(
+            [](auto... declared) {
+                const auto same = [](auto one) {
+                    if constexpr (std::is_same_v<decltype(one), std::remove_const_t<decltype(member)>>)
+                        return one == member;
+                    else
+                        return false;
+                };
+                return (same(declared) || ...);
+            },
+            fields<T>);
+    else
+        return false;
+}
+
+struct Inside;
+
 template <typename T> struct is_taintable : std::bool_constant<is_plain<T>()> {};
 template <typename T> struct is_taintable<std::vector<T>> : std::bool_constant<is_plain<T>()> {};
 template <> struct is_taintable<std::string> : std::true_type {};
@@ -235,11 +312,48 @@ template <> struct is_taintable<std::string> : std::true_type {};
 
 
 // A value that a domain made: check it before you use it.
+//
+// Sums, differences, products and bits of tainted numbers are tainted; those of integers wrap.
+// There is no division and no shift: some values of a domain's would end the program. Comparisons
+// make a tainted<bool>, which no `if` takes.
 template <typename T> class [[nodiscard]] tainted {
     static_assert(detail::is_taintable<T>::value, "only plain data comes from a domain: see lockgate::fields");
 
   public:
+    using value_type = T;
+
     explicit tainted(T value) : value_(std::move(value)) {}
+
+    // What `use` makes of the value: it checks it, and returns what the program goes on with, or
+    // throws.
+    template <typename Use> auto copy_and_verify(Use &&use) const { return std::forward<Use>(use)(T(value_)); }
+
+    // A declared member of a structure, tainted like the whole.
+    template <auto member> auto get() const {
+        static_assert(detail::is_member<member, T>(), "only members that lockgate::fields declares come from a domain");
+        using Member = std::remove_reference_t<decltype(value_.*member)>;
+        return tainted<typename detail::value_of<std::remove_const_t<Member>>::type>(detail::as_value(value_.*member));
+    }
+
+    // A value of a std::array or std::vector, whose number is the host's own; an exception if there
+    // is none of that number.
+    template <typename A = T> tainted<typename A::value_type> at(std::size_t number) const {
+        return tainted<typename A::value_type>(value_.at(number));
+    }
+
+    // The number as another type of number, as static_cast has it, if that has a value for each.
+    template <typename U> tainted<U> cast() const {
+        static_assert(std::is_arithmetic_v<U> && (std::is_integral_v<U> ? std::is_integral_v<detail::number<T>> : std::is_arithmetic_v<T>),
+                      "a floating-point number may have no value among the integers: verify() it first");
+        return tainted<U>(static_cast<U>(value_));
+    }
+
+    // A pointer of a domain's is as safe to hand back, or to read through, as any other.
+    template <typename U, typename V = T,
+              typename = std::enable_if_t<detail::is_pointer_of_domain<V>::value && std::is_convertible_v<V, pointer<U>>>>
+    operator pointer<U>() const {
+        return value_;
+    }
 
     // The value, if it passes the test; an exception if not.
     template <typename Test> T verify(Test &&test) const & {
@@ -267,7 +381,7 @@ template <typename T> class [[nodiscard]] tainted {
     }
 
     // Misuse, with a message.
-    template <typename U> operator U() const {
+    template <typename U, typename V = T, typename = std::enable_if_t<!detail::is_pointer_of_domain<V>::value>> operator U() const {
         static_assert(sizeof(U) == 0, "a tainted value of a domain: verify() it first, or trust() it and say why");
         return U();
     }
@@ -278,8 +392,80 @@ template <typename T> class [[nodiscard]] tainted {
             throw Error(LG_E_ARGUMENT, "a value of a domain did not pass its check");
     }
 
+    friend struct detail::Inside;
+
     T value_;
 };
+
+namespace detail {
+
+// What operators of tainted values take out of them.
+struct Inside {
+    template <typename T> static const T &of(const tainted<T> &value) { return value.value_; }
+    template <typename T> static const T &of(const T &value) { return value; }
+};
+
+template <typename T> struct is_tainted : std::false_type {};
+template <typename T> struct is_tainted<tainted<T>> : std::true_type {};
+template <typename T> struct inside_of {
+    using type = T;
+};
+template <typename T> struct inside_of<tainted<T>> {
+    using type = T;
+};
+template <typename T> using inside = typename inside_of<T>::type;
+
+// Two numbers, at least one of them tainted. (C++ would refuse to compare other types, or compare
+// the bytes of a float with NaN in them.)
+template <typename A, typename B>
+inline constexpr bool are_numbers = (is_tainted<A>::value || is_tainted<B>::value) && std::is_arithmetic_v<inside<A>> &&
+                                    std::is_arithmetic_v<inside<B>>;
+template <typename A, typename B>
+inline constexpr bool are_integers = are_numbers<A, B> && std::is_integral_v<inside<A>> && std::is_integral_v<inside<B>>;
+
+// In unsigned arithmetic where the numbers are integers: what a domain says must not overflow.
+template <typename A, typename B, typename Act> auto compute(const A &a, const B &b, Act act) {
+    using Both = decltype(act(Inside::of(a), Inside::of(b)));
+    if constexpr (std::is_integral_v<Both>) {
+        using Wraps = std::make_unsigned_t<Both>;
+        return tainted<Both>(static_cast<Both>(
+            static_cast<Wraps>(act(static_cast<Wraps>(Inside::of(a)), static_cast<Wraps>(Inside::of(b))))));
+    } else {
+        return tainted<Both>(act(Inside::of(a), Inside::of(b)));
+    }
+}
+
+} // namespace detail
+
+#define LOCKGATE_COMPUTES(operation, which)                                                                           \
+    template <typename A, typename B, typename = std::enable_if_t<detail::which<A, B>>>                               \
+    auto operator operation(const A &a, const B &b) {                                                                 \
+        return detail::compute(a, b, [](auto x, auto y) { return x operation y; });                                   \
+    }
+LOCKGATE_COMPUTES(+, are_numbers)
+LOCKGATE_COMPUTES(-, are_numbers)
+LOCKGATE_COMPUTES(*, are_numbers)
+LOCKGATE_COMPUTES(&, are_integers)
+LOCKGATE_COMPUTES(|, are_integers)
+LOCKGATE_COMPUTES(^, are_integers)
+#undef LOCKGATE_COMPUTES
+
+#define LOCKGATE_COMPARES(operation)                                                                                  \
+    template <typename A, typename B, typename = std::enable_if_t<detail::are_numbers<A, B>>>                         \
+    tainted<bool> operator operation(const A &a, const B &b) {                                                        \
+        return tainted<bool>(detail::Inside::of(a) operation detail::Inside::of(b));                                  \
+    }
+LOCKGATE_COMPARES(==)
+LOCKGATE_COMPARES(!=)
+LOCKGATE_COMPARES(<)
+LOCKGATE_COMPARES(<=)
+LOCKGATE_COMPARES(>)
+LOCKGATE_COMPARES(>=)
+#undef LOCKGATE_COMPARES
+
+inline tainted<bool> operator!(const tainted<bool> &value) {
+    return tainted<bool>(!detail::Inside::of(value));
+}
 
 // ---- Prototypes ------------------------------------------------------------------------------------------------------
 
@@ -399,36 +585,198 @@ inline void fail() {
     throw Error();
 }
 
-// A function of the host as a domain calls it: arguments arrive tainted, exceptions end the
-// domain's call.
+// Runs what a domain has called; an exception ends the domain's call.
+template <typename R, typename Act> typename Type<R>::Plain guarded(Act act) {
+    try {
+        if constexpr (std::is_void_v<R>)
+            return act();
+        else
+            return Type<R>::to(act());
+#ifdef __GLIBCXX__
+    } catch (const abi::__forced_unwind &) { // pthread_exit(), as in C
+        throw;
+#endif
+    } catch (const std::exception &error) {
+        end_call(error.what());
+    } catch (...) {
+        end_call("an exception that is no std::exception left a function of the host");
+    }
+    return typename Type<R>::Plain();
+}
+
+// A function of the host as a domain calls it: arguments arrive tainted.
 template <auto function, typename F = decltype(function)> struct Thunk {
-    static_assert(sizeof(F) == 0, "a domain calls plain functions, not objects or members");
+    static_assert(sizeof(F) == 0, "a domain calls plain functions here: callback(object) takes objects, and std::bind_front members");
 };
 
 template <auto function, typename R, typename... A> struct Thunk<function, R (*)(A...)> {
     static std::string prototype(const std::string &name) { return prototype_of<R, Given, A...>(name); }
 
     static typename Type<R>::Plain code(typename Given<A>::Plain... arguments) {
-        try {
-            if constexpr (std::is_void_v<R>)
-                return function(Given<A>::from(arguments)...);
-            else
-                return Type<R>::to(function(Given<A>::from(arguments)...));
-#ifdef __GLIBCXX__
-        } catch (const abi::__forced_unwind &) { // pthread_exit(), as in C
-            throw;
-#endif
-        } catch (const std::exception &error) {
-            end_call(error.what());
-        } catch (...) {
-            end_call("an exception that is no std::exception left a function of the host");
-        }
-        return typename Type<R>::Plain();
+        return guarded<R>([&]() -> R { return function(Given<A>::from(arguments)...); });
     }
 };
 
 template <auto function, typename R, typename... A>
 struct Thunk<function, R (*)(A...) noexcept> : Thunk<function, R (*)(A...)> {};
+
+// Places of the objects that domains call. A thread that has just taken the number of one, as a
+// domain calls it, may find that its callback was freed, and the place given to another object: the
+// number has a generation, and a place's memory is never given back. No thread waits for another,
+// so a fork at any moment is harmless: its child may leave the list of free places alone for good.
+class Place {
+  public:
+    // A place with an object in it, to be closed.
+    template <typename F> static Place *with(F object) {
+        Place *place = take();
+        if (!place)
+            place = new Place;
+        place->object_ = std::make_unique<F>(std::move(object)).release();
+        place->destroy_ = [](void *object) { delete static_cast<F *>(object); };
+        place->state_.fetch_and(~closed, std::memory_order_release);
+        return place;
+    }
+
+    // What a domain's call gets as user data.
+    void *number() const {
+        return reinterpret_cast<void *>(reinterpret_cast<std::uint64_t>(this) | generation(state_.load()) << address_bits);
+    }
+
+    // Ends it: calls that have begun go on, no other begins. The last one that leaves it destroys
+    // the object.
+    void close() {
+        if ((state_.fetch_or(closed) & count) == 0)
+            give_back();
+    }
+
+    // A call that has begun.
+    class Visit {
+      public:
+        explicit Visit(void *number)
+            : place_(reinterpret_cast<Place *>(reinterpret_cast<std::uint64_t>(number) & ((std::uint64_t(1) << address_bits) - 1))) {
+            const std::uint64_t wanted = reinterpret_cast<std::uint64_t>(number) >> address_bits;
+            std::uint64_t state = place_->state_.load();
+            do {
+                if (generation(state) != wanted || (state & closed))
+                    throw Error(LG_E_CALLBACK, "the domain called a function whose Callback is gone");
+            } while (!place_->state_.compare_exchange_weak(state, state + 1));
+        }
+        Visit(const Visit &) = delete;
+        Visit &operator=(const Visit &) = delete;
+        ~Visit() {
+            const std::uint64_t left = place_->state_.fetch_sub(1) - 1;
+            if ((left & closed) && (left & count) == 0)
+                place_->give_back();
+        }
+        template <typename F> F &object() const { return *static_cast<F *>(place_->object_); }
+
+      private:
+        Place *place_;
+    };
+
+  private:
+    // Addresses of the host have 47 bits. A generation has the others, in the number and in the
+    // state.
+    static constexpr unsigned address_bits = 47;
+    static constexpr std::uint64_t closed = std::uint64_t(1) << 46, count = closed - 1;
+    static std::uint64_t generation(std::uint64_t state) { return state >> address_bits; }
+
+    void give_back() {
+        destroy_(std::exchange(object_, nullptr));
+        state_.fetch_add(std::uint64_t(1) << address_bits);
+        if (!busy().test_and_set(std::memory_order_acquire)) {
+            next_ = std::exchange(free_places(), this);
+            busy().clear(std::memory_order_release);
+        } // else this place is not used again: 40 bytes
+    }
+
+    static Place *take() {
+        if (busy().test_and_set(std::memory_order_acquire))
+            return nullptr;
+        Place *place = free_places();
+        if (place)
+            free_places() = place->next_;
+        busy().clear(std::memory_order_release);
+        return place;
+    }
+
+    static std::atomic_flag &busy() {
+        static std::atomic_flag flag = ATOMIC_FLAG_INIT;
+        return flag;
+    }
+    static Place *&free_places() {
+        static Place *first = nullptr;
+        return first;
+    }
+
+    std::atomic<std::uint64_t> state_{closed}; // generation, closed, calls that have begun
+    void *object_ = nullptr;
+    void (*destroy_)(void *) = nullptr;
+    Place *next_ = nullptr;
+};
+
+// An object of the host's as a domain calls it.
+template <typename F, typename Signature> struct ObjectThunk;
+
+template <typename F, typename R, typename... A> struct ObjectThunk<F, R(A...)> {
+    static std::string prototype(const std::string &name) { return prototype_of<R, Given, A...>(name); }
+
+    static typename Type<R>::Plain code(typename Given<A>::Plain... arguments) {
+        return guarded<R>([&]() -> R {
+            Place::Visit visit(lg_user_data());
+            return visit.template object<F>()(Given<A>::from(arguments)...);
+        });
+    }
+};
+
+// The signature of a function object that has one.
+template <typename F> struct signature_of_function;
+template <typename R, typename... A> struct signature_of_function<std::function<R(A...)>> {
+    using type = R(A...);
+};
+template <typename F> using signature_of = typename signature_of_function<decltype(std::function{std::declval<F>()})>::type;
+
+// The type that a domain's code has of a parameter that a function of the host declares as A.
+template <typename A> struct given_as {
+    using type = A;
+};
+template <typename T> struct given_as<tainted<T>> {
+    using type = T;
+};
+
+// A type of C as it is in a domain.
+template <typename T, typename = void> struct of_domain {
+    using type = T;
+};
+template <typename T> struct of_domain<T *> {
+    using type = pointer<typename of_domain<T>::type>;
+};
+template <typename T> struct of_domain<T *const> {
+    using type = const pointer<typename of_domain<T>::type>;
+};
+// (An enumeration of C without a fixed type: a domain may return any number.)
+template <typename T> struct of_domain<T, std::enable_if_t<std::is_enum_v<T> && !is_fixed_enum<T>::value>> {
+    using type = std::underlying_type_t<T>;
+};
+template <typename R, typename... A> struct of_domain<R(A...)> {
+    using type = typename of_domain<R>::type(typename of_domain<A>::type...);
+};
+template <typename R, typename... A> struct of_domain<R(A...) noexcept> : of_domain<R(A...)> {};
+template <typename R, typename... A> struct of_domain<R(A..., ...)> {
+    static_assert(sizeof(R *) == 0, "a variable number of arguments has no type: bind the function by a type with those that you pass");
+};
+
+// What calls through a pointer of the domain's to a function pass and get, for comparing: pointers
+// are pointers, whatever they point to.
+template <typename T> struct crossing_of {
+    using type = T;
+};
+template <typename T> struct crossing_of<pointer<T>> {
+    using type = pointer<void>;
+};
+template <typename R, typename... A> struct crossing_of<R(A...)> {
+    using type = typename crossing_of<R>::type(typename crossing_of<A>::type...);
+};
 
 struct Freed {
     void operator()(lg_module *handle) const { lg_module_free(handle); }
@@ -469,6 +817,14 @@ template <typename T> class handle {
 };
 
 // ---- Functions -------------------------------------------------------------------------------------------------------
+
+// The type of a function of C as a domain has it: of_domain<decltype(inflate)> is
+// int(pointer<z_stream>, int).
+template <typename Signature> using of_domain = typename detail::of_domain<Signature>::type;
+
+// Binds, or calls once, a function by the type that the library's header declares for its name.
+#define LOCKGATE_BIND(domain, function) ((domain).template bind<::lockgate::of_domain<decltype(function)>>(#function))
+#define LOCKGATE_INVOKE(domain, function, ...) (LOCKGATE_BIND(domain, function)(__VA_ARGS__))
 
 template <typename Signature> class Function;
 
@@ -577,6 +933,171 @@ class Callback {
     handle<lg_callback> callback_;
 };
 
+// An object of the host's that the domain can call, as long as this lives: a lambda, a
+// std::function. You may destroy it at any time, also within a call of it; the object goes when no
+// call is in it any more. It converts to the pointer<…> of a function that its parameters fit.
+template <typename Signature> class ObjectCallback {
+  public:
+    template <typename F> ObjectCallback(lg_domain *domain, F object) : place_(detail::Place::with(std::move(object))) {
+        using Thunk = detail::ObjectThunk<F, Signature>;
+        callback_ = std::make_unique<Callback>(lg_callback_new(domain, Thunk::prototype("callback").c_str(),
+                                                               reinterpret_cast<lg_code>(&Thunk::code), place_->number()));
+    }
+
+    template <typename T = void> lockgate::pointer<T> pointer() const {
+        if (!callback_)
+            throw Error(LG_E_ARGUMENT, "this callback was moved from: it stands for nothing");
+        return callback_->pointer<T>();
+    }
+    operator lockgate::pointer<void>() const { return pointer(); }
+    template <typename T, typename = std::enable_if_t<std::is_function_v<T>>> operator lockgate::pointer<T>() const {
+        static_assert(std::is_same_v<typename detail::crossing_of<T>::type, typename detail::crossing_of<Plain<Signature>>::type>,
+                      "the library calls this pointer with other types than the callback has");
+        return pointer<T>();
+    }
+
+  private:
+    template <typename F> struct plain_of;
+    template <typename R, typename... A> struct plain_of<R(A...)> {
+        using type = R(typename detail::given_as<A>::type...);
+    };
+    template <typename F> using Plain = typename plain_of<F>::type;
+    struct Close {
+        void operator()(detail::Place *place) const { place->close(); }
+    };
+
+    std::unique_ptr<detail::Place, Close> place_; // goes after the callback
+    std::unique_ptr<Callback> callback_;
+};
+
+// Names for objects of the host's that pass through a domain, as the `void *user` of a callback
+// does: a domain gets a number, and whatever it hands back is looked up. Numbers never come twice.
+// Threads may use one table together; fork while no other thread does.
+template <typename T> class AppPointers {
+  public:
+    // The name of an object, as long as it lives.
+    class Name {
+      public:
+        Name(Name &&other) noexcept : table_(std::exchange(other.table_, nullptr)), number_(other.number_) {}
+        Name &operator=(Name &&other) noexcept {
+            std::swap(table_, other.table_), std::swap(number_, other.number_);
+            return *this;
+        }
+        ~Name() {
+            if (table_)
+                table_->forget(number_);
+        }
+        template <typename U = void> lockgate::pointer<U> pointer() const { return lockgate::pointer<U>(number_); }
+        operator lockgate::pointer<void>() const { return pointer(); }
+
+      private:
+        friend class AppPointers;
+        Name(AppPointers *table, std::uint64_t number) : table_(table), number_(number) {}
+        AppPointers *table_;
+        std::uint64_t number_;
+    };
+
+    AppPointers() = default;
+    AppPointers(const AppPointers &) = delete; // names lead here
+    AppPointers &operator=(const AppPointers &) = delete;
+
+    Name name(T &object) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        do
+            ++last_;
+        while ((last_ & 0xffffffff) == 0); // would be a null pointer
+        objects_[last_] = &object;
+        return Name(this, last_);
+    }
+
+    // The object that the domain's word names; an exception if it names none.
+    template <typename U> T &find(lockgate::pointer<U> word) const {
+        std::lock_guard<std::mutex> lock(mutex_);
+        const auto found = objects_.find(word.address());
+        if (found == objects_.end())
+            throw Error(LG_E_ARGUMENT, "the domain handed back a name of no object");
+        return *found->second;
+    }
+    template <typename U> T &find(const tainted<lockgate::pointer<U>> &word) const { return find(lockgate::pointer<U>(word)); }
+
+  private:
+    void forget(std::uint64_t number) {
+        std::lock_guard<std::mutex> lock(mutex_);
+        objects_.erase(number);
+    }
+
+    mutable std::mutex mutex_;
+    std::unordered_map<std::uint64_t, T *> objects_;
+    std::uint64_t last_ = 0;
+};
+
+class Domain;
+
+// A place in a domain's memory: each look copies what lies there at that moment, and a domain may
+// change it between two looks. Valid as long as its Domain, which must not be moved meanwhile.
+template <typename T> class tainted_volatile {
+    static_assert(detail::is_plain<std::remove_const_t<T>>(), "only plain data lies in a domain: see lockgate::fields");
+
+  public:
+    using value_type = typename detail::value_of<std::remove_const_t<T>>::type;
+
+    tainted_volatile(const Domain &domain, pointer<T> at) : domain_(&domain), at_(at) {}
+    tainted_volatile(const tainted_volatile &) = default;
+    tainted_volatile &operator=(const tainted_volatile &) = delete; // would be one place's value or the other's place
+
+    pointer<T> address() const { return at_; }
+    tainted<value_type> copy() const;
+    operator tainted<value_type>() const { return copy(); }
+    template <typename Use> auto copy_and_verify(Use &&use) const { return copy().copy_and_verify(std::forward<Use>(use)); }
+    template <typename Test> value_type verify(Test &&test) const { return copy().verify(std::forward<Test>(test)); }
+    value_type trust(const char *why) const { return copy().trust(why); }
+
+    // Writes a value of the host's, or one of the domain's, as it is.
+    template <typename V, typename = std::enable_if_t<std::is_convertible_v<const detail::inside<V> &, value_type>>>
+    tainted_volatile &operator=(const V &value) {
+        write(detail::Inside::of(value));
+        return *this;
+    }
+
+    // A declared member of the structure that lies there.
+    template <auto member> auto get() const {
+        static_assert(detail::is_member<member, value_type>(), "only members that lockgate::fields declares come from a domain");
+        using Member = std::remove_reference_t<decltype(std::declval<T &>().*member)>;
+        const value_type whole{}; // for the member's place
+        const auto place = reinterpret_cast<const char *>(&(whole.*member)) - reinterpret_cast<const char *>(&whole);
+        return tainted_volatile<Member>(*domain_, at_.template cast<char>().operator+(place).template cast<Member>());
+    }
+
+    // An element of an array, whose number is the host's own.
+    template <typename A = value_type> auto operator[](std::size_t number) const {
+        static_assert(detail::array_of<A>::is, "no array lies there: at() of the Domain takes pointer + number");
+        using Array = detail::array_of<A>;
+        using Element = std::conditional_t<std::is_const_v<T>, const typename Array::element, typename Array::element>;
+        if (number >= Array::size)
+            throw Error(LG_E_ARGUMENT, "the array has no element " + std::to_string(number));
+        return tainted_volatile<Element>(*domain_, at_.template cast<Element>() + static_cast<std::ptrdiff_t>(number));
+    }
+
+    // The place that the pointer there leads to at this moment.
+    template <typename P = value_type> auto operator*() const {
+        static_assert(detail::is_pointer_of_domain<P>::value, "no pointer lies there");
+        return follow(detail::Inside::of(copy()));
+    }
+
+    // Misuse, with a message.
+    template <typename U, typename = std::enable_if_t<!detail::is_tainted<U>::value>> operator U() const {
+        static_assert(sizeof(U) == 0, "what lies in a domain is tainted: verify() it first, or trust() it and say why");
+        return U();
+    }
+
+  private:
+    void write(const value_type &value) const;
+    template <typename U> tainted_volatile<U> follow(pointer<U> to) const { return {*domain_, to}; }
+
+    const Domain *domain_;
+    pointer<T> at_;
+};
+
 class Domain {
   public:
     explicit Domain(const Module &module) : domain_(lg_domain_new(module.get(), nullptr)) {}
@@ -595,6 +1116,25 @@ class Domain {
         return Callback(lg_callback_new(domain_, Thunk::prototype("callback").c_str(), reinterpret_cast<lg_code>(&Thunk::code), user));
     }
 
+    // Binds for this one call; bind() is for functions that are called again.
+    template <typename Signature, typename... A> auto invoke(const std::string &name, A &&...arguments) const {
+        return bind<Signature>(name)(std::forward<A>(arguments)...);
+    }
+
+    // Makes an object callable by the domain: callback([&](tainted<int> x) { … }). Where its
+    // parameters are not those of one function, say them: callback<int(tainted<int>)>(object).
+    template <typename F> auto callback(F object) const {
+        return ObjectCallback<detail::signature_of<F>>(domain_, std::move(object));
+    }
+    template <typename Signature, typename F, typename = std::enable_if_t<std::is_function_v<Signature>>>
+    ObjectCallback<Signature> callback(F object) const {
+        return ObjectCallback<Signature>(domain_, std::move(object));
+    }
+
+    // The place there; nothing is read yet.
+    template <typename T> tainted_volatile<T> at(pointer<T> place) const { return {*this, place}; }
+    template <typename T> tainted_volatile<T> at(const tainted<pointer<T>> &place) const { return at(detail::Inside::of(place)); }
+
     template <typename T> pointer<T> alloc(std::size_t count = 1) const {
         return made<T>(lg_memory_alloc(domain_, bytes<T>(count)));
     }
@@ -603,6 +1143,14 @@ class Domain {
         return made<char>(lg_memory_alloc_copy(domain_, text.c_str(), text.size() + 1));
     }
 
+    // Memory with a copy of `count` values.
+    template <typename T> pointer<T> alloc_copy(const T *from, std::size_t count) const {
+        auto at = alloc<T>(count);
+        write(at, from, count);
+        return at;
+    }
+
+    template <typename T> void free(const tainted<pointer<T>> &at) const { free(detail::Inside::of(at)); }
     template <typename T> void free(pointer<T> at) const { check(lg_memory_free(domain_, address(at))); }
 
     // A copy of the memory there.
@@ -633,6 +1181,21 @@ class Domain {
         return tainted<std::vector<Value>>(std::move(values));
     }
 
+    template <typename T> tainted<std::remove_const_t<T>> read(const tainted<pointer<T>> &at) const {
+        return read(detail::Inside::of(at));
+    }
+    template <typename T> tainted<std::vector<std::remove_const_t<T>>> read(const tainted<pointer<T>> &at, std::size_t count) const {
+        return read(detail::Inside::of(at), count);
+    }
+
+    // The pointer if all of `count` values lie in memory that the domain may use in that way, else
+    // an exception: for bytes that the program hands on without looking, as to write(2). The domain
+    // may change them at any time, and unmap them.
+    template <typename T> void *buffer(pointer<T> at, std::size_t count, lg_rights rights = LG_READ) const {
+        check(lg_memory_check(domain_, address(at), bytes<T>(count), rights));
+        return address(at);
+    }
+
     template <typename T> void write(pointer<T> at, const T &value) const { write(at, &value, 1); }
 
     template <typename T> void write(pointer<T> at, const T *from, std::size_t count) const {
@@ -648,7 +1211,7 @@ class Domain {
     }
 
     // A string of at most `limit` bytes, without its zero.
-    tainted<std::string> read_string(pointer<char> at, std::size_t limit) const {
+    tainted<std::string> read_string(pointer<const char> at, std::size_t limit) const {
         std::vector<char> text(bytes<char>(limit) + 1);
         std::size_t length = 0;
         check(lg_memory_read_string(domain_, text.data(), text.size(), address(at), &length));
@@ -686,6 +1249,15 @@ class Domain {
 
     handle<lg_domain> domain_;
 };
+
+template <typename T> tainted<typename tainted_volatile<T>::value_type> tainted_volatile<T>::copy() const {
+    return domain_->read(at_.template cast<value_type>());
+}
+
+template <typename T> void tainted_volatile<T>::write(const value_type &value) const {
+    static_assert(!std::is_const_v<T>, "the library's header says that this is not written");
+    domain_->write(at_.template cast<value_type>(), value);
+}
 
 } // namespace lockgate
 

@@ -43,6 +43,7 @@ long sum9(long a, long b, long c, long d, long e, long f, long g, long h, long i
 }
 int count(void) { return ++counter; }
 size_t length(const char *text) { return strlen(text); }
+void *through(void *user) { return user; }
 char *copy(const char *text) { return strdup(text); }
 int add_by_host(int a, int b) { return host_add(a, b); }
 int keep_busy(int x) { return host_add(x, 0); }
