@@ -754,9 +754,10 @@ template <typename T> struct of_domain<T *> {
 template <typename T> struct of_domain<T *const> {
     using type = const pointer<typename of_domain<T>::type>;
 };
-// (An enumeration of C without a fixed type: a domain may return any number.)
+// (An enumeration of C without a fixed type: a domain may return any number. Modules' notes have
+// each as an int.)
 template <typename T> struct of_domain<T, std::enable_if_t<std::is_enum_v<T> && !is_fixed_enum<T>::value>> {
-    using type = std::underlying_type_t<T>;
+    using type = std::make_signed_t<std::underlying_type_t<T>>;
 };
 template <typename R, typename... A> struct of_domain<R(A...)> {
     using type = typename of_domain<R>::type(typename of_domain<A>::type...);

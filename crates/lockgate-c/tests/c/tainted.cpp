@@ -24,7 +24,7 @@ enum loose loosely(struct record *at, const char **texts, void (*done)(void *));
 
 static_assert(std::is_same_v<lockgate::of_domain<decltype(copy)>, pointer<char>(pointer<const char>)>);
 static_assert(std::is_same_v<lockgate::of_domain<decltype(loosely)>,
-                             unsigned(pointer<record>, pointer<pointer<const char>>, pointer<void(pointer<void>)>)>);
+                             int(pointer<record>, pointer<pointer<const char>>, pointer<void(pointer<void>)>)>);
 
 struct Record {
     std::int32_t width;
