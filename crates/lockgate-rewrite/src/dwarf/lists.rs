@@ -64,7 +64,16 @@ pub(super) fn rewrite_v5(section: &Section<'_>, tools: &mut Tools<'_>) -> Result
             }
             splice.copy_to(head)?;
             let cursor = Cursor::new(section.data, head, end)?;
-            let mut list = List { section, kind, tools, unit, edge, base: unit.base, tails: &mut tails };
+            let mut list = List {
+                section,
+                kind,
+                tools,
+                unit,
+                edge,
+                base: unit.base,
+                tails: &mut tails,
+                ahead: Vec::new(),
+            };
             list.rewrite_v5(cursor, &mut splice)?;
         }
         splice.copy_to(end)?;
@@ -91,7 +100,8 @@ pub(super) fn rewrite_v4(section: &Section<'_>, tools: &mut Tools<'_>) -> Result
         }
         splice.copy_to(head)?;
         let cursor = Cursor::new(section.data, head, section.data.len())?;
-        let mut list = List { section, kind, tools, unit, edge, base: unit.base, tails: &mut tails };
+        let mut list =
+            List { section, kind, tools, unit, edge, base: unit.base, tails: &mut tails, ahead: Vec::new() };
         list.rewrite_v4(cursor, &mut splice)?;
     }
     splice.finish()
@@ -109,6 +119,8 @@ struct List<'a, 'b> {
     base: Option<(usize, u64)>,
     /// Offsets of entries at which a list may start that ends like this one: gcc shares such ends.
     tails: &'a mut HashSet<usize>,
+    /// Entries of which that is not known yet: what follows must not count from a base that only this list has.
+    ahead: Vec<usize>,
 }
 
 /// Part of a list entry's range of code, new offsets, and the bias of rsp there.
@@ -128,7 +140,11 @@ impl List<'_, '_> {
                 Kind::Ranges if code >= 5 => code.saturating_add(1),
                 Kind::Ranges => code,
             };
-            self.entry(at, matches!(operation, 1 | 6));
+            match operation {
+                0 | 1 | 6 => self.ends_or_sets_base(at),
+                4 => self.counts_from_base(at),
+                _ => self.ahead.push(at),
+            }
             match operation {
                 0 => return splice.copy_to(cursor.pos()),
                 // base_addressx
@@ -182,7 +198,12 @@ impl List<'_, '_> {
             let end = self.address(&mut cursor)?;
             let mut raw = Cursor::new(self.section.data, at, cursor.pos())?;
             let words = (raw.uint(8)?, raw.uint(8)?);
-            self.entry(at, words.0 == u64::MAX);
+            match words {
+                (u64::MAX, _) => self.ends_or_sets_base(at),
+                (0, 0) if !relocated => self.ends_or_sets_base(at),
+                _ if relocated => self.ahead.push(at),
+                _ => self.counts_from_base(at),
+            }
             match words {
                 (u64::MAX, _) => self.base = end,
                 (0, 0) if !relocated => return splice.copy_to(cursor.pos()),
@@ -203,10 +224,19 @@ impl List<'_, '_> {
         }
     }
 
-    /// Notes the entry at `at`: another list may start there if what follows means the same in it.
-    fn entry(&mut self, at: usize, sets_base: bool) {
-        if sets_base || self.base == self.unit.base {
-            self.tails.insert(at);
+    /// Another list may start at the entry at `at`, and at those before it that have waited for it.
+    fn ends_or_sets_base(&mut self, at: usize) {
+        self.tails.extend(self.ahead.drain(..));
+        self.tails.insert(at);
+    }
+
+    /// The entry at `at` counts from the base: in a list that starts there, or at one that comes to it, that is
+    /// the unit's.
+    fn counts_from_base(&mut self, at: usize) {
+        if self.base == self.unit.base {
+            self.ahead.push(at);
+        } else {
+            self.ahead.clear();
         }
     }
 

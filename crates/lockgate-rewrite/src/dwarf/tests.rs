@@ -417,6 +417,79 @@ fn every_entry_says_the_same() {
     }
 }
 
+/// gcc lets a list of ranges start within another, where what follows does not count from the other's base.
+#[test]
+fn lists_that_share_their_ends_stay_lists() {
+    let source = r#"
+    .text
+f:  nop
+    nop
+    ret
+    .section .text.cold,"ax",@progbits
+g:  nop
+    ret
+    .section .debug_abbrev,"",@progbits
+    .uleb128 1, 0x11
+    .byte 1
+    .uleb128 0, 0
+    .uleb128 2, 0x0b
+    .byte 0
+    .uleb128 0x55, 0x17, 0, 0, 0
+    .section .debug_rnglists,"",@progbits
+lists:
+    .long lists_end - 1f
+1:  .short 5
+    .byte 8, 0
+    .long 0
+whole:
+    .byte 5
+    .quad f
+    .byte 4
+    .uleb128 0, 1
+    .byte 4
+    .uleb128 1, 2
+rest:
+    .byte 7
+    .quad g
+    .uleb128 1
+last:
+    .byte 7
+    .quad f
+    .uleb128 2
+    .byte 0
+lists_end:
+    .section .debug_info,"",@progbits
+    .long info_end - 1f
+1:  .short 5
+    .byte 1, 8
+    .long .debug_abbrev
+    .uleb128 1
+    .uleb128 2
+    .long whole
+    .uleb128 2
+    .long rest
+    .uleb128 2
+    .long last
+    .byte 0
+info_end:
+"#;
+    for mover in MOVERS {
+        let moved = moved(mover, "s", source, &[]);
+        let (old, new) = (dwarf_sections(&moved.old), dwarf_sections(&moved.new));
+        let seen = Entries { moved: &moved, old: &borrow(&old), new: &borrow(&new) }.compare();
+        assert_eq!((seen.entries, seen.ranges), (4, 7));
+    }
+    // One that counts from a base of the other's alone has no meaning of its own.
+    let broken = source
+        .replace("    .uleb128 0, 1\n", "    .uleb128 0, 1\nmiddle:\n")
+        .replace(".long rest", ".long middle");
+    let old = compile("s", &broken, &[]);
+    let mut new = old.clone();
+    let map = stretch(&mut new);
+    let stats = rewrite("a.o", &mut new, &old.symbols, &map).unwrap();
+    assert!(stats.dropped.is_some_and(|reason| reason.contains("referred to twice")));
+}
+
 /// What was compared.
 #[derive(Debug, Default)]
 struct Seen {
