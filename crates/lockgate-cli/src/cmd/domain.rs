@@ -1,7 +1,7 @@
 //! Options of the commands that run a domain, and what its faults mean for the exit status.
 
 use anyhow::{Context as _, bail};
-use lockgate::syscall::{Access, Grants};
+use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
 use lockgate::{DomainOptions, Fault, FaultKind};
 use lockgate_outside::printable;
 use std::collections::BTreeSet;
@@ -178,8 +178,12 @@ pub fn status_of(fault: &Fault) -> ExitCode {
 pub fn report_refused(module: &str, refused: &[(u64, u64)]) {
     for (number, count) in refused {
         let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
-        let name = lockgate::syscall::name(*number).map_or(String::new(), |name| format!(" ({name})"));
-        eprintln!("lockgate: {module}: system call {number}{name} does not exist for modules; tried {times}");
+        let more = match lockgate::syscall::name(*number) {
+            Some(name) => format!(" ({name})"),
+            None if *number == COUNTED_TOGETHER => " or above".to_owned(),
+            None => String::new(),
+        };
+        eprintln!("lockgate: {module}: system call {number}{more} does not exist for modules; tried {times}");
     }
 }
 

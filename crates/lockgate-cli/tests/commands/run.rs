@@ -151,7 +151,9 @@ fn memory_is_limited() {
 fn refused_system_calls_are_listed() {
     run(&[], &["socket"])
         .gives(0, "")
-        .fails(0, &["system call 41 (socket) does not exist for modules; tried 3 times"]);
+        .fails(0, &["system call 41 (socket) does not exist for modules; tried 3 times"])
+        .fails(0, &["system call 446 (landlock_restrict_self) does not exist for modules; tried once"])
+        .fails(0, &["system call 1024 or above does not exist for modules; tried once"]);
     assert_eq!(run(&["--quiet"], &["socket"]).err, "");
 }
 

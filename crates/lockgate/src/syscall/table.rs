@@ -178,7 +178,7 @@ pub(crate) fn is_plain(number: u64) -> bool {
 }
 
 /// One past the last number of the table.
-pub(super) const NUMBERS: usize = TABLE[TABLE.len() - 1].number as usize + 1;
+const NUMBERS: usize = TABLE[TABLE.len() - 1].number as usize + 1;
 
 /// Index in [`TABLE`] plus one by number, 0 for what is not there.
 const INDEX: [u8; NUMBERS] = {
