@@ -551,8 +551,8 @@ typedef struct lg_usage {
  * thread. */
 lg_status lg_domain_usage(lg_domain *domain, lg_usage *usage, size_t size);
 
-/* System calls that the module tried and that do not exist for it. Fills in at most `capacity`, and
- * returns how many exist. */
+/* System calls that the module tried and that do not exist for it. Numbers from 1024 on, of which
+ * Linux has none, count as 1024. Fills in at most `capacity`, and returns how many exist. */
 typedef struct lg_refused {
     uint64_t number;
     uint64_t times;

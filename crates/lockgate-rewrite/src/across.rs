@@ -591,17 +591,3 @@ fn effect(info: &mut InstructionInfoFactory, code: &Instruction) -> (Lanes, Lane
     }
     (reads, kills, writes)
 }
-
-impl Text {
-    /// Number of the function that instruction `index` lies in.
-    pub(crate) fn function_of(&self, index: usize) -> usize {
-        self.functions.partition_point(|&start| start as usize <= index).saturating_sub(1)
-    }
-
-    /// First instruction of the function that `index` lies in, and one past its last.
-    pub(crate) fn function_around(&self, index: usize) -> (usize, usize) {
-        let function = self.function_of(index);
-        let end = self.functions.get(function + 1).map_or(self.code.len(), |&next| next as usize);
-        (self.functions[function] as usize, end)
-    }
-}

@@ -22,54 +22,151 @@ impl Direction {
     pub fn writes(self) -> bool {
         self != Direction::In
     }
+
+    /// Its macro, without `LG_`.
+    fn name(self) -> &'static str {
+        match self {
+            Direction::In => "IN",
+            Direction::Out => "OUT",
+            Direction::InOut => "INOUT",
+        }
+    }
 }
 
-/// The annotations of one declaration; one field for each macro that can stand there.
-#[derive(Debug, Clone, Default, PartialEq)]
-#[allow(missing_docs, reason = "each is the macro of the same name, explained in annotations.h")]
-pub struct Notes {
-    pub direction: Option<Direction>,
-    pub size: Option<Expression>,
-    pub written: Option<Expression>,
-    pub at_most: Option<Expression>,
-    pub error: Option<String>,
-    pub policy: Option<String>,
-    pub omit: Option<String>,
-    pub within: Option<String>,
-    pub until: Option<String>,
-    pub shown: Option<String>,
-    pub freed: Option<String>,
-    pub given: Option<Vec<String>>,
-    pub rows: Option<Expression>,
-    pub jump_buffer: Option<String>,
-    pub format: Option<Format>,
-    pub dispose: Option<(String, String)>,
-    pub cursor: bool,
-    pub string: bool,
-    pub bytes: bool,
-    pub strings: bool,
-    pub pairs: bool,
-    pub nullable: bool,
-    pub number: bool,
-    pub null: bool,
-    pub ignore: bool,
-    pub opaque: bool,
-    pub zeros: bool,
-    pub borrowed: bool,
-    pub release: bool,
-    pub kept: bool,
-    pub inside: bool,
-    pub lent: bool,
-    pub callback: bool,
-    pub data: bool,
-    pub for_call: bool,
-    pub errno: bool,
-    pub printf: bool,
-    /// `LG_DOMAIN` before a declaration: the number of the mark, and the name.
-    pub home: Option<(u32, String)>,
-    pub entry: bool,
-    pub jump: bool,
-    pub jumps: bool,
+/// What stands between the parentheses of an annotation, as it is written.
+trait Argument {
+    fn written(&self) -> String;
+}
+
+impl Argument for Expression {
+    fn written(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Argument for String {
+    fn written(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Argument for Vec<String> {
+    fn written(&self) -> String {
+        self.join(", ")
+    }
+}
+
+impl Argument for (String, String) {
+    fn written(&self) -> String {
+        format!("{}, {}", self.0, self.1)
+    }
+}
+
+impl Argument for Format {
+    fn written(&self) -> String {
+        self.list.clone()
+    }
+}
+
+/// Declares [`Notes`]: each macro once, by its name in lower letters. Whatever is true of all of them follows from the list, so that none
+/// can be forgotten.
+macro_rules! notes {
+    (arguments { $($argument:ident: $type:ty,)* } flags { $($flag:ident,)* }) => {
+        /// The annotations of one declaration; one field for each macro that can stand there.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        #[allow(missing_docs, reason = "each is the macro of the same name, explained in annotations.h")]
+        pub struct Notes {
+            pub direction: Option<Direction>,
+            /// `LG_DOMAIN` before a declaration: the number of the mark, and the name.
+            pub home: Option<(u32, String)>,
+            $(pub $argument: Option<$type>,)*
+            $(pub $flag: bool,)*
+        }
+
+        impl Notes {
+            /// That of the macro without an argument that is called so.
+            fn flag(&mut self, name: &str) -> Option<&mut bool> {
+                match name {
+                    $(stringify!($flag) => Some(&mut self.$flag),)*
+                    _ => None,
+                }
+            }
+
+            /// The macro that both have, with two arguments.
+            fn twice(&self, other: &Notes) -> Option<&'static str> {
+                $(if self.$argument.as_ref().zip(other.$argument.as_ref()).is_some_and(|(one, other)| one != other) {
+                    return Some(stringify!($argument));
+                })*
+                None
+            }
+
+            /// These notes, with those of `other` where these say nothing.
+            pub fn or(mut self, other: &Notes) -> Notes {
+                self.direction = self.direction.or(other.direction);
+                self.home = self.home.or_else(|| other.home.clone());
+                $(self.$argument = self.$argument.or_else(|| other.$argument.clone());)*
+                $(self.$flag |= other.$flag;)*
+                self
+            }
+
+            /// The annotations as they are written.
+            pub fn said(&self) -> Vec<String> {
+                let macro_of = |field: &str| format!("LG_{}", field.to_uppercase());
+                let mut said: Vec<String> = self.direction.iter().map(|direction| macro_of(direction.name())).collect();
+                $(said.extend(self.$argument.iter().map(|argument| {
+                    format!("{}({})", macro_of(stringify!($argument)), argument.written())
+                }));)*
+                $(said.extend(self.$flag.then(|| macro_of(stringify!($flag))));)*
+                said
+            }
+        }
+    };
+}
+
+notes! {
+    arguments {
+        size: Expression,
+        written: Expression,
+        rows: Expression,
+        at_most: Expression,
+        error: String,
+        policy: String,
+        omit: String,
+        within: String,
+        until: String,
+        shown: String,
+        freed: String,
+        jump_buffer: String,
+        dispose: (String, String),
+        given: Vec<String>,
+        format: Format,
+    }
+    flags {
+        cursor,
+        string,
+        bytes,
+        strings,
+        pairs,
+        nullable,
+        number,
+        null,
+        ignore,
+        opaque,
+        zeros,
+        borrowed,
+        release,
+        kept,
+        inside,
+        lent,
+        callback,
+        data,
+        for_call,
+        errno,
+        printf,
+        entry,
+        jump,
+        jumps,
+    }
 }
 
 /// `LG_FORMAT`: how variable arguments are found in a format.
@@ -113,7 +210,7 @@ pub enum NoteError {
         text: String,
     },
     /// One annotation twice, with two meanings.
-    #[error("LG_{0} is said twice, and not alike")]
+    #[error("LG_{} is said twice, and not alike", .0.to_uppercase())]
     Twice(&'static str),
     /// Two annotations that cannot both hold.
     #[error("LG_{0} contradicts LG_{1}")]
@@ -126,6 +223,14 @@ impl Notes {
     /// # Errors
     /// [`NoteError`].
     pub fn add(&mut self, text: &str) -> Result<(), NoteError> {
+        let said = Notes::one(text)?;
+        said.agrees(self)?;
+        *self = said.or(self);
+        Ok(())
+    }
+
+    /// One annotation.
+    fn one(text: &str) -> Result<Notes, NoteError> {
         let (name, argument) = text.split_once(':').unwrap_or((text, ""));
         let expression = || {
             Expression::parse(argument).map_err(|error| NoteError::Expression {
@@ -140,26 +245,35 @@ impl Notes {
             text: lockgate_outside::printable(argument),
         };
         let word = || Some(owned()).filter(|text| is_word(text)).ok_or_else(no_word);
-        let words = || {
-            let words: Vec<String> = argument.split(',').map(|word| word.trim().to_owned()).collect();
-            words.iter().all(|word| is_word(word)).then_some(words)
-        };
+        let mut notes = Notes::default();
         match name {
-            "in" => self.direct(Direction::In)?,
-            "out" => self.direct(Direction::Out)?,
-            "inout" => self.direct(Direction::InOut)?,
-            "size" => once(&mut self.size, expression()?, "SIZE")?,
-            "written" => once(&mut self.written, expression()?, "WRITTEN")?,
-            "at_most" => once(&mut self.at_most, expression()?, "AT_MOST")?,
-            "error" => once(&mut self.error, constant(argument)?, "ERROR")?,
-            "policy" => once(&mut self.policy, owned(), "POLICY")?,
-            "omit" => self.omit = Some(lockgate_outside::printable(&owned())),
-            "within" => self.within = Some(word()?),
-            "until" => self.until = Some(word()?),
-            "shown" => self.shown = Some(word()?),
-            "freed" => self.freed = Some(word()?),
-            "rows" => once(&mut self.rows, expression()?, "ROWS")?,
-            "number" => self.number = true,
+            "in" => notes.direction = Some(Direction::In),
+            "out" => notes.direction = Some(Direction::Out),
+            "inout" => notes.direction = Some(Direction::InOut),
+            "size" => notes.size = Some(expression()?),
+            "written" => notes.written = Some(expression()?),
+            "rows" => notes.rows = Some(expression()?),
+            "at_most" => notes.at_most = Some(expression()?),
+            "error" => notes.error = Some(constant(argument)?),
+            "policy" => notes.policy = Some(owned()),
+            "omit" => notes.omit = Some(lockgate_outside::printable(&owned())),
+            "within" => notes.within = Some(word()?),
+            "until" => notes.until = Some(word()?),
+            "shown" => notes.shown = Some(word()?),
+            "freed" => notes.freed = Some(word()?),
+            "jump_buffer" => notes.jump_buffer = Some(word()?),
+            "dispose" => {
+                let (object, copy) = argument.split_once(',').unwrap_or((argument, "0"));
+                if !is_word(object.trim()) {
+                    return Err(no_word());
+                }
+                notes.dispose = Some((object.trim().to_owned(), constant(copy)?));
+            }
+            "given" => {
+                let words: Vec<String> = argument.split(',').map(|word| word.trim().to_owned()).collect();
+                notes.given = Some(words).filter(|words| words.iter().all(|word| is_word(word)));
+                notes.given.as_ref().ok_or_else(no_word)?;
+            }
             "format" => {
                 let mut parts = argument.split(',').map(|part| part.trim().to_owned());
                 let mut part = || parts.next().unwrap_or_default();
@@ -168,47 +282,15 @@ impl Notes {
                 if !is_word(&list) || !letters || parts.next().is_some() {
                     return Err(no_word());
                 }
-                self.format = Some(Format { list, strings, given });
+                notes.format = Some(Format { list, strings, given });
             }
-            "jump_buffer" => self.jump_buffer = Some(word()?),
-            "lent" => self.lent = true,
-            "dispose" => {
-                let (object, copy) = argument.split_once(',').unwrap_or((argument, "0"));
-                if !is_word(object.trim()) {
-                    return Err(no_word());
-                }
-                self.dispose = Some((object.trim().to_owned(), constant(copy)?));
-            }
-            "cursor" => self.cursor = true,
-            "string" => self.string = true,
-            "bytes" => self.bytes = true,
-            "strings" => self.strings = true,
-            "pairs" => self.pairs = true,
-            "given" => self.given = Some(words().ok_or_else(no_word)?),
-            "nullable" => self.nullable = true,
-            "null" => self.null = true,
-            "ignore" => self.ignore = true,
-            "opaque" => self.opaque = true,
-            "zeros" => self.zeros = true,
-            "borrowed" => self.borrowed = true,
-            "release" => self.release = true,
-            "kept" => self.kept = true,
-            "inside" => self.inside = true,
-            "callback" => self.callback = true,
-            "data" => self.data = true,
-            "for_call" => self.for_call = true,
-            "errno" => self.errno = true,
-            "printf" => self.printf = true,
-            "entry" => self.entry = true,
             "home" => {
                 let (number, name) = argument.split_once(':').unwrap_or(("0", argument));
-                self.home = Some((number.parse().unwrap_or_default(), name.to_owned()));
+                notes.home = Some((number.parse().unwrap_or_default(), name.to_owned()));
             }
-            "jump" => self.jump = true,
-            "jumps" => self.jumps = true,
-            _ => return Err(NoteError::Unknown(name.to_uppercase())),
+            _ => *notes.flag(name).ok_or_else(|| NoteError::Unknown(name.to_uppercase()))? = true,
         }
-        self.check()
+        Ok(notes)
     }
 
     /// Both can be said of one thing.
@@ -216,112 +298,13 @@ impl Notes {
     /// # Errors
     /// [`NoteError::Twice`], [`NoteError::Contradiction`].
     pub fn agrees(&self, other: &Notes) -> Result<(), NoteError> {
-        let expressions = [
-            ("SIZE", &self.size, &other.size),
-            ("WRITTEN", &self.written, &other.written),
-            ("AT_MOST", &self.at_most, &other.at_most),
-            ("ROWS", &self.rows, &other.rows),
-        ];
-        let differs = |one: &Option<Expression>, other: &Option<Expression>| {
-            one.as_ref().zip(other.as_ref()).is_some_and(|(one, other)| one != other)
-        };
-        let texts = [
-            ("ERROR", &self.error, &other.error),
-            ("POLICY", &self.policy, &other.policy),
-            ("FREED", &self.freed, &other.freed),
-        ];
-        let twice =
-            expressions.into_iter().find(|(_, one, other)| differs(one, other)).map(|(name, ..)| name);
-        let twice = twice.or_else(|| {
-            let differs = |(_, one, other): &(_, &Option<String>, &Option<String>)| {
-                one.as_ref().zip(other.as_ref()).is_some_and(|(one, other)| one != other)
-            };
-            texts.into_iter().find(differs).map(|(name, ..)| name)
-        });
-        match twice {
+        if let Some((own, other)) = self.direction.zip(other.direction).filter(|(own, other)| own != other) {
+            return Err(NoteError::Contradiction(own.name(), other.name()));
+        }
+        match self.twice(other) {
             Some(name) => Err(NoteError::Twice(name)),
             None => self.clone().or(other).check(),
         }
-    }
-
-    fn direct(&mut self, direction: Direction) -> Result<(), NoteError> {
-        match self.direction {
-            Some(other) if other != direction => {
-                let name = |d| match d {
-                    Direction::In => "IN",
-                    Direction::Out => "OUT",
-                    Direction::InOut => "INOUT",
-                };
-                Err(NoteError::Contradiction(name(direction), name(other)))
-            }
-            _ => {
-                self.direction = Some(direction);
-                Ok(())
-            }
-        }
-    }
-
-    /// The annotations as they are written.
-    pub fn said(&self) -> Vec<String> {
-        let mut said = Vec::new();
-        if let Some(direction) = self.direction {
-            said.push(match direction {
-                Direction::In => "LG_IN".to_owned(),
-                Direction::Out => "LG_OUT".to_owned(),
-                Direction::InOut => "LG_INOUT".to_owned(),
-            });
-        }
-        let sized = [
-            ("SIZE", &self.size),
-            ("WRITTEN", &self.written),
-            ("ROWS", &self.rows),
-            ("AT_MOST", &self.at_most),
-        ];
-        for (name, expression) in sized {
-            said.extend(expression.iter().map(|expression| format!("LG_{name}({expression})")));
-        }
-        let named = [
-            ("ERROR", &self.error),
-            ("POLICY", &self.policy),
-            ("WITHIN", &self.within),
-            ("UNTIL", &self.until),
-            ("SHOWN", &self.shown),
-            ("FREED", &self.freed),
-            ("JUMP_BUFFER", &self.jump_buffer),
-        ];
-        for (name, text) in named {
-            said.extend(text.iter().map(|text| format!("LG_{name}({text})")));
-        }
-        said.extend(self.dispose.iter().map(|(object, copy)| format!("LG_DISPOSE({object}, {copy})")));
-        said.extend(self.given.iter().map(|by| format!("LG_GIVEN({})", by.join(", "))));
-        said.extend(self.format.iter().map(|format| format!("LG_FORMAT({})", format.list)));
-        let plain = [
-            ("CURSOR", self.cursor),
-            ("STRING", self.string),
-            ("BYTES", self.bytes),
-            ("STRINGS", self.strings),
-            ("PAIRS", self.pairs),
-            ("NULLABLE", self.nullable),
-            ("NUMBER", self.number),
-            ("NULL", self.null),
-            ("IGNORE", self.ignore),
-            ("OPAQUE", self.opaque),
-            ("ZEROS", self.zeros),
-            ("BORROWED", self.borrowed),
-            ("RELEASE", self.release),
-            ("KEPT", self.kept),
-            ("INSIDE", self.inside),
-            ("LENT", self.lent),
-            ("CALLBACK", self.callback),
-            ("DATA", self.data),
-            ("FOR_CALL", self.for_call),
-            ("ERRNO", self.errno),
-            ("PRINTF", self.printf),
-            ("JUMP", self.jump),
-            ("JUMPS", self.jumps),
-        ];
-        said.extend(plain.iter().filter(|(_, is)| *is).map(|(name, _)| format!("LG_{name}")));
-        said
     }
 
     /// The expressions in it.
@@ -368,68 +351,6 @@ impl Notes {
             return Err(NoteError::Contradiction("FREED", "BORROWED"));
         }
         Ok(())
-    }
-
-    /// These notes, with those of `other` where these say nothing.
-    pub fn or(mut self, other: &Notes) -> Notes {
-        fn fill<T: Clone>(mine: &mut Option<T>, theirs: &Option<T>) {
-            if mine.is_none() {
-                mine.clone_from(theirs);
-            }
-        }
-        fill(&mut self.direction, &other.direction);
-        fill(&mut self.size, &other.size);
-        fill(&mut self.written, &other.written);
-        fill(&mut self.at_most, &other.at_most);
-        fill(&mut self.error, &other.error);
-        fill(&mut self.policy, &other.policy);
-        fill(&mut self.omit, &other.omit);
-        fill(&mut self.within, &other.within);
-        fill(&mut self.until, &other.until);
-        fill(&mut self.shown, &other.shown);
-        fill(&mut self.freed, &other.freed);
-        fill(&mut self.given, &other.given);
-        fill(&mut self.format, &other.format);
-        fill(&mut self.rows, &other.rows);
-        fill(&mut self.jump_buffer, &other.jump_buffer);
-        fill(&mut self.dispose, &other.dispose);
-        self.cursor |= other.cursor;
-        self.string |= other.string;
-        self.bytes |= other.bytes;
-        self.strings |= other.strings;
-        self.pairs |= other.pairs;
-        self.nullable |= other.nullable;
-        self.number |= other.number;
-        self.null |= other.null;
-        self.ignore |= other.ignore;
-        self.opaque |= other.opaque;
-        self.zeros |= other.zeros;
-        self.borrowed |= other.borrowed;
-        self.release |= other.release;
-        self.kept |= other.kept;
-        self.inside |= other.inside;
-        self.lent |= other.lent;
-        self.callback |= other.callback;
-        self.data |= other.data;
-        self.for_call |= other.for_call;
-        self.errno |= other.errno;
-        self.printf |= other.printf;
-        fill(&mut self.home, &other.home);
-        self.entry |= other.entry;
-        self.jump |= other.jump;
-        self.jumps |= other.jumps;
-        self
-    }
-}
-
-/// Sets what may be said once only.
-fn once<T: PartialEq>(known: &mut Option<T>, said: T, name: &'static str) -> Result<(), NoteError> {
-    match known {
-        Some(other) if *other != said => Err(NoteError::Twice(name)),
-        _ => {
-            *known = Some(said);
-            Ok(())
-        }
     }
 }
 

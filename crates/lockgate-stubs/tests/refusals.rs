@@ -167,6 +167,33 @@ fn what_would_do_nothing_is_refused() {
         ("int f(char *p LG_IN LG_SIZE(4));\nint f(char *p LG_IN LG_SIZE(4));", ""),
         ("int f(void) LG_ERROR(-1);\nint f(void) LG_ERROR(-2);", "LG_ERROR is said twice"),
         ("LG_ERRORS(int, 3);\nint f(void);", "LG_ERRORS(int) is said twice"),
+        ("int f(char *p LG_IN LG_INOUT LG_SIZE(4));", "LG_INOUT contradicts LG_IN"),
+        ("int f(char *p LG_INOUT LG_SIZE(4));\nint f(char *p LG_IN);", "LG_IN contradicts LG_INOUT"),
+        (
+            "char *f(char *a LG_STRING, char *b LG_STRING) LG_WITHIN(a) LG_WITHIN(b);",
+            "LG_WITHIN is said twice",
+        ),
+        (
+            "char *f(char *a LG_STRING, char *b LG_STRING) LG_WITHIN(a);\nchar *f(char *a, char *b) LG_WITHIN(b);",
+            "LG_WITHIN is said twice",
+        ),
+        (
+            "void a(void *p LG_INSIDE);\nvoid b(void *p LG_INSIDE);\nvoid *f(void) LG_SIZE(1) LG_FREED(a) LG_FREED(b);",
+            "LG_FREED is said twice",
+        ),
+        (
+            "typedef char *text_t;\nint f(text_t t LG_IN);\nLG_TYPE(text_t, LG_SIZE(4));\nLG_TYPE(text_t, LG_SIZE(8));",
+            "text_t: LG_SIZE is said twice",
+        ),
+        (
+            "typedef void (*cb)(const char *p LG_SIZE(4));\ntypedef void (*cb)(const char *p LG_SIZE(8));\nint f(cb c);",
+            "p: LG_SIZE is said twice",
+        ),
+        (
+            "struct s { void (*c)(const char *p LG_SIZE(4)); };\nLG_FIELD_CALLBACK(struct s, c, (const char *p LG_SIZE(8)));\n\
+             int f(const struct s *s LG_IN);",
+            "p: LG_SIZE is said twice",
+        ),
         (
             "struct s { char t[4]; };\nLG_FIELD(struct s, t, LG_STRING);\nLG_FIELD(struct s, t, LG_BYTES);\nint f(struct s *p LG_OUT);",
             "contradicts",

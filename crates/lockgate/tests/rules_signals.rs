@@ -456,7 +456,7 @@ fn child_handles_its_own_faults() {
 
 /// R11, R14: a handler that was installed by a raw system call after the library's own, as an interpreter that loads the library late
 /// does, gets the host's faults and not the domains'; it runs once, also if it puts back what it found and raises its signal
-/// again. Red without `claim`, and if ours has one address (it would run for ever).
+/// again. Red without `put_in_front`, and if ours has one address (it would run for ever).
 #[test]
 fn handlers_installed_past_the_library_are_put_behind_it() {
     use std::os::unix::process::ExitStatusExt;
@@ -475,7 +475,7 @@ fn handlers_installed_past_the_library_are_put_behind_it() {
     }
 }
 
-/// A domain's fault, then one of the host's, with a handler that came late; `claim` has it put behind ours.
+/// A domain's fault, then one of the host's, with a handler that came late; `claim` is what has it put behind ours.
 fn fault_with_a_late_handler(claim: impl FnOnce(&Domain)) {
     let _watchdog = watchdog("two faults");
     let domain = guest().domain();

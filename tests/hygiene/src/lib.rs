@@ -60,11 +60,14 @@ pub fn with_pictures(text: &str) -> String {
     all
 }
 
-/// A tower of layers: each rests on those below it. Modules whose files say that they have unsafe code or assembly lose that ending.
+/// A tower of layers: each rests on those below it. Modules whose files say that they have unsafe code or assembly lose that ending, if no
+/// other has the rest of the name.
 fn picture(layers: &[Vec<String>]) -> String {
     const WIDTH: usize = 74;
     let line = |left, right| format!("{left}{}{right}\n", "─".repeat(WIDTH + 2));
-    let shown = |name: &String| name.trim_end_matches("_sys").trim_end_matches("_asm").to_owned();
+    let short = |name: &str| name.trim_end_matches("_sys").trim_end_matches("_asm").to_owned();
+    let alike = |name: &str| layers.iter().flatten().filter(|other| short(other) == short(name)).count();
+    let shown = |name: &String| if alike(name) > 1 { name.clone() } else { short(name) };
     let rows = layers.iter().rev().map(|layer| {
         let names: Vec<String> = layer.iter().map(shown).collect();
         wrapped(&names, WIDTH).iter().map(|text| format!("│ {text:WIDTH$} │\n")).collect::<String>()

@@ -301,6 +301,60 @@ fn links_between_documents_lead_somewhere() {
     assert!(anchors >= 20, "only {anchors} links to headings");
 }
 
+/// Documents name files that are there: a Rust file by the end of its path, others from the root or from a crate's folder; or from their
+/// own. (Decisions and
+/// the like tell what was; a name in capitals stands for any.)
+#[test]
+fn documents_name_files_that_exist() {
+    const HISTORY: [&str; 3] = ["docs/decisions", "docs/appendix", "CHANGELOG.md"];
+    const FOLDERS: [&str; 10] = [
+        "bench/",
+        "corpus/",
+        "crates/",
+        "debian/",
+        "demo/",
+        "docs/",
+        "fuzz/",
+        "postgres/",
+        "scripts/",
+        "tests/",
+    ];
+    let is_path = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
+    let stands_for_any = |text: &str| ["NAME", "AREA"].iter().any(|any| text.contains(any));
+    let crates = fs::read_dir(root().join("crates")).expect("the crates");
+    let mut places: Vec<PathBuf> = crates.map(|entry| entry.expect("a crate").path()).collect();
+    places.push(root());
+    let sources = files(&["rs"]);
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for page in files(&["md"]) {
+        let name = page.strip_prefix(root()).expect("in the tree");
+        if HISTORY.iter().any(|history| name.starts_with(history)) {
+            continue;
+        }
+        let text = fs::read_to_string(&page).expect("readable document");
+        for (number, line) in (1..).zip(text.lines()) {
+            let quoted = line.split('`').skip(1).step_by(2);
+            for text in quoted.filter(|text| is_path(text) && !stands_for_any(text)) {
+                let is_rust = text.ends_with(".rs");
+                if !is_rust && !FOLDERS.iter().any(|folder| text.starts_with(folder)) {
+                    continue;
+                }
+                count += 1;
+                let beside = page.parent().expect("has a folder").join(text).exists();
+                let found = match is_rust {
+                    true => sources.iter().any(|source| source.ends_with(text)),
+                    false => places.iter().any(|place| place.join(text).exists()),
+                };
+                if !beside && !found {
+                    wrong.push(format!("{}:{number}: there is no {text}", name.display()));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 500, "only {count} names of files");
+}
+
 /// The anchor of a heading, as GitHub and mdBook make it.
 fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();

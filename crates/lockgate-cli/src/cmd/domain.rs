@@ -1,7 +1,7 @@
 //! Options of the commands that run a domain, and what its faults mean for the exit status.
 
 use anyhow::{Context as _, bail};
-use lockgate::syscall::{Access, Grants};
+use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
 use lockgate::{DomainOptions, Fault, FaultKind};
 use lockgate_outside::printable;
 use std::collections::BTreeSet;
@@ -25,6 +25,9 @@ pub struct Limits {
     /// Stop the call after this wall-clock time: 500ms, 2s, 1m
     #[arg(long, value_name = "TIME", value_parser = time)]
     time_limit: Option<Duration>,
+    /// Stop the domain when its threads together have used this much CPU time, measured every few milliseconds: 500ms, 2s, 1m
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    cpu_limit: Option<Duration>,
     /// Limit the domain's memory: 64M, 2G
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
     memory_limit: u64,
@@ -105,6 +108,9 @@ impl Limits {
         if let Some(limit) = self.time_limit {
             options = options.time_limit(limit);
         }
+        if let Some(limit) = self.cpu_limit {
+            options = options.cpu_limit(limit);
+        }
         let mut names = BTreeSet::new();
         for variable in &self.environment {
             let name = variable.split('=').next().unwrap_or_default();
@@ -144,7 +150,7 @@ impl Limits {
 /// Explains the statuses below, for `--help`.
 pub const EXIT_STATUS_OF_FAULTS: &str = "124 the time limit passed; 128+N the domain was \
 stopped as signal N would stop a process: 132 illegal instruction or a jump to no function, 133 padding reached, \
-134 abort, 135 bus error, 136 arithmetic, 137 memory limit or killed, 139 memory or stack, 159 a gate \
+134 abort, 135 bus error, 136 arithmetic, 137 memory limit, CPU time limit or killed, 139 memory or stack, 159 a gate \
 without a function";
 
 /// The exit status that tells of a fault.
@@ -172,8 +178,12 @@ pub fn status_of(fault: &Fault) -> ExitCode {
 pub fn report_refused(module: &str, refused: &[(u64, u64)]) {
     for (number, count) in refused {
         let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
-        let name = lockgate::syscall::name(*number).map_or(String::new(), |name| format!(" ({name})"));
-        eprintln!("lockgate: {module}: system call {number}{name} does not exist for modules; tried {times}");
+        let more = match lockgate::syscall::name(*number) {
+            Some(name) => format!(" ({name})"),
+            None if *number == COUNTED_TOGETHER => " or above".to_owned(),
+            None => String::new(),
+        };
+        eprintln!("lockgate: {module}: system call {number}{more} does not exist for modules; tried {times}");
     }
 }
 

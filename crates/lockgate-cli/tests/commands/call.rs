@@ -66,6 +66,12 @@ fn time_limits_hold() {
         let ran = lockgate(&["call", "--time-limit", "400ms", library(), function]);
         ran.fails(124, &["time limit of 400ms", function]);
     }
+    // CPU time is used by a loop, and not by sleep.
+    let call = |time: &str, function: &str| {
+        lockgate(&["call", "--cpu-limit", "50ms", "--time-limit", time, library(), function])
+    };
+    call("10s", "loop").fails(137, &["CPU time limit", "loop"]);
+    call("400ms", "nap").fails(124, &["time limit of 400ms", "nap"]);
 }
 
 #[test]

@@ -133,6 +133,14 @@ fn faults_are_reports_and_statuses() {
     run(&["--time-limit", "400ms"], &["for-ever"]).fails(124, &["time limit of 400ms", "main", "program.c"]);
 }
 
+/// A watchdog of wall-clock time ends a program that the limit does not, with another status.
+#[test]
+fn cpu_time_is_limited() {
+    run(&["--cpu-limit", "200ms", "--time-limit", "20s"], &["for-ever"])
+        .fails(137, &["CPU time limit", "main", "program.c"]);
+    run(&["--cpu-limit", "5m", "--time-limit", "400ms"], &["for-ever"]).fails(124, &["time limit of 400ms"]);
+}
+
 #[test]
 fn memory_is_limited() {
     run(&["--memory-limit", "64M"], &["memory", "20"]).gives(0, "");
@@ -143,7 +151,9 @@ fn memory_is_limited() {
 fn refused_system_calls_are_listed() {
     run(&[], &["socket"])
         .gives(0, "")
-        .fails(0, &["system call 41 (socket) does not exist for modules; tried 3 times"]);
+        .fails(0, &["system call 41 (socket) does not exist for modules; tried 3 times"])
+        .fails(0, &["system call 446 (landlock_restrict_self) does not exist for modules; tried once"])
+        .fails(0, &["system call 1024 or above does not exist for modules; tried once"]);
     assert_eq!(run(&["--quiet"], &["socket"]).err, "");
 }
 
@@ -164,6 +174,7 @@ fn bad_options_are_explained() {
         (&["--dir", "data=relative"], 2, &["must start with /", "/data=relative"]),
         (&["--dir", "nowhere/at/all"], 125, &["cannot grant the directory nowhere/at/all", "No such file"]),
         (&["--time-limit", "5h"], 2, &["none of ms, s, m"]),
+        (&["--cpu-limit", "0.1ms"], 2, &["shortest limit is 1ms"]),
         (&["--time-limit", "soon"], 2, &["does not start with a number"]),
         (&["--time-limit", "0.1ms"], 2, &["shortest limit is 1ms"]),
         (&["--memory-limit", "1T"], 2, &["none of K, M, G"]),

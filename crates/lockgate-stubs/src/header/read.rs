@@ -6,7 +6,7 @@ use super::model::{
     CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value, without_folder,
 };
 use super::{ReadError, comment};
-use crate::annotation::{Notes, check_options};
+use crate::annotation::{NoteError, Notes, check_options};
 use clang_sys::*;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -245,13 +245,9 @@ impl Reader {
         let notes = self.notes(cursor, &name)?;
         if let Some(&known) = self.numbers.get(&name) {
             let known = &mut self.header.functions[known];
-            let all = known.prototype.parameters.iter().zip(&parameters);
-            // (Sizes in other names for the parameters may be the same sizes.)
-            let alike = all.clone().all(|(known, later)| known.name == later.name);
-            let all = all.filter(|_| alike).map(|(known, later)| (&later.name, &later.notes, &known.notes));
-            for (of, later, known) in all.chain([(&name, &notes, &known.notes)]) {
-                later.agrees(known).map_err(|error| note_error(cursor, of, error))?;
-            }
+            agree(&known.prototype.parameters, &parameters)
+                .and_then(|()| notes.agrees(&known.notes).map_err(|error| (name.clone(), error)))
+                .map_err(|(of, error)| note_error(cursor, &of, error))?;
             known.notes = notes.or(&known.notes);
             known.prototype.never_null |= cursor.is_never_null();
             in_the_same_places(&known.prototype.parameters, &parameters)
@@ -275,14 +271,21 @@ impl Reader {
         Ok(())
     }
 
+    /// Adds what is said of a type by name.
+    fn type_notes(&mut self, name: &str, said: Notes) -> Result<(), NoteError> {
+        let known = self.header.types.entry(name.to_owned()).or_default();
+        said.agrees(known)?;
+        *known = said.or(known);
+        Ok(())
+    }
+
     /// Notes on the parameters of a function's type, names of records.
     fn typedef(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
         let name = cursor.name();
         let notes = self.notes(cursor, &name)?;
         if notes != Notes::default() {
             self.is_known(cursor, "type")?;
-            let known = self.header.types.remove(&name).unwrap_or_default();
-            self.header.types.insert(name.clone(), notes.or(&known));
+            self.type_notes(&name, notes).map_err(|error| note_error(cursor, &name, error))?;
         }
         let kind = cursor.typedef_type().canonical();
         if kind.kind() == CXType_Record
@@ -302,6 +305,7 @@ impl Reader {
         if let Some(known) = self.header.callbacks.get_mut(&name) {
             in_the_same_places(&known.parameters, &parameters)
                 .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
+            agree(&known.parameters, &parameters).map_err(|(of, error)| note_error(cursor, &of, error))?;
             merge(&mut known.parameters, parameters);
             return Ok(());
         }
@@ -656,6 +660,7 @@ impl Reader {
                         if said.len() != own.len() || !own.iter().zip(&said).all(alike) {
                             return Err(wrong("the function takes other parameters"));
                         }
+                        agree(own, &said).map_err(|(of, error)| note_error(cursor, &of, error))?;
                         merge(own, said);
                     }
                     (Some(_), _) => return Err(wrong("the field is no pointer to a function")),
@@ -669,8 +674,7 @@ impl Reader {
                     )));
                 }
                 self.is_used(&name, &said).map_err(stray)?;
-                let known = self.header.types.remove(&name).unwrap_or_default();
-                self.header.types.insert(name, said.or(&known));
+                self.type_notes(&name, said).map_err(|error| note_error(cursor, &name, error))?;
             }
             Some(About::Errors(kind)) => {
                 let returns = |function: &Function| {
@@ -768,6 +772,21 @@ fn is_near(a: &str, b: &str) -> bool {
     }
 }
 
+/// A later declaration says nothing else of a parameter: the error has its name. Where parameters have other names, sizes in these may be the
+/// same sizes.
+fn agree(known: &[Parameter], later: &[Parameter]) -> Result<(), (String, NoteError)> {
+    let both = || known.iter().zip(later);
+    if both().all(|(known, later)| known.name == later.name) {
+        for (known, later) in both() {
+            later.notes.agrees(&known.notes).map_err(|error| (later.name.clone(), error))?;
+        }
+    }
+    both().try_for_each(|(known, later)| match (&known.kind.shape, &later.kind.shape) {
+        (Shape::Function(mine), Shape::Function(theirs)) => agree(&mine.parameters, &theirs.parameters),
+        _ => Ok(()),
+    })
+}
+
 /// Later declarations add notes, and names where there were none.
 pub fn merge(known: &mut [Parameter], later: Vec<Parameter>) {
     for (known, later) in known.iter_mut().zip(later) {
@@ -807,7 +826,7 @@ pub fn notes(cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
     Ok(notes)
 }
 
-fn note_error(cursor: Cursor<'_>, name: &str, error: crate::annotation::NoteError) -> ReadError {
+fn note_error(cursor: Cursor<'_>, name: &str, error: NoteError) -> ReadError {
     ReadError::Note { place: place(cursor), declaration: name.to_owned(), error: Box::new(error) }
 }
 

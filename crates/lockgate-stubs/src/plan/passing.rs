@@ -12,7 +12,7 @@ impl Planner<'_> {
     /// How `parameter` goes in, one of `siblings` (itself among them).
     pub(super) fn passing(&mut self, parameter: &Parameter, siblings: &[Parameter]) -> Result<Passing, No> {
         let notes = self.notes(parameter);
-        for expression in [&notes.size, &notes.written, &notes.rows, &notes.at_most].into_iter().flatten() {
+        for expression in notes.expressions() {
             self.check_expression(expression, siblings)?;
         }
         let passing = self.way_in(parameter, &notes, siblings)?;

@@ -3,11 +3,12 @@ use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
 use super::layout::{GATE, LOOKS_AGAIN, NOBODY};
 use super::mapping_sys::Mapping;
+use super::signals_sys::{self, Look};
 use super::thread_sys::{
     THREADS, ThreadState, last_sentence, leave_any_window, leave_window, lift_limit, on_alternate_stack,
     starter,
 };
-use super::{mask_sys, repair_sys, signal_frames_sys, signals_sys, undisturbed_sys};
+use super::{mask_sys, repair_sys, signal_frames_sys, undisturbed_sys};
 use crate::error::CallError;
 use crate::host::{AtThreadEnd, Owner};
 use lockgate_abi::PAGE;
@@ -141,8 +142,8 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
     let looks_at_stack = unsafe { (*block()).alternate_size } == LOOKS_AGAIN;
     match &known {
         Some(_) if looks_at_stack => Ok(()),
-        Some(_) => signals_sys::check_handlers_again(),
-        None => signals_sys::check_handlers(),
+        Some(_) => signals_sys::check_handlers(Look::Again),
+        None => signals_sys::check_handlers(Look::Whole),
     }
     .map_err(CallError::Handler)?;
     let state = match known {

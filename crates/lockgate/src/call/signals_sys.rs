@@ -196,7 +196,7 @@ unsafe extern "C" {
 
 /// Puts our handlers back before those of code that does not find our `sigaction`: what was loaded before this library was,
 /// as an interpreter that loads it as an extension. Such a handler takes ours for its predecessor.
-fn claim() {
+fn put_in_front() {
     if !INSTALLED.load(Ordering::Acquire) {
         return;
     }
@@ -248,7 +248,7 @@ fn in_front(index: usize, signal: c_int) -> Front {
 pub fn claim_signals() -> Result<(), crate::CallError> {
     /// 0, or the number of a signal.
     extern "C" fn check() -> usize {
-        check_handlers().err().unwrap_or_default() as usize
+        check_handlers(Look::Whole).err().unwrap_or_default() as usize
     }
     // SAFETY: a function without arguments. (It locks, and a handler might leave it.)
     match unsafe { undisturbed(check as *const (), [0; 3]) } as i32 {
@@ -270,14 +270,27 @@ fn settle() {
     }
 }
 
+/// How much of the process's handlers is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// Everything: a thread calls for the first time, or the host asks.
+    Whole,
+    /// A thread calls again. Where the process finds our `sigaction`, nearly all handlers that come are noticed, and only those for faults
+    /// are looked at, which must not go to anybody else.
+    Again,
+}
+
 /// Makes our handlers the first for faults, and has every handler of the process run on the alternate stack: a module may leave no room for
 /// one on its control stack. Where the process finds our `sigaction`, no handler blocks what the library lives by, whenever it was
 /// installed.
 ///
 /// # Errors
 /// The number of a signal whose handler does not and cannot be changed.
-pub(crate) fn check_handlers() -> Result<(), i32> {
-    claim();
+pub(super) fn check_handlers(look: Look) -> Result<(), i32> {
+    put_in_front();
+    if look == Look::Again && STANDS_IN.load(Ordering::Relaxed) {
+        return Ok(());
+    }
     if !CANCELLATION.load(Ordering::Acquire) && has_threads() {
         settle_cancellation();
     }
@@ -295,19 +308,6 @@ pub(crate) fn check_handlers() -> Result<(), i32> {
         }
     }
     Ok(())
-}
-
-/// What of that a thread's call does that is no first one: where the process finds our `sigaction`, nearly all that come are noticed, and it asks
-/// for faults only, which must not go to anybody else.
-///
-/// # Errors
-/// As for [`check_handlers`].
-pub(super) fn check_handlers_again() -> Result<(), i32> {
-    if STANDS_IN.load(Ordering::Relaxed) {
-        claim();
-        return Ok(());
-    }
-    check_handlers()
 }
 
 /// Asks a thread to look at its state.

@@ -35,7 +35,7 @@ pub use context::{
 };
 pub use grants::{Access, GrantError, Grants};
 pub use memory::Memory;
-pub use process::Process;
+pub use process::{COUNTED_TOGETHER, Process};
 pub(crate) use table::is_plain;
 pub use table::{Class, Entry, TABLE};
 

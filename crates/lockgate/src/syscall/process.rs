@@ -12,6 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex};
 
+/// Numbers of system calls from here on share one counter, since a module may try every number. Linux has none so large, so that all calls
+/// that have a name are told apart.
+pub const COUNTED_TOGETHER: u64 = 1024;
+
 /// The emulated process of one domain: descriptor table, current directory, identity, counters.
 ///
 /// Cheap to make; a domain that is reset gets a new one from the same [`Grants`], and so has nothing of the one before: no field
@@ -130,15 +134,14 @@ impl Process {
         }
     }
 
-    /// System calls that were answered with `ENOSYS`: number and how often, by number.
+    /// System calls that were answered with `ENOSYS`: number and how often, by number. Those from [`COUNTED_TOGETHER`] on count as that.
     pub fn refused(&self) -> Vec<(u64, u64)> {
         locked(&self.refused).iter().map(|(number, count)| (*number, *count)).collect()
     }
 
     pub(super) fn count_refused(&self, number: u64) {
         let mut refused = locked(&self.refused);
-        // A module may try every number: those past the table's end share one counter.
-        *refused.entry(number.min(super::table::NUMBERS as u64)).or_default() += 1;
+        *refused.entry(number.min(COUNTED_TOGETHER)).or_default() += 1;
     }
 
     /// A number, and room for what will have it.

@@ -143,6 +143,7 @@ pub const TABLE: &[Entry] = table! {
     295 preadv              Granted  read_write::preadv;
     296 pwritev             Granted  read_write::pwritev;
     302 prlimit64           Own      limits::prlimit64;
+    309 getcpu              Own      thread::getcpu;
     316 renameat2           Granted  names::renameat2;
     318 getrandom           Own      random::getrandom;
     324 membarrier          Own      thread::membarrier;
@@ -172,11 +173,12 @@ pub(crate) fn is_plain(number: u64) -> bool {
             | libc::SYS_time
             | libc::SYS_clock_gettime
             | libc::SYS_clock_getres
+            | libc::SYS_getcpu
     )
 }
 
 /// One past the last number of the table.
-pub(super) const NUMBERS: usize = TABLE[TABLE.len() - 1].number as usize + 1;
+const NUMBERS: usize = TABLE[TABLE.len() - 1].number as usize + 1;
 
 /// Index in [`TABLE`] plus one by number, 0 for what is not there.
 const INDEX: [u8; NUMBERS] = {

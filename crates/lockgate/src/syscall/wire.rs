@@ -49,9 +49,9 @@ impl SyscallContext<'_> {
         Err(Errno::NAMETOOLONG)
     }
 
-    /// Copies a finished structure into the domain; a null pointer means that the caller does not want it.
-    pub(super) fn give(&self, at: u64, record: Record) -> Result<(), Errno> {
-        if at == 0 { Ok(()) } else { self.memory.write(at, &record.0) }
+    /// Copies a result into the domain; a null pointer means that the caller does not want it.
+    pub(super) fn give(&self, at: u64, bytes: &[u8]) -> Result<(), Errno> {
+        if at == 0 { Ok(()) } else { self.memory.write(at, bytes) }
     }
 }
 

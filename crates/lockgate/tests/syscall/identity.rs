@@ -1,5 +1,5 @@
 //! Who and where the module believes to be.
-use crate::guest::Guest;
+use crate::guest::{BASE, Guest};
 use lockgate::syscall::{Outcome, Thread};
 use rustix::io::Errno;
 
@@ -91,6 +91,21 @@ fn one_processor() {
     assert_eq!(guest.ok(libc::SYS_sched_getaffinity, &[0, 128, at]), 8);
     assert_eq!(guest.word(at), 1);
     guest.ok(libc::SYS_sched_yield, &[]);
+    // The thread is always on that one, each answer is four bytes, and null asks for none.
+    let (processor, node) = (guest.put(&[0xff; 8]), guest.put(&[0xff; 8]));
+    guest.ok(libc::SYS_getcpu, &[processor, node, BASE - 1]);
+    assert_eq!((guest.word(processor), guest.word(node)), (0xffff_ffff << 32, 0xffff_ffff << 32));
+    guest.ok(libc::SYS_getcpu, &[0, 0, 0]);
+}
+
+/// Null is no error to it, unlike to the calls of `hostile.rs`.
+#[test]
+fn getcpu_writes_nowhere_else() {
+    let guest = Guest::bare();
+    for bad in [1, BASE - 4, BASE + (4 << 20) - 3, &guest as *const Guest as u64, u64::MAX, 1 << 47] {
+        assert_eq!(guest.err(libc::SYS_getcpu, &[bad, 0, 0]), Errno::FAULT, "{bad:#x}");
+        assert_eq!(guest.err(libc::SYS_getcpu, &[0, bad, 0]), Errno::FAULT, "{bad:#x}");
+    }
 }
 
 /// libc has a lock there, which others wait for: a program's first thread takes it in `pthread_exit`.

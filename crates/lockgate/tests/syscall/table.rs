@@ -1,6 +1,6 @@
 //! What is emulated at all.
 use crate::guest::Guest;
-use lockgate::syscall::{Class, TABLE, name};
+use lockgate::syscall::{COUNTED_TOGETHER, Class, TABLE, name};
 use rustix::io::Errno;
 
 /// Calls that would reach past the domain whatever was granted.
@@ -58,12 +58,18 @@ fn dangerous_calls_do_not_exist() {
 #[test]
 fn numbers_without_end_share_one_counter() {
     let guest = Guest::bare();
-    for number in [1000, 1001, i64::MAX, -1, i64::MIN] {
+    for number in [COUNTED_TOGETHER as i64, 1 << 20, i64::MAX, -1, i64::MIN] {
         assert_eq!(guest.err(number, &[]), Errno::NOSYS);
     }
-    let refused = guest.process.refused();
-    assert_eq!(refused.len(), 1, "{refused:?}");
-    assert_eq!(refused[0].1, 5);
+    assert_eq!(guest.process.refused(), [(COUNTED_TOGETHER, 5)]);
+    // All that have a name are told apart, those behind the last of the table, too.
+    let last = (0..COUNTED_TOGETHER).rev().find(|number| name(*number).is_some()).unwrap();
+    assert!(last > TABLE[TABLE.len() - 1].number, "nothing lies behind the table");
+    guest.err(last as i64, &[]);
+    guest.err(libc::SYS_landlock_create_ruleset, &[]);
+    let expected = [(libc::SYS_landlock_create_ruleset as u64, 1), (last, 1), (COUNTED_TOGETHER, 5)];
+    assert_eq!(guest.process.refused(), expected);
+    assert_eq!(name(COUNTED_TOGETHER), None);
 }
 
 /// Numbers and names agree with Linux's own list; ours are of those that it leaves free.

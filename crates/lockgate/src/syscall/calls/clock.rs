@@ -31,11 +31,6 @@ fn record(time: Timespec) -> [u8; 16] {
     pair(time.tv_sec, time.tv_nsec)
 }
 
-/// Copies it into the domain, unless the pointer is null.
-fn give(ctx: &SyscallContext<'_>, at: u64, bytes: &[u8]) -> Result<(), Errno> {
-    if at == 0 { Ok(()) } else { ctx.memory.write(at, bytes) }
-}
-
 /// `clock_gettime(clock, timespec)`.
 pub fn clock_gettime(ctx: &SyscallContext<'_>, [number, at, ..]: [u64; 6]) -> Reply {
     let time = rustix::time::clock_gettime(clock(number)?);
@@ -45,21 +40,21 @@ pub fn clock_gettime(ctx: &SyscallContext<'_>, [number, at, ..]: [u64; 6]) -> Re
 
 /// `clock_getres(clock, timespec or null)`.
 pub fn clock_getres(ctx: &SyscallContext<'_>, [number, at, ..]: [u64; 6]) -> Reply {
-    give(ctx, at, &record(rustix::time::clock_getres(clock(number)?)))?;
+    ctx.give(at, &record(rustix::time::clock_getres(clock(number)?)))?;
     Ok(0)
 }
 
 /// `gettimeofday(timeval or null, timezone or null)`; the zone is always UTC.
 pub fn gettimeofday(ctx: &SyscallContext<'_>, [at, zone, ..]: [u64; 6]) -> Reply {
     let time = rustix::time::clock_gettime(ClockId::Realtime);
-    give(ctx, at, &pair(time.tv_sec, time.tv_nsec / 1000))?;
-    give(ctx, zone, &[0; 8])?;
+    ctx.give(at, &pair(time.tv_sec, time.tv_nsec / 1000))?;
+    ctx.give(zone, &[0; 8])?;
     Ok(0)
 }
 
 /// `time(time_t or null)`.
 pub fn time(ctx: &SyscallContext<'_>, [at, ..]: [u64; 6]) -> Reply {
     let now = rustix::time::clock_gettime(ClockId::Realtime).tv_sec;
-    give(ctx, at, &now.to_le_bytes())?;
+    ctx.give(at, &now.to_le_bytes())?;
     Ok(now as u64)
 }

@@ -41,6 +41,6 @@ pub fn prlimit64(ctx: &SyscallContext<'_>, [process, resource, new, old, ..]: [u
     if new != 0 {
         return Err(Errno::PERM.into());
     }
-    ctx.give(old, record)?;
+    ctx.give(old, &record.0)?;
     Ok(0)
 }

@@ -84,7 +84,7 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
 /// `sigaltstack(new or null, old or null)`: accepted; the old one reads as disabled.
 pub fn sigaltstack(ctx: &SyscallContext<'_>, [_, old, ..]: [u64; 6]) -> Reply {
     const SS_DISABLE: u64 = 2;
-    ctx.give(old, crate::syscall::wire::Record::new().u64(0).u64(SS_DISABLE).u64(0))?;
+    ctx.give(old, &crate::syscall::wire::Record::new().u64(0).u64(SS_DISABLE).u64(0).0)?;
     Ok(0)
 }
 

@@ -50,6 +50,6 @@ pub fn times(ctx: &SyscallContext<'_>, [at, ..]: [u64; 6]) -> Reply {
         let time = clock_gettime(clock);
         time.tv_sec * 100 + time.tv_nsec / 10_000_000
     };
-    ctx.give(at, Record::new().i64(ticks(ClockId::ThreadCPUTime)).padded_to(32))?;
+    ctx.give(at, &Record::new().i64(ticks(ClockId::ThreadCPUTime)).padded_to(32).0)?;
     Ok(ticks(ClockId::Monotonic) as u64)
 }

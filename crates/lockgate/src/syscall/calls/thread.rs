@@ -69,6 +69,14 @@ pub fn sched_getaffinity(ctx: &SyscallContext<'_>, [_, length, at, ..]: [u64; 6]
     Ok(MASK)
 }
 
+/// `getcpu(processor or null, node or null, unused)`: the one processor, of the one node. Where the host runs the thread is not the
+/// module's business. Allocators ask this often: it allocates nothing ([`is_plain`](crate::syscall::is_plain)).
+pub fn getcpu(ctx: &SyscallContext<'_>, [processor, node, ..]: [u64; 6]) -> Reply {
+    ctx.give(processor, &0u32.to_le_bytes())?;
+    ctx.give(node, &0u32.to_le_bytes())?;
+    Ok(0)
+}
+
 /// `arch_prctl`: refused. The segment bases belong to the host, and libc's thread pointer has its own
 /// word (docs/code-model.md).
 pub fn arch_prctl(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
