@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// Our own members, which libstdc++ is linked with.
 const OURS: &[Source] = &[
     source!("c++/arc4random.c"),
+    source!("c++/clocks.c"),
     source!("c++/dso_handle.c"),
     source!("c++/exit.c"),
     source!("c++/locale.c"),

@@ -26,6 +26,8 @@ const HEADERS: &[(&str, &str)] = &[
     ("lockgate/annotations.h", ANNOTATIONS_H),
     ("lockgate.h", LOCKGATE_H),
     ("lockgate_stubs.h", LOCKGATE_STUBS_H),
+    ("c++/pthread.h", include_str!("../sysroot/include/c++/pthread.h")),
+    ("c++/sys/single_threaded.h", include_str!("../sysroot/include/c++/sys/single_threaded.h")),
     ("c++/bits/ctype_base.h", include_str!("../sysroot/include/c++/bits/ctype_base.h")),
     ("c++/bits/os_defines.h", include_str!("../sysroot/include/c++/bits/os_defines.h")),
 ];
