@@ -107,6 +107,10 @@ impl Code {
             if global {
                 marks |= mark::ENTRY;
             }
+            let is_even = symbol.value.is_multiple_of(2) && object.sections[section].align >= 2;
+            if function && is_even && may_be_member(&symbol.name) {
+                marks |= mark::EVEN;
+            }
             self.mark(place, marks);
         }
         Ok(())
@@ -259,4 +263,9 @@ fn stays_here(object: &Object, relocs: &[Reloc]) -> bool {
 
 fn is_got(relocs: &[Reloc]) -> bool {
     relocs.iter().any(|reloc| matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX))
+}
+
+/// Whether a name of C++ may be that of a member function: it is in a scope (Itanium C++ ABI, 5.1.3).
+fn may_be_member(name: &[u8]) -> bool {
+    name.starts_with(b"_ZN") || name.starts_with(b"_ZZ")
 }

@@ -13,6 +13,7 @@ const OURS: &[Source] = &[
     source!("c++/dso_handle.c"),
     source!("c++/exit.c"),
     source!("c++/locale.c"),
+    source!("c++/sendfile.c"),
     source!("c++/single_threaded.c"),
     source!("c++/thread_atexit.c"),
     source!("c++/unwind_none.c"),
