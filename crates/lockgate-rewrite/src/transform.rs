@@ -2,7 +2,7 @@
 
 use crate::code::{Code, is_relative};
 use crate::decode::Text;
-use crate::elf::{Object, sym};
+use crate::elf::{Object, reloc, sym};
 use crate::emit::Layout;
 use crate::error::{Error, Reason};
 use crate::liveness::Liveness;
@@ -114,6 +114,13 @@ fn new_addend(object: &Object, map: &AddressMap, number: u32, old: i64) -> Optio
     Some(map.moved(section, old)? - map.origin(object, number)?)
 }
 
+/// The same of a direct branch: it goes past the label that indirect ones come to, with the frame as it is.
+fn new_addend_of_branch(object: &Object, map: &AddressMap, number: u32, old: i64) -> Option<i64> {
+    let symbol = &object.symbols[number as usize];
+    let body = map.section(symbol.section()?)?.body(u64::try_from(old).ok()?)?;
+    Some(body as i64 - map.origin(object, number)?)
+}
+
 /// Relocations of data that point into code, those of switch tables included.
 fn move_data_references(file: &str, object: &mut Object, code: &Code, map: &AddressMap) -> Result<(), Error> {
     for index in 0..object.sections.len() {
@@ -164,7 +171,12 @@ fn install(
                 if !is_relative(entry.kind) {
                     return Err(refuse(format!("a relocation of type {} to code", entry.kind)));
                 }
-                let moved = new_addend(object, map, entry.symbol, old);
+                let is_branch = entry.kind == reloc::PLT32;
+                let is_local = object.symbols[entry.symbol as usize].binding == sym::LOCAL;
+                let moved = match is_branch && is_local {
+                    true => new_addend_of_branch(object, map, entry.symbol, old),
+                    false => new_addend(object, map, entry.symbol, old),
+                };
                 addend = moved.ok_or_else(|| refuse("a reference to the inside of an instruction".into()))?
                     - entry.to_end;
             }
