@@ -7,10 +7,11 @@ use iced_x86::{FlowControl, Mnemonic};
 
 use crate::code::{Bases, Code, CodePlace, Form, Key, Table, is_relative};
 use crate::decode::{Text, data_in_text, mark};
+use crate::dwarf;
 use crate::elf::{Object, Reloc, Symbol, reloc, shf, sym};
 use crate::error::{Error, Reason};
 use crate::labels;
-use crate::landing::{self, Pad};
+use crate::landing::{self, Pads};
 
 impl Code {
     /// Decodes the code of `object` and marks what refers to it.
@@ -37,7 +38,7 @@ impl Code {
     }
 
     /// Marks landing pads: indirect branches reach them.
-    pub(crate) fn mark_pads(&mut self, file: &str, object: &Object) -> Result<Vec<Pad>, Error> {
+    pub(crate) fn mark_pads(&mut self, file: &str, object: &Object) -> Result<Pads, Error> {
         let mut pads = Vec::new();
         for (section, offset, calls) in landing::pads(object) {
             let name = &object.sections[section].name;
@@ -45,22 +46,23 @@ impl Code {
                 self.place(section, offset as i64).map_err(|reason| Error::at(file, name, offset, reason))?;
             if let Some(place) = place {
                 self.mark(place, mark::ENTRY | mark::LABEL | mark::PAD | mark::TAKEN);
-                pads.push(Pad { place, calls });
+                pads.push((place, calls));
             }
         }
         self.mark_starts();
-        Ok(pads)
+        let arguments = if pads.is_empty() { Vec::new() } else { dwarf::arguments(object) };
+        let arguments = arguments.into_iter().filter_map(|(section, code, bytes)| {
+            Some((*self.by_section.get(section)?.as_ref()?, code, bytes))
+        });
+        Ok(Pads::new(self.texts.len(), pads, arguments))
     }
 
-    /// What a section begins with is a function, unless other parts of one come there; or a landing pad does, behind padding, as none
-    /// may stand at the first byte of what an exception table describes.
+    /// What a section begins with is a function, unless other parts of one come there. (A cold part with landing pads alone begins with a
+    /// `nop`, so that none of them is at distance 0.)
     fn mark_starts(&mut self) {
         for text in &mut self.texts {
-            let padding = text.code.iter().take_while(|ins| ins.code.mnemonic() == Mnemonic::Nop).count();
-            let begins_with_pad = text.code.get(padding).is_some_and(|ins| ins.has(mark::PAD));
             if let Some(first) = text.code.first_mut()
-                && !begins_with_pad
-                && !first.has(mark::OUTSIDE | mark::CASE)
+                && !first.has(mark::OUTSIDE | mark::CASE | mark::PAD | mark::PART)
             {
                 first.marks |= mark::LABEL | mark::FUNCTION;
             }

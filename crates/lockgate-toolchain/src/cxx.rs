@@ -16,7 +16,6 @@ const OURS: &[Source] = &[
     source!("c++/sendfile.c"),
     source!("c++/single_threaded.c"),
     source!("c++/thread_atexit.c"),
-    source!("c++/unwind_none.c"),
 ];
 
 /// Functions of glibc's that libstdc++ calls and looks behind: they are ours for it, and musl's for all others (`c++/locale.c`).

@@ -28,6 +28,7 @@ pub(crate) const HEADERS: &[Source] = &[
     source!("libc/biased.h"),
     source!("libc/call.h"),
     source!("libc/fortify.h"),
+    source!("libc/frames.h"),
     source!("start/start.h"),
 ];
 
@@ -54,6 +55,10 @@ const LIBC: &[Source] = &[
     source!("libc/alarm.c"),
     source!("libc/dlsym.c"),
     source!("libc/backtrace.c"),
+    source!("libc/frames.c"),
+    source!("libc/unwind.c"),
+    source!("libc/unwind_c.c"),
+    source!("libc/unwind_entry.S"),
     source!("libc/memmove.c"),
     source!("libc/memcmp.c"),
     source!("libc/memchr.c"),
@@ -107,7 +112,7 @@ const FLAGS: &[&str] =
 
 /// Libraries that are part of musl's libc.a, or empty.
 const LIBRARIES: &[&str] =
-    &["c", "crypt", "dl", "gcc", "gcc_eh", "gcc_s", "m", "pthread", "resolv", "rt", "util", "xnet"];
+    &["c", "crypt", "dl", "gcc", "gcc_eh", "gcc_s", "m", "pthread", "resolv", "rt", "unwind", "util", "xnet"];
 
 /// Versions of musl whose inside `sysroot/libc/musl.h` describes: 1.2.0 to this one.
 const NEWEST_MUSL: u32 = 5;
