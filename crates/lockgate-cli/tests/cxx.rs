@@ -99,3 +99,8 @@ fn files() {
 fn coroutines() {
     same("coroutines");
 }
+
+#[test]
+fn exceptions() {
+    same("exceptions");
+}
