@@ -57,12 +57,15 @@ impl Code {
         Ok(Pads::new(self.texts.len(), pads, arguments))
     }
 
-    /// What a section begins with is a function, unless other parts of one come there. (A cold part with landing pads alone begins with a
-    /// `nop`, so that none of them is at distance 0.)
+    /// What a section begins with is a function, unless other parts of one come there; or a landing pad does, behind padding, as none
+    /// may stand at the first byte of what an exception table describes.
     fn mark_starts(&mut self) {
         for text in &mut self.texts {
+            let padding = text.code.iter().take_while(|ins| ins.code.mnemonic() == Mnemonic::Nop).count();
+            let begins_with_pad = text.code.get(padding).is_some_and(|ins| ins.has(mark::PAD));
             if let Some(first) = text.code.first_mut()
-                && !first.has(mark::OUTSIDE | mark::CASE | mark::PAD | mark::PART)
+                && !begins_with_pad
+                && !first.has(mark::OUTSIDE | mark::CASE)
             {
                 first.marks |= mark::LABEL | mark::FUNCTION;
             }
@@ -108,6 +111,10 @@ impl Code {
             }
             if global {
                 marks |= mark::ENTRY;
+            }
+            let is_even = symbol.value.is_multiple_of(2) && object.sections[section].align >= 2;
+            if function && is_even && may_be_member(&symbol.name) {
+                marks |= mark::EVEN;
             }
             self.mark(place, marks);
         }
@@ -261,4 +268,9 @@ fn stays_here(object: &Object, relocs: &[Reloc]) -> bool {
 
 fn is_got(relocs: &[Reloc]) -> bool {
     relocs.iter().any(|reloc| matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX))
+}
+
+/// Whether a name of C++ may be that of a member function: it is in a scope (Itanium C++ ABI, 5.1.3).
+fn may_be_member(name: &[u8]) -> bool {
+    name.starts_with(b"_ZN") || name.starts_with(b"_ZZ")
 }

@@ -568,6 +568,9 @@ impl<'a> Rewriter<'a> {
         {
             self.out.align(16, FUNCTION_PADDING);
             self.out.restart();
+        } else if text.code[index].has(mark::EVEN) && index > 0 && !self.is_padding(index - 1) {
+            self.out.align(2, 1);
+            self.out.restart();
         }
     }
 
