@@ -57,12 +57,15 @@ impl Code {
         Ok(Pads::new(self.texts.len(), pads, arguments))
     }
 
-    /// What a section begins with is a function, unless other parts of one come there. (A cold part with landing pads alone begins with a
-    /// `nop`, so that none of them is at distance 0.)
+    /// What a section begins with is a function, unless other parts of one come there; or a landing pad does, behind padding, as none
+    /// may stand at the first byte of what an exception table describes.
     fn mark_starts(&mut self) {
         for text in &mut self.texts {
+            let padding = text.code.iter().take_while(|ins| ins.code.mnemonic() == Mnemonic::Nop).count();
+            let begins_with_pad = text.code.get(padding).is_some_and(|ins| ins.has(mark::PAD));
             if let Some(first) = text.code.first_mut()
-                && !first.has(mark::OUTSIDE | mark::CASE | mark::PAD | mark::PART)
+                && !begins_with_pad
+                && !first.has(mark::OUTSIDE | mark::CASE)
             {
                 first.marks |= mark::LABEL | mark::FUNCTION;
             }

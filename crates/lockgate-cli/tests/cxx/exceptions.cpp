@@ -99,7 +99,7 @@ int main() {
     says([] { std::get<int>(std::variant<int, std::string>("text")); });
     says([] { std::optional<int>().value(); });
     says([] { std::function<void()>()(); });
-    says([] { new char[PTRDIFF_MAX]; });
+    says([] { volatile std::size_t size = std::size_t(1) << 60; delete[] new char[size]; });
     says([] { std::regex("(unbalanced"); });
     says([] { throw std::system_error(2, std::generic_category(), "opening"); });
     says([] { dynamic_cast<std::ostringstream &>(static_cast<std::ostream &>(std::cout)); });

@@ -73,9 +73,9 @@ static const struct lg_row *row(struct lg_rows *rows, long number) {
     return &rows->rows[number - rows->from];
 }
 
-int __lg_first_frame(struct _Unwind_Context *context, struct lg_rows *rows, const struct lg_kept *kept) {
+int __lg_first_frame(struct _Unwind_Context *context, struct lg_rows *rows, const struct lg_kept *kept, long likely) {
     rows->rows = rows->first;
-    rows->room = LG_FIRST_ROWS;
+    rows->room = likely;
     rows->end = LONG_MAX;
     /* The registers, room that aligns, the return slot. */
     rows->below = (uintptr_t)(kept + 1) + 16;
@@ -276,25 +276,46 @@ uintptr_t __lg_function_start(uintptr_t address) {
 /* How deep states are kept (DW_CFA_remember_state). */
 #define KEPT 8
 
-static struct lg_rule *rule(struct lg_description *into, uintptr_t number) {
+static void set(struct lg_description *into, uintptr_t number, struct lg_rule rule) {
     /* Of others than general registers nothing is kept by anybody. */
-    static struct lg_rule none;
-    return number < LG_GENERAL ? &into->rules[number] : &none;
+    if (number >= LG_GENERAL) return;
+    into->ruled |= 1u << number;
+    into->rules[number] = rule;
+}
+
+static void keep(struct lg_description *into, uintptr_t number) {
+    if (number < LG_GENERAL) into->ruled &= ~(1u << number);
+}
+
+static int run(const unsigned char *at, const unsigned char *end, const struct entries *entries, uintptr_t distance,
+               struct lg_description *into);
+
+/* The rule that the common entry has for a register. */
+static int restore(const struct entries *entries, uintptr_t number, struct lg_description *into) {
+    struct lg_description common = {0};
+    struct entries own = *entries;
+    own.own = 0;
+    if (!run(entries->common, entries->common_end, &own, 0, &common)) return 0;
+    keep(into, number);
+    if (number < LG_GENERAL && common.ruled >> number & 1) set(into, number, common.rules[number]);
+    return 1;
 }
 
 /* Runs call-frame instructions up to the row of `distance` (DWARF 5, 6.4.2). Where the frame is, rows of `lg_functions` say better. */
-static int run(const unsigned char *at, const unsigned char *end, const struct entries *entries, const struct lg_description *initial,
-               uintptr_t distance, struct lg_description *into) {
+static int run(const unsigned char *at, const unsigned char *end, const struct entries *entries, uintptr_t distance,
+               struct lg_description *into) {
     struct lg_description kept[KEPT];
-    int depth = 0;
+    int depth = 0, whole = entries->own != 0;
     uintptr_t here = 0, number, size;
     intptr_t data = entries->data_factor;
     while (at < end) {
         unsigned char operation = *at++, low = operation & 0x3f;
         switch (operation & 0xc0) {
         case 0x40: here += low * entries->code_factor; goto moved;
-        case 0x80: *rule(into, low) = (struct lg_rule){LG_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}}; continue;
-        case 0xc0: *rule(into, low) = initial && low < LG_GENERAL ? initial->rules[low] : (struct lg_rule){LG_SAME, {0}}; continue;
+        case 0x80: set(into, low, (struct lg_rule){LG_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}}); continue;
+        case 0xc0:
+            if (!whole || !restore(entries, low, into)) return 0;
+            continue;
         default: break;
         }
         switch (operation) {
@@ -305,17 +326,17 @@ static int run(const unsigned char *at, const unsigned char *end, const struct e
         case 0x04: here += word(at) * entries->code_factor, at += 4; goto moved;
         case 0x05:
             number = __lg_read_uleb(&at);
-            *rule(into, number) = (struct lg_rule){LG_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}};
+            set(into, number, (struct lg_rule){LG_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}});
             break;
         case 0x06:
             number = __lg_read_uleb(&at);
-            *rule(into, number) = initial && number < LG_GENERAL ? initial->rules[number] : (struct lg_rule){LG_SAME, {0}};
+            if (!whole || !restore(entries, number, into)) return 0;
             break;
         case 0x07:
-        case 0x08: *rule(into, __lg_read_uleb(&at)) = (struct lg_rule){LG_SAME, {0}}; break;
+        case 0x08: keep(into, __lg_read_uleb(&at)); break;
         case 0x09:
             number = __lg_read_uleb(&at);
-            *rule(into, number) = (struct lg_rule){LG_REGISTER, {(intptr_t)__lg_read_uleb(&at)}};
+            set(into, number, (struct lg_rule){LG_REGISTER, {(intptr_t)__lg_read_uleb(&at)}});
             break;
         case 0x0a:
             if (depth == KEPT) return 0;
@@ -333,22 +354,22 @@ static int run(const unsigned char *at, const unsigned char *end, const struct e
         case 0x10:
         case 0x16:
             number = __lg_read_uleb(&at);
-            *rule(into, number) = (struct lg_rule){operation == 0x10 ? LG_EXPRESSION : LG_VALUE_EXPRESSION, {.expression = at}};
+            set(into, number, (struct lg_rule){operation == 0x10 ? LG_EXPRESSION : LG_VALUE_EXPRESSION, {.expression = at}});
             size = __lg_read_uleb(&at), at += size;
             break;
         case 0x11:
             number = __lg_read_uleb(&at);
-            *rule(into, number) = (struct lg_rule){LG_OFFSET, {__lg_read_sleb(&at) * data}};
+            set(into, number, (struct lg_rule){LG_OFFSET, {__lg_read_sleb(&at) * data}});
             break;
         case 0x12: __lg_read_uleb(&at), __lg_read_sleb(&at); break;
         case 0x13: __lg_read_sleb(&at); break;
         case 0x14:
             number = __lg_read_uleb(&at);
-            *rule(into, number) = (struct lg_rule){LG_VALUE_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}};
+            set(into, number, (struct lg_rule){LG_VALUE_OFFSET, {(intptr_t)__lg_read_uleb(&at) * data}});
             break;
         case 0x15:
             number = __lg_read_uleb(&at);
-            *rule(into, number) = (struct lg_rule){LG_VALUE_OFFSET, {__lg_read_sleb(&at) * data}};
+            set(into, number, (struct lg_rule){LG_VALUE_OFFSET, {__lg_read_sleb(&at) * data}});
             break;
         case 0x2e: into->arguments = __lg_read_uleb(&at); break;
         default: return 0;
@@ -365,11 +386,11 @@ int __lg_describe(struct _Unwind_Context *context, struct lg_description *descri
     /* The call, which the place behind it may not belong to. */
     uintptr_t address = context->site - 1;
     if (!read_entries(address, &entries)) return 0;
-    memset(description, 0, sizeof *description);
+    description->ruled = 0;
+    description->arguments = 0;
     uintptr_t distance = address - entries.start;
-    if (!run(entries.common, entries.common_end, &entries, 0, distance, description)) return 0;
-    struct lg_description initial = *description;
-    if (!run(entries.own, entries.own_end, &entries, &initial, distance, description)) return 0;
+    if (!run(entries.common, entries.common_end, &entries, distance, description)) return 0;
+    if (!run(entries.own, entries.own_end, &entries, distance, description)) return 0;
     context->start = entries.start;
     context->lsda = entries.lsda;
     context->personality = entries.personality;
@@ -501,25 +522,28 @@ static int evaluate(const unsigned char *at, const struct _Unwind_Context *conte
 int __lg_next_frame(struct _Unwind_Context *context) {
     const struct lg_row *caller = row(context->rows, context->number + 1);
     if (!caller) return 0;
+    const struct lg_description *description = context->description;
     uintptr_t registers[LG_GENERAL], value;
-    memcpy(registers, context->registers, sizeof registers);
-    for (int number = 0; number < LG_GENERAL; number++) {
-        const struct lg_rule *rule = &context->description->rules[number];
+    for (unsigned rest = description->ruled; rest; rest &= rest - 1) {
+        int number = __builtin_ctz(rest);
+        const struct lg_rule *rule = &description->rules[number];
         switch (rule->kind) {
-        case LG_SAME: break;
         case LG_OFFSET: registers[number] = *(const uintptr_t *)(context->cfa + (uintptr_t)rule->offset); break;
         case LG_VALUE_OFFSET: registers[number] = context->cfa + (uintptr_t)rule->offset; break;
         case LG_REGISTER:
-            if ((uintptr_t)rule->offset < LG_GENERAL) registers[number] = context->registers[rule->offset];
+            if ((uintptr_t)rule->offset >= LG_GENERAL) return 0;
+            registers[number] = context->registers[rule->offset];
             break;
-        case LG_EXPRESSION:
-        case LG_VALUE_EXPRESSION:
+        default:
             if (!evaluate(rule->expression, context, &value)) return 0;
             registers[number] = rule->kind == LG_EXPRESSION ? *(const uintptr_t *)value : value;
             break;
         }
     }
-    memcpy(context->registers, registers, sizeof registers);
+    for (unsigned rest = description->ruled; rest; rest &= rest - 1) {
+        int number = __builtin_ctz(rest);
+        context->registers[number] = registers[number];
+    }
     context->registers[LG_RSP] = context->cfa + LG_OFF;
     context->rsp = context->cfa;
     context->site = caller->site;

@@ -50,7 +50,7 @@ struct _Unwind_Context {
 
 /* How a caller's register is found. */
 struct lg_rule {
-    enum { LG_SAME, LG_OFFSET, LG_VALUE_OFFSET, LG_REGISTER, LG_EXPRESSION, LG_VALUE_EXPRESSION } kind;
+    enum { LG_OFFSET, LG_VALUE_OFFSET, LG_REGISTER, LG_EXPRESSION, LG_VALUE_EXPRESSION } kind;
     union {
         intptr_t offset;
         const unsigned char *expression;
@@ -59,6 +59,8 @@ struct lg_rule {
 
 /* What unwind tables say of a place. */
 struct lg_description {
+    /* A bit for each register that has a rule; the caller's others are as they are. */
+    unsigned ruled;
     struct lg_rule rules[LG_GENERAL];
     /* Bytes of arguments on the stack. */
     uintptr_t arguments;
@@ -74,8 +76,9 @@ struct lg_image {
 /* An image that joins the domain. */
 void __lg_add_frames(struct lg_image *image);
 
-/* The frame of the function that called what has kept registers at `kept` on its stack, just below its return slot. 0 if there is none. */
-LG_HIDDEN int __lg_first_frame(struct _Unwind_Context *context, struct lg_rows *rows, const struct lg_kept *kept);
+/* The frame of the function that called what has kept registers at `kept` on its stack, just below its return slot. 0 if there is none.
+   `likely`: about how many frames will be looked at, at most LG_FIRST_ROWS. */
+LG_HIDDEN int __lg_first_frame(struct _Unwind_Context *context, struct lg_rows *rows, const struct lg_kept *kept, long likely);
 /* Finds out what the tables say of a frame. 0 if they say nothing. */
 LG_HIDDEN int __lg_describe(struct _Unwind_Context *context, struct lg_description *description);
 /* Goes on to the caller of a frame that is described. 0 if there is none. */
