@@ -3,6 +3,7 @@
 mod cmd;
 
 use clap::{Parser, Subcommand};
+use lockgate_toolchain::cc::Driver;
 use std::process::ExitCode;
 
 /// Fast, safe calls between native modules that do not trust each other.
@@ -29,6 +30,9 @@ enum Command {
     /// Compile and link C like cc; the final link makes a verified module
     #[command(disable_help_flag = true)]
     Cc(cmd::cc::Args),
+    /// Compile and link C++ like c++; the final link makes a verified module
+    #[command(name = "c++", disable_help_flag = true)]
+    Cxx(cmd::cc::Args),
     /// Rewrite and link objects and archives into a verified module
     Link(cmd::link::Args),
     /// Rewrite one object or archive
@@ -61,7 +65,8 @@ enum Command {
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
-        Command::Cc(args) => cmd::cc::main(args),
+        Command::Cc(args) => cmd::cc::main(Driver::C, args),
+        Command::Cxx(args) => cmd::cc::main(Driver::Cxx, args),
         Command::Link(args) => cmd::link::main(args),
         Command::Rewrite(args) => cmd::rewrite::main(args),
         Command::Verify(args) => cmd::verify::main(args),
