@@ -31,6 +31,7 @@ pub struct Link {
     folders: Vec<PathBuf>,
     lto_options: Vec<String>,
     export_all: bool,
+    export_archives: bool,
     keep_rejected: bool,
     base: bool,
     providers: Vec<Provider>,
@@ -72,6 +73,7 @@ impl Link {
             folders: Vec::new(),
             lto_options: Vec::new(),
             export_all: false,
+            export_archives: false,
             keep_rejected: false,
             base: false,
             providers: Vec::new(),
@@ -157,6 +159,13 @@ impl Link {
         self
     }
 
+    /// Exports the global functions of the archives whose names are as in C, as a Rust `staticlib` has them: its own, and not those
+    /// of the libraries in it, whose names have types and crates in them.
+    pub fn export_archives(&mut self, yes: bool) -> &mut Self {
+        self.export_archives = yes;
+        self
+    }
+
     /// Imports a function of the host: its C prototype, or its name alone. Gate slots are given in this order.
     ///
     /// # Errors
@@ -217,6 +226,14 @@ impl Link {
             for name in functions.iter().filter(|name| *name != "main") {
                 if known.insert(name) {
                     exports.push(Prototype::parse(name)?);
+                }
+            }
+        }
+        if self.export_archives {
+            let archives = inputs(&parts).filter(|input| input.kind == Kind::Archive);
+            for name in archives.flat_map(Input::functions).filter(|name| is_plain(name)) {
+                if !exports.iter().any(|export| export.name() == name) {
+                    exports.push(Prototype::parse(&name)?);
                 }
             }
         }
@@ -383,6 +400,12 @@ fn keep(path: &Path, file: &[u8]) -> Result<(), Error> {
         return Err(Error::Io { action: "write", path: path.to_owned(), error });
     }
     put(path, file, EXECUTABLE)
+}
+
+/// Whether it is the name of a function of C: no name that C++ or Rust have made of types and modules, and none of their runtimes'.
+fn is_plain(name: &str) -> bool {
+    !["_Z", "_R"].iter().any(|start| name.starts_with(start))
+        && !["main", "rust_eh_personality"].contains(&name)
 }
 
 /// Adds a prototype; the same one twice counts once.

@@ -53,6 +53,7 @@ const LIBC: &[Source] = &[
     source!("libc/alarm.c"),
     source!("libc/dlsym.c"),
     source!("libc/backtrace.c"),
+    source!("libc/no_unwinder.c"),
     source!("libc/memmove.c"),
     source!("libc/memcmp.c"),
     source!("libc/memchr.c"),
@@ -104,9 +105,9 @@ const SCRIPT: Source = source!("module.ld");
 const FLAGS: &[&str] =
     &["-O2", "-I.", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"];
 
-/// Libraries that are part of musl's libc.a, or empty.
+/// Libraries that are part of musl's libc.a or of what we have beside it, or empty.
 const LIBRARIES: &[&str] =
-    &["c", "crypt", "dl", "gcc", "gcc_s", "m", "pthread", "resolv", "rt", "util", "xnet"];
+    &["c", "crypt", "dl", "gcc", "gcc_eh", "gcc_s", "m", "pthread", "resolv", "rt", "unwind", "util", "xnet"];
 
 /// Versions of musl whose inside `sysroot/libc/musl.h` describes: 1.2.0 to this one.
 const NEWEST_MUSL: u32 = 5;

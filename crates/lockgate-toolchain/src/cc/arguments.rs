@@ -1,6 +1,7 @@
 //! What a compiler's arguments mean.
 
 use super::ld_options::{LdOptions, Meaning};
+use super::versions;
 use crate::host::{self, Host};
 use crate::{Error, Link};
 use std::path::{Path, PathBuf};
@@ -34,6 +35,8 @@ pub struct Linking {
     joins: Vec<PathBuf>,
     /// Files with prototypes.
     lists: Vec<PathBuf>,
+    /// Version scripts.
+    versions: Vec<PathBuf>,
 }
 
 /// One input, or an option whose place among the inputs matters.
@@ -180,6 +183,7 @@ impl CommandLine {
                     Meaning::File => linking.items.push(Item::File(option.to_owned())),
                     Meaning::Library(name) => linking.items.push(Item::Library(name)),
                     Meaning::Folder(path) => linking.folders.push(path.into()),
+                    Meaning::Versions(path) => linking.versions.push(path.into()),
                 }
                 Ok(())
             };
@@ -214,6 +218,7 @@ impl CommandLine {
                     (_, _) if language.is_some() || is_source(option) => {
                         linking.items.push(source(option, &language))
                     }
+                    (_, _) if is_start_file(option) => (),
                     (_, _) => linking.items.push(Item::File(argument.clone())),
                 },
             }
@@ -296,7 +301,7 @@ impl Linking {
             Item::Source { path, .. } | Item::File(path) | Item::Verbatim(path) => Some(Path::new(path)),
             Item::Library(_) | Item::LdOption(_) => None,
         });
-        let ours = self.joins.iter().chain(&self.lists).map(PathBuf::as_path);
+        let ours = self.joins.iter().chain(&self.lists).chain(&self.versions).map(PathBuf::as_path);
         items.chain(ours).try_for_each(|input| crate::link::spares(input, output))
     }
 
@@ -399,7 +404,16 @@ impl Linking {
     /// The link, without its inputs.
     pub(super) fn start(&self) -> Result<Link, Error> {
         let mut link = Link::new(self.output.as_deref().unwrap_or("a.out"));
-        link.export_all(self.export_all).keep_rejected(self.keep_rejected).base(self.base);
+        let mut named = Vec::new();
+        for script in &self.versions {
+            named.extend(versions::exports(&crate::input::text(script)?));
+        }
+        for export in named.iter().flatten() {
+            link.export(export)?;
+        }
+        link.export_all(self.export_all && named.is_empty())
+            .keep_rejected(self.keep_rejected)
+            .base(self.base);
         for module in &self.joins {
             link.join(module)?;
         }
@@ -433,6 +447,27 @@ fn source(path: &str, language: &Option<String>) -> Item {
 
 fn is_source(path: &str) -> bool {
     Path::new(path).extension().and_then(|extension| extension.to_str()).is_some_and(|e| SOURCES.contains(&e))
+}
+
+/// Whether it is start code that rustc brings for programs of the host's; a module has its own.
+fn is_start_file(path: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "crt1.o",
+        "rcrt1.o",
+        "Scrt1.o",
+        "crti.o",
+        "crtn.o",
+        "crtbegin.o",
+        "crtbeginS.o",
+        "crtbeginT.o",
+        "crtend.o",
+        "crtendS.o",
+    ];
+    let path = Path::new(path);
+    let is = |part: Option<&std::ffi::OsStr>, names: &[&str]| {
+        part.is_some_and(|part| names.iter().any(|name| part == *name))
+    };
+    is(path.file_name(), NAMES) && is(path.parent().and_then(Path::file_name), &["self-contained"])
 }
 
 fn no_layout(option: &str) -> Error {
