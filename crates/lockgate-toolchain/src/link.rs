@@ -4,7 +4,7 @@ use crate::glue::{self, Notes};
 use crate::input::{self, Input, Kind, Part, inputs};
 use crate::join::{self, Provider};
 use crate::rewritten::Rewritten;
-use crate::{Error, Progress, Prototype, Sysroot, layout, ld, lto, signatures};
+use crate::{Error, Progress, Prototype, Sysroot, declared, layout, ld, lto, signatures};
 use lockgate_abi::symbol;
 use lockgate_verify::{Module, Report};
 use std::collections::BTreeSet;
@@ -32,6 +32,7 @@ pub struct Link {
     lto_options: Vec<String>,
     export_all: bool,
     export_archives: bool,
+    declared: bool,
     keep_rejected: bool,
     base: bool,
     providers: Vec<Provider>,
@@ -74,6 +75,7 @@ impl Link {
             lto_options: Vec::new(),
             export_all: false,
             export_archives: false,
+            declared: false,
             keep_rejected: false,
             base: false,
             providers: Vec::new(),
@@ -166,6 +168,13 @@ impl Link {
         self
     }
 
+    /// Exports and imports what the inputs declare themselves, in sections that the crate lockgate-guest makes. (A module is one in
+    /// any case: all that it says is its own word.)
+    pub fn declared(&mut self, yes: bool) -> &mut Self {
+        self.declared = yes;
+        self
+    }
+
     /// Imports a function of the host: its C prototype, or its name alone. Gate slots are given in this order.
     ///
     /// # Errors
@@ -219,12 +228,15 @@ impl Link {
         let functions: Vec<String> =
             inputs(&parts).filter(|input| input.kind == Kind::Object).flat_map(Input::functions).collect();
         let is_program = !joins && self.has_main(&parts);
-        let mut exports = self.exports.clone();
+        let (mut exports, mut imports) = (self.exports.clone(), self.imports.clone());
+        if self.declared {
+            declared::add(inputs(&parts), &mut exports, &mut imports)?;
+        }
         let export_all = self.export_all || self.base;
         if export_all {
-            let mut known: BTreeSet<&str> = self.exports.iter().map(Prototype::name).collect();
+            let mut known: BTreeSet<String> = exports.iter().map(|export| export.name().to_owned()).collect();
             for name in functions.iter().filter(|name| *name != "main") {
-                if known.insert(name) {
+                if known.insert(name.clone()) {
                     exports.push(Prototype::parse(name)?);
                 }
             }
@@ -287,10 +299,10 @@ impl Link {
             names: rewritten.names,
         };
         let undefined = if joins { job.undefined()? } else { Vec::new() };
-        let foreign = join::look_up(&undefined, &self.imports, &self.providers);
+        let foreign = join::look_up(&undefined, &imports, &self.providers);
         let mut notes = Notes {
             exports: &exports,
-            imports: &self.imports,
+            imports: &imports,
             sources: &sources,
             strict_bounds: sysroot.options().strict_bounds,
             base: self.base,

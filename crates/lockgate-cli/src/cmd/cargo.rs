@@ -11,8 +11,9 @@ use std::process::{Command, ExitCode, Stdio};
 /// The target whose code modules are made of: its C library is the one that a domain has.
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
-/// rustc has no cdylib for this target with a static C library; what is linked is static all the same.
-const FLAGS: &[&str] = &["-C", "target-feature=-crt-static"];
+/// rustc has no cdylib for this target with a static C library; what is linked is static all the same. The crate lockgate-guest
+/// declares exports and gates.
+const FLAGS: &[&str] = &["-C", "target-feature=-crt-static", "-C", "link-arg=--declared"];
 
 /// How flags are separated in `CARGO_ENCODED_RUSTFLAGS`.
 const SEPARATOR: &str = "\x1f";
@@ -135,7 +136,7 @@ fn name_module(target: &Target, file: &Path) -> anyhow::Result<()> {
             let outcome = with_bar(|progress| {
                 let sysroot = Sysroot::ensure(progress)?;
                 let mut link = Link::new(&module);
-                link.file(file)?.ld_option("--gc-sections").export_archives(true);
+                link.file(file)?.ld_option("--gc-sections").export_archives(true).declared(true);
                 link.run(&sysroot, progress)
             })?;
             super::link::warn(&outcome);

@@ -30,6 +30,7 @@ pub struct Linking {
     exports: Vec<String>,
     gates: Vec<String>,
     export_all: bool,
+    declared: bool,
     keep_rejected: bool,
     base: bool,
     joins: Vec<PathBuf>,
@@ -89,6 +90,7 @@ pub const OPTIONS: &[(&str, &str, &str)] = &[
     ("--export", "PROTOTYPE", "a function that the host may call: its C prototype, or its name alone"),
     ("--exports", "FILE", "the same, one a line; # and // begin comments"),
     ("--export-all", "", "every global function of the objects (-shared means the same)"),
+    ("--declared", "", "exports and gates that the objects declare (Rust's crate lockgate-guest)"),
     ("--gate", "PROTOTYPE", "a function of the host that the module calls"),
     ("--gates", "FILE", "the same, one a line"),
     ("--for", "postgres", "a module for PostgreSQL: exports all, may call what lockgate_pg.h declares"),
@@ -384,6 +386,7 @@ impl Linking {
             }
             "--verbatim" => self.items.push(Item::Verbatim(value()?)),
             "--export-all" => self.export_all = true,
+            "--declared" => self.declared = true,
             "--base" => self.base = true,
             "--join" => self.joins.push(value()?.into()),
             "--strict-bounds" => self.strict_bounds = true,
@@ -412,6 +415,7 @@ impl Linking {
             link.export(export)?;
         }
         link.export_all(self.export_all && named.is_empty())
+            .declared(self.declared)
             .keep_rejected(self.keep_rejected)
             .base(self.base);
         for module in &self.joins {

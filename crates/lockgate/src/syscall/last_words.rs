@@ -29,8 +29,8 @@ pub(super) struct LastWords {
 impl LastWords {
     /// Hears what is written.
     pub fn hear(&mut self, bytes: &[u8]) {
-        let bytes = &bytes[bytes.len().saturating_sub(KEPT)..];
-        self.tail.extend_from_slice(bytes);
+        let (bytes, end) = (&bytes[..bytes.len().min(KEPT)], &bytes[bytes.len().saturating_sub(KEPT)..]);
+        self.tail.extend_from_slice(end);
         let over = self.tail.len().saturating_sub(KEPT);
         self.tail.drain(..over);
         if find(bytes, PANICKED).is_some() {
@@ -146,6 +146,15 @@ mod tests {
         }
         assert_eq!(said(&[]), None);
         assert_eq!(said(&["\n", " \n"]), None);
+    }
+
+    /// Of a message in one long piece the beginning is kept.
+    #[test]
+    fn long_messages() {
+        let message =
+            said(&["thread 'a' (1)", " panicked at ", "a.rs:1:1:\n", &"0123456789".repeat(1000), "\n"])
+                .unwrap();
+        assert!(message.starts_with("thread 'a' (1) panicked at a.rs:1:1: 0123456789012"), "{message}");
     }
 
     /// However much is written, little of it is kept.
