@@ -3,6 +3,7 @@
 mod cmd;
 
 use clap::{Parser, Subcommand};
+use lockgate_toolchain::cc::Driver;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
@@ -33,6 +34,9 @@ enum Command {
     Cc(cmd::cc::Args),
     /// Build, run and test Rust in domains: Cargo, with modules for what it links
     Cargo(cmd::cargo::Args),
+    /// Compile and link C++ like c++; the final link makes a verified module
+    #[command(name = "c++", disable_help_flag = true)]
+    Cxx(cmd::cc::Args),
     /// Rewrite and link objects and archives into a verified module
     Link(cmd::link::Args),
     /// Rewrite one object or archive
@@ -78,7 +82,8 @@ fn arguments() -> Vec<OsString> {
 
 fn main() -> ExitCode {
     let result = match Cli::parse_from(arguments()).command {
-        Command::Cc(args) => cmd::cc::main(args),
+        Command::Cc(args) => cmd::cc::main(Driver::C, args),
+        Command::Cxx(args) => cmd::cc::main(Driver::Cxx, args),
         Command::Cargo(args) => cmd::cargo::main(args),
         Command::Link(args) => cmd::link::main(args),
         Command::Rewrite(args) => cmd::rewrite::main(args),

@@ -59,8 +59,13 @@ pub(crate) fn find(
         let lanes = live[number][index];
         let mut waits = None;
         let several = REGISTERS.into_iter().all(|(_, bits)| lanes & bits != 0);
+        // What `sete` left of earlier values, above the bytes that it sets again later.
+        let torn = several && call.by_memory && lanes & BYTE == 0;
         for ((reg, bits), seen) in REGISTERS.into_iter().zip(&mut without_value) {
-            if lanes & bits == 0 || several && flow.is_garbage(&live, &graph, (number, index), bits, seen) {
+            if lanes & bits == 0
+                || torn
+                || several && flow.is_garbage(&live, &graph, (number, index), bits, seen)
+            {
                 continue;
             }
             match call.callee {
@@ -125,6 +130,8 @@ struct Call {
     /// None for pointers, and for functions of other objects.
     callee: Option<Function>,
     indirect: bool,
+    /// Through a pointer in an object, as calls of virtual functions are: no compiler knows the callee.
+    by_memory: bool,
 }
 
 /// Who calls whom, as far as the object shows it.
@@ -187,13 +194,18 @@ impl Graph {
                         if callee != caller {
                             known.callees.push(callee);
                         }
-                        self.calls.insert(place, Call { caller, callee: Some(callee), indirect: false });
+                        self.calls.insert(
+                            place,
+                            Call { caller, callee: Some(callee), indirect: false, by_memory: false },
+                        );
                     }
                     by => {
                         let indirect = by == Named::Pointer;
                         known.takes_r10 |= takes_r10(ins);
                         known.unknown |= !indirect;
-                        self.calls.insert(place, Call { caller, callee: None, indirect });
+                        let by_memory =
+                            ins.code.op0_kind() == OpKind::Memory && !ins.code.is_ip_rel_memory_operand();
+                        self.calls.insert(place, Call { caller, callee: None, indirect, by_memory });
                     }
                 }
             }
@@ -221,7 +233,7 @@ impl Graph {
                     }
                 }
                 if is_call {
-                    self.calls.insert(place, Call { caller, callee, indirect: false });
+                    self.calls.insert(place, Call { caller, callee, indirect: false, by_memory: false });
                 }
             }
             _ => (),

@@ -39,6 +39,8 @@ pub(crate) mod mark {
     pub(crate) const PAD: u16 = 1024;
     /// Its address is taken, and not by tables of labels alone ([`crate::labels`]).
     pub(crate) const TAKEN: u16 = 4096;
+    /// A function whose address has to be even: a pointer to a member function in C++ is odd where it stands for a virtual one.
+    pub(crate) const EVEN: u16 = 8192;
 }
 
 /// A decoded instruction.

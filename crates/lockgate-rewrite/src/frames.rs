@@ -15,7 +15,7 @@ use crate::code::{Code, CodePlace, Key, Through, is_relative};
 use crate::decode::{Ins, Text, is_rsp, mark, memory_operand};
 use crate::elf::Object;
 use crate::encode::{RBP, RSP, Reg, number as number_of};
-use crate::landing::Pad;
+use crate::landing::Pads;
 use crate::liveness::Liveness;
 use crate::stack::{Plan, constant_move, effect, writes_rsp};
 use crate::switch::Switch;
@@ -166,7 +166,7 @@ pub(crate) struct Input<'a> {
     /// By text.
     pub(crate) tables: &'a [HashMap<u32, Through>],
     pub(crate) switches: &'a [HashMap<u32, Switch>],
-    pub(crate) pads: &'a [Pad],
+    pub(crate) pads: &'a Pads,
 }
 
 /// Finds the states. `live`: by text.
@@ -719,15 +719,14 @@ impl Walk<'_, '_> {
         false
     }
 
-    /// A call throws: rsp is there as it was before its arguments on the stack.
+    /// A call throws: rsp is there as it was before its arguments came on the stack.
     fn throw(&mut self, call: CodePlace, known: &Known) {
-        for pad in self.input.pads {
-            let start = u64::from(self.input.code.texts[call.0].code[call.1].start());
-            if pad.place.0 != call.0 || !pad.calls.contains(&start) {
-                continue;
-            }
-            let known = Known { state: known.state.settled(), registers: known.registers.only(CALLEE_SAVED) };
-            let met = match self.pads.get(&pad.place) {
+        let start = u64::from(self.input.code.texts[call.0].code[call.1].start());
+        let pads = self.input.pads;
+        for pad in pads.of_call(call.0, start) {
+            let state = known.state.settled().moved(pads.arguments(call.0, start));
+            let known = Known { state: state.settled(), registers: known.registers.only(CALLEE_SAVED) };
+            let met = match self.pads.get(&pad) {
                 None => known,
                 Some(there) => Known {
                     state: match (there.state, known.state) {
@@ -737,7 +736,7 @@ impl Walk<'_, '_> {
                     registers: there.registers.meets(&known.registers),
                 },
             };
-            self.pads.insert(pad.place, met);
+            self.pads.insert(pad, met);
         }
     }
 

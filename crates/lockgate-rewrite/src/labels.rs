@@ -13,7 +13,7 @@ use crate::decode::{Ins, Text, mark};
 use crate::elf::{Made, Object, Reloc, Section, reloc, shf, sht, sym};
 use crate::encode::{R11, RAX, Reg, number as number_of};
 use crate::error::{Error, Reason};
-use crate::landing::Pad;
+use crate::landing::Pads;
 use crate::liveness::{self, Liveness, is_clear};
 use crate::map::AddressMap;
 use crate::switch::{Goto, Switch, Switches, only_for};
@@ -85,7 +85,7 @@ fn objects(object: &Object) -> HashMap<Key, u64> {
 pub(crate) fn recover(
     code: &mut Code,
     object: &mut Object,
-    pads: &[Pad],
+    pads: &Pads,
     keepers: &[HashSet<usize>],
     tables: &[HashMap<u32, Through>],
     switches: &mut Switches,
@@ -291,7 +291,7 @@ impl<'a> Flow<'a> {
     fn of(
         code: &'a Code,
         object: &Object,
-        (pads, keepers): (&[Pad], &[HashSet<usize>]),
+        (pads, keepers): (&Pads, &[HashSet<usize>]),
         tables: &[HashMap<u32, Through>],
         gotos: &BTreeMap<CodePlace, (Goto, Through)>,
     ) -> Flow<'a> {
@@ -339,8 +339,7 @@ impl<'a> Flow<'a> {
                     };
                     goes_on = true;
                     let start = u64::from(ins.start());
-                    let pads = pads.iter().filter(|pad| pad.place.0 == number && pad.calls.contains(&start));
-                    to.extend(pads.map(|pad| pad.place));
+                    to.extend(pads.of_call(number, start));
                 }
                 FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
                     goes_on = ins.code.flow_control() == FlowControl::ConditionalBranch;

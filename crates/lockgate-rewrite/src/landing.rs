@@ -7,10 +7,67 @@ use crate::code::CodePlace;
 use crate::elf::{Object, Section};
 
 /// A landing pad, and the code whose calls end there.
-pub(crate) struct Pad {
-    pub(crate) place: CodePlace,
+struct Pad {
+    place: CodePlace,
     /// Offsets in its section.
-    pub(crate) calls: Range<u64>,
+    calls: Range<u64>,
+    /// The last end of its calls and of those of all pads before it.
+    last: u64,
+}
+
+/// The landing pads of an object.
+#[derive(Default)]
+pub(crate) struct Pads {
+    /// By text, ordered by the start of their calls.
+    pads: Vec<Vec<Pad>>,
+    /// By text, ordered: code at which there are arguments on the stack, and how many bytes.
+    arguments: Vec<Vec<(Range<u64>, i32)>>,
+}
+
+impl Pads {
+    /// `pads` with the code whose calls end there, `arguments` with the number of their text.
+    pub(crate) fn new(
+        texts: usize,
+        pads: impl IntoIterator<Item = (CodePlace, Range<u64>)>,
+        arguments: impl IntoIterator<Item = (usize, Range<u64>, i32)>,
+    ) -> Pads {
+        let mut new = Pads { pads: Vec::new(), arguments: vec![Vec::new(); texts] };
+        new.pads.resize_with(texts, Vec::new);
+        for (place, calls) in pads {
+            new.pads[place.0].push(Pad { place, last: calls.end, calls });
+        }
+        for pads in &mut new.pads {
+            pads.sort_by_key(|pad| (pad.calls.start, pad.calls.end, pad.place));
+            for index in 1..pads.len() {
+                pads[index].last = pads[index].last.max(pads[index - 1].last);
+            }
+        }
+        for (text, code, bytes) in arguments {
+            new.arguments[text].push((code, bytes));
+        }
+        for arguments in &mut new.arguments {
+            arguments.sort_by_key(|(code, _)| code.start);
+        }
+        new
+    }
+
+    /// Where exceptions of a call at offset `start` of a text end.
+    pub(crate) fn of_call(&self, text: usize, start: u64) -> impl Iterator<Item = CodePlace> {
+        let pads = &self.pads[text];
+        let before = &pads[..pads.partition_point(|pad| pad.calls.start <= start)];
+        let reach = before.iter().rev().take_while(move |pad| pad.last > start);
+        reach.filter(move |pad| pad.calls.contains(&start)).map(|pad| pad.place)
+    }
+
+    /// Bytes of arguments that are on the stack at a call, which the unwinder takes off.
+    pub(crate) fn arguments(&self, text: usize, start: u64) -> i32 {
+        let arguments = &self.arguments[text];
+        let before = arguments.partition_point(|(code, _)| code.start <= start).checked_sub(1);
+        before
+            .map(|index| &arguments[index])
+            .filter(|(code, _)| code.contains(&start))
+            .map_or(0, |found| found.1)
+    }
 }
 
 /// Every landing pad: section, offset, and the range of code, in the same section, whose calls may end there. Tables that make no sense

@@ -7,10 +7,11 @@ use iced_x86::{FlowControl, Mnemonic};
 
 use crate::code::{Bases, Code, CodePlace, Form, Key, Table, is_relative};
 use crate::decode::{Text, data_in_text, mark};
+use crate::dwarf;
 use crate::elf::{Object, Reloc, Symbol, reloc, shf, sym};
 use crate::error::{Error, Reason};
 use crate::labels;
-use crate::landing::{self, Pad};
+use crate::landing::{self, Pads};
 
 impl Code {
     /// Decodes the code of `object` and marks what refers to it.
@@ -37,7 +38,7 @@ impl Code {
     }
 
     /// Marks landing pads: indirect branches reach them.
-    pub(crate) fn mark_pads(&mut self, file: &str, object: &Object) -> Result<Vec<Pad>, Error> {
+    pub(crate) fn mark_pads(&mut self, file: &str, object: &Object) -> Result<Pads, Error> {
         let mut pads = Vec::new();
         for (section, offset, calls) in landing::pads(object) {
             let name = &object.sections[section].name;
@@ -45,18 +46,26 @@ impl Code {
                 self.place(section, offset as i64).map_err(|reason| Error::at(file, name, offset, reason))?;
             if let Some(place) = place {
                 self.mark(place, mark::ENTRY | mark::LABEL | mark::PAD | mark::TAKEN);
-                pads.push(Pad { place, calls });
+                pads.push((place, calls));
             }
         }
         self.mark_starts();
-        Ok(pads)
+        let arguments = if pads.is_empty() { Vec::new() } else { dwarf::arguments(object) };
+        let arguments = arguments.into_iter().filter_map(|(section, code, bytes)| {
+            Some((*self.by_section.get(section)?.as_ref()?, code, bytes))
+        });
+        Ok(Pads::new(self.texts.len(), pads, arguments))
     }
 
-    /// What a section begins with is a function, unless other parts of one come there.
+    /// What a section begins with is a function, unless other parts of one come there; or a landing pad does, behind padding, as none
+    /// may stand at the first byte of what an exception table describes.
     fn mark_starts(&mut self) {
         for text in &mut self.texts {
+            let padding = text.code.iter().take_while(|ins| ins.code.mnemonic() == Mnemonic::Nop).count();
+            let begins_with_pad = text.code.get(padding).is_some_and(|ins| ins.has(mark::PAD));
             if let Some(first) = text.code.first_mut()
-                && !first.has(mark::OUTSIDE | mark::CASE | mark::PAD)
+                && !begins_with_pad
+                && !first.has(mark::OUTSIDE | mark::CASE)
             {
                 first.marks |= mark::LABEL | mark::FUNCTION;
             }
@@ -102,6 +111,10 @@ impl Code {
             }
             if global {
                 marks |= mark::ENTRY;
+            }
+            let is_even = symbol.value.is_multiple_of(2) && object.sections[section].align >= 2;
+            if function && is_even && may_be_member(&symbol.name) {
+                marks |= mark::EVEN;
             }
             self.mark(place, marks);
         }
@@ -255,4 +268,9 @@ fn stays_here(object: &Object, relocs: &[Reloc]) -> bool {
 
 fn is_got(relocs: &[Reloc]) -> bool {
     relocs.iter().any(|reloc| matches!(reloc.kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX))
+}
+
+/// Whether a name of C++ may be that of a member function: it is in a scope (Itanium C++ ABI, 5.1.3).
+fn may_be_member(name: &[u8]) -> bool {
+    name.starts_with(b"_ZN") || name.starts_with(b"_ZZ")
 }

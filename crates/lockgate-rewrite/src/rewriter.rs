@@ -431,8 +431,11 @@ impl<'a> Rewriter<'a> {
             return self.refuse_to_enter(index);
         }
         let carried = self.mine().carried.contains(&(index as u32));
-        let kept =
-            KEPT.map(|(reg, slot)| (carried || self.is_inside_with(index, reg)).then_some((reg, slot)));
+        // Unwinders bring nothing in these registers.
+        let is_pad = ins.has(mark::PAD) && !carried;
+        let kept = KEPT.map(|(reg, slot)| {
+            (!is_pad && (carried || self.is_inside_with(index, reg))).then_some((reg, slot))
+        });
         let is_piece = is_inside && (state != ENTRY || carried || kept.iter().any(Option::is_some));
         let over = self.out.new_label();
         if is_piece && index > 0 && !self.stops(index - 1) && self.mine().before[index - 1].is_some() {
@@ -564,6 +567,9 @@ impl<'a> Rewriter<'a> {
             && alignment >= 16
         {
             self.out.align(16, FUNCTION_PADDING);
+            self.out.restart();
+        } else if text.code[index].has(mark::EVEN) && index > 0 && !self.is_padding(index - 1) {
+            self.out.align(2, 1);
             self.out.restart();
         }
     }

@@ -1,8 +1,8 @@
 //! One object: decode, rewrite each code section, then move everything that refers to the code.
 
-use crate::code::{Code, is_relative};
-use crate::decode::Text;
-use crate::elf::{Object, sym};
+use crate::code::{Code, CodePlace, is_relative};
+use crate::decode::mark;
+use crate::elf::{Object, reloc, sym};
 use crate::emit::Layout;
 use crate::error::{Error, Reason};
 use crate::liveness::Liveness;
@@ -58,7 +58,7 @@ pub(crate) fn transform(
     }
     move_data_references(file, &mut object, &code, &map)?;
     labels::fill(file, &mut object, &code, &made, &map)?;
-    install(file, &mut object, &code.texts, layouts, &map)?;
+    install(file, &mut object, &code, layouts, &map)?;
     let symbols = object.symbols.clone();
     move_symbols(&mut object, &map);
     let debug = dwarf::rewrite(file, &mut object, &symbols, &map)?;
@@ -145,11 +145,11 @@ fn move_data_references(file: &str, object: &mut Object, code: &Code, map: &Addr
 fn install(
     file: &str,
     object: &mut Object,
-    texts: &[Text],
+    code: &Code,
     layouts: Vec<Layout>,
     map: &AddressMap,
 ) -> Result<(), Error> {
-    for (text, layout) in texts.iter().zip(layouts) {
+    for (text, layout) in code.texts.iter().zip(layouts) {
         let mut relocs = Vec::with_capacity(layout.relocs.len());
         for entry in &layout.relocs {
             let mut addend = entry.addend;
@@ -164,7 +164,15 @@ fn install(
                 if !is_relative(entry.kind) {
                     return Err(refuse(format!("a relocation of type {} to code", entry.kind)));
                 }
-                let moved = new_addend(object, map, entry.symbol, old);
+                // Branches to the inside of a function pass by its label, which opens the frame for those that come without.
+                let body = map.section(section).filter(|_| is_branch_inside(code, entry.kind, section, old));
+                let moved = match body {
+                    Some(map) => {
+                        u64::try_from(old).ok().and_then(|old| map.body(old)).map(|body| body as i64)
+                    }
+                    None => map.moved(section, old),
+                };
+                let moved = moved.and_then(|moved| Some(moved - map.origin(object, entry.symbol)?));
                 addend = moved.ok_or_else(|| refuse("a reference to the inside of an instruction".into()))?
                     - entry.to_end;
             }
@@ -184,6 +192,13 @@ fn install(
         section.relocs = relocs;
     }
     Ok(())
+}
+
+/// Whether a relocation is of a branch that goes to a label inside a function.
+fn is_branch_inside(code: &Code, kind: u32, section: usize, old: i64) -> bool {
+    let place = || code.place(section, old).ok().flatten();
+    let is_inside = |&place: &CodePlace| code.has(place, mark::ENTRY) && !code.has(place, mark::FUNCTION);
+    kind == reloc::PLT32 && place().filter(is_inside).is_some()
 }
 
 fn move_symbols(object: &mut Object, map: &AddressMap) {

@@ -2,7 +2,7 @@
 
 use crate::compile::{Compiler, cannot_start};
 use crate::{Error, link};
-use lockgate_toolchain::cc::{self, CommandLine, Linking, Source};
+use lockgate_toolchain::cc::{self, CommandLine, Driver, Linking, Source};
 use lockgate_toolchain::{Progress, Tools, put};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -20,9 +20,9 @@ pub fn run(arguments: Vec<String>, progress: Progress<'_>) -> Result<ExitStatus,
     arguments.retain(|argument| argument != LIST);
     let listing = arguments.len() < given;
     let compiler = Compiler { tools: Tools::find()? };
-    match CommandLine::parse(arguments.clone())? {
+    match CommandLine::parse(Driver::C, arguments.clone())? {
         CommandLine::Link(linking) => program(&compiler, &linking, listing, progress),
-        CommandLine::Compile(_) => objects(&compiler, &arguments),
+        CommandLine::Compile { .. } => objects(&compiler, &arguments),
     }
 }
 
@@ -32,7 +32,7 @@ fn objects(compiler: &Compiler, arguments: &[String]) -> Result<ExitStatus, Erro
     let compiles =
         arguments.iter().any(|a| a == "-c") && !arguments.iter().any(|a| others.contains(&a.as_str()));
     let linking: Vec<String> = arguments.iter().filter(|argument| *argument != "-c").cloned().collect();
-    let linking = match CommandLine::parse(linking)? {
+    let linking = match CommandLine::parse(Driver::C, linking)? {
         CommandLine::Link(linking) if compiles && linking.sources().any(|source| source.is_c()) => linking,
         _ => return gcc(compiler, arguments),
     };

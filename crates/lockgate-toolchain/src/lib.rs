@@ -17,6 +17,7 @@
 
 mod cache;
 pub mod cc;
+mod cxx;
 mod declared;
 mod error;
 mod glue;

@@ -4,7 +4,7 @@ use crate::glue::{self, Notes};
 use crate::input::{self, Input, Kind, Part, inputs};
 use crate::join::{self, Provider};
 use crate::rewritten::Rewritten;
-use crate::{Error, Progress, Prototype, Sysroot, declared, layout, ld, lto, signatures};
+use crate::{Error, Progress, Prototype, Sysroot, cxx, declared, layout, ld, lto, signatures};
 use lockgate_abi::symbol;
 use lockgate_verify::{Module, Report};
 use std::collections::BTreeSet;
@@ -35,6 +35,7 @@ pub struct Link {
     declared: bool,
     keep_rejected: bool,
     base: bool,
+    cxx: bool,
     providers: Vec<Provider>,
 }
 
@@ -78,6 +79,7 @@ impl Link {
             declared: false,
             keep_rejected: false,
             base: false,
+            cxx: false,
             providers: Vec::new(),
         }
     }
@@ -184,6 +186,12 @@ impl Link {
         Ok(self)
     }
 
+    /// Links the C++ library, too, as `-lstdc++` among the libraries does.
+    pub fn cxx(&mut self, yes: bool) -> &mut Self {
+        self.cxx = yes;
+        self
+    }
+
     /// Makes a module whose domains others may join: all of libc is in it, and everything global is exported.
     pub fn base(&mut self, yes: bool) -> &mut Self {
         self.base = yes;
@@ -284,7 +292,12 @@ impl Link {
         arguments.extend(["--no-whole-archive", "--start-group"].map(OsString::from));
         match joins {
             true => arguments.push(sysroot.compiler_library().into()),
-            false => arguments.extend(sysroot.archives().map(OsString::from)),
+            false => {
+                if self.needs_cxx() {
+                    arguments.extend(cxx::archives(sysroot, progress)?.map(OsString::from));
+                }
+                arguments.extend(sysroot.archives().map(OsString::from));
+            }
         }
         arguments.push("--end-group".into());
         let mut job = ld::Job {
@@ -352,13 +365,17 @@ impl Link {
         for item in &self.items {
             match item {
                 Item::Part(part) => parts.push(part.clone()),
-                Item::Library(name) if Sysroot::has_library(name) => (),
+                Item::Library(name) if Sysroot::has_library(name) || cxx::is_library(name) => (),
                 Item::Library(name) => {
                     parts.push(Part::Input(Input::read(&input::library(name, &self.folders)?)?));
                 }
             }
         }
         Ok(parts)
+    }
+
+    fn needs_cxx(&self) -> bool {
+        self.cxx || self.items.iter().any(|item| matches!(item, Item::Library(name) if cxx::is_library(name)))
     }
 
     /// Whether the inputs are a program: an object has a `main`, hidden or not, or, where nothing is exported, an archive.

@@ -8,25 +8,27 @@ use lockgate_rewrite::Options;
 use std::path::{Path, PathBuf};
 
 /// A source file of `sysroot/`.
-struct Source {
+pub(crate) struct Source {
     /// Path in the folder `sysroot`.
-    path: &'static str,
-    text: &'static str,
+    pub(crate) path: &'static str,
+    pub(crate) text: &'static str,
 }
 
 macro_rules! source {
     ($path:literal) => {
-        Source { path: $path, text: include_str!(concat!("../sysroot/", $path)) }
+        $crate::sysroot::Source { path: $path, text: include_str!(concat!("../sysroot/", $path)) }
     };
 }
+pub(crate) use source;
 
 /// Sources that others include.
-const HEADERS: &[Source] = &[
+pub(crate) const HEADERS: &[Source] = &[
     source!("libc/musl.h"),
     source!("libc/bytes.h"),
     source!("libc/biased.h"),
     source!("libc/call.h"),
     source!("libc/fortify.h"),
+    source!("libc/frames.h"),
     source!("start/start.h"),
 ];
 
@@ -53,7 +55,10 @@ const LIBC: &[Source] = &[
     source!("libc/alarm.c"),
     source!("libc/dlsym.c"),
     source!("libc/backtrace.c"),
-    source!("libc/no_unwinder.c"),
+    source!("libc/frames.c"),
+    source!("libc/unwind.c"),
+    source!("libc/unwind_c.c"),
+    source!("libc/unwind_entry.S"),
     source!("libc/memmove.c"),
     source!("libc/memcmp.c"),
     source!("libc/memchr.c"),
@@ -168,6 +173,11 @@ impl Sysroot {
         &self.options
     }
 
+    /// Its place in the cache, whose name stands for all that it is made from.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The linker script.
     pub(crate) fn script(&self) -> PathBuf {
         self.folder.join(SCRIPT.path)
@@ -232,7 +242,7 @@ impl Build<'_> {
         }
         write(&folder.join("code-model.h"), code_model().as_bytes())?;
         for source in START.iter().chain(JOIN).chain(LIBC) {
-            self.compile(folder, source)?;
+            compile(self.tools, self.options, folder, source)?;
         }
         process::run(
             self.tools.ar()?.current_dir(folder).args(["rcD", OURS]).args(LIBC.iter().map(Source::object)),
@@ -255,24 +265,24 @@ impl Build<'_> {
         }
         Ok(())
     }
+}
 
-    /// Compiles one of our sources. C is rewritten like any other; assembly is in the code model already.
-    fn compile(&self, folder: &Path, source: &Source) -> Result<(), Error> {
-        let object = folder.join(source.object());
-        let mut command = self.tools.compiler();
-        command.current_dir(folder).args(FLAGS).args(["-c", source.path, "-o"]).arg(&object);
-        process::run(&mut command)?;
-        if source.path.ends_with(".c") {
-            let rewritten = lockgate_rewrite::rewrite_object(source.path, &read(&object)?, self.options)?;
-            write(&object, &rewritten.bytes)?;
-        }
-        Ok(())
+/// Compiles one of our sources, which is in `folder`. C is rewritten like any other; assembly is in the code model already.
+pub(crate) fn compile(tools: &Tools, options: &Options, folder: &Path, source: &Source) -> Result<(), Error> {
+    let object = folder.join(source.object());
+    let mut command = tools.compiler();
+    command.current_dir(folder).args(FLAGS).args(["-c", source.path, "-o"]).arg(&object);
+    process::run(&mut command)?;
+    if source.path.ends_with(".c") {
+        let rewritten = lockgate_rewrite::rewrite_object(source.path, &read(&object)?, options)?;
+        write(&object, &rewritten.bytes)?;
     }
+    Ok(())
 }
 
 impl Source {
     /// Name of its object, in the sysroot's folder.
-    fn object(&self) -> String {
+    pub(crate) fn object(&self) -> String {
         let name = self.path.rsplit('/').next().unwrap_or(self.path);
         format!("{}.o", stem(name))
     }
@@ -336,11 +346,11 @@ fn stem(name: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Error> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Error> {
     lockgate_outside::read(path).map_err(Error::io("read", path))
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
     }

@@ -1,4 +1,4 @@
-//! What the driver uses of the machine: gcc, GNU ld, musl's headers and archive, libgcc.
+//! What the driver uses of the machine: gcc and g++, GNU ld, musl's headers and archive, libgcc, libstdc++.
 
 use crate::cache::{Cache, Key};
 use crate::process::INSTALL;
@@ -26,7 +26,14 @@ const HEADERS: &[(&str, &str)] = &[
     ("lockgate/annotations.h", ANNOTATIONS_H),
     ("lockgate.h", LOCKGATE_H),
     ("lockgate_stubs.h", LOCKGATE_STUBS_H),
+    ("c++/pthread.h", include_str!("../sysroot/include/c++/pthread.h")),
+    ("c++/sys/single_threaded.h", include_str!("../sysroot/include/c++/sys/single_threaded.h")),
+    ("c++/bits/ctype_base.h", include_str!("../sysroot/include/c++/bits/ctype_base.h")),
+    ("c++/bits/os_defines.h", include_str!("../sysroot/include/c++/bits/os_defines.h")),
 ];
+
+/// The folder of those that stand in for libstdc++'s own.
+const CXX: &str = "c++";
 
 /// Headers of the kernel's interface, which musl has none of: their folders, and where distributions put them.
 const KERNEL: &[(&str, &[&str])] = &[
@@ -64,13 +71,76 @@ impl Tools {
 
     /// `gcc` with musl's and our headers instead of the host's, making position-independent code; arguments follow.
     pub fn compiler(&self) -> Command {
-        let mut command = Command::new(&self.gcc);
+        self.compiler_of(self.gcc.clone())
+    }
+
+    fn compiler_of(&self, program: PathBuf) -> Command {
+        let mut command = Command::new(program);
         // A nested function whose address is taken needs code on the stack, which is never executable: better said now.
         command.args(["-fPIE", "-Werror=trampolines", "-nostdinc", "-idirafter"]).arg(&self.musl_include);
         for folder in [&self.gcc_include, &self.own_include] {
             command.arg("-idirafter").arg(folder);
         }
         command
+    }
+
+    /// The same for sources in C++, among others; or `g++`, for which every source is one.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if g++ or its headers are not installed.
+    pub fn cxx_compiler(&self, every_source: bool) -> Result<Command, Error> {
+        let mut folders = vec![self.own_include.join(CXX)];
+        folders.extend(self.cxx_headers()?);
+        // gcc searches these for sources in C++ alone, behind -isystem and before -idirafter.
+        const FOLDERS: &str = "CPLUS_INCLUDE_PATH";
+        if let Some(more) = std::env::var_os(FOLDERS) {
+            let more = std::env::split_paths(&more).filter(|folder| !folder.as_os_str().is_empty());
+            folders.splice(0..0, more);
+        }
+        let folders =
+            std::env::join_paths(folders).map_err(|error| Error::Usage(format!("{FOLDERS}: {error}")))?;
+        let mut command = self.compiler_of(if every_source { self.gxx() } else { self.gcc.clone() });
+        command.env(FOLDERS, folders);
+        Ok(command)
+    }
+
+    /// `g++`: `LOCKGATE_GXX`, or what belongs to `LOCKGATE_GCC`.
+    fn gxx(&self) -> PathBuf {
+        if let Some(command) = std::env::var_os("LOCKGATE_GXX") {
+            return command.into();
+        }
+        let name = self.gcc.file_name().unwrap_or_default().to_string_lossy();
+        self.gcc.with_file_name(name.replacen("gcc", "g++", 1))
+    }
+
+    /// The folders of libstdc++'s headers, as g++ says them.
+    fn cxx_headers(&self) -> Result<Vec<PathBuf>, Error> {
+        let mut command = Command::new(self.gxx());
+        let said = process::output(command.env("LC_ALL", "C").args(["-E", "-v", "-x", "c++", "/dev/null"]))
+            .map_err(|_| self.no_cxx())?;
+        let said = String::from_utf8_lossy(&said.stderr);
+        let folders = said.lines().skip_while(|line| !line.starts_with("#include <...>")).skip(1);
+        let folders = folders.take_while(|line| line.starts_with(' ')).map(|line| Path::new(line.trim()));
+        let is_cxx = |folder: &&Path| folder.components().any(|part| part.as_os_str() == "c++");
+        let folders: Vec<PathBuf> = folders.filter(is_cxx).map(Path::to_owned).collect();
+        if folders.is_empty() { Err(self.no_cxx()) } else { Ok(folders) }
+    }
+
+    /// `libstdc++.a`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if it is not installed.
+    pub(crate) fn libstdcxx(&self) -> Result<PathBuf, Error> {
+        gcc_file(&self.gxx(), "libstdc++.a").map_err(|_| self.no_cxx())
+    }
+
+    fn no_cxx(&self) -> Error {
+        Error::Missing {
+            what: format!("{} with libstdc++ (headers and libstdc++.a)", self.gxx().display()),
+            remedy: "install it: apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ libstdc++-static (Fedora), or name it with \
+                     LOCKGATE_GXX"
+                .to_owned(),
+        }
     }
 
     /// The folders of [`Tools::compiler`], in the order in which it searches them.

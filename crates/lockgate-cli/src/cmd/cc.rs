@@ -3,7 +3,7 @@
 use super::link::warn;
 use super::progress::with_bar;
 use clap::CommandFactory as _;
-use lockgate_toolchain::cc::{self, Outcome};
+use lockgate_toolchain::cc::{self, Driver, Outcome};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::{ExitCode, ExitStatus};
@@ -33,21 +33,24 @@ fn own_options() -> String {
 }
 
 /// Runs the command. The exit status is gcc's where gcc alone ran.
-pub fn main(mut args: Args) -> anyhow::Result<ExitCode> {
+pub fn main(driver: Driver, mut args: Args) -> anyhow::Result<ExitCode> {
     if args.arguments.iter().any(|argument| argument == "--help") {
         let mut command = crate::Cli::command();
         command.build();
-        let own = command.find_subcommand_mut("cc").map(|own| own.render_help());
+        let own = command
+            .find_subcommand_mut(if driver == Driver::Cxx { "c++" } else { "cc" })
+            .map(|own| own.render_help());
         // It stands before what gcc says itself.
         let mut out = std::io::stdout();
         writeln!(out, "{}", own.unwrap_or_default())?;
         out.flush()?;
     }
-    if let Some(at) = args.arguments.iter().position(|argument| argument == "--split") {
+    let splits = |argument: &String| driver == Driver::C && argument == "--split";
+    if let Some(at) = args.arguments.iter().position(splits) {
         args.arguments.remove(at);
         return Ok(code(with_bar(|progress| lockgate_split::run(args.arguments, progress))?));
     }
-    match with_bar(|progress| cc::run(args.arguments, progress))? {
+    match with_bar(|progress| cc::run(driver, args.arguments, progress))? {
         Outcome::Linked(outcome) => {
             warn(&outcome);
             Ok(ExitCode::SUCCESS)

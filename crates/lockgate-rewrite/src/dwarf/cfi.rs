@@ -202,6 +202,11 @@ fn block(code: &mut Cursor<'_>) -> Result<Vec<u8>, Malformed> {
 }
 
 impl Row {
+    /// Bytes of arguments on the stack.
+    pub(super) fn arguments(&self) -> u64 {
+        self.args_size
+    }
+
     /// The row of the rewritten code, where rsp is `bias` bytes above the original's.
     /// The error is the reason why there is none.
     pub(super) fn rewritten(&self, bias: i64) -> Result<Row, String> {

@@ -141,6 +141,36 @@ pub(super) fn lsdas(section: &Section<'_>, context: &Context<'_>) -> Result<Vec<
     Ok(found)
 }
 
+/// See [`super::arguments`].
+pub(super) fn arguments(
+    section: &Section<'_>,
+    context: &Context<'_>,
+) -> Result<Vec<(usize, Range<u64>, i32)>, Malformed> {
+    let mut cies = HashMap::new();
+    let mut found = Vec::new();
+    for Entry { range, id } in entries(section, Format::Eh, context)? {
+        let Id::Fde(cie) = id else {
+            if matches!(id, Id::Cie) {
+                cies.insert(range.start, read_cie(section, Format::Eh, &range)?);
+            }
+            continue;
+        };
+        let Some(cie) = cies.get(&cie).filter(|cie| cie.lsda != OMIT) else { continue };
+        let fde = read_fde(section, Format::Eh, &range, cie, context)?;
+        let mut cursor = Cursor::new(section.data, fde.code, range.end)?;
+        let rows = cfi::rows(&mut cursor, cie.factors, Some(&cie.row))?;
+        let ends = rows.iter().skip(1).map(|row| row.0).chain([fde.len]);
+        for ((from, row), to) in rows.iter().zip(ends) {
+            let bytes = i32::try_from(row.arguments()).unwrap_or(0);
+            if bytes != 0 {
+                let at = |offset: u64| fde.start.1.wrapping_add(offset);
+                found.push((fde.start.0, at(*from)..at(to), bytes));
+            }
+        }
+    }
+    Ok(found)
+}
+
 fn entries(section: &Section<'_>, format: Format, context: &Context<'_>) -> Result<Vec<Entry>, Malformed> {
     let mut entries = Vec::new();
     let mut pos = 0;

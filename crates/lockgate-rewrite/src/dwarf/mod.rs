@@ -92,6 +92,16 @@ pub fn rewrite(
     Ok(stats)
 }
 
+/// Where calls have arguments on the stack that unwinders take off (DW_CFA_GNU_args_size): sections, code, and bytes. What cannot be read
+/// is refused by [`rewrite`].
+pub fn arguments(object: &Object) -> Vec<(usize, std::ops::Range<u64>, i32)> {
+    let map = AddressMap::new(object.sections.len());
+    let context = Context { symbols: &object.symbols, map: &map };
+    let found =
+        sections(object, |name| name == ".eh_frame").map(|section| frame::arguments(&section, &context));
+    found.filter_map(Result::ok).flatten().collect()
+}
+
 /// What is wrong with a section, or has no counterpart.
 #[derive(Debug)]
 struct Fault {

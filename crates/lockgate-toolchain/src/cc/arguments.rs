@@ -6,11 +6,26 @@ use crate::host::{self, Host};
 use crate::{Error, Link};
 use std::path::{Path, PathBuf};
 
+/// Which compiler's command line it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Driver {
+    /// gcc's: sources are in the language that their names say.
+    #[default]
+    C,
+    /// g++'s: sources in C are in C++, too, and the C++ library is linked.
+    Cxx,
+}
+
 /// A command line, understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommandLine {
-    /// Nothing is linked: arguments for gcc, without ours.
-    Compile(Vec<String>),
+    /// Nothing is linked.
+    Compile {
+        /// For gcc, without ours.
+        arguments: Vec<String>,
+        /// There are sources in C++ among them.
+        cxx: bool,
+    },
     /// The final link.
     Link(Linking),
 }
@@ -18,6 +33,10 @@ pub enum CommandLine {
 /// A command line that ends in a module.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Linking {
+    pub(super) driver: Driver,
+    /// There are sources in C++, or the command is their compiler.
+    pub(super) cxx: bool,
+    no_cxx_library: bool,
     pub(super) items: Vec<Item>,
     /// The whole command line without options of ours, for a compiler that links programs of the host's: sources by the numbers of
     /// their items.
@@ -72,6 +91,14 @@ impl Source<'_> {
         self.language.map_or(self.path.ends_with(".c"), |language| language == "c")
     }
 
+    fn is_cxx(&self) -> bool {
+        let extension = Path::new(self.path).extension().and_then(|extension| extension.to_str());
+        match self.language {
+            Some(language) => language.starts_with("c++"),
+            None => extension.is_some_and(|extension| CXX.contains(&extension)),
+        }
+    }
+
     /// As gcc's arguments say it, whatever comes before and after.
     pub fn arguments(&self) -> Vec<String> {
         match self.language {
@@ -106,6 +133,9 @@ const SOURCES: &[&str] = &[
     "c", "i", "ii", "m", "mi", "h", "s", "S", "sx", "C", "cc", "cp", "cpp", "cxx", "c++", "CPP", "hh", "H",
     "hpp",
 ];
+
+/// Those of sources in C++.
+const CXX: &[&str] = &["ii", "C", "cc", "cp", "cpp", "cxx", "c++", "CPP", "hh", "H", "hpp"];
 
 /// Options of the compiler whose value is the next argument.
 const WITH_VALUE: &[&str] = &[
@@ -144,6 +174,7 @@ const IGNORED: &[&str] = &[
     "-rdynamic",
     "-static-libgcc",
     "-shared-libgcc",
+    "-static-libstdc++",
     "-nostdlib",
     "-nostartfiles",
     "-nodefaultlibs",
@@ -155,8 +186,8 @@ impl CommandLine {
     ///
     /// # Errors
     /// [`Error::Usage`] if an option lacks its value; [`Error::Io`] if a file with prototypes cannot be read.
-    pub fn parse(arguments: Vec<String>) -> Result<CommandLine, Error> {
-        let mut linking = Linking::default();
+    pub fn parse(driver: Driver, arguments: Vec<String>) -> Result<CommandLine, Error> {
+        let mut linking = Linking { driver, ..Linking::default() };
         let mut for_gcc = Vec::new();
         let mut language = None;
         let mut links = true;
@@ -194,6 +225,7 @@ impl CommandLine {
                 option if option.starts_with("-print-") || option.starts_with("-dump") => links = false,
                 option if IGNORED.contains(&option) => (),
                 "-shared" => linking.export_all = true,
+                "-nostdlib++" => linking.no_cxx_library = true,
                 "-s" => linking.items.push(Item::LdOption("-s".to_owned())),
                 "-Xlinker" => for_ld(&value("")?, &mut linking)?,
                 "-u" | "-z" | "-T" | "-e" => {
@@ -236,7 +268,12 @@ impl CommandLine {
         let has_inputs = linking.items.iter().any(|item| !matches!(item, Item::LdOption(_)))
             || !linking.exports.is_empty()
             || linking.output.is_some();
-        Ok(if links && has_inputs { CommandLine::Link(linking) } else { CommandLine::Compile(for_gcc) })
+        linking.cxx = driver == Driver::Cxx
+            || linking.items.iter().filter_map(Item::source).any(|source| source.is_cxx());
+        Ok(match links && has_inputs {
+            true => CommandLine::Link(linking),
+            false => CommandLine::Compile { arguments: for_gcc, cxx: linking.cxx },
+        })
     }
 }
 
@@ -418,6 +455,7 @@ impl Linking {
             .declared(self.declared)
             .keep_rejected(self.keep_rejected)
             .base(self.base);
+        link.cxx(self.cxx && !self.no_cxx_library);
         for module in &self.joins {
             link.join(module)?;
         }
@@ -486,11 +524,11 @@ fn missing_value(option: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandLine, Item};
+    use super::{CommandLine, Driver, Item};
 
     fn parse(arguments: &str) -> CommandLine {
         let words = arguments.split_whitespace().map(str::to_owned).collect();
-        CommandLine::parse(words).expect(arguments)
+        CommandLine::parse(Driver::C, words).expect(arguments)
     }
 
     /// What does not link goes to gcc unchanged, but for our own options.
@@ -509,7 +547,8 @@ mod tests {
             ("-Wl,--version", "-Wl,--version"),
         ] {
             let expected = expected.split_whitespace().map(str::to_owned).collect();
-            assert_eq!(parse(arguments), CommandLine::Compile(expected), "{arguments}");
+            let expected = CommandLine::Compile { arguments: expected, cxx: false };
+            assert_eq!(parse(arguments), expected, "{arguments}");
         }
     }
 
@@ -544,6 +583,25 @@ mod tests {
         assert_eq!(linking.exports, ["f"]);
     }
 
+    /// C++ is known by the command, by a file's name, or by -x.
+    #[test]
+    fn languages() {
+        let is_cxx = |driver, arguments: &str| {
+            let words = arguments.split_whitespace().map(str::to_owned).collect();
+            match CommandLine::parse(driver, words).expect(arguments) {
+                CommandLine::Compile { cxx, .. } => cxx,
+                CommandLine::Link(linking) => linking.cxx,
+            }
+        };
+        for arguments in ["-c a.cpp", "a.c b.cc", "-x c++ -c a.c", "-x c++ -", "a.C -o a.lg"] {
+            assert!(is_cxx(Driver::C, arguments), "{arguments}");
+        }
+        for arguments in ["-c a.c", "a.c b.o", "-x c a.cpp", "-x c++ -x none a.c"] {
+            assert!(!is_cxx(Driver::C, arguments), "{arguments}");
+            assert!(is_cxx(Driver::Cxx, arguments), "{arguments}");
+        }
+    }
+
     /// Whatever may hold a program makes a module or an error, never a program of the host's.
     #[test]
     fn libraries_and_the_linkers_files_are_inputs() {
@@ -574,7 +632,7 @@ mod tests {
     fn missing_values_are_errors() {
         for arguments in ["a.c -o", "a.c -I", "a.c --export", "a.c -Xlinker"] {
             let words = arguments.split_whitespace().map(str::to_owned).collect();
-            assert!(CommandLine::parse(words).is_err(), "{arguments}");
+            assert!(CommandLine::parse(Driver::C, words).is_err(), "{arguments}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! `lockgate cc`: a C compiler's command line, as configure scripts, make and cmake write it.
+//! `lockgate cc` and `lockgate c++`: a compiler's command line, as configure scripts, make and cmake write it.
 //!
 //! Whatever does not link is gcc's business, with musl's headers and position-independent code. What links is taken
 //! apart ([`CommandLine`]): sources are compiled to objects, and everything else becomes a [`Link`](crate::Link).
@@ -8,13 +8,13 @@ mod ld_options;
 mod response;
 mod versions;
 
-pub use arguments::{CommandLine, Linking, OPTIONS, Source};
+pub use arguments::{CommandLine, Driver, Linking, OPTIONS, Source};
 pub use response::expand;
 
 use crate::{Error, LinkOutcome, Progress, Sysroot, Tools, process};
 use arguments::Item;
 use std::path::{Path, PathBuf};
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 
 /// What one invocation did.
 #[derive(Debug)]
@@ -29,9 +29,11 @@ pub enum Outcome {
 ///
 /// # Errors
 /// [`Error`]; a source that gcc refuses is an [`Outcome`] instead.
-pub fn run(arguments: Vec<String>, progress: Progress<'_>) -> Result<Outcome, Error> {
-    match CommandLine::parse(response::expand(arguments)?)? {
-        CommandLine::Compile(arguments) => Ok(Outcome::Compiler(compile(&Tools::find()?, &arguments)?)),
+pub fn run(driver: Driver, arguments: Vec<String>, progress: Progress<'_>) -> Result<Outcome, Error> {
+    match CommandLine::parse(driver, response::expand(arguments)?)? {
+        CommandLine::Compile { arguments, cxx } => {
+            Ok(Outcome::Compiler(compile(compiler(&Tools::find()?, driver, cxx)?, &arguments)?))
+        }
         CommandLine::Link(linking) => link(&linking, progress),
     }
 }
@@ -55,7 +57,8 @@ fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
                 arguments.extend(["-c".to_owned(), "-o".to_owned(), object.to_string_lossy().into_owned()]);
                 arguments.extend(language.iter().flat_map(|language| ["-x".to_owned(), language.clone()]));
                 arguments.push(path.clone());
-                let status = compile(sysroot.tools(), &arguments)?;
+                let compiler = compiler(sysroot.tools(), linking.driver, linking.cxx)?;
+                let status = compile(compiler, &arguments)?;
                 if !status.success() {
                     return Ok(Outcome::Compiler(status));
                 }
@@ -81,9 +84,16 @@ fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
     Ok(Outcome::Linked(Box::new(link.run(&sysroot, progress)?)))
 }
 
+/// The compiler for a command line. `cxx`: there is C++ in it.
+fn compiler(tools: &Tools, driver: Driver, cxx: bool) -> Result<Command, Error> {
+    match cxx {
+        true => tools.cxx_compiler(driver == Driver::Cxx),
+        false => Ok(tools.compiler()),
+    }
+}
+
 /// Runs gcc with its messages going where ours go.
-fn compile(tools: &Tools, arguments: &[String]) -> Result<ExitStatus, Error> {
-    let mut command = tools.compiler();
+fn compile(mut command: Command, arguments: &[String]) -> Result<ExitStatus, Error> {
     command.args(arguments).status().map_err(|error| process::cannot_start(&command, &error))
 }
 

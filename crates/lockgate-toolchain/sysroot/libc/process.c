@@ -10,6 +10,9 @@
 #include "biased.h"
 #include "call.h"
 
+/* libstdc++'s (c++/single_threaded.c), in modules that have it. */
+extern char __libc_single_threaded __attribute__((weak, visibility("hidden")));
+
 /* pthread_create; posix_spawn, which fails with ENOSYS. The thread begins in _lg_thread_start. Of `stack`, only what it begins
    with is used. */
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...) {
@@ -22,6 +25,7 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
     if (!(flags & CLONE_THREAD)) return -ENOSYS;
     struct lg_start *start = (struct lg_start *)((uintptr_t)stack & -sizeof(long)) - 1;
     *start = (struct lg_start){function, argument, thread_pointer};
+    if (&__libc_single_threaded) __libc_single_threaded = 0;
     /* Either the locks are shared already, or this is the only thread, in the middle of no lock. */
     lg_bias.shared = LG_SHARED;
     return (int)lg_call6(SYS_clone, flags, (long)start, (long)parent, (long)child, (long)thread_pointer, 0);

@@ -11,6 +11,7 @@ use crate::report::Cause;
 use crate::space;
 use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
 use lockgate_abi::code;
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 /// A system call. Returns the value for rax.
@@ -30,7 +31,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
         if number == lockgate_abi::context::CALL {
             return context_sys::serve(gate, &*frame);
         }
-        if syscall::is_plain(number) {
+        if syscall::is_plain(number, (*frame).arguments) {
             return plain(gate, &*frame);
         }
         undisturbed(lockgate_service as *const (), [gate as usize, frame as usize, 0]) as i64
@@ -123,14 +124,15 @@ struct Stack<'a> {
 }
 
 impl ControlStack for Stack<'_> {
-    fn functions(&self) -> Box<dyn Iterator<Item = InProgress> + '_> {
+    fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {
         // SAFETY: only the gate makes one.
         let mut walk = unsafe { functions(self.domain, self.control, self.entered) };
-        Box::new(std::iter::from_fn(move || {
-            let function = walk.next().ok()?;
+        while let Ok(function) = walk.next() {
             let frame = function.entry + size_of::<u64>() as u64 - u64::from(code::OFF);
-            Some(InProgress { site: function.site, frame })
-        }))
+            if see(InProgress { site: function.site, frame }).is_break() {
+                break;
+            }
+        }
     }
 }
 

@@ -3,6 +3,7 @@ use super::{Memory, Process};
 use rustix::event::{PollFd, Timespec};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
+use std::ops::ControlFlow;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
@@ -49,8 +50,8 @@ pub trait Sleep {
 
 /// The control stack of a thread that makes a system call.
 pub trait ControlStack {
-    /// The functions in progress of the call into the domain, innermost first.
-    fn functions(&self) -> Box<dyn Iterator<Item = InProgress> + '_>;
+    /// Shows the functions in progress of the call into the domain, innermost first, until `see` has seen enough.
+    fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>);
 }
 
 /// A function in progress.

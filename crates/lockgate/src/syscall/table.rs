@@ -154,25 +154,27 @@ pub const TABLE: &[Entry] = table! {
 /// True of calls that hold nothing a jump out of them would lose: they take no lock, allocate nothing, change no books, and wait for nobody.
 /// Handlers of the host's may interrupt them, so that they cost no system call of the host's more. Such a handler may end the thread: they
 /// have nothing to drop, either.
-pub(crate) fn is_plain(number: u64) -> bool {
-    matches!(
-        number as i64,
-        libc::SYS_sched_yield
-            | libc::SYS_getpid
-            | libc::SYS_gettimeofday
-            | libc::SYS_getuid
-            | libc::SYS_getgid
-            | libc::SYS_geteuid
-            | libc::SYS_getegid
-            | libc::SYS_getppid
-            | libc::SYS_getpgrp
-            | libc::SYS_getpgid
-            | libc::SYS_getsid
-            | libc::SYS_gettid
-            | libc::SYS_time
-            | libc::SYS_clock_gettime
-            | libc::SYS_clock_getres
-    )
+pub(crate) fn is_plain(number: u64, arguments: [u64; 6]) -> bool {
+    let is_functions = number == functions::NUMBER && functions::are_few(arguments);
+    is_functions
+        || matches!(
+            number as i64,
+            libc::SYS_sched_yield
+                | libc::SYS_getpid
+                | libc::SYS_gettimeofday
+                | libc::SYS_getuid
+                | libc::SYS_getgid
+                | libc::SYS_geteuid
+                | libc::SYS_getegid
+                | libc::SYS_getppid
+                | libc::SYS_getpgrp
+                | libc::SYS_getpgid
+                | libc::SYS_getsid
+                | libc::SYS_gettid
+                | libc::SYS_time
+                | libc::SYS_clock_gettime
+                | libc::SYS_clock_getres
+        )
 }
 
 /// One past the last number of the table.

@@ -1,31 +1,65 @@
 //! The functions in progress: a call of ours, for `backtrace` and unwinders.
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
+use std::ops::ControlFlow;
 
+/// Its number, which Linux leaves free.
+pub(in crate::syscall) const NUMBER: u64 = 400;
 /// Bytes of a row: where a function goes on, and its frame's canonical address; 64-bit each.
-const ROW: u64 = 16;
+const ROW: usize = 16;
+/// Rows that are copied at a time.
+const ROWS: usize = 16;
 /// Functions between two looks at whether the call is to end.
 const BUDGET: u64 = 1024;
 
+/// Whether so few functions are asked for that nobody need look whether the call is to end.
+pub(in crate::syscall) fn are_few([_, count, skip, ..]: [u64; 6]) -> bool {
+    count.saturating_add(skip) < BUDGET
+}
+
 /// `lg_functions(rows, count, skip)`: the functions in progress of this call into the domain, innermost first, without the first
-/// `skip`. Returns how many rows were filled.
+/// `skip`. Returns how many rows were filled. (It allocates nothing: see [`is_plain`](crate::syscall::is_plain).)
 pub fn lg_functions(ctx: &SyscallContext<'_>, [at, count, skip, ..]: [u64; 6]) -> Reply {
-    let mut filled = 0;
-    for (passed, function) in (0..).zip(ctx.stack.functions()) {
-        if passed % BUDGET == 0 {
-            ctx.check()?;
+    let mut rows = [0; ROWS * ROW];
+    let (mut passed, mut filled) = (0, 0);
+    let (mut held, mut result) = (0, Ok(0));
+    ctx.stack.each_function(&mut |function| {
+        if passed > 0
+            && passed % BUDGET == 0
+            && let Err(end) = ctx.check()
+        {
+            result = Err(end);
+            return ControlFlow::Break(());
         }
-        if passed < skip {
-            continue;
+        passed += 1;
+        if passed <= skip {
+            return ControlFlow::Continue(());
         }
         if filled == count {
-            break;
+            return ControlFlow::Break(());
         }
-        let mut row = [0; ROW as usize];
+        let row = &mut rows[held * ROW..][..ROW];
         row[..8].copy_from_slice(&function.site.to_le_bytes());
         row[8..].copy_from_slice(&function.frame.to_le_bytes());
-        ctx.memory.write(at.wrapping_add(filled * ROW), &row)?;
         filled += 1;
+        held += 1;
+        if held < ROWS {
+            return ControlFlow::Continue(());
+        }
+        let to = at.wrapping_add((filled - held as u64).wrapping_mul(ROW as u64));
+        held = 0;
+        match ctx.memory.write(to, &rows) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(fault) => {
+                result = Err(fault.into());
+                ControlFlow::Break(())
+            }
+        }
+    });
+    result?;
+    if held > 0 {
+        let to = at.wrapping_add((filled - held as u64).wrapping_mul(ROW as u64));
+        ctx.memory.write(to, &rows[..held * ROW])?;
     }
     Ok(filled)
 }
