@@ -4,6 +4,8 @@ mod cmd;
 
 use clap::{Parser, Subcommand};
 use lockgate_toolchain::cc::Driver;
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Fast, safe calls between native modules that do not trust each other.
@@ -30,6 +32,8 @@ enum Command {
     /// Compile and link C like cc; the final link makes a verified module
     #[command(disable_help_flag = true)]
     Cc(cmd::cc::Args),
+    /// Build, run and test Rust in domains: Cargo, with modules for what it links
+    Cargo(cmd::cargo::Args),
     /// Compile and link C++ like c++; the final link makes a verified module
     #[command(name = "c++", disable_help_flag = true)]
     Cxx(cmd::cc::Args),
@@ -63,10 +67,24 @@ enum Command {
     Man(cmd::man::Args),
 }
 
+/// The name by which build systems call `lockgate cc` that take the name of a program and no arguments.
+const LINKER: &str = lockgate_toolchain::LINKER;
+
+/// The arguments, with the command that the name means.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let name = arguments.first().and_then(|name| Path::new(name).file_name());
+    if name.is_some_and(|name| name == LINKER) {
+        arguments.insert(1, "cc".into());
+    }
+    arguments
+}
+
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
+    let result = match Cli::parse_from(arguments()).command {
         Command::Cc(args) => cmd::cc::main(Driver::C, args),
         Command::Cxx(args) => cmd::cc::main(Driver::Cxx, args),
+        Command::Cargo(args) => cmd::cargo::main(args),
         Command::Link(args) => cmd::link::main(args),
         Command::Rewrite(args) => cmd::rewrite::main(args),
         Command::Verify(args) => cmd::verify::main(args),

@@ -188,11 +188,26 @@ impl Graph {
                 }
             }
             FlowControl::IndirectCall => {
-                let indirect = !names_undefined(text, object, index);
-                known.takes_r10 |= takes_r10(ins);
-                known.unknown |= !indirect;
-                let by_memory = ins.code.op0_kind() == OpKind::Memory && !ins.code.is_ip_rel_memory_operand();
-                self.calls.insert(place, Call { caller, callee: None, indirect, by_memory });
+                match named(code, object, place) {
+                    // rustc and -fno-plt call this way what other objects could define, and the linker makes it a direct call.
+                    Named::Defined(callee) => {
+                        if callee != caller {
+                            known.callees.push(callee);
+                        }
+                        self.calls.insert(
+                            place,
+                            Call { caller, callee: Some(callee), indirect: false, by_memory: false },
+                        );
+                    }
+                    by => {
+                        let indirect = by == Named::Pointer;
+                        known.takes_r10 |= takes_r10(ins);
+                        known.unknown |= !indirect;
+                        let by_memory =
+                            ins.code.op0_kind() == OpKind::Memory && !ins.code.is_ip_rel_memory_operand();
+                        self.calls.insert(place, Call { caller, callee: None, indirect, by_memory });
+                    }
+                }
             }
             // A computed goto, or a jump to another function's frame: r10 is theirs. A switch has registers of its own.
             FlowControl::IndirectBranch => {
@@ -287,11 +302,35 @@ fn takes_r10(ins: &Ins) -> bool {
         || crate::encode::is_reserved_target(crate::encode::number(ins.code.op0_register()))
 }
 
-/// Whether an indirect call names a function of another object.
-fn names_undefined(text: &Text, object: &Object, index: usize) -> bool {
+/// What an indirect call calls.
+#[derive(PartialEq, Eq)]
+enum Named {
+    /// A function of this object, through the global offset table.
+    Defined(Function),
+    /// One of another object.
+    Undefined,
+    Pointer,
+}
+
+fn named(code: &Code, object: &Object, (number, index): (usize, usize)) -> Named {
+    let text = &code.texts[number];
     let is_got = |kind| matches!(kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX);
-    let mut relocs = text.relocs(object, index).iter();
-    relocs.any(|reloc| is_got(reloc.kind) && object.symbols[reloc.symbol as usize].is_undefined())
+    let Some(reloc) = text.relocs(object, index).iter().find(|reloc| is_got(reloc.kind)) else {
+        return Named::Pointer;
+    };
+    if object.symbols[reloc.symbol as usize].is_undefined() {
+        return Named::Undefined;
+    }
+    let addend = reloc.addend + (text.code[index].code.next_ip() - reloc.offset) as i64;
+    let place = object
+        .resolve(reloc.symbol, addend)
+        .and_then(|(section, offset)| code.place(section, offset).ok()?);
+    match place {
+        Some((other, target)) if target < code.texts[other].code.len() => {
+            Named::Defined((other, code.texts[other].function_of(target)))
+        }
+        _ => Named::Pointer,
+    }
 }
 
 fn is(register: Register, reg: Reg) -> bool {

@@ -26,6 +26,7 @@ mod map;
 mod operand;
 mod pointer;
 mod refs;
+mod replaced;
 mod returns_twice;
 mod rewriter;
 mod stack;
@@ -90,6 +91,8 @@ pub struct Stats {
     pub pointer_checks: u64,
     /// Gathers and scatters whose addresses strict-bounds mode confines without checking them.
     pub unchecked_vectors: u64,
+    /// Functions that no module can have, in whose place our own stand.
+    pub replaced: Vec<String>,
     /// Objects whose debug information could not follow the code and was dropped: name and reason.
     pub debug_dropped: Vec<String>,
 }
@@ -111,6 +114,7 @@ impl Stats {
         self.thread_pointers += other.thread_pointers;
         self.pointer_checks += other.pointer_checks;
         self.unchecked_vectors += other.unchecked_vectors;
+        self.replaced.extend_from_slice(&other.replaced);
         self.debug_dropped.extend_from_slice(&other.debug_dropped);
     }
 }

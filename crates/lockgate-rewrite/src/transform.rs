@@ -9,7 +9,7 @@ use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, across, dwarf, frames, labels, switch, tables};
+use crate::{Options, Rewritten, Stats, across, dwarf, frames, labels, replaced, switch, tables};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
@@ -24,7 +24,7 @@ pub(crate) fn transform(
     options: &Options,
 ) -> Result<(Object, AddressMap, Stats), Error> {
     let mut object = Object::read(file, bytes)?;
-    let mut stats = Stats::default();
+    let mut stats = Stats { replaced: replaced::replace(&mut object), ..Stats::default() };
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;
     let pads = code.mark_pads(file, &object)?;

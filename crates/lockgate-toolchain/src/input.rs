@@ -229,7 +229,7 @@ const LONGEST_SHOWN: usize = 80;
 
 /// Whether this can be the name of a function or variable: what compilers write for C, C++, Rust, Fortran, with the version behind
 /// an `@`. Nothing in it means anything to a linker's options, patterns or scripts.
-fn is_name(name: &[u8]) -> bool {
+pub(crate) fn is_name(name: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(name) else { return false };
     let inside = |c: char| c.is_alphanumeric() || "_$.@".contains(c);
     let first = |c: char| c.is_alphabetic() || "_$.".contains(c);

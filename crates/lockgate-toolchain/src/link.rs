@@ -4,7 +4,7 @@ use crate::glue::{self, Notes};
 use crate::input::{self, Input, Kind, Part, inputs};
 use crate::join::{self, Provider};
 use crate::rewritten::Rewritten;
-use crate::{Error, Progress, Prototype, Sysroot, cxx, layout, ld, lto, signatures};
+use crate::{Error, Progress, Prototype, Sysroot, cxx, declared, layout, ld, lto, signatures};
 use lockgate_abi::symbol;
 use lockgate_verify::{Module, Report};
 use std::collections::BTreeSet;
@@ -31,6 +31,8 @@ pub struct Link {
     folders: Vec<PathBuf>,
     lto_options: Vec<String>,
     export_all: bool,
+    export_archives: bool,
+    declared: bool,
     keep_rejected: bool,
     base: bool,
     cxx: bool,
@@ -73,6 +75,8 @@ impl Link {
             folders: Vec::new(),
             lto_options: Vec::new(),
             export_all: false,
+            export_archives: false,
+            declared: false,
             keep_rejected: false,
             base: false,
             cxx: false,
@@ -159,6 +163,20 @@ impl Link {
         self
     }
 
+    /// Exports the global functions of the archives whose names are as in C, as a Rust `staticlib` has them: its own, and not those
+    /// of the libraries in it, whose names have types and crates in them.
+    pub fn export_archives(&mut self, yes: bool) -> &mut Self {
+        self.export_archives = yes;
+        self
+    }
+
+    /// Exports and imports what the inputs declare themselves, in sections that the crate lockgate-guest makes. (A module is one in
+    /// any case: all that it says is its own word.)
+    pub fn declared(&mut self, yes: bool) -> &mut Self {
+        self.declared = yes;
+        self
+    }
+
     /// Imports a function of the host: its C prototype, or its name alone. Gate slots are given in this order.
     ///
     /// # Errors
@@ -218,13 +236,24 @@ impl Link {
         let functions: Vec<String> =
             inputs(&parts).filter(|input| input.kind == Kind::Object).flat_map(Input::functions).collect();
         let is_program = !joins && self.has_main(&parts);
-        let mut exports = self.exports.clone();
+        let (mut exports, mut imports) = (self.exports.clone(), self.imports.clone());
+        if self.declared {
+            declared::add(inputs(&parts), &mut exports, &mut imports)?;
+        }
         let export_all = self.export_all || self.base;
         if export_all {
-            let mut known: BTreeSet<&str> = self.exports.iter().map(Prototype::name).collect();
+            let mut known: BTreeSet<String> = exports.iter().map(|export| export.name().to_owned()).collect();
             for name in functions.iter().filter(|name| *name != "main") {
-                if known.insert(name) {
+                if known.insert(name.clone()) {
                     exports.push(Prototype::parse(name)?);
+                }
+            }
+        }
+        if self.export_archives {
+            let archives = inputs(&parts).filter(|input| input.kind == Kind::Archive);
+            for name in archives.flat_map(Input::functions).filter(|name| is_plain(name)) {
+                if !exports.iter().any(|export| export.name() == name) {
+                    exports.push(Prototype::parse(&name)?);
                 }
             }
         }
@@ -283,10 +312,10 @@ impl Link {
             names: rewritten.names,
         };
         let undefined = if joins { job.undefined()? } else { Vec::new() };
-        let foreign = join::look_up(&undefined, &self.imports, &self.providers);
+        let foreign = join::look_up(&undefined, &imports, &self.providers);
         let mut notes = Notes {
             exports: &exports,
-            imports: &self.imports,
+            imports: &imports,
             sources: &sources,
             strict_bounds: sysroot.options().strict_bounds,
             base: self.base,
@@ -400,6 +429,12 @@ fn keep(path: &Path, file: &[u8]) -> Result<(), Error> {
         return Err(Error::Io { action: "write", path: path.to_owned(), error });
     }
     put(path, file, EXECUTABLE)
+}
+
+/// Whether it is the name of a function of C: no name that C++ or Rust have made of types and modules, and none of their runtimes'.
+fn is_plain(name: &str) -> bool {
+    !["_Z", "_R"].iter().any(|start| name.starts_with(start))
+        && !["main", "rust_eh_personality"].contains(&name)
 }
 
 /// Adds a prototype; the same one twice counts once.

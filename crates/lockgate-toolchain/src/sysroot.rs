@@ -110,7 +110,7 @@ const SCRIPT: Source = source!("module.ld");
 const FLAGS: &[&str] =
     &["-O2", "-I.", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"];
 
-/// Libraries that are part of musl's libc.a, or empty.
+/// Libraries that are part of musl's libc.a or of what we have beside it, or empty.
 const LIBRARIES: &[&str] =
     &["c", "crypt", "dl", "gcc", "gcc_eh", "gcc_s", "m", "pthread", "resolv", "rt", "unwind", "util", "xnet"];
 

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 pub mod bench;
 pub mod call;
+pub mod cargo;
 pub mod cc;
 pub mod completions;
 pub mod doctor;

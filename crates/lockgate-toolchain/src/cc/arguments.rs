@@ -1,6 +1,7 @@
 //! What a compiler's arguments mean.
 
 use super::ld_options::{LdOptions, Meaning};
+use super::versions;
 use crate::host::{self, Host};
 use crate::{Error, Link};
 use std::path::{Path, PathBuf};
@@ -48,11 +49,14 @@ pub struct Linking {
     exports: Vec<String>,
     gates: Vec<String>,
     export_all: bool,
+    declared: bool,
     keep_rejected: bool,
     base: bool,
     joins: Vec<PathBuf>,
     /// Files with prototypes.
     lists: Vec<PathBuf>,
+    /// Version scripts.
+    versions: Vec<PathBuf>,
 }
 
 /// One input, or an option whose place among the inputs matters.
@@ -113,6 +117,7 @@ pub const OPTIONS: &[(&str, &str, &str)] = &[
     ("--export", "PROTOTYPE", "a function that the host may call: its C prototype, or its name alone"),
     ("--exports", "FILE", "the same, one a line; # and // begin comments"),
     ("--export-all", "", "every global function of the objects (-shared means the same)"),
+    ("--declared", "", "exports and gates that the objects declare (Rust's crate lockgate-guest)"),
     ("--gate", "PROTOTYPE", "a function of the host that the module calls"),
     ("--gates", "FILE", "the same, one a line"),
     ("--for", "postgres", "a module for PostgreSQL: exports all, may call what lockgate_pg.h declares"),
@@ -211,6 +216,7 @@ impl CommandLine {
                     Meaning::File => linking.items.push(Item::File(option.to_owned())),
                     Meaning::Library(name) => linking.items.push(Item::Library(name)),
                     Meaning::Folder(path) => linking.folders.push(path.into()),
+                    Meaning::Versions(path) => linking.versions.push(path.into()),
                 }
                 Ok(())
             };
@@ -246,6 +252,7 @@ impl CommandLine {
                     (_, _) if language.is_some() || is_source(option) => {
                         linking.items.push(source(option, &language))
                     }
+                    (_, _) if is_start_file(option) => (),
                     (_, _) => linking.items.push(Item::File(argument.clone())),
                 },
             }
@@ -333,7 +340,7 @@ impl Linking {
             Item::Source { path, .. } | Item::File(path) | Item::Verbatim(path) => Some(Path::new(path)),
             Item::Library(_) | Item::LdOption(_) => None,
         });
-        let ours = self.joins.iter().chain(&self.lists).map(PathBuf::as_path);
+        let ours = self.joins.iter().chain(&self.lists).chain(&self.versions).map(PathBuf::as_path);
         items.chain(ours).try_for_each(|input| crate::link::spares(input, output))
     }
 
@@ -416,6 +423,7 @@ impl Linking {
             }
             "--verbatim" => self.items.push(Item::Verbatim(value()?)),
             "--export-all" => self.export_all = true,
+            "--declared" => self.declared = true,
             "--base" => self.base = true,
             "--join" => self.joins.push(value()?.into()),
             "--strict-bounds" => self.strict_bounds = true,
@@ -436,7 +444,17 @@ impl Linking {
     /// The link, without its inputs.
     pub(super) fn start(&self) -> Result<Link, Error> {
         let mut link = Link::new(self.output.as_deref().unwrap_or("a.out"));
-        link.export_all(self.export_all).keep_rejected(self.keep_rejected).base(self.base);
+        let mut named = Vec::new();
+        for script in &self.versions {
+            named.extend(versions::exports(&crate::input::text(script)?));
+        }
+        for export in named.iter().flatten() {
+            link.export(export)?;
+        }
+        link.export_all(self.export_all && named.is_empty())
+            .declared(self.declared)
+            .keep_rejected(self.keep_rejected)
+            .base(self.base);
         link.cxx(self.cxx && !self.no_cxx_library);
         for module in &self.joins {
             link.join(module)?;
@@ -471,6 +489,27 @@ fn source(path: &str, language: &Option<String>) -> Item {
 
 fn is_source(path: &str) -> bool {
     Path::new(path).extension().and_then(|extension| extension.to_str()).is_some_and(|e| SOURCES.contains(&e))
+}
+
+/// Whether it is start code that rustc brings for programs of the host's; a module has its own.
+fn is_start_file(path: &str) -> bool {
+    const NAMES: &[&str] = &[
+        "crt1.o",
+        "rcrt1.o",
+        "Scrt1.o",
+        "crti.o",
+        "crtn.o",
+        "crtbegin.o",
+        "crtbeginS.o",
+        "crtbeginT.o",
+        "crtend.o",
+        "crtendS.o",
+    ];
+    let path = Path::new(path);
+    let is = |part: Option<&std::ffi::OsStr>, names: &[&str]| {
+        part.is_some_and(|part| names.iter().any(|name| part == *name))
+    };
+    is(path.file_name(), NAMES) && is(path.parent().and_then(Path::file_name), &["self-contained"])
 }
 
 fn no_layout(option: &str) -> Error {

@@ -9,7 +9,6 @@ const IGNORED: &[(&str, bool)] = &[
     ("rpath-link", true),
     ("dynamic-linker", true),
     ("z", true),
-    ("version-script", true),
     ("plugin", true),
     ("plugin-opt", true),
     ("as-needed", false),
@@ -17,6 +16,8 @@ const IGNORED: &[(&str, bool)] = &[
     ("push-state", false),
     ("pop-state", false),
     ("no-undefined", false),
+    ("no-undefined-version", false),
+    ("undefined-version", false),
     ("enable-new-dtags", false),
     ("disable-new-dtags", false),
     ("export-dynamic", false),
@@ -71,6 +72,7 @@ enum Value {
     Passed,
     Library,
     Folder,
+    Versions,
 }
 
 /// What an argument is to the link.
@@ -87,6 +89,8 @@ pub(super) enum Meaning {
     Library(String),
     /// `-LFOLDER`.
     Folder(String),
+    /// A version script: it names what is exported.
+    Versions(String),
 }
 
 impl LdOptions {
@@ -97,6 +101,7 @@ impl LdOptions {
             Some(Value::Passed) => return Meaning::Option,
             Some(Value::Library) => return Meaning::Library(argument.to_owned()),
             Some(Value::Folder) => return Meaning::Folder(argument.to_owned()),
+            Some(Value::Versions) => return Meaning::Versions(argument.to_owned()),
             None => (),
         }
         let Some(name) = argument.strip_prefix("--").or_else(|| argument.strip_prefix('-')) else {
@@ -125,6 +130,10 @@ impl LdOptions {
         let (name, value) = name.split_once('=').map_or((name, None), |(name, value)| (name, Some(value)));
         if matches!(name, "script" | "default-script" | "dT" | "o" | "output") || short.starts_with('T') {
             return Meaning::Layout;
+        }
+        if name == "version-script" {
+            self.expects = value.is_none().then_some(Value::Versions);
+            return value.map_or(Meaning::Ignored, |path| Meaning::Versions(path.to_owned()));
         }
         if let Some((_, takes_value)) = IGNORED.iter().find(|(ignored, _)| *ignored == name) {
             self.expects = (*takes_value && value.is_none()).then_some(Value::Ignored);
@@ -175,6 +184,8 @@ mod tests {
             ("--script=x", Meaning::Layout),
             ("--output=x", Meaning::Layout),
             ("--trace-symbol=x", Meaning::Option),
+            ("--version-script=x", Meaning::Versions("x".to_owned())),
+            ("--version-script x", Meaning::Versions("x".to_owned())),
         ] {
             let mut options = LdOptions::default();
             let last = arguments.split(' ').map(|argument| options.meaning(argument)).last();

@@ -6,6 +6,7 @@
 mod arguments;
 mod ld_options;
 mod response;
+mod versions;
 
 pub use arguments::{CommandLine, Driver, Linking, OPTIONS, Source};
 pub use response::expand;

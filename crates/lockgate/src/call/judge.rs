@@ -65,7 +65,12 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             kind: FaultKind::Signal(number as u8),
             ..plain(FaultKind::Trap, &format!("signal {number}"))
         },
-        Cause::Syscall(syscall::Fault::Abort) => plain(FaultKind::Abort, "the module called abort"),
+        Cause::Syscall(syscall::Fault::Abort) => match domain.process().last_message() {
+            Some(said) => {
+                plain(FaultKind::Abort, &format!("the module called abort; its last message: {said}"))
+            }
+            None => plain(FaultKind::Abort, "the module called abort"),
+        },
         Cause::Syscall(syscall::Fault::Signal(number)) => {
             plain(FaultKind::Signal(number), &format!("the module sent itself signal {number}"))
         }

@@ -24,6 +24,8 @@ pub(super) const MAX_HEADER: u64 = 512 << 10;
 const MAX_ROWS: usize = 8 << 20;
 /// Longest name that is shown, bytes.
 const MAX_NAME: usize = 200;
+/// Longest name of a function of Rust's as the linker has it: it says more than is shown.
+const MAX_MANGLED: usize = 512;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -100,7 +102,7 @@ impl Symbols {
         let after = self.functions.partition_point(|function| function.address <= address);
         let function = after.checked_sub(1).map(|last| &self.functions[last]);
         if let Some(function) = function.filter(|f| f.size == 0 || address - f.address < f.size) {
-            place.function = Some(function.name.clone());
+            place.function = Some(demangled(&function.name));
             place.offset = address - function.address;
         }
         let after = self.rows.partition_point(|row| row.address <= address);
@@ -215,9 +217,48 @@ pub(super) fn file_name(header: &LineProgramHeader<Slice<'_>>, index: u64, strin
     }
 }
 
+/// How names begin that rustc makes of paths and types.
+const MANGLED: [&[u8]; 2] = [b"_R", b"_ZN"];
+
+/// The name of a function in its language, as far as it is shown, if rustc has mangled it. (A name of [`MAX_MANGLED`] bytes takes no more
+/// than 64 KiB of stack, whatever it refers to.)
+fn demangled(name: &str) -> String {
+    let Ok(path) = rustc_demangle::try_demangle(name) else {
+        return name[..boundary(name, MAX_NAME)].to_owned();
+    };
+    let mut shown = Shown(String::new());
+    let cut = fmt::write(&mut shown, format_args!("{path:#}")).is_err();
+    let Shown(mut text) = shown;
+    if cut {
+        text.push('…');
+    }
+    text
+}
+
+/// Where `text` can be cut, at most this many bytes from its start.
+fn boundary(text: &str, most: usize) -> usize {
+    (0..=most.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Takes as much as is shown, and then an end.
+struct Shown(String);
+
+impl fmt::Write for Shown {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = MAX_NAME - self.0.len();
+        self.0.push_str(&text[..boundary(text, room)]);
+        if text.len() > room { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
 /// The zero-terminated string at `offset` of a table, or as much of it as is shown.
 fn text(table: &[u8], offset: usize) -> String {
     let rest = table.get(offset..).unwrap_or_default();
+    if let Some(start) = MANGLED.iter().find(|start| rest.starts_with(start)) {
+        let rest = &rest[..rest.len().min(MAX_MANGLED)];
+        let name = rest.split(|&byte| byte == 0).next().unwrap_or(start);
+        return lockgate_outside::printable_bytes(name);
+    }
     let rest = &rest[..rest.len().min(MAX_NAME)];
     printable(rest.split(|&byte| byte == 0).next().unwrap_or_default())
 }
@@ -367,6 +408,28 @@ int second(int n) {
             std::thread::Builder::new().stack_size(128 << 10).spawn(move || Symbols::read(&elf).frames(20));
         let frames = frames.unwrap().join().unwrap();
         assert!(frames.len() == 65 && frames[0].function.is_none(), "{}", frames.len());
+    }
+
+    #[test]
+    fn names_of_rust() {
+        for (name, expected) in [
+            (
+                "_ZN4core6option15Option$LT$T$GT$6unwrap17h0123456789abcdefE",
+                "core::option::Option<T>::unwrap",
+            ),
+            ("_RNvNtCs7BliBxkEZsN_4core9panicking9panic_fmt", "core::panicking::panic_fmt"),
+            ("_ZNSt6vectorIiSaIiEE9push_backEOi", "_ZNSt6vectorIiSaIiEE9push_backEOi"),
+            ("_R", "_R"),
+            ("main", "main"),
+        ] {
+            assert_eq!(demangled(name), expected);
+        }
+        // Each reference to what was said before doubles the name; what is shown stays short, and comes soon.
+        let doubled = format!("_RINvC1a1bT{}EE", (0..60).map(|_| "B7_").collect::<String>());
+        let long = format!("_RINvC1a1b{}lE", "R".repeat(490));
+        for name in [doubled, long] {
+            assert!(demangled(&name).len() <= MAX_NAME + '…'.len_utf8(), "{name}");
+        }
     }
 
     #[test]

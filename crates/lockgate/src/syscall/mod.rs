@@ -15,6 +15,7 @@ mod current;
 mod descriptors;
 mod directories;
 mod grants;
+mod last_words;
 mod memory;
 mod process;
 mod signal_state;

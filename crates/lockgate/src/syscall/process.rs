@@ -3,6 +3,7 @@ use super::calls::lock::Locks;
 use super::calls::{futex, identity};
 use super::current::Current;
 use super::descriptors::{Description, Descriptors, LIMIT, Reserved};
+use super::last_words::LastWords;
 use super::signal_state::Signals;
 use super::waits::{Waits, locked};
 use super::{Grants, Memory, ThreadStart};
@@ -28,6 +29,7 @@ pub struct Process {
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
+    last_words: Mutex<LastWords>,
     refused: Mutex<BTreeMap<u64, u64>>,
     /// Slots of threads whose last call was `exit_group`.
     group_exits: Mutex<BTreeSet<u32>>,
@@ -47,6 +49,7 @@ impl Process {
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
             waits: Waits::default(),
+            last_words: Mutex::default(),
             refused: Mutex::default(),
             group_exits: Mutex::default(),
             robust: Mutex::default(),
@@ -132,6 +135,16 @@ impl Process {
         if memory.write(word, &[0; 4]).is_ok() {
             let _ = self.waits.wake(word & (window::SIZE - 1), Waits::ANY, 1, None, || Ok(()));
         }
+    }
+
+    /// The domain writes this to its standard error, whether it has one or not.
+    pub(super) fn hear(&self, bytes: &[u8]) {
+        locked(&self.last_words).hear(bytes);
+    }
+
+    /// What it said there last, in one line that is fit for a terminal.
+    pub(crate) fn last_message(&self) -> Option<String> {
+        locked(&self.last_words).message()
     }
 
     /// System calls that were answered with `ENOSYS`: number and how often, by number. Those from [`COUNTED_TOGETHER`] on count as that.

@@ -19,6 +19,11 @@ const MOST: u64 = 0x7fff_f000;
 /// Bytes that a ready pipe takes without blocking (Linux's `PIPE_BUF`).
 const PIPE: usize = 4096;
 
+/// The descriptor of what a report may quote.
+const STANDARD_ERROR: i32 = 2;
+/// Bytes of it that are read for that where nothing was granted.
+const WORDS: usize = 1024;
+
 /// `read(fd, buffer, length)`.
 pub fn read(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
     read_into(ctx, fd, Pieces::one(at, length), None)
@@ -162,7 +167,17 @@ fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opti
 }
 
 fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Option<u64>) -> Reply {
-    let file = ctx.process.descriptor(fd as i32)?.for_writing()?;
+    let is_error = fd as i32 == STANDARD_ERROR;
+    let file = match ctx.process.descriptor(fd as i32).and_then(|file| file.for_writing()) {
+        Err(error) if is_error => {
+            let mut words = vec![0; WORDS.min(pieces.left())];
+            if pieces.take(words.len(), |at, place| ctx.memory.read(at, &mut words[place])).is_ok() {
+                ctx.process.hear(&words);
+            }
+            return Err(error.into());
+        }
+        file => file?,
+    };
     let mut position = position(&file, offset)?;
     let mut left = pieces.left();
     let mut buffer = vec![0; CHUNK.min(left)];
@@ -174,6 +189,9 @@ fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opt
             Ok(()) => {}
             Err(_) if done > 0 => break,
             Err(error) => return Err(error.into()),
+        }
+        if is_error {
+            ctx.process.hear(&buffer[..want]);
         }
         let mut rest = &buffer[..want];
         while !rest.is_empty() {

@@ -1,0 +1,171 @@
+//! What a domain has said on its standard error, for the report of a call that it ends by `abort`: whoever aborts says why before,
+//! an assertion, a panic of Rust, an exception of C++. It goes nowhere else, and nothing is decided by it.
+
+/// How much of what was said last is kept, and of one message, bytes.
+const KEPT: usize = 1024;
+const LONGEST: usize = 600;
+
+/// How Rust's panics begin, and what stands before the place.
+const THREAD: &[u8] = b"thread '";
+const PANICKED: &[u8] = b" panicked at ";
+/// Panics that say only that another one got to where none may go.
+const SECOND: [&[u8]; 2] =
+    [b"panic in a function that cannot unwind", b"panic in a destructor during cleanup"];
+/// What follows a panic's message.
+const NOTES: [&[u8]; 2] = [b"note: ", b"stack backtrace:"];
+/// How C++'s library begins.
+const TERMINATE: &[u8] = b"terminate called";
+
+/// The end of what a domain has written to its standard error.
+#[derive(Default)]
+pub(super) struct LastWords {
+    tail: Vec<u8>,
+    /// The last panic of Rust: what it writes behind its message may be long.
+    panic: Vec<u8>,
+    /// The message goes on.
+    panics: bool,
+}
+
+impl LastWords {
+    /// Hears what is written.
+    pub fn hear(&mut self, bytes: &[u8]) {
+        let (bytes, end) = (&bytes[..bytes.len().min(KEPT)], &bytes[bytes.len().saturating_sub(KEPT)..]);
+        self.tail.extend_from_slice(end);
+        let over = self.tail.len().saturating_sub(KEPT);
+        self.tail.drain(..over);
+        if find(bytes, PANICKED).is_some() {
+            let is_second = SECOND.iter().any(|second| find(bytes, second).is_some());
+            self.panics = !is_second || self.panic.is_empty();
+            if self.panics {
+                let start = rfind(&self.tail, THREAD).unwrap_or(0);
+                self.panic = self.tail[start..].to_vec();
+            }
+        } else if self.panics {
+            self.panics = !NOTES.iter().any(|note| bytes.starts_with(note));
+            if self.panics {
+                self.panic.extend_from_slice(bytes);
+            }
+        }
+        self.panic.truncate(LONGEST);
+    }
+
+    /// The last message, in one line: a panic if there was one, else what C++ says of an exception, else the last line.
+    pub fn message(&self) -> Option<String> {
+        let said = match rfind(&self.tail, TERMINATE) {
+            _ if !self.panic.is_empty() => &self.panic[..],
+            Some(start) => &self.tail[start..],
+            None => {
+                let text = self.tail.trim_ascii_end();
+                &text[text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)..]
+            }
+        };
+        let said = String::from_utf8_lossy(&said[..said.len().min(LONGEST)]);
+        let lines = said.lines().map(str::trim).filter(|line| !line.is_empty());
+        let line = lines.fold(String::new(), |text, line| match text.as_str() {
+            "" => line.to_owned(),
+            before if before.ends_with(':') => text + " " + line,
+            _ => text + "; " + line,
+        });
+        (!line.is_empty()).then(|| lockgate_outside::printable(&line))
+    }
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+fn rfind(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).rposition(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEPT, LONGEST, LastWords};
+
+    fn said(writes: &[&str]) -> Option<String> {
+        let mut words = LastWords::default();
+        writes.iter().for_each(|write| words.hear(write.as_bytes()));
+        words.message()
+    }
+
+    #[test]
+    fn messages() {
+        let panic = "\nthread 'main' (7) panicked at src/lib.rs:3:5:\nno such key\n";
+        let second = "\nthread 'main' (7) panicked at core/src/panicking.rs:1:1:\npanic in a function that cannot unwind\n";
+        let expected = "thread 'main' (7) panicked at src/lib.rs:3:5: no such key";
+        let trace = "   0: some::function\n".repeat(200);
+        let pieces = [
+            "\nthread '",
+            "main",
+            "' (7)",
+            " panicked at ",
+            "src/lib.rs:3:5:\n",
+            "no such ",
+            "key",
+            "\n",
+            "note: run",
+            " with",
+        ];
+        for (writes, expected) in [
+            (
+                &["loading\n", "Assertion failed: x > 0 (a.c: f: 3)\n"][..],
+                "Assertion failed: x > 0 (a.c: f: 3)",
+            ),
+            (&["no newline"], "no newline"),
+            (&[panic], expected),
+            (
+                &[
+                    "log\n",
+                    panic,
+                    "note: run with `RUST_BACKTRACE=1`\n",
+                    second,
+                    "stack backtrace:\n",
+                    &trace,
+                ],
+                expected,
+            ),
+            (&pieces, expected),
+            (
+                &[second],
+                "thread 'main' (7) panicked at core/src/panicking.rs:1:1: panic in a function that cannot unwind",
+            ),
+            (
+                &[
+                    "terminate called after throwing an instance of '",
+                    "std::runtime_error",
+                    "'\n",
+                    "  what():  ",
+                    "no",
+                    "\n",
+                ],
+                "terminate called after throwing an instance of 'std::runtime_error'; what():  no",
+            ),
+            (&["\x1b[2J\n"], "?[2J"),
+        ] {
+            assert_eq!(said(writes).as_deref(), Some(expected), "{writes:?}");
+        }
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&["\n", " \n"]), None);
+    }
+
+    /// Of a message in one long piece the beginning is kept.
+    #[test]
+    fn long_messages() {
+        let message =
+            said(&["thread 'a' (1)", " panicked at ", "a.rs:1:1:\n", &"0123456789".repeat(1000), "\n"])
+                .unwrap();
+        assert!(message.starts_with("thread 'a' (1) panicked at a.rs:1:1: 0123456789012"), "{message}");
+    }
+
+    /// However much is written, little of it is kept.
+    #[test]
+    fn little_is_kept() {
+        let mut words = LastWords::default();
+        for _ in 0..100 {
+            words.hear(b"thread 'x' panicked at ");
+            words.hear(&[b'x'; 10_000]);
+        }
+        assert!(words.tail.len() <= KEPT && words.panic.len() <= LONGEST);
+        assert!(words.message().is_some_and(|message| message.len() <= 2 * LONGEST));
+    }
+}
