@@ -20,6 +20,8 @@ pub mod evidence;
 #[cfg(feature = "all")]
 pub mod ipc;
 #[cfg(feature = "all")]
+pub mod languages;
+#[cfg(feature = "all")]
 pub mod overhead;
 #[cfg(feature = "all")]
 pub mod postgres;

@@ -4,8 +4,8 @@
 use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
 use lockgate_bench::{
-    Options, Report, calls, capi, create, dlopen, evidence, ipc, overhead, postgres, python, rewrite, soak,
-    split, stubs, verify,
+    Options, Report, calls, capi, create, dlopen, evidence, ipc, languages, overhead, postgres, python,
+    rewrite, soak, split, stubs, verify,
 };
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ struct Args {
     /// Few samples: shows that everything works, proves no target
     #[arg(long)]
     quick: bool,
-    /// Only metrics whose names begin with PREFIX: statements or programs (overhead, postgres and stubs only)
+    /// Only metrics whose names begin with PREFIX: statements or programs (languages, overhead, postgres and stubs only)
     #[arg(long, value_name = "PREFIX")]
     only: Option<String>,
     /// How many calls or cycles to make (soak and cycles only)
@@ -43,6 +43,8 @@ enum Family {
     Ipc,
     /// Run time and code size of rewritten programs against native ones (about a quarter of an hour)
     Overhead,
+    /// Programs in C++ and Rust against native ones (needs g++, and musl's target of rustup)
+    Languages,
     /// Functions of PostgreSQL in the language lgc, beside the same in language C and others (needs PostgreSQL and its headers)
     Postgres,
     /// Eight sessions of PostgreSQL for ten minutes: good calls, crashes, endless functions, cancels: every answer checked, every leak counted
@@ -83,8 +85,9 @@ fn main() -> ExitCode {
 fn measure(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick, only: args.only.clone() };
     ensure!(
-        args.only.is_none() || matches!(args.family, Family::Postgres | Family::Stubs | Family::Overhead),
-        "--only goes with overhead, postgres and stubs only"
+        args.only.is_none()
+            || matches!(args.family, Family::Languages | Family::Postgres | Family::Stubs | Family::Overhead),
+        "--only goes with languages, overhead, postgres and stubs only"
     );
     let counts = matches!(args.family, Family::Soak | Family::Cycles);
     ensure!(args.calls.is_none() || counts, "--calls goes with soak and cycles only");
@@ -98,6 +101,7 @@ fn measure(args: Args) -> anyhow::Result<ExitCode> {
         Family::Capi => Report::new(capi::measure(&options)?),
         Family::Ipc => ipc::measure(&options)?,
         Family::Overhead => Report::new(overhead::measure(&options, &lockgate)?),
+        Family::Languages => Report::new(languages::measure(&options, &lockgate)?),
         Family::Postgres => postgres::measure(&options)?,
         Family::PostgresSoak => postgres::soak::measure(&options)?,
         Family::Python => python::measure(&options)?,

@@ -67,7 +67,8 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
             Metric::new(format!("time.{}.sandboxed", program.name), "s", sandboxed.clone()).against(&native);
         metrics.extend([native, sandboxed]);
     }
-    metrics.extend(ratios(&chosen, &times));
+    let names: Vec<&str> = chosen.iter().map(|program| program.name).collect();
+    metrics.extend(ratios("overhead", &names, &times));
 
     let (mut native, mut module) = (0, 0);
     for pair in pairs.values().map(|layouts| &layouts[0]) {
@@ -78,12 +79,12 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
     Ok(metrics)
 }
 
-/// The ratios of programs whose sides took `times`, by round, and their geometric means.
-fn ratios(programs: &[&Program], times: &[(Vec<f64>, Vec<f64>)]) -> Vec<Metric> {
+/// The ratios of the programs `names` whose sides took `times`, by round, and their geometric means.
+pub(crate) fn ratios(family: &str, names: &[&str], times: &[(Vec<f64>, Vec<f64>)]) -> Vec<Metric> {
     let mut metrics = Vec::new();
-    for (program, (native, sandboxed)) in programs.iter().zip(times) {
+    for (name, (native, sandboxed)) in names.iter().zip(times) {
         let by_round = sandboxed.iter().zip(native).map(|(ours, theirs)| ours / theirs).collect();
-        let mut metric = Metric::new(format!("overhead.{}", program.name), "ratio", by_round);
+        let mut metric = Metric::new(format!("{family}.{name}"), "ratio", by_round);
         metric.median = median(sandboxed) / median(native);
         metrics.push(metric);
     }
@@ -91,13 +92,17 @@ fn ratios(programs: &[&Program], times: &[(Vec<f64>, Vec<f64>)]) -> Vec<Metric> 
     let of_rounds = |round: usize| times.iter().map(|(native, ours)| ours[round] / native[round]).collect();
     let rounds: Vec<Vec<f64>> = (0..times[0].0.len()).map(of_rounds).collect();
     let mean = |name: &str, mean: fn(&[f64]) -> f64| {
-        let mut metric = Metric::new(name, "ratio", rounds.iter().map(|ratios| mean(ratios)).collect());
+        let mut metric = Metric::new(
+            format!("{family}.{name}"),
+            "ratio",
+            rounds.iter().map(|ratios| mean(ratios)).collect(),
+        );
         metric.median = mean(&of_medians);
         metric
     };
-    metrics.push(mean("overhead.geomean", geometric_mean));
-    if programs.len() > 2 {
-        metrics.push(mean("overhead.geomean_inner", |ratios| {
+    metrics.push(mean("geomean", geometric_mean));
+    if names.len() > 2 {
+        metrics.push(mean("geomean_inner", |ratios| {
             let mut ratios = ratios.to_vec();
             ratios.sort_by(f64::total_cmp);
             geometric_mean(&ratios[1..ratios.len() - 1])
@@ -143,17 +148,16 @@ mod tests {
 
     #[test]
     fn sides_count_with_their_medians_and_extremes_can_be_left_out() {
-        let programs: Vec<&Program> = PROGRAMS[..3].iter().collect();
         // The native side of the first has one bad layout, the sandboxed side of it another one.
         let times = [
             (vec![2.0, 1.0, 1.0], vec![1.1, 2.2, 1.1]),
             (vec![1.0, 1.0, 1.0], vec![2.0, 2.0, 2.0]),
             (vec![4.0, 4.0, 4.0], vec![2.0, 2.0, 2.0]),
         ];
-        let metrics = ratios(&programs, &times);
+        let metrics = ratios("overhead", &["one", "two", "three"], &times);
         let found: Vec<(&str, f64)> = metrics.iter().map(|metric| (&*metric.name, metric.median)).collect();
         let near = |one: f64, other: f64| (one - other).abs() < 1e-9;
-        assert_eq!(found[0].0, "overhead.sqlite");
+        assert_eq!(found[0].0, "overhead.one");
         assert!(near(found[0].1, 1.1), "{found:?}");
         assert!(near(metrics[0].min, 0.55) && near(metrics[0].p99, 2.2), "{metrics:?}");
         assert_eq!((found[3].0, found[4].0), ("overhead.geomean", "overhead.geomean_inner"));

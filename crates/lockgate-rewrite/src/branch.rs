@@ -184,9 +184,19 @@ impl Rewriter<'_> {
         }
         let condition = condition(ins);
         let place = self.code.branch_place(self.object, self.number, index);
-        if matches!(condition, Some(Condition::Always)) && self.runs_out(index, place) {
+        if self.runs_out(index, place) {
             self.settle(false);
-            self.out.put(&TRAP);
+            match condition {
+                Some(Condition::Always) => self.out.put(&TRAP),
+                Some(Condition::If(condition)) => {
+                    let trap = self.trap();
+                    self.out.conditional(condition, trap);
+                }
+                None => {
+                    let trap = self.trap();
+                    self.counted(index, trap);
+                }
+            }
             return Ok(());
         }
         let inside = place.filter(|place| self.code.texts[place.0].code.len() > place.1);
@@ -232,8 +242,8 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Whether jump `index`, to `place`, goes with a frame to where its function ends: what clang -O0 has behind a call that throws, and
-    /// nobody executes.
+    /// Whether jump `index`, to `place`, goes with a frame to where its function ends: what clang -O0 has behind a call that throws, and gcc
+    /// for a case that cannot be; nobody executes it.
     fn runs_out(&self, index: usize, place: Option<CodePlace>) -> bool {
         let text = self.text;
         let target = match place {
