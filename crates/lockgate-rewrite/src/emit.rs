@@ -229,9 +229,8 @@ impl Emitter {
     }
 
     /// Gives every piece its size and puts the code together. `starts` are the old offsets of the
-    /// instructions in order, with the old size of the section last.
-    pub(crate) fn layout(mut self, starts: impl Iterator<Item = u32>, old_size: usize) -> Layout {
-        self.start();
+    /// instructions in order, with the old size of the section last; each was started, and the end, too.
+    pub(crate) fn layout(self, starts: impl Iterator<Item = u32>, old_size: usize) -> Layout {
         // Sizes of the pieces and, by number of pieces before, their sum.
         let mut sizes: Vec<u32> = self.pieces.iter().map(|(_, piece)| piece.smallest()).collect();
         let mut sums = vec![0u32; sizes.len() + 1];
@@ -311,7 +310,8 @@ impl Emitter {
         for &(pos, bias) in &self.biases {
             map.push_bias(address(pos), bias);
         }
-        map.finish(bytes.len() as u32);
+        let end = self.code.last().map_or(0, |end| address(end.entry));
+        map.finish(end, bytes.len() as u32);
         Layout { bytes, relocs, map }
     }
 }

@@ -51,10 +51,10 @@ impl SectionMap {
         self.outliers.push(outlier);
     }
 
-    /// Closes the map: `new_size` is the size of the new section.
-    pub(crate) fn finish(&mut self, new_size: u32) {
+    /// Closes the map: whoever goes to the section's end goes to `new_end`; `new_size` is the size of the new section.
+    pub(crate) fn finish(&mut self, new_end: u32, new_size: u32) {
         if let Some(last) = self.starts.last_mut() {
-            *last = new_size;
+            *last = new_end;
         }
         if let Some(last) = self.ends.last_mut().filter(|end| **end == NONE) {
             *last = new_size;

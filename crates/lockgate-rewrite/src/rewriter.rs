@@ -196,6 +196,10 @@ impl<'a> Rewriter<'a> {
             self.out.set_bias(self.lag);
         }
         self.finish();
+        self.out.start();
+        if self.is_case(text.code.len()) && !frames::joins_next(self.object, text) {
+            self.out.put(&TRAP);
+        }
         self.stats.instructions += text.code.len() as u64;
         let starts = text.code.iter().map(Ins::start).chain([self.data.len() as u32]);
         Ok(self.out.layout(starts, self.data.len()))
@@ -321,6 +325,11 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Ends the section: the last traps, and one where control would go on.
+    /// Whether a switch has a case that would go on at `index`: at the section's end, one that cannot be.
+    fn is_case(&self, index: usize) -> bool {
+        self.code.tables.values().any(|table| table.targets.contains(&(self.number, index)))
+    }
+
     fn finish(&mut self) {
         let Some(last) = self.text.code.len().checked_sub(1) else { return };
         let is_open = !self.stops(last) && self.mine().before[last].is_some();

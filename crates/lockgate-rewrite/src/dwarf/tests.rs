@@ -81,7 +81,7 @@ fn stretch(object: &mut Object) -> AddressMap {
             section.push_bias(new_end, if instruction.mnemonic() == Mnemonic::Push { 8 } else { 0 });
             new = new_end + u32::from(instruction.mnemonic() == Mnemonic::Call);
         }
-        section.finish(new);
+        section.finish(new, new);
         for symbol in object.symbols.iter_mut().filter(|symbol| symbol.section() == Some(index)) {
             symbol.value = section.start(symbol.value).unwrap();
         }
