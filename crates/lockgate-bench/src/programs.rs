@@ -12,7 +12,7 @@ pub const FLAGS: &[&str] = &["-O2", "-w"];
 
 /// Members of libc that the sysroot replaces by quicker ones. The native side has them too: it is not confinement that makes
 /// them quick.
-const QUICKER: &[&str] = &["memmove", "memcmp", "memchr", "strlen", "strcspn"];
+const QUICKER: &[&str] = &["malloc", "memmove", "memcmp", "memchr", "strlen", "strcspn"];
 /// Flags for these: gcc must not make a call of memmove of memmove's loops.
 const QUICKER_FLAGS: &[&str] = &["-O2", "-ffreestanding", "-fno-tree-loop-distribute-patterns", "-c", "-o"];
 

@@ -50,6 +50,51 @@ int hammer(int seed, int rounds) {
     return 0;
 }
 
+/* Small blocks wait for their thread's next call of malloc. */
+int cleared(size_t size) {
+    for (int round = 0; round < 40; round++) {
+        char *block = malloc(size);
+        memset(block, 0xff, size);
+        free(block);
+        block = calloc(1, size);
+        for (size_t i = 0; i < size; i++)
+            if (block[i]) return 0;
+        free(block);
+    }
+    errno = 0;
+    return calloc((size_t)-1 / 2, 3) == NULL && errno == ENOMEM;
+}
+int aligned(void) {
+    void *blocks[600];
+    for (size_t size = 0; size < 600; size++) {
+        blocks[size] = malloc(size);
+        if (!blocks[size] || (size_t)blocks[size] % 16) return 0;
+        memset(blocks[size], 1, size);
+    }
+    for (size_t size = 0; size < 600; size++) free(blocks[size]);
+    for (size_t size = 1; size < 600; size++) {
+        void *at = realloc(malloc(size), 600 - size);
+        void *other;
+        if (posix_memalign(&other, 64, size) || (size_t)other % 64) return 0;
+        free(at);
+        free(other);
+    }
+    return 1;
+}
+void free_twice(size_t size, int between) {
+    char *block = malloc(size), *other = malloc(size);
+    free(block);
+    if (between) free(other);
+    free(block);
+}
+void keep_some(void) {
+    void *blocks[32][20];
+    for (int class = 0; class < 32; class++)
+        for (int i = 0; i < 20; i++) blocks[class][i] = malloc(16 * class + 1);
+    for (int class = 0; class < 32; class++)
+        for (int i = 0; i < 20; i++) free(blocks[class][i]);
+}
+
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static long total;
 long locked_add(int times) {
@@ -68,7 +113,10 @@ fn domain() -> Domain {
     let (source, object) = (folder.path().join("threads.c"), folder.path().join("threads.o"));
     std::fs::write(&source, SOURCE).unwrap();
     let mut gcc = sysroot.tools().compiler();
-    gcc.args(["-O2", "-fstack-protector-all", "-c"]).arg(&source).arg("-o").arg(&object);
+    gcc.args(["-O2", "-fno-builtin", "-w", "-fstack-protector-all", "-c"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&object);
     assert!(gcc.status().unwrap().success());
     let output = folder.path().join("threads.lg");
     let mut link = Link::new(&output);
@@ -126,16 +174,38 @@ fn shared_state() {
     assert_eq!(locked_add.call(0).unwrap(), i64::from(THREADS) * 10_000);
 }
 
+/// Blocks that wait are as good as new ones, and a second `free` is noticed.
+#[test]
+fn small_blocks() {
+    let domain = domain();
+    let cleared = domain.bind::<extern "C" fn(usize) -> i32>("cleared").unwrap();
+    for size in [1, 15, 16, 17, 100, 511, 512, 513, 5000] {
+        assert_eq!(cleared.call(size).unwrap(), 1, "{size}");
+    }
+    assert_eq!(domain.bind::<extern "C" fn() -> i32>("aligned").unwrap().call().unwrap(), 1);
+    for (size, between) in [(24, 0), (24, 1), (512, 1), (5000, 0)] {
+        let domain = self::domain();
+        let free_twice = domain.bind::<extern "C" fn(usize, i32)>("free_twice").unwrap();
+        let error = free_twice.call(size, between).expect_err("freed twice");
+        assert!(matches!(error, lockgate::CallError::Fault(_)), "{size} {between}: {error}");
+    }
+}
+
 /// More threads over time than there are stack slots: what a thread had is given back.
 #[test]
 fn threads_come_and_go() {
     let domain = domain();
     let bump = domain.bind::<extern "C" fn() -> i32>("bump").unwrap();
+    let keep_some = domain.bind::<extern "C" fn()>("keep_some").unwrap();
     bump.call().unwrap();
     let mut used = Vec::new();
     for _ in 0..200 {
         std::thread::scope(|scope| {
-            scope.spawn(|| assert_eq!(bump.call().unwrap(), 101)).join().unwrap();
+            let thread = scope.spawn(|| {
+                keep_some.call().unwrap();
+                assert_eq!(bump.call().unwrap(), 101);
+            });
+            thread.join().unwrap();
         });
         used.push(domain.memory_used());
     }

@@ -37,7 +37,7 @@ pub(crate) fn rewrite(
     let mut rewritten = Vec::with_capacity(total);
     for (done, (member, data)) in members.into_iter().enumerate() {
         progress(done, total);
-        if options.exclude.contains(&member) {
+        if is_excluded(options, name, &member, data)? {
             stats.excluded += 1;
             continue;
         }
@@ -47,6 +47,22 @@ pub(crate) fn rewrite(
     }
     progress(total, total);
     Ok(Rewritten { bytes: write(&rewritten), stats })
+}
+
+fn is_excluded(options: &Options, name: &str, member: &str, data: &[u8]) -> Result<bool, Error> {
+    for entry in &options.exclude {
+        let is_this = match entry.split_once(':') {
+            None => entry == member,
+            Some((own, symbol)) => {
+                own == member
+                    && global_symbols(name, data)?.iter().any(|defined| defined == symbol.as_bytes())
+            }
+        };
+        if is_this {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Names and contents of an archive's objects; members that are no objects (Rust's metadata, licences) are left out.

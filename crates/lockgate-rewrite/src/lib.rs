@@ -47,7 +47,8 @@ pub use states::states;
 pub struct Options {
     /// Check the upper half of every address before its use and trap at the very instruction.
     pub strict_bounds: bool,
-    /// Names of archive members to leave out because something else takes their place.
+    /// Names of archive members to leave out because something else takes their place: `member.o`, or `member.o:symbol` for
+    /// those of this name that define the symbol.
     pub exclude: Vec<String>,
 }
 

@@ -5,6 +5,7 @@ use crate::input::Input;
 use crate::{Error, Progress, glue, process, tools::Tools};
 use lockgate_abi::{code, context, gate, stack, window};
 use lockgate_rewrite::Options;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// A source file of `sysroot/`.
@@ -59,6 +60,7 @@ const LIBC: &[Source] = &[
     source!("libc/unwind.c"),
     source!("libc/unwind_c.c"),
     source!("libc/unwind_entry.S"),
+    source!("libc/malloc.c"),
     source!("libc/memmove.c"),
     source!("libc/memcmp.c"),
     source!("libc/memchr.c"),
@@ -73,16 +75,18 @@ const LIBC: &[Source] = &[
     source!("libc/fortify_system.c"),
 ];
 
-/// Members of musl's libc.a that ours replace (docs/sysroot.md says why), without `.lo` or `.o`. tlsdesc has no
-/// replacement: only a dynamic linker uses it.
+/// Members of musl's libc.a that ours replace (docs/sysroot.md says why), without `.lo` or `.o`; of those that have one name,
+/// the one that defines a symbol. tlsdesc has no replacement: only a dynamic linker uses it.
 const REPLACED: &[&str] = &[
     "__lock",
     "__lockfile",
     "__set_thread_area",
     "__unmapself",
     "alarm",
+    "calloc",
     "clone",
     "dlsym",
+    "free:free",
     "longjmp",
     "memchr",
     "memcmp",
@@ -114,8 +118,9 @@ const FLAGS: &[&str] =
 const LIBRARIES: &[&str] =
     &["c", "crypt", "dl", "gcc", "gcc_eh", "gcc_s", "m", "pthread", "resolv", "rt", "unwind", "util", "xnet"];
 
-/// Versions of musl whose inside `sysroot/libc/musl.h` describes: 1.2.0 to this one.
-const NEWEST_MUSL: u32 = 5;
+/// Versions of musl whose inside `sysroot/libc/musl.h` describes, and whose allocator `malloc.c` has
+/// behind it: 1.2.2 to 1.2.5.
+const MUSL: RangeInclusive<u32> = 2..=5;
 
 /// The rewritten sysroot, ready to link with.
 #[derive(Debug, Clone)]
@@ -252,8 +257,7 @@ impl Build<'_> {
             [("libc.a", &self.archives.libc, REPLACED), ("libgcc.a", &self.archives.libgcc, SPLIT_STACKS)];
         let mut before = 0;
         for (name, bytes, left_out) in archives {
-            let exclude =
-                members(bytes).map(|(name, _)| name).filter(|name| left_out.contains(&stem(name))).collect();
+            let exclude = members(bytes).flat_map(|(name, _)| excluded(&name, left_out)).collect();
             let options = Options { exclude, ..self.options.clone() };
             let mut tell = |done: usize, members: usize| {
                 let share = bytes.len() as u64 * done as u64 / members.max(1) as u64;
@@ -311,12 +315,14 @@ fn check_version(libc: &[u8]) -> Result<(), Error> {
     let version =
         members(libc).find(|(name, _)| stem(name) == "version").and_then(|(_, object)| version(object));
     let known = version.as_deref().and_then(|version| version.strip_prefix("1.2.")?.parse::<u32>().ok());
-    if known.is_some_and(|patch| patch <= NEWEST_MUSL) {
+    if known.is_some_and(|patch| MUSL.contains(&patch)) {
         return Ok(());
     }
     Err(Error::Missing {
         what: format!(
-            "musl 1.2.0 to 1.2.{NEWEST_MUSL} (this one is {})",
+            "musl 1.2.{} to 1.2.{} (this one is {})",
+            MUSL.start(),
+            MUSL.end(),
             version.as_deref().unwrap_or("unknown")
         ),
         remedy: "install one of these and name it with LOCKGATE_MUSL".to_owned(),
@@ -340,6 +346,13 @@ fn members(archive: &[u8]) -> impl Iterator<Item = (String, &[u8])> {
         let member = member.ok()?;
         Some((String::from_utf8_lossy(member.name()).into_owned(), member.data(archive).ok()?))
     })
+}
+
+/// What the rewriter is told of the member `name`, if it may be one of `left_out`.
+fn excluded(name: &str, left_out: &[&str]) -> Vec<String> {
+    let own = left_out.iter().filter(|entry| entry.split(':').next() == Some(stem(name)));
+    own.map(|entry| entry.split_once(':').map_or(name.to_owned(), |(_, symbol)| format!("{name}:{symbol}")))
+        .collect()
 }
 
 fn stem(name: &str) -> &str {

@@ -1,5 +1,5 @@
 /* What the sysroot's own members use of musl's inside: the names are in libc.a, but in no header.
-   The layouts are those of musl 1.2.0 to 1.2.5 on x86-64 (src/internal/{libc,pthread_impl,stdio_impl}.h, include/bits);
+   The layouts are those of musl 1.2.2 to 1.2.5 on x86-64 (src/internal/{libc,pthread_impl,stdio_impl}.h, include/bits);
    the driver refuses to build the sysroot from any other version. Only leading members are declared. */
 #ifndef LOCKGATE_MUSL_H
 #define LOCKGATE_MUSL_H
@@ -83,6 +83,9 @@ struct lg_file {
     volatile int lock;
 };
 
+hidden void *__libc_malloc_impl(size_t);
+hidden void *__libc_calloc(size_t, size_t);
+hidden void __libc_free(void *);
 hidden void __init_libc(char **environment, char *program);
 hidden void __libc_start_init(void);
 hidden void *__copy_tls(unsigned char *memory);
