@@ -77,7 +77,7 @@ fn a_library_is_called_and_calls() {
     let module = Module::open(&path).expect("a module");
     let log = HostFunction::new(|domain: &Domain, line: Pointer<u8>| -> i32 {
         let line = domain.read_string(line, 100).expect("a text").trust("a test");
-        line.as_bytes().len() as i32
+        line.to_bytes().len() as i32
     });
     let domain = Domain::new(&module, DomainOptions::default().gate("host_log", log)).expect("a domain");
 
@@ -86,8 +86,6 @@ fn a_library_is_called_and_calls() {
     assert_eq!(words.call(line).unwrap(), 3);
     let log_twice = domain.bind::<extern "C" fn(i64) -> i32>("log_twice").unwrap();
     assert_eq!(log_twice.call(42).unwrap(), ("number 42".len() + "again".len()) as i32);
-    let is_even = domain.bind::<extern "C" fn(u64) -> bool>("is_even").unwrap();
-    assert!(is_even.call(1 << 40).unwrap() && !is_even.call(7).unwrap());
     domain.bind::<extern "C" fn()>("nothing").unwrap().call().unwrap();
     // The notes have the types: another one is refused.
     let error = domain.bind::<extern "C" fn(f64) -> i32>("words").err().expect("words takes no number");
@@ -96,7 +94,7 @@ fn a_library_is_called_and_calls() {
     // Memory and rings of the host's.
     let region = Region::new(4096).unwrap();
     let values = region.slice::<u32>(0, 1000).unwrap();
-    (0..1000).for_each(|n| values.set(n, n as u32).unwrap());
+    values.write(0, &(0..1000).collect::<Vec<u32>>()).unwrap();
     let grant = domain.grant(&region, Rights::Read).unwrap();
     let total = domain.bind::<extern "C" fn(Pointer<u32>, u64) -> u64>("total").unwrap();
     assert_eq!(total.call(grant.pointer(0).unwrap(), 1000).unwrap(), 499_500);

@@ -34,10 +34,6 @@ lockgate_guest::export! {
         catch_unwind(|| a / b).unwrap_or(other)
     }
 
-    fn is_even(number: u64) -> bool {
-        number % 2 == 0
-    }
-
     fn nothing() {}
 
     fn total(at: *mut u32, count: usize) -> u64 {
