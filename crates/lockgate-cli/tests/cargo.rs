@@ -15,6 +15,11 @@ use std::process::{Command, Output};
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
+const WORDS_SOURCE: &str = include_str!("cargo/words_sys.rs");
+const PLAIN: &str = include_str!("cargo/plain_sys.rs");
+const PROGRAM: &str = include_str!("cargo/program.rs");
+const ABORTS: &str = "fn main() {\n    println!(\"{}\", 42);\n    panic!(\"{}\", \"at the end\");\n}\n";
+
 /// What Cargo of the tests' own has set, which another one would take.
 const CARGOS: &[&str] =
     &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET", "RUST_BACKTRACE"];
@@ -34,15 +39,15 @@ fn can_build(test: &str) -> bool {
 struct Package(Shop);
 
 impl Package {
-    /// `manifest`: what comes behind the package's name. `source`: a file of `tests/cargo`, and its place in the package.
-    fn new(name: &str, manifest: &str, (source, place): (&str, &str)) -> Package {
+    /// `manifest`: what comes behind the package's name. `place`: where its source lies.
+    fn new(name: &str, manifest: &str, place: &str, source: &str) -> Package {
         let shop = Shop::new();
         std::fs::create_dir(shop.path("src")).expect("a folder");
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
         let package = format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nedition = \"2024\"\n");
         let guest = here.parent().expect("crates").join("lockgate-guest");
         shop.write("Cargo.toml", &(package + &manifest.replace("GUEST", guest.to_str().expect("text"))));
-        std::fs::copy(here.join("tests/cargo").join(source), shop.path(place)).expect("the source");
+        shop.write(place, source);
         Package(shop)
     }
 
@@ -72,7 +77,7 @@ fn a_library_is_called_and_calls() {
     if !can_build("a_library_is_called_and_calls") {
         return;
     }
-    let package = Package::new("words", WORDS, ("words.rs", "src/lib.rs"));
+    let package = Package::new("words", WORDS, "src/lib.rs", WORDS_SOURCE);
     let path = package.module("words");
     let module = Module::open(&path).expect("a module");
     let log = HostFunction::new(|domain: &Domain, line: Pointer<u8>| -> i32 {
@@ -114,7 +119,7 @@ fn a_library_is_called_and_calls() {
     let error = divide.call(6, 0).unwrap_err();
     let fault = error.fault().expect("a fault");
     assert_eq!(fault.kind(), FaultKind::Abort);
-    let line = 1 + include_str!("cargo/words.rs").lines().position(|line| line.trim() == "a / b").unwrap();
+    let line = 1 + WORDS_SOURCE.lines().position(|line| line.trim() == "a / b").unwrap();
     let expected = format!("panicked at src/lib.rs:{line}:9: attempt to divide by zero");
     assert!(fault.reason().contains(&expected), "{}", fault.reason());
     let trace = format!("{:#}", fault.backtrace());
@@ -136,7 +141,7 @@ fn a_static_library_is_a_module() {
     if !can_build("a_static_library_is_a_module") {
         return;
     }
-    let package = Package::new("plain", "[lib]\ncrate-type = [\"staticlib\"]\n", ("plain.rs", "src/lib.rs"));
+    let package = Package::new("plain", "[lib]\ncrate-type = [\"staticlib\"]\n", "src/lib.rs", PLAIN);
     let module = Module::open(package.module("plain")).expect("a module");
     let domain = Domain::new(&module, DomainOptions::default()).expect("a domain");
     let add_up = domain.bind::<extern "C" fn(Pointer<i32>, u64) -> i64>("add_up").expect("it is exported");
@@ -156,7 +161,7 @@ fn a_program_runs_as_outside() {
     if !can_build("a_program_runs_as_outside") {
         return;
     }
-    let package = Package::new("program", "", ("program.rs", "src/main.rs"));
+    let package = Package::new("program", "", "src/main.rs", PROGRAM);
     for folder in ["inside", "outside"] {
         std::fs::create_dir(package.0.path(folder)).unwrap();
     }
@@ -197,11 +202,7 @@ fn a_linker_is_all_it_takes() {
     if !can_build("a_linker_is_all_it_takes") {
         return;
     }
-    let package = Package::new("aborts", "[profile.dev]\npanic = \"abort\"\n", ("plain.rs", "src/main.rs"));
-    package.0.write(
-        "src/main.rs",
-        "fn main() {\n    println!(\"{}\", 42);\n    panic!(\"{}\", \"at the end\");\n}\n",
-    );
+    let package = Package::new("aborts", "[profile.dev]\npanic = \"abort\"\n", "src/main.rs", ABORTS);
     std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_lockgate"), package.0.path("lockgate-cc")).unwrap();
     std::fs::create_dir(package.0.path(".cargo")).unwrap();
     let linker = package.0.path("lockgate-cc");
