@@ -16,6 +16,7 @@ strip -D --strip-debug "$into/${3:-lib}/liblockgate.a" "$into/${3:-lib}"/liblock
 mkdir -p "$into/bin" "$into/share/lockgate/stubs" "$into/share/man" "$into/share/bash-completion/completions" \
     "$into/share/zsh/site-functions" "$into/share/fish/vendor_completions.d"
 install -m 755 "$program" "$into/bin/"
+ln -sf lockgate "$into/bin/lockgate-cc"
 install -m 644 "$root/crates/lockgate/gdb/lockgate.py" "$into/share/lockgate/"
 install -m 644 "$root"/share/stubs/*.lg.h "$into/share/lockgate/stubs/"
 "$program" man "$into/share/man"

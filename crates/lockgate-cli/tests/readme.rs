@@ -66,7 +66,8 @@ fn the_quick_starts_work() {
     assert_eq!(lines[1..], ["3", "status 139", "hello from a domain"]);
     assert!(err.contains("cube.c:3") && err.contains("entered at crash"), "{err}");
 
-    let example = START_RUST.split("```").nth(1).expect("a block of code");
+    let example = START_RUST.split("```").find(|block| block.starts_with("rust\nuse lockgate::"));
+    let example = example.expect("a block of code");
     let here = include_str!("readme.rs").lines();
     let here = here.skip_while(|line| line.trim() != "// The page begins").skip(1);
     let here = unindented(here.take_while(|line| line.trim() != "// The page ends"));

@@ -29,7 +29,8 @@
 
 #[doc(hidden)]
 pub mod declare;
-mod functions;
+#[allow(unsafe_code)]
+mod functions_sys;
 #[allow(unsafe_code)]
 mod ring_sys;
 #[allow(unsafe_code)]

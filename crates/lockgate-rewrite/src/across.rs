@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
 use crate::code::{Code, Through};
-use crate::decode::{Ins, mark, memory_operand};
-use crate::elf::{Object, reloc};
+use crate::decode::{Ins, Text, mark, memory_operand};
+use crate::elf::{Object, reloc, sym};
 use crate::encode::{R10, R11, Reg};
 use crate::error::{Error, Reason};
 use crate::liveness::Liveness;
@@ -318,8 +318,13 @@ fn named(code: &Code, object: &Object, (number, index): (usize, usize)) -> Named
     let Some(reloc) = text.relocs(object, index).iter().find(|reloc| is_got(reloc.kind)) else {
         return Named::Pointer;
     };
-    if object.symbols[reloc.symbol as usize].is_undefined() {
+    let symbol = &object.symbols[reloc.symbol as usize];
+    if symbol.is_undefined() {
         return Named::Undefined;
+    }
+    if symbol.binding == sym::WEAK {
+        // Another object's may take its place.
+        return Named::Pointer;
     }
     let addend = reloc.addend + (text.code[index].code.next_ip() - reloc.offset) as i64;
     let place = object

@@ -154,3 +154,69 @@ count:
     // 21 with it: 11 are too many.
     assert_eq!(loop_at("clc"), 24);
 }
+
+/// compiler_builtins' memmove, of Rust's archives for musl.
+const MEMMOVE: &str = "
+    mov %rdi,%rax
+    mov %rdi,%rcx
+    sub %rsi,%rcx
+    mov %eax,%r9d
+    neg %r9d
+    and $7,%r9d
+    cmp %r9,%rdx
+    cmovb %rdx,%r9
+    mov %rdx,%r10
+    sub %r9,%r10
+    mov %r10,%r8
+    shr $3,%r8
+    and $7,%r10d
+    cmp %rdx,%rcx
+    jae 1f
+    lea (%rax,%rdx,1),%rdi
+    dec %rdi
+    add %rdx,%rsi
+    dec %rsi
+    mov %r10,%rcx
+    std
+    rep movsb
+    sub $7,%rsi
+    sub $7,%rdi
+    mov %r8,%rcx
+    rep movsq
+    add $7,%rsi
+    add $7,%rdi
+    mov %r9d,%ecx
+    rep movsb
+    cld
+    ret
+1:  mov %r9,%rcx
+    mov %rax,%rdi
+    rep movsb
+    mov %r8,%rcx
+    rep movsq
+    mov %r10,%rcx
+    rep movsb
+    ret
+";
+
+/// What no module can have, and nobody calls, gives way to ours: by its name and every byte, else it is refused as ever.
+#[test]
+fn rusts_memmove_gives_way() {
+    let function = |name: &str, code: &str| {
+        let text = format!(
+            ".globl {name}\n.hidden {name}\n.type {name},@function\n{name}:\n{code}\n.size {name},.-{name}\n"
+        );
+        rewrite_object("object.o", &support::assemble(&text), &Options::default())
+    };
+    let name = "_RNvNtCskiztjUJ2uJD_17compiler_builtins3mem7memmove";
+    let rewritten = function(name, MEMMOVE).expect("it gives way");
+    assert_eq!(rewritten.stats.replaced, [name]);
+    let listing = support::listing(&rewritten.bytes, ".text");
+    assert!(listing.iter().all(|line| line != "std"), "{listing:?}");
+    // What others have, or is not the same to the last byte, stays, and is refused for the flag.
+    let other = MEMMOVE.replacen("and $7,%r9d", "and $3,%r9d", 1);
+    for (name, code) in [("memmove", MEMMOVE), (name, &other)] {
+        let error = function(name, code).expect_err("no code may set the direction flag").to_string();
+        assert!(error.contains("std"), "{error}");
+    }
+}

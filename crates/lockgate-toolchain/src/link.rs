@@ -62,6 +62,8 @@ pub struct LinkOutcome {
     pub debug_dropped: Vec<String>,
     /// Gathers and scatters in a `--strict-bounds` build: their addresses are confined, but not checked.
     pub unchecked_vectors: u64,
+    /// Functions that no module can have, in whose place our own stand (docs/building-modules.md).
+    pub replaced: Vec<String>,
 }
 
 impl Link {
@@ -352,6 +354,7 @@ impl Link {
             file_size: file.len() as u64,
             debug_dropped: rewritten.debug_dropped,
             unchecked_vectors: rewritten.unchecked_vectors,
+            replaced: rewritten.replaced,
         })
     }
 

@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Names of the files in an archive's cache entry: the rewritten archive; a line with the number of unchecked gathers
-/// and scatters, and one for each member whose debug information was dropped.
+/// and scatters, one with the functions that were replaced, and one for each member whose debug information was dropped.
 const ARCHIVE: &str = "archive.a";
 const FINDINGS: &str = "findings";
 
@@ -27,6 +27,7 @@ pub(crate) struct Rewritten {
     /// As in [`LinkOutcome`](crate::LinkOutcome).
     pub debug_dropped: Vec<String>,
     pub unchecked_vectors: u64,
+    pub replaced: Vec<String>,
 }
 
 impl Rewritten {
@@ -58,6 +59,7 @@ impl Rewritten {
                         lockgate_rewrite::rewrite_object(&input.name, &input.bytes, sysroot.options())?;
                     rewritten.debug_dropped.extend(object.stats.debug_dropped);
                     rewritten.unchecked_vectors += object.stats.unchecked_vectors;
+                    rewritten.replaced.extend(object.stats.replaced);
                     write(folder, i, input, &object.bytes)?
                 }
                 (true, _) => write(folder, i, input, &input.bytes)?,
@@ -82,7 +84,8 @@ impl Rewritten {
             let dropped = archive.stats.debug_dropped.iter();
             let dropped = dropped.map(|line| line.strip_prefix(&input.name).unwrap_or(line));
             let unchecked = archive.stats.unchecked_vectors.to_string();
-            let findings: Vec<&str> = [&*unchecked].into_iter().chain(dropped).collect();
+            let replaced = archive.stats.replaced.join("\t");
+            let findings: Vec<&str> = [&*unchecked, &*replaced].into_iter().chain(dropped).collect();
             for (name, bytes) in [(ARCHIVE, &*archive.bytes), (FINDINGS, findings.join("\n").as_bytes())] {
                 let path = folder.join(name);
                 std::fs::write(&path, bytes).map_err(Error::io("write", &path))?;
@@ -93,6 +96,8 @@ impl Rewritten {
         let findings = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
         let mut lines = findings.lines();
         self.unchecked_vectors += lines.next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+        let replaced = lines.next().unwrap_or_default().split('\t').filter(|name| !name.is_empty());
+        self.replaced.extend(replaced.map(str::to_owned));
         self.debug_dropped.extend(lines.map(|line| format!("{}{line}", input.name)));
         Ok(entry.join(ARCHIVE))
     }

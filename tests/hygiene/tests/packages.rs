@@ -54,6 +54,7 @@ fn what_users_need_is_published() {
             "lockgate-abi",
             "lockgate-c",
             "lockgate-cli",
+            "lockgate-guest",
             "lockgate-headers",
             "lockgate-outside",
             "lockgate-rewrite",

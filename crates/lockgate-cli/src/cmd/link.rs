@@ -67,6 +67,7 @@ struct Made<'a> {
     text_out: u64,
     debug_dropped: &'a [String],
     unchecked_vectors: u64,
+    replaced: &'a [String],
     report: &'a Report,
 }
 
@@ -128,6 +129,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
             text_out: outcome.text_out,
             debug_dropped: &outcome.debug_dropped,
             unchecked_vectors: outcome.unchecked_vectors,
+            replaced: &outcome.replaced,
             report: &outcome.report,
         })?;
     } else if args.verbose {
@@ -140,6 +142,9 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
             outcome.text_in,
             outcome.text_out
         );
+        for name in &outcome.replaced {
+            println!("{}: ours stands in the place of {name}", output::shown(&args.output));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,8 @@ macro_rules! export {
         const _: () = {
             // SAFETY: the name is the crate's own; a second function of the name is an error of the link.
             #[unsafe(export_name = stringify!($name))]
-            extern "C" fn entry($($argument: <$type as $crate::Value>::Raw),*) $(-> <$result as $crate::Value>::Raw)? {
+            // A panic ends at the border, with all functions in progress for the report, where `extern "C"` would end it here.
+            extern "C-unwind" fn entry($($argument: <$type as $crate::Value>::Raw),*) $(-> <$result as $crate::Value>::Raw)? {
                 // SAFETY: the host gives values of the types that the module's notes name, and pointers into the domain.
                 let result = $name($(unsafe { <$type as $crate::Value>::from_raw($argument) }),*);
                 $crate::Value::into_raw(result)

@@ -1,0 +1,222 @@
+//! Rust inside a domain: `lockgate cargo`, the crate lockgate-guest, and what std does there.
+//!
+//! The target's std is rustup's (`rustup target add x86_64-unknown-linux-musl`); where it is not, each test says so and does nothing.
+mod common;
+#[path = "common/installed.rs"]
+mod installed;
+
+use common::{Shop, text};
+use lockgate::grant::{Region, Rights, Ring};
+use lockgate::{Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer};
+use lockgate_bench::command::done;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const TARGET: &str = "x86_64-unknown-linux-musl";
+
+const WORDS_SOURCE: &str = include_str!("cargo/words_sys.rs");
+const PLAIN: &str = include_str!("cargo/plain_sys.rs");
+const PROGRAM: &str = include_str!("cargo/program.rs");
+const ABORTS: &str = "fn main() {\n    println!(\"{}\", 42);\n    panic!(\"{}\", \"at the end\");\n}\n";
+
+/// What Cargo of the tests' own has set, which another one would take.
+const CARGOS: &[&str] =
+    &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET", "RUST_BACKTRACE"];
+
+/// Whether there is a std for the target. If not, says that a test is left out.
+fn can_build(test: &str) -> bool {
+    let output = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    let folder = output.ok().filter(|output| output.status.success()).map(|output| text(&output.stdout));
+    let there = folder.is_some_and(|folder| Path::new(folder.trim()).is_dir());
+    if !there {
+        eprintln!("{test}: left out, as rustc has no std for {TARGET}: rustup target add {TARGET}");
+    }
+    there
+}
+
+/// A package in a folder of its own.
+struct Package(Shop);
+
+impl Package {
+    /// `manifest`: what comes behind the package's name. `place`: where its source lies.
+    fn new(name: &str, manifest: &str, place: &str, source: &str) -> Package {
+        let shop = Shop::new();
+        std::fs::create_dir(shop.path("src")).expect("a folder");
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let package = format!("[package]\nname = \"{name}\"\nversion = \"1.0.0\"\nedition = \"2024\"\n");
+        let guest = here.parent().expect("crates").join("lockgate-guest");
+        shop.write("Cargo.toml", &(package + &manifest.replace("GUEST", guest.to_str().expect("text"))));
+        shop.write(place, source);
+        Package(shop)
+    }
+
+    /// `lockgate cargo …`, with its output.
+    fn cargo(&self, arguments: &[&str]) -> Output {
+        let mut lockgate = self.0.command(env!("CARGO_BIN_EXE_lockgate"));
+        CARGOS.iter().for_each(|name| drop(lockgate.env_remove(name)));
+        lockgate.env("CARGO_NET_OFFLINE", "true").arg("cargo").args(arguments).output().expect("it starts")
+    }
+
+    /// The module that `lockgate cargo build` makes.
+    fn module(&self, name: &str) -> PathBuf {
+        let output = self.cargo(&["build"]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let module = self.0.path(&format!("target/{TARGET}/debug/{name}.lg"));
+        assert!(text(&output.stderr).contains(module.to_str().expect("text")), "it is named");
+        module
+    }
+}
+
+const WORDS: &str =
+    "[lib]\ncrate-type = [\"cdylib\"]\n[dependencies]\nlockgate-guest = { path = \"GUEST\" }\n";
+
+/// The crate's own way: exports and imports with their types, by a host in Rust and one in C.
+#[test]
+fn a_library_is_called_and_calls() {
+    if !can_build("a_library_is_called_and_calls") {
+        return;
+    }
+    let package = Package::new("words", WORDS, "src/lib.rs", WORDS_SOURCE);
+    let path = package.module("words");
+    let module = Module::open(&path).expect("a module");
+    let log = HostFunction::new(|domain: &Domain, line: Pointer<u8>| -> i32 {
+        let line = domain.read_string(line, 100).expect("a text").trust("a test");
+        line.to_bytes().len() as i32
+    });
+    let domain = Domain::new(&module, DomainOptions::default().gate("host_log", log)).expect("a domain");
+
+    let words = domain.bind::<extern "C" fn(Pointer<u8>) -> i32>("words").expect("it is exported");
+    let line = domain.alloc_string(c"one two Two three one").expect("memory");
+    assert_eq!(words.call(line).unwrap(), 3);
+    let log_twice = domain.bind::<extern "C" fn(i64) -> i32>("log_twice").unwrap();
+    assert_eq!(log_twice.call(42).unwrap(), ("number 42".len() + "again".len()) as i32);
+    domain.bind::<extern "C" fn()>("nothing").unwrap().call().unwrap();
+    // The notes have the types: another one is refused.
+    let error = domain.bind::<extern "C" fn(f64) -> i32>("words").err().expect("words takes no number");
+    assert!(error.to_string().contains("words"), "{error}");
+
+    // Memory and rings of the host's.
+    let region = Region::new(4096).unwrap();
+    let values = region.slice::<u32>(0, 1000).unwrap();
+    values.write(0, &(0..1000).collect::<Vec<u32>>()).unwrap();
+    let grant = domain.grant(&region, Rights::Read).unwrap();
+    let total = domain.bind::<extern "C" fn(Pointer<u32>, u64) -> u64>("total").unwrap();
+    assert_eq!(total.call(grant.pointer(0).unwrap(), 1000).unwrap(), 499_500);
+    let region = Region::new(4096).unwrap();
+    let mut ring = Ring::<u64>::new(&region, 0, 16).unwrap().producer();
+    let granted = domain.grant(&region, Rights::ReadWrite).unwrap();
+    let drain = domain.bind::<extern "C" fn(Pointer<u8>, u32) -> i64>("drain").unwrap();
+    (1..=10).for_each(|n| assert!(ring.push(&n).unwrap()));
+    assert_eq!(drain.call(granted.pointer(0).unwrap(), 16).unwrap(), 55);
+    assert_eq!(drain.call(granted.pointer(0).unwrap(), 15).unwrap(), -2);
+
+    // A panic that is caught, and one that is not: its message and place are in the call's error, and names as Rust has them.
+    let divide_or = domain.bind::<extern "C" fn(i32, i32, i32) -> i32>("divide_or").unwrap();
+    assert_eq!((divide_or.call(6, 2, -1).unwrap(), divide_or.call(6, 0, -1).unwrap()), (3, -1));
+    let divide = domain.bind::<extern "C" fn(i32, i32) -> i32>("divide").unwrap();
+    assert_eq!(divide.call(6, 2).unwrap(), 3);
+    let error = divide.call(6, 0).unwrap_err();
+    let fault = error.fault().expect("a fault");
+    assert_eq!(fault.kind(), FaultKind::Abort);
+    let line = 1 + WORDS_SOURCE.lines().position(|line| line.trim() == "a / b").unwrap();
+    let expected = format!("panicked at src/lib.rs:{line}:9: attempt to divide by zero");
+    assert!(fault.reason().contains(&expected), "{}", fault.reason());
+    let trace = format!("{:#}", fault.backtrace());
+    assert!(trace.contains("core::panicking::panic_fmt") && trace.contains("words::divide"), "{trace}");
+
+    let host = package.0.path("host");
+    let prefix = installed::prefix();
+    let mut gcc = Command::new("gcc");
+    gcc.arg("-g").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cargo/host.c")).arg("-o").arg(&host);
+    gcc.arg("-I").arg(prefix.join("include")).arg("-L").arg(prefix.join("lib")).arg("-llockgate");
+    done(gcc.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()))).expect("it compiles");
+    let said = done(Command::new(&host).arg(&path)).expect("it runs");
+    assert!(said.starts_with("3 words, 3, 2, 7: ") && said.contains(&expected), "{said}");
+}
+
+/// A `staticlib`, without any crate of ours.
+#[test]
+fn a_static_library_is_a_module() {
+    if !can_build("a_static_library_is_a_module") {
+        return;
+    }
+    let package = Package::new("plain", "[lib]\ncrate-type = [\"staticlib\"]\n", "src/lib.rs", PLAIN);
+    let module = Module::open(package.module("plain")).expect("a module");
+    let domain = Domain::new(&module, DomainOptions::default()).expect("a domain");
+    let add_up = domain.bind::<extern "C" fn(Pointer<i32>, u64) -> i64>("add_up").expect("it is exported");
+    let values = domain.alloc::<i32>(4).unwrap();
+    domain.write_slice(values, &[5, -1, 3, 100]).unwrap();
+    assert_eq!(add_up.call(values, 4).unwrap(), 107);
+    let fails = domain.bind::<extern "C" fn()>("fails").unwrap();
+    let error = fails.call().unwrap_err().to_string();
+    assert!(error.contains("panicked at src/lib.rs:14:10: there is none"), "{error}");
+    let exports: Vec<_> = module.exports().map(|(name, _)| name.to_owned()).collect();
+    assert!(!exports.iter().any(|name| name.starts_with("_R") || name.starts_with("_ZN")), "{exports:?}");
+}
+
+/// Threads, thread-locals, files beneath a grant, panics that unwind: with the same output as outside.
+#[test]
+fn a_program_runs_as_outside() {
+    if !can_build("a_program_runs_as_outside") {
+        return;
+    }
+    let package = Package::new("program", "", "src/main.rs", PROGRAM);
+    for folder in ["inside", "outside"] {
+        std::fs::create_dir(package.0.path(folder)).unwrap();
+    }
+    let inside = package.cargo(&["--run=--dir=/data=inside", "run", "--", "/data", "one", "two words"]);
+    let mut cargo = package.0.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    CARGOS.iter().for_each(|name| drop(cargo.env_remove(name)));
+    let outside = cargo.args(["run", "--", "outside", "one", "two words"]).output().expect("it starts");
+    assert_eq!(text(&inside.stdout), text(&outside.stdout), "{}", text(&inside.stderr));
+    assert_eq!((inside.status.code(), outside.status.code()), (Some(7), Some(7)), "{}", text(&inside.stderr));
+    assert!(text(&inside.stdout).contains("poisoned true"), "it went to the end");
+
+    // It has a module's name, too. Rust's `main` catches a panic.
+    let module = package.module("program");
+    let output = package.0.lockgate("run").args(["--threads", "8"]).arg(module).output();
+    assert_eq!(output.status.code(), Some(101));
+    assert!(
+        text(&output.stderr).contains("called `Option::unwrap()` on a `None` value"),
+        "{}",
+        text(&output.stderr)
+    );
+
+    let tests = package.cargo(&["test"]);
+    let said = text(&tests.stdout);
+    assert_eq!(tests.status.code(), Some(101), "{}", text(&tests.stderr));
+    for expected in [
+        "test tests::passes ... ok",
+        "test tests::fails ... FAILED",
+        "test tests::panics - should panic ... ok",
+        "test tests::ignored ... ignored, never",
+        "arithmetic",
+        "2 passed; 1 failed; 1 ignored",
+    ] {
+        assert!(said.contains(expected), "no {expected}: {said}");
+    }
+}
+
+/// Cargo as it is, with `lockgate-cc` as the linker: whoever sets it needs nothing else for programs.
+#[test]
+fn a_linker_is_all_it_takes() {
+    if !can_build("a_linker_is_all_it_takes") {
+        return;
+    }
+    let package = Package::new("aborts", "[profile.dev]\npanic = \"abort\"\n", "src/main.rs", ABORTS);
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_lockgate"), package.0.path("lockgate-cc")).unwrap();
+    std::fs::create_dir(package.0.path(".cargo")).unwrap();
+    let linker = package.0.path("lockgate-cc");
+    package.0.write(".cargo/config.toml", &format!("[target.{TARGET}]\nlinker = \"{}\"\n", linker.display()));
+    let mut cargo = package.0.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    CARGOS.iter().for_each(|name| drop(cargo.env_remove(name)));
+    done(cargo.args(["build", "--target", TARGET])).expect("it links");
+    let output =
+        package.0.lockgate("run").arg(package.0.path(&format!("target/{TARGET}/debug/aborts"))).output();
+    assert_eq!((text(&output.stdout), output.status.code()), ("42\n".to_owned(), Some(134)));
+    let said = text(&output.stderr);
+    assert!(
+        said.contains("its last message: thread 'main' (100) panicked at src/main.rs:3:5: at the end"),
+        "{said}"
+    );
+}
