@@ -99,3 +99,13 @@ fn files() {
 fn coroutines() {
     same("coroutines");
 }
+
+#[test]
+fn unwinding() {
+    same("unwinding");
+}
+
+#[test]
+fn unwinder() {
+    same("unwinder");
+}
