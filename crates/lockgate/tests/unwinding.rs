@@ -16,10 +16,12 @@ __attribute__((noinline)) static int deep(int n) {
     if (n == 0) throw 5;
     return deep(n - 1) + room[n];
 }
+__attribute__((noinline)) static int never(int n) noexcept { return deep(n); }
 extern "C" {
 int host(int);
 int go(int n) { try { return deep(n); } catch (int value) { return value + n; } }
 int uncaught(int n) { return deep(n); }
+int forbidden(int n) { try { return never(n); } catch (...) { return -1; } }
 int around(int n) { try { return host(n); } catch (...) { return -7; } }
 }
 "#;
@@ -31,7 +33,7 @@ fn guest() -> Option<Guest> {
 
 fn start(file: &[u8], host: HostFunction) -> Result<Domain, lockgate::CreateError> {
     let module = Module::from_bytes(file).expect("a module that verifies");
-    let options = DomainOptions::new().gate("host", host).time_limit(Duration::from_millis(500));
+    let options = DomainOptions::new().gate("host", host).time_limit(Duration::from_millis(200));
     Domain::new(&module, options)
 }
 
@@ -65,6 +67,19 @@ fn an_exception_ends_at_the_call_into_the_domain() {
             Err(error) => panic!("{error}"),
         }
     }
+}
+
+/// What may not throw ends the call where it does.
+#[test]
+fn functions_that_may_not_throw_end_the_call() {
+    let Some(guest) = guest() else { return };
+    let domain = start(&guest.build(), no_host()).unwrap();
+    let forbidden = domain.bind::<extern "C" fn(i32) -> i32>("forbidden").unwrap();
+    let CallError::Fault(fault) = common::in_time(|| forbidden.call(2)).unwrap_err() else {
+        panic!("no fault")
+    };
+    assert_eq!(fault.kind(), FaultKind::Abort, "{fault:#}");
+    assert!(format!("{fault:#}").contains("deep"), "{fault:#}");
 }
 
 /// Unwind tables are the module's own affair: whatever they hold, the call ends, and nobody else is harmed.
