@@ -336,11 +336,16 @@ int main() {
     printf("registers %d %d\n", more_registers(3, 5, 8), more_registers(100, 50, 80));
     printf("sort %d %d, search %d\n", through_sort(1, 4, 5), through_sort(13, 6, 7), through_search(8));
     printf("once %d\n", through_once());
-    try {
-        deep(30000, 0);
-    } catch (int i) {
-        printf("far down %d\n", i);
+    // However many frames: the unwinder asks for them in parts.
+    int sum = 0;
+    for (int n = 0; n < 30000; n += n < 150 ? 1 : n) {
+        try {
+            deep(n, 0);
+        } catch (int i) {
+            sum += i * (n + 1);
+        }
     }
+    printf("depths %d\n", sum);
     printf("contexts %d\n", contexts());
     // One is in the context that waits.
     printf("live %d\n", live);

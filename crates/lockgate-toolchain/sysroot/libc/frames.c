@@ -34,7 +34,7 @@ static long own(const struct lg_row *rows, long count, uintptr_t below) {
 /* Asks for rows from `number` on. */
 __attribute__((noinline)) static void fill(struct lg_rows *rows, long number) {
     struct lg_row inner[LG_FAR];
-    if (rows->count == 0 && number == 0) {
+    if (rows->count == 0 && rows->rows == rows->first) {
         rows->count = ask(rows->first, rows->room, 0);
         rows->from = -own(rows->first, rows->count, rows->below);
         rows->room = LG_ROWS;
