@@ -104,3 +104,13 @@ fn coroutines() {
 fn exceptions() {
     same("exceptions");
 }
+
+#[test]
+fn unwinding() {
+    same("unwinding");
+}
+
+#[test]
+fn unwinder() {
+    same("unwinder");
+}

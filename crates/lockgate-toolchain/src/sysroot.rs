@@ -69,6 +69,7 @@ const LIBC: &[Source] = &[
     source!("libc/lock.c"),
     source!("libc/lockfile.c"),
     source!("libc/mutex.c"),
+    source!("libc/once.c"),
     source!("libc/fortify_fail.c"),
     source!("libc/fortify_string.c"),
     source!("libc/fortify_stdio.c"),
@@ -95,6 +96,7 @@ const REPLACED: &[&str] = &[
     "pthread_mutex_lock",
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
+    "pthread_once",
     "restore",
     "setjmp",
     "sigsetjmp",
@@ -110,9 +112,15 @@ const SPLIT_STACKS: &[&str] = &["generic-morestack", "generic-morestack-thread",
 const SCRIPT: Source = source!("module.ld");
 
 /// How our sources are compiled: before there is a thread pointer no stack protector works, and no loop of memmove may
-/// become a call of memmove.
-const FLAGS: &[&str] =
-    &["-O2", "-I.", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"];
+/// become a call of memmove. Exceptions pass functions that call a program's.
+const FLAGS: &[&str] = &[
+    "-O2",
+    "-I.",
+    "-ffreestanding",
+    "-fexceptions",
+    "-fno-stack-protector",
+    "-fno-tree-loop-distribute-patterns",
+];
 
 /// Libraries that are part of musl's libc.a or of what we have beside it, or empty.
 const LIBRARIES: &[&str] =
