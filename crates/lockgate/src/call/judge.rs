@@ -65,7 +65,10 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             kind: FaultKind::Signal(number as u8),
             ..plain(FaultKind::Trap, &format!("signal {number}"))
         },
-        Cause::Syscall(syscall::Fault::Abort) => plain(FaultKind::Abort, "the module called abort"),
+        Cause::Syscall(syscall::Fault::Abort) => match domain.process().last_words(&domain.services()) {
+            Some(words) => plain(FaultKind::Abort, &format!("the module called abort: {words}")),
+            None => plain(FaultKind::Abort, "the module called abort"),
+        },
         Cause::Syscall(syscall::Fault::Signal(number)) => {
             plain(FaultKind::Signal(number), &format!("the module sent itself signal {number}"))
         }

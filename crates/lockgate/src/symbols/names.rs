@@ -12,6 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgramHeader, LittleEndian};
 
+use lockgate_outside::LONGEST_MANGLED;
+
 use super::elf;
 use super::inlines::Inlines;
 use super::texts::{NONE, Texts};
@@ -100,7 +102,7 @@ impl Symbols {
         let after = self.functions.partition_point(|function| function.address <= address);
         let function = after.checked_sub(1).map(|last| &self.functions[last]);
         if let Some(function) = function.filter(|f| f.size == 0 || address - f.address < f.size) {
-            place.function = Some(function.name.clone());
+            place.function = Some(shown(&function.name));
             place.offset = address - function.address;
         }
         let after = self.rows.partition_point(|row| row.address <= address);
@@ -181,12 +183,14 @@ impl Symbols {
 
 fn functions(elf: &[u8]) -> Vec<Function> {
     let mut functions = Vec::new();
+    // For what is longer than other names: as many bytes as the file has.
+    let mut room = elf.len();
     for (symbols, names) in [(".symtab", ".strtab"), (".dynsym", ".dynstr")] {
         let (Some(symbols), Some(names)) = (elf::section(elf, symbols), elf::section(elf, names)) else {
             continue;
         };
         for symbol in elf::symbols(symbols).filter(elf::Symbol::is_function) {
-            let name = text(names, symbol.name as usize);
+            let name = symbol_name(names, symbol.name as usize, &mut room);
             functions.push(Function { address: symbol.value, size: symbol.size, name });
         }
     }
@@ -220,6 +224,29 @@ fn text(table: &[u8], offset: usize) -> String {
     let rest = table.get(offset..).unwrap_or_default();
     let rest = &rest[..rest.len().min(MAX_NAME)];
     printable(rest.split(|&byte| byte == 0).next().unwrap_or_default())
+}
+
+/// The name of a function: one of C++ may be longer than others, for it is shorter in words, as long as there is room for such.
+fn symbol_name(table: &[u8], offset: usize, room: &mut usize) -> String {
+    let rest = table.get(offset..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(LONGEST_MANGLED)];
+    if !rest.starts_with(b"_Z") || rest.len() > *room {
+        return text(table, offset);
+    }
+    let name = rest.split(|&byte| byte == 0).next().unwrap_or_default();
+    *room -= name.len();
+    lockgate_outside::printable_bytes(name)
+}
+
+/// A function's name as reports show it.
+fn shown(name: &str) -> String {
+    let readable = lockgate_outside::demangled_short(name);
+    let mut name = readable.unwrap_or_else(|| name.to_owned());
+    if name.len() > MAX_NAME {
+        let end = (0..=MAX_NAME).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
+        name.truncate(end);
+    }
+    name
 }
 
 /// `bytes` as text that is safe to print on a terminal, no longer than is shown.

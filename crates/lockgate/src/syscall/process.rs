@@ -1,4 +1,5 @@
 //! What the system calls of one domain remember.
+use super::calls::functions::LONGEST_WORDS;
 use super::calls::lock::Locks;
 use super::calls::{futex, identity};
 use super::current::Current;
@@ -31,6 +32,8 @@ pub struct Process {
     pub(super) robust: Mutex<BTreeMap<u32, u64>>,
     /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
     pub(super) clear: Mutex<BTreeMap<u32, u64>>,
+    /// Where the text lies that the module wants its error to have if it calls `abort`: address and length.
+    pub(super) last_words: Mutex<Option<(u64, u64)>>,
 }
 
 impl Process {
@@ -47,8 +50,18 @@ impl Process {
             group_exits: Mutex::default(),
             robust: Mutex::default(),
             clear: Mutex::default(),
+            last_words: Mutex::default(),
             grants,
         }
+    }
+
+    /// What the module has said of an `abort` that follows, as it lies in `memory` now. It is asked for once.
+    pub fn last_words(&self, memory: &dyn Memory) -> Option<String> {
+        let (at, length) = locked(&self.last_words).take()?;
+        let mut words = [0; LONGEST_WORDS];
+        let words = &mut words[..LONGEST_WORDS.min(usize::try_from(length).unwrap_or(0))];
+        memory.read(at, words).ok()?;
+        Some(lockgate_outside::printable_bytes(words))
     }
 
     /// Ends every blocked system call of the domain with [`Fault::Killed`](super::Fault::Killed), now and
