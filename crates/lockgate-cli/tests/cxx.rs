@@ -155,3 +155,13 @@ int half(double n) { return static_cast<int>(n / 2); }
     let none = shop.lockgate("c++").args(["till.cpp", "-o", "x.lg", "--export", "shop::quarter(int)"]).fail();
     assert!(none.contains("nothing to export: shop::quarter(int)"), "{none}");
 }
+
+#[test]
+fn unwinding() {
+    same("unwinding");
+}
+
+#[test]
+fn unwinder() {
+    same("unwinder");
+}

@@ -176,3 +176,37 @@ fn uleb(rest: &mut &[u8]) -> Option<u64> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables of a hostile object may overlap; each call has all the pads whose code it lies in, and no other.
+    #[test]
+    fn a_call_has_its_pads() {
+        let ranges = [
+            (10, 0..100),
+            (11, 5..10),
+            (12, 5..6),
+            (13, 40..50),
+            (14, 40..40),
+            (15, 90..95),
+            (16, 200..u64::MAX),
+        ];
+        let pads = Pads::new(1, ranges.iter().map(|(place, calls)| ((0, *place), calls.clone())), []);
+        for call in (0..250).chain([u64::MAX - 1, u64::MAX]) {
+            let mut found: Vec<usize> = pads.of_call(0, call).map(|place| place.1).collect();
+            found.sort_unstable();
+            let wanted = ranges.iter().filter(|(_, calls)| calls.contains(&call)).map(|(place, _)| *place);
+            assert_eq!(found, wanted.collect::<Vec<_>>(), "{call}");
+        }
+    }
+
+    #[test]
+    fn arguments_count_where_they_are() {
+        let pads = Pads::new(2, [], [(1, 40..50, 16), (1, 10..20, 8)]);
+        let found = [9, 10, 19, 20, 45].map(|call| pads.arguments(1, call));
+        assert_eq!(found, [0, 8, 8, 0, 16]);
+        assert_eq!(pads.arguments(0, 10), 0);
+    }
+}

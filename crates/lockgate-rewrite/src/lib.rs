@@ -23,6 +23,7 @@ mod labels;
 mod landing;
 mod liveness;
 mod map;
+mod missing_tables;
 mod operand;
 mod pointer;
 mod refs;

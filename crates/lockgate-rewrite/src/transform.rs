@@ -9,7 +9,7 @@ use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, across, dwarf, frames, labels, switch, tables};
+use crate::{Options, Rewritten, Stats, across, dwarf, frames, labels, missing_tables, switch, tables};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {
@@ -59,6 +59,7 @@ pub(crate) fn transform(
     move_data_references(file, &mut object, &code, &map)?;
     labels::fill(file, &mut object, &code, &made, &map)?;
     install(file, &mut object, &code, layouts, &map)?;
+    missing_tables::add(&mut object, &code, &frames);
     let symbols = object.symbols.clone();
     move_symbols(&mut object, &map);
     let debug = dwarf::rewrite(file, &mut object, &symbols, &map)?;

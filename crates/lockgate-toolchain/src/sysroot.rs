@@ -67,6 +67,7 @@ const LIBC: &[Source] = &[
     source!("libc/lock.c"),
     source!("libc/lockfile.c"),
     source!("libc/mutex.c"),
+    source!("libc/once.c"),
     source!("libc/fortify_fail.c"),
     source!("libc/fortify_string.c"),
     source!("libc/fortify_stdio.c"),
@@ -91,6 +92,7 @@ const REPLACED: &[&str] = &[
     "pthread_mutex_lock",
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
+    "pthread_once",
     "restore",
     "setjmp",
     "sigsetjmp",
@@ -106,9 +108,15 @@ const SPLIT_STACKS: &[&str] = &["generic-morestack", "generic-morestack-thread",
 const SCRIPT: Source = source!("module.ld");
 
 /// How our sources are compiled: before there is a thread pointer no stack protector works, and no loop of memmove may
-/// become a call of memmove.
-const FLAGS: &[&str] =
-    &["-O2", "-I.", "-ffreestanding", "-fno-stack-protector", "-fno-tree-loop-distribute-patterns"];
+/// become a call of memmove. Exceptions pass functions that call a program's.
+const FLAGS: &[&str] = &[
+    "-O2",
+    "-I.",
+    "-ffreestanding",
+    "-fexceptions",
+    "-fno-stack-protector",
+    "-fno-tree-loop-distribute-patterns",
+];
 
 /// The same for C++.
 const CXX_FLAGS: &[&str] = &["-O2", "-std=c++17", "-I.", "-fno-stack-protector"];

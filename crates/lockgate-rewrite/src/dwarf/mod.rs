@@ -102,6 +102,11 @@ pub fn arguments(object: &Object) -> Vec<(usize, std::ops::Range<u64>, i32)> {
     found.filter_map(Result::ok).flatten().collect()
 }
 
+/// Appends the call-frame instruction that advances by `delta` bytes of code.
+pub fn advance(delta: u64, out: &mut Vec<u8>) {
+    cfi::emit_advance(delta, out);
+}
+
 /// What is wrong with a section, or has no counterpart.
 #[derive(Debug)]
 struct Fault {

@@ -828,3 +828,106 @@ fn rsp_move(instruction: &Instruction) -> Option<i64> {
         _ => Some(0),
     }
 }
+
+/// C with plain frames of many kinds.
+const PLAIN_SOURCE: &str = r#"
+typedef int compare(const void *, const void *);
+extern int out(int, ...);
+int sorted(char *base, unsigned long n, unsigned long size, compare *less) {
+    for (unsigned long i = 1; i < n; i++)
+        for (unsigned long j = i; j > 0 && less(base + (j - 1) * size, base + j * size) > 0; j--)
+            for (unsigned long k = 0; k < size; k++) {
+                char byte = base[(j - 1) * size + k];
+                base[(j - 1) * size + k] = base[j * size + k];
+                base[j * size + k] = byte;
+            }
+    return (int)n;
+}
+int early(int n, int *p) { if (n < 0) return out(n); for (int i = 0; i < n; i++) { p[i] += out(i); if (p[i] == 7) return out(p[0], i); } return *p; }
+int chosen(int n, int m) {
+    switch (n) {
+    case 0: return out(m) + out(n);
+    case 1: return out(m, 1) * 2;
+    case 2: m += out(m, 2); break;
+    case 3: return out(m, n, 3);
+    case 4: return n + out(5, m) + m;
+    case 5: m -= out(6); break;
+    default: __builtin_abort();
+    }
+    return out(m, n) + m;
+}
+int large(int n) { char room[4000]; out(n, room); int x = out(n + 1); return room[x] + n + out(x, room); }
+long many(long a, long b, long c, long d, long e, long f, long g, long h) { long s = out(1, a, b, c, d, e, f, g, h); return s * a + out(2, b) * h + out(3); }
+"#;
+
+/// What is made for objects without tables is what compilers say at calls.
+#[test]
+fn tables_that_are_made_say_what_compilers_do() {
+    for flags in [
+        &["-O2"][..],
+        &["-O1"],
+        &["-Os"],
+        &["-O2", "-ffunction-sections"],
+        &["-O2", "-fPIC", "-fcf-protection"],
+    ] {
+        let [with, without] = [&[][..], &["-fno-asynchronous-unwind-tables"]].map(|more| {
+            let object = compile("c", PLAIN_SOURCE, &[flags, more].concat());
+            let bytes = object.write();
+            crate::transform::transform("a.o", &bytes, &crate::Options::default()).unwrap().0
+        });
+        let bases = |index| BaseAddresses::default().set_eh_frame(base(index));
+        let tables = [&with, &without].map(|object| {
+            let index = index_of(object, ".eh_frame").unwrap();
+            (loaded(object, index), bases(index))
+        });
+        let mut compared = 0;
+        for (index, section) in with.sections.iter().enumerate().filter(|(_, section)| section.is_code()) {
+            assert_eq!(section.data, without.sections[index].data, "{flags:?}");
+            for instruction in Decoder::with_ip(64, &section.data, base(index), DecoderOptions::NONE) {
+                if !matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall) {
+                    continue;
+                }
+                let [theirs, ours] = tables.each_ref().map(|(table, bases)| {
+                    let mut context = UnwindContext::new();
+                    let table = EhFrame::new(table, LittleEndian);
+                    let row = table.unwind_info_for_address(
+                        bases,
+                        &mut context,
+                        instruction.ip(),
+                        EhFrame::cie_from_offset,
+                    );
+                    let row =
+                        row.unwrap_or_else(|error| panic!("{flags:?} {:#x}: {error}", instruction.ip()));
+                    let rules = [3, 6, 12, 13, 14, 15].map(|number| row.register(Register(number)));
+                    (row.cfa().clone(), rules)
+                });
+                assert_eq!(theirs, ours, "{flags:?} {:#x}", instruction.ip());
+                compared += 1;
+            }
+        }
+        assert!(compared > 15, "{flags:?}: {compared}");
+    }
+}
+
+/// Computed frames, and registers that are saved otherwise than by `push`: no table is better than a wrong one.
+#[test]
+fn no_tables_are_made_where_the_code_does_not_say() {
+    for (what, body) in [
+        ("computed", "sub %rdi,%rsp; mov %rsp,%rdi; call out; mov %rbp,%rsp; pop %rbp; ret"),
+        (
+            "stored",
+            "sub $24,%rsp; mov %rbx,8(%rsp); mov %rdi,%rbx; call out; mov 8(%rsp),%rbx; add $24,%rsp; ret",
+        ),
+        ("lost", "sub $8,%rsp; mov %rdi,%rbx; call out; add $8,%rsp; ret"),
+        (
+            "one of two ways",
+            "test %edi,%edi; je 1f; push %rbx; jmp 2f; 1: sub $8,%rsp; 2: mov %rdi,%rbx; call out; pop %rbx; ret",
+        ),
+    ] {
+        let begins = if what == "computed" { "push %rbp; mov %rsp,%rbp;" } else { "" };
+        let source = format!("__asm__(\".globl f; .type f,@function; f: {begins} {body}; .size f,.-f\");");
+        let bytes = compile("c", &source, &["-fno-asynchronous-unwind-tables"]).write();
+        let object = crate::transform::transform("a.o", &bytes, &crate::Options::default()).unwrap().0;
+        assert!(object.sections.iter().all(|section| section.name != ".eh_frame"), "{what}");
+    }
+}

@@ -4,7 +4,6 @@
    progress goes on and where its frame is (docs/decisions/0064, 0079); unwind tables (.eh_frame) say where callee-saved registers are. */
 #include "frames.h"
 
-#include <limits.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,29 +31,33 @@ static long own(const struct lg_row *rows, long count, uintptr_t below) {
     return count;
 }
 
-/* Asks for rows from number `from` on. */
-__attribute__((noinline)) static void fill(struct lg_rows *rows, long from) {
-    struct lg_row inner[LG_FIRST_ROWS];
-    long skipped = 0;
-    if (from > 0 || rows->rows != rows->first) skipped = own(inner, ask(inner, LG_FIRST_ROWS, 0), rows->below);
+/* Asks for rows from `number` on. */
+__attribute__((noinline)) static void fill(struct lg_rows *rows, long number) {
+    struct lg_row inner[LG_FAR];
+    if (rows->count == 0 && rows->rows == rows->first) {
+        rows->count = ask(rows->first, rows->room, 0);
+        rows->from = -own(rows->first, rows->count, rows->below);
+        rows->room = LG_ROWS;
+        return;
+    }
+    long skipped = own(inner, ask(inner, LG_FAR, 0), rows->below);
+    if (number == rows->from + rows->count && rows->count < rows->room) {
+        /* Behind those that are there. */
+        rows->count += ask(rows->rows + rows->count, rows->room - rows->count, skipped + number);
+        return;
+    }
     /* More room each time; without, it takes longer. */
-    if (from > 0 && rows->room < MOST) {
-        size_t size = (size_t)rows->room * GROWTH * sizeof *rows->rows;
+    if (number > 0 && rows->room < MOST) {
+        long room = rows->room * GROWTH, size = room * (long)sizeof *rows->rows;
         long memory = lg_call6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory > 0 || memory < -4096) {
             __lg_free_rows(rows);
             rows->rows = (struct lg_row *)memory;
-            rows->room *= GROWTH;
+            rows->room = room;
         }
     }
-    rows->from = from;
-    rows->count = ask(rows->rows, rows->room, skipped + from);
-    if (rows->count < rows->room) rows->end = from + rows->count;
-    if (skipped == 0 && from == 0) {
-        skipped = own(rows->rows, rows->count, rows->below);
-        rows->from -= skipped;
-        rows->end -= skipped;
-    }
+    rows->from = number;
+    rows->count = ask(rows->rows, rows->room, skipped + number);
 }
 
 void __lg_free_rows(struct lg_rows *rows) {
@@ -65,10 +68,9 @@ void __lg_free_rows(struct lg_rows *rows) {
 
 /* Row `number`; 0 if there are no more. */
 static const struct lg_row *row(struct lg_rows *rows, long number) {
-    if (number >= rows->end) return 0;
     if (number < rows->from || number >= rows->from + rows->count) {
         fill(rows, number);
-        if (number >= rows->end) return 0;
+        if (number >= rows->from + rows->count) return 0;
     }
     return &rows->rows[number - rows->from];
 }
@@ -76,10 +78,9 @@ static const struct lg_row *row(struct lg_rows *rows, long number) {
 int __lg_first_frame(struct _Unwind_Context *context, struct lg_rows *rows, const struct lg_kept *kept, long likely) {
     rows->rows = rows->first;
     rows->room = likely;
-    rows->end = LONG_MAX;
     /* The registers, room that aligns, the return slot. */
     rows->below = (uintptr_t)(kept + 1) + 16;
-    fill(rows, 0);
+    rows->from = rows->count = 0;
     const struct lg_row *first = row(rows, 0);
     if (!first) return 0;
     memset(context->registers, 0, sizeof context->registers);

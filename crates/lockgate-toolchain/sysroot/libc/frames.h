@@ -17,16 +17,17 @@ struct lg_row {
     uintptr_t site, cfa;
 };
 
-enum { LG_FIRST_ROWS = 16 };
+/* Rows on the stack, and how many are asked for at first by what goes far, or to the next landing pad. */
+enum { LG_ROWS = 128, LG_FAR = 16, LG_NEAR = 8 };
 
 /* The functions that were in progress when `start` was called, innermost first. */
 struct lg_rows {
     /* CFA of the innermost one's callee, from which on rows are asked for. */
     uintptr_t below;
-    /* What is there now: rows `from` to `from + count`. There are none from `end` on. */
+    /* What is there now: rows `from` to `from + count`. The unwinder's own functions have numbers below 0. */
     struct lg_row *rows;
-    long from, count, room, end;
-    struct lg_row first[LG_FIRST_ROWS];
+    long from, count, room;
+    struct lg_row first[LG_ROWS];
 };
 
 enum { LG_GENERAL = 16, LG_RAX = 0, LG_RDX = 1, LG_RBX = 3, LG_RBP = 6, LG_RSP = 7, LG_R12 = 12, LG_RETURN = 16 };
@@ -77,7 +78,7 @@ struct lg_image {
 void __lg_add_frames(struct lg_image *image);
 
 /* The frame of the function that called what has kept registers at `kept` on its stack, just below its return slot. 0 if there is none.
-   `likely`: about how many frames will be looked at, at most LG_FIRST_ROWS. */
+   `likely`: about how many frames will be looked at, at most LG_ROWS. */
 LG_HIDDEN int __lg_first_frame(struct _Unwind_Context *context, struct lg_rows *rows, const struct lg_kept *kept, long likely);
 /* Finds out what the tables say of a frame. 0 if they say nothing. */
 LG_HIDDEN int __lg_describe(struct _Unwind_Context *context, struct lg_description *description);

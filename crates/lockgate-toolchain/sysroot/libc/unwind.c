@@ -103,7 +103,7 @@ static _Unwind_Reason_Code force(struct _Unwind_Exception *exception, struct _Un
 LG_HIDDEN _Unwind_Reason_Code __lg_raise(struct _Unwind_Exception *exception, const struct lg_kept *kept) {
     struct lg_rows rows;
     struct _Unwind_Context first;
-    if (!__lg_first_frame(&first, &rows, kept, LG_FIRST_ROWS)) return _URC_END_OF_STACK;
+    if (!__lg_first_frame(&first, &rows, kept, LG_FAR)) return _URC_END_OF_STACK;
     struct _Unwind_Context context = first;
     struct lg_description description;
     _Unwind_Reason_Code code = _URC_CONTINUE_UNWIND;
@@ -136,20 +136,17 @@ LG_HIDDEN _Unwind_Reason_Code __lg_force_unwinding(struct _Unwind_Exception *exc
     struct _Unwind_Context context;
     exception->private_1 = (_Unwind_Word)stop;
     exception->private_2 = (_Unwind_Word)argument;
-    if (!__lg_first_frame(&context, &rows, kept, LG_FIRST_ROWS)) return _URC_END_OF_STACK;
+    if (!__lg_first_frame(&context, &rows, kept, LG_FAR)) return _URC_END_OF_STACK;
     _Unwind_Reason_Code code = force(exception, &context);
     __lg_free_rows(&rows);
     return code;
 }
 
-/* Frames from one landing pad to the next, mostly. */
-#define NEXT_PAD 8
-
 /* What the end of a landing pad calls that has only cleaned up. */
 LG_HIDDEN _Noreturn void __lg_resume_unwinding(struct _Unwind_Exception *exception, const struct lg_kept *kept) {
     struct lg_rows rows;
     struct _Unwind_Context context;
-    if (__lg_first_frame(&context, &rows, kept, NEXT_PAD)) {
+    if (__lg_first_frame(&context, &rows, kept, LG_NEAR)) {
         if (exception->private_1) {
             force(exception, &context);
         } else {
@@ -163,7 +160,7 @@ LG_HIDDEN _Unwind_Reason_Code __lg_rethrow(struct _Unwind_Exception *exception, 
     if (exception->private_1 == 0) return __lg_raise(exception, kept);
     struct lg_rows rows;
     struct _Unwind_Context context;
-    if (__lg_first_frame(&context, &rows, kept, NEXT_PAD)) force(exception, &context);
+    if (__lg_first_frame(&context, &rows, kept, LG_NEAR)) force(exception, &context);
     abort();
 }
 
@@ -172,7 +169,7 @@ LG_HIDDEN _Unwind_Reason_Code __lg_trace(_Unwind_Trace_Fn tell, void *argument, 
     struct _Unwind_Context context;
     struct lg_description description;
     _Unwind_Reason_Code code = _URC_END_OF_STACK;
-    if (!__lg_first_frame(&context, &rows, kept, LG_FIRST_ROWS)) return code;
+    if (!__lg_first_frame(&context, &rows, kept, LG_FAR)) return code;
     do {
         /* Frames without tables are told of, too: where they are is known. */
         if (!__lg_describe(&context, &description)) {

@@ -16,10 +16,19 @@ fn sysroot() -> &'static Sysroot {
 }
 
 fn gcc(folder: &Path, name: &str, source: &str, flags: &[&str]) -> std::path::PathBuf {
+    compile(sysroot().tools().compiler(), folder, name, source, flags)
+}
+
+fn compile(
+    mut command: std::process::Command,
+    folder: &Path,
+    name: &str,
+    source: &str,
+    flags: &[&str],
+) -> std::path::PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, source).expect("the scratch folder is writable");
     let object = path.with_extension("o");
-    let mut command = sysroot().tools().compiler();
     let output = command.args(flags).arg("-c").arg(&path).arg("-o").arg(&object).output().expect("gcc runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     object
@@ -54,6 +63,18 @@ impl Guest {
         let object = gcc(guest.folder.path(), "guest.c", source, flags);
         guest.link.file(&object).expect("an object").export_all(true);
         guest
+    }
+
+    /// From C++, if there is a compiler; every global function is exported.
+    pub fn cxx(source: &str, flags: &[&str]) -> Option<Guest> {
+        let Ok(command) = sysroot().tools().cxx_compiler(true) else {
+            eprintln!("skipped: no g++");
+            return None;
+        };
+        let mut guest = Guest::new();
+        let object = compile(command, guest.folder.path(), "guest.cc", source, flags);
+        guest.link.file(&object).expect("an object").export_all(true).cxx(true);
+        Some(guest)
     }
 
     /// From assembly in the code model: verified, not rewritten.

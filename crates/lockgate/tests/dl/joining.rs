@@ -372,3 +372,48 @@ fn what_was_closed_is_named_as_that() {
     assert!(failure.contains("spinning.so was closed"), "{failure}");
     base.close().unwrap();
 }
+
+/// One unwinder serves all modules of a domain: it knows the tables of what joins. Red without `__lg_add_frames` in `start/join.c`.
+#[test]
+fn unwinding_goes_through_modules_that_joined() {
+    const UNWINDS: &str = r#"
+#include <setjmp.h>
+#include <unwind.h>
+static jmp_buf back;
+static struct _Unwind_Exception exception;
+static long cleaned;
+void clean(void) { cleaned++; }
+static _Unwind_Reason_Code stop(int version, _Unwind_Action action, _Unwind_Exception_Class kind,
+                                struct _Unwind_Exception *unwound, struct _Unwind_Context *context, void *argument) {
+    if (action & _UA_END_OF_STACK) longjmp(back, 1);
+    return _URC_NO_REASON;
+}
+long unwind(long x) { _Unwind_ForcedUnwind(&exception, stop, 0); return x; }
+static long (*function)(long);
+void set_function(long (*given)(long)) { function = given; }
+long apply(long x) {
+    cleaned = 0;
+    if (setjmp(back)) return 100 + cleaned;
+    return function(x);
+}
+"#;
+    const PASSED: &str = r#"
+void clean(void), set_function(long (*)(long));
+long unwind(long);
+static void done(int *unused) { clean(); }
+__attribute__((noinline)) static long middle(long depth) {
+    __attribute__((cleanup(done))) int guarded = 0;
+    return (depth ? middle(depth - 1) : unwind(depth)) + guarded;
+}
+long give(long unused) { set_function(middle); return 0; }
+"#;
+    let base = File::new("base.so", base_guest(UNWINDS));
+    let flags = ["-O2", "-g", "-fPIC", "-fexceptions", "-fno-optimize-sibling-calls"];
+    let passed = base.beside("passed.so", Guest::c_with(PASSED, &flags).join(&[&base.path]));
+    let library = base.open();
+    let passed = open_into(&passed, library);
+    ask(passed, "give", 0);
+    assert_eq!(ask(library, "apply", 4), 105);
+    passed.close().unwrap();
+    library.close().unwrap();
+}

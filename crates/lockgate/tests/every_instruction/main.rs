@@ -473,7 +473,9 @@ fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
 /// thread can be cancelled. Red if a handler may interrupt what holds a lock: the next call waits for that for good.
 #[test]
 fn jumps_out_of_services_leave_nothing_behind() {
-    for (scenario, stride) in [("ask", 7), ("map", 97), ("make", 97), ("doze", 53), ("attach", 3)] {
+    for (scenario, stride) in
+        [("ask", 7), ("tell_functions", 11), ("map", 97), ("make", 97), ("doze", 53), ("attach", 3)]
+    {
         let outcomes = at_some_instructions(scenario, Some("jumps anywhere"), Event::Signal, 4000, stride);
         assert!(outcomes.keys().eq(&["jumped, then 2", "returned 2, then 2"]), "{scenario}: {outcomes:?}");
         assert!(outcomes["jumped, then 2"] > 20, "{scenario}: {outcomes:?}");
@@ -488,6 +490,7 @@ fn a_thread_that_a_handler_ends_leaves_nothing_behind() {
         ("increment", 2, 2),
         ("ask", 2, 3),
         ("tell_time", 2, 5),
+        ("tell_functions", 2, 7),
         ("jump", 3, 5),
         ("turn", 3, 7),
         ("map", 2, 97),

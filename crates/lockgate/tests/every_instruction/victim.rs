@@ -132,6 +132,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         }
         long ask(long x) { return x + 1 + 0 * getpid(); }
         long tell_time(long x) { struct timespec time; return x + 1 + clock_gettime(CLOCK_MONOTONIC, &time); }
+        long tell_functions(long x) { long rows[20]; return x + (syscall(400, rows, 10, 0) > 0); }
         long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
         struct wide { char bytes[4000]; };
         struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
@@ -156,6 +157,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long make(long)",
         "long ask(long)",
         "long tell_time(long)",
+        "long tell_functions(long)",
         "long doze(long)",
         "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
@@ -279,7 +281,8 @@ impl World {
         }
         let options = options("server");
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
-        let limited = ["map", "make", "ask", "tell_time", "doze", "attach"].contains(&scenario);
+        let limited =
+            ["map", "make", "ask", "tell_time", "tell_functions", "doze", "attach"].contains(&scenario);
         let options = if limited { options.time_limit(Duration::from_secs(60)) } else { options };
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
@@ -296,6 +299,7 @@ impl World {
             | "make"
             | "ask"
             | "tell_time"
+            | "tell_functions"
             | "doze"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
