@@ -105,9 +105,9 @@ fn exceptions() {
     same("exceptions");
 }
 
-/// An exception that nobody catches ends the call: the error says what it was, and where it was thrown, with names as the source has them.
+/// An uncaught exception ends the call: the error says what it was, and where it was thrown, with names as the source has them.
 #[test]
-fn an_exception_that_nobody_catches_is_reported() {
+fn an_uncaught_exception_is_reported() {
     if !has_cxx() {
         return;
     }
@@ -140,13 +140,13 @@ int half(double n) { return static_cast<int>(n / 2); }
     let call = |arguments: &[&str]| shop.lockgate("call").arg("till.lg").args(arguments).output();
 
     let error = text(&call(&["int pay(const char *)", "joe"]).stderr);
-    let said = "the module called abort: an exception that nobody catches: shop::Closed: no money for joe";
+    let said = "the module called abort: an uncaught exception: shop::Closed: no money for joe";
     assert!(error.contains(said), "{error}");
     assert!(error.contains("shop::Till::pay") && error.contains("till.cpp:8"), "{error}");
     let error = text(&call(&["int number(int)", "7"]).stderr);
-    assert!(error.contains("an exception that nobody catches: int;"), "{error}");
+    assert!(error.contains("an uncaught exception: int;"), "{error}");
     let error = text(&call(&["int never(int)", "7"]).stderr);
-    assert!(error.contains("an exception that nobody catches: int;"), "{error}");
+    assert!(error.contains("an uncaught exception: int;"), "{error}");
 
     assert_eq!(text(&call(&["int twice(int)", "21"]).stdout).trim(), "42");
     assert_eq!(text(&call(&["int _ZN4shop4halfEi(int)", "42"]).stdout).trim(), "21");

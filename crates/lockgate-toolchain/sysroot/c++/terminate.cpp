@@ -49,7 +49,7 @@ void __verbose_terminate_handler() {
     char *readable = abi::__cxa_demangle(mangled, nullptr, nullptr, &status);
     const char *name = status == 0 ? readable : mangled;
     std::fprintf(stderr, "terminate called after throwing an instance of '%s'\n", name);
-    say("an exception that nobody catches: ");
+    say("an uncaught exception: ");
     say(name);
     try {
         throw;
