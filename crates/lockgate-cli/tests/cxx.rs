@@ -105,6 +105,57 @@ fn exceptions() {
     same("exceptions");
 }
 
+/// An uncaught exception ends the call: the error says what it was, and where it was thrown, with names as the source has them.
+#[test]
+fn an_uncaught_exception_is_reported() {
+    if !has_cxx() {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <stdexcept>
+#include <string>
+namespace shop {
+struct Closed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+struct Till {
+    __attribute__((noinline)) int pay(const std::string &who) { throw Closed(\"no money for \" + who); }
+};
+}
+extern \"C\" int pay(const char *who) { return shop::Till().pay(who); }
+extern \"C\" int number(int n) { throw n; }
+extern \"C\" int never(int n) noexcept { return n ? throw n : 0; }
+int twice(int n) { return 2 * n; }
+namespace shop {
+int half(int n) { return n / 2; }
+int half(double n) { return static_cast<int>(n / 2); }
+}
+";
+    shop.write("till.cpp", source);
+    let exports =
+        ["int pay(const char *)", "int number(int)", "int never(int)", "int twice(int)", "shop::half(int)"];
+    let exports = exports.iter().flat_map(|export| ["--export", export]);
+    shop.lockgate("c++").args(["-g", "-O2", "-w", "till.cpp", "-o", "till.lg"]).args(exports).run_quietly();
+    let call = |arguments: &[&str]| shop.lockgate("call").arg("till.lg").args(arguments).output();
+
+    let error = text(&call(&["int pay(const char *)", "joe"]).stderr);
+    let said = "the module called abort: an uncaught exception: shop::Closed: no money for joe";
+    assert!(error.contains(said), "{error}");
+    assert!(error.contains("shop::Till::pay") && error.contains("till.cpp:8"), "{error}");
+    let error = text(&call(&["int number(int)", "7"]).stderr);
+    assert!(error.contains("an uncaught exception: int;"), "{error}");
+    let error = text(&call(&["int never(int)", "7"]).stderr);
+    assert!(error.contains("an uncaught exception: int;"), "{error}");
+
+    assert_eq!(text(&call(&["int twice(int)", "21"]).stdout).trim(), "42");
+    assert_eq!(text(&call(&["int _ZN4shop4halfEi(int)", "42"]).stdout).trim(), "21");
+    let several = shop.lockgate("c++").args(["till.cpp", "-o", "x.lg", "--export", "shop::half"]).fail();
+    assert!(several.contains("shop::half(int); shop::half(double)"), "{several}");
+    let none = shop.lockgate("c++").args(["till.cpp", "-o", "x.lg", "--export", "shop::quarter(int)"]).fail();
+    assert!(none.contains("nothing to export: shop::quarter(int)"), "{none}");
+}
+
 #[test]
 fn unwinding() {
     same("unwinding");

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
 use crate::code::{Code, Through};
-use crate::decode::{Ins, Text, mark, memory_operand};
+use crate::decode::{Ins, mark, memory_operand};
 use crate::elf::{Object, reloc, sym};
 use crate::encode::{R10, R11, Reg};
 use crate::error::{Error, Reason};

@@ -412,6 +412,7 @@ impl Walk<'_, '_> {
                 arrived => arrived.map(|arrived| arrived.state),
             };
             let returns = match (known.state.settled(), there) {
+                _ if ins.has(mark::PART) => false,
                 (_, None) => {
                     let ends = self.ends_program(call);
                     let function = (call.0, self.input.code.texts[call.0].function_of(call.1));
@@ -421,7 +422,6 @@ impl Walk<'_, '_> {
                     }
                     false
                 }
-                _ if ins.has(mark::PART) => false,
                 (state, Some(there)) if state == there => true,
                 (State::Constant(_), Some(State::Constant(_))) => false,
                 _ => !ins.has(mark::FUNCTION),

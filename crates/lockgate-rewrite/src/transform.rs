@@ -9,7 +9,9 @@ use crate::liveness::Liveness;
 use crate::map::AddressMap;
 use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::rewriter::Rewriter;
-use crate::{Options, Rewritten, Stats, across, dwarf, frames, labels, missing_tables, replaced, switch, tables};
+use crate::{
+    Options, Rewritten, Stats, across, dwarf, frames, labels, missing_tables, replaced, switch, tables,
+};
 
 /// See [`crate::rewrite_object`].
 pub(crate) fn rewrite(file: &str, bytes: &[u8], options: &Options) -> Result<Rewritten, Error> {

@@ -4,9 +4,10 @@
 use crate::cache::Key;
 use crate::sysroot::{HEADERS, Source, compile, read, source, write};
 use crate::{Error, Progress, Sysroot, process};
+use lockgate_rewrite::Options;
 use std::path::{Path, PathBuf};
 
-/// Our own members, which libstdc++ is linked with.
+/// Our own members, which libstdc++ is linked with; some stand in for its own.
 const OURS: &[Source] = &[
     source!("c++/arc4random.c"),
     source!("c++/clocks.c"),
@@ -15,6 +16,7 @@ const OURS: &[Source] = &[
     source!("c++/locale.c"),
     source!("c++/sendfile.c"),
     source!("c++/single_threaded.c"),
+    source!("c++/terminate.cpp"),
     source!("c++/thread_atexit.c"),
 ];
 
@@ -29,8 +31,11 @@ const RENAMED: &[(&str, &str)] = &[
 /// What `-l` calls libstdc++, or a part of it.
 const LIBRARIES: &[&str] = &["stdc++", "stdc++fs", "supc++"];
 
-/// Names of the archives: our members, and libstdc++.
-const ARCHIVES: [&str; 2] = ["liblockgate-c++.a", "libstdc++.a"];
+/// Members of libstdc++ that ours stand in for.
+const REPLACED: &[&str] = &["vterminate.o"];
+
+/// Names of the archives, in the order in which they are searched: libstdc++, and our members before musl's.
+const ARCHIVES: [&str; 2] = ["libstdc++.a", "liblockgate-c++.a"];
 
 /// Whether `-lname` is in [`archives`].
 pub(crate) fn is_library(name: &str) -> bool {
@@ -51,7 +56,7 @@ pub(crate) fn archives(sysroot: &Sysroot, progress: Progress<'_>) -> Result<[Pat
 }
 
 fn build(sysroot: &Sysroot, folder: &Path, library: &Path, progress: Progress<'_>) -> Result<(), Error> {
-    let [ours, theirs] = ARCHIVES;
+    let [theirs, ours] = ARCHIVES;
     let (tools, options) = (sysroot.tools(), sysroot.options());
     for source in HEADERS.iter().chain(OURS) {
         write(&folder.join(source.path), source.text.as_bytes())?;
@@ -69,6 +74,69 @@ fn build(sysroot: &Sysroot, folder: &Path, library: &Path, progress: Progress<'_
     let mut tell = |done: usize, members: usize| {
         progress("rewriting the C++ library", done as u64, members as u64);
     };
-    let rewritten = lockgate_rewrite::rewrite_archive(theirs, &read(&renamed)?, options, &mut tell)?;
+    let exclude = REPLACED.iter().map(|&name| name.to_owned()).collect();
+    let options = Options { exclude, ..options.clone() };
+    let rewritten = lockgate_rewrite::rewrite_archive(theirs, &read(&renamed)?, &options, &mut tell)?;
     write(&renamed, &rewritten.bytes)
+}
+
+/// Whether an export is named as C++ names what is in a scope.
+pub(crate) fn is_scoped(name: &str) -> bool {
+    let head = name.split('(').next().unwrap_or_default();
+    head.contains("::")
+}
+
+/// The symbol among `functions` of the function that `name` names: with its parameters, or without if there is one only.
+///
+/// # Errors
+/// [`Error::MissingExports`], or [`Error::Usage`] if there are several.
+pub(crate) fn symbol(functions: &[String], name: &str) -> Result<String, Error> {
+    let wanted = without_spaces(name);
+    let found = matching(functions, |there| there == wanted || starts(there, &wanted));
+    one(found, name)?.ok_or_else(|| Error::MissingExports(vec![name.to_owned()]))
+}
+
+/// Names that are none of `functions`' symbols, but those of functions of C++ in no scope; and their symbols.
+///
+/// # Errors
+/// [`Error::Usage`] if there are several with one name.
+pub(crate) fn aliases<'n>(
+    functions: &[String],
+    names: impl Iterator<Item = &'n str>,
+) -> Result<Vec<(String, String)>, Error> {
+    let mut aliases = Vec::new();
+    for name in names.filter(|name| !functions.iter().any(|function| function == name)) {
+        let found = one(matching(functions, |there| starts(there, name)), name)?;
+        aliases.extend(found.map(|symbol| (name.to_owned(), symbol)));
+    }
+    Ok(aliases)
+}
+
+/// Whether a readable name is `name` with parameters.
+fn starts(there: &str, name: &str) -> bool {
+    there.strip_prefix(name).is_some_and(|rest| rest.starts_with('('))
+}
+
+/// Symbols of the functions of C++ whose readable names, without spaces, are as they should be, and these.
+fn matching(functions: &[String], is: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let mangled = functions.iter().filter(|function| function.starts_with("_Z"));
+    let named = mangled.filter_map(|symbol| Some((symbol.clone(), lockgate_outside::demangled(symbol)?)));
+    named.filter(|(_, name)| is(&without_spaces(name))).collect()
+}
+
+/// # Errors
+/// [`Error::Usage`] if there are several.
+fn one(found: Vec<(String, String)>, name: &str) -> Result<Option<String>, Error> {
+    if found.len() > 1 {
+        let names: Vec<String> = found.into_iter().map(|(_, name)| name).collect();
+        return Err(Error::Usage(format!(
+            "--export {name}: several functions have this name: {}",
+            names.join("; ")
+        )));
+    }
+    Ok(found.into_iter().next().map(|(symbol, _)| symbol))
+}
+
+fn without_spaces(name: &str) -> String {
+    name.chars().filter(|c| !c.is_whitespace()).collect()
 }

@@ -27,6 +27,8 @@ pub struct Link {
     output: PathBuf,
     items: Vec<Item>,
     exports: Vec<Prototype>,
+    /// Functions of C++ by the names that their source has.
+    cxx_exports: Vec<String>,
     imports: Vec<Prototype>,
     folders: Vec<PathBuf>,
     lto_options: Vec<String>,
@@ -73,6 +75,7 @@ impl Link {
             output: output.into(),
             items: Vec::new(),
             exports: Vec::new(),
+            cxx_exports: Vec::new(),
             imports: Vec::new(),
             folders: Vec::new(),
             lto_options: Vec::new(),
@@ -152,9 +155,16 @@ impl Link {
     /// Makes a function callable from the host: its C prototype, or its name alone. [`Link::run`] completes a name
     /// from the object's debug information, if there is any. The name of a global object lets the host find that.
     ///
+    /// A function of C++ is called by its C prototype (the module then has this name for it, too), or as it is in a scope,
+    /// `shop::Till::count(int) const`, with its parameters unless it is the only one (its symbol is exported as it is).
+    ///
     /// # Errors
     /// [`Error::Prototype`].
     pub fn export(&mut self, prototype: &str) -> Result<&mut Self, Error> {
+        if cxx::is_scoped(prototype) {
+            self.cxx_exports.push(prototype.to_owned());
+            return Ok(self);
+        }
         add(&mut self.exports, Prototype::parse(prototype)?)?;
         Ok(self)
     }
@@ -242,6 +252,9 @@ impl Link {
         if self.declared {
             declared::add(inputs(&parts), &mut exports, &mut imports)?;
         }
+        for name in &self.cxx_exports {
+            add(&mut exports, Prototype::parse(&cxx::symbol(&functions, name)?)?)?;
+        }
         let export_all = self.export_all || self.base;
         if export_all {
             let mut known: BTreeSet<String> = exports.iter().map(|export| export.name().to_owned()).collect();
@@ -267,6 +280,7 @@ impl Link {
         if export_all {
             data.extend(objects);
         }
+        let aliases = cxx::aliases(&functions, exports.iter().map(Prototype::name))?;
         // What joins may call others from its constructors alone.
         if !is_program && !self.base && !joins && exports.is_empty() && data.is_empty() {
             let what = "nothing to call: the inputs define no `main`, and no function is exported; \
@@ -290,6 +304,7 @@ impl Link {
         let thread_start = format!("--export-dynamic-symbol={}", symbol::THREAD_START);
         arguments.extend((!joins).then(|| thread_start.into()));
         arguments.append(&mut rewritten.arguments);
+        arguments.extend(aliases.iter().map(|(name, symbol)| format!("--defsym={name}={symbol}").into()));
         // Whatever options the caller left open end here.
         arguments.extend(["--no-whole-archive", "--start-group"].map(OsString::from));
         match joins {

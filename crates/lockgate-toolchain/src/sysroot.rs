@@ -122,6 +122,9 @@ const FLAGS: &[&str] = &[
     "-fno-tree-loop-distribute-patterns",
 ];
 
+/// The same for C++.
+const CXX_FLAGS: &[&str] = &["-O2", "-std=c++17", "-I.", "-fno-stack-protector"];
+
 /// Libraries that are part of musl's libc.a or of what we have beside it, or empty.
 const LIBRARIES: &[&str] =
     &["c", "crypt", "dl", "gcc", "gcc_eh", "gcc_s", "m", "pthread", "resolv", "rt", "unwind", "util", "xnet"];
@@ -282,10 +285,13 @@ impl Build<'_> {
 /// Compiles one of our sources, which is in `folder`. C is rewritten like any other; assembly is in the code model already.
 pub(crate) fn compile(tools: &Tools, options: &Options, folder: &Path, source: &Source) -> Result<(), Error> {
     let object = folder.join(source.object());
-    let mut command = tools.compiler();
-    command.current_dir(folder).args(FLAGS).args(["-c", source.path, "-o"]).arg(&object);
+    let (mut command, flags) = match source.path.ends_with(".cpp") {
+        true => (tools.cxx_compiler(true)?, CXX_FLAGS),
+        false => (tools.compiler(), FLAGS),
+    };
+    command.current_dir(folder).args(flags).args(["-c", source.path, "-o"]).arg(&object);
     process::run(&mut command)?;
-    if source.path.ends_with(".c") {
+    if !source.path.ends_with(".S") {
         let rewritten = lockgate_rewrite::rewrite_object(source.path, &read(&object)?, options)?;
         write(&object, &rewritten.bytes)?;
     }

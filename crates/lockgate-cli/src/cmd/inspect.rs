@@ -230,7 +230,9 @@ fn show(text: &mut String, module: &Module, shown: &Shown) -> fmt::Result {
     if let Some(exports) = &shown.exports {
         writeln!(text, "{}", paint.strong(format!("exports ({})", exports.len())))?;
         for Export { name, signature, address } in exports {
-            writeln!(text, "  {:#010x}  {}", address, signature.as_ref().unwrap_or(name))?;
+            let readable =
+                lockgate_outside::demangled(name).map_or(String::new(), |name| format!("  {name}"));
+            writeln!(text, "  {:#010x}  {}{readable}", address, signature.as_ref().unwrap_or(name))?;
         }
     }
     if let Some(imports) = &shown.imports {

@@ -115,6 +115,7 @@ fn text(processes: &[Process], paint: Paint) -> String {
         let _ = writeln!(text, "{}", paint.strong(format!("process {}", process.pid)));
         for export in &process.exports {
             let Export { name, version, server, signature, policy, allowed, .. } = export;
+            let name = lockgate_outside::demangled_short(name).unwrap_or_else(|| name.clone());
             let allowed = if allowed.is_empty() { "nobody" } else { allowed };
             let _ = writeln!(text, "  {} {version}  {signature}", paint.strong(name));
             let _ = writeln!(text, "    by {server}; for {allowed}; the server asks for {policy}");

@@ -65,10 +65,8 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             kind: FaultKind::Signal(number as u8),
             ..plain(FaultKind::Trap, &format!("signal {number}"))
         },
-        Cause::Syscall(syscall::Fault::Abort) => match domain.process().last_message() {
-            Some(said) => {
-                plain(FaultKind::Abort, &format!("the module called abort; its last message: {said}"))
-            }
+        Cause::Syscall(syscall::Fault::Abort) => match domain.process().last_words(&domain.services()) {
+            Some(words) => plain(FaultKind::Abort, &format!("the module called abort: {words}")),
             None => plain(FaultKind::Abort, "the module called abort"),
         },
         Cause::Syscall(syscall::Fault::Signal(number)) => {

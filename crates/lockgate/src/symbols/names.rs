@@ -12,6 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgramHeader, LittleEndian};
 
+use lockgate_outside::LONGEST_MANGLED;
+
 use super::elf;
 use super::inlines::Inlines;
 use super::texts::{NONE, Texts};
@@ -24,8 +26,6 @@ pub(super) const MAX_HEADER: u64 = 512 << 10;
 const MAX_ROWS: usize = 8 << 20;
 /// Longest name that is shown, bytes.
 const MAX_NAME: usize = 200;
-/// Longest name of a function of Rust's as the linker has it: it says more than is shown.
-const MAX_MANGLED: usize = 512;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -102,7 +102,7 @@ impl Symbols {
         let after = self.functions.partition_point(|function| function.address <= address);
         let function = after.checked_sub(1).map(|last| &self.functions[last]);
         if let Some(function) = function.filter(|f| f.size == 0 || address - f.address < f.size) {
-            place.function = Some(demangled(&function.name));
+            place.function = Some(shown(&function.name));
             place.offset = address - function.address;
         }
         let after = self.rows.partition_point(|row| row.address <= address);
@@ -183,12 +183,14 @@ impl Symbols {
 
 fn functions(elf: &[u8]) -> Vec<Function> {
     let mut functions = Vec::new();
+    // For what is longer than other names: as many bytes as the file has.
+    let mut room = elf.len();
     for (symbols, names) in [(".symtab", ".strtab"), (".dynsym", ".dynstr")] {
         let (Some(symbols), Some(names)) = (elf::section(elf, symbols), elf::section(elf, names)) else {
             continue;
         };
         for symbol in elf::symbols(symbols).filter(elf::Symbol::is_function) {
-            let name = text(names, symbol.name as usize);
+            let name = symbol_name(names, symbol.name as usize, &mut room);
             functions.push(Function { address: symbol.value, size: symbol.size, name });
         }
     }
@@ -217,50 +219,34 @@ pub(super) fn file_name(header: &LineProgramHeader<Slice<'_>>, index: u64, strin
     }
 }
 
-/// How names begin that rustc makes of paths and types.
-const MANGLED: [&[u8]; 2] = [b"_R", b"_ZN"];
-
-/// The name of a function in its language, as far as it is shown, if rustc has mangled it. (A name of [`MAX_MANGLED`] bytes takes no more
-/// than 64 KiB of stack, whatever it refers to.)
-fn demangled(name: &str) -> String {
-    let Ok(path) = rustc_demangle::try_demangle(name) else {
-        return name[..boundary(name, MAX_NAME)].to_owned();
-    };
-    let mut shown = Shown(String::new());
-    let cut = fmt::write(&mut shown, format_args!("{path:#}")).is_err();
-    let Shown(mut text) = shown;
-    if cut {
-        text.push('…');
-    }
-    text
-}
-
-/// Where `text` can be cut, at most this many bytes from its start.
-fn boundary(text: &str, most: usize) -> usize {
-    (0..=most.min(text.len())).rfind(|&at| text.is_char_boundary(at)).unwrap_or(0)
-}
-
-/// Takes as much as is shown, and then an end.
-struct Shown(String);
-
-impl fmt::Write for Shown {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = MAX_NAME - self.0.len();
-        self.0.push_str(&text[..boundary(text, room)]);
-        if text.len() > room { Err(fmt::Error) } else { Ok(()) }
-    }
-}
-
 /// The zero-terminated string at `offset` of a table, or as much of it as is shown.
 fn text(table: &[u8], offset: usize) -> String {
     let rest = table.get(offset..).unwrap_or_default();
-    if let Some(start) = MANGLED.iter().find(|start| rest.starts_with(start)) {
-        let rest = &rest[..rest.len().min(MAX_MANGLED)];
-        let name = rest.split(|&byte| byte == 0).next().unwrap_or(start);
-        return lockgate_outside::printable_bytes(name);
-    }
     let rest = &rest[..rest.len().min(MAX_NAME)];
     printable(rest.split(|&byte| byte == 0).next().unwrap_or_default())
+}
+
+/// The name of a function: one of C++ or Rust may be longer than others, for it is shorter in words, as long as there is room for such.
+fn symbol_name(table: &[u8], offset: usize, room: &mut usize) -> String {
+    let rest = table.get(offset..).unwrap_or_default();
+    let rest = &rest[..rest.len().min(LONGEST_MANGLED)];
+    if !(rest.starts_with(b"_Z") || rest.starts_with(b"_R")) || rest.len() > *room {
+        return text(table, offset);
+    }
+    let name = rest.split(|&byte| byte == 0).next().unwrap_or_default();
+    *room -= name.len();
+    lockgate_outside::printable_bytes(name)
+}
+
+/// A function's name as reports show it.
+fn shown(name: &str) -> String {
+    let readable = lockgate_outside::demangled_short(name);
+    let mut name = readable.unwrap_or_else(|| name.to_owned());
+    if name.len() > MAX_NAME {
+        let end = (0..=MAX_NAME).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
+        name.truncate(end);
+    }
+    name
 }
 
 /// `bytes` as text that is safe to print on a terminal, no longer than is shown.
@@ -408,28 +394,6 @@ int second(int n) {
             std::thread::Builder::new().stack_size(128 << 10).spawn(move || Symbols::read(&elf).frames(20));
         let frames = frames.unwrap().join().unwrap();
         assert!(frames.len() == 65 && frames[0].function.is_none(), "{}", frames.len());
-    }
-
-    #[test]
-    fn names_of_rust() {
-        for (name, expected) in [
-            (
-                "_ZN4core6option15Option$LT$T$GT$6unwrap17h0123456789abcdefE",
-                "core::option::Option<T>::unwrap",
-            ),
-            ("_RNvNtCs7BliBxkEZsN_4core9panicking9panic_fmt", "core::panicking::panic_fmt"),
-            ("_ZNSt6vectorIiSaIiEE9push_backEOi", "_ZNSt6vectorIiSaIiEE9push_backEOi"),
-            ("_R", "_R"),
-            ("main", "main"),
-        ] {
-            assert_eq!(demangled(name), expected);
-        }
-        // Each reference to what was said before doubles the name; what is shown stays short, and comes soon.
-        let doubled = format!("_RINvC1a1bT{}EE", (0..60).map(|_| "B7_").collect::<String>());
-        let long = format!("_RINvC1a1b{}lE", "R".repeat(490));
-        for name in [doubled, long] {
-            assert!(demangled(&name).len() <= MAX_NAME + '…'.len_utf8(), "{name}");
-        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! What the system calls of one domain remember.
+use super::calls::functions::LONGEST_WORDS;
 use super::calls::lock::Locks;
 use super::calls::{futex, identity};
 use super::current::Current;
@@ -29,7 +30,7 @@ pub struct Process {
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
-    last_words: Mutex<LastWords>,
+    said: Mutex<LastWords>,
     refused: Mutex<BTreeMap<u64, u64>>,
     /// Slots of threads whose last call was `exit_group`.
     group_exits: Mutex<BTreeSet<u32>>,
@@ -37,6 +38,8 @@ pub struct Process {
     pub(super) robust: Mutex<BTreeMap<u32, u64>>,
     /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
     pub(super) clear: Mutex<BTreeMap<u32, u64>>,
+    /// Where the text lies that the module wants its error to have if it calls `abort`: address and length.
+    pub(super) last_words: Mutex<Option<(u64, u64)>>,
 }
 
 impl Process {
@@ -49,13 +52,23 @@ impl Process {
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
             waits: Waits::default(),
-            last_words: Mutex::default(),
+            said: Mutex::default(),
             refused: Mutex::default(),
             group_exits: Mutex::default(),
             robust: Mutex::default(),
             clear: Mutex::default(),
+            last_words: Mutex::default(),
             grants,
         }
+    }
+
+    /// What the module has said of an `abort` that follows, as it lies in `memory` now. It is asked for once.
+    pub fn last_words(&self, memory: &dyn Memory) -> Option<String> {
+        let (at, length) = locked(&self.last_words).take()?;
+        let mut words = [0; LONGEST_WORDS];
+        let words = &mut words[..LONGEST_WORDS.min(usize::try_from(length).unwrap_or(0))];
+        memory.read(at, words).ok()?;
+        Some(lockgate_outside::printable_bytes(words))
     }
 
     /// Ends every blocked system call of the domain with [`Fault::Killed`](super::Fault::Killed), now and
@@ -139,12 +152,12 @@ impl Process {
 
     /// The domain writes this to its standard error, whether it has one or not.
     pub(super) fn hear(&self, bytes: &[u8]) {
-        locked(&self.last_words).hear(bytes);
+        locked(&self.said).hear(bytes);
     }
 
     /// What it said there last, in one line that is fit for a terminal.
     pub(crate) fn last_message(&self) -> Option<String> {
-        locked(&self.last_words).message()
+        locked(&self.said).message()
     }
 
     /// System calls that were answered with `ENOSYS`: number and how often, by number. Those from [`COUNTED_TOGETHER`] on count as that.

@@ -149,6 +149,7 @@ pub const TABLE: &[Entry] = table! {
     324 membarrier          Own      thread::membarrier;
     332 statx               Granted  stat::statx;
     400 lg_functions        Own      functions::lg_functions;
+    401 lg_last_words       Own      functions::lg_last_words;
     439 faccessat2          Granted  stat::faccessat2;
 };
 

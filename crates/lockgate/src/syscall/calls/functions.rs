@@ -1,6 +1,7 @@
-//! The functions in progress: a call of ours, for `backtrace` and unwinders.
+//! Calls of ours: the functions in progress, for `backtrace` and unwinders, and what a module says of its end.
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
+use crate::syscall::waits::locked;
 use std::ops::ControlFlow;
 
 /// Its number, which Linux leaves free.
@@ -62,4 +63,13 @@ pub fn lg_functions(ctx: &SyscallContext<'_>, [at, count, skip, ..]: [u64; 6]) -
         ctx.memory.write(to, &rows[..held * ROW])?;
     }
     Ok(filled)
+}
+
+/// Bytes of what a module says of its end that are shown.
+pub(in crate::syscall) const LONGEST_WORDS: usize = 400;
+
+/// `lg_last_words(text, length)`: if the module calls `abort` next, the error has the text that lies there then. A length of 0 takes it back.
+pub fn lg_last_words(ctx: &SyscallContext<'_>, [at, length, ..]: [u64; 6]) -> Reply {
+    *locked(&ctx.process.last_words) = (length > 0).then_some((at, length));
+    Ok(0)
 }
