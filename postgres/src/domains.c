@@ -34,7 +34,7 @@ static int memory_limit, cpu_limit;
 /* What a window has room for. */
 #define MOST_MEMORY 2048
 
-/* ---- Processor time ---- */
+/* ---- CPU time ---- */
 
 /* What the domains of one module have used for one role in this transaction, and are no more: the next one gets what is left. */
 typedef struct Account {
@@ -178,7 +178,7 @@ static void at_end_of_subtransaction(SubXactEvent event, SubTransactionId own, S
         forget_uncommitted();
 }
 
-/* Processor time is counted for a transaction: a domain with a limit ends with it. */
+/* CPU time is counted for a transaction: a domain with a limit ends with it. */
 static void at_end_of_transaction(XactEvent event, void *unused) {
     if (event == XACT_EVENT_ABORT || event == XACT_EVENT_PARALLEL_ABORT)
         forget_uncommitted();
@@ -226,7 +226,7 @@ static PlannedStmt *plan(Query *query, const char *text, int options, ParamListI
 void domains_init(void) {
     DefineCustomIntVariable("lockgate.memory_limit", "Memory that a module may have in each session and for each role.", NULL, &memory_limit, 64, 1,
                             MOST_MEMORY, PGC_SUSET, GUC_UNIT_MB, NULL, on_limit, NULL);
-    DefineCustomIntVariable("lockgate.cpu_limit", "Processor time that functions of one module may use in a transaction; 0 for no limit.", NULL,
+    DefineCustomIntVariable("lockgate.cpu_limit", "CPU time that functions of one module may use in a transaction; 0 for no limit.", NULL,
                             &cpu_limit, 0, 0, INT_MAX, PGC_SUSET, GUC_UNIT_MS, NULL, on_cpu_limit, NULL);
     MarkGUCPrefixReserved("lockgate");
     RegisterXactCallback(at_end_of_transaction, NULL);

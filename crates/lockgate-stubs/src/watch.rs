@@ -2,7 +2,7 @@
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// Processor time, seconds. The largest headers that there are take a few.
+/// CPU time, seconds. The largest headers that there are take a few.
 const PROCESSOR: f64 = 30.0;
 
 /// Time in which nothing is done: who waits so long waits for a file that nobody writes.

@@ -246,11 +246,11 @@ fn numbers_in_documents_are_those_of_the_code() {
     let (kib, mib, gib) = (|n: u64| n >> 10, |n: u64| n >> 20, |n: u64| n >> 30);
     let shared = gib(constant("SHARED_END") - constant("SHARED"));
     let joined = constant("JOINED");
-    let grants = constant_of("crates/lockgate/src/grant/book.rs", "MAX_GRANTS");
+    let grants = constant_of("crates/lockgate/src/grant/mod.rs", "MAX_GRANTS");
     let descriptors = constant_of("crates/lockgate/src/syscall/descriptors.rs", "LIMIT");
     let largest = gib(constant_of("crates/lockgate-outside/src/file.rs", "LARGEST"));
     let poll = constant_of("crates/lockgate/src/call/watch.rs", "POLL");
-    let line_header = kib(constant_of("crates/lockgate/src/symbols/names.rs", "MAX_HEADER"));
+    let line_header = kib(constant_of("crates/lockgate/src/symbols/elf.rs", "MAX_HEADER"));
     let abbreviations = kib(constant_of("crates/lockgate/src/symbols/inlines.rs", "MAX_ABBREVIATIONS"));
     let bools = constant_of("crates/lockgate-stubs/src/plan/record.rs", "MOST_BOOLS");
     let reclaim = constant_of("crates/lockgate/src/domain/reclamation.rs", "TIMEOUT");

@@ -1,6 +1,6 @@
 //! The rules that the tree keeps about itself: each test reads the files of the repository.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -353,6 +353,60 @@ fn documents_name_files_that_exist() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(count >= 500, "only {count} names of files");
+}
+
+/// docs/tests.md has a row for each crate with test programs: those of the quick lane, then those that tests/lanes/slow.txt keeps out of it.
+/// (Unit tests, of a library or of programs, may stand among them.)
+#[test]
+fn the_page_of_tests_lists_every_test_program() {
+    let read = |path: &str| fs::read_to_string(root().join(path)).expect("readable file");
+    let list = read("tests/lanes/slow.txt");
+    let slow: BTreeSet<(&str, &str)> = list
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once(' '))
+        .map(|(package, rest)| (package, rest.split(' ').next().unwrap_or_default()))
+        .collect();
+    let page = read("docs/tests.md");
+    let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<BTreeSet<_>>();
+    let mut rows: BTreeMap<String, (BTreeSet<String>, BTreeSet<String>)> = BTreeMap::new();
+    for row in page.lines().filter(|line| line.starts_with("| `")) {
+        let cells: Vec<&str> = row.split('|').collect();
+        let [_, package, quick, others, _] = cells[..] else {
+            panic!("docs/tests.md: no three cells: {row}")
+        };
+        rows.insert(package.trim().trim_matches('`').to_owned(), (names(quick), names(others)));
+    }
+    let mut wrong = Vec::new();
+    for package in metadata()["packages"].as_array().expect("packages") {
+        let own = |key: &str| package[key].as_str().expect("text").to_owned();
+        let is_ours = own("manifest_path").starts_with(root().to_str().expect("UTF-8"));
+        if !is_ours || package["source"].is_string() {
+            continue;
+        }
+        let name = own("name");
+        let (mut quick, mut others, mut units) =
+            (BTreeSet::new(), BTreeSet::new(), BTreeSet::from(["lib".to_owned()]));
+        for target in package["targets"].as_array().expect("targets") {
+            let program = target["name"].as_str().expect("a name").to_owned();
+            let is_test = target["kind"].as_array().expect("kinds").iter().any(|kind| kind == "test");
+            let is_slow = slow.contains(&(&name, &program)) || slow.contains(&(&name, "*"));
+            match (is_test, is_slow) {
+                (false, _) => units.insert(program),
+                (true, false) => quick.insert(program),
+                (true, true) => others.insert(program),
+            };
+        }
+        let listed = rows.remove(&name).unwrap_or_default();
+        // (A program may have the name of a test.)
+        let units = &(&units - &quick) - &others;
+        let both = (&listed.0 - &units, &listed.1 - &units);
+        if both != (quick.clone(), others.clone()) {
+            wrong.push(format!("{name}: the tree has {quick:?} and {others:?}, the page {both:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "docs/tests.md:\n{}", wrong.join("\n"));
+    assert!(rows.is_empty(), "docs/tests.md has crates that the tree does not have: {:?}", rows.keys());
 }
 
 /// The anchor of a heading, as GitHub and mdBook make it.

@@ -14,7 +14,7 @@ pub struct Program {
     path: PathBuf,
     /// The crate's folder: tests run there.
     folder: PathBuf,
-    /// Processor time that a run may take, seconds.
+    /// CPU time that a run may take, seconds.
     processor_time: Option<u64>,
 }
 

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 On a terminal: q or Ctrl-C ends it; c, p, m, f, n sort by calls, CPU time, memory, faults, name. Else it prints one \
 table after another, and --json one object per line.
 
-Processor time and threads inside are known of domains that are measured (DomainOptions::measure_cpu_time), calls of \
+CPU time and threads inside are known of domains that are measured (DomainOptions::measure_cpu_time), calls of \
 bindings whose policy counts them (Policy::counted, Policy::timed); else there is a dash. A process started with \
 LOCKGATE_MEASURE=1 measures and counts everything.
 

@@ -13,11 +13,11 @@ use std::collections::BTreeMap;
 
 use lockgate_abi::code::OFF;
 
+use super::Malformed;
 use super::bytes::{Cursor, push_sleb, push_uleb};
-use super::{Malformed, expr};
+use super::expr::{self, RSP};
 
-/// DWARF numbers of rsp and of the return address (System V ABI for x86-64, figure 3.36).
-pub(super) const RSP: u16 = 7;
+/// DWARF's number of the return address (System V ABI for x86-64, figure 3.36).
 const RETURN_ADDRESS: u16 = 16;
 
 /// Data alignment factor of every CIE that is written: offsets of saved registers are multiples of 8.

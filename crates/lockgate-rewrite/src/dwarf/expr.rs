@@ -9,8 +9,9 @@ use gimli::{Encoding, EndianSlice, Expression, LittleEndian, Operation, Register
 use lockgate_abi::code::OFF;
 
 use super::bytes::push_sleb;
-use super::cfi::RSP;
 
+/// DWARF's number of rsp (System V ABI for x86-64, figure 3.36).
+pub(super) const RSP: u16 = 7;
 /// DW_OP_breg7, the register-relative address of rsp.
 const BREG_RSP: u8 = 0x77;
 const STACK_VALUE: u8 = 0x9f;

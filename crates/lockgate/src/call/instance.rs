@@ -63,7 +63,7 @@ pub(crate) struct Instance {
     gates: GateTables,
     row: Option<Arc<Row>>,
     killed: AtomicBool,
-    /// The domain has used up its processor time. Then it is killed, too.
+    /// The domain has used up its CPU time. Then it is killed, too.
     spent: AtomicBool,
     admissions: Admissions,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
@@ -252,7 +252,7 @@ impl Instance {
         self.killed.load(Ordering::Acquire)
     }
 
-    /// True if the domain was ended for its processor time.
+    /// True if the domain was ended for its CPU time.
     pub fn is_spent(&self) -> bool {
         self.spent.load(Ordering::Acquire)
     }
@@ -265,7 +265,7 @@ impl Instance {
         }
     }
 
-    /// It has used up its processor time.
+    /// It has used up its CPU time.
     pub(super) fn note_spent(&self) {
         self.spent.store(true, Ordering::Release);
     }

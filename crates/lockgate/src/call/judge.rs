@@ -65,10 +65,12 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             kind: FaultKind::Signal(number as u8),
             ..plain(FaultKind::Trap, &format!("signal {number}"))
         },
-        Cause::Syscall(syscall::Fault::Abort) => match domain.process().last_words(&domain.services()) {
-            Some(words) => plain(FaultKind::Abort, &format!("the module called abort: {words}")),
-            None => plain(FaultKind::Abort, "the module called abort"),
-        },
+        Cause::Syscall(syscall::Fault::Abort) => {
+            let process = domain.process();
+            let said = || process.last_message().map(|said| format!("; its last message: {said}"));
+            let why = process.last_words(&domain.services()).map(|words| format!(": {words}")).or_else(said);
+            plain(FaultKind::Abort, &format!("the module called abort{}", why.unwrap_or_default()))
+        }
         Cause::Syscall(syscall::Fault::Signal(number)) => {
             plain(FaultKind::Signal(number), &format!("the module sent itself signal {number}"))
         }

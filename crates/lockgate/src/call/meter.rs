@@ -1,4 +1,4 @@
-//! Processor time of domains, by samples: what a thread has used since the last look counts for the domain that it is found in.
+//! CPU time of domains, by samples: what a thread has used since the last look counts for the domain that it is found in.
 use super::thread_sys::{ThreadState, processor_time};
 use crate::space;
 use crate::stats::{Gauge, Row};

@@ -607,7 +607,7 @@ pub(crate) fn is_stopped() -> bool {
     current().is_some_and(|state| state.stop.load(Ordering::Acquire))
 }
 
-/// Processor time that a thread has used so far, nanoseconds; `None` if it has ended.
+/// CPU time that a thread has used so far, nanoseconds; `None` if it has ended.
 pub(crate) fn processor_time(tid: i32) -> Option<u64> {
     // The clock of one thread (4) while it is scheduled (2): linux/posix-timers.h, CPUCLOCK_*.
     let clock = !tid << 3 | 6;

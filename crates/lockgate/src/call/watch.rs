@@ -223,7 +223,7 @@ fn tell(retired: impl FnOnce(u64) -> Retired) {
 }
 
 impl Instance {
-    /// Ends the domain: it has used up its processor time.
+    /// Ends the domain: it has used up its CPU time.
     pub fn spend(&self) {
         self.note_spent();
         if !self.is_killed() {

@@ -80,7 +80,7 @@ impl DomainOptions {
         self
     }
 
-    /// Processor time that all calls of the domain may use together. Then its calls in progress end
+    /// CPU time that all calls of the domain may use together. Then its calls in progress end
     /// ([`FaultKind::CpuTime`](crate::FaultKind::CpuTime)), and later ones are refused
     /// ([`CallError::CpuTime`](crate::CallError::CpuTime)) until the domain is reset.
     ///
@@ -118,7 +118,7 @@ pub struct Usage {
     pub descriptors: u32,
     /// Calls in progress, on all threads; those that wait for the host or for another domain count.
     pub calls: u32,
-    /// Processor time that calls have used, host functions and system calls on the domain's behalf included, other
+    /// CPU time that calls have used, host functions and system calls on the domain's behalf included, other
     /// domains' not; `None` if it is not measured.
     pub cpu_time: Option<Duration>,
 }

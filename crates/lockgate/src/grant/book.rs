@@ -2,7 +2,7 @@
 //!
 //! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
 //! space: finer locks would gain nothing.
-use super::{GrantError, Region, Rights};
+use super::{GrantError, MAX_GRANTS, Region, Rights};
 use crate::host::PerProcess;
 use crate::memory::Pointer;
 use crate::protection::Protection;
@@ -10,9 +10,6 @@ use crate::space::{self, Stride};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-
-/// Most grants of one domain. Each costs two kernel mappings, of which a process has 65,530 by default.
-pub const MAX_GRANTS: usize = 64;
 
 /// Index of the domain's stride, window offset of the region.
 type Key = (u32, u64);

@@ -29,7 +29,7 @@ mod region_sys;
 mod ring;
 mod slice;
 
-pub use book::{Grant, MAX_GRANTS};
+pub use book::Grant;
 pub(crate) use book::{Window, end_domain};
 pub use error::{GrantError, RingError};
 pub use region_sys::Region;
@@ -37,3 +37,6 @@ pub use ring::{Consumer, Producer, Ring};
 pub use slice::SharedSlice;
 
 pub use crate::protection::Rights;
+
+/// Most grants of one domain. Each costs two kernel mappings, of which a process has 65,530 by default.
+pub const MAX_GRANTS: usize = 64;

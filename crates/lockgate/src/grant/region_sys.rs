@@ -1,8 +1,7 @@
 //! Memory of the host that domains can share.
 use super::memory_sys::Memory;
-use super::{GrantError, Rights, SharedSlice};
+use super::{GrantError, Rights};
 use crate::call;
-use crate::memory::Plain;
 use crate::space::SharedRange;
 use lockgate_abi::{PAGE, window};
 use std::ffi::c_void;
@@ -93,14 +92,6 @@ impl Region {
     /// change the bytes at any time: copy before you check ([`Region::slice`] does).
     pub fn host_address(&self) -> *mut u8 {
         self.0.memory.address()
-    }
-
-    /// `count` values from byte `at`.
-    ///
-    /// # Errors
-    /// [`GrantError::Range`] if they are not inside the region, or not aligned.
-    pub fn slice<T: Plain>(&self, at: u64, count: u64) -> Result<SharedSlice<T>, GrantError> {
-        SharedSlice::new(self, at, count)
     }
 
     /// `at` if `count` values of `T` lie there, aligned.

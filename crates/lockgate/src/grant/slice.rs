@@ -35,6 +35,16 @@ pub struct SharedSlice<T> {
     kind: PhantomData<fn(T) -> T>,
 }
 
+impl Region {
+    /// `count` values from byte `at`.
+    ///
+    /// # Errors
+    /// [`GrantError::Range`] if they are not inside the region, or not aligned.
+    pub fn slice<T: Plain>(&self, at: u64, count: u64) -> Result<SharedSlice<T>, GrantError> {
+        SharedSlice::new(self, at, count)
+    }
+}
+
 impl<T: Plain> SharedSlice<T> {
     pub(super) fn new(region: &Region, at: u64, length: u64) -> Result<Self, GrantError> {
         let at = region.part::<T>(at, length)?;

@@ -117,7 +117,7 @@ pub struct ObservedDomain {
     pub threads: u32,
     /// Threads inside, a few milliseconds ago; `None` if its CPU time is not measured.
     pub inside: Option<u32>,
-    /// Processor time used; `None` if it is not measured.
+    /// CPU time used; `None` if it is not measured.
     pub cpu_time: Option<Duration>,
     /// Bindings whose calls are counted.
     pub calls: Vec<ObservedCalls>,

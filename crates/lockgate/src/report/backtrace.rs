@@ -4,7 +4,7 @@
 //! Nothing is unwound when the call ends: the thread's stacks are copied (`stack_image.rs`), and read when somebody asks.
 //! Return addresses are on the control stack, which a module cannot write to. Which words there are live, and which are left of calls
 //! that have returned, the verifier knows of every instruction (docs/returns.md): frames are exact, whatever the module says of itself.
-use super::fault::Registers;
+use super::registers::Registers;
 use super::stack_image::StackImage;
 use crate::module::Placed;
 use crate::space::Stride;

@@ -41,7 +41,7 @@ pub(crate) enum Gauge {
     Memory,
     /// Calls that ended by a fault.
     Faults,
-    /// Processor time, nanoseconds, if it is measured.
+    /// CPU time, nanoseconds, if it is measured.
     Cpu,
     /// In the low half threads that have a place in the domain, in the high half those inside at the last sample.
     Threads,

@@ -1,6 +1,9 @@
 //! The sections and symbols of a module's file, read where the file may be hostile: every access is checked,
 //! and nothing takes longer than the file is long.
 
+/// Longest header of a line program that is read, bytes. What two bytes of it say takes a hundred when it is read.
+pub(super) const MAX_HEADER: u64 = 512 << 10;
+
 /// A symbol of a symbol table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Symbol {

@@ -12,9 +12,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::elf;
-use super::names::{MAX_HEADER, file_name, printable};
-use super::texts::{NONE, Texts};
+use super::elf::{self, MAX_HEADER};
+use super::texts::{NONE, Texts, file_name, printable};
 
 /// Most ranges of inlined calls that are kept.
 const MAX_RANGES: usize = 1 << 20;

@@ -10,24 +10,16 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use gimli::{AttributeValue, DebugLine, DebugLineOffset, EndianSlice, LineProgramHeader, LittleEndian};
+use gimli::{DebugLine, DebugLineOffset, LittleEndian};
 
-use lockgate_outside::LONGEST_MANGLED;
-
-use super::elf;
+use super::elf::{self, MAX_HEADER};
 use super::inlines::Inlines;
-use super::texts::{NONE, Texts};
+use super::texts::{NONE, Texts, file_name, shown, symbol_name};
 
 /// Largest `.debug_line` that is read, bytes.
 const MAX_LINES: usize = 32 << 20;
-/// Longest header of a line program that is read, bytes. What two bytes of it say takes a hundred when it is read.
-pub(super) const MAX_HEADER: u64 = 512 << 10;
 /// Most rows of line tables that are kept.
 const MAX_ROWS: usize = 8 << 20;
-/// Longest name that is shown, bytes.
-const MAX_NAME: usize = 200;
-
-type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// The functions and lines of one module.
 #[derive(Debug, Default)]
@@ -200,60 +192,6 @@ fn functions(elf: &[u8]) -> Vec<Function> {
     functions
 }
 
-/// Path of file number `index` of a line program: its directory, if it is not the one that the compiler ran in,
-/// and its name.
-pub(super) fn file_name(header: &LineProgramHeader<Slice<'_>>, index: u64, strings: &[u8]) -> Option<String> {
-    let text = |value: AttributeValue<Slice<'_>>| match value {
-        AttributeValue::String(bytes) => Some(printable(bytes.slice())),
-        AttributeValue::DebugLineStrRef(at) => Some(text(strings, at.0)),
-        _ => None,
-    };
-    let file = header.file(index)?;
-    let name = text(file.path_name())?;
-    if name.starts_with('/') || file.directory_index() == 0 {
-        return Some(name);
-    }
-    match file.directory(header).and_then(text) {
-        Some(directory) if !directory.is_empty() => Some(format!("{directory}/{name}")),
-        _ => Some(name),
-    }
-}
-
-/// The zero-terminated string at `offset` of a table, or as much of it as is shown.
-fn text(table: &[u8], offset: usize) -> String {
-    let rest = table.get(offset..).unwrap_or_default();
-    let rest = &rest[..rest.len().min(MAX_NAME)];
-    printable(rest.split(|&byte| byte == 0).next().unwrap_or_default())
-}
-
-/// The name of a function: one of C++ or Rust may be longer than others, for it is shorter in words, as long as there is room for such.
-fn symbol_name(table: &[u8], offset: usize, room: &mut usize) -> String {
-    let rest = table.get(offset..).unwrap_or_default();
-    let rest = &rest[..rest.len().min(LONGEST_MANGLED)];
-    if !(rest.starts_with(b"_Z") || rest.starts_with(b"_R")) || rest.len() > *room {
-        return text(table, offset);
-    }
-    let name = rest.split(|&byte| byte == 0).next().unwrap_or_default();
-    *room -= name.len();
-    lockgate_outside::printable_bytes(name)
-}
-
-/// A function's name as reports show it.
-fn shown(name: &str) -> String {
-    let readable = lockgate_outside::demangled_short(name);
-    let mut name = readable.unwrap_or_else(|| name.to_owned());
-    if name.len() > MAX_NAME {
-        let end = (0..=MAX_NAME).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
-        name.truncate(end);
-    }
-    name
-}
-
-/// `bytes` as text that is safe to print on a terminal, no longer than is shown.
-pub(super) fn printable(bytes: &[u8]) -> String {
-    lockgate_outside::printable_bytes(&bytes[..bytes.len().min(MAX_NAME)])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,17 +298,6 @@ int second(int n) {
         }
     }
 
-    /// Many symbols that share one long name without an end cost no more than the same number of short ones.
-    #[test]
-    fn long_names_are_not_searched() {
-        let names = vec![b'n'; 4 << 20];
-        let started = std::time::Instant::now();
-        for _ in 0..100_000 {
-            assert_eq!(text(&names, 1).len(), MAX_NAME);
-        }
-        assert!(started.elapsed().as_secs() < 5);
-    }
-
     /// Calls inlined in calls, deeper than any stack would be for a reader that descends: they are read, and the chain of
     /// names that goes round in a circle ends.
     #[test]
@@ -394,10 +321,5 @@ int second(int n) {
             std::thread::Builder::new().stack_size(128 << 10).spawn(move || Symbols::read(&elf).frames(20));
         let frames = frames.unwrap().join().unwrap();
         assert!(frames.len() == 65 && frames[0].function.is_none(), "{}", frames.len());
-    }
-
-    #[test]
-    fn names_cannot_write_to_the_terminal() {
-        assert_eq!(printable(b"f\x1b[2J\n\xff"), "f?[2J??");
     }
 }

@@ -4,7 +4,7 @@ use crate::syscall::context::Reply;
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec};
 
-/// The clocks that a module may read. Processor time is that of the calling thread: how busy the rest of
+/// The clocks that a module may read. CPU time is that of the calling thread: how busy the rest of
 /// the host is, is not the module's business.
 pub(super) fn clock(number: u64) -> Result<ClockId, Errno> {
     Ok(match number as libc::clockid_t {
