@@ -35,6 +35,10 @@ pub mod code {
     pub const LABEL_WORD: u32 = u32::from_le_bytes(LABEL);
     /// Immediate of U1's `add`: adding it to the label word gives zero, and its bytes hold no label.
     pub const LABEL_NEGATED: u32 = LABEL_WORD.wrapping_neg();
+    /// Largest distance from E down to what a frame word holds, bytes. A process that was forked past libc while it ran a domain's code finds
+    /// zeros where its parent's control stacks were, and goes on: a frame that is closed leads to 0 then, and the function's return word to a
+    /// place on page 0, where nothing is mapped (docs/returns.md).
+    pub const MAX_BASE: u32 = (super::PAGE - 8) as u32;
     /// Immediate of the `and` of U2, which opens a computed frame: keeps the offset inside the slot, 8-aligned.
     pub const SLOT_MASK: u32 = (super::stack::SLOT - 8) as u32;
 }

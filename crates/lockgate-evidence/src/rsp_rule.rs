@@ -34,6 +34,7 @@ pub struct Outcome {
 const OFF: i64 = code::OFF as i64;
 const D: i64 = code::MAX_MOVE as i64;
 const T: i64 = code::MAX_PROBE as i64;
+const BASE: i64 = code::MAX_BASE as i64;
 const A: i64 = code::MAX_ACCESS as i64;
 const SLOT: i64 = stack::SLOT as i64;
 const GUARD: i64 = stack::GUARD as i64;
@@ -160,8 +161,8 @@ impl Place {
             Step::Int3 => Some(self),
             Step::Ud2 => Some(ENTRY),
             Step::Return => (self.rsp == 0 && self.frame.is_none()).then_some(ENTRY),
-            // Near, so that rsp is in its own slot; and not onto the return word.
-            Step::Open => (near && self.rsp < 0 && self.frame.is_none())
+            // Near, so that rsp is in its own slot; not onto the return word; and with 0 in place of the old rsp, E is still on page 0.
+            Step::Open => (near && self.rsp < 0 && -self.rsp <= BASE && self.frame.is_none())
                 .then_some(Place { frame: Some(self.rsp), ..ENTRY }),
             Step::Close(distance) => (self.rsp + distance == 0).then_some(self.frame)?.map(|rsp| Place {
                 rsp,
@@ -202,7 +203,7 @@ impl Rule {
             Step::Ud2 => Some(Rule::default()),
             Step::Return => at_entry.then_some(Rule::default()),
             Step::Branch => (self.moved == 0).then_some(self),
-            Step::Open => (self.moved == 0 && self.b.is_none() && self.depth >= 8)
+            Step::Open => (self.moved == 0 && self.b.is_none() && (8..=BASE).contains(&self.depth))
                 .then_some(Rule { b: Some(self.depth), ..Rule::default() }),
             Step::Close(distance) => {
                 self.b.filter(|_| distance == self.depth).map(|depth| Rule { depth, ..Rule::default() })

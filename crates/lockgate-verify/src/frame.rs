@@ -2,7 +2,7 @@
 //!
 //! `E` is rsp at the entry of a function, the address of the word that its `ret` will pop.
 
-use lockgate_abi::stack;
+use lockgate_abi::{code, stack};
 
 /// What the verifier knows of rsp before a unit (rule V3). All numbers are multiples of 8, and at most a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -14,7 +14,7 @@ pub enum State {
     },
     /// C(b, d): rsp was computed; the word at rsp + d, the *frame word*, holds E - b.
     C {
-        /// Bytes from what the frame word holds up to E; at least 8.
+        /// Bytes from what the frame word holds up to E; at least 8, at most [`code::MAX_BASE`].
         b: u32,
         /// Bytes from rsp up to the frame word.
         d: u32,
@@ -25,13 +25,14 @@ impl State {
     /// The state at every label and at the entry of every function: rsp = E.
     pub const ENTRY: State = State::S { o: 0 };
 
-    /// Whether the numbers are multiples of 8 inside a slot, and b is not 0: a frame word never holds E itself.
+    /// Whether the numbers are multiples of 8 inside a slot, and b is not 0, since a frame word never holds E itself, nor more than there is
+    /// below page 0's end.
     #[must_use]
     pub fn is_valid(self) -> bool {
         let fits = |bytes: u32| bytes.is_multiple_of(8) && u64::from(bytes) <= stack::SLOT;
         match self {
             State::S { o } => fits(o),
-            State::C { b, d } => fits(b) && fits(d) && b >= 8,
+            State::C { b, d } => fits(b) && fits(d) && (8..=code::MAX_BASE).contains(&b),
         }
     }
 
@@ -188,8 +189,8 @@ mod tests {
             (State::C { b: 0, d: 0 }, false),
             (State::C { b: 8, d: 4 }, false),
             (State::C { b: 12, d: 0 }, false),
-            (State::C { b: slot, d: slot }, true),
-            (State::C { b: slot + 8, d: 0 }, false),
+            (State::C { b: 4088, d: slot }, true),
+            (State::C { b: 4096, d: 0 }, false),
             (State::C { b: 8, d: slot + 8 }, false),
         ] {
             assert_eq!(state.is_valid(), valid, "{state}");

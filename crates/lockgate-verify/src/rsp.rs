@@ -126,8 +126,8 @@ impl<'a> Rsp<'a> {
     /// V3d: the unit that ends at `end` has computed rsp and stored the old one there.
     pub(crate) fn open(&mut self, at: usize, end: usize) -> Judged {
         match self.state {
-            // With o = 0 the frame word would take the place of the return word.
-            State::S { o } if o >= 8 => {
+            // With o = 0 the frame word would take the place of the return word. In a forked child it may have become 0.
+            State::S { o } if (8..=code::MAX_BASE).contains(&o) => {
                 self.moved = 0;
                 self.enter(end, State::C { b: o, d: 0 });
                 Ok(())
@@ -135,7 +135,7 @@ impl<'a> Rsp<'a> {
             state => broken(
                 "V3",
                 at,
-                format!("a computed frame is opened where rsp is {state}, not S(8) or below"),
+                format!("a computed frame is opened where rsp is {state}, not S(8) to S({})", code::MAX_BASE),
             ),
         }
     }

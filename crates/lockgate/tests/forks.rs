@@ -124,7 +124,7 @@ fn forks_in(name: &str) {
         matches!(error, CallError::Forked)
             || error.fault().is_some_and(|fault| fault.kind() == FaultKind::TimeOut)
     };
-    let (well, all) = common::host_sys::forks_in_handlers(libc::SIGUSR1, || {
+    let (well, all) = common::host_sys::forks_in_handlers(libc::SIGUSR1, false, || {
         let first = endless.call();
         !common::host_sys::is_forked_child()
             || first.is_err_and(ends) && matches!(endless.call(), Err(CallError::Forked))
@@ -154,6 +154,47 @@ fn child_switches() {
 #[ignore = "run by children_of_handlers_end_their_calls"]
 fn child_jumps() {
     forks_in("jumps");
+}
+
+const FRAMES: &str = r#"
+#include <alloca.h>
+static __attribute__((noinline)) int constant(int n) {
+    volatile int room[16];
+    for (int i = 0; i < 2000; i++) room[i % 16] = n;
+    return room[n % 16];
+}
+static __attribute__((noinline)) int computed(int n) {
+    volatile char *room = alloca(n % 7 * 16 + 16);
+    for (int i = 0; i < 2000; i++) room[i % 16] = n;
+    return room[n % 16] + constant(n);
+}
+int frames(void) { int sum = 0; for (int n = 0; n < 300; n++) sum += computed(n); return sum; }
+"#;
+
+/// A handler forks while a domain's code runs in frames of all kinds, by a system call that nobody hears of, and goes on there in the child,
+/// whose control stacks are zeros: no return leads anywhere but to the end of the call. Low memory is there, as in a program that lies where it
+/// was linked for.
+#[test]
+fn children_that_nobody_hears_of_return_to_nothing() {
+    let output = common::in_child("child_in_frames");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by children_that_nobody_hears_of_return_to_nothing"]
+fn child_in_frames() {
+    let _watchdog = common::watchdog("a child that does not end");
+    common::host_sys::map_low_memory();
+    let frames = Guest::c(FRAMES).export("int frames(void)").domain().bind::<Nullary>("frames").unwrap();
+    let expected = frames.call().expect("a sum");
+    let (well, all) = common::host_sys::forks_in_handlers(libc::SIGUSR1, true, || {
+        let first = frames.call();
+        match common::host_sys::is_forked_child() {
+            true => matches!(first, Err(CallError::Forked)) || first.is_ok_and(|sum| sum == expected),
+            false => first.is_ok_and(|sum| sum == expected),
+        }
+    });
+    assert_eq!(well, all);
 }
 
 #[test]

@@ -57,7 +57,8 @@ pub(super) unsafe extern "C" fn lockgate_crossing_failed(
         }
         let ends = lockgate_pending(gate, own);
         if ends == GOES_ON {
-            (*block).transit = 0;
+            // Until the caller's gate is off the records.
+            (*block).transit = own as u64;
         }
         ends
     }

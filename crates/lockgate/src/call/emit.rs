@@ -831,6 +831,7 @@ impl Emitter<'_> {
         let slots = self.field(offset_of!(ThreadBlock, slots));
         let status = self.field(offset_of!(ThreadBlock, status));
         let pending = self.field(offset_of!(ThreadBlock, pending));
+        let transit = self.field(offset_of!(ThreadBlock, transit));
         let copy = self.field(offset_of!(ThreadBlock, copy));
         self.part("admission back");
         code!(self
@@ -866,6 +867,7 @@ impl Emitter<'_> {
             ; ->resume:
             ; lea rcx, [r10 - 2 * i32::from(STEP)]
             ; fs mov [top], rcx
+            ; fs mov QWORD [transit], 0 // after a failure
             ; mov rcx, [BYTE r10 + BINDING - STEP - STEP]
             ; mov esi, [BYTE rcx + SLOT]
             ; fs add rsi, [slots]

@@ -42,14 +42,24 @@ core::arch::global_asm!(
     mov %rax,(\frame)
     .endm
 
-    # Jumps to \other unless the record at rbx is this gate's own, and the innermost one. Block's offset in r10, the frame in r12;
-    # changes rdi.
-    .macro lockgate_gate_is_own other
-    cmp %rbx,%fs:{TOP}(%r10)
+    # A gate begins to go back, unless a proxy is in transit, whose place was found before (then \other), or the record at rbx is not its own,
+    # or not the innermost one (\covered). From here on until it is off the records no call begins: a handler may switch to another stack, and
+    # what the gate has found here would not be true any more. Block's offset in r10, the frame in r12; changes rdi.
+    .macro lockgate_gate_goes_back covered,other
+    cmpq $0,%fs:{TRANSIT}(%r10)
     jne \other
+    mov %rsp,%fs:{TRANSIT}(%r10)
+    cmp %rbx,%fs:{TOP}(%r10)
+    jne \covered
     mov (%r12),%rdi
     cmp %rdi,{KIND}(%rbx)
-    jne \other
+    jne \covered
+    .endm
+
+    # It is off the records: \entry, its entry's, is the innermost one.
+    .macro lockgate_gate_is_off entry
+    mov \entry,%fs:{TOP}(%r10)
+    movq $0,%fs:{TRANSIT}(%r10)
     .endm
 
     # \place = the address of the slot-table entry of the domain whose binding is in \binding. Block's offset in r10.
@@ -147,16 +157,16 @@ core::arch::global_asm!(
     .endm
 
     # Back from there: the module's state, slot and gs. Block's offset in r10, the frame in r12; r11 the binding afterwards; changes rax,
-    # rdx, rdi and r9. Goes to \pending if the record is not this gate's, to \gs if gs is another's.
-    .macro lockgate_gate_restore pending,gs
-    lockgate_gate_is_own \pending
+    # rdx, rdi and r9. Goes to \covered or \pending where it does not go back, to \gs if gs is another's.
+    .macro lockgate_gate_restore covered,pending,gs
+    lockgate_gate_goes_back \covered,\pending
     mov {BINDING}-{RECORD}(%rbx),%r11
     mov {GATES}(%r11),%rax
     mov {XSAVE_MASK}(%rax),%eax
     xor %edx,%edx
     xrstor (%rsp)
     lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
-    mov %rax,%fs:{TOP}(%r10)
+    lockgate_gate_is_off %rax
     lockgate_gate_place %r11,%r9
     mov {SLOT}(%rbx),%rax
     mov %rax,(%r9)
@@ -261,7 +271,7 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lgate_pending
 .Lgate_back: # the host may have jumped out of calls, or switched stacks
-    lockgate_gate_is_own .Lgate_pending
+    lockgate_gate_goes_back .Lgate_covered,.Lgate_pending
     movq $0,%fs:{STATUS}(%r10) # of a call by the host's function that it did not look at
     mov {BINDING}-{RECORD}(%rbx),%rcx
     testl ${X87}|{MXCSR_BIT}|{HIDES},{FLAGS}(%rcx)
@@ -269,7 +279,7 @@ lockgate_gate_host: # a host function: r11 its entry, r10 the calling domain's e
 .Lgate_window: # off the records first: a call by a handler of the host's is refused then, finds no place above live frames, and leaves no gs
     lockgate_gate_place %rcx,%r12
     lea -{RECORD}(%rbx),%rcx
-    mov %rcx,%fs:{TOP}(%r10)
+    lockgate_gate_is_off %rcx
     mov {SLOT}(%rbx),%rcx
     mov %rcx,(%r12)
     mov {BINDING}-{RECORD}(%rbx),%rcx
@@ -375,6 +385,8 @@ lockgate_gate_check:
     mov lockgate_thread@gottpoff(%rip),%r10
     jmp .Lgate_unwind
 
+.Lgate_covered:
+    movq $0,%fs:{TRANSIT}(%r10)
 .Lgate_pending:
     push %rax
     push %rdx
@@ -574,7 +586,7 @@ lockgate_gate_resolve:
     call lockgate_forget_vectors
     mov lockgate_thread@gottpoff(%rip),%r10
 .Lresolve_back:
-    lockgate_gate_is_own .Lresolve_pending
+    lockgate_gate_goes_back .Lresolve_covered,.Lresolve_pending
     .irp number,0,1,2,3,4,5,6,7
     movups 16*\number(%rsp),%xmm\number
     .endr
@@ -587,7 +599,7 @@ lockgate_gate_resolve:
     pop %rsi
     pop %rdi
     lea -{RECORD}(%rbx),%rax
-    mov %rax,%fs:{TOP}(%r10)
+    lockgate_gate_is_off %rax
     mov {BINDING}(%rax),%r12
     lockgate_gate_place %r12,%r12
     mov %rax,%r10
@@ -601,6 +613,8 @@ lockgate_gate_resolve:
     jmp *{CODE}(%r11)
     .cfi_restore_state
 
+.Lresolve_covered:
+    movq $0,%fs:{TRANSIT}(%r10)
 .Lresolve_pending:
     lockgate_gate_ask
     jmp .Lresolve_back
@@ -643,7 +657,7 @@ lockgate_gate_syscall:
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lsyscall_pending
 .Lsyscall_back: # as after a host function: a handler may have switched stacks
-    lockgate_gate_restore .Lsyscall_pending,.Lsyscall_gs
+    lockgate_gate_restore .Lsyscall_covered,.Lsyscall_pending,.Lsyscall_gs
 .Lsyscall_leave:
     mov -{FRAME_SIZE}+{ARGUMENTS}(%r12),%rdi
     mov -{FRAME_SIZE}+{ARGUMENTS}+8(%r12),%rsi
@@ -667,6 +681,8 @@ lockgate_gate_syscall:
     wrgsbase %rax
     jmp .Lsyscall_leave
 
+.Lsyscall_covered:
+    movq $0,%fs:{TRANSIT}(%r10)
 .Lsyscall_pending:
     push %rcx
     push %rcx
@@ -723,7 +739,7 @@ lockgate_gate_resume:
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lresume_pending
 .Lresume_back: # a handler may have switched stacks
-    lockgate_gate_restore .Lresume_pending,.Lresume_gs
+    lockgate_gate_restore .Lresume_covered,.Lresume_pending,.Lresume_gs
 .Lresume_leave:
     mov %r12,%r10
     mov -56(%r10),%r9
@@ -749,6 +765,8 @@ lockgate_gate_resume:
     wrgsbase %rax
     jmp .Lresume_leave
 
+.Lresume_covered:
+    movq $0,%fs:{TRANSIT}(%r10)
 .Lresume_pending:
     lockgate_gate_ask
     jmp .Lresume_back
@@ -830,7 +848,7 @@ lockgate_gate_end:
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
     syscall = sym super::service_sys::lockgate_syscall,
-    pending = sym super::gate_sys::lockgate_pending,
+    pending = sym super::gate_sys::lockgate_comes_back,
     no_function = sym super::gate_sys::NO_FUNCTION,
     resolve = sym super::gate_sys::lockgate_resolve,
     argument_fault = sym super::gate_sys::lockgate_argument_fault,

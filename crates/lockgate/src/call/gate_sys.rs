@@ -171,11 +171,27 @@ pub(super) const ENDS: u32 = 1;
 /// The call ends by [`lockgate_left`](super::left_sys), which leaves the records as they are.
 pub(super) const LEFT: u32 = 2;
 
-/// Called by gates when something is pending, or the record is not the gate's own, or not on top: the host's function has jumped out of
-/// calls, or it has switched stacks. Returns [`GOES_ON`], [`ENDS`] or [`LEFT`].
+/// Called by gates on their way back when something is pending, or a proxy is in transit, or the record is not the gate's own, or not on top:
+/// the host's function has jumped out of calls, or it, or a handler, has switched stacks. Returns [`GOES_ON`], [`ENDS`] or [`LEFT`].
 ///
 /// # Safety
 /// Only gates call it, with the frame of their entry, which has the gate's mark.
+pub(super) unsafe extern "C-unwind" fn lockgate_comes_back(gate: *mut GateRecord, own: *const u64) -> u32 {
+    // A proxy that a handler has interrupted, and left for this stack, goes on when it is come back to, at the place that it has found: below
+    // what this gate's domain had called then.
+    // SAFETY: the caller's; the thread's own state.
+    unsafe {
+        match (*block_sys::block()).state.as_ref() {
+            Some(state) if !repair_sys::is_in_transit(state, own as u64 - 1) => lockgate_pending(gate, own),
+            _ => LEFT,
+        }
+    }
+}
+
+/// Asks whether the call below a gate ends. Returns [`GOES_ON`], [`ENDS`] or [`LEFT`].
+///
+/// # Safety
+/// For gates, with the frame of their entry, which has the gate's mark.
 pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *const u64) -> u32 {
     // SAFETY: live records, if the gate's is the innermost one, and the thread's own state.
     unsafe {

@@ -3,7 +3,7 @@
 //! What the records say is not this call's, or calls that are alive lie above it. So nothing of them changes: the call ends by what lies on
 //! its own stack alone, up to the host's frame that made it, and the thread enters no domain any more.
 use super::failure_sys::lockgate_report_failure;
-use super::gate_sys::{LEFT, entry};
+use super::gate_sys::{GOES_ON, LEFT, entry};
 use super::layout::{
     EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, STATUS_FAULT,
 };
@@ -89,7 +89,8 @@ unsafe fn restore_words(record: &EntryRecord) {
 }
 
 /// Does `work` under a gate's record that is on top, and has no mark yet: a crossing's. Returns what it returns, or [`LEFT`] if the
-/// record is not innermost, or not the crossing's own, afterwards.
+/// record is not innermost, or not the crossing's own, afterwards; or if a proxy is in transit, on another stack. If the crossing goes on,
+/// it is in transit itself: no call begins before it has used what was found.
 ///
 /// # Safety
 /// The frame of the crossing is at `own`.
@@ -98,10 +99,20 @@ pub(super) unsafe fn under(gate: *mut GateRecord, own: *mut u64, work: impl FnOn
     unsafe {
         repair_sys::mark(gate, own);
         let done = work();
-        let innermost = (*block_sys::block())
-            .state
-            .as_ref()
-            .is_some_and(|state| repair_sys::find(state, gate, own) == Found::Innermost);
-        if innermost { done } else { LEFT }
+        let block = block_sys::block();
+        let Some(state) = (*block).state.as_ref() else { return LEFT };
+        if done == GOES_ON {
+            if repair_sys::is_in_transit(state, own as u64 - 1) {
+                return LEFT;
+            }
+            (*block).transit = own as u64;
+        }
+        if repair_sys::find(state, gate, own) == Found::Innermost {
+            return done;
+        }
+        if done == GOES_ON {
+            (*block).transit = 0;
+        }
+        LEFT
     }
 }

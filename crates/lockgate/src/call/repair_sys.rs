@@ -133,6 +133,13 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
     }
 }
 
+/// True if something is in transit on another stack, or deeper on this one, than a caller at `rsp`: it has not been left by a jump.
+pub(super) fn is_in_transit(state: &ThreadState, rsp: u64) -> bool {
+    repair_transit(state, rsp);
+    // SAFETY: our own block.
+    unsafe { (*state.block).transit != 0 }
+}
+
 /// The same of a proxy in transit: it shows no record, and may have taken an exclusive domain.
 fn repair_transit(state: &ThreadState, rsp: u64) {
     // SAFETY: our own block.

@@ -881,18 +881,20 @@ static FORKS: AtomicUsize = AtomicUsize::new(0);
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
 /// Calls `work` with a handler that forks now and then, and goes on in both. Children end with what `work` says; how many of them did so well, and
-/// how many there were. Once in a process.
-pub fn forks_in_handlers(signal: i32, work: impl Fn() -> bool) -> (usize, usize) {
+/// how many there were. Once in a process. `plain`: as in [`fork_here`].
+pub fn forks_in_handlers(signal: i32, plain: bool, work: impl Fn() -> bool) -> (usize, usize) {
     extern "C" fn fork(_: libc::c_int) {
         let number = FORKS.load(Ordering::SeqCst);
         if let Some(forked) = FORKED.get(number).filter(|_| !IS_CHILD.load(Ordering::SeqCst)) {
-            match fork_here(false) {
+            match fork_here(PLAIN.load(Ordering::SeqCst)) {
                 0 => IS_CHILD.store(true, Ordering::SeqCst),
                 child => forked.store(child, Ordering::SeqCst),
             }
             FORKS.store(number + 1, Ordering::SeqCst);
         }
     }
+    static PLAIN: AtomicBool = AtomicBool::new(false);
+    PLAIN.store(plain, Ordering::SeqCst);
     storm(signal, MILLISECOND, fork, || {
         while FORKS.load(Ordering::SeqCst) < FORKED.len() {
             let well = work();
@@ -903,6 +905,30 @@ pub fn forks_in_handlers(signal: i32, work: impl Fn() -> bool) -> (usize, usize)
     });
     let well = |child: &&AtomicI32| wait_for(child.load(Ordering::SeqCst));
     (FORKED.iter().filter(well).count(), FORKED.len())
+}
+
+/// Maps what lies from the second page to 16 MiB, as far as nothing is there; each word leads to the end of the process.
+pub fn map_low_memory() {
+    extern "C" fn end() -> ! {
+        exit_now(99)
+    }
+    const PAGE: usize = 4096;
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED_NOREPLACE;
+    let mut mapped = 0;
+    for at in (PAGE..16 << 20).step_by(PAGE) {
+        let place = at as *mut libc::c_void;
+        // SAFETY: new mappings where nothing is; on success all of the page is ours.
+        unsafe {
+            if libc::mmap(place, PAGE, rights, flags, -1, 0) == place {
+                mapped += 1;
+                for word in 0..PAGE / 8 {
+                    place.cast::<usize>().add(word).write(end as *const () as usize);
+                }
+            }
+        }
+    }
+    assert!(mapped > 1000, "{mapped} pages of low memory");
 }
 
 /// True in a child that a handler of [`forks_in_handlers`] has forked.

@@ -140,6 +140,14 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             return (struct wide){{x + b + c + d + e + f + g + h}};
         }
         long remember_across_service(long x) { *at = x; getppid(); return *at + 1; }
+        __attribute__((noinline)) static long sink(long depth, long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            long sum = depth ? sink(depth - 1, x) : host(x);
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum;
+        }
+        long go_deeper(long x) { return host(x) + sink(20, x); }
         long wait_8(long a, long b, long c, long d, long e, long f, long g, long x) { return for_ever(x); }"
         .to_owned()
         + &frames(&[("deep", "host(x) + 0 * getppid()")]);
@@ -161,6 +169,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long doze(long)",
         "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
+        "long go_deeper(long)",
         "long wait_8(long, long, long, long, long, long, long, long)",
         "long smash(long)",
         "long deep(long)",
@@ -618,6 +627,67 @@ fn switching_round(scenario: &str, going: &Receiver<()>) {
     println!("@outcome {first}; {}", ended.as_deref().unwrap_or("none"));
 }
 
+/// Back to who resumed the coroutine whose call it interrupts.
+extern "C" fn give_way_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    if outside_of_rust(context) {
+        host_sys::give_way();
+    }
+}
+
+/// A host function of one coroutine's call gives way, and another coroutine, whose stack lies below, makes a call, in which the signal comes.
+/// Its handler gives way, and the first call goes on, deeper, to the next host function; then the second one's, and the first one's.
+fn going_back_round(going: &Mutex<Receiver<()>>) {
+    // Once for all: later mappings, and so stacks of threads, lie below.
+    static STACKS: LazyLock<[u64; 2]> = LazyLock::new(|| host_sys::coroutine_stacks(0));
+    let [low, high] = *STACKS;
+    let round = || {
+        let give_way = HostFunction::new(|_: &Domain, x: i64| {
+            host_sys::give_way();
+            x
+        });
+        let domain = Domain::new(&SERVER, DomainOptions::new().name("server").gate("host", give_way))
+            .expect("a domain");
+        let bind = |name| domain.bind::<Long>(name).expect("an export");
+        let (goes_deeper, smash) = (bind("go_deeper"), bind("smash"));
+        smash.call(1).expect("a call");
+        let told: [Rc<Cell<Option<String>>>; 2] = Default::default();
+        let [one, other] = told.clone();
+        let mut first = Coroutine::new(high, move || one.set(Some(say(goes_deeper.call(5)))));
+        let mut second = Coroutine::new(low, move || {
+            mark();
+            let result = smash.call(1);
+            mark();
+            other.set(Some(say(result)));
+        });
+        println!("@ready {}", thread_number());
+        going.lock().expect("no panic").recv().expect("the tracer says when");
+        off_alternate_stack();
+        let [one, other] = told.each_ref().map(|cell| {
+            move || {
+                let said = cell.take();
+                cell.set(said.clone());
+                said
+            }
+        });
+        first.resume();
+        second.resume();
+        while one().is_none() || other().is_none() {
+            if one().is_none() {
+                first.resume();
+            }
+            if other().is_none() {
+                second.resume();
+            }
+        }
+        unblock();
+        println!("@outcome {}; {}", one().expect("it is over"), other().expect("it is over"));
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(256 << 20);
+        thread.spawn_scoped(scope, round).expect("a thread").join().expect("no panic");
+    });
+}
+
 #[test]
 #[ignore = "traced by the other tests"]
 fn victim() {
@@ -640,6 +710,7 @@ fn victim() {
         Some("faults") => fault_in_handler,
         Some("unwinds") => unwind_in_handler,
         Some("switches") => switch_in_handler,
+        Some("gives way") => give_way_in_handler,
         Some(other) => panic!("no handler {other}"),
     };
     let another = || Domain::new(&SERVER, options("another")).expect("a domain");
@@ -698,6 +769,12 @@ fn victim() {
         }
         while own == Some("ends") {
             ending_round(scenario, &going);
+        }
+        if own == Some("gives way") {
+            let going = Mutex::new(going);
+            loop {
+                going_back_round(&going);
+            }
         }
         if own == Some("switches") {
             let going = Mutex::new(going);
