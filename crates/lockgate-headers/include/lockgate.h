@@ -135,7 +135,9 @@
  *
  * Stacks. A function that a domain has called may not switch to another stack (makecontext,
  * coroutines) and call domains there: the call is refused (LG_E_TOO_DEEP), or ends when it comes
- * back out of turn (LG_E_FAULT).
+ * back out of turn (LG_E_FAULT). A thread needs 32 KiB of its stack for its first call of a domain,
+ * or for making one: with less the call is LG_E_TOO_DEEP. The library cannot tell how much is left
+ * of a coroutine's stack: give it 64 KiB.
  *
  * Sanitizers and valgrind: docs/debugging.md.
  */

@@ -26,6 +26,8 @@ const RECORDS: usize = 64 << 10;
 const SIGNALS: usize = 64;
 /// What handlers need beyond these frames: ours, and the ones they are chained to.
 const HANDLER_NEED: usize = 64 << 10;
+/// Stack that a thread must have left at its first call, bytes: what is done for it then, and for its domain, takes some twenty thousand.
+const LEAST_STACK: u64 = 32 << 10;
 /// Host stack that a nested call must leave, bytes.
 const STACK_RESERVE: u64 = 128 << 10;
 
@@ -151,6 +153,9 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
         Some(state) if state.owner.is_here() => state,
         stale => {
             let stack = own_stack();
+            if stack.contains(&rsp) && rsp - stack.start < LEAST_STACK {
+                return Err(CallError::TooDeep);
+            }
             // Who calls when the library has left the thread is a destructor, or a handler that interrupts what ends the thread: without an
             // alternate stack to tell by. There nothing is lost if one is taken for the other.
             if ENDS.get() > 0 && signal_frames_sys::may_be_above(rsp, &stack, None) {
