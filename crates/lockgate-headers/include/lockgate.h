@@ -60,8 +60,8 @@
  * Signals. When you open the first module, the library installs handlers for SIGSEGV, SIGBUS,
  * SIGFPE, SIGILL, SIGTRAP and one real-time signal. At its first call each thread gets an alternate
  * signal stack, and all handlers of the process run on the alternate stack. It has 64 KiB beyond
- * the kernel's signal frame, or the size of the thread's own alternate stack, if that is larger,
- * and a guard of 256 KiB. The library passes faults that are not a domain's to the handlers that
+ * the kernel's frames of 64 signals, or the size of the thread's own alternate stack, if that is
+ * larger, and a guard of 256 KiB. The library passes faults that are not a domain's to the handlers that
  * were there before. This includes faults of lg_memory_read(), lg_memory_write(), lg_memory_copy(),
  * lg_region_read(), lg_region_write() and their relatives at your side of the copy, if your program
  * has a handler: memory that the handler opens (write barriers, lazy pages) is copied.
@@ -135,7 +135,9 @@
  *
  * Stacks. A function that a domain has called may not switch to another stack (makecontext,
  * coroutines) and call domains there: the call is refused (LG_E_TOO_DEEP), or ends when it comes
- * back out of turn (LG_E_FAULT).
+ * back out of turn (LG_E_FAULT). A thread needs 32 KiB of its stack for its first call of a domain,
+ * or for making one: with less the call is LG_E_TOO_DEEP. The library cannot tell how much is left
+ * of a coroutine's stack: give it 64 KiB.
  *
  * Sanitizers and valgrind: docs/debugging.md.
  */

@@ -36,6 +36,22 @@ fn is_above(stack: u64) -> bool {
     (&raw const local as u64) < stack
 }
 
+/// A thread's first call needs some twenty thousand bytes of its stack, beyond what a small one has: it is refused. Red if it is let in: the
+/// process ends, or what lies below the stack is written.
+#[test]
+fn a_stack_that_is_too_small_is_refused() {
+    const SMALL: usize = 16 << 10;
+    let domain = domain(DomainOptions::new(), |x| x);
+    let deep = bind(&domain, "deep");
+    for (size, refused) in [(SMALL, true), (256 << 10, false)] {
+        host_sys::on_a_stack_of(size, || {
+            let result = deep.call(1);
+            assert_eq!(matches!(result, Err(CallError::TooDeep)), refused, "{size}: {result:?}");
+        });
+    }
+    assert!(deep.call(1).is_ok());
+}
+
 /// A function of the host's goes on for a while on a coroutine's stack that lies in a frame of the thread's own stack, above the call. The
 /// call keeps its time limit, and ends as it is to end when its domain is killed meanwhile; the thread calls others. Red if a kick there takes
 /// what it is above for something that was left.

@@ -380,6 +380,26 @@ fn child_without_a_queue() {
 }
 
 /// A kick that waits together with a signal of the host's finds that one's handler, not the domain.
+/// A host's filter of system calls may lack one that this library could do without. Red if the watcher panics where it cannot sleep.
+#[test]
+fn limits_hold_where_a_filter_refuses_to_sleep() {
+    let output = common::in_child("child_that_cannot_sleep");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by limits_hold_where_a_filter_refuses_to_sleep"]
+fn child_that_cannot_sleep() {
+    let _watchdog = watchdog("a call without its limit");
+    common::host_sys::refuse_system_call(libc::SYS_clock_nanosleep);
+    let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(20)));
+    let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").unwrap();
+    for way in [4, 3, 0] {
+        let error = stay.call(way).unwrap_err();
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{way}: {error}");
+    }
+}
+
 #[test]
 fn limits_hold_where_a_handler_is_always_next() {
     let _watchdog = watchdog("the limit of a thread that is never without a signal");

@@ -93,6 +93,30 @@ fn r12_a_disabled_alternate_stack_is_restored() {
     }
 }
 
+/// R12: the host's signals may all come at once, each interrupting the handler of the one before in its first instruction. Red if the
+/// alternate stack has room for some of their frames only, or for none of what the handlers use.
+#[test]
+fn r12_all_signals_at_once_have_room() {
+    let output = in_child("child_takes_all_signals_at_once");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("all came"), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r12_all_signals_at_once_have_room"]
+fn child_takes_all_signals_at_once() {
+    let domain = guest().domain();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    host_sys::on_plain_thread(|| {
+        fine.call().unwrap();
+        let (came, sent) = host_sys::all_signals_at_once();
+        assert_eq!(came, sent);
+        assert!(sent > 50, "{sent}");
+        fine.call().unwrap();
+        println!("all came");
+    });
+}
+
 /// R12: what the host's handlers have as room, they have on the library's stack, too, and what overruns that meets a guard as wide as a
 /// domain's. Red if the library's stack is as large as it needs itself, or one page is its guard.
 #[test]

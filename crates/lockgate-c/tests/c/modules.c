@@ -38,6 +38,19 @@ static void too_many(void) {
     CHECK(munmap(sparse, 64 * gigabyte) == 0);
 }
 
+/* A process that may make no file as large as those in which the library keeps modules and code. (The kernel's signal ends others.) */
+static void small_files(void) {
+    struct rlimit all, few;
+    CHECK(getrlimit(RLIMIT_FSIZE, &all) == 0);
+    few = all;
+    few.rlim_cur = 0;
+    CHECK(setrlimit(RLIMIT_FSIZE, &few) == 0);
+    NOTHING(LG_E_MEMORY, lg_module_open("guest.lg"));
+    SAYS("File too large");
+    CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
+    CHECK(lg_module_open("guest.lg"));
+}
+
 static void bytes(void) {
     static char file[1 << 22];
     FILE *stream = fopen("guest.lg", "rb");
@@ -114,6 +127,7 @@ int main(void) {
     CHECK(strcmp(lg_status_name(-1), "unknown") == 0);
     files();
     too_many();
+    small_files();
     bytes();
     lg_module *module = open_module("guest.lg");
     contents(module);

@@ -23,8 +23,12 @@ use std::sync::atomic::{AtomicBool, AtomicPtr};
 
 /// Bytes of records: nesting ends there.
 const RECORDS: usize = 64 << 10;
-/// What handlers need beyond the kernel's frame: ours, and the ones they are chained to.
+/// Frames of the kernel's on an alternate stack: all signals may come at once, each above the one before.
+const SIGNALS: usize = 64;
+/// What handlers need beyond these frames: ours, and the ones they are chained to.
 const HANDLER_NEED: usize = 64 << 10;
+/// Stack that a thread must have left at its first call, bytes: what is done for it then, and for its domain, takes some twenty thousand.
+const LEAST_STACK: u64 = 32 << 10;
 /// Host stack that a nested call must leave, bytes.
 const STACK_RESERVE: u64 = 128 << 10;
 
@@ -149,12 +153,16 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
     let state = match known {
         Some(state) if state.owner.is_here() => state,
         stale => {
+            let stack = own_stack();
+            if stack.contains(&rsp) && rsp - stack.start < LEAST_STACK {
+                return Err(CallError::TooDeep);
+            }
             // Who calls when the library has left the thread is a destructor, or a handler that interrupts what ends the thread: without an
             // alternate stack to tell by. There nothing is lost if one is taken for the other.
-            if ENDS.get() > 0 && signal_frames_sys::may_be_above(rsp, &own_stack(), None) {
+            if ENDS.get() > 0 && signal_frames_sys::may_be_above(rsp, &stack, None) {
                 return Err(CallError::SignalHandler);
             }
-            let state = Arc::new(new_state(stale.as_deref()).map_err(CallError::memory)?);
+            let state = Arc::new(new_state(stack, stale.as_deref()).map_err(CallError::memory)?);
             detach_at_the_end()?;
             THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
             // What a forked child's first thread was in the parent, others of whose threads had it, too, stays.
@@ -179,10 +187,11 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
 
 /// The state of the calling thread; of a forked child's first thread with the records of the calls that it is in: they end when
 /// the host's functions return, and what is called meanwhile is nested in them.
-fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
+fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
     // SAFETY: a plain query.
     let frame = unsafe { libc::getauxval(libc::AT_MINSIGSTKSZ) } as usize;
-    let alternate = (frame.max(libc::MINSIGSTKSZ) + HANDLER_NEED).next_multiple_of(PAGE as usize);
+    let frames = SIGNALS * frame.max(libc::MINSIGSTKSZ);
+    let alternate = (frames + HANDLER_NEED).next_multiple_of(PAGE as usize);
     let state = ThreadState {
         tid: rustix::thread::gettid().as_raw_nonzero().get(),
         owner: Owner::this(),
@@ -201,7 +210,7 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         failure: Cell::new(None),
         looked: last_sentence().into(),
         out_of_turn: Cell::new(false),
-        stack: own_stack(),
+        stack,
         waits_for: AtomicPtr::default(),
         awaited: UnsafeCell::new(None),
         records: match parent {

@@ -2,8 +2,8 @@
 //!
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
 use super::layout::BindingHeader;
-use crate::host::{Owner, PerProcess, environment};
-use rustix::fs::{self, MemfdFlags};
+use crate::host::{Owner, PerProcess, environment, memory_file};
+use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::collections::BTreeMap;
@@ -124,9 +124,7 @@ fn map_for_profilers() -> Result<Place, Errno> {
 }
 
 fn map_file() -> Result<Place, Errno> {
-    let file = fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC | MemfdFlags::EXEC)
-        .or_else(|_| fs::memfd_create("lockgate-code", MemfdFlags::CLOEXEC))?;
-    fs::ftruncate(&file, CHUNK as u64)?;
+    let file = memory_file("lockgate-code", MemfdFlags::empty(), MemfdFlags::EXEC, CHUNK as u64)?;
     let map = |access| {
         // SAFETY: new mappings that replace nothing; they live as long as the process.
         unsafe { mm::mmap(std::ptr::null_mut(), CHUNK, access, MapFlags::SHARED, &file, 0) }

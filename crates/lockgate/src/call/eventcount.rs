@@ -1,6 +1,7 @@
 //! What the watcher sleeps on. Unlike a condition variable, it may be rung in a signal handler.
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 /// Counts its rings, so that none is missed between a look at what there is to do and the sleep.
 pub(super) struct Eventcount(AtomicU32);
@@ -29,6 +30,15 @@ impl Eventcount {
             let _ = futex::wait(&self.0, futex::Flags::PRIVATE, heard, None);
         }
     }
+}
+
+/// Sleeps for about that long, and not at all if the kernel does not let it: std's own panics where a filter of system calls
+/// (seccomp) has no `clock_nanosleep`.
+pub(super) fn pause(time: Duration) {
+    static NOBODY_RINGS: AtomicU32 = AtomicU32::new(0);
+    // A time that is too large for the kernel is none that anybody asks for.
+    let time = time.try_into().ok();
+    let _ = futex::wait(&NOBODY_RINGS, futex::Flags::PRIVATE, 0, time.as_ref());
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! a call is being stopped or a thread is to ask its host's stop predicate ([`interrupt`]), and while functions that were taken from a domain
 //! may be in use. An entry under a limit shows its sequence number and limit in its record; one that shows the same
 //! number for longer than its limit is kicked with a signal until it has ended.
-use super::eventcount::Eventcount;
+use super::eventcount::{self, Eventcount};
 use super::instance::Instance;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
@@ -289,7 +289,18 @@ pub fn interrupt() {
 /// A limited entry: thread and sequence number, and when it was first seen.
 type Seen = HashMap<(i32, u32), Instant>;
 
+/// Ends the process when the watcher ends: no limit and no kill would hold from then on.
+struct Watched;
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        eprintln!("lockgate: the thread that ends calls has failed: ending the process");
+        std::process::abort();
+    }
+}
+
 fn watch() {
+    let _ends = Watched;
     let mut samples = Samples::default();
     let mut kicks = Kicks::new();
     loop {
@@ -326,7 +337,7 @@ fn watch() {
             (domains().end_for_cpu_time)(meter.id);
         }
         found.stopped.into_iter().for_each(domains().interrupt_waits);
-        std::thread::sleep(found.pause);
+        eventcount::pause(found.pause);
     }
 }
 

@@ -116,7 +116,7 @@ impl Core {
             Ok(stride)
         });
         let stride = stride.map_err(space)?;
-        let no_watcher = |source| CreateError::Space { name: name.clone(), source };
+        let no_watcher = |source| CreateError::Threads { name: format!("domain {name}"), threads: 1, source };
         let measured = if options.is_measured() { "measured" } else { "" };
         let limit = options.memory_limit.to_string();
         let row = Row::domain(&[&name, module.name(), &limit, measured]).ok();

@@ -23,7 +23,7 @@ pub enum CreateError {
     },
     /// The system gives no more threads.
     #[error(
-        "{name}: the system gives no {threads} threads ({source}); take fewer, or raise the limits (ulimit -u, kernel.threads-max, pids.max)"
+        "{name}: the system gives no threads ({threads} wanted: {source}); take fewer, or raise the limits (ulimit -u, kernel.threads-max, pids.max)"
     )]
     Threads {
         /// What they are for.
@@ -189,10 +189,10 @@ pub enum CallError {
         "domains cannot be entered from a signal handler, nor from frames deeper than a call that one has left by longjmp; set a flag there and call later"
     )]
     SignalHandler,
-    /// Nested calls between host and domains have used up the host's stack; or a nested call comes from another stack than the call that it
-    /// is nested in, or from a thread on which such calls have come back out of turn.
+    /// Nested calls between host and domains have used up the host's stack, or a thread has less than 32 KiB of it left at its first call; or a
+    /// nested call comes from another stack than the call that it is nested in, or from a thread on which such calls have come back out of turn.
     #[error(
-        "too many nested calls between host and domains: the host's stack would overflow (or a nested call from another stack, a coroutine's)"
+        "too many nested calls between host and domains, or less than 32 KiB of stack at a thread's first call: the host's stack would overflow (or a nested call from another stack, a coroutine's)"
     )]
     TooDeep,
     /// The domain belongs to a parent of this process, where it lives on.
@@ -306,7 +306,9 @@ pub enum CallError {
         status: i32,
     },
     /// The function was dropped before anybody asked why its call failed.
-    #[error("the call failed, and its function is gone: read the error of a function before you free it")]
+    #[error(
+        "the call failed, and the library does not know any more of which function it was: that was freed before its error was read, or the call came back on another thread, or out of turn"
+    )]
     Gone,
     /// Arguments given at run time do not fit the signature.
     #[error("{0}")]

@@ -3,6 +3,7 @@ pub(crate) mod environment_sys;
 mod error;
 pub(crate) mod fork_sys;
 pub(crate) mod maps;
+mod memory_file;
 mod processor;
 pub(crate) mod threads_sys;
 
@@ -13,6 +14,7 @@ pub use error::HostError;
 pub(crate) use fork_sys::{Once, Short, peek};
 pub use fork_sys::{Owner, PerProcess, Still, still};
 pub(crate) use fork_sys::{process, watch_forks};
+pub(crate) use memory_file::memory_file;
 pub(crate) use processor::{Processor, lacks};
 pub(crate) use threads_sys::cancellation;
 pub use threads_sys::{AtThreadEnd, Uncancelled};

@@ -1,5 +1,5 @@
 //! A module's image in a sealed memory file: stubs, then the segments at their addresses.
-use crate::host::environment;
+use crate::host::{environment, memory_file};
 use crate::space::{Backing, Stride};
 use lockgate_abi::{PAGE, window};
 use lockgate_verify::SegmentKind;
@@ -33,11 +33,9 @@ impl Image {
     /// # Errors
     /// The kernel's: no memory, no descriptors, `memfd_create` forbidden.
     pub fn new(module: &lockgate_verify::Module, stubs: &[u8]) -> Result<Image, Errno> {
-        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
         // MFD_EXEC is asked for where the kernel knows it (6.3); older ones imply it.
-        let file = fs::memfd_create("lockgate-module", flags | MemfdFlags::EXEC)
-            .or_else(|_| fs::memfd_create("lockgate-module", flags))?;
-        fs::ftruncate(&file, STUBS + module.image_size)?;
+        let (flags, wanted) = (MemfdFlags::ALLOW_SEALING, MemfdFlags::EXEC);
+        let file = memory_file("lockgate-module", flags, wanted, STUBS + module.image_size)?;
         write_at(&file, stubs, 0)?;
         let mut segments: Vec<(u64, u64, SegmentKind)> = Vec::new();
         let mut data = Vec::new();

@@ -7,7 +7,7 @@
 //!
 //! The first row describes the table. A row's first word is odd while the row changes, and another number afterwards.
 use super::{NoRow, Traffic, generation};
-use crate::host::{Owner, PerProcess};
+use crate::host::{Owner, PerProcess, memory_file};
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
@@ -99,15 +99,8 @@ fn table() -> Result<&'static Table, NoRow> {
 }
 
 fn make() -> Result<Table, Errno> {
-    // The kernel ends processes that make a file, even this one, larger than they may: such a process has no table.
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
-    if limit.is_some_and(|limit| limit < (ROWS * ROW) as u64) {
-        return Err(Errno::FBIG);
-    }
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let file =
-        fs::memfd_create(NAME, flags | MemfdFlags::NOEXEC_SEAL).or_else(|_| fs::memfd_create(NAME, flags))?;
-    fs::ftruncate(&file, (ROWS * ROW) as u64)?;
+    let size = (ROWS * ROW) as u64;
+    let file = memory_file(NAME, MemfdFlags::ALLOW_SEALING, MemfdFlags::NOEXEC_SEAL, size)?;
     let rights = ProtFlags::READ | ProtFlags::WRITE;
     // SAFETY: a new mapping where the kernel likes, kept for good.
     let rows = unsafe { mm::mmap(std::ptr::null_mut(), ROWS * ROW, rights, MapFlags::SHARED, &file, 0)? };

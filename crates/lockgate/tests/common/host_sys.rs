@@ -715,6 +715,82 @@ pub fn in_fork(work: impl FnOnce() -> bool) -> bool {
     }
 }
 
+/// Runs `work` on a thread that std does not know, with a stack of so many bytes.
+pub fn on_a_stack_of<F: FnOnce() + Send>(size: usize, work: F) {
+    extern "C" fn run<F: FnOnce()>(work: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: the spawner's own option, which outlives the thread.
+        if let Some(work) = unsafe { (*work.cast::<Option<F>>()).take() } {
+            work();
+        }
+        std::ptr::null_mut()
+    }
+    let mut work = Some(work);
+    // SAFETY: the attributes are initialised before use; the thread is joined before `work` goes.
+    unsafe {
+        let mut attributes = std::mem::zeroed();
+        assert_eq!(libc::pthread_attr_init(&mut attributes), 0);
+        assert_eq!(libc::pthread_attr_setstacksize(&mut attributes, size), 0);
+        let mut thread = 0;
+        assert_eq!(libc::pthread_create(&mut thread, &attributes, run::<F>, (&raw mut work).cast()), 0);
+        assert_eq!(libc::pthread_join(thread, std::ptr::null_mut()), 0);
+        libc::pthread_attr_destroy(&mut attributes);
+    }
+}
+
+/// From here on a filter of system calls (seccomp) has the system call `number` fail with `ENOSYS`, on all threads that are started.
+pub fn refuse_system_call(number: i64) {
+    const NUMBER: u32 = 0;
+    let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
+    let mut steps = [
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, NUMBER),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+    // SAFETY: the program lives until the kernel has copied it.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program), 0);
+    }
+}
+
+static NESTED: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn need_room(_: libc::c_int) {
+    // What a handler may use, in each of them: the first that runs is the innermost, above the frames of all others.
+    let mut room = [1_u8; 48 << 10];
+    let room = std::hint::black_box(&mut room);
+    NESTED.fetch_add(usize::from(room[room.len() - 1]), Ordering::Relaxed);
+}
+
+/// Has every signal that can be handled, but those of faults and the library's own, come at once on this thread, with a handler that takes
+/// 48 KiB of stack and blocks none. Returns how many came, and how many were sent.
+pub fn all_signals_at_once() -> (usize, usize) {
+    const FAULTS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+    let ours = |signal: i32| FAULTS.contains(&signal) || signal == libc::SIGRTMAX();
+    // SIGCONT takes signals that stop away, and they take it away.
+    let others = [libc::SIGKILL, libc::SIGSTOP, libc::SIGCONT];
+    let standard = (1..32).filter(|signal| !ours(*signal) && !others.contains(signal));
+    let real_time = (libc::SIGRTMIN()..=libc::SIGRTMAX()).filter(|signal| !ours(*signal));
+    let all: Vec<i32> = standard.chain(real_time).collect();
+    // SAFETY: the sets are initialised; the handler touches its own frame and an atomic.
+    unsafe {
+        let (mut set, mut before) = (std::mem::zeroed(), std::mem::zeroed());
+        libc::sigemptyset(&mut set);
+        for signal in &all {
+            libc::sigaddset(&mut set, *signal);
+            assert_ne!(libc::signal(*signal, need_room as *const () as usize), libc::SIG_ERR);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &set, &mut before);
+        for signal in &all {
+            assert_eq!(libc::pthread_kill(libc::pthread_self(), *signal), 0);
+        }
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+    }
+    (NESTED.load(Ordering::Relaxed), all.len())
+}
+
 /// Limits the address space of this process, bytes; `u64::MAX` lifts the limit.
 pub fn limit_address_space(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: u64::MAX };
