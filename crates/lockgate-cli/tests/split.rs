@@ -89,6 +89,30 @@ fn functions_of_the_compiler_are_no_calls_out() {
     assert_eq!(outcome(shop.command(shop.path("split")).args([""; 0])).0, Some(0));
 }
 
+/// Options that change what gcc writes beside code, or who sees it, change no answer, and those that change types are refused.
+#[test]
+fn options_of_compilers_change_no_answer() {
+    let shop = Shop::new();
+    shop.write(
+        "option.c",
+        "#include <lockgate/annotations.h>\n#include <stdio.h>\nenum kind { SMALL = 1, LARGE = 200 };\nstruct pair { enum kind kind; char c; int n; };\n\
+         LG_DOMAIN(\"option\") LG_ENTRY int grow(struct pair *pair LG_INOUT LG_SIZE(2), enum kind kind) LG_ERROR(-1);\n\
+         int grow(struct pair *pair, enum kind kind) { pair[1].kind = kind; pair[1].n += pair[0].n; return sizeof *pair; }\n\
+         int main(void)\n{\n    struct pair pairs[3] = {{SMALL, 2, 3}, {SMALL, 5, 6}, {SMALL, 7, 8}};\n    int size = grow(pairs, LARGE);\n    \
+         return !(size == (int)sizeof *pairs && pairs[1].kind == LARGE && pairs[1].c == 5 && pairs[1].n == 9 && pairs[2].kind == SMALL && pairs[2].n == 8);\n}\n",
+    );
+    for options in [&["-g3"][..], &["-ggdb3", "-fvisibility=hidden"]] {
+        done(split_by_us(&shop).args(["-O1", "-o", "split", "option.c"]).args(options)).expect("it splits");
+        assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(0), "{options:?}");
+    }
+    // What the stubs were made for is another type with these.
+    for options in [&["-fshort-enums"][..], &["-fpack-struct"], &["-fshort-enums", "-fpack-struct=2"]] {
+        let (status, _, said) =
+            outcome(split_by_us(&shop).args(["-O1", "-o", "split", "option.c"]).args(options));
+        assert!(status != Some(0) && said.contains("is another type than"), "{options:?}: {said}");
+    }
+}
+
 /// What the two C libraries lay out alike crosses, under whatever names they have for padding.
 #[test]
 fn types_that_both_libraries_have_cross() {

@@ -284,6 +284,74 @@ fn null_plain_and_short() {
     made("small", &["-O1", "-fsanitize=address"], [header, source, host]);
 }
 
+/// A structure that the library makes like another one has that one's buffers, whatever it had before; and making a domain is nothing that a
+/// program finds in errno.
+#[test]
+fn a_copy_has_the_buffers_of_what_it_is_of() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"like\");\nLG_ERRORS(int, -1);\n\
+                  struct scan { const char *in LG_IN LG_SIZE(left) LG_CURSOR; unsigned left; long sum; void *user LG_IGNORE; };\n\
+                  int scan_new(struct scan *scan LG_OUT LG_KEPT);\nint scan_next(struct scan *scan LG_INOUT LG_KEPT);\n\
+                  int scan_copy(struct scan *to LG_OUT LG_KEPT, struct scan *from LG_OUT LG_KEPT, int how);\nint scan_end(struct scan *scan LG_OUT LG_KEPT LG_RELEASE);\n\
+                  int number(int x) LG_ERRNO;\n";
+    let source = "struct scan { const char *in; unsigned left; long sum; void *user; };\n\
+                  int scan_new(struct scan *s) { s->sum = 0; return 0; }\nint scan_next(struct scan *s) { if (!s->left) return -1; s->sum += *s->in++; s->left--; return 0; }\n\
+                  int scan_copy(struct scan *to, struct scan *from, int how)\n{\n    struct scan other = *to;\n    if (how)\n        *to = *from;\n    if (how == 2)\n        *from = other;\n    if (how == 3)\n        to->in = (const char *)0x7fff12345678;\n    return how == 4 ? -1 : 0;\n}\n\
+                  int scan_end(struct scan *s) { (void)s; return 0; }\nint number(int x) { return x; }\n";
+    let host = "#include <like.h>\n#include <errno.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\n\
+                int main(void)\n{\n    errno = EDOM;\n    CHECK(number(7) == 7 && errno == EDOM);\n    char text[] = \"abcdef\", other[] = \"xy\";\n    int mine, its;\n    \
+                struct scan one = {.in = text, .left = 6, .user = &mine}, two;\n    CHECK(scan_new(&one) == 0 && scan_next(&one) == 0 && one.in == text + 1 && one.left == 5);\n    \
+                /* Whatever lay there. */\n    memset(&two, 0x22, sizeof two);\n    CHECK(scan_copy(&two, &one, 1) == 0);\n    \
+                CHECK(two.in == text + 1 && two.left == 5 && two.sum == 'a' && two.user == &mine && one.in == text + 1 && one.left == 5);\n    \
+                CHECK(scan_next(&two) == 0 && two.in == text + 2 && two.sum == 'a' + 'b' && one.in == text + 1);\n    \
+                two.in = other, two.left = 2, two.user = &its;\n    CHECK(scan_copy(&two, &one, 0) == 0 && two.in == other && two.left == 2 && two.user == &its);\n    \
+                CHECK(scan_copy(&two, &one, 2) == 0 && two.in == text + 1 && two.left == 5 && two.user == &mine && one.in == other && one.left == 2 && one.user == &its);\n    \
+                /* An address of the library's own is none of the program's, and what says that it has failed has copied nothing. */\n    \
+                CHECK(scan_copy(&two, &one, 3) == 0 && two.in == text + 1 && two.left == 5);\n    \
+                CHECK(scan_copy(&two, &one, 4) == -1 && two.in == text + 1 && two.left == 5);\n    \
+                CHECK(scan_next(&one) == 0 && scan_next(&two) == 0);\n    return scan_end(&one) || scan_end(&two);\n}\n";
+    made("like", &["-O1", "-fsanitize=address"], [header, source, host]);
+}
+
+/// A client for whose compiler a type is another one than for the generator does not compile.
+#[test]
+fn a_client_is_compiled_with_the_types_that_were_read() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_DOMAIN(\"asread\");\nLG_ERRORS(int, -1);\n\
+                  #ifdef WIDE\ntypedef long cell;\n#else\ntypedef int cell;\n#endif\n\
+                  enum kind { SMALL = 1, LARGE = 200 };\nstruct pair { char c; enum kind kind; };\nstruct wide { int a; double b; };\n\
+                  enum kind kind(enum kind kind) LG_ERROR(SMALL);\nint pair(struct pair *pair LG_OUT);\nint wide(struct wide *wide LG_INOUT);\n\
+                  int cells(cell *cells LG_INOUT LG_SIZE(n), int n);\nint letters(wchar_t *text LG_INOUT LG_SIZE(n), int n);\n";
+    std::fs::write(folder.path().join("asread.h"), header).expect("a file");
+    let client = folder.path().join("client");
+    let mut stubs = Command::new(LOCKGATE);
+    stubs.arg("stubs").arg(folder.path().join("asread.h")).args(["-m", "asread.lg", "-o"]).arg(&client);
+    done(&mut stubs).expect("stubs");
+    for (option, named) in [
+        ("-O1", None),
+        ("-funsigned-char", None),
+        ("-fshort-enums", Some("enum kind")),
+        ("-fpack-struct", Some("struct pair")),
+        ("-fpack-struct=4", Some("struct wide")),
+        ("-fshort-wchar", Some("wchar_t")),
+        ("-DWIDE", Some("cell")),
+    ] {
+        let mut compile = Command::new("gcc");
+        compile.args(["-std=gnu11", "-w", "-c", option]).arg("-I").arg(&client).arg("-I").arg(folder.path());
+        compile.arg(format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display()));
+        compile.arg("-I").arg(prefix().join("include")).arg(client.join("asread_client.c"));
+        let output = compile.arg("-o").arg(folder.path().join("client.o")).output().expect("gcc");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), named.is_none(), "{option}: {said}");
+        if let Some(named) = named {
+            assert!(
+                said.contains(&format!("{named} is another type than `lockgate stubs` has read")),
+                "{option}: {said}"
+            );
+        }
+    }
+}
+
 /// A structure that the library remembers for a handle ends with it, is what was given for that handle, and may be const; and a function in it takes what is said of it.
 #[test]
 fn what_is_kept_for_a_handle_ends_with_it() {

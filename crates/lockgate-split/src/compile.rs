@@ -104,8 +104,9 @@ impl Compiler {
                         .to_owned();
                 return Err(Error::Program { program: format!("splitting {}", source.path), what });
             }
-            // (Behind the program's own -flto: domains are linked from code.)
-            let plain: Vec<String> = options.iter().cloned().chain(["-fno-lto".to_owned()]).collect();
+            // (Behind the program's own: domains are linked from code, and export their entries.)
+            let own = ["-fno-lto", "-fvisibility=default"].map(str::to_owned);
+            let plain: Vec<String> = options.iter().cloned().chain(own).collect();
             for part in inside_parts.iter().skip(1) {
                 let own = part.text(&inside, &folded);
                 let status = self.compile(self.inside(), &plain, &own, &made, folder.path())?;
@@ -155,7 +156,8 @@ impl Compiler {
         options: &[String],
         source: Source<'_>,
     ) -> Result<(ExitStatus, String), Error> {
-        compiler.args(options).args([NOTED, "-w", "-E"]).args(source.arguments());
+        // (With -g3, macros would be in it, of which the last definition is not the one that a line was read with.)
+        compiler.args(options).args([NOTED, "-w", "-g0", "-E"]).args(source.arguments());
         let output = compiler.stderr(std::process::Stdio::inherit()).output();
         let output = output.map_err(|error| cannot_start(&compiler, &error))?;
         Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))

@@ -4,7 +4,7 @@
 static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 {
     /* (A thread that is cancelled while it makes a domain, or ends one, would leave half of it, and locks.) */
-    int cancels;
+    int cancels, before = errno;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
     pthread_once(&lgs_once, lgs_start);
     lgs_notice_child();
@@ -17,6 +17,9 @@ static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
         lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
     else
         __atomic_store_n(&lgs_process->settled, !LGS_RESTARTS, __ATOMIC_RELEASE);
+    /* (What making a domain has left there is no answer of the library's.) */
+    if (!lgs_start_failed)
+        errno = before;
 }
 
 static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, unsigned number)

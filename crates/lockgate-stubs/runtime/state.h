@@ -38,6 +38,11 @@ extern long syscall(long, ...);
 
 typedef __int128 lgs_wide;
 
+/* A type is for the compiler of this file what it was for the generator, which has counted the bytes that are copied. */
+#define LGS_AS_READ(name, condition) \
+    _Static_assert(condition, name " is another type than `lockgate stubs` has read: " \
+                                   "give it the macros (-D) that this file is compiled with, and no option that changes types (-fshort-enums, -fpack-struct)")
+
 enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64, LGS_ZEROS = 128 };
 
 /* The buffers in a structure of the program's: left alone (by a call that says itself that it has failed), passed; or the structure is the library's. */
@@ -45,6 +50,8 @@ enum { LGS_LEFT, LGS_FAILED, LGS_PASSED, LGS_SHOWN };
 
 /* No pointer of anybody's: it stands where the library is to set one, and has not yet. */
 #define LGS_UNSET ((uint64_t)1)
+/* Neither: it stands in the place of a buffer's address in one of several structures of a type, which the library may copy one over another. */
+#define LGS_BUFFER_OF(parameter) ((uint64_t)2 + (parameter))
 
 #define LGS_WINDOW ((size_t)1 << 32)
 #define LGS_BLOCKS 24

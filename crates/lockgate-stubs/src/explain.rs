@@ -62,8 +62,7 @@ fn function_text(text: &mut String, header: &Header, plan: &Plan, function: &Fun
     let own = header.functions.iter().find(|declared| declared.name == *name);
     let notes = own.map(|declared| declared.notes.clone()).unwrap_or_default();
     if *result != Outcome::Void {
-        let parameter =
-            Parameter { name: "result".into(), kind: prototype.result.clone(), notes: notes.clone() };
+        let parameter = Parameter::new("result", prototype.result.clone(), notes.clone());
         let what = match (&function.at_most, result) {
             (Some(most), Outcome::Value) => format!("a value, at most {most}"),
             _ => outcome(plan, result),

@@ -307,6 +307,66 @@ fn what_would_do_nothing_is_refused() {
         ),
         ("int f(long double x LG_IGNORE);", "could not say what it is"),
         ("union t { long a; double b; };\nint f(union t *t LG_INOUT);", ""),
+        // An array is as many elements as something says, and not one.
+        (
+            "int z(void);\nvoid f(int x[4] LG_INOUT);",
+            "it is declared as an array of 4, and how many elements cross is not said; add LG_SIZE(4)",
+        ),
+        ("int f(const int x[static 4] LG_IN);", "add LG_SIZE(4)"),
+        ("typedef double vec[3];\nint f(const vec v LG_IN);", "add LG_SIZE(3)"),
+        ("int f(int n, int x[n] LG_OUT);", "it is declared as an array, and"),
+        ("int f(int x[] LG_INOUT);", "it is declared as an array, and"),
+        ("int f(const char x[8]);", "or LG_STRING if it ends with a zero"),
+        ("struct s { int a; };\nint f(struct s x[3] LG_INOUT);", "add LG_SIZE(3)"),
+        ("struct h;\nint f(struct h *x[3] LG_OUT);", "leave the function out"),
+        ("int f(const char *x[3] LG_OUT);", "leave the function out"),
+        ("int f(int *x);\nint f(int x[4] LG_INOUT);", "add LG_SIZE(4)"),
+        (
+            "typedef void (*cb)(void *user, const int v[4] LG_IN);\nint f(cb c, void *user LG_DATA);",
+            "parameter v: it is declared as an array of 4",
+        ),
+        ("int f(int x[4] LG_INOUT LG_SIZE(4), const char t[8] LG_STRING, int one[1] LG_OUT);", ""),
+        ("typedef void (*cb)(void *user, const int v[4] LG_SIZE(4));\nint f(cb c, void *user LG_DATA);", ""),
+        // An enumeration is an integer of the size and the sign that C says, and nothing while it has no enumerators.
+        ("enum e;\nint f(enum e *e LG_OUT);", "which is incomplete"),
+        (
+            "int z(void);\nenum __attribute__((packed)) e { A = 1, B = 200 };\nenum e f(enum e e) LG_ERROR(B);",
+            "",
+        ),
+        ("int z(void);\nenum e { A = 1, B = 0x8000000000000000u };\nenum e f(enum e e) LG_ERROR(B);", ""),
+        ("int z(void);\nenum e { A = 0, B = 0x80000000u };\nenum e f(enum e e) LG_ERROR(B);", ""),
+        ("int z(void);\nenum e { A, B };\nenum e f(enum e e) LG_ERROR(-1);", ""),
+        // What would make a client that does not compile.
+        (
+            "typedef int size;\nint f(size size, const char *p LG_IN LG_SIZE(size));",
+            "hides the type of this name",
+        ),
+        (
+            "struct s { const char *const t; };\nLG_FIELD(struct s, t, LG_STRING);\nint f(const struct s *s LG_IN);",
+            "field t: a pointer that is const itself",
+        ),
+        (
+            "struct s { const int k; const char *t; };\nLG_FIELD(struct s, t, LG_STRING);\nint f(struct s *s LG_INOUT);",
+            "with const fields",
+        ),
+        (
+            "struct s { const int k; const char *t; };\nLG_FIELD(struct s, t, LG_STRING);\nint f(const struct s *s LG_IN);",
+            "",
+        ),
+        (
+            "int z(void);\nvoid f(char *p LG_OUT LG_SIZE(n) LG_WRITTEN(lg_result), int n);",
+            "lg_result, but the function returns no number",
+        ),
+        ("int gr\u{f6}sse(int n);", "its name has other characters"),
+        // What is said of a bit-field, or in a union, says something.
+        (
+            "struct s { unsigned a : 3; };\nLG_FIELD(struct s, a, LG_AT_MOST(3));\nint f(struct s *s LG_INOUT);",
+            "LG_AT_MOST says nothing of a field",
+        ),
+        (
+            "union u { int a; float b; };\nLG_FIELD(union u, a, LG_AT_MOST(3));\nint f(union u *u LG_INOUT);",
+            "LG_AT_MOST says nothing of a field",
+        ),
         // A failure is a value of the result's type.
         ("int f(void) LG_ERROR(\"x\");", "a string is no `int`"),
         ("int f(void) LG_ERROR(0x100000000);", "a `int` does not hold it"),

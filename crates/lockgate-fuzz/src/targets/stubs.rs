@@ -336,7 +336,7 @@ mod tests {
     fn noted(name: &str, kind: CType, note: &str) -> Parameter {
         let mut notes = Notes::default();
         notes.add(note).expect("an annotation");
-        Parameter { name: name.into(), kind, notes }
+        Parameter::new(name, kind, notes)
     }
 
     const PAIR: &str = "struct pair";
@@ -381,7 +381,7 @@ mod tests {
     fn a_structure_that_is_ignored_has_a_type() {
         let integer = kind(Shape::Integer { signed: true, character: false, plain: false }, 8, "long");
         let pair = kind(Shape::Record(PAIR.into()), 8, PAIR);
-        let field = Parameter { name: "x".into(), kind: integer, notes: Notes::default() };
+        let field = Parameter::new("x", integer, Notes::default());
         let plan = plan(&header_of(field, noted("p", pair, "ignore")));
         assert!(plan.refusals.is_empty() && plan.records.contains_key(PAIR), "{:?}", plan.refusals);
     }
@@ -420,7 +420,7 @@ mod tests {
             never_null: false,
         };
         let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
-        let itself = Parameter { name: "p".into(), kind: function, notes: Notes::default() };
+        let itself = Parameter::new("p", function, Notes::default());
         let mut header = Header::default();
         header.callbacks.insert("t0".into(), prototype(vec![itself.clone()]));
         header.functions.push(Function {

@@ -264,6 +264,9 @@ class _Structure(ctypes.Structure):
 
     def __setattr__(self, name: str, value: Any) -> None:
         kind = next((kind for field, kind in self._fields_ if field == name), None)
+        # (What is no field of C's would stay in this object, and the library would never see it.)
+        if kind is None and not name.startswith("lg_"):
+            raise AttributeError(f"{type(self).__name__} has no field {name}")
         if kind in _REALS:
             value = _real(value, kind, name)
         elif kind is not None and kind is not ctypes.c_void_p and not hasattr(kind, "_fields_"):

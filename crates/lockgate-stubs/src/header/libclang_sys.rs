@@ -238,10 +238,21 @@ impl<'u> Cursor<'u> {
         unsafe { clang_Cursor_isAnonymousRecordDecl(self.cursor) != 0 }
     }
 
-    /// The value of an enumerator.
-    pub fn enum_value(self) -> i64 {
+    /// The integer that an enumeration is.
+    pub fn enum_type(self) -> Type<'u> {
         // SAFETY: as `kind`.
-        unsafe { clang_getEnumConstantDeclValue(self.cursor) }
+        Type { kind: unsafe { clang_getEnumDeclIntegerType(self.cursor) }, unit: PhantomData }
+    }
+
+    /// The value of an enumerator, of an enumeration with a sign or without.
+    pub fn enum_value(self, unsigned: bool) -> i128 {
+        // SAFETY: as `kind`.
+        unsafe {
+            match unsigned {
+                true => clang_getEnumConstantDeclUnsignedValue(self.cursor).into(),
+                false => clang_getEnumConstantDeclValue(self.cursor).into(),
+            }
+        }
     }
 
     /// What a variable's initialiser comes to, if that is known to the compiler.

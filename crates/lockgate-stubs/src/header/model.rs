@@ -34,7 +34,7 @@ pub struct Header {
     /// The library's name and options, if the file says them.
     pub library: Option<(String, Vec<String>)>,
     /// Enumerations by [`CType::enumeration`].
-    pub enumerations: BTreeMap<String, Vec<(String, i64)>>,
+    pub enumerations: BTreeMap<String, Vec<(String, i128)>>,
     /// Macros that are constants, and enumerators, in order.
     pub constants: Vec<(String, Value)>,
     /// Lines of the source files that contain annotations.
@@ -121,6 +121,19 @@ impl Prototype {
 }
 
 impl Parameter {
+    /// A parameter or field of this type, of which nothing is said but `notes`.
+    pub fn new(name: impl Into<String>, kind: CType, notes: Notes) -> Parameter {
+        Parameter { name: name.into(), kind, notes, extent: None }
+    }
+
+    /// Its type where a variable has it: arrays are pointers.
+    pub fn variable(&self) -> String {
+        match (&self.kind.shape, self.extent) {
+            (Shape::Pointer(element), Some(_)) => format!("{} *", element.spelling),
+            _ => self.kind.spelling.clone(),
+        }
+    }
+
     fn add_names(&self, names: &mut BTreeSet<String>) {
         self.notes.add_names(names);
         if let Shape::Function(prototype) = &self.kind.shape {
@@ -181,6 +194,17 @@ pub struct Parameter {
     pub kind: CType,
     /// What is said of it.
     pub notes: Notes,
+    /// Of a parameter that is declared as an array: how many elements, as far as the header says (`int x[4]`).
+    pub extent: Option<Extent>,
+}
+
+/// How long an array is that a parameter is declared as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// So many elements.
+    Of(u64),
+    /// As many as an expression says, or nobody (`int x[n]`, `int x[]`).
+    Open,
 }
 
 /// A type as it is written, and what it is.

@@ -3,7 +3,7 @@
 use super::layout::{Member, lost};
 use super::libclang_sys::{Cursor, Type, Unit};
 use super::model::{
-    CType, Function, Header, Parameter, Place, Prototype, Record, Shape, Value, without_folder,
+    CType, Extent, Function, Header, Parameter, Place, Prototype, Record, Shape, Value, without_folder,
 };
 use super::{ReadError, comment};
 use crate::annotation::{NoteError, Notes, check_options};
@@ -107,7 +107,7 @@ impl Reader {
                 self.outside.insert(cursor.name());
             }
             if kind == CXCursor_EnumDecl {
-                self.header.known.extend(cursor.children().iter().map(|child| child.name()));
+                self.header.known.extend(enumerators(*cursor).into_iter().map(|(name, _)| name));
             }
         }
         for cursor in &cursors {
@@ -122,11 +122,8 @@ impl Reader {
                     abouts.push(cursor);
                 }
                 CXCursor_EnumDecl if self.is_api(cursor) => {
-                    let values = cursor.children().into_iter();
-                    let values = values.filter(|child| child.kind() == CXCursor_EnumConstantDecl);
-                    self.header.constants.extend(
-                        values.map(|child| (child.name(), Value::Integer(child.enum_value().into()))),
-                    );
+                    let values = enumerators(cursor).into_iter();
+                    self.header.constants.extend(values.map(|(name, value)| (name, Value::Integer(value))));
                 }
                 _ => {}
             }
@@ -337,13 +334,19 @@ impl Reader {
             let name = name.unwrap_or_else(|| format!("arg{number}"));
             let notes = cursor.map_or(Ok(Notes::default()), |c| self.notes(*c, &name))?;
             let mut kind = self.kind(cursor.map_or(kind, |c| c.kind_of_value()));
-            // As C does it: an array as a parameter is a pointer. (How many elements a header says there are, nobody checks: LG_SIZE does.)
-            if let Shape::Array(element, _) = kind.shape {
+            // As C does it: an array as a parameter is a pointer. (How many elements cross, LG_SIZE says.)
+            let mut extent = None;
+            if let Shape::Array(element, count) = kind.shape {
                 kind.shape = Shape::Pointer(element);
                 kind.size = 8;
+                extent = Some(Extent::Of(count));
+            }
+            let written = cursor.map(|c| c.kind_of_value().kind());
+            if matches!(written, Some(CXType_IncompleteArray | CXType_VariableArray)) {
+                extent = Some(Extent::Open);
             }
             // (Its size may speak of other parameters, which are not in sight where the type is repeated.)
-            if cursor.is_some_and(|c| c.kind_of_value().kind() == CXType_VariableArray)
+            if written == Some(CXType_VariableArray)
                 && let Shape::Pointer(element) = &kind.shape
             {
                 kind.spelling = format!("{} *", element.spelling);
@@ -352,7 +355,7 @@ impl Reader {
             if let Some(cursor) = cursor {
                 self.inner(*cursor, &mut kind)?;
             }
-            parameters.push(Parameter { name, kind, notes });
+            parameters.push(Parameter { name, kind, notes, extent });
         }
         Ok(parameters)
     }
@@ -439,10 +442,29 @@ impl Reader {
     fn enumeration(&mut self, kind: Type<'_>) -> String {
         let key = kind.spelling().trim_start_matches("const ").to_owned();
         if let Some(definition) = kind.declaration().definition() {
-            let values = || definition.children().into_iter().map(|child| (child.name(), child.enum_value()));
-            self.header.enumerations.entry(key.clone()).or_insert_with(|| values().collect());
+            self.header.enumerations.entry(key.clone()).or_insert_with(|| enumerators(definition));
         }
         key
+    }
+
+    /// An enumeration is an integer, of the size and the sign that its enumerators (or its author) give it. One of four bytes that has a sign
+    /// or not, and no value that tells, counts as one that has: so it is written, and compared with -1.
+    fn enumerated(&mut self, kind: Type<'_>) -> Shape {
+        let Some(definition) = kind.declaration().definition() else {
+            return Shape::Unsupported(format!("`{}`, which is incomplete,", kind.spelling()));
+        };
+        let of = definition.enum_type().canonical();
+        if of.kind() == CXType_Bool {
+            return Shape::Unsupported(format!("`{}`, which is a bool,", kind.spelling()));
+        }
+        let large =
+            |(_, value): &(String, i128)| i32::try_from(*value).is_err() && u32::try_from(*value).is_ok();
+        let signed = match (is_unsigned(of), kind.size()) {
+            (false, _) => true,
+            (true, Some(4)) => !enumerators(definition).iter().any(large),
+            (true, _) => false,
+        };
+        Shape::Integer { signed, character: false, plain: false }
     }
 
     fn shape(&mut self, kind: Type<'_>) -> Shape {
@@ -457,7 +479,7 @@ impl Reader {
                 integer(false, false)
             }
             CXType_Short | CXType_Int | CXType_Long | CXType_LongLong => integer(true, false),
-            CXType_Enum => integer(true, false),
+            CXType_Enum => self.enumerated(kind),
             CXType_Float | CXType_Double => Shape::Float,
             CXType_Record => self.record(kind),
             CXType_Pointer => match function_type(kind.canonical()) {
@@ -465,10 +487,9 @@ impl Reader {
                     // As they are written: some names of types say more than what they stand for.
                     let written = kind.pointee();
                     let all = function.parameters().into_iter().zip(written.parameters()).enumerate();
-                    let parameter = |(number, (kind, written))| Parameter {
-                        name: format!("arg{number}"),
-                        kind: self.named(kind, written),
-                        notes: Notes::default(),
+                    let parameter = |(number, (kind, written))| {
+                        let kind = self.named(kind, written);
+                        Parameter::new(format!("arg{number}"), kind, Notes::default())
                     };
                     let parameters = all.map(parameter).collect();
                     let result = self.named(function.result(), written.result());
@@ -603,7 +624,7 @@ impl Reader {
                 record.arms.insert(name.clone());
             }
             record.offsets.push((base + at) / 8);
-            record.fields.get_or_insert_default().push(Parameter { kind, name, notes });
+            record.fields.get_or_insert_default().push(Parameter::new(name, kind, notes));
         }
         let (size, alignment) = (8 * whole.size().unwrap_or(0), 8 * whole.alignment().unwrap_or(0));
         let lost = lost(&members, union, size, alignment);
@@ -734,6 +755,21 @@ impl Reader {
     }
 }
 
+/// An integer without a sign.
+fn is_unsigned(kind: Type<'_>) -> bool {
+    matches!(
+        kind.kind(),
+        CXType_Bool | CXType_UChar | CXType_UShort | CXType_UInt | CXType_ULong | CXType_ULongLong
+    ) || kind.kind() == CXType_Char_U
+}
+
+/// The enumerators of `definition`, which may have attributes among them, with their values.
+fn enumerators(definition: Cursor<'_>) -> Vec<(String, i128)> {
+    let unsigned = is_unsigned(definition.enum_type().canonical());
+    let all = definition.children().into_iter().filter(|child| child.kind() == CXCursor_EnumConstantDecl);
+    all.map(|child| (child.name(), child.enum_value(unsigned))).collect()
+}
+
 /// The function that a pointer's canonical type points to.
 fn function_type(kind: Type<'_>) -> Option<Type<'_>> {
     let pointee = kind.pointee();
@@ -791,6 +827,7 @@ fn agree(known: &[Parameter], later: &[Parameter]) -> Result<(), (String, NoteEr
 pub fn merge(known: &mut [Parameter], later: Vec<Parameter>) {
     for (known, later) in known.iter_mut().zip(later) {
         known.notes = later.notes.or(&known.notes);
+        known.extent = known.extent.or(later.extent);
         if !later.name.starts_with("arg") {
             known.name = later.name;
         }

@@ -43,7 +43,7 @@ pub struct Plan {
     /// What cannot be done soundly.
     pub refusals: Vec<Refusal>,
     /// Enumerations by [`CType::enumeration`].
-    pub enumerations: BTreeMap<String, Vec<(String, i64)>>,
+    pub enumerations: BTreeMap<String, Vec<(String, i128)>>,
     /// Constants of the header.
     pub constants: Vec<(String, Value)>,
     /// Functions of both kinds.
@@ -851,6 +851,14 @@ impl<'a> Planner<'a> {
         if let Some(ours) = taken {
             return Err((None, is_ours(&ours)));
         }
+        let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !is_word(name) {
+            return no(
+                "its name has other characters than ASCII's letters, digits and _, of which prototypes are made",
+                "give it another name, or leave the function out with LG_OMIT",
+            )
+            .map_err(of_function);
+        }
         if self.header.renamed.contains(name) {
             return no(
                 "it has another name in objects (an asm label): the module has nothing of this name",
@@ -874,6 +882,15 @@ impl<'a> Planner<'a> {
             )
             .map_err(of_function);
         }
+        let mut types = BTreeSet::new();
+        prototype.each_type(&mut |kind| types.extend(kind.names.iter().cloned()));
+        if let Some(hidden) = names.clone().find(|name| types.contains(*name)) {
+            return no(
+                format!("a parameter called {hidden} hides the type of this name, which the stub needs"),
+                "give it another name",
+            )
+            .map_err(of_function);
+        }
         is_of_platform(prototype).map_err(of_function)?;
         places::belong(notes, &prototype.result, Stands::Function).map_err(of_function)?;
         self.asks_in_no_ring(function).map_err(of_function)?;
@@ -886,6 +903,7 @@ impl<'a> Planner<'a> {
                 self.known(&parameter.kind.shape).map(|()| Passing::Ignore)
             } else {
                 places::belong(&parameter.notes, &parameter.kind, Stands::Parameter)
+                    .and_then(|()| places::is_counted(parameter, &self.notes(parameter)))
                     .and_then(|()| self.parameter(parameter, prototype))
                     .and_then(|passing| {
                         let ways = effects::Ways { passing: Some(&passing), outcome: None };
@@ -904,8 +922,7 @@ impl<'a> Planner<'a> {
         }
         self.plan.is_paired(parameters.iter()).map_err(of_function)?;
         let of_result = |no| (Some("result".to_owned()), no);
-        let result =
-            Parameter { name: "result".into(), kind: prototype.result.clone(), notes: notes.clone() };
+        let result = Parameter::new("result", prototype.result.clone(), notes.clone());
         let kind = &result.kind;
         let result = self.outcome(&result, &prototype.parameters, true).map_err(of_result)?;
         let ways = effects::Ways { passing: None, outcome: Some(&result) };
@@ -920,8 +937,12 @@ impl<'a> Planner<'a> {
         }
         let keep::Left { freed, owned } = self.leaves(prototype, notes, &parameters, &result)?;
         let all = prototype.parameters.iter().map(|parameter| &parameter.notes).chain([notes]);
-        let counted =
+        let counted: BTreeSet<String> =
             all.flat_map(Notes::expressions).flat_map(Expression::names).map(str::to_owned).collect();
+        if counted.contains("lg_result") && matches!(prototype.result.shape, Shape::Void | Shape::Record(_)) {
+            return no("lg_result, but the function returns no number", "say it with its parameters")
+                .map_err(of_function);
+        }
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
         }
@@ -1117,7 +1138,7 @@ impl<'a> Planner<'a> {
                     _ => None,
                 });
                 let mut enumerators = self.header.enumerations.values().flatten();
-                of_macro.or_else(|| enumerators.find(|(known, _)| known == name).map(|(_, n)| i128::from(*n)))
+                of_macro.or_else(|| enumerators.find(|(known, _)| known == name).map(|(_, n)| *n))
             }
             Expression::Minus(inner) => self.constant(inner).map(|value| -value),
             _ => None,

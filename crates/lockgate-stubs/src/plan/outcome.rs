@@ -1,7 +1,7 @@
 //! From the library to the program.
 use super::effects::{Ways, act};
 use super::passing::{handle_name, has_name, is_number};
-use super::places::{Place, belong};
+use super::places::{Place, belong, is_counted};
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
 use crate::header::merge;
@@ -293,6 +293,7 @@ impl Planner<'_> {
                 return Err(in_part(format!("parameter {}", inner.name), cause));
             }
             let outcome = belong(&inner.notes, &inner.kind, Place::Inner)
+                .and_then(|()| is_counted(inner, &self.notes(inner)))
                 .and_then(|()| self.outcome(inner, &prototype.parameters, false))
                 .and_then(|outcome| {
                     let ways = Ways { passing: None, outcome: Some(&outcome) };
@@ -309,8 +310,7 @@ impl Planner<'_> {
             };
             return Err(in_part("parameters".into(), cause));
         }
-        let of_result =
-            Parameter { name: "result".to_owned(), kind: prototype.result.clone(), notes: Notes::default() };
+        let of_result = Parameter::new("result", prototype.result.clone(), Notes::default());
         is_number(&of_result.kind, &self.notes(&of_result))
             .map_err(|cause| in_part("result".into(), cause))?;
         let result = match &prototype.result.shape {

@@ -176,6 +176,14 @@ impl Planner<'_> {
                 if buffer.writes {
                     self.is_ended(key)?;
                 }
+                let is_constant = |field: &super::FieldPlan| field.kind.constant;
+                let record = self.plan.records.get(key).filter(|record| !record.is_plain());
+                if buffer.writes && record.is_some_and(|record| record.fields.iter().any(is_constant)) {
+                    return no(
+                        "the library writes a structure with const fields, which the stub could not set",
+                        "LG_IN is meant, or leave the function out with LG_OMIT",
+                    );
+                }
                 if buffer.writes && buffer.size.is_some() && self.plain_record(key).is_err() {
                     return no(
                         "an array of structures with pointers is not copied back",
@@ -327,11 +335,8 @@ impl Planner<'_> {
         if direction == Direction::In {
             return no("arrays of pointers cannot be passed in", "leave the function out with LG_OMIT");
         }
-        let variable = Parameter {
-            name: parameter.name.clone(),
-            kind: to.clone(),
-            notes: Notes { direction: None, nullable: true, ..notes.clone() },
-        };
+        let notes_of_it = Notes { direction: None, nullable: true, ..notes.clone() };
+        let variable = Parameter::new(&parameter.name, to.clone(), notes_of_it);
         let before = if direction.reads() {
             match self.passing(&variable, siblings)? {
                 handle @ Passing::Handle { .. } => Some(Box::new(handle)),

@@ -1,7 +1,7 @@
 //! Where annotations may stand: one that says nothing of what it stands on is a mistake of its author's.
 use super::{No, no};
 use crate::annotation::Notes;
-use crate::header::model::{CType, Shape};
+use crate::header::model::{CType, Extent, Parameter, Shape};
 
 /// What an annotation stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,5 +103,35 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
             ),
             "remove it, or put it where it belongs",
         ),
+    }
+}
+
+/// Of a parameter that is declared as an array, with all that is said of it and its types, something says how many elements cross: without
+/// a word one would, and the library would find zeros in the place of the others.
+pub(super) fn is_counted(parameter: &Parameter, notes: &Notes) -> Result<(), No> {
+    let (Some(extent), Shape::Pointer(to)) = (parameter.extent, &parameter.kind.shape) else { return Ok(()) };
+    // (One element is what a pointer without a word leads to: `mpfr_t`.)
+    let one = extent == Extent::Of(1);
+    let ends = notes.string || notes.strings || notes.until.is_some() || notes.rows.is_some();
+    let passed_on = notes.opaque || notes.inside || notes.ignore || notes.null || notes.data || notes.jump;
+    let pointers = matches!(to.shape, Shape::Pointer(_) | Shape::Function(_));
+    if one || ends || passed_on || notes.size.is_some() && !pointers {
+        return Ok(());
+    }
+    let declared = match extent {
+        Extent::Of(count) => format!("it is declared as an array of {count}"),
+        Extent::Open => "it is declared as an array".to_owned(),
+    };
+    let reason = format!("{declared}, and how many elements cross is not said");
+    match (pointers, extent) {
+        (true, _) => no(reason, "leave the function out with LG_OMIT, or declare a pointer if there is one"),
+        (false, Extent::Of(count)) if to.is_character() => no(
+            reason,
+            format!(
+                "add LG_SIZE({count}), with LG_IN, LG_OUT or LG_INOUT, or LG_STRING if it ends with a zero"
+            ),
+        ),
+        (false, Extent::Of(count)) => no(reason, format!("add LG_SIZE({count})")),
+        (false, Extent::Open) => no(reason, "add LG_SIZE(…)"),
     }
 }

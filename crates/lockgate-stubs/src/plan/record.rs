@@ -67,6 +67,13 @@ impl Planner<'_> {
                 plan.fields.push(planned?);
             }
         }
+        // (What has no field of its own here crosses as bytes: nothing that is said of a number in it has an effect.)
+        for field in fields.iter().skip(plan.fields.len()) {
+            belong(&field.notes, &field.kind, Place::Field).map_err(|cause| No {
+                reason: format!("{key}, field {}: {}", field.name, cause.reason),
+                remedy: cause.remedy,
+            })?;
+        }
         self.plan.is_paired(plan.fields.iter().map(|field| &field.passing))?;
         mark_buffers(&mut plan.fields);
         Ok(plan)
@@ -82,6 +89,12 @@ impl Planner<'_> {
         let notes = self.notes(field);
         let cursor = notes.cursor;
         belong(&field.notes, &field.kind, Place::Field)?;
+        if field.kind.constant && matches!(field.kind.shape, Shape::Pointer(_) | Shape::Function(_)) {
+            return no(
+                "a pointer that is const itself, which the stub could not set in its copy",
+                "remove this const from the header, or leave the function out with LG_OMIT",
+            );
+        }
         self.is_shut(&field.kind, &notes)?;
         let (passing, outcome) = match &field.kind.shape {
             Shape::Record(key) => {

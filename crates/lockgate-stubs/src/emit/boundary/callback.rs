@@ -125,7 +125,7 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: Vec<Step>, ta
             }
             continue;
         }
-        let kind = &parameter.kind.spelling;
+        let kind = &parameter.variable();
         let out = CopyOut { raw: raw.clone(), kind, what, plan, size: &size, made: None };
         let mut value = match planned {
             Outcome::Memory { buffer } if buffer.writes => out.filled(buffer),

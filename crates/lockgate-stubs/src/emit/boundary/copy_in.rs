@@ -364,6 +364,24 @@ impl Stub<'_> {
         self.inside(name)
     }
 
+    /// The place of a parameter.
+    fn number_of(&self, name: &str) -> usize {
+        self.function.prototype.parameters.iter().position(|own| own.name == *name).unwrap_or_default()
+    }
+
+    /// Other parameters that are structures of this type which the library remembers and looks at without following anything.
+    fn alike(&self, name: &str, wanted: &str) -> Vec<String> {
+        if !self.plan.records[wanted].fields.iter().any(|field| matches!(field.passing, Passing::Buffer(_))) {
+            return Vec::new();
+        }
+        let planned = self.function.prototype.parameters.iter().zip(&self.function.parameters);
+        let alike = planned.filter(|(own, passing)| {
+            own.name != *name
+                && matches!(passing, Passing::Record { key, buffer, kept: true, .. } if key == wanted && !buffer.reads)
+        });
+        alike.map(|(own, _)| own.name.clone()).collect()
+    }
+
     fn record(
         &mut self,
         parameter: &Parameter,
@@ -396,7 +414,17 @@ impl Stub<'_> {
             false => call(&of_word("numbers"), [word(name), here(name), number(!kept)]),
             true => run(&of_word("into"), [word(name), here(name), with()]),
         };
-        self.phases.copy_in.push(when(here(name), [Step::Do(into)]));
+        let mut into = vec![Step::Do(into)];
+        // (Of two that it only remembers, the library may make one like the other.)
+        let others = if kept && buffer.writes && !buffer.reads { self.alike(name, key) } else { Vec::new() };
+        let mark = |of: &str| call("LGS_BUFFER_OF", [number(self.number_of(of))]);
+        if !others.is_empty() {
+            into.push(Step::Do(call(&of_word("buffers_of"), [here(name), mark(name)])));
+        }
+        let whose = others.iter().fold(word(name), |own, other| {
+            call(&of_word("copied"), [address(local("r", name)), own, word(other), mark(other)])
+        });
+        self.phases.copy_in.push(when(here(name), into));
         if buffer.writes {
             let copy = local("r", name);
             let mode = match (buffer.reads, self.failed_itself()) {
@@ -408,7 +436,11 @@ impl Stub<'_> {
             if !record.bools.is_empty() {
                 steps.push(Step::Do(call(&of_word("bools"), [address(copy.clone()), number(1)])));
             }
-            let check = [address(copy.clone()), word(name), with(), mode];
+            let whose = match (others.is_empty(), self.failed_itself()) {
+                (false, Some(failed)) => choice(failed, word(name), whose),
+                _ => whose,
+            };
+            let check = [address(copy.clone()), whose, with(), mode];
             steps.push(Step::Do(run(&of_word("check"), check)));
             self.phases.copy_out.push(Step::Declare(kind.clone(), local_name("r", name), None));
             self.phases.copy_out.push(when(here(name), steps));

@@ -30,6 +30,9 @@ fn place_of_name(spelling: &str) -> Option<usize> {
 
 /// A type without the `const` of the variable itself.
 pub fn mutable(spelling: &str) -> String {
+    if !spelling.contains(['*', '(']) {
+        return spelling.trim_start_matches("const ").to_owned();
+    }
     spelling.strip_suffix("*const").map_or_else(|| spelling.to_owned(), |pointer| format!("{pointer}*"))
 }
 

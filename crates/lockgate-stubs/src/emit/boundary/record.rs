@@ -59,6 +59,10 @@ pub struct Parts<'a> {
     pub into: Vec<Step>,
     /// Numbers in, so that those which the library leaves stay as they were, but nothing that is followed.
     pub numbers: Vec<Step>,
+    /// A mark in the place of each buffer's address: whose it is.
+    pub whose: Vec<Step>,
+    /// A condition: all of these marks are `other`'s. Nothing where there is none.
+    pub copied: Option<Value>,
     /// What a callback finds in one that it fills: the library's numbers.
     pub first: Vec<Step>,
     /// `now`, which was fetched, judged, beside `host`, the program's.
@@ -70,8 +74,16 @@ pub struct Parts<'a> {
 /// The steps of one type.
 pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
     let RecordPlan { spelling, word: own, fields, .. } = record;
-    let mut parts =
-        Parts { buffers: vec![], into: vec![], numbers: vec![], first: vec![], check: vec![], back: vec![] };
+    let mut parts = Parts {
+        buffers: vec![],
+        into: vec![],
+        numbers: vec![],
+        whose: vec![],
+        copied: None,
+        first: vec![],
+        check: vec![],
+        back: vec![],
+    };
     if record.is_plain() {
         let whole = [word("to"), word("from"), size_of_variable(behind(word("from")))];
         parts.into.push(Step::Do(call("lgs_put", whole)));
@@ -95,6 +107,12 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
             }
         }
         numbers(&mut parts, field, spelling);
+    }
+    for name in &parts.buffers {
+        let put = call("lgs_put", [far(spelling, name), address(word("whose")), number(8)]);
+        parts.whose.push(Step::Do(put));
+        let marked = equal(cast("uint64_t", cast("uintptr_t", through(word("now"), name))), word("whose"));
+        parts.copied = Some(infix(parts.copied.unwrap_or_else(|| word("other")), "&&", marked));
     }
     if !record.bools.is_empty() {
         parts.first.push(Step::Do(call(&format!("lgs_bools_{own}"), [word("own"), number(1)])));

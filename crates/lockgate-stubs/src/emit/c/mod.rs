@@ -1,4 +1,5 @@
 //! The client in C: a header that includes the original one, and a library with the same functions.
+mod layout;
 mod print;
 mod record;
 
@@ -96,8 +97,10 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
 /// The client's library.
 fn source(plan: &Plan, target: &Target, name: &str) -> String {
     let defines: String = target.defines.iter().map(|define| defined(define)).collect();
-    let prelude =
-        format!("{defines}#define LOCKGATE_CLIENT_SOURCE\n#include {}", print::quoted(&target.header));
+    let prelude = format!(
+        "{SYSTEM}{defines}#define LOCKGATE_CLIENT_SOURCE\n#include {}",
+        print::quoted(&target.header)
+    );
     let module = format!("#define LGS_MODULE {}", print::quoted(&target.module));
     let mut text = stubs(plan, name, &prelude, &module);
     if target.failing_stubs {
@@ -106,6 +109,9 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     }
     text
 }
+
+/// What the client needs of the system's headers also with `-std=c11` and its like. (By default compilers define it, and the generator's did.)
+const SYSTEM: &str = "#ifndef _DEFAULT_SOURCE\n#define _DEFAULT_SOURCE 1\n#endif\n";
 
 /// What is before failing stubs.
 const STAND_INS: &str = r#"
@@ -160,7 +166,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
 
 /// Structures, trampolines, stubs, in the order in which they use each other.
 fn definitions(plan: &Plan) -> String {
-    let mut text = String::new();
+    let mut text = layout::as_read(plan);
     // (What has no name crosses within what has one only.)
     let named = |record: &&RecordPlan| !record.spelling.contains('(');
     for record in plan.records.values().filter(|record| !record.bools.is_empty()).filter(named) {

@@ -15,11 +15,27 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
         BUFFERS = parts.buffers.iter().map(buffer).collect::<String>(),
         INTO = print::lines(&parts.into),
         NUMBERS = print::lines(&parts.numbers),
+        COPIES = copies(record, &parts),
         FIRST = print::lines(&parts.first),
         CHECK = print::lines(&parts.check),
         BACK = print::lines(&parts.back),
         SHOWN = shown(record, number),
     )
+}
+
+/// What tells whose buffers are in one of several structures, where there are any.
+fn copies(record: &RecordPlan, parts: &record::Parts<'_>) -> String {
+    let RecordPlan { spelling, word, .. } = record;
+    match &parts.copied {
+        None => String::new(),
+        Some(copied) => template!(
+            "c/copies.c.in",
+            SPELLING = spelling,
+            WORD = word,
+            WHOSE = print::lines(&parts.whose),
+            COPIED = print::value(copied)
+        ),
+    }
 }
 
 /// Structures that the library gives: copied once, checked in memory of the frame's, and handed out from there. `count` of them, or,

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 pub fn all(surface: &Surface<'_>) -> String {
     let mut text = String::new();
     for key in surface.enumerations() {
-        let value = |(name, value): &(String, i64)| format!("{} = {value}\n", attribute(name));
+        let value = |(name, value): &(String, i128)| format!("{} = {value}\n", attribute(name));
         let values: String = surface.plan.enumerations[key].iter().map(value).collect();
         text += &template!("python/enumeration.py.in", NAME = enumeration(key), KEY = key, VALUES = values,);
     }

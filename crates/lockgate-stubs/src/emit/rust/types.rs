@@ -70,10 +70,15 @@ fn placed(name: &str, record: &RecordPlan, fields: bool) -> String {
     text
 }
 
-fn enumeration(key: &str, values: &[(String, i64)]) -> String {
+fn enumeration(key: &str, values: &[(String, i128)]) -> String {
     let name = type_name(key);
-    let small = values.iter().all(|(_, value)| i32::try_from(*value).is_ok());
-    let mut known: Vec<(i64, &str)> = Vec::new();
+    let all = |fit: fn(i128) -> bool| values.iter().all(|(_, value)| fit(*value));
+    let kind = match () {
+        () if all(|value| i32::try_from(value).is_ok()) => "i32",
+        () if all(|value| i64::try_from(value).is_ok()) => "i64",
+        () => "u64",
+    };
+    let mut known: Vec<(i128, &str)> = Vec::new();
     let (mut listed, mut aliases, mut matched) = (String::new(), String::new(), String::new());
     for (own, value) in values {
         let same = known.iter().find(|(seen, _)| seen == value);
@@ -94,7 +99,7 @@ fn enumeration(key: &str, values: &[(String, i64)]) -> String {
         "rust/enumeration.rs.in",
         KEY = key,
         NAME = name,
-        KIND = if small { "i32" } else { "i64" },
+        KIND = kind,
         VALUES = listed,
         ALIASES = aliases,
         KNOWN = matched,
