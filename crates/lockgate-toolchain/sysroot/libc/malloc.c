@@ -82,7 +82,7 @@ void *calloc(size_t count, size_t size) {
     return block ? memset(block, 0, bytes) : NULL;
 }
 
-/* The thread ends: its blocks are everybody's again. In musl this is the dynamic linker's. */
+/* The thread ends: its blocks are everybody's again. In musl this is dlerror's, which is ours, too. */
 void __dl_thread_cleanup(void) {
     struct cache *own = cache;
     if (!own) return;
