@@ -7,6 +7,9 @@
 
 #include "musl.h"
 
+/* A module may have an allocator of its own, or a part of one. */
+#define weak __attribute__((weak))
+
 /* Sizes of blocks are multiples of UNIT, below UNIT * CLASSES; of each, at most MOST wait. */
 enum { UNIT = 16, CLASSES = 33, MOST = 16 };
 
@@ -24,7 +27,7 @@ struct cache {
 /* From the thread's first free() of a small block on. */
 static _Thread_local struct cache *cache;
 
-void *malloc(size_t size) {
+weak void *malloc(size_t size) {
     /* Size 0 is a large one here: musl gives out a block of its own. */
     if (size - 1 >= UNIT * (CLASSES - 1)) return __libc_malloc_impl(size);
     const size_t class = (size + UNIT - 1) / UNIT;
@@ -42,7 +45,7 @@ static void check_for_second_free(struct block *block, size_t class) {
         if (other == block) __builtin_trap();
 }
 
-void free(void *at) {
+weak void free(void *at) {
     if (!at) return;
     /* musl's allocator looks at the block's header here, and traps if it is none. */
     const size_t size = malloc_usable_size(at), class = size / UNIT;
@@ -71,7 +74,7 @@ void free(void *at) {
 }
 
 /* musl's own believes that a block is fresh from the system where its allocator says so. */
-void *calloc(size_t count, size_t size) {
+weak void *calloc(size_t count, size_t size) {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes)) {
         errno = ENOMEM;
