@@ -19,8 +19,6 @@ const STACK: usize = offset_of!(libc::ucontext_t, uc_stack) / WORD;
 const SEGMENTS: usize = offset_of!(libc::ucontext_t, uc_mcontext) / WORD + libc::REG_CSGSFS as usize;
 /// `UC_FP_XSTATE`, `UC_SIGCONTEXT_SS`, `UC_STRICT_RESTORE_SS`.
 const FLAGS: u64 = 7;
-/// The code, gs and fs segments: the fourth is the stack's.
-const SELECTORS: u64 = 0xffff_ffff_ffff;
 /// How far to look on a stack whose end is not known.
 const FAR: u64 = 1 << 20;
 
@@ -54,7 +52,7 @@ fn used(stack: Range<u64>) -> impl Iterator<Item = u64> {
 }
 
 fn any_in(range: Range<u64>, ours: Option<u64>) -> bool {
-    let selectors = u64::from(code_segment());
+    let selectors = selectors();
     let mut words = [0_u64; WORDS + SEGMENTS];
     let mut at = range.start.next_multiple_of(WORD as u64);
     while at < range.end {
@@ -62,7 +60,7 @@ fn any_in(range: Range<u64>, ours: Option<u64>) -> bool {
         // SAFETY: to our own words; a fault ends the copy.
         let left = unsafe { lockgate_copy(words.as_mut_ptr().cast(), at as *const c_void, count * WORD) };
         let found = words[..count - left.div_ceil(WORD)].windows(SEGMENTS + 1).any(|context| {
-            context[SEGMENTS] & SELECTORS == selectors
+            context[SEGMENTS] == selectors
                 && context[0] & !FLAGS == 0
                 && context[LINK] == 0
                 && Some(context[STACK]) != ours
@@ -75,9 +73,13 @@ fn any_in(range: Range<u64>, ours: Option<u64>) -> bool {
     false
 }
 
-fn code_segment() -> u16 {
-    let selector: u16;
-    // SAFETY: reads the selector.
-    unsafe { core::arch::asm!("mov {:x}, cs", out(reg) selector, options(nomem, nostack, preserves_flags)) };
-    selector
+/// The segments as a context has them: code, gs, fs, stack. (gs and fs are 0. A lone 51 in zeros, which is the code segment on Linux, is on
+/// many a stack.)
+fn selectors() -> u64 {
+    let (code, stack): (u16, u16);
+    // SAFETY: reads the selectors.
+    unsafe {
+        core::arch::asm!("mov {:x}, cs", "mov {:x}, ss", out(reg) code, out(reg) stack, options(nomem, nostack, preserves_flags));
+    }
+    u64::from(code) | u64::from(stack) << 48
 }
