@@ -102,7 +102,7 @@ fn program(text: &Text, live: &mut Liveness, frames: &TextFrames, function: Rang
         at = here;
         if next.below != row.below {
             out.push(0x0e);
-            uleb(next.below as u64 + 8, &mut out);
+            uleb(u64::try_from(next.below).ok()? + 8, &mut out);
         }
         for (bit, (_, register)) in KEPT.into_iter().enumerate() {
             match (row.saved >> bit & 1, next.saved >> bit & 1) {
