@@ -1,6 +1,7 @@
 //! Threads that call domains: what each gets before its first call, and gives back when it ends.
 use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
+use super::interruptions_sys::Interruptions;
 use super::layout::{GATE, LOOKS_AGAIN, NOBODY};
 use super::mapping_sys::Mapping;
 use super::thread_sys::{
@@ -193,6 +194,8 @@ fn new_state(parent: Option<&ThreadState>) -> Result<ThreadState, Errno> {
         overdue: 0.into(),
         stop: AtomicBool::new(false),
         look: AtomicBool::new(false),
+        signalled: AtomicBool::new(false),
+        interruptions: Interruptions::default(),
         covered: AtomicBool::new(false),
         left_gate: AtomicPtr::default(),
         left_mark: 0.into(),

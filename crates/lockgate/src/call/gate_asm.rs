@@ -667,13 +667,88 @@ lockgate_gate_syscall:
     wrgsbase %rax
     jmp .Lsyscall_leave
 
-.Lsyscall_pending:
+.Lsyscall_pending: # where the call goes on, signals of the domain's own may be waiting
     push %rcx
     push %rcx
     lockgate_gate_ask
+    lea 16(%rsp),%rax
+    mov %rax,8(%rsp)
+    push %r15
+    push %r14
+    push %r13
+    push %rbp
+    mov %rbx,%rdi
+    lea -{FRAME_SIZE}(%r12),%rsi
+    mov %rsp,%rdx
+    lea {signalled}(%rip),%rax
+    call lockgate_undisturbed
+    mov lockgate_thread@gottpoff(%rip),%r10
+    add $32,%rsp
     pop %rcx
-    pop %rcx
-    jmp .Lsyscall_back
+    add $8,%rsp
+    cmp $1,%rax
+    jb .Lsyscall_back
+    je .Lsyscall_pending
+    # Goes on with what is at rax: at a handler, or where one has interrupted the module.
+    lockgate_gate_is_own .Lsyscall_pending
+    mov %rax,%r8
+    mov {BINDING}-{RECORD}(%rbx),%r11
+    mov {GATES}(%r11),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    mov {GOING_STATE}(%r8),%r9
+    xrstor (%r9)
+    lea -{RECORD}(%rbx),%rcx # off the records before gs is looked at, as any gate
+    mov %rcx,%fs:{TOP}(%r10)
+    mov {GOING_INTERRUPTION}(%r8),%eax # from here on nobody makes a call that could look for it
+    mov %eax,{INTERRUPTION}(%rcx)
+    lockgate_gate_place %r11,%r9
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r9)
+    rdgsbase %rax
+    mov {WINDOW}(%r11),%rcx
+    cmp %rcx,%rax
+    je 1f
+    wrgsbase %rcx
+1: # the place and the flags below rsp: where a call would push them
+    mov {GOING_RSP}(%r8),%rcx
+    mov {GOING_RIP}(%r8),%rax
+    mov %rax,-8(%rcx)
+    mov {GOING_FLAGS}(%r8),%rax
+    mov %rax,-16(%rcx)
+    .cfi_remember_state
+    lockgate_gate_outside
+    lea -16(%rcx),%rsp
+    .cfi_def_cfa rsp,16
+    mov 0*8(%r8),%rax
+    mov 1*8(%r8),%rcx
+    mov 2*8(%r8),%rdx
+    mov 3*8(%r8),%rbx
+    mov 5*8(%r8),%rbp
+    mov 6*8(%r8),%rsi
+    mov 7*8(%r8),%rdi
+    mov 9*8(%r8),%r9
+    mov 10*8(%r8),%r10
+    mov 11*8(%r8),%r11
+    mov 12*8(%r8),%r12
+    mov 13*8(%r8),%r13
+    mov 14*8(%r8),%r14
+    mov 15*8(%r8),%r15
+    mov 8*8(%r8),%r8
+    popfq
+    .cfi_adjust_cfa_offset -8
+    ret
+    .cfi_restore_state
+
+    # A signal of the domain's own has interrupted it (signalled_sys.rs): rbx the record, which is written, rsp and r12 the entry's frame, rcx
+    # the binding.
+    .globl lockgate_gate_interrupted
+    .hidden lockgate_gate_interrupted
+lockgate_gate_interrupted:
+    mov lockgate_thread@gottpoff(%rip),%r10
+    lockgate_gate_enter
+    xor %ecx,%ecx
+    jmp .Lsyscall_pending
     .cfi_endproc
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
     # `resume` (resume_sys.rs): r10d the label, r11d the address. As after a system call every other register is the module's, but
@@ -821,15 +896,22 @@ lockgate_gate_end:
     HIDES = const HIDES,
     HEADER_W = const lockgate_abi::header::W,
     AVX512 = const super::gate_sys::component::AVX512,
+    INTERRUPTION = const offset_of!(EntryRecord, interruption),
+    GOING_STATE = const offset_of!(Going, state),
+    GOING_INTERRUPTION = const offset_of!(Going, interruption),
+    GOING_RSP = const offset_of!(Going, registers) + 8 * RSP,
+    GOING_RIP = const offset_of!(Going, rip),
+    GOING_FLAGS = const offset_of!(Going, flags),
     RESUME_SIZE = const size_of::<ResumeFrame>(),
     RESUME_ENTRY = const offset_of!(ResumeFrame, entry),
     ADDRESS = const offset_of!(ResumeFrame, address),
     LABEL = const offset_of!(ResumeFrame, label),
     resume = sym super::resume_sys::lockgate_resume,
-    XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
+    XSAVE_SIZE = sym super::interruptions_sys::XSAVE_SIZE,
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
     syscall = sym super::service_sys::lockgate_syscall,
+    signalled = sym super::signalled_sys::lockgate_signalled,
     pending = sym super::gate_sys::lockgate_pending,
     no_function = sym super::gate_sys::NO_FUNCTION,
     resolve = sym super::gate_sys::lockgate_resolve,
@@ -840,6 +922,9 @@ lockgate_gate_end:
 // One-byte and two-byte LEB128 offsets for the debugger.
 const _: () = {
     assert!(offset_of!(GateRecord, r12) < 64);
+    // What is loaded by its hardware number.
+    assert!(offset_of!(Going, registers) == 0);
+    assert!(size_of::<GateState>() == 6 * size_of::<u64>() && offset_of!(GateState, state) == 40);
     // Of the seven registers that resume's gate pushes, and its frame.
     assert!((7 * size_of::<u64>() + size_of::<ResumeFrame>()).is_multiple_of(16));
     assert!(RECORD + (offset_of!(GateRecord, control) as u64) < 128);
