@@ -285,6 +285,22 @@ static void recurses(int signal) { count++; raise(SIGUSR1); }
 long too_many(long n) { quiet(); on(SIGUSR1, recurses, SA_NODEFER); raise(SIGUSR1); return 11; }
 FAR static long overflows(volatile long n) { volatile char room[4096]; room[n & 4095] = 1; return n ? overflows(n - 1) + room[0] : 0; }
 long stack_overflow(long n) { quiet(); on(SIGSEGV, leave, 0); if (sigsetjmp(place, 1)) return 12; return overflows(1 << 20); }
+static void elsewhere(void) { syscall(SYS_rt_sigreturn); }
+static void switches(int signal) {
+    getcontext(&there), there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = 1 << 20, makecontext(&there, elsewhere, 0);
+    swapcontext(&here, &there);
+}
+long returns_on_another_stack(long n) { quiet(); on(SIGUSR1, switches, 0); raise(SIGUSR1); return 13; }
+static void *cancelled(void *how) { ready = 1; if (how) for (;;) pause(); sigset_t none; sigemptyset(&none); for (;;) sigsuspend(&none); }
+long cancels(long n) {
+    for (long i = 0; i < n; i++) {
+        pthread_t thread; void *result = 0; ready = 0;
+        if (pthread_create(&thread, 0, cancelled, (void *)(i & 1))) return -1;
+        while (!ready) ;
+        if (pthread_cancel(thread) || pthread_join(thread, &result) || result != PTHREAD_CANCELED) return -2;
+    }
+    return n;
+}
 long place_of(long n) { return (long)&raises; }
 "#;
 
@@ -347,7 +363,9 @@ fn what_was_interrupted_goes_on_as_it_was() {
 fn handlers_run_by_timers_and_in_other_threads() {
     let _watchdog = watchdog("handlers_run_by_timers_and_in_other_threads");
     let domain = domain();
-    for (name, argument, result) in [("spins", 20, 1), ("waits", 0, 0), ("other_threads", 10, 10)] {
+    for (name, argument, result) in
+        [("spins", 20, 1), ("waits", 0, 0), ("other_threads", 10, 10), ("cancels", 10, 10)]
+    {
         assert_eq!(call(&domain, name, argument).expect(name), result, "{name}({argument})");
     }
 }
@@ -388,12 +406,18 @@ fn refused(name: &str, argument: i64) -> (FaultKind, String) {
 #[test]
 fn nobody_returns_from_what_is_not_in_progress() {
     let _watchdog = watchdog("nobody_returns_from_what_is_not_in_progress");
-    for name in ["returns_from_nothing", "returns_after_a_jump", "inner"] {
+    for name in ["returns_from_nothing", "returns_after_a_jump", "inner", "returns_on_another_stack"] {
         let (kind, reason) = refused(name, 0);
         assert_eq!(kind, FaultKind::Gate, "{name}");
         assert!(reason.contains("rt_sigreturn"), "{name}: {reason}");
     }
+    // A call that has ended in a handler leaves nothing that a later one could return to.
     let outer = domain();
+    for _ in 0..50 {
+        call(&outer, "fault_in_a_handler", 0).expect_err("a fault");
+        let error = call(&outer, "returns_from_nothing", 0).expect_err("nothing");
+        assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Gate);
+    }
     assert_eq!(call(&outer, "sigreturn_of_an_outer_call", 0).expect("the inner call alone ends"), 5);
 }
 

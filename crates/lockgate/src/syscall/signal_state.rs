@@ -15,6 +15,8 @@ pub(super) const ACTION: usize = 32;
 pub(super) const LAST: u32 = 64;
 /// The first of those that queue: each that is sent comes.
 const FIRST_QUEUED: u32 = 32;
+/// musl's signal by which a thread is cancelled.
+const CANCEL: u32 = 33;
 /// Most that wait in one domain.
 const MOST_QUEUED: usize = 256;
 /// What nobody can block, ignore or handle.
@@ -252,6 +254,8 @@ impl Signals {
         let mask = self.suspended.remove(&thread).unwrap_or(now);
         let own = if has(libc::SA_NODEFER) { 0 } else { bit(info.signal) };
         self.set_mask(thread, now | blocks | own);
-        Next::Handler(Handler { info, handler, restorer, restarts: has(libc::SA_RESTART), mask })
+        // (Where libc cancels a thread it would go on elsewhere than at the system call, which no handler can: it looks at EINTR, too.)
+        let restarts = has(libc::SA_RESTART) && info.signal != CANCEL;
+        Next::Handler(Handler { info, handler, restorer, restarts, mask })
     }
 }

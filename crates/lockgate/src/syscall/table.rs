@@ -48,7 +48,6 @@ pub const TABLE: &[Entry] = table! {
     12  brk                 Own      brk::brk;
     13  rt_sigaction        Own      signal::rt_sigaction;
     14  rt_sigprocmask      Own      signal::rt_sigprocmask;
-    15  rt_sigreturn        Own      signal::rt_sigreturn;
     16  ioctl               Granted  terminal::ioctl;
     17  pread64             Granted  read_write::pread;
     18  pwrite64            Granted  read_write::pwrite;

@@ -56,12 +56,6 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
     Ok(0)
 }
 
-/// `rt_sigreturn()`: where a handler returns to makes this call, which the gate of system calls serves itself. It comes here from nowhere
-/// else.
-pub fn rt_sigreturn(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Err(Errno::NOSYS.into())
-}
-
 /// `sigaltstack(new or null, old or null)`: accepted; the old one reads as disabled. Handlers run on the thread's own stack.
 pub fn sigaltstack(ctx: &SyscallContext<'_>, [_, old, ..]: [u64; 6]) -> Reply {
     const SS_DISABLE: u64 = 2;
