@@ -131,6 +131,9 @@ unsafe fn find(
             },
             None => domain.process().next_signal(slot),
         };
+        if other_calls_wait(state, below) {
+            state.signalled.store(true, Ordering::SeqCst);
+        }
         let handler = match (next, known) {
             (Some(Next::Handler(handler)), _) => handler,
             (Some(Next::Deadly(signal)), _) if signal == libc::SIGABRT as u32 => {
@@ -152,6 +155,21 @@ unsafe fn find(
         begin(domain, below, one, &handler, raised.map_or(0, |raw| raw.address)).map_err(|_| no_room)?;
         Ok((&raw const (*one).begins) as usize)
     }
+}
+
+/// Whether signals wait for a domain whose call another one is nested in.
+unsafe fn other_calls_wait(state: &ThreadState, below: *const EntryRecord) -> bool {
+    // SAFETY: live records of the calling thread; a live entry's binding keeps its domain.
+    state.records().any(|record| unsafe {
+        let entry = record.cast::<EntryRecord>();
+        (*record).is_entry()
+            && entry != below
+            && !space::is_inherited((*entry).control)
+            && (*entry).binding.as_ref().is_some_and(|binding| {
+                let domain = &*binding.domain;
+                domain.process().wakes(domain.contexts().home(domain.slot_of((*entry).control)))
+            })
+    })
 }
 
 /// What a handler is told of what an instruction has raised. No address outside of the domain's is told.

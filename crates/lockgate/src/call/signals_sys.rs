@@ -516,7 +516,10 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         }
         state.look.store(false, Ordering::Release);
         let Some(cause) = why_stop(state, record) else {
-            if state.signalled.load(Ordering::SeqCst) {
+            let waits = (*record).binding.as_ref();
+            if state.signalled.load(Ordering::SeqCst)
+                && waits.is_some_and(|binding| (*binding.domain).process().has_signals())
+            {
                 interrupt(state, record, frame, None);
             }
             return;

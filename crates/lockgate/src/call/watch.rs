@@ -22,6 +22,9 @@ const POLL: Duration = Duration::from_millis(3);
 /// Interval of kicks to a call that is overdue.
 const INSIST: Duration = Duration::from_millis(1);
 
+/// Time between two looks at least.
+const LEAST: Duration = Duration::from_micros(250);
+
 static INTERESTED: PerProcess<Mutex<Interested>> = PerProcess::new(Mutex::default);
 static EVENTCOUNT: Eventcount = Eventcount::new();
 /// Some thread is to ask its host's stop predicate.
@@ -390,7 +393,8 @@ fn watch() {
         }
         found.stopped.into_iter().for_each(domains().interrupt_waits);
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));
-        std::thread::sleep(left.map_or(found.pause, |left| left.min(found.pause)));
+        // (However often a module's timers are due.)
+        std::thread::sleep(left.map_or(found.pause, |left| left.max(LEAST).min(found.pause)));
     }
 }
 

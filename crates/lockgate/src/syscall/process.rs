@@ -29,6 +29,7 @@ pub struct Process {
     tells: AtomicBool,
     pub(super) timers: Mutex<Timers>,
     due: Mutex<Option<Option<Instant>>>,
+    is_due_new: AtomicBool,
     handled: AtomicU64,
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
@@ -53,6 +54,7 @@ impl Process {
             tells: AtomicBool::new(false),
             timers: Mutex::default(),
             due: Mutex::default(),
+            is_due_new: AtomicBool::new(false),
             handled: AtomicU64::new(0),
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
@@ -151,11 +153,13 @@ impl Process {
 
     pub(super) fn note_timers(&self, next: Option<Instant>) {
         *locked(&self.due) = Some(next);
+        self.is_due_new.store(true, Ordering::SeqCst);
     }
 
     /// When the first timer is due, if that has changed since this was last asked.
     pub fn changed_timers(&self) -> Option<Option<Instant>> {
-        locked(&self.due).take()
+        let is_new = self.is_due_new.load(Ordering::SeqCst) && self.is_due_new.swap(false, Ordering::SeqCst);
+        is_new.then(|| locked(&self.due).take()).flatten()
     }
 
     /// Sends what timers send that are due. Returns when the next one is.
@@ -171,9 +175,14 @@ impl Process {
         next
     }
 
+    /// Whether any signal waits. Async-signal-safe.
+    pub fn has_signals(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) != 0
+    }
+
     /// Whether a signal waits for the thread of this slot that it does not block.
     pub fn wakes(&self, slot: u32) -> bool {
-        self.waiting.load(Ordering::SeqCst) != 0 && locked(&self.signals).wakes(slot)
+        self.has_signals() && locked(&self.signals).wakes(slot)
     }
 
     /// Whether the domain has a handler for a signal. Async-signal-safe.
@@ -184,9 +193,6 @@ impl Process {
 
     /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked.
     pub fn next_signal(&self, slot: u32) -> Option<Next> {
-        if self.waiting.load(Ordering::SeqCst) == 0 {
-            return None;
-        }
         self.change_signals(|signals| {
             let next = signals.next(slot);
             signals.resume(slot);
