@@ -60,6 +60,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
     };
     // SAFETY: the gate's, in progress.
     let behind = |at| unsafe { interrupted(gate, at) };
+    // SAFETY: as above.
     match unsafe { find((domain, control, entered), frame.address as u32, frame.label as u32, &behind, over) }
     {
         Ok(found) => {
