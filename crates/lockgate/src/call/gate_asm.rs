@@ -718,8 +718,8 @@ lockgate_gate_syscall:
     mov %rax,-16(%rcx)
     .cfi_remember_state
     lockgate_gate_outside
+    .cfi_undefined rip
     lea -16(%rcx),%rsp
-    .cfi_def_cfa rsp,16
     mov 0*8(%r8),%rax
     mov 1*8(%r8),%rcx
     mov 2*8(%r8),%rdx
@@ -736,20 +736,26 @@ lockgate_gate_syscall:
     mov 15*8(%r8),%r15
     mov 8*8(%r8),%r8
     popfq
-    .cfi_adjust_cfa_offset -8
     ret
     .cfi_restore_state
 
     # A signal of the domain's own has interrupted it (signalled_sys.rs): rbx the record, which is written, rsp and r12 the entry's frame, rcx
     # the binding.
-    .globl lockgate_gate_interrupted
-    .hidden lockgate_gate_interrupted
-lockgate_gate_interrupted:
+.Lgate_interrupted:
     mov lockgate_thread@gottpoff(%rip),%r10
     lockgate_gate_enter
     xor %ecx,%ecx
     jmp .Lsyscall_pending
     .cfi_endproc
+    .pushsection .data.rel.ro,"aw",@progbits
+    .p2align 3
+    .globl lockgate_gate_interrupted
+    .hidden lockgate_gate_interrupted
+    .type lockgate_gate_interrupted,@object
+lockgate_gate_interrupted: # where it is
+    .quad .Lgate_interrupted
+    .size lockgate_gate_interrupted,8
+    .popsection
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
     # `resume` (resume_sys.rs): r10d the label, r11d the address. As after a system call every other register is the module's, but
     # control goes on elsewhere.

@@ -12,7 +12,7 @@ use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
 unsafe extern "C" {
-    fn lockgate_gate_interrupted();
+    static lockgate_gate_interrupted: u64;
 }
 
 /// Flags that a handler begins with, and those of the module's that are kept: carry, parity, adjust, zero, sign, overflow.
@@ -101,7 +101,7 @@ pub(super) unsafe fn interrupt(
         registers[libc::REG_R12 as usize] = (*record).host as i64;
         registers[libc::REG_RCX as usize] = (*record).binding as i64;
         registers[libc::REG_RSP as usize] = (*record).host as i64;
-        registers[libc::REG_RIP as usize] = lockgate_gate_interrupted as *const () as i64;
+        registers[libc::REG_RIP as usize] = lockgate_gate_interrupted as i64;
         registers[libc::REG_EFL as usize] = CLEAN_FLAGS as i64;
     }
     true
