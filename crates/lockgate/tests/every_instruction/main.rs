@@ -255,7 +255,7 @@ fn going_ahead_leaves_no_instruction_out() {
 const MOST: usize = 600;
 /// The same of those in which signals of the domain's own come, most of whose instructions no handler interrupts: it comes at the end of that.
 const OWN_MOST: usize = 100_000;
-const OWN_STRIDE: usize = 17;
+const OWN_STRIDE: usize = 97;
 
 #[test]
 fn a_kill_ends_a_call_or_comes_after_it() {
