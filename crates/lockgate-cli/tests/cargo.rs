@@ -53,7 +53,9 @@ impl Package {
     /// `lockgate cargo …`, with its output.
     fn cargo(&self, arguments: &[&str]) -> Output {
         let mut lockgate = self.0.command(env!("CARGO_BIN_EXE_lockgate"));
-        CARGOS.iter().for_each(|name| drop(lockgate.env_remove(name)));
+        for name in CARGOS {
+            lockgate.env_remove(name);
+        }
         lockgate.env("CARGO_NET_OFFLINE", "true").arg("cargo").args(arguments).output().expect("it starts")
     }
 
@@ -92,7 +94,7 @@ fn a_library_is_called_and_calls() {
     assert_eq!(log_twice.call(42).unwrap(), ("number 42".len() + "again".len()) as i32);
     domain.bind::<extern "C" fn()>("nothing").unwrap().call().unwrap();
     // The notes have the types: another one is refused.
-    let error = domain.bind::<extern "C" fn(f64) -> i32>("words").err().expect("words takes no number");
+    let error = domain.bind::<extern "C" fn(f64) -> i32>("words").expect_err("words takes no number");
     assert!(error.to_string().contains("words"), "{error}");
 
     // Memory and rings of the host's.
@@ -166,7 +168,9 @@ fn a_program_runs_as_outside() {
     }
     let inside = package.cargo(&["--run=--dir=/data=inside", "run", "--", "/data", "one", "two words"]);
     let mut cargo = package.0.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    CARGOS.iter().for_each(|name| drop(cargo.env_remove(name)));
+    for name in CARGOS {
+        cargo.env_remove(name);
+    }
     let outside = cargo.args(["run", "--", "outside", "one", "two words"]).output().expect("it starts");
     assert_eq!(text(&inside.stdout), text(&outside.stdout), "{}", text(&inside.stderr));
     assert_eq!((inside.status.code(), outside.status.code()), (Some(7), Some(7)), "{}", text(&inside.stderr));
@@ -209,7 +213,9 @@ fn a_linker_is_all_it_takes() {
     let linker = package.0.path("lockgate-cc");
     package.0.write(".cargo/config.toml", &format!("[target.{TARGET}]\nlinker = \"{}\"\n", linker.display()));
     let mut cargo = package.0.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    CARGOS.iter().for_each(|name| drop(cargo.env_remove(name)));
+    for name in CARGOS {
+        cargo.env_remove(name);
+    }
     done(cargo.args(["build", "--target", TARGET])).expect("it links");
     let output =
         package.0.lockgate("run").arg(package.0.path(&format!("target/{TARGET}/debug/aborts"))).output();

@@ -1040,7 +1040,7 @@ fn what_is_not_sound_is_refused() {
         ("int f(void *p LG_OUT);", &["how large", "LG_SIZE"]),
         ("int f(int n LG_OUT);", &["is no pointer", "remove"]),
         (
-            "typedef int (*c)(char *p LG_OUT LG_SIZE(9) LG_WRITTEN(lg_result), void *d);\nint f(c c, void *d);",
+            "typedef int (*c)(char *p LG_OUT LG_SIZE(9) LG_WRITTEN(lg_result), void *d);\nint f(c cb, void *d);",
             &["parameter p", "LG_WRITTEN", "LG_SIZE"],
         ),
         ("int f(const char *p LG_OUT LG_SIZE(3));", &["const", "LG_IN is meant"]),
@@ -1096,7 +1096,7 @@ fn what_is_not_sound_is_refused() {
         ),
         ("struct h;\nint f(struct h *h, void *p LG_DATA LG_FOR_CALL);", &["LG_FOR_CALL", "no callback"]),
         (
-            "typedef int (*c)(void *d);\nint f(c c, void *d LG_DATA LG_KEPT LG_FOR_CALL);",
+            "typedef int (*c)(void *d);\nint f(c cb, void *d LG_DATA LG_KEPT LG_FOR_CALL);",
             &["LG_FOR_CALL contradicts LG_KEPT"],
         ),
         ("int f(int n LG_FOR_CALL);", &["LG_FOR_CALL says nothing of"]),

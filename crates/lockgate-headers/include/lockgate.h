@@ -61,10 +61,11 @@
  * SIGFPE, SIGILL, SIGTRAP and one real-time signal. At its first call each thread gets an alternate
  * signal stack, and all handlers of the process run on the alternate stack. It has 64 KiB beyond
  * the kernel's frames of 64 signals, or the size of the thread's own alternate stack, if that is
- * larger, and a guard of 256 KiB. The library passes faults that are not a domain's to the handlers that
- * were there before. This includes faults of lg_memory_read(), lg_memory_write(), lg_memory_copy(),
- * lg_region_read(), lg_region_write() and their relatives at your side of the copy, if your program
- * has a handler: memory that the handler opens (write barriers, lazy pages) is copied.
+ * larger, and a guard of 256 KiB. The library passes faults that are not a domain's to the handlers
+ * that were there before. This includes faults of lg_memory_read(), lg_memory_write(),
+ * lg_memory_copy(), lg_region_read(), lg_region_write() and their relatives at your side of the
+ * copy, if your program has a handler: memory that the handler opens (write barriers, lazy pages)
+ * is copied.
  *
  * Programs that are linked with the library use its versions of sigaction(), signal() and their
  * relatives; these keep handlers that come later behind the library's. A program that got the

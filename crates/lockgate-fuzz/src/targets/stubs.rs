@@ -5,7 +5,9 @@ use crate::Target;
 use arbitrary::{Result, Unstructured};
 use lockgate_stubs::annotation::Notes;
 use lockgate_stubs::emit;
-use lockgate_stubs::header::model::{CType, Function, Header, Parameter, Place, Prototype, Record, Shape};
+use lockgate_stubs::header::model::{
+    CType, Extent, Function, Header, Parameter, Place, Prototype, Record, Shape,
+};
 use lockgate_stubs::plan::{Outcome, Passing, Plan, plan};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -288,6 +290,11 @@ fn parameter(input: &mut Unstructured<'_>, depth: u8, complete: usize) -> Result
         name: (*input.choose(&NAMES)?).into(),
         kind: kind(input, depth, complete)?,
         notes: notes(input)?,
+        extent: match input.int_in_range(0..=7)? {
+            0 => Some(Extent::Of(input.arbitrary()?)),
+            1 => Some(Extent::Open),
+            _ => None,
+        },
     })
 }
 

@@ -27,7 +27,7 @@ pub enum CommandLine {
         cxx: bool,
     },
     /// The final link.
-    Link(Linking),
+    Link(Box<Linking>),
 }
 
 /// A command line that ends in a module.
@@ -271,7 +271,7 @@ impl CommandLine {
         linking.cxx = driver == Driver::Cxx
             || linking.items.iter().filter_map(Item::source).any(|source| source.is_cxx());
         Ok(match links && has_inputs {
-            true => CommandLine::Link(linking),
+            true => CommandLine::Link(Box::new(linking)),
             false => CommandLine::Compile { arguments: for_gcc, cxx: linking.cxx },
         })
     }
