@@ -437,23 +437,28 @@ fn a_threaded_programs_fault_is_told() {
     assert_eq!(run(&["program", "leave", "it"]).unwrap(), 7);
 }
 
-/// Signals of a program's own end it as they end a process: by what it has not said otherwise about.
+/// A program that would wait for a signal ends with a word about it.
 #[test]
-fn programs_end_by_their_own_signals() {
+fn waits_for_signals_end_loudly() {
     let source = r#"
+        #include <errno.h>
         #include <signal.h>
+        #include <stdio.h>
         #include <stdlib.h>
+        #include <string.h>
         #include <unistd.h>
         static volatile int got;
-        static void handler(int signal) { got = signal; }
+        static void handler(int signal) { got = 1; }
         int main(int argc, char **argv) {
-            signal(SIGUSR1, handler);
+            if (signal(SIGALRM, handler) != SIG_ERR || errno != ENOSYS) return 1;
+            if (signal(SIGSEGV, handler) != SIG_ERR || signal(SIGPIPE, SIG_IGN) || signal(SIGUSR1, handler)) return 2;
             switch (argv[1][0]) {
-            case 'a': alarm(1); for (;;) ;
-            case 'p': alarm(1); pause(); return 3;
-            case 'r': raise(SIGUSR1); return got;
-            case 't': raise(SIGTERM); return 3;
+            case 'a': alarm(1); while (!got) ;
+            case 'r': raise(SIGUSR1); while (!got) ;
+            case 'p': pause(); break;
+            case 'w': { sigset_t set; int found; sigfillset(&set); sigwait(&set, &found); break; }
             case 'x': abort();
+            case 'o': alarm(0); return 42;
             }
             return 3;
         }"#;
@@ -463,16 +468,18 @@ fn programs_end_by_their_own_signals() {
             DomainOptions::new().arguments(["program", argument]).time_limit(Duration::from_secs(60));
         Domain::run(&module, options).unwrap().outcome
     };
-    for (argument, kind) in [
-        ("a", FaultKind::Signal(libc::SIGALRM as u8)),
-        ("p", FaultKind::Signal(libc::SIGALRM as u8)),
-        ("t", FaultKind::Signal(libc::SIGTERM as u8)),
-        ("x", FaultKind::Abort),
+    for (argument, kind, reason) in [
+        ("a", FaultKind::Signal(libc::SIGSYS as u8), "called alarm, but no signal is ever delivered"),
+        ("r", FaultKind::Signal(libc::SIGUSR1 as u8), "whose handler cannot run"),
+        ("p", FaultKind::Signal(libc::SIGSYS as u8), "called pause"),
+        ("w", FaultKind::Signal(libc::SIGSYS as u8), "called sigwait"),
+        ("x", FaultKind::Abort, "called abort"),
     ] {
         let error = run(argument).unwrap_err();
         assert_eq!(error.fault().unwrap().kind(), kind, "{error}");
+        assert!(error.to_string().contains(reason), "{error}");
     }
-    assert_eq!(run("r").unwrap(), libc::SIGUSR1);
+    assert_eq!(run("o").unwrap(), 42);
 }
 
 /// The runtime copies a file that is mapped privately: within the call's time.

@@ -71,9 +71,6 @@ pub trait Threads {
     /// `EAGAIN` if there may be no more.
     fn start(&self, start: ThreadStart) -> Result<u64, Errno>;
 
-    /// Whether a thread has the stack slot with this number.
-    fn has(&self, slot: u32) -> bool;
-
     /// How many threads have calls in progress in the domain, the module's own among them.
     fn inside(&self) -> usize;
 }
@@ -118,10 +115,10 @@ pub enum Fault {
     Abort,
     /// The module sent itself this deadly signal.
     Signal(u8),
-    /// The handler of this signal could not begin: no room on the stack, no function, or too many in progress.
+    /// The module sent itself this signal, for which it has a handler: none runs in a domain.
     Handler(u8),
-    /// A return from a handler where none is in progress.
-    NoHandler,
+    /// The module asked for a signal with this call, which has no way to fail, or would wait for one for ever.
+    Undeliverable(&'static str),
     /// The deadline passed while the call was blocked.
     TimeLimit,
     /// The domain was killed while the call was blocked.

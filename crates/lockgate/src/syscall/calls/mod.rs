@@ -32,7 +32,6 @@ pub(super) mod sync;
 pub(super) mod system;
 pub(super) mod terminal;
 pub(super) mod thread;
-pub(super) mod timer;
 pub(super) mod truncate;
 
 use rustix::io::Errno;
