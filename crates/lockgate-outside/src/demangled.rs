@@ -20,16 +20,16 @@ const LONGEST_OF_RUST: usize = 512;
 
 /// The name of C++, with its parameters, or of Rust that `symbol` stands for, or `None` if it stands for none.
 pub fn demangled(symbol: &str) -> Option<String> {
-    if let Some(name) = of_rust(symbol) {
-        return Some(name);
-    }
-    write(symbol, DemangleOptions::new().no_return_type())
+    of_rust(symbol).or_else(|| of_cxx(symbol))
 }
 
 /// The same for reports: parameters are left out of what is long, and so are template arguments within others'.
 pub fn demangled_short(symbol: &str) -> Option<String> {
-    let whole = demangled(symbol)?;
-    if whole.len() <= LONG || of_rust(symbol).is_some() {
+    if let Some(name) = of_rust(symbol) {
+        return Some(name);
+    }
+    let whole = of_cxx(symbol)?;
+    if whole.len() <= LONG {
         return Some(whole);
     }
     let without = write(symbol, DemangleOptions::new().no_return_type().no_params()).unwrap_or(whole);
@@ -55,6 +55,10 @@ impl fmt::Write for Cut {
         self.0.push_str(&text[..end]);
         if end < text.len() { Err(fmt::Error) } else { Ok(()) }
     }
+}
+
+fn of_cxx(symbol: &str) -> Option<String> {
+    write(symbol, DemangleOptions::new().no_return_type())
 }
 
 fn write(symbol: &str, options: DemangleOptions) -> Option<String> {

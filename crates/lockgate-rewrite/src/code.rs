@@ -1,6 +1,6 @@
 //! The code of an object: decoded instructions by section and place, their marks, and the tables of switches.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::decode::{Text, data_in_text};
 use crate::elf::{Object, Reloc, reloc};
@@ -112,6 +112,12 @@ impl Code {
 
     pub(crate) fn has(&self, (number, index): CodePlace, marks: u16) -> bool {
         self.texts[number].code.get(index).is_some_and(|ins| ins.has(marks))
+    }
+
+    /// The texts that a switch has a case at the end of.
+    pub(crate) fn texts_that_end_in_cases(&self) -> HashSet<usize> {
+        let cases = self.tables.values().flat_map(|table| &table.targets);
+        cases.filter(|place| place.1 == self.texts[place.0].code.len()).map(|place| place.0).collect()
     }
 
     /// Where the direct branch `index` of text `number` goes if that is code of this object.

@@ -1,13 +1,14 @@
 //! Unwind tables for objects that have none, as musl's: exceptions pass functions whose frames are plain enough to be read off their code.
 //! The tables are those of the input's code; `dwarf` carries them over as it does others.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use iced_x86::{FlowControl, Mnemonic, OpKind};
 
 use crate::code::Code;
 use crate::decode::{NONE, Text, mark};
-use crate::elf::{Object, Reloc, Section, reloc, shf, sht, sym};
+use crate::elf::{Object, Reloc, Section, Symbol, reloc, shf, sht, sym};
 use crate::encode::{Reg, number as number_of};
 use crate::frames::{ENTRY, Frames, State, TextFrames};
 use crate::liveness::Liveness;
@@ -23,14 +24,15 @@ pub(crate) fn add(object: &mut Object, code: &Code, frames: &Frames) {
     if object.sections.iter().any(|section| section.name == ".eh_frame") {
         return;
     }
+    let symbols = symbols_by_section(object);
     let mut table = COMMON.to_vec();
     let mut relocs = Vec::new();
     for (number, text) in code.texts.iter().enumerate() {
-        let Some(symbol) = symbol_in(object, text.section) else { continue };
+        let Some(&symbol) = symbols.get(&text.section) else { continue };
         let mut live = Liveness::new(Default::default());
-        for (index, &start) in text.functions.iter().enumerate() {
-            let end = text.functions.get(index + 1).map_or(text.code.len(), |&end| end as usize);
-            let range = start as usize..end;
+        for &start in &text.functions {
+            let (start, end) = text.function_around(start as usize);
+            let range = start..end;
             let Some(program) = program(text, &mut live, &frames[number], range.clone()) else { continue };
             let first = u64::from(text.code[range.start].start());
             let last = u64::from(text.code[range.end - 1].end());
@@ -67,13 +69,20 @@ pub(crate) fn add(object: &mut Object, code: &Code, frames: &Frames) {
     object.ensure_reloc_section(index);
 }
 
-/// A symbol that is defined in a section: that of the section itself, or any.
-fn symbol_in(object: &Object, section: usize) -> Option<u32> {
-    let symbols =
-        || object.symbols.iter().enumerate().filter(|(_, symbol)| symbol.section() == Some(section));
-    let own = symbols().find(|(_, symbol)| symbol.kind == sym::SECTION);
-    let local = || symbols().find(|(_, symbol)| symbol.binding == sym::LOCAL);
-    own.or_else(local).or_else(|| symbols().next()).map(|(index, _)| index as u32)
+/// By section: a symbol that is defined in it, that of the section itself before a local one, and this before any; the first of its kind.
+fn symbols_by_section(object: &Object) -> HashMap<usize, u32> {
+    let rank = |symbol: &Symbol| match () {
+        () if symbol.kind == sym::SECTION => 0,
+        () if symbol.binding == sym::LOCAL => 1,
+        () => 2,
+    };
+    let mut best: HashMap<usize, (u8, u32)> = HashMap::new();
+    for (index, symbol) in object.symbols.iter().enumerate() {
+        let Some(section) = symbol.section() else { continue };
+        let found = (rank(symbol), index as u32);
+        best.entry(section).and_modify(|best| *best = found.min(*best)).or_insert(found);
+    }
+    best.into_iter().map(|(section, (_, index))| (section, index)).collect()
 }
 
 /// What is known before an instruction.

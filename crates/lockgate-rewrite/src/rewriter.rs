@@ -105,6 +105,8 @@ pub(crate) struct Rewriter<'a> {
     wanted_traps: Vec<(u32, u32)>,
     /// Whether indirect jumps may go into functions of other code sections.
     pub(crate) scattered: bool,
+    /// Whether a switch has a case, one that cannot be, at the section's end.
+    pub(crate) ends_in_case: bool,
     /// By call: the register whose value waits in the callee's return slot.
     pub(crate) waits: HashMap<u32, Reg>,
     /// By function and register: see [`Self::keeps`].
@@ -155,6 +157,7 @@ impl<'a> Rewriter<'a> {
             plan: Plan::default(),
             wanted_traps: Vec::new(),
             scattered: false,
+            ends_in_case: false,
             waits: HashMap::new(),
             kept: HashMap::new(),
             padding: Cell::new((0, 0)),
@@ -197,7 +200,7 @@ impl<'a> Rewriter<'a> {
         }
         self.finish();
         self.out.start();
-        if self.is_case(text.code.len()) && !frames::joins_next(self.object, text) {
+        if self.ends_in_case && !frames::joins_next(self.object, text) {
             self.out.put(&TRAP);
         }
         self.stats.instructions += text.code.len() as u64;
@@ -325,11 +328,6 @@ impl<'a> Rewriter<'a> {
     }
 
     /// Ends the section: the last traps, and one where control would go on.
-    /// Whether a switch has a case that would go on at `index`: at the section's end, one that cannot be.
-    fn is_case(&self, index: usize) -> bool {
-        self.code.tables.values().any(|table| table.targets.contains(&(self.number, index)))
-    }
-
     fn finish(&mut self) {
         let Some(last) = self.text.code.len().checked_sub(1) else { return };
         let is_open = !self.stops(last) && self.mine().before[last].is_some();

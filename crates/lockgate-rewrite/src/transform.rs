@@ -45,12 +45,14 @@ pub(crate) fn transform(
         pads: &pads,
     };
     let frames = frames::find(&input, &mut live);
+    let ends_in_case = code.texts_that_end_in_cases();
     let by_text = switches.by_text.into_iter().zip(live).zip(across.waits);
     for (number, ((found, live), waits)) in by_text.enumerate() {
         let text = &code.texts[number];
         let mut rewriter = Rewriter::new(file, &object, (&code, number), &frames, live, options, &mut stats);
         rewriter.switches = found;
         rewriter.scattered = switches.scattered;
+        rewriter.ends_in_case = ends_in_case.contains(&number);
         rewriter.waits = waits;
         let layout = rewriter.run()?;
         stats.text_in += text.index.len() as u64 - 1;
