@@ -736,14 +736,6 @@ template <typename R, typename... A> struct signature_of_function<std::function<
 };
 template <typename F> using signature_of = typename signature_of_function<decltype(std::function{std::declval<F>()})>::type;
 
-// The type that a domain's code has of a parameter that a function of the host declares as A.
-template <typename A> struct given_as {
-    using type = A;
-};
-template <typename T> struct given_as<tainted<T>> {
-    using type = T;
-};
-
 // A type of C as it is in a domain.
 template <typename T, typename = void> struct of_domain {
     using type = T;
@@ -939,17 +931,11 @@ class Callback {
 // call is in it any more. It converts to the pointer<…> of a function that its parameters fit.
 template <typename Signature> class ObjectCallback {
   public:
-    template <typename F> ObjectCallback(lg_domain *domain, F object) : place_(detail::Place::with(std::move(object))) {
-        using Thunk = detail::ObjectThunk<F, Signature>;
-        callback_ = std::make_unique<Callback>(lg_callback_new(domain, Thunk::prototype("callback").c_str(),
-                                                               reinterpret_cast<lg_code>(&Thunk::code), place_->number()));
-    }
+    template <typename F>
+    ObjectCallback(lg_domain *domain, F object)
+        : place_(detail::Place::with(std::move(object))), callback_(made<F>(domain, place_->number())) {}
 
-    template <typename T = void> lockgate::pointer<T> pointer() const {
-        if (!callback_)
-            throw Error(LG_E_ARGUMENT, "this callback was moved from: it stands for nothing");
-        return callback_->pointer<T>();
-    }
+    template <typename T = void> lockgate::pointer<T> pointer() const { return callback_.pointer<T>(); }
     operator lockgate::pointer<void>() const { return pointer(); }
     template <typename T, typename = std::enable_if_t<std::is_function_v<T>>> operator lockgate::pointer<T>() const {
         static_assert(std::is_same_v<typename detail::crossing_of<T>::type, typename detail::crossing_of<Plain<Signature>>::type>,
@@ -960,15 +946,20 @@ template <typename Signature> class ObjectCallback {
   private:
     template <typename F> struct plain_of;
     template <typename R, typename... A> struct plain_of<R(A...)> {
-        using type = R(typename detail::given_as<A>::type...);
+        using type = R(detail::inside<A>...);
     };
     template <typename F> using Plain = typename plain_of<F>::type;
     struct Close {
         void operator()(detail::Place *place) const { place->close(); }
     };
 
+    template <typename F> static lg_callback *made(lg_domain *domain, void *number) {
+        using Thunk = detail::ObjectThunk<F, Signature>;
+        return lg_callback_new(domain, Thunk::prototype("callback").c_str(), reinterpret_cast<lg_code>(&Thunk::code), number);
+    }
+
     std::unique_ptr<detail::Place, Close> place_; // goes after the callback
-    std::unique_ptr<Callback> callback_;
+    Callback callback_;
 };
 
 // Names for objects of the host's that pass through a domain, as the `void *user` of a callback

@@ -2,7 +2,7 @@
 //! in C++ is linked (docs/sysroot.md).
 
 use crate::cache::Key;
-use crate::sysroot::{HEADERS, Source, compile, read, source, write};
+use crate::sysroot::{HEADERS, Source, archive, read, source, write};
 use crate::{Error, Progress, Sysroot, process};
 use lockgate_rewrite::Options;
 use std::path::{Path, PathBuf};
@@ -61,10 +61,7 @@ fn build(sysroot: &Sysroot, folder: &Path, library: &Path, progress: Progress<'_
     for source in HEADERS.iter().chain(OURS) {
         write(&folder.join(source.path), source.text.as_bytes())?;
     }
-    for source in OURS {
-        compile(tools, options, folder, source)?;
-    }
-    process::run(tools.ar()?.current_dir(folder).args(["rcD", ours]).args(OURS.iter().map(Source::object)))?;
+    archive(tools, options, folder, ours, OURS)?;
 
     let renamed = folder.join(theirs);
     let mut objcopy = tools.binutil("objcopy")?;

@@ -259,12 +259,10 @@ impl Build<'_> {
             write(&folder.join(source.path), source.text.as_bytes())?;
         }
         write(&folder.join("code-model.h"), code_model().as_bytes())?;
-        for source in START.iter().chain(JOIN).chain(LIBC) {
+        for source in START.iter().chain(JOIN) {
             compile(self.tools, self.options, folder, source)?;
         }
-        process::run(
-            self.tools.ar()?.current_dir(folder).args(["rcD", OURS]).args(LIBC.iter().map(Source::object)),
-        )?;
+        archive(self.tools, self.options, folder, OURS, LIBC)?;
 
         let archives =
             [("libc.a", &self.archives.libc, REPLACED), ("libgcc.a", &self.archives.libgcc, SPLIT_STACKS)];
@@ -284,8 +282,23 @@ impl Build<'_> {
     }
 }
 
+/// Compiles some of our sources, which are in `folder`, into the archive `name` there.
+pub(crate) fn archive(
+    tools: &Tools,
+    options: &Options,
+    folder: &Path,
+    name: &str,
+    sources: &[Source],
+) -> Result<(), Error> {
+    for source in sources {
+        compile(tools, options, folder, source)?;
+    }
+    let objects = sources.iter().map(Source::object);
+    process::run(tools.ar()?.current_dir(folder).args(["rcD", name]).args(objects)).map(drop)
+}
+
 /// Compiles one of our sources, which is in `folder`. C is rewritten like any other; assembly is in the code model already.
-pub(crate) fn compile(tools: &Tools, options: &Options, folder: &Path, source: &Source) -> Result<(), Error> {
+fn compile(tools: &Tools, options: &Options, folder: &Path, source: &Source) -> Result<(), Error> {
     let object = folder.join(source.object());
     let (mut command, flags) = match source.path.ends_with(".cpp") {
         true => (tools.cxx_compiler(true)?, CXX_FLAGS),

@@ -1,5 +1,6 @@
 // The C++ layer: what it frees, throws and converts.
 #include "check.h"
+#include "record.hpp"
 #include <lockgate.hpp>
 #include <new>
 
@@ -8,18 +9,6 @@ using lockgate::tainted;
 
 enum class Width : std::uint8_t { narrow, wide };
 enum class Answer : bool { no, yes };
-
-struct Record {
-    std::int32_t width;
-    bool wide;
-    pointer<char> name;
-    std::int16_t pair[2];
-    std::int64_t undeclared;
-};
-
-template <>
-inline constexpr auto lockgate::fields<Record> =
-    lockgate::members(&Record::width, &Record::wide, &Record::name, &Record::pair);
 
 // Data that the host believes to be a bool or an enumeration has the values of one.
 static void values_are_of_their_types(const lockgate::Domain &hostile) {

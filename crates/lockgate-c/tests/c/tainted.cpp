@@ -1,6 +1,7 @@
 // The C++ layer: what is computed with values of domains, places in their memory, objects that they
 // call, names of the host's objects.
 #include "check.h"
+#include "record.hpp"
 #include <atomic>
 #include <limits>
 #include <lockgate.hpp>
@@ -25,18 +26,6 @@ enum loose loosely(struct record *at, const char **texts, void (*done)(void *));
 static_assert(std::is_same_v<lockgate::of_domain<decltype(copy)>, pointer<char>(pointer<const char>)>);
 static_assert(std::is_same_v<lockgate::of_domain<decltype(loosely)>,
                              int(pointer<record>, pointer<pointer<const char>>, pointer<void(pointer<void>)>)>);
-
-struct Record {
-    std::int32_t width;
-    bool wide;
-    pointer<char> name;
-    std::int16_t pair[2];
-    std::int64_t undeclared;
-};
-
-template <>
-inline constexpr auto lockgate::fields<Record> =
-    lockgate::members(&Record::width, &Record::wide, &Record::name, &Record::pair);
 
 static std::int32_t add(tainted<std::int32_t> a, tainted<std::int32_t> b) {
     return (a + b).trust("a test");
