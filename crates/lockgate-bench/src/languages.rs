@@ -3,19 +3,12 @@
 //! The native side is what g++ and Cargo make by themselves, with glibc: quicker than with musl, whose allocator and `memcpy` are slow.
 //! A measurement is the CPU time of the whole process, start-up included, in turns as those of [`crate::overhead`].
 
-use crate::child_sys::run_both;
 use crate::command::done;
-use crate::overhead::ratios;
-use crate::{Metric, Options, Pinned, code_size, progress};
-use anyhow::ensure;
+use crate::{Metric, Options, Pinned, code_size, progress, sides};
 use lockgate_corpus::Corpus;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Rounds of a full run, and of a quick one.
-const ROUNDS: (usize, usize) = (9, 3);
-/// A quick run does this fraction of the work.
-const QUICK: u32 = 4;
 /// The target that modules in Rust are built for.
 const RUST_TARGET: &str = "x86_64-unknown-linux-musl";
 /// Flags of both sides in C++.
@@ -49,13 +42,13 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
         let (native, module) = (folder.path().join(name), folder.path().join(name).with_extension("lg"));
         done(Command::new("g++").args(CPP_FLAGS).arg(&source).arg("-o").arg(&native))?;
         done(Command::new(lockgate).arg("c++").args(CPP_FLAGS).arg(&source).arg("-o").arg(&module))?;
-        let arguments = vec![scale(options, *count)];
+        let arguments = vec![sides::scale(options, *count).to_string()];
         pairs.push(Pair { name: format!("cpp.{name}"), native, module, arguments });
     }
     building.set_message("rust");
     let (native, module) = rust(lockgate, &sources.join("rust"), folder.path())?;
     for (name, count) in RUST {
-        let arguments = vec![(*name).to_owned(), scale(options, *count)];
+        let arguments = vec![(*name).to_owned(), sides::scale(options, *count).to_string()];
         pairs.push(Pair {
             name: format!("rust.{name}"),
             native: native.clone(),
@@ -64,55 +57,24 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
         });
     }
     building.finish_and_clear();
-    let pairs = options
-        .chosen(
-            &pairs.iter().map(|pair| (format!("languages.{}", pair.name), pair)).collect::<Vec<_>>(),
-            |(name, _)| name,
-        )?
-        .into_iter()
-        .map(|(_, pair)| *pair)
-        .collect::<Vec<_>>();
+    let named: Vec<(String, &Pair)> =
+        pairs.iter().map(|pair| (format!("languages.{}", pair.name), pair)).collect();
+    let pairs: Vec<&Pair> =
+        options.chosen(&named, |(name, _)| name)?.into_iter().map(|(_, pair)| *pair).collect();
 
     let _pinned = Pinned::here()?;
-    let rounds = if options.quick { ROUNDS.1 } else { ROUNDS.0 };
-    let bar = progress::bar("languages", ((rounds + 1) * pairs.len()) as u64);
-    let mut times = vec![(Vec::new(), Vec::new()); pairs.len()];
-    for round in 0..=rounds {
-        for (pair, (native, sandboxed)) in pairs.iter().zip(&mut times) {
-            bar.set_message(pair.name.clone());
-            let (first, second) = (Command::new(&pair.native), Command::new(lockgate));
-            let mut both = [first, second];
-            both[0].args(&pair.arguments);
-            both[1].arg("run").arg(&pair.module).args(&pair.arguments);
-            let [ours, theirs] = run_both(round, &mut both)?;
-            ensure!(ours.output == theirs.output, "{}: native and sandboxed results differ", pair.name);
-            // The first round warms up.
-            if round > 0 {
-                native.push(ours.seconds);
-                sandboxed.push(theirs.seconds);
-            }
-            bar.inc(1);
-        }
-    }
-    bar.finish_and_clear();
-
-    let mut metrics = Vec::new();
-    for (pair, (native, sandboxed)) in pairs.iter().zip(&times) {
-        let native = Metric::new(format!("time.{}.native", pair.name), "s", native.clone());
-        let sandboxed =
-            Metric::new(format!("time.{}.sandboxed", pair.name), "s", sandboxed.clone()).against(&native);
-        metrics.extend([native, sandboxed]);
-    }
     let names: Vec<&str> = pairs.iter().map(|pair| &*pair.name).collect();
-    metrics.extend(ratios("languages", &names, &times));
+    let mut metrics = sides::measure("languages", &names, options, |number, round| {
+        let pair = pairs[number];
+        let (mut native, mut sandboxed) = (Command::new(&pair.native), Command::new(lockgate));
+        native.args(&pair.arguments);
+        sandboxed.arg("run").arg(&pair.module).args(&pair.arguments);
+        sides::both(&pair.name, round, [native, sandboxed])
+    })?;
     // (The native side in C++ has its libraries elsewhere.)
     let sizes = (code_size::of(&module)?, code_size::of(&native)?);
     metrics.push(Metric::new("languages.code_size", "ratio", vec![sizes.0 as f64 / sizes.1 as f64]));
     Ok(metrics)
-}
-
-fn scale(options: &Options, count: u32) -> String {
-    if options.quick { count.div_ceil(QUICK) } else { count }.to_string()
 }
 
 /// The program in Rust, natively and as a module.

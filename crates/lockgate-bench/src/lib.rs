@@ -59,6 +59,8 @@ mod preset;
 #[cfg(feature = "all")]
 mod programs;
 mod progress;
+#[cfg(feature = "all")]
+mod sides;
 mod table;
 mod target;
 
