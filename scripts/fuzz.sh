@@ -47,7 +47,9 @@ attacked() {
     rewriter | archive | code) echo rewrite verify ;;
     module) echo lockgate verify signature ;;
     proxy) echo lockgate signature ;;
-    syscalls | marshal | dwarf) echo lockgate ;;
+    syscalls) echo syscall ;;
+    marshal) echo lockgate ;;
+    dwarf) echo symbols ;;
     signature) echo signature ;;
     annotation | stubs) echo stubs signature ;;
     split_text) echo split ;;

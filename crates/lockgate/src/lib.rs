@@ -11,7 +11,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Folders, in the order of `tests/hygiene/layers.txt`: [`mod@syscall`] emulated system calls; `symbols/` names for addresses; `space/`
+//! Folders, in the order of `tests/hygiene/layers.txt`: `symbols/` what debuggers and profilers read; `space/`
 //! address space; `module/` loading; `report/` what is told of faults; `call/` the path of a call, readable in execution order; `binding`
 //! what connects callers to entry points; [`mod@grant`] memory shared with domains; `domain/` domains; [`mod@registry`] entry points by name.
 //! The rules that this crate keeps are R1–R26 of `docs/rules.md`.
@@ -42,8 +42,7 @@ pub mod signature;
 mod space;
 mod stats;
 mod symbols;
-mod sync_sys;
-pub mod syscall;
+mod sync;
 mod version;
 mod walk;
 mod workers;
@@ -52,7 +51,6 @@ use arities::arities;
 use callback_sys as callback;
 use function_sys as function;
 use host_function_sys as host_function;
-use sync_sys as sync;
 
 pub use binding::{Dynamic, Frame, Value, take_call_error};
 pub use call::OnFailure;
@@ -87,10 +85,19 @@ pub use registry::{
 pub use report::{Access, Fault, FaultKind, Registers};
 pub use workers::{AsyncCall, Submission, Workers};
 
+/// Emulated system calls, and what a domain is granted of the host.
+pub mod syscall {
+    pub use lockgate_syscall::{
+        Access, COUNTED_TOGETHER, Class, ControlStack, Entry, Fault, GrantError, Grants, InProgress, Memory,
+        Outcome, Placement, Process, Protection, Resize, Sleep, SyscallContext, TABLE, Thread, ThreadStart,
+        Threads, dispatch, name,
+    };
+}
+
 /// What is known of a call that a domain did not return from: functions, lines, who called whom.
 pub mod debug {
     pub use crate::report::{Backtrace, DomainFrames, Frame};
-    pub use crate::symbols::{SourcePlace, Symbols};
+    pub use lockgate_symbols::{SourcePlace, Symbols};
 }
 
 /// The example there compiles.

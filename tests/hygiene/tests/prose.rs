@@ -247,16 +247,16 @@ fn numbers_in_documents_are_those_of_the_code() {
     let shared = gib(constant("SHARED_END") - constant("SHARED"));
     let joined = constant("JOINED");
     let grants = constant_of("crates/lockgate/src/grant/mod.rs", "MAX_GRANTS");
-    let descriptors = constant_of("crates/lockgate/src/syscall/descriptors.rs", "LIMIT");
+    let descriptors = constant_of("crates/lockgate-syscall/src/descriptors.rs", "LIMIT");
     let largest = gib(constant_of("crates/lockgate-outside/src/file.rs", "LARGEST"));
     let poll = constant_of("crates/lockgate/src/call/watch.rs", "POLL");
-    let line_header = kib(constant_of("crates/lockgate/src/symbols/elf.rs", "MAX_HEADER"));
-    let abbreviations = kib(constant_of("crates/lockgate/src/symbols/inlines.rs", "MAX_ABBREVIATIONS"));
+    let line_header = kib(constant_of("crates/lockgate-symbols/src/elf.rs", "MAX_HEADER"));
+    let abbreviations = kib(constant_of("crates/lockgate-symbols/src/inlines.rs", "MAX_ABBREVIATIONS"));
     let bools = constant_of("crates/lockgate-stubs/src/plan/record.rs", "MOST_BOOLS");
     let reclaim = constant_of("crates/lockgate/src/domain/reclamation.rs", "TIMEOUT");
     let watch = |name| constant_of("crates/lockgate-stubs/src/watch.rs", name);
     let (seconds, idle, memory) = (watch("PROCESSOR"), watch("IDLE"), gib(watch("MEMORY")));
-    let entries = kib(constant_of("crates/lockgate/src/syscall/calls/getdents.rs", "MOST"));
+    let entries = kib(constant_of("crates/lockgate-syscall/src/calls/getdents.rs", "MOST"));
     let cases = [
         ("docs/worked-example.md", format!("`OFF` = {:#x}", constant("OFF"))),
         ("docs/stability.md", format!("`ABI_VERSION` in `lockgate-abi`, {} now", constant("ABI_VERSION"))),

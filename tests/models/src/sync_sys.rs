@@ -1,4 +1,4 @@
-//! What `crates/lockgate/src/sync_sys.rs` is there.
+//! What `crates/lockgate/src/sync.rs` is there.
 pub(crate) use loom::sync::{Mutex, MutexGuard, atomic};
 pub(crate) use std::sync::OnceLock;
 

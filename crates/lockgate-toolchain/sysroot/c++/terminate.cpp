@@ -10,7 +10,7 @@
 
 namespace {
 
-// `lockgate`'s crates/lockgate/src/syscall/calls/functions.rs.
+// `lockgate`'s crates/lockgate-syscall/src/calls/functions.rs.
 const long LAST_WORDS = 401;
 
 char words[400];

@@ -5,7 +5,6 @@ use crate::report::{
     Access, Captured, Cause, Entered, Fault, FaultKind, Judgement, NoContext, NoResume, RawFault,
 };
 use crate::stats::Gauge;
-use crate::syscall;
 use crate::walk::context_base;
 use lockgate_abi::{PAGE, code, stack, window};
 use std::time::Duration;
@@ -65,26 +64,26 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             kind: FaultKind::Signal(number as u8),
             ..plain(FaultKind::Trap, &format!("signal {number}"))
         },
-        Cause::Syscall(syscall::Fault::Abort) => {
+        Cause::Syscall(lockgate_syscall::Fault::Abort) => {
             let process = domain.process();
             let said = || process.last_message().map(|said| format!("; its last message: {said}"));
             let why = process.last_words(&domain.services()).map(|words| format!(": {words}")).or_else(said);
             plain(FaultKind::Abort, &format!("the module called abort{}", why.unwrap_or_default()))
         }
-        Cause::Syscall(syscall::Fault::Signal(number)) => {
+        Cause::Syscall(lockgate_syscall::Fault::Signal(number)) => {
             plain(FaultKind::Signal(number), &format!("the module sent itself signal {number}"))
         }
-        Cause::Syscall(syscall::Fault::Handler(number)) => plain(
+        Cause::Syscall(lockgate_syscall::Fault::Handler(number)) => plain(
             FaultKind::Signal(number),
             &format!(
                 "the module sent itself signal {number}, whose handler cannot run: no signal is delivered in a domain"
             ),
         ),
-        Cause::Syscall(syscall::Fault::Undeliverable(call)) => plain(
+        Cause::Syscall(lockgate_syscall::Fault::Undeliverable(call)) => plain(
             FaultKind::Signal(libc::SIGSYS as u8),
             &format!("the module called {call}, but no signal is ever delivered in a domain"),
         ),
-        Cause::Syscall(syscall::Fault::LostLock) => plain(
+        Cause::Syscall(lockgate_syscall::Fault::LostLock) => plain(
             FaultKind::Abort,
             "the module waits for a lock of its C library that a call held when it was ended: reset the domain",
         ),
@@ -92,17 +91,17 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             FaultKind::TimeOut,
             &format!("the call exceeded its time limit of {:?}", Duration::from_millis(limit.into())),
         ),
-        Cause::Syscall(syscall::Fault::TimeLimit) => {
+        Cause::Syscall(lockgate_syscall::Fault::TimeLimit) => {
             plain(FaultKind::TimeOut, "the call exceeded its time limit in a system call")
         }
-        Cause::Killed | Cause::Syscall(syscall::Fault::Killed) if domain.is_spent() => {
+        Cause::Killed | Cause::Syscall(lockgate_syscall::Fault::Killed) if domain.is_spent() => {
             plain(FaultKind::CpuTime, "the domain has used up its CPU time limit")
         }
-        Cause::Stopped | Cause::Syscall(syscall::Fault::Stopped) => plain(
+        Cause::Stopped | Cause::Syscall(lockgate_syscall::Fault::Stopped) => plain(
             FaultKind::Stopped,
             "the call was cancelled, its deadline passed, or its host has asked calls to end",
         ),
-        Cause::Killed | Cause::Syscall(syscall::Fault::Killed) => {
+        Cause::Killed | Cause::Syscall(lockgate_syscall::Fault::Killed) => {
             plain(FaultKind::Killed, "the host killed the domain")
         }
         Cause::Exit(status) => plain(FaultKind::Exit(status), &format!("the module called exit({status})")),

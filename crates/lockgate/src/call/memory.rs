@@ -1,7 +1,7 @@
-//! A domain's memory as its emulated system calls see it: [`crate::syscall::Memory`].
+//! A domain's memory as its emulated system calls see it: [`lockgate_syscall::Memory`].
 use crate::space::{Backing, Services, Stride};
-use crate::syscall::{self, Placement, Protection, Resize};
 use lockgate_abi::PAGE;
+use lockgate_syscall::{Placement, Protection, Resize};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
@@ -30,7 +30,7 @@ impl Memory<'_> {
     }
 }
 
-impl syscall::Memory for Memory<'_> {
+impl lockgate_syscall::Memory for Memory<'_> {
     fn read(&self, at: u64, into: &mut [u8]) -> Result<(), Errno> {
         self.stride.read(offset(at), into)
     }

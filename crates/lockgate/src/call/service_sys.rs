@@ -9,8 +9,8 @@ use super::undisturbed_sys::{Disturbed, undisturbed};
 use super::watch::deadline;
 use crate::report::Cause;
 use crate::space;
-use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
 use lockgate_abi::code;
+use lockgate_syscall::{ControlStack, InProgress, Outcome, SyscallContext, Thread};
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
@@ -31,7 +31,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
         if number == lockgate_abi::context::CALL {
             return context_sys::serve(gate, &*frame);
         }
-        if syscall::is_plain(number, (*frame).arguments) {
+        if lockgate_syscall::is_plain(number, (*frame).arguments) {
             return plain(gate, &*frame);
         }
         undisturbed(lockgate_service as *const (), [gate as usize, frame as usize, 0]) as i64
@@ -62,7 +62,7 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
         stack: &stack,
         sleep: &Disturbed,
     };
-    syscall::plain(&context, frame.number, frame.arguments)
+    lockgate_syscall::plain(&context, frame.number, frame.arguments)
 }
 
 /// All others.
@@ -87,7 +87,7 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
         let stack = Stack { domain, control, entered };
         let mut context =
             SyscallContext { memory: &memory, process, thread, threads, stack: &stack, sleep: &Disturbed };
-        syscall::dispatch(&mut context, frame.number, frame.arguments)
+        lockgate_syscall::dispatch(&mut context, frame.number, frame.arguments)
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
         Ok(Outcome::Return(value)) => value,
@@ -95,7 +95,7 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
             end_call(Cause::Exit(status));
             0
         }
-        Ok(Outcome::Fault(syscall::Fault::TimeLimit)) => {
+        Ok(Outcome::Fault(lockgate_syscall::Fault::TimeLimit)) => {
             // The call whose limit it is ends, and with it all that lies between.
             if let (Some(state), Some(deadline)) = (thread_sys::current(), deadline) {
                 state.overdue.store(OVERDUE | u64::from(deadline.sequence), Ordering::Release);

@@ -8,8 +8,8 @@
 use super::kernel_signals_sys::{FAULTS, bit};
 use super::{block_sys, mask_sys, thread_sys};
 use crate::host::cancellation;
-use crate::syscall::Sleep;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
+use lockgate_syscall::Sleep;
 use rustix::event::{PollFd, Timespec};
 use rustix::fd::{AsRawFd as _, BorrowedFd};
 use rustix::io::Errno;

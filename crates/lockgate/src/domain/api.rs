@@ -152,7 +152,7 @@ impl Domain {
     }
 
     /// System calls that the module tried and that do not exist for it: number and how often. Those from
-    /// [`COUNTED_TOGETHER`](crate::syscall::COUNTED_TOGETHER) on count as that.
+    /// [`COUNTED_TOGETHER`](lockgate_syscall::COUNTED_TOGETHER) on count as that.
     pub fn refused_syscalls(&self) -> Vec<(u64, u64)> {
         self.core().here().map(|core| core.process().refused()).unwrap_or_default()
     }

@@ -18,8 +18,8 @@ use crate::module::Module;
 use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
 use crate::symbols::perf_map;
-use crate::syscall::Process;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
+use lockgate_syscall::Process;
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
 use std::any::Any;
@@ -567,7 +567,7 @@ fn write_header(stride: &Stride, module: &Module, options: &DomainOptions) -> Re
         put(window::GATE_TABLE + 8 * slot, stride.base() + crate::call::stubs::gate_stub(slot));
     }
     stride.write(window::HEADER, &bytes)?;
-    stride.protect(window::HEADER, length, crate::syscall::Protection::Read)?;
+    stride.protect(window::HEADER, length, lockgate_syscall::Protection::Read)?;
     if options.seal {
         stride.seal(window::HEADER, length);
         for (at, length) in module.image().fixed(window::IMAGE) {

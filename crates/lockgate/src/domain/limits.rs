@@ -1,7 +1,6 @@
 //! What a domain may use beyond memory, and what it uses (docs/limits.md).
 use super::options::DomainOptions;
 use crate::host::environment;
-use crate::syscall;
 use lockgate_abi::stack;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ impl Default for Limits {
         Limits {
             threads: stack::SLOTS as u32,
             max_guest_threads: 0,
-            descriptors: syscall::MAX_DESCRIPTORS,
+            descriptors: lockgate_syscall::MAX_DESCRIPTORS,
             cpu_time: None,
             measured: false,
         }
@@ -42,7 +41,7 @@ impl Limits {
                 "{own} threads of the module's own must be fewer than the thread limit, {all}"
             ));
         }
-        within("descriptor", self.descriptors, syscall::MAX_DESCRIPTORS)?;
+        within("descriptor", self.descriptors, lockgate_syscall::MAX_DESCRIPTORS)?;
         within("depth", depth.unwrap_or(u32::MAX), u32::MAX)?;
         if self.cpu_time.is_some_and(|limit| limit.is_zero()) {
             return Err("the CPU time limit is zero: it must be at least a nanosecond".to_owned());

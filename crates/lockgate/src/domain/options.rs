@@ -5,8 +5,8 @@ use crate::call::{StopIf, Terms};
 use crate::error::CreateError;
 use crate::host_function::HostFunction;
 use crate::policy::Policy;
-use crate::syscall::Grants;
 use lockgate_abi::{PAGE, stack};
+use lockgate_syscall::Grants;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -12,7 +12,7 @@ use super::place_sys::next_call;
 use crate::call::thread_sys;
 use crate::host::{Once, Owner, PerProcess};
 use crate::space::Stride;
-use crate::syscall::Protection;
+use lockgate_syscall::Protection;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

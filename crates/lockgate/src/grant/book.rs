@@ -5,8 +5,8 @@
 use super::{GrantError, MAX_GRANTS, Region, Rights};
 use crate::host::PerProcess;
 use crate::memory::Pointer;
-use crate::protection::Protection;
 use crate::space::{self, Stride};
+use lockgate_syscall::Protection;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -22,7 +22,7 @@ pub struct Module {
     file: Vec<u8>,
     /// Of the report, for debuggers.
     sites: Vec<crate::symbols::Site>,
-    symbols: Once<crate::symbols::Symbols>,
+    symbols: Once<lockgate_symbols::Symbols>,
     states: Once<Option<lockgate_verify::States>>,
 }
 
@@ -191,8 +191,8 @@ impl Module {
     }
 
     /// Debug information, read when first asked for.
-    pub(crate) fn symbols(&self) -> &crate::symbols::Symbols {
-        self.symbols.get(|| crate::symbols::Symbols::read(&self.file))
+    pub(crate) fn symbols(&self) -> &lockgate_symbols::Symbols {
+        self.symbols.get(|| lockgate_symbols::Symbols::read(&self.file))
     }
 
     /// Where rsp is before the instruction at an image-relative address. As [`symbols`](Module::symbols).

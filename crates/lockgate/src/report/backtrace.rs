@@ -8,9 +8,9 @@ use super::registers::Registers;
 use super::stack_image::StackImage;
 use crate::module::Placed;
 use crate::space::Stride;
-use crate::symbols::SourcePlace;
 use crate::walk::{self, Lost, Walk, end_of_walk};
 use lockgate_abi::window;
+use lockgate_symbols::SourcePlace;
 use lockgate_verify::State;
 use std::fmt;
 

@@ -1,8 +1,7 @@
 //! What went wrong in a domain: raw facts at the fault, a report when somebody asks.
 use super::backtrace::{Backtrace, Captured};
 use super::registers::Registers;
-use crate::symbols::SourcePlace;
-use crate::syscall;
+use lockgate_symbols::SourcePlace;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ pub(crate) enum Cause {
         number: i32,
         code: i32,
     },
-    Syscall(syscall::Fault),
+    Syscall(lockgate_syscall::Fault),
     Exit(i32),
     /// A gate slot or callback without a host function.
     NoFunction,

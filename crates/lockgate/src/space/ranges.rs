@@ -1,5 +1,5 @@
 //! Which parts of a domain's heap and mmap area are mapped: the books, without the memory.
-use crate::protection::Protection;
+use lockgate_syscall::Protection;
 use std::ops::Range;
 
 /// Disjoint mapped ranges of page-aligned window offsets.

@@ -12,9 +12,9 @@
 use super::ranges::Ranges;
 use super::stride_sys::{Backing, Staged, Stride};
 use super::written;
-use crate::protection::{Placement, Protection, Resize};
 use crate::stats::{Gauge, Row};
 use lockgate_abi::{PAGE, window};
+use lockgate_syscall::{Placement, Protection, Resize};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
 use std::collections::BTreeSet;
@@ -255,7 +255,7 @@ impl Services {
         books.brk
     }
 
-    /// Maps zeros or a file, shared; returns the window offset. See [`crate::syscall::Memory::map`] for the
+    /// Maps zeros or a file, shared; returns the window offset. See [`lockgate_syscall::Memory::map`] for the
     /// errors.
     pub fn map(
         &self,

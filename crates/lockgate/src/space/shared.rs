@@ -2,8 +2,8 @@
 //! the same offset in every window.
 use super::ranges::Ranges;
 use crate::host::PerProcess;
-use crate::protection::Protection;
 use lockgate_abi::{PAGE, window};
+use lockgate_syscall::Protection;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 static TAKEN: PerProcess<Mutex<Ranges>> = PerProcess::new(Mutex::default);

@@ -18,7 +18,7 @@ use crate::copy_asm::{
 };
 use crate::host::maps::{Mapping, mappings};
 use crate::host::{Owner, PerProcess, peek, process};
-use crate::protection::Protection;
+use lockgate_syscall::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
 const RESERVED_AT_ONCE: u64 = 16;

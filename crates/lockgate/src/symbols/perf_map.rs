@@ -3,11 +3,10 @@
 //!
 //! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
-use super::names::Symbols;
-use super::texts::printable;
 use crate::host::PerProcess;
 use crate::host::environment;
 use lockgate_abi::window;
+use lockgate_symbols::{Symbols, printable};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt::Write as _;

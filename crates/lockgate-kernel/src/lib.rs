@@ -1,0 +1,17 @@
+//! System calls of Linux that rustix does not offer, with types: one file each.
+mod access_sys;
+mod barrier_sys;
+mod deadly_sys;
+mod lock_sys;
+
+pub use access_sys::access_of_handle;
+pub use barrier_sys::barrier;
+pub use deadly_sys::{DEADLY, without_signals};
+pub use lock_sys::{Command, record_lock};
+
+use rustix::io::Errno;
+
+/// The error of the libc call that has just failed.
+fn last_error() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
+}

@@ -1,0 +1,93 @@
+//! `chmod`, `fchmod`, `fchmodat`, `chown`, `utimensat`, `umask`.
+use crate::SyscallContext;
+use crate::context::Reply;
+use crate::wire::word;
+use rustix::fd::BorrowedFd;
+use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+
+/// Rights that a module may give: never set-user-ID, set-group-ID or sticky.
+fn mode(bits: u64) -> Mode {
+    Mode::from_raw_mode(bits as u32 & 0o777)
+}
+
+/// `chmod(path, mode)`.
+pub fn chmod(ctx: &SyscallContext<'_>, [path, bits, ..]: [u64; 6]) -> Reply {
+    fchmodat(ctx, [libc::AT_FDCWD as u64, path, bits, 0, 0, 0])
+}
+
+/// `fchmodat(fd, path, mode)`.
+pub fn fchmodat(ctx: &SyscallContext<'_>, [fd, path, bits, ..]: [u64; 6]) -> Reply {
+    let path = ctx.path(path)?;
+    let location = ctx.locate(fd as i32, &path)?;
+    let file = location.open(&ctx.process.grants, OFlags::RDONLY, Mode::empty())?;
+    own(&file)?;
+    rustix::fs::fchmod(file.fd(), mode(bits))?;
+    Ok(0)
+}
+
+/// `fchmod(fd, mode)`: files beneath a writable grant only.
+pub fn fchmod(ctx: &SyscallContext<'_>, [fd, bits, ..]: [u64; 6]) -> Reply {
+    let file = ctx.process.descriptor(fd as i32)?;
+    own(&file)?;
+    rustix::fs::fchmod(file.fd(), mode(bits))?;
+    Ok(0)
+}
+
+/// `chown` and its kin: there is one user.
+pub fn chown(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Err(Errno::PERM.into())
+}
+
+/// `utimensat(fd, path or null, times or null, flags)`.
+pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6]) -> Reply {
+    let flags = AtFlags::from_bits_retain(flags as u32);
+    if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
+        return Err(Errno::INVAL.into());
+    }
+    let times = timestamps(ctx, times)?;
+    if path == 0 {
+        let file = ctx.process.descriptor(fd as i32)?;
+        own(&file)?;
+        rustix::fs::futimens(file.fd(), &times)?;
+        return Ok(0);
+    }
+    let path = ctx.path(path)?;
+    let follow = !flags.contains(AtFlags::SYMLINK_NOFOLLOW);
+    let handle = ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, follow)?;
+    if handle.read_only {
+        return Err(Errno::ROFS.into());
+    }
+    set_times(rustix::fd::AsFd::as_fd(&handle.fd), &times)?;
+    Ok(0)
+}
+
+/// `umask(mask)`: the one before.
+pub fn umask(ctx: &SyscallContext<'_>, [mask, ..]: [u64; 6]) -> Reply {
+    Ok(ctx.process.umask.swap(mask as u32 & 0o777, Ordering::Relaxed).into())
+}
+
+/// Fails for granted streams, whose attributes are the host's, and beneath read-only grants.
+fn own(file: &crate::descriptors::Description) -> Result<(), Errno> {
+    match file.path.is_empty() {
+        true => Err(Errno::PERM),
+        false if file.read_only_grant => Err(Errno::ROFS),
+        false => Ok(()),
+    }
+}
+
+fn set_times(handle: BorrowedFd<'_>, times: &Timestamps) -> Result<(), Errno> {
+    rustix::fs::utimensat(handle, c"", times, AtFlags::EMPTY_PATH)
+}
+
+/// Two `struct timespec`, `UTIME_NOW` and `UTIME_OMIT` included; null is now.
+fn timestamps(ctx: &SyscallContext<'_>, at: u64) -> Result<Timestamps, Errno> {
+    const NOW: Timespec = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+    if at == 0 {
+        return Ok(Timestamps { last_access: NOW, last_modification: NOW });
+    }
+    let bytes: [u8; 32] = ctx.array(at)?;
+    let time = |at| Timespec { tv_sec: word(&bytes, at) as i64, tv_nsec: word(&bytes, at + 8) as i64 };
+    Ok(Timestamps { last_access: time(0), last_modification: time(16) })
+}

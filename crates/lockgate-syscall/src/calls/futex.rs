@@ -1,0 +1,149 @@
+//! `futex`: private to the domain, kept in the runtime, so that a deadline or the domain's end can always
+//! interrupt a wait. Shared and priority-inheriting ones are unknown.
+use crate::context::Reply;
+use crate::waits::{Waits, Wake, locked};
+use crate::{Memory, Process, SyscallContext};
+use lockgate_abi::window;
+use rustix::io::Errno;
+use rustix::time::ClockId;
+use std::time::{Duration, Instant};
+
+/// `futex(word, operation, value, timeout or count, word2, value3)`.
+pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3]: [u64; 6]) -> Reply {
+    let operation = operation as i32;
+    // The word's place in the window, whichever pointer names it: a queue has one name.
+    let [key, to] = [at, to].map(|address| address & (window::SIZE - 1));
+    let waits = &ctx.process.waits;
+    let equals = |expected: u64| {
+        move || match ctx.memory.load_u32(at)? {
+            found if found == expected as u32 => Ok(()),
+            _ => Err(Errno::AGAIN),
+        }
+    };
+    // Address 0 is where sleepers without a futex wait.
+    if key == 0 || key % 4 != 0 {
+        return Err(if key == 0 { Errno::FAULT } else { Errno::INVAL }.into());
+    }
+    let bits = value3 as u32;
+    let wake = |bits| Ok(waits.wake(key, bits, count(value), None, || Ok(()))?.0 as u64);
+    match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
+        libc::FUTEX_WAIT if fourth == 0 && value3 == lockgate_abi::FUTEX_LOCK => {
+            waits.sleep_for_lock(ctx, key, equals(value)).map(|_| 0)
+        }
+        libc::FUTEX_WAIT => wait(ctx, key, Waits::ANY, fourth, None, equals(value)),
+        libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET if bits == 0 => Err(Errno::INVAL.into()),
+        libc::FUTEX_WAIT_BITSET => {
+            let real = operation & libc::FUTEX_CLOCK_REALTIME != 0;
+            let clock = if real { ClockId::Realtime } else { ClockId::Monotonic };
+            wait(ctx, key, bits, fourth, Some(clock), equals(value))
+        }
+        libc::FUTEX_WAKE => wake(Waits::ANY),
+        libc::FUTEX_WAKE_BITSET => wake(bits),
+        requeue @ (libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE) => {
+            if to == 0 || to % 4 != 0 || (value as i32) < 0 || (fourth as i32) < 0 {
+                return Err(Errno::INVAL.into());
+            }
+            let target = Some((to, count(fourth)));
+            let compares = requeue == libc::FUTEX_CMP_REQUEUE;
+            let ready = || if compares { equals(value3)() } else { Ok(()) };
+            let (woken, moved) = waits.wake(key, Waits::ANY, count(value), target, ready)?;
+            Ok((if compares { woken + moved } else { woken }) as u64)
+        }
+        _ => Err(Errno::NOSYS.into()),
+    }
+}
+
+/// A wait with a timeout that is relative, or absolute on `clock`.
+fn wait(
+    ctx: &SyscallContext<'_>,
+    key: u64,
+    bits: u32,
+    timeout: u64,
+    clock: Option<ClockId>,
+    ready: impl Fn() -> Result<(), Errno>,
+) -> Reply {
+    let until = if timeout == 0 {
+        None
+    } else {
+        let time = ctx.timespec(timeout)?;
+        let left = match clock {
+            None => time,
+            Some(clock) => {
+                let now = rustix::time::clock_gettime(clock);
+                time.saturating_sub(Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
+            }
+        };
+        // A time too far to express is no limit.
+        Instant::now().checked_add(left)
+    };
+    match ctx.process.waits.sleep(ctx, key, bits, until, ready)? {
+        Wake::Woken => Ok(0),
+        Wake::TimedOut => Err(Errno::TIMEDOUT.into()),
+    }
+}
+
+/// Numbers of sleepers are signed in the kernel; negative means none.
+fn count(value: u64) -> usize {
+    (value as i32).max(0) as usize
+}
+
+/// Most futexes of one robust list that are set free: Linux's `ROBUST_LIST_LIMIT`.
+const ROBUST: usize = 2048;
+/// Bytes of `struct robust_list_head`: the first entry, the futex's distance from its entry, the entry that is being changed.
+const HEAD: usize = 24;
+
+/// `set_robust_list(head, length)`. `get_robust_list` does not exist: libc asks with it whether it may make robust mutexes, of which its locks
+/// keep no list in a domain (`sysroot/libc/mutex.c`), and says `ENOSYS` to programs that want some.
+pub fn set_robust_list(ctx: &SyscallContext<'_>, [head, length, ..]: [u64; 6]) -> Reply {
+    if length != HEAD as u64 {
+        return Err(Errno::INVAL.into());
+    }
+    let mut robust = locked(&ctx.process.robust);
+    match head {
+        0 => robust.remove(&ctx.thread.slot),
+        head => robust.insert(ctx.thread.slot, head),
+    };
+    Ok(0)
+}
+
+/// Marks the futexes on the list at `head` that the thread `owner` still holds as a dead owner's, and wakes who waits for them. The
+/// list is the module's: what of it cannot be read is left alone.
+pub(crate) fn release_robust(process: &Process, memory: &dyn Memory, head: u64, owner: u32) {
+    let word = |at: u64| -> Result<u64, Errno> {
+        let mut bytes = [0; 8];
+        memory.read(at, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    };
+    // The lowest bit tells that a futex inherits priorities.
+    let walk = || -> Result<(), Errno> {
+        let (distance, pending) = (word(head.wrapping_add(8))?, word(head.wrapping_add(16))? & !1);
+        let futex = |entry: u64| entry.wrapping_add(distance);
+        let mut entry = word(head)? & !1;
+        for _ in 0..ROBUST {
+            if entry == head {
+                break;
+            }
+            // The next one first: who gets this one may take it off the list.
+            let next = word(entry)? & !1;
+            if entry != pending {
+                reclaim(process, memory, futex(entry), owner)?;
+            }
+            entry = next;
+        }
+        if pending == 0 { Ok(()) } else { reclaim(process, memory, futex(pending), owner) }
+    };
+    let _ = walk();
+}
+
+/// Sets one futex free, if `owner` holds it.
+fn reclaim(process: &Process, memory: &dyn Memory, at: u64, owner: u32) -> Result<(), Errno> {
+    let held = |word: u32| word & libc::FUTEX_TID_MASK == owner;
+    if !held(memory.load_u32(at)?) {
+        return Ok(());
+    }
+    // Nobody changes it meanwhile but to say that there are waiters: it says so in any case, and all of them look again.
+    let dead = libc::FUTEX_OWNER_DIED | libc::FUTEX_WAITERS;
+    let free = || memory.write(at, &dead.to_le_bytes());
+    process.waits.wake(at & (window::SIZE - 1), Waits::ANY, usize::MAX, None, free)?;
+    Ok(())
+}

@@ -1,0 +1,138 @@
+//! Calls that change names: `unlink`, `rmdir`, `mkdir`, `rename`, `link`, `symlink` and their `at` forms.
+//!
+//! Each resolves the folder beneath its grant first and then works on one name in that folder.
+use super::open::file_mode;
+use crate::SyscallContext;
+use crate::context::Reply;
+use crate::directories::may_move;
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::{AtFlags, RenameFlags};
+use rustix::io::Errno;
+
+const CURRENT: u64 = libc::AT_FDCWD as u64;
+
+/// `.` and `..` are no names of a folder's: a path that ends so fails with what `no_name` says of it.
+fn parent(
+    ctx: &SyscallContext<'_>,
+    fd: u64,
+    path: u64,
+    no_name: impl FnOnce(&[u8]) -> Errno,
+) -> Result<(OwnedFd, Vec<u8>), Errno> {
+    let path = ctx.path(path)?;
+    parent_of(ctx, fd, &path, no_name)
+}
+
+fn parent_of(
+    ctx: &SyscallContext<'_>,
+    fd: u64,
+    path: &[u8],
+    no_name: impl FnOnce(&[u8]) -> Errno,
+) -> Result<(OwnedFd, Vec<u8>), Errno> {
+    match path.split(|&byte| byte == b'/').rfind(|part| !part.is_empty()) {
+        Some(last @ (b"." | b"..")) => Err(no_name(last)),
+        _ => ctx.locate(fd as i32, path)?.parent(&ctx.process.grants),
+    }
+}
+
+/// The same, of a name that is to be taken away.
+fn leaving(
+    ctx: &SyscallContext<'_>,
+    fd: u64,
+    path: u64,
+    no_name: impl FnOnce(&[u8]) -> Errno,
+) -> Result<(OwnedFd, Vec<u8>), Errno> {
+    let (folder, name) = parent(ctx, fd, path, no_name)?;
+    may_move(&ctx.process.grants, folder.as_fd(), &name)?;
+    Ok((folder, name))
+}
+
+/// `unlink(path)`.
+pub fn unlink(ctx: &SyscallContext<'_>, [path, ..]: [u64; 6]) -> Reply {
+    unlinkat(ctx, [CURRENT, path, 0, 0, 0, 0])
+}
+
+/// `rmdir(path)`.
+pub fn rmdir(ctx: &SyscallContext<'_>, [path, ..]: [u64; 6]) -> Reply {
+    unlinkat(ctx, [CURRENT, path, libc::AT_REMOVEDIR as u64, 0, 0, 0])
+}
+
+/// `unlinkat(fd, path, flags)`.
+pub fn unlinkat(ctx: &SyscallContext<'_>, [fd, path, flags, ..]: [u64; 6]) -> Reply {
+    let flags = match flags as i32 {
+        0 => AtFlags::empty(),
+        libc::AT_REMOVEDIR => AtFlags::REMOVEDIR,
+        _ => return Err(Errno::INVAL.into()),
+    };
+    let (folder, name) = leaving(ctx, fd, path, |last| match (flags.is_empty(), last) {
+        (true, _) => Errno::ISDIR,
+        (false, b".") => Errno::INVAL,
+        (false, _) => Errno::NOTEMPTY,
+    })?;
+    rustix::fs::unlinkat(folder, name, flags)?;
+    Ok(0)
+}
+
+/// `mkdir(path, mode)`.
+pub fn mkdir(ctx: &SyscallContext<'_>, [path, mode, ..]: [u64; 6]) -> Reply {
+    mkdirat(ctx, [CURRENT, path, mode, 0, 0, 0])
+}
+
+/// `mkdirat(fd, path, mode)`.
+pub fn mkdirat(ctx: &SyscallContext<'_>, [fd, path, mode, ..]: [u64; 6]) -> Reply {
+    let path = ctx.path(path)?;
+    let parent = || parent_of(ctx, fd, &path, |_| Errno::BUSY);
+    // `mkdir -p` makes what leads to a grant, and the grant itself: they are there.
+    let (folder, name) = match parent() {
+        _ if ctx.leads_to_a_grant(fd as i32, &path).is_some() => return Err(Errno::EXIST.into()),
+        Err(Errno::BUSY) => return Err(Errno::EXIST.into()),
+        other => other?,
+    };
+    rustix::fs::mkdirat(folder, name, file_mode(ctx, mode))?;
+    Ok(0)
+}
+
+/// `rename(old, new)`.
+pub fn rename(ctx: &SyscallContext<'_>, [old, new, ..]: [u64; 6]) -> Reply {
+    renameat2(ctx, [CURRENT, old, CURRENT, new, 0, 0])
+}
+
+/// `renameat(old fd, old, new fd, new)`.
+pub fn renameat(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, ..]: [u64; 6]) -> Reply {
+    renameat2(ctx, [old_fd, old, new_fd, new, 0, 0])
+}
+
+/// `renameat2(old fd, old, new fd, new, flags)`.
+pub fn renameat2(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]: [u64; 6]) -> Reply {
+    let known = RenameFlags::NOREPLACE | RenameFlags::EXCHANGE;
+    let flags = RenameFlags::from_bits_retain(flags as u32);
+    if !known.contains(flags) {
+        return Err(Errno::INVAL.into());
+    }
+    let (old_folder, old) = leaving(ctx, old_fd, old, |_| Errno::BUSY)?;
+    let (new_folder, new) = leaving(ctx, new_fd, new, |_| Errno::BUSY)?;
+    rustix::fs::renameat_with(old_folder, old, new_folder, new, flags)?;
+    Ok(0)
+}
+
+/// `link(old, new)`.
+pub fn link(ctx: &SyscallContext<'_>, [old, new, ..]: [u64; 6]) -> Reply {
+    linkat(ctx, [CURRENT, old, CURRENT, new, 0, 0])
+}
+
+/// `linkat(old fd, old, new fd, new, flags)`: symbolic links are not followed. Both ends need write access:
+/// a link out of a read-only grant would make its file writable.
+pub fn linkat(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]: [u64; 6]) -> Reply {
+    if flags != 0 {
+        return Err(Errno::INVAL.into());
+    }
+    let (old_folder, old) = parent(ctx, old_fd, old, |_| Errno::PERM)?;
+    let (new_folder, new) = parent(ctx, new_fd, new, |_| Errno::EXIST)?;
+    rustix::fs::linkat(old_folder, old, new_folder, new, AtFlags::empty())?;
+    Ok(0)
+}
+
+/// `symlink`, `symlinkat`: refused. A link that the module plants would mislead whoever follows it
+/// outside of the domain.
+pub fn symlink(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Err(Errno::PERM.into())
+}

@@ -1,0 +1,69 @@
+//! `open`, `openat`, `creat`, `close`.
+use super::{lock, truncate};
+use crate::SyscallContext;
+use crate::context::Reply;
+use crate::descriptors::Kind;
+use crate::waits::locked;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+
+/// Flags that are passed on; the others are ignored, as `open` always did.
+const PASSED: OFlags = OFlags::RDWR
+    .union(OFlags::WRONLY)
+    .union(OFlags::CREATE)
+    .union(OFlags::EXCL)
+    .union(OFlags::TRUNC)
+    .union(OFlags::APPEND)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::CLOEXEC)
+    .union(OFlags::SYNC)
+    .union(OFlags::DSYNC)
+    .union(OFlags::PATH);
+
+/// `open(path, flags, mode)`.
+pub fn open(ctx: &SyscallContext<'_>, [path, flags, mode, ..]: [u64; 6]) -> Reply {
+    openat(ctx, [libc::AT_FDCWD as u64, path, flags, mode, 0, 0])
+}
+
+/// `creat(path, mode)`.
+pub fn creat(ctx: &SyscallContext<'_>, [path, mode, ..]: [u64; 6]) -> Reply {
+    let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;
+    openat(ctx, [libc::AT_FDCWD as u64, path, flags.bits().into(), mode, 0, 0])
+}
+
+/// `openat(fd, path, flags, mode)`.
+pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -> Reply {
+    let path = ctx.path(path)?;
+    let asked = OFlags::from_bits_retain(flags as u32);
+    if asked.contains(OFlags::TMPFILE) {
+        return Err(Errno::OPNOTSUPP.into());
+    }
+    let mut flags = asked & PASSED;
+    if flags.contains(OFlags::PATH) {
+        // Linux ignores the rest then, and openat2 insists on their absence.
+        flags &= OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    }
+    let mode = if flags.contains(OFlags::CREATE) { file_mode(ctx, mode) } else { Mode::empty() };
+    let reserved = ctx.process.reserve()?;
+    let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode)?;
+    if flags.contains(OFlags::TRUNC) && description.kind == Kind::Regular {
+        truncate::empty(ctx, &description)?;
+    }
+    Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
+}
+
+/// `close(fd)`.
+pub fn close(ctx: &SyscallContext<'_>, [fd, ..]: [u64; 6]) -> Reply {
+    let closed = locked(&ctx.process.descriptors).remove(fd as i32)?;
+    lock::release(ctx, &closed);
+    Ok(0)
+}
+
+/// Rights of a new file: never set-user-ID, set-group-ID or sticky.
+pub(super) fn file_mode(ctx: &SyscallContext<'_>, mode: u64) -> Mode {
+    let umask = ctx.process.umask.load(Ordering::Relaxed);
+    Mode::from_raw_mode(mode as u32 & 0o777 & !umask)
+}

@@ -1,0 +1,76 @@
+//! `poll`, `ppoll`.
+use crate::SyscallContext;
+use crate::context::Reply;
+use crate::descriptors::{self, Kind};
+use crate::wire::{Record, half};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use std::time::{Duration, Instant};
+
+/// `poll(fds, count, milliseconds)`; negative is for ever.
+pub fn poll(ctx: &SyscallContext<'_>, [fds, count, timeout, ..]: [u64; 6]) -> Reply {
+    let timeout = u64::try_from(timeout as i32).ok().map(Duration::from_millis);
+    let until = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    wait(ctx, fds, count, until)
+}
+
+/// `ppoll(fds, count, timeout or null, mask)`: the mask means nothing where no signal arrives.
+pub fn ppoll(ctx: &SyscallContext<'_>, [fds, count, timeout, ..]: [u64; 6]) -> Reply {
+    let until = if timeout == 0 { None } else { Instant::now().checked_add(ctx.timespec(timeout)?) };
+    wait(ctx, fds, count, until)
+}
+
+/// One `struct pollfd`: number, events asked for, and what it came to.
+struct Entry {
+    number: i32,
+    asked: PollFlags,
+    file: Option<std::sync::Arc<descriptors::Description>>,
+    found: PollFlags,
+}
+
+fn wait(ctx: &SyscallContext<'_>, at: u64, count: u64, until: Option<Instant>) -> Reply {
+    const SIZE: usize = 8;
+    if count > descriptors::LIMIT as u64 {
+        return Err(Errno::INVAL.into());
+    }
+    let mut bytes = vec![0; count as usize * SIZE];
+    ctx.memory.read(at, &mut bytes)?;
+    let mut entries: Vec<Entry> = bytes.chunks(SIZE).map(|raw| entry(ctx, raw)).collect();
+    let settled = entries.iter().any(|entry| !entry.found.is_empty());
+    let until = if settled { Some(Instant::now()) } else { until };
+    let files: Vec<_> = entries
+        .iter()
+        .enumerate()
+        .filter(|(_, entry)| entry.found.is_empty())
+        .filter_map(|(i, entry)| Some((i, entry.file.clone()?, entry.asked)))
+        .collect();
+    let mut waiting: Vec<_> = files.iter().map(|(_, file, asked)| (file.fd(), *asked)).collect();
+    if waiting.is_empty() {
+        // No host descriptor is needed to wait for nothing.
+        ctx.sleep_until(until)?;
+    } else {
+        ctx.process.waits.poll(ctx, &mut waiting, until)?;
+    }
+    let found: Vec<_> = waiting.iter().map(|(_, found)| *found).collect();
+    for ((i, ..), found) in files.iter().zip(found) {
+        entries[*i].found = found;
+    }
+    let record = entries.iter().fold(Record::new(), |record, entry| {
+        record.u32(entry.number as u32).u16(entry.asked.bits()).u16(entry.found.bits())
+    });
+    ctx.memory.write(at, &record.0)?;
+    Ok(entries.iter().filter(|entry| !entry.found.is_empty()).count() as u64)
+}
+
+fn entry(ctx: &SyscallContext<'_>, raw: &[u8]) -> Entry {
+    let number = half(raw, 0) as i32;
+    let asked = PollFlags::from_bits_retain(half(raw, 4) as u16);
+    let file = if number < 0 { None } else { ctx.process.descriptor(number).ok() };
+    let found = match &file {
+        None if number >= 0 => PollFlags::NVAL,
+        // Files and directories are always ready.
+        Some(file) if file.kind != Kind::Stream => asked & (PollFlags::IN | PollFlags::OUT),
+        _ => PollFlags::empty(),
+    };
+    Entry { number, asked, file, found }
+}

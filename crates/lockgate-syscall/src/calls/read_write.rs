@@ -1,0 +1,287 @@
+//! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
+//! host's: the bytes that are judged and moved are the same.
+use crate::context::{Fault, Halt, Reply};
+use crate::descriptors::{Description, Kind};
+use crate::signal_state::DEFAULT;
+use crate::waits::locked;
+use crate::wire::word;
+use crate::{CHUNK, SyscallContext};
+use lockgate_kernel::{DEADLY, without_signals};
+use rustix::event::PollFlags;
+use rustix::io::{Errno, ReadWriteFlags};
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// Most pieces of one vector (Linux's `IOV_MAX`).
+const PIECES: u64 = 1024;
+/// Most bytes of one call, as in Linux (`MAX_RW_COUNT`).
+const MOST: u64 = 0x7fff_f000;
+/// Bytes that a ready pipe takes without blocking (Linux's `PIPE_BUF`).
+const PIPE: usize = 4096;
+
+/// The descriptor of what a report may quote.
+const STANDARD_ERROR: i32 = 2;
+/// Bytes of it that are read for that where nothing was granted.
+const WORDS: usize = 1024;
+
+/// `read(fd, buffer, length)`.
+pub fn read(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
+    read_into(ctx, fd, Pieces::one(at, length), None)
+}
+
+/// `write(fd, buffer, length)`.
+pub fn write(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
+    write_from(ctx, fd, Pieces::one(at, length), None)
+}
+
+/// `pread64(fd, buffer, length, offset)`.
+pub fn pread(ctx: &SyscallContext<'_>, [fd, at, length, offset, ..]: [u64; 6]) -> Reply {
+    read_into(ctx, fd, Pieces::one(at, length), Some(offset))
+}
+
+/// `pwrite64(fd, buffer, length, offset)`.
+pub fn pwrite(ctx: &SyscallContext<'_>, [fd, at, length, offset, ..]: [u64; 6]) -> Reply {
+    write_from(ctx, fd, Pieces::one(at, length), Some(offset))
+}
+
+/// `readv(fd, vector, count)`.
+pub fn readv(ctx: &SyscallContext<'_>, [fd, vector, count, ..]: [u64; 6]) -> Reply {
+    read_into(ctx, fd, Pieces::copied(ctx, vector, count)?, None)
+}
+
+/// `writev(fd, vector, count)`.
+pub fn writev(ctx: &SyscallContext<'_>, [fd, vector, count, ..]: [u64; 6]) -> Reply {
+    write_from(ctx, fd, Pieces::copied(ctx, vector, count)?, None)
+}
+
+/// `preadv(fd, vector, count, offset)`.
+pub fn preadv(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 6]) -> Reply {
+    read_into(ctx, fd, Pieces::copied(ctx, vector, count)?, Some(offset))
+}
+
+/// `pwritev(fd, vector, count, offset)`.
+pub fn pwritev(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 6]) -> Reply {
+    write_from(ctx, fd, Pieces::copied(ctx, vector, count)?, Some(offset))
+}
+
+/// Parts of the domain's memory that a call reads or writes, in order.
+struct Pieces(VecDeque<(u64, u64)>);
+
+impl Pieces {
+    fn one(at: u64, length: u64) -> Self {
+        Pieces(VecDeque::from([(at, length.min(MOST))]))
+    }
+
+    /// Copies a `struct iovec[count]`, once.
+    fn copied(ctx: &SyscallContext<'_>, vector: u64, count: u64) -> Result<Self, Errno> {
+        if count > PIECES {
+            return Err(Errno::INVAL);
+        }
+        let mut bytes = vec![0; count as usize * 16];
+        ctx.memory.read(vector, &mut bytes)?;
+        let pieces: VecDeque<_> = bytes.chunks(16).map(|piece| (word(piece, 0), word(piece, 8))).collect();
+        let total = pieces.iter().try_fold(0u64, |total, (_, length)| total.checked_add(*length));
+        if total.is_none_or(|total| total > i64::MAX as u64) {
+            return Err(Errno::INVAL);
+        }
+        Ok(Pieces(pieces))
+    }
+
+    /// Bytes that are left, at most [`MOST`].
+    fn left(&self) -> usize {
+        self.0.iter().map(|(_, length)| *length).sum::<u64>().min(MOST) as usize
+    }
+
+    /// How many of the first `bytes` can be written in the domain.
+    fn writable(&self, ctx: &SyscallContext<'_>, bytes: usize) -> usize {
+        let mut fits = 0;
+        for (at, length) in &self.0 {
+            let step = (*length).min(bytes as u64 - fits);
+            let here = ctx.memory.writable(*at, step);
+            fits += here;
+            if here < step || fits == bytes as u64 {
+                break;
+            }
+        }
+        fits as usize
+    }
+
+    /// Takes `bytes` off the front, piece by piece: gives each part's address and place in the buffer.
+    fn take(
+        &mut self,
+        bytes: usize,
+        mut part: impl FnMut(u64, std::ops::Range<usize>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let mut done = 0;
+        while done < bytes {
+            let (at, length) = self.0.front_mut().expect("no more is taken than is left");
+            let step = (*length).min((bytes - done) as u64);
+            if step > 0 {
+                part(*at, done..done + step as usize)?;
+            }
+            done += step as usize;
+            *at = at.checked_add(step).ok_or(Errno::FAULT)?;
+            *length -= step;
+            if *length == 0 {
+                self.0.pop_front();
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Option<u64>) -> Reply {
+    let file = ctx.process.descriptor(fd as i32)?.for_reading()?;
+    let mut position = position(&file, offset)?;
+    let mut left = pieces.left();
+    let mut buffer = vec![0; CHUNK.min(left)];
+    let mut done = 0;
+    while left > 0 {
+        ctx.check()?; // two gigabytes take a while
+        // What has no place in the domain is not taken from the pipe.
+        let want = pieces.writable(ctx, buffer.len().min(left));
+        if want == 0 {
+            if done > 0 {
+                break;
+            }
+            return Err(Errno::FAULT.into());
+        }
+        let got = match read_some(ctx, &file, &mut buffer[..want], position) {
+            Ok(got) => got,
+            Err(Halt::Errno(_)) if done > 0 => break,
+            Err(halt) => return Err(halt),
+        };
+        match pieces.take(got, |at, place| ctx.memory.write(at, &buffer[place])) {
+            Ok(()) => {}
+            Err(_) if done > 0 => break,
+            Err(error) => return Err(error.into()),
+        }
+        done += got;
+        left -= got;
+        position = position.map(|position| position + got as u64);
+        if got < want || file.kind == Kind::Stream {
+            break;
+        }
+    }
+    Ok(done as u64)
+}
+
+fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Option<u64>) -> Reply {
+    let is_error = fd as i32 == STANDARD_ERROR;
+    let file = match ctx.process.descriptor(fd as i32).and_then(|file| file.for_writing()) {
+        Err(error) if is_error => {
+            let mut words = vec![0; WORDS.min(pieces.left())];
+            if pieces.take(words.len(), |at, place| ctx.memory.read(at, &mut words[place])).is_ok() {
+                ctx.process.hear(&words);
+            }
+            return Err(error.into());
+        }
+        file => file?,
+    };
+    let mut position = position(&file, offset)?;
+    let mut left = pieces.left();
+    let mut buffer = vec![0; CHUNK.min(left)];
+    let mut done = 0;
+    'all: while left > 0 {
+        ctx.check()?;
+        let want = buffer.len().min(left);
+        match pieces.take(want, |at, place| ctx.memory.read(at, &mut buffer[place])) {
+            Ok(()) => {}
+            Err(_) if done > 0 => break,
+            Err(error) => return Err(error.into()),
+        }
+        if is_error {
+            ctx.process.hear(&buffer[..want]);
+        }
+        let mut rest = &buffer[..want];
+        while !rest.is_empty() {
+            let sent = match write_some(ctx, &file, rest, position) {
+                Ok(sent) => sent,
+                Err(Halt::Errno(_)) if done > 0 => break 'all,
+                Err(halt) => return Err(halt),
+            };
+            rest = &rest[sent..];
+            done += sent;
+            left -= sent;
+            position = position.map(|position| position + sent as u64);
+        }
+    }
+    Ok(done as u64)
+}
+
+/// Checks an explicit offset.
+fn position(file: &Description, offset: Option<u64>) -> Result<Option<u64>, Errno> {
+    match offset {
+        Some(_) if file.kind == Kind::Stream => Err(Errno::SPIPE),
+        // No file reaches so far, and nothing added to it below can overflow.
+        Some(offset) if offset > i64::MAX as u64 - MOST => Err(Errno::INVAL),
+        offset => Ok(offset),
+    }
+}
+
+fn read_some(
+    ctx: &SyscallContext<'_>,
+    file: &Description,
+    into: &mut [u8],
+    position: Option<u64>,
+) -> Result<usize, Halt> {
+    loop {
+        let result = match (position, file.kind) {
+            (Some(position), _) => rustix::io::pread(file.fd(), &mut *into, position),
+            (None, Kind::Stream) => {
+                wait(ctx, file, PollFlags::IN)?;
+                ctx.sleep.read(file.fd(), into)
+            }
+            (None, _) => rustix::io::read(file.fd(), &mut *into),
+        };
+        match result {
+            Err(Errno::INTR) => ctx.check()?,
+            Err(Errno::AGAIN) if !file.nonblocking() => {}
+            other => return Ok(other?),
+        }
+    }
+}
+
+fn write_some(
+    ctx: &SyscallContext<'_>,
+    file: &Description,
+    bytes: &[u8],
+    position: Option<u64>,
+) -> Result<usize, Halt> {
+    loop {
+        let result = match (position, file.kind) {
+            (Some(position), _) => without_signals(|| rustix::io::pwrite(file.fd(), bytes, position)),
+            (None, Kind::Stream) => {
+                wait(ctx, file, PollFlags::OUT)?;
+                let bytes = &bytes[..bytes.len().min(PIPE)];
+                without_signals(|| ctx.sleep.write(file.fd(), bytes, &DEADLY))
+            }
+            (None, _) if file.appends_by_itself() => without_signals(|| append(file, bytes)),
+            (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
+        };
+        match result {
+            Err(Errno::INTR) => ctx.check()?,
+            Err(Errno::AGAIN) if !file.nonblocking() => {}
+            Err(Errno::PIPE) if locked(&ctx.process.signals).handler(libc::SIGPIPE as u32) == DEFAULT => {
+                return Err(Halt::Fault(Fault::Signal(libc::SIGPIPE as u8)));
+            }
+            other => return Ok(other?),
+        }
+    }
+}
+
+/// Writes at the end, as if the description had `O_APPEND`.
+fn append(file: &Description, bytes: &[u8]) -> Result<usize, Errno> {
+    const CURRENT: u64 = u64::MAX;
+    rustix::io::pwritev2(file.fd(), &[IoSlice::new(bytes)], CURRENT, ReadWriteFlags::APPEND)
+}
+
+/// Waits until a stream is ready, or fails at once if the domain made it non-blocking.
+fn wait(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags) -> Result<(), Halt> {
+    if !file.nonblocking() {
+        return ctx.wait_ready(file.fd(), events).map(|_| ());
+    }
+    let now = Some(std::time::Instant::now());
+    let ready = ctx.process.waits.poll(ctx, &mut [(file.fd(), events)], now)?;
+    if ready { Ok(()) } else { Err(Errno::AGAIN.into()) }
+}

@@ -1,0 +1,25 @@
+//! `lseek`.
+use crate::SyscallContext;
+use crate::context::Reply;
+use crate::descriptors::Kind;
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+
+/// `lseek(fd, offset, whence)`.
+pub fn lseek(ctx: &SyscallContext<'_>, [fd, offset, whence, ..]: [u64; 6]) -> Reply {
+    let file = ctx.process.descriptor(fd as i32)?;
+    if file.kind == Kind::Stream {
+        return Err(Errno::SPIPE.into());
+    }
+    let signed = offset as i64;
+    let absolute = || u64::try_from(signed).map_err(|_| Errno::INVAL);
+    let from = match whence as i32 {
+        libc::SEEK_SET => SeekFrom::Start(absolute()?),
+        libc::SEEK_CUR => SeekFrom::Current(signed),
+        libc::SEEK_END => SeekFrom::End(signed),
+        libc::SEEK_DATA => SeekFrom::Data(absolute()?),
+        libc::SEEK_HOLE => SeekFrom::Hole(absolute()?),
+        _ => return Err(Errno::INVAL.into()),
+    };
+    Ok(rustix::fs::seek(file.fd(), from)?)
+}

@@ -1,0 +1,508 @@
+//! Names of a domain: which granted directory a path lies beneath, and what may be opened there.
+//!
+//! The kernel resolves every path with `openat2(RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS)`, so `..`,
+//! symbolic links and renames at the same time cannot leave the granted directory. What was found is looked at before it is
+//! opened, through a handle that opens nothing (`O_PATH`): pseudo file systems, devices and forbidden files are refused (rule R6).
+//!
+//! One grant may lie in another. What may be done with a file is what the innermost granted directory on the way *from where the file
+//! was found* says, whatever the path looks like: directories are known by device and inode number, not by their names.
+use super::descriptors::{Description, Kind};
+use super::waits::locked;
+use super::{Grants, SyscallContext};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, major, minor};
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// A granted directory.
+#[derive(Debug, Clone)]
+pub(super) struct Directory {
+    /// Components of its path in the domain.
+    guest: Vec<Vec<u8>>,
+    pub(super) description: Arc<Description>,
+}
+
+impl Directory {
+    /// None if `guest` is not absolute or contains `..` or a zero byte.
+    pub(super) fn new(guest: &[u8], description: Arc<Description>) -> Option<Self> {
+        let parts: Vec<_> = components(guest).map(<[u8]>::to_vec).collect();
+        let sound = guest.starts_with(b"/") && !guest.contains(&0) && parts.iter().all(|part| part != b"..");
+        sound.then_some(Directory { guest: parts, description })
+    }
+
+    /// Its path in the domain, empty for `/`.
+    pub(super) fn guest(&self) -> Vec<u8> {
+        self.guest.iter().flat_map(|part| [b"/".as_slice(), part]).flatten().copied().collect()
+    }
+
+    /// What is left of the path `parts` beneath this directory; None if it lies elsewhere.
+    fn rest<'a, 'p>(&self, parts: &'a [&'p [u8]]) -> Option<&'a [&'p [u8]]> {
+        let (head, rest) = parts.split_at_checked(self.guest.len())?;
+        head.iter().zip(&self.guest).all(|(part, name)| part == name).then_some(rest)
+    }
+}
+
+/// A path's names, without `.` and empty ones.
+fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".")
+}
+
+/// Whether `..` leads out of where the path starts, by its text.
+fn climbs(parts: &[&[u8]]) -> bool {
+    let mut depth = 0;
+    parts.iter().any(|part| {
+        depth += if *part == b".." { -1 } else { 1 };
+        depth < 0
+    })
+}
+
+/// The path's names with each `..` taken together with the name before it.
+fn without_climbs(path: &[u8]) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    for part in components(path) {
+        if part == b".." {
+            parts.pop();
+        } else {
+            parts.push(part);
+        }
+    }
+    parts
+}
+
+/// The absolute path `path` in its shortest form.
+pub(super) fn normal(path: &[u8]) -> Vec<u8> {
+    [b"/".as_slice(), &without_climbs(path).join(&b'/')].concat()
+}
+
+/// A path of the domain, found to lie beneath a directory that the domain may use.
+pub(super) struct Location {
+    base: Arc<Description>,
+    /// Path beneath `base`, never empty.
+    rest: Vec<u8>,
+    /// The same, absolute in the domain.
+    pub(super) guest: Vec<u8>,
+}
+
+impl SyscallContext<'_> {
+    /// Finds where `path`, relative to the domain's descriptor `dirfd` (or `AT_FDCWD`), lies.
+    pub(super) fn locate(&self, dirfd: i32, path: &[u8]) -> Result<Location, Errno> {
+        if path.is_empty() {
+            return Err(Errno::NOENT);
+        }
+        if path.starts_with(b"/") {
+            return self.process.grants.locate(path.to_vec());
+        }
+        if dirfd == libc::AT_FDCWD {
+            let current = self.current()?;
+            return self.process.grants.locate([&current, b"/".as_slice(), path].concat());
+        }
+        let base = self.process.handle(dirfd)?;
+        // Names are looked up beneath granted directories, and nowhere else.
+        if base.kind != Kind::Directory || base.path.is_empty() {
+            return Err(Errno::NOTDIR);
+        }
+        let guest = normal(&[&base.path, b"/".as_slice(), path].concat());
+        Ok(Location { base, rest: path.to_vec(), guest })
+    }
+}
+
+impl Grants {
+    /// Finds where the absolute `path` lies.
+    fn locate(&self, path: Vec<u8>) -> Result<Location, Errno> {
+        let as_written: Vec<_> = components(&path).collect();
+        let shortest = without_climbs(&path);
+        // Only a path that climbs out of one grant, perhaps into another, is shortened by its text: inside
+        // a grant the kernel follows `..` and symbolic links in their order.
+        let (directory, rest) = self
+            .deepest_grant(&as_written)
+            .filter(|(_, rest)| !climbs(rest))
+            .or_else(|| self.deepest_grant(&shortest))
+            .ok_or(Errno::NOENT)?;
+        let mut rest = rest.join(&b'/');
+        match (rest.is_empty(), path.ends_with(b"/")) {
+            (true, _) => rest.push(b'.'),
+            (false, true) => rest.push(b'/'),
+            (false, false) => {}
+        }
+        Ok(Location { base: Arc::clone(&directory.description), rest, guest: normal(&path) })
+    }
+
+    fn deepest_grant<'a, 'p>(&'a self, parts: &'a [&'p [u8]]) -> Option<(&'a Directory, &'a [&'p [u8]])> {
+        let directories = self.directories.iter();
+        directories
+            .filter_map(|directory| Some((directory, directory.rest(parts)?)))
+            .max_by_key(|(directory, _)| directory.guest.len())
+    }
+
+    /// The directory that the absolute `path` leads to, unopened; `None` if it is a granted one itself.
+    pub(super) fn directory_at(&self, path: &[u8]) -> Result<Option<Description>, Errno> {
+        let location = self.locate(path.to_vec())?;
+        if location.rest == b"." {
+            return Ok(None);
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let fd = resolve(location.base.fd(), &location.rest, flags | HANDLE, Mode::empty())?;
+        let stat = examine(&fd)?;
+        let read_only = location.base.read_only_grant;
+        Ok(Some(Description::new(fd, &stat, flags, read_only, location.guest)))
+    }
+
+    /// Whether the absolute `path` leads to `directory` at this moment.
+    pub(super) fn is_at(&self, directory: &Description, path: &[u8]) -> bool {
+        let found = self.locate(path.to_vec()).and_then(|location| {
+            let fd = resolve(location.base.fd(), &location.rest, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+            rustix::fs::fstat(fd)
+        });
+        found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == directory.identity)
+    }
+}
+
+impl SyscallContext<'_> {
+    /// The first grant that `path` only leads to: `/` and `/a` lead to `/a/b`. There is nothing in such a
+    /// folder to open, but programs that walk a path from its root must find it.
+    pub(super) fn leads_to_a_grant(&self, dirfd: i32, path: &[u8]) -> Option<&Directory> {
+        let path = match path.first() {
+            Some(b'/') => path.to_vec(),
+            Some(_) if dirfd == libc::AT_FDCWD => {
+                // (`..` leads where the directory is now; else its name before will do.)
+                let climbs = components(path).any(|part| part == b"..");
+                let current = match climbs {
+                    true => self.current().ok()?,
+                    false => locked(&self.process.current).path.clone(),
+                };
+                [&current, b"/".as_slice(), path].concat()
+            }
+            _ => return None,
+        };
+        let parts = without_climbs(&path);
+        self.process.grants.directories.iter().find(|directory| {
+            parts.len() < directory.guest.len() && parts.iter().zip(&directory.guest).all(|(a, b)| a == b)
+        })
+    }
+}
+
+/// Most symbolic links of one path, and most tries where others change names at the same time, as in Linux.
+const TRIES: usize = 40;
+/// Most directories between a file and the directory that it was looked for in.
+const DEPTH: usize = 1024;
+
+/// A path's last name and the folder before it; `None` if the path ends with no name of its own.
+fn split(path: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = path.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let start = path[..end].iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+    let folder = if start == 0 { b"." } else { &path[..start] };
+    let name = &path[start..end];
+    (!matches!(name, b"" | b"." | b"..")).then_some((folder, name))
+}
+
+/// What a path leads to.
+struct Found {
+    /// Where its last name is looked up, and that name.
+    folder: OwnedFd,
+    name: Vec<u8>,
+    /// What has that name, unopened.
+    object: Option<(OwnedFd, Stat)>,
+    /// The innermost grant around it is for reading only.
+    read_only: bool,
+    /// The path says that it is a directory.
+    directory: bool,
+}
+
+/// Something that was found, unopened: for `stat` and the like.
+pub(super) struct Handle {
+    pub(super) fd: OwnedFd,
+    pub(super) stat: Stat,
+    /// The innermost grant around it is for reading only.
+    pub(super) read_only: bool,
+}
+
+const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+impl Location {
+    /// Opens what lies here, once it has been looked at; `O_TRUNC` is the caller's.
+    pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {
+        let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
+        let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);
+        for _ in 0..TRIES {
+            let found = self.find(grants, follow)?;
+            let (fd, stat) = match found.object {
+                Some(_) if exclusive => return Err(Errno::EXIST),
+                Some((handle, stat)) if flags.contains(OFlags::PATH) => {
+                    let is_directory = FileType::from_raw_mode(stat.st_mode).is_dir();
+                    if flags.contains(OFlags::DIRECTORY) && !is_directory {
+                        return Err(Errno::NOTDIR);
+                    }
+                    (handle, stat)
+                }
+                Some((handle, stat)) => {
+                    let fd = found_file(grants, &handle, &stat, flags, found.read_only)?;
+                    (fd, stat)
+                }
+                None if !flags.contains(OFlags::CREATE) => return Err(Errno::NOENT),
+                None if found.read_only => return Err(Errno::ROFS),
+                None if found.directory => return Err(Errno::ISDIR),
+                None => {
+                    let new = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+                    match resolve(found.folder.as_fd(), &found.name, flags | new | CAREFUL, mode) {
+                        // It has come into being meanwhile.
+                        Err(Errno::EXIST) => continue,
+                        fd => {
+                            let fd = fd?;
+                            let stat = examine(&fd)?;
+                            (fd, stat)
+                        }
+                    }
+                }
+            };
+            let path = self.guest.clone();
+            return Ok(Description::new(fd, &stat, flags, found.read_only, path));
+        }
+        Err(Errno::AGAIN)
+    }
+
+    /// A handle of what lies here.
+    pub(super) fn handle(&self, grants: &Grants, follow: bool) -> Result<Handle, Errno> {
+        let found = self.find(grants, follow)?;
+        let (fd, stat) = found.object.ok_or(Errno::NOENT)?;
+        Ok(Handle { fd, stat, read_only: found.read_only })
+    }
+
+    /// The directory that holds the last name of this path, and that name: for calls that change names.
+    pub(super) fn parent(&self, grants: &Grants) -> Result<(OwnedFd, Vec<u8>), Errno> {
+        let Some((folder, name)) = split(&self.rest) else {
+            return Err(if self.base.read_only_grant { Errno::ROFS } else { Errno::BUSY });
+        };
+        let fd = resolve(self.base.fd(), folder, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+        examine(&fd)?;
+        if self.is_read_only(grants, fd.as_fd())? {
+            return Err(Errno::ROFS);
+        }
+        // The kernel is to see slashes behind the name.
+        let start =
+            self.rest.len() - self.rest.iter().rev().take_while(|&&byte| byte == b'/').count() - name.len();
+        Ok((fd, self.rest[start..].to_vec()))
+    }
+
+    /// Follows the path to its last name, symbolic links included if `follow`.
+    fn find(&self, grants: &Grants, follow: bool) -> Result<Found, Errno> {
+        let base = self.base.fd();
+        let mut rest = self.rest.clone();
+        for _ in 0..TRIES {
+            let Some((folder, name)) = split(&rest) else {
+                let fd = resolve(base, &rest, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+                let stat = examine(&fd)?;
+                let read_only = self.is_read_only(grants, fd.as_fd())?;
+                let itself = resolve(fd.as_fd(), b".", HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+                let (name, object) = (b".".to_vec(), Some((itself, stat)));
+                return Ok(Found { folder: fd, name, object, read_only, directory: true });
+            };
+            let directory = rest.ends_with(b"/");
+            let fd = resolve(base, folder, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+            examine(&fd)?;
+            let object = match resolve(fd.as_fd(), name, HANDLE | OFlags::NOFOLLOW, Mode::empty()) {
+                Err(Errno::NOENT) => None,
+                object => {
+                    let object = object?;
+                    let stat = examine(&object)?;
+                    Some((object, stat))
+                }
+            };
+            let kind = object.as_ref().map(|(_, stat)| FileType::from_raw_mode(stat.st_mode));
+            if let (Some(FileType::Symlink), Some((link, _))) = (kind, &object)
+                && (follow || directory)
+            {
+                let target = rustix::fs::readlinkat(link, c"", Vec::new())?.into_bytes();
+                if target.starts_with(b"/") {
+                    return Err(Errno::ACCESS);
+                }
+                let end: &[u8] = if directory { b"/" } else { b"" };
+                rest = [folder, b"/", &target, end].concat();
+                if rest.len() > libc::PATH_MAX as usize {
+                    return Err(Errno::NAMETOOLONG);
+                }
+                continue;
+            }
+            if directory && kind.is_some_and(|kind| !kind.is_dir()) {
+                return Err(Errno::NOTDIR);
+            }
+            let around = match (kind, &object) {
+                (Some(FileType::Directory), Some((directory, _))) => directory.as_fd(),
+                _ => fd.as_fd(),
+            };
+            let read_only = self.is_read_only(grants, around)?;
+            return Ok(Found { name: name.to_vec(), object, read_only, directory, folder: fd });
+        }
+        Err(Errno::LOOP)
+    }
+
+    /// Whether the innermost grant around `directory` is for reading only: it or the first one above it that is granted, no further
+    /// than where the path began.
+    fn is_read_only(&self, grants: &Grants, directory: BorrowedFd<'_>) -> Result<bool, Errno> {
+        if !grants.are_mixed() {
+            return Ok(self.base.read_only_grant);
+        }
+        let base = self.base.identity;
+        let around = on_the_way_up(directory, |identity| match identity == base {
+            true => Some(self.base.read_only_grant),
+            false => grants.read_only(identity),
+        });
+        // If the host has moved it away from there meanwhile, nobody has granted it any more.
+        around?.ok_or(Errno::ACCESS)
+    }
+}
+
+/// The first answer that `ask` gives for `directory` or one that it lies in, from the innermost on.
+fn on_the_way_up<T>(
+    directory: BorrowedFd<'_>,
+    mut ask: impl FnMut((u64, u64)) -> Option<T>,
+) -> Result<Option<T>, Errno> {
+    let mut above: Option<OwnedFd> = None;
+    let mut below = None;
+    for _ in 0..DEPTH {
+        let here = above.as_ref().map_or(directory, AsFd::as_fd);
+        let stat = rustix::fs::fstat(here)?;
+        let identity = (stat.st_dev, stat.st_ino);
+        if below == Some(identity) {
+            return Ok(None);
+        }
+        if let Some(answer) = ask(identity) {
+            return Ok(Some(answer));
+        }
+        below = Some(identity);
+        above = Some(rustix::fs::openat(here, c"..", HANDLE | OFlags::DIRECTORY, Mode::empty())?);
+    }
+    Err(Errno::NAMETOOLONG)
+}
+
+/// Fails if `name` in `folder` is a directory that a grant is, or lies in: as a mount point, it stays where it is. Else a module could
+/// put files of its own where the host looks for those of a grant for reading only.
+pub(super) fn may_move(grants: &Grants, folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
+    if grants.directories.len() < 2 {
+        return Ok(()); // it lies beneath the only one
+    }
+    let Some((_, name)) = split(name) else { return Ok(()) };
+    // What cannot be found cannot be moved either.
+    let Ok(fd) = resolve(folder, name, HANDLE | OFlags::NOFOLLOW, Mode::empty()) else { return Ok(()) };
+    let stat = rustix::fs::fstat(&fd)?;
+    if !FileType::from_raw_mode(stat.st_mode).is_dir() {
+        return Ok(());
+    }
+    let moved = (stat.st_dev, stat.st_ino);
+    for directory in &grants.directories {
+        match on_the_way_up(directory.description.fd(), |identity| (identity == moved).then_some(())) {
+            // The host itself may not look further up: neither may it find a module's directory there.
+            Ok(None) | Err(Errno::ACCESS) => {}
+            Ok(Some(())) => return Err(Errno::BUSY),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Keeps the host from blocking, and from getting a terminal.
+const CAREFUL: OFlags = OFlags::NONBLOCK.union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+
+/// Opens what was found, if that may be.
+fn found_file(
+    grants: &Grants,
+    handle: &OwnedFd,
+    stat: &Stat,
+    flags: OFlags,
+    read_only: bool,
+) -> Result<OwnedFd, Errno> {
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    if kind.is_symlink() {
+        return Err(Errno::LOOP);
+    }
+    if read_only && flags.intersects(OFlags::TRUNC | OFlags::WRONLY | OFlags::RDWR) {
+        return Err(Errno::ROFS);
+    }
+    admit(grants, stat)?;
+    if kind.is_dir() && flags.contains(OFlags::CREATE) {
+        return Err(Errno::ISDIR);
+    }
+    // The caller empties the file: the kernel would take its time for that.
+    let done = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::TRUNC;
+    let asked = flags.difference(done) | CAREFUL;
+    reopen(handle, asked)
+}
+
+/// Opens the very file that `handle` stands for, whatever its names are now.
+pub(super) fn reopen(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
+    let link = format!("/proc/thread-self/fd/{}", handle.as_fd().as_raw_fd());
+    rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
+}
+
+fn examine(fd: &OwnedFd) -> Result<Stat, Errno> {
+    match pseudo_file_system(fd)? {
+        Some(_) => Err(Errno::ACCESS),
+        None => rustix::fs::fstat(fd),
+    }
+}
+
+/// Opens `path` beneath `base`, and nowhere else.
+pub(super) fn resolve(
+    base: BorrowedFd<'_>,
+    path: &[u8],
+    flags: OFlags,
+    mode: Mode,
+) -> Result<OwnedFd, Errno> {
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    // The kernel gives up with EAGAIN where a rename at the same time leaves it in doubt about `..`.
+    for _ in 0..64 {
+        match rustix::fs::openat2(base, path, flags, mode, beneath) {
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(Errno::XDEV) => return Err(Errno::ACCESS),
+            other => return other,
+        }
+    }
+    Err(Errno::AGAIN)
+}
+
+/// Refuses what may not be opened although it lies beneath a granted directory.
+fn admit(grants: &Grants, stat: &Stat) -> Result<(), Errno> {
+    let (device, inode) = (stat.st_dev, stat.st_ino);
+    let harmless = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => !grants.forbidden.contains(&(device, inode)),
+        FileType::Directory => true,
+        // null, zero, full, random, urandom; all else of major 1 is memory.
+        FileType::CharacterDevice => {
+            major(stat.st_rdev) == 1 && matches!(minor(stat.st_rdev), 3 | 5 | 7 | 8 | 9)
+        }
+        _ => false,
+    };
+    if harmless { Ok(()) } else { Err(Errno::ACCESS) }
+}
+
+/// Name of the file system that `fd` lies on, if it is one of the kernel's own making: through those a
+/// module could write memory (`/proc/self/mem`), change the kernel, or learn host addresses.
+pub fn pseudo_file_system(fd: impl AsFd) -> Result<Option<&'static str>, Errno> {
+    // Numbers from linux/magic.h and the file systems' own sources.
+    const PSEUDO: [(i64, &str); 18] = [
+        (0x9fa0, "procfs"),
+        (0x6265_6572, "sysfs"),
+        (0x6462_6720, "debugfs"),
+        (0x7472_6163, "tracefs"),
+        (0x7363_6673, "securityfs"),
+        (0xf97c_ff8c, "selinuxfs"),
+        (0x4341_5d53, "smackfs"),
+        (0x5a3c_69f0, "apparmorfs"),
+        (0xcafe_4a11, "bpf"),
+        (0x6265_6570, "configfs"),
+        (0xde5e_81e4, "efivarfs"),
+        (0x6165_676c, "pstore"),
+        (0x0027_e0eb, "cgroup"),
+        (0x6367_7270, "cgroup2"),
+        (0x1cd1, "devpts"),
+        (0x4249_4e4d, "binfmt_misc"),
+        (0x6e73_6673, "nsfs"),
+        (0x6573_5543, "fusectl"),
+    ];
+    let magic = rustix::fs::fstatfs(fd)?.f_type as i64;
+    Ok(PSEUDO.iter().find(|(number, _)| *number == magic).map(|(_, name)| *name))
+}
+
+/// `AT_EMPTY_PATH` with an empty path: the call is about `dirfd` itself.
+pub(super) fn is_descriptor_itself(path: &[u8], flags: AtFlags) -> bool {
+    path.is_empty() && flags.contains(AtFlags::EMPTY_PATH)
+}

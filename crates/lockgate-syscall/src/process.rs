@@ -1,0 +1,196 @@
+//! What the system calls of one domain remember.
+use super::calls::functions::LONGEST_WORDS;
+use super::calls::lock::Locks;
+use super::calls::{futex, identity};
+use super::current::Current;
+use super::descriptors::{Description, Descriptors, LIMIT, Reserved};
+use super::last_words::LastWords;
+use super::signal_state::Signals;
+use super::waits::{Waits, locked};
+use super::{Grants, Memory, ThreadStart};
+use lockgate_abi::window;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
+
+/// Numbers of system calls from here on share one counter, since a module may try every number. Linux has none so large, so that all calls
+/// that have a name are told apart.
+pub const COUNTED_TOGETHER: u64 = 1024;
+
+/// The emulated process of one domain: descriptor table, current directory, identity, counters.
+///
+/// Cheap to make; a domain that is reset gets a new one from the same [`Grants`], and so has nothing of the one before: no field
+/// leads to anything that another domain shares but what was granted.
+pub struct Process {
+    pub(super) grants: Arc<Grants>,
+    pub(super) descriptors: Mutex<Descriptors>,
+    pub(super) current: Mutex<Arc<Current>>,
+    pub(super) signals: Mutex<Signals>,
+    pub(super) locks: Mutex<Locks>,
+    pub(super) umask: AtomicU32,
+    pub(super) waits: Waits,
+    said: Mutex<LastWords>,
+    refused: Mutex<BTreeMap<u64, u64>>,
+    /// Slots of threads whose last call was `exit_group`.
+    group_exits: Mutex<BTreeSet<u32>>,
+    /// Addresses of the lists of robust futexes, by thread slot.
+    pub(super) robust: Mutex<BTreeMap<u32, u64>>,
+    /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
+    pub(super) clear: Mutex<BTreeMap<u32, u64>>,
+    /// Where the text lies that the module wants its error to have if it calls `abort`: address and length.
+    pub(super) last_words: Mutex<Option<(u64, u64)>>,
+}
+
+impl Process {
+    /// A process that may reach what `grants` says.
+    pub fn new(grants: Arc<Grants>) -> Self {
+        Process {
+            descriptors: Mutex::new(Descriptors::new(&grants.streams, grants.descriptor_limit())),
+            current: Mutex::new(Arc::new(Current::start(&grants))),
+            signals: Mutex::default(),
+            locks: Mutex::default(),
+            umask: AtomicU32::new(0o022),
+            waits: Waits::default(),
+            said: Mutex::default(),
+            refused: Mutex::default(),
+            group_exits: Mutex::default(),
+            robust: Mutex::default(),
+            clear: Mutex::default(),
+            last_words: Mutex::default(),
+            grants,
+        }
+    }
+
+    /// What the module has said of an `abort` that follows, as it lies in `memory` now. It is asked for once.
+    pub fn last_words(&self, memory: &dyn Memory) -> Option<String> {
+        let (at, length) = locked(&self.last_words).take()?;
+        let mut words = [0; LONGEST_WORDS];
+        let words = &mut words[..LONGEST_WORDS.min(usize::try_from(length).unwrap_or(0))];
+        memory.read(at, words).ok()?;
+        Some(lockgate_outside::printable_bytes(words))
+    }
+
+    /// Ends every blocked system call of the domain with [`Fault::Killed`](super::Fault::Killed), now and
+    /// from now on. Callable from any thread, not from a signal handler.
+    pub fn kill(&self) {
+        self.waits.kill();
+    }
+
+    /// The same with at most `limit` descriptors.
+    pub fn with_descriptors(mut self, limit: u32) -> Self {
+        let limit = i32::try_from(limit).unwrap_or(LIMIT);
+        self.descriptors.get_mut().unwrap_or_else(|e| e.into_inner()).restrict(limit);
+        self
+    }
+
+    /// Number of open descriptors.
+    pub fn descriptors_used(&self) -> u32 {
+        locked(&self.descriptors).len() as u32
+    }
+
+    /// Lets every thread that is blocked in a system call look whether it was stopped.
+    pub fn interrupt(&self) {
+        self.waits.interrupt();
+    }
+
+    pub(super) fn note_group_exit(&self, slot: u32) {
+        locked(&self.group_exits).insert(slot);
+    }
+
+    /// True, once, if the thread of this slot has called `exit_group`, which ends more than itself.
+    pub fn take_group_exit(&self, slot: u32) -> bool {
+        locked(&self.group_exits).remove(&slot)
+    }
+
+    /// A thread that the domain starts has got its place. Returns its number.
+    ///
+    /// # Errors
+    /// `EFAULT` if the domain cannot write where it wants to know the number.
+    pub fn thread_begins(&self, memory: &dyn Memory, slot: u32, start: ThreadStart) -> Result<u64, Errno> {
+        self.take_group_exit(slot);
+        let number = identity::thread(slot);
+        memory.write(start.number, &(number as u32).to_le_bytes())?;
+        Ok(number)
+    }
+
+    /// The thread of this slot leaves the domain, and another may have the slot: sets free the robust futexes that it holds, and
+    /// forgets what is known of it.
+    pub fn thread_leaves(&self, memory: &dyn Memory, slot: u32) {
+        locked(&self.signals).forget(slot);
+        locked(&self.clear).remove(&slot);
+        let list = locked(&self.robust).remove(&slot);
+        if let Some(list) = list {
+            futex::release_robust(self, memory, list, identity::thread(slot) as u32);
+        }
+    }
+
+    /// The thread of this slot has left calls by a jump whose frames lie below `rsp`.
+    pub fn thread_jumps(&self, slot: u32, rsp: u64) {
+        self.waits.forget(slot, rsp);
+    }
+
+    /// A thread that the domain started has ended: tells whoever waits for that.
+    pub fn thread_ended(&self, memory: &dyn Memory, start: ThreadStart) {
+        self.clear_word(memory, start.clear);
+    }
+
+    /// The thread of this slot ends by `exit`: the same of the word that it has named itself.
+    pub(super) fn thread_exits(&self, memory: &dyn Memory, slot: u32) {
+        let word = locked(&self.clear).remove(&slot);
+        if let Some(word) = word {
+            self.clear_word(memory, word);
+        }
+    }
+
+    fn clear_word(&self, memory: &dyn Memory, word: u64) {
+        // Where it is gone, nobody waits for it.
+        if memory.write(word, &[0; 4]).is_ok() {
+            let _ = self.waits.wake(word & (window::SIZE - 1), Waits::ANY, 1, None, || Ok(()));
+        }
+    }
+
+    /// The domain writes this to its standard error, whether it has one or not.
+    pub(super) fn hear(&self, bytes: &[u8]) {
+        locked(&self.said).hear(bytes);
+    }
+
+    /// What it said there last, in one line that is fit for a terminal.
+    pub fn last_message(&self) -> Option<String> {
+        locked(&self.said).message()
+    }
+
+    /// System calls that were answered with `ENOSYS`: number and how often, by number. Those from [`COUNTED_TOGETHER`] on count as that.
+    pub fn refused(&self) -> Vec<(u64, u64)> {
+        locked(&self.refused).iter().map(|(number, count)| (*number, *count)).collect()
+    }
+
+    pub(super) fn count_refused(&self, number: u64) {
+        let mut refused = locked(&self.refused);
+        *refused.entry(number.min(COUNTED_TOGETHER)).or_default() += 1;
+    }
+
+    /// A number, and room for what will have it.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn reserve(&self) -> Result<Reserved<'_>, Errno> {
+        Reserved::new(&self.descriptors)
+    }
+
+    /// What `number` names, if it is open and not just named.
+    ///
+    /// # Errors
+    /// `EBADF`.
+    pub(super) fn descriptor(&self, number: i32) -> Result<Arc<Description>, Errno> {
+        self.handle(number).and_then(|handle| if handle.path_only { Err(Errno::BADF) } else { Ok(handle) })
+    }
+
+    /// The same of one that was opened with `O_PATH`, too: for what asks which file it is, or begins a path there.
+    ///
+    /// # Errors
+    /// `EBADF`.
+    pub(super) fn handle(&self, number: i32) -> Result<Arc<Description>, Errno> {
+        locked(&self.descriptors).get(number)
+    }
+}

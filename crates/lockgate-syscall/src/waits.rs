@@ -1,0 +1,313 @@
+//! Everything that can block: one lock, one flag for the domain's end, futex queues, and an event
+//! descriptor that is made only when a thread first waits for a host descriptor.
+use super::context::{Fault, Halt};
+use super::{SyscallContext, Thread};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::thread::futex;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Locks `mutex`; data behind it stay consistent even if a holder panicked.
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The threads of a domain that wait for something.
+#[derive(Default)]
+pub(super) struct Waits {
+    killed: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Sleepers by futex address, longest waiting first.
+    queues: BTreeMap<u64, VecDeque<Arc<Sleeper>>>,
+    /// Readable from the moment that the domain is killed.
+    event: Option<Arc<OwnedFd>>,
+}
+
+struct Sleeper {
+    /// How often it was told to look.
+    eventcount: AtomicU32,
+    woken: AtomicBool,
+    /// Its thread's slot, and a place in the frame in which that sleeps: a jump may skip it.
+    thread: u32,
+    frame: usize,
+    /// Who wakes it has one of these bits.
+    bits: u32,
+    /// It waits for a lock, which a thread gives back before its call returns.
+    for_lock: bool,
+}
+
+/// How often a thread that waits for a lock looks whether there is anybody who could give it back.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Sleeper {
+    fn ring(&self) {
+        self.eventcount.fetch_add(1, Ordering::SeqCst);
+        let _ = futex::wake(&self.eventcount, futex::Flags::PRIVATE, 1);
+    }
+}
+
+/// How a sleep ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wake {
+    /// Another thread woke it.
+    Woken,
+    /// Its own time ran out.
+    TimedOut,
+}
+
+impl State {
+    /// Number of threads that wait for locks.
+    fn waiting_for_locks(&self) -> usize {
+        let waiting = self.queues.values().flatten().filter(|sleeper| sleeper.for_lock);
+        waiting.map(|sleeper| sleeper.thread).collect::<BTreeSet<_>>().len()
+    }
+}
+
+impl Waits {
+    /// The bits of whoever does not care for them.
+    pub(super) const ANY: u32 = u32::MAX;
+
+    /// Ends every wait of the domain, present and future.
+    pub(super) fn kill(&self) {
+        let state = locked(&self.state);
+        self.killed.store(true, Ordering::SeqCst);
+        for sleeper in state.queues.values().flatten() {
+            sleeper.ring();
+        }
+        if let Some(event) = &state.event {
+            // It can fail only when its counter is full, and then it is readable already.
+            let _ = rustix::io::write(event, &1u64.to_ne_bytes());
+        }
+    }
+
+    /// Lets every thread that sleeps look whether it still may.
+    pub(super) fn interrupt(&self) {
+        for sleeper in locked(&self.state).queues.values().flatten() {
+            sleeper.ring();
+        }
+    }
+
+    /// Takes the sleepers of the thread with this slot off their queues whose frames, below `rsp`, a jump has skipped.
+    pub(super) fn forget(&self, thread: u32, rsp: u64) {
+        let mut state = locked(&self.state);
+        state.queues.retain(|_, queue| {
+            queue.retain(|sleeper| sleeper.thread != thread || sleeper.frame as u64 >= rsp);
+            !queue.is_empty()
+        });
+    }
+
+    /// Fails if the domain was killed, the thread's call was stopped, or its deadline has passed.
+    pub(super) fn check(&self, thread: Thread) -> Result<(), Halt> {
+        self.is_over(thread)?;
+        match thread.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Halt::Fault(Fault::TimeLimit)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The same but for the deadline.
+    fn is_over(&self, thread: Thread) -> Result<(), Halt> {
+        if self.killed.load(Ordering::SeqCst) {
+            return Err(Halt::Fault(Fault::Killed));
+        }
+        if (thread.stopped)() { Err(Halt::Fault(Fault::Stopped)) } else { Ok(()) }
+    }
+
+    /// Sleeps on the queue of `address`, if `ready` (run under the lock) lets it, until woken by one of `bits` or `until`.
+    pub(super) fn sleep(
+        &self,
+        ctx: &SyscallContext<'_>,
+        address: u64,
+        bits: u32,
+        until: Option<Instant>,
+        ready: impl Fn() -> Result<(), Errno>,
+    ) -> Result<Wake, Halt> {
+        self.sleep_as(ctx, address, (bits, false), until, ready)
+    }
+
+    /// The same for a lock of libc's own, which nobody outside of the domain ever gives back: [`Fault::LostLock`] once all threads inside wait
+    /// for such locks.
+    pub(super) fn sleep_for_lock(
+        &self,
+        ctx: &SyscallContext<'_>,
+        address: u64,
+        ready: impl Fn() -> Result<(), Errno>,
+    ) -> Result<Wake, Halt> {
+        self.sleep_as(ctx, address, (Waits::ANY, true), None, ready)
+    }
+
+    fn sleep_as(
+        &self,
+        ctx: &SyscallContext<'_>,
+        address: u64,
+        (bits, for_lock): (u32, bool),
+        until: Option<Instant>,
+        ready: impl Fn() -> Result<(), Errno>,
+    ) -> Result<Wake, Halt> {
+        let thread = ctx.thread;
+        let mut state = locked(&self.state);
+        ready()?;
+        let sleeper = Arc::new(Sleeper {
+            eventcount: AtomicU32::new(0),
+            woken: AtomicBool::new(false),
+            thread: thread.slot,
+            frame: (&raw const thread).addr(),
+            bits,
+            for_lock,
+        });
+        // Threads inside, counted before the lock is looked at: whoever was there gave it back, and said so, before he left.
+        let mut inside = usize::MAX;
+        state.queues.entry(address).or_default().push_back(Arc::clone(&sleeper));
+        let limit = [thread.deadline, until].into_iter().flatten().min();
+        let ended = loop {
+            if sleeper.woken.load(Ordering::SeqCst) {
+                break Ok(Wake::Woken);
+            }
+            if let Err(halt) = self.check(thread) {
+                break Err(halt);
+            }
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                break Ok(Wake::TimedOut);
+            }
+            if for_lock && inside <= state.waiting_for_locks() {
+                break if ready().is_ok() { Err(Halt::Fault(Fault::LostLock)) } else { Ok(Wake::Woken) };
+            }
+            let left = if for_lock { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
+            let heard = sleeper.eventcount.load(Ordering::SeqCst);
+            drop(state);
+            // (A time too far to express is no limit.)
+            let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
+            // Woken, timed out, interrupted: looks again in any case.
+            ctx.sleep.wait(&sleeper.eventcount, heard, left.as_ref());
+            if for_lock {
+                inside = ctx.threads.inside();
+            }
+            state = locked(&self.state);
+        };
+        // It may have been moved to another queue meanwhile, so every queue is searched.
+        state.queues.retain(|_, queue| {
+            queue.retain(|other| !Arc::ptr_eq(other, &sleeper));
+            !queue.is_empty()
+        });
+        ended
+    }
+
+    /// Wakes up to `wake` sleepers of `from` that have one of `bits`, the longest waiting first, and moves up to `move_` others to the queue of `to`, if `ready`
+    /// (run under the lock) lets it. Returns how many it woke and moved.
+    pub(super) fn wake(
+        &self,
+        from: u64,
+        bits: u32,
+        wake: usize,
+        requeue: Option<(u64, usize)>,
+        ready: impl FnOnce() -> Result<(), Errno>,
+    ) -> Result<(usize, usize), Errno> {
+        let mut state = locked(&self.state);
+        ready()?;
+        let mut queue = state.queues.remove(&from).unwrap_or_default();
+        let mut woken = 0;
+        queue.retain(|sleeper| {
+            let wakes = woken < wake && sleeper.bits & bits != 0;
+            if wakes {
+                woken += 1;
+                sleeper.woken.store(true, Ordering::SeqCst);
+                sleeper.ring();
+            }
+            !wakes
+        });
+        let mut moved = 0;
+        if let Some((to, limit)) = requeue {
+            moved = limit.min(queue.len());
+            let movers: Vec<_> = queue.drain(..moved).collect();
+            state.queues.entry(to).or_default().extend(movers);
+        }
+        if !queue.is_empty() {
+            // In front: sleepers that stay have waited longer than any that were moved here.
+            let target = state.queues.entry(from).or_default();
+            queue.append(target);
+            *target = queue;
+        }
+        state.queues.retain(|_, queue| !queue.is_empty());
+        Ok((woken, moved))
+    }
+
+    /// Waits until one of `descriptors` reports events, or until `until`. Each comes with the events asked
+    /// for and leaves with those reported; true if any was.
+    pub(super) fn poll(
+        &self,
+        ctx: &SyscallContext<'_>,
+        descriptors: &mut [(BorrowedFd<'_>, PollFlags)],
+        until: Option<Instant>,
+    ) -> Result<bool, Halt> {
+        let thread = ctx.thread;
+        let event = self.event()?;
+        let mut fds = vec![PollFd::from_borrowed_fd(event.as_fd(), PollFlags::IN)];
+        fds.extend(descriptors.iter().map(|(fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
+        let limit = [thread.deadline, until].into_iter().flatten().min();
+        let any = loop {
+            // An eventfd made after the kill never becomes readable: look at the flag first.
+            if self.killed.load(Ordering::SeqCst) {
+                return Err(Halt::Fault(Fault::Killed));
+            }
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            let timeout = left
+                .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
+            let ready = match ctx.sleep.poll(&mut fds, timeout.as_ref()) {
+                Ok(ready) => ready,
+                Err(Errno::INTR) => 0,
+                Err(error) => return Err(error.into()),
+            };
+            self.is_over(thread)?;
+            if ready > 0 && fds[1..].iter().any(|fd| !fd.revents().is_empty()) {
+                break true;
+            }
+            self.check(thread)?;
+            if until.is_some_and(|until| Instant::now() >= until) {
+                break false;
+            }
+        };
+        for ((_, events), fd) in descriptors.iter_mut().zip(&fds[1..]) {
+            *events = fd.revents();
+        }
+        Ok(any)
+    }
+
+    fn event(&self) -> Result<Arc<OwnedFd>, Errno> {
+        let mut state = locked(&self.state);
+        if let Some(event) = &state.event {
+            return Ok(Arc::clone(event));
+        }
+        let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        state.event = Some(Arc::clone(&event));
+        Ok(event)
+    }
+}
+
+impl SyscallContext<'_> {
+    /// Fails if the domain was killed or the call's deadline has passed.
+    pub(super) fn check(&self) -> Result<(), Halt> {
+        self.process.waits.check(self.thread)
+    }
+
+    /// Sleeps until `until`, or for ever: the whole of `nanosleep`.
+    pub(super) fn sleep_until(&self, until: Option<Instant>) -> Result<(), Halt> {
+        // No futex lies at address 0, so nothing wakes this but time and death.
+        self.process.waits.sleep(self, 0, Waits::ANY, until, || Ok(())).map(|_| ())
+    }
+
+    /// Waits until `fd` is ready for `events`.
+    pub(super) fn wait_ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<PollFlags, Halt> {
+        let mut one = [(fd, events)];
+        self.process.waits.poll(self, &mut one, None)?;
+        Ok(one[0].1)
+    }
+}

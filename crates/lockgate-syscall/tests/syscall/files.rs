@@ -1,0 +1,394 @@
+//! Files beneath granted directories.
+use crate::guest::Guest;
+use lockgate_syscall::{Access, Grants};
+use rustix::io::Errno;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use tempfile::TempDir;
+
+fn data(access: Access) -> (TempDir, Guest) {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("greeting"), "hello, file").unwrap();
+    std::fs::create_dir(host.path().join("folder")).unwrap();
+    let guest = Guest::with_data(host.path(), access);
+    (host, guest)
+}
+
+#[test]
+fn read_write_seek() {
+    let (host, guest) = data(Access::ReadWrite);
+    let fd = guest.open("/data/greeting", libc::O_RDWR);
+    assert_eq!(guest.read(fd, 5), b"hello");
+    assert_eq!(guest.ok(libc::SYS_lseek, &[fd, 7, libc::SEEK_SET as u64]), 7);
+    assert_eq!(guest.ok(libc::SYS_write, &[fd, guest.put(b"gate"), 4]), 4);
+    assert_eq!(guest.ok(libc::SYS_lseek, &[fd, 0, libc::SEEK_CUR as u64]), 11);
+    assert_eq!(guest.err(libc::SYS_lseek, &[fd, -1i64 as u64, libc::SEEK_SET as u64]), Errno::INVAL);
+    let at = guest.room(4);
+    assert_eq!(guest.ok(libc::SYS_pread64, &[fd, at, 4, 7]), 4);
+    assert_eq!(guest.get(at, 4), b"gate");
+    guest.ok(libc::SYS_pwrite64, &[fd, guest.put(b"H"), 1, 0]);
+    guest.ok(libc::SYS_fsync, &[fd]);
+    guest.ok(libc::SYS_fdatasync, &[fd]);
+    guest.ok(libc::SYS_close, &[fd]);
+    assert_eq!(std::fs::read(host.path().join("greeting")).unwrap(), b"Hello, gate");
+    assert_eq!(guest.err(libc::SYS_read, &[fd, at, 1]), Errno::BADF);
+}
+
+#[test]
+fn vectors_are_gathered_and_scattered() {
+    let (host, guest) = data(Access::ReadWrite);
+    let fd = guest.open("/data/new", libc::O_RDWR | libc::O_CREAT | libc::O_EXCL);
+    let (one, two) = (guest.put(b"one "), guest.put(b"two"));
+    let vector = guest.words(&[one, 4, 0, 0, two, 3]);
+    assert_eq!(guest.ok(libc::SYS_writev, &[fd, vector, 3]), 7);
+    assert_eq!(std::fs::read(host.path().join("new")).unwrap(), b"one two");
+    let (first, second) = (guest.room(2), guest.room(100));
+    let vector = guest.words(&[first, 2, second, 100]);
+    assert_eq!(guest.ok(libc::SYS_preadv, &[fd, vector, 2, 0]), 7);
+    assert_eq!((guest.get(first, 2), guest.get(second, 5)), (b"on".to_vec(), b"e two".to_vec()));
+    guest.ok(libc::SYS_pwritev, &[fd, guest.words(&[two, 3]), 1, 0]);
+    assert_eq!(std::fs::read(host.path().join("new")).unwrap(), b"two two");
+}
+
+#[test]
+fn large_transfers_are_whole() {
+    let (host, guest) = data(Access::ReadWrite);
+    let bytes: Vec<u8> = (0..300_000u32).map(|i| (i / 7) as u8).collect();
+    let at = guest.put(&bytes);
+    let fd = guest.open("/data/large", libc::O_RDWR | libc::O_CREAT);
+    assert_eq!(guest.ok(libc::SYS_write, &[fd, at, bytes.len() as u64]), bytes.len() as u64);
+    assert_eq!(std::fs::read(host.path().join("large")).unwrap(), bytes);
+    guest.ok(libc::SYS_lseek, &[fd, 0, 0]);
+    assert!(guest.read(fd, bytes.len()) == bytes);
+}
+
+#[test]
+fn append_and_truncate() {
+    let (host, guest) = data(Access::ReadWrite);
+    let path = host.path().join("greeting");
+    let fd = guest.open("/data/greeting", libc::O_WRONLY | libc::O_APPEND);
+    guest.ok(libc::SYS_write, &[fd, guest.put(b"!"), 1]);
+    assert_eq!(std::fs::read(&path).unwrap(), b"hello, file!");
+    guest.ok(libc::SYS_ftruncate, &[fd, 5]);
+    assert_eq!(std::fs::read(&path).unwrap(), b"hello");
+    guest.ok(libc::SYS_truncate, &[guest.text("/data/greeting"), 2]);
+    assert_eq!(std::fs::read(&path).unwrap(), b"he");
+    guest.open("/data/greeting", libc::O_WRONLY | libc::O_TRUNC);
+    assert_eq!(std::fs::read(&path).unwrap(), b"");
+    assert_eq!(guest.err(libc::SYS_ftruncate, &[fd, -1i64 as u64]), Errno::INVAL);
+    guest.ok(libc::SYS_fallocate, &[fd, 0, 0, 100]);
+    assert_eq!(path.metadata().unwrap().len(), 100);
+}
+
+#[test]
+fn stat_family_agrees() {
+    let (host, guest) = data(Access::ReadOnly);
+    let meta = host.path().join("greeting").metadata().unwrap();
+    let path = guest.text("/data/greeting");
+    let fd = guest.open("/data/greeting", 0);
+    let current = libc::AT_FDCWD as u64;
+    let at = guest.room(144);
+    let calls: [(i64, &[u64]); 5] = [
+        (libc::SYS_stat, &[path, at]),
+        (libc::SYS_lstat, &[path, at]),
+        (libc::SYS_fstat, &[fd, at]),
+        (libc::SYS_newfstatat, &[current, path, at, 0]),
+        (libc::SYS_newfstatat, &[fd, guest.text(""), at, libc::AT_EMPTY_PATH as u64]),
+    ];
+    for (number, arguments) in calls {
+        lockgate_syscall::Memory::write(&guest.window, at, &[0; 144]).unwrap();
+        guest.ok(number, arguments);
+        assert_eq!((guest.word(at), guest.word(at + 8)), (meta.dev(), meta.ino()));
+        let mode = u32::from_le_bytes(guest.get(at + 24, 4).try_into().unwrap());
+        assert_eq!(mode, meta.mode());
+        assert_eq!(guest.word(at + 48), 11, "size");
+        assert_eq!(guest.word(at + 88) as i64, meta.mtime());
+        assert_eq!(guest.get(at + 28, 4), 65534u32.to_le_bytes(), "owned by the emulated user");
+    }
+    let at = guest.room(256);
+    guest.ok(libc::SYS_statx, &[current, path, 0, 0x7ff, at]);
+    assert_eq!((guest.word(at + 32), guest.word(at + 40)), (meta.ino(), 11));
+    assert_eq!(guest.word(at + 112) as i64, meta.mtime());
+}
+
+#[test]
+fn access_tells_rights() {
+    let (_host, guest) = data(Access::ReadOnly);
+    let path = guest.text("/data/greeting");
+    guest.ok(libc::SYS_access, &[path, libc::R_OK as u64]);
+    guest.ok(libc::SYS_faccessat, &[libc::AT_FDCWD as u64, path, libc::F_OK as u64]);
+    assert_eq!(guest.err(libc::SYS_access, &[path, libc::W_OK as u64]), Errno::ROFS);
+    assert_eq!(guest.err(libc::SYS_access, &[path, libc::X_OK as u64]), Errno::ACCESS);
+    assert_eq!(guest.err(libc::SYS_access, &[guest.text("/data/none"), 0]), Errno::NOENT);
+}
+
+#[test]
+fn names_change() {
+    let (host, guest) = data(Access::ReadWrite);
+    let there = |name: &str| host.path().join(name).exists();
+    guest.ok(libc::SYS_mkdir, &[guest.text("/data/made"), 0o777]);
+    assert!(host.path().join("made").is_dir());
+    assert_eq!(guest.err(libc::SYS_mkdir, &[guest.text("/data"), 0o777]), Errno::EXIST);
+    guest.ok(libc::SYS_rename, &[guest.text("/data/greeting"), guest.text("/data/made/moved")]);
+    assert!(there("made/moved") && !there("greeting"));
+    guest.ok(libc::SYS_link, &[guest.text("/data/made/moved"), guest.text("/data/second")]);
+    assert!(there("second"));
+    assert_eq!(guest.err(libc::SYS_rmdir, &[guest.text("/data/made")]), Errno::NOTEMPTY);
+    guest.ok(libc::SYS_unlink, &[guest.text("/data/made/moved")]);
+    guest.ok(libc::SYS_rmdir, &[guest.text("/data/made/")]);
+    assert!(!there("made"));
+    let exclusive = [libc::AT_FDCWD as u64, guest.text("/data/second"), libc::AT_FDCWD as u64];
+    let noreplace = [&exclusive[..], &[guest.text("/data/folder"), libc::RENAME_NOREPLACE.into()]].concat();
+    assert_eq!(guest.err(libc::SYS_renameat2, &noreplace), Errno::EXIST);
+    for busy in ["/data", "/data/"] {
+        assert_eq!(guest.err(libc::SYS_rmdir, &[guest.text(busy)]), Errno::BUSY, "{busy}");
+    }
+}
+
+#[test]
+fn directories_are_listed_once() {
+    let (host, guest) = data(Access::ReadOnly);
+    for i in 0..200 {
+        std::fs::write(host.path().join(format!("file-with-a-longish-name-{i}")), "").unwrap();
+    }
+    let fd = guest.open("/data", libc::O_RDONLY | libc::O_DIRECTORY);
+    let at = guest.room(1024);
+    let mut names = Vec::new();
+    loop {
+        let got = guest.ok(libc::SYS_getdents64, &[fd, at, 1024]) as usize;
+        assert!(got <= 1024);
+        if got == 0 {
+            break;
+        }
+        let bytes = guest.get(at, got);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let length = u16::from_le_bytes([rest[16], rest[17]]) as usize;
+            let name = rest[19..length].split(|byte| *byte == 0).next().unwrap();
+            names.push(String::from_utf8(name.to_vec()).unwrap());
+            rest = &rest[length..];
+        }
+    }
+    names.sort();
+    let before = names.len();
+    names.dedup();
+    assert_eq!((names.len(), before), (204, 204), "200 files, greeting, folder, `.` and `..`");
+    guest.ok(libc::SYS_lseek, &[fd, 0, 0]);
+    assert_eq!(guest.err(libc::SYS_getdents64, &[fd, at, 1]), Errno::INVAL, "no room for an entry");
+}
+
+#[test]
+fn links_are_read_but_not_planted() {
+    let (host, guest) = data(Access::ReadWrite);
+    std::os::unix::fs::symlink("greeting", host.path().join("link")).unwrap();
+    let at = guest.room(64);
+    let got = guest.ok(libc::SYS_readlink, &[guest.text("/data/link"), at, 64]);
+    assert_eq!(guest.get(at, got as usize), b"greeting");
+    assert_eq!(guest.ok(libc::SYS_readlink, &[guest.text("/data/link"), at, 3]), 3);
+    assert_eq!(guest.err(libc::SYS_readlink, &[guest.text("/data/greeting"), at, 64]), Errno::INVAL);
+    let plant = [guest.text("/etc/shadow"), guest.text("/data/trap")];
+    assert_eq!(guest.err(libc::SYS_symlink, &plant), Errno::PERM);
+    assert_eq!(guest.read(guest.open("/data/link", 0), 5), b"hello", "links inside a grant work");
+}
+
+#[test]
+fn rights_never_include_set_user_id() {
+    let (host, guest) = data(Access::ReadWrite);
+    let path = host.path().join("greeting");
+    guest.ok(libc::SYS_chmod, &[guest.text("/data/greeting"), 0o7755]);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o755);
+    let fd = guest.open("/data/greeting", libc::O_RDONLY);
+    guest.ok(libc::SYS_fchmod, &[fd, 0o4700]);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o7777, 0o700);
+    guest.ok(libc::SYS_open, &[guest.text("/data/tool"), (libc::O_CREAT | libc::O_WRONLY) as u64, 0o6777]);
+    assert_eq!(host.path().join("tool").metadata().unwrap().mode() & 0o7000, 0);
+    assert_eq!(guest.ok(libc::SYS_umask, &[0o077]), 0o022);
+    guest.ok(libc::SYS_mkdir, &[guest.text("/data/private"), 0o777]);
+    assert_eq!(host.path().join("private").metadata().unwrap().mode() & 0o777, 0o700);
+    assert_eq!(guest.err(libc::SYS_chown, &[guest.text("/data/greeting"), 0, 0]), Errno::PERM);
+}
+
+#[test]
+fn times_are_set() {
+    let (host, guest) = data(Access::ReadWrite);
+    let path = host.path().join("greeting");
+    let times = guest.words(&[1_000_000_000, 0, 1_100_000_000, 0]);
+    let current = libc::AT_FDCWD as u64;
+    guest.ok(libc::SYS_utimensat, &[current, guest.text("/data/greeting"), times, 0]);
+    assert_eq!(path.metadata().unwrap().mtime(), 1_100_000_000);
+    let fd = guest.open("/data/greeting", libc::O_RDONLY);
+    guest.ok(libc::SYS_utimensat, &[fd, 0, 0, 0]);
+    assert!(path.metadata().unwrap().mtime() > 1_500_000_000, "null means now");
+}
+
+#[test]
+fn current_directory_is_the_domains() {
+    let (host, guest) = data(Access::ReadWrite);
+    std::fs::write(host.path().join("folder/inner"), "deep").unwrap();
+    let before = std::env::current_dir().unwrap();
+    let at = guest.room(64);
+    assert_eq!(guest.ok(libc::SYS_getcwd, &[at, 64]), 6, "it starts in the first granted directory");
+    guest.ok(libc::SYS_chdir, &[guest.text("folder")]);
+    assert_eq!(guest.ok(libc::SYS_getcwd, &[at, 64]), 13);
+    assert_eq!(guest.get(at, 13), b"/data/folder\0");
+    assert_eq!(guest.read(guest.open("inner", 0), 9), b"deep");
+    assert_eq!(guest.read(guest.open("../greeting", 0), 5), b"hello");
+    assert_eq!(guest.err(libc::SYS_getcwd, &[at, 12]), Errno::RANGE);
+    assert_eq!(guest.err(libc::SYS_chdir, &[guest.text("/data/greeting")]), Errno::NOTDIR);
+    assert_eq!(guest.err(libc::SYS_chdir, &[guest.text("/etc")]), Errno::NOENT);
+    let top = guest.open("/data", libc::O_DIRECTORY);
+    guest.ok(libc::SYS_fchdir, &[top]);
+    assert_eq!(guest.read(guest.open("greeting", 0), 5), b"hello");
+    assert_eq!(std::env::current_dir().unwrap(), before, "the host's own has not moved");
+}
+
+#[test]
+fn relative_to_a_descriptor() {
+    let (host, guest) = data(Access::ReadOnly);
+    std::fs::write(host.path().join("folder/inner"), "deep").unwrap();
+    let folder = guest.open("/data/folder", libc::O_RDONLY | libc::O_DIRECTORY);
+    let fd = guest.ok(libc::SYS_openat, &[folder, guest.text("inner"), 0, 0]);
+    assert_eq!(guest.read(fd, 9), b"deep");
+    assert_eq!(guest.err(libc::SYS_openat, &[fd, guest.text("x"), 0, 0]), Errno::NOTDIR);
+    assert_eq!(guest.err(libc::SYS_openat, &[99, guest.text("x"), 0, 0]), Errno::BADF);
+}
+
+/// Programs that walk a path from its root (`realpath`, `mkdir -p`) find the folders above a grant, empty.
+#[test]
+fn folders_above_a_grant_are_there() {
+    let host = tempfile::tempdir().unwrap();
+    let guest = Guest::new(Grants::default().directory("/a/b/c", host.path(), Access::ReadWrite).unwrap());
+    let at = guest.room(144);
+    for path in ["/", "/a", "/a/b", "/a/b/", "..", "../.."] {
+        let text = guest.text(path);
+        guest.ok(libc::SYS_lstat, &[text, at]);
+        let mode = u32::from_le_bytes(guest.get(at + 24, 4).try_into().unwrap());
+        assert_eq!(mode, libc::S_IFDIR | 0o555, "{path}");
+        assert_eq!(guest.err(libc::SYS_readlink, &[text, at, 100]), Errno::INVAL, "no symbolic link");
+        guest.ok(libc::SYS_access, &[text, libc::X_OK as u64]);
+        assert_eq!(guest.err(libc::SYS_access, &[text, libc::W_OK as u64]), Errno::ROFS);
+        assert_eq!(guest.err(libc::SYS_mkdir, &[text, 0o777]), Errno::EXIST);
+        assert_eq!(guest.open_err(path, libc::O_DIRECTORY), Errno::NOENT, "nothing to open");
+    }
+    assert_eq!(guest.err(libc::SYS_lstat, &[guest.text("/a/x"), at]), Errno::NOENT);
+    assert_eq!(guest.err(libc::SYS_mkdir, &[guest.text("/a/x"), 0o777]), Errno::NOENT);
+}
+
+/// The deepest grant wins, and `..` from one grant into another is found by its text.
+#[test]
+fn grants_nest() {
+    let (outer, inner) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    std::fs::write(outer.path().join("f"), "outer").unwrap();
+    std::fs::write(inner.path().join("f"), "inner").unwrap();
+    let grants = Grants::default()
+        .directory("/", outer.path(), Access::ReadOnly)
+        .and_then(|grants| grants.directory("/a/b", inner.path(), Access::ReadWrite))
+        .unwrap()
+        .current_directory("/a/b");
+    let guest = Guest::new(grants);
+    for (path, text) in [
+        ("/f", "outer"),
+        ("/a/b/f", "inner"),
+        ("f", "inner"),
+        ("../../f", "outer"),
+        ("/../f", "outer"),
+        ("//a/./b//f", "inner"),
+    ] {
+        assert_eq!(guest.read(guest.open(path, 0), 5), text.as_bytes(), "{path}");
+    }
+    assert_eq!(guest.open_err("/new", libc::O_CREAT | libc::O_WRONLY), Errno::ROFS);
+    guest.open("/a/b/new", libc::O_CREAT | libc::O_WRONLY);
+}
+
+fn current(guest: &Guest) -> String {
+    let at = guest.room(64);
+    let length = guest.ok(libc::SYS_getcwd, &[at, 64]) as usize;
+    String::from_utf8(guest.get(at, length - 1)).unwrap()
+}
+
+/// The current directory is a directory and no name: it stays the same when it, or one above it, is renamed and others get the names.
+#[test]
+fn the_current_directory_is_known_by_identity() {
+    let host = tempfile::tempdir().unwrap();
+    let inside = |path: &str| host.path().join(path);
+    std::fs::create_dir_all(inside("a/b/c")).unwrap();
+    std::os::unix::fs::symlink("a/b", inside("link")).unwrap();
+    let grants = || Grants::default().directory("/data", host.path(), Access::ReadWrite).unwrap();
+    let started = Guest::new(grants().current_directory("/data/a/b"));
+    let called = Guest::new(grants());
+    called.ok(libc::SYS_chdir, &[called.text("/data/a/b")]);
+    let opened = Guest::new(grants());
+    let fd = opened.open("/data/link", libc::O_DIRECTORY);
+    opened.ok(libc::SYS_fchdir, &[fd]);
+    let linked = Guest::new(grants());
+    linked.ok(libc::SYS_chdir, &[linked.text("link")]);
+    let guests = [started, called, opened, linked];
+    for guest in &guests {
+        assert_eq!(current(guest), "/data/a/b");
+    }
+    let guest = &guests[1];
+    guest.ok(libc::SYS_rename, &[guest.text("/data/a/b"), guest.text("/data/a/moved")]);
+    guest.ok(libc::SYS_rename, &[guest.text("/data/a"), guest.text("/data/z")]);
+    for path in ["/data/a", "/data/a/b", "/data/a/b/c"] {
+        guest.ok(libc::SYS_mkdir, &[guest.text(path), 0o777]);
+    }
+    for (i, guest) in guests.iter().enumerate() {
+        guest.open(&format!("new{i}"), libc::O_CREAT | libc::O_WRONLY);
+        assert!(
+            inside("z/moved").join(format!("new{i}")).exists(),
+            "{i}: not in the directory of the old name"
+        );
+        assert_eq!(current(guest), "/data/z/moved");
+        guest.open(&format!("../above{i}"), libc::O_CREAT | libc::O_WRONLY);
+        assert!(inside("z").join(format!("above{i}")).exists(), "{i}");
+    }
+    // One that is gone is nowhere, whatever has its name.
+    guest.ok(libc::SYS_chdir, &[guest.text("c")]);
+    guest.ok(libc::SYS_rmdir, &[guest.text("/data/z/moved/c")]);
+    guest.ok(libc::SYS_mkdir, &[guest.text("/data/z/moved/c"), 0o777]);
+    assert_eq!(guest.open_err("f", libc::O_CREAT | libc::O_WRONLY), Errno::NOENT);
+    assert_eq!(guest.err(libc::SYS_getcwd, &[guest.room(64), 64]), Errno::NOENT);
+    guest.ok(libc::SYS_chdir, &[guest.text("/data")]);
+    assert_eq!(current(guest), "/data");
+}
+
+/// Granted directories within each other: the way that a program has gone is the one that it is told.
+#[test]
+fn the_current_directory_stays_in_its_grant() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(host.path().join("in/deep")).unwrap();
+    let grants = Grants::default()
+        .directory("/out", host.path(), Access::ReadWrite)
+        .and_then(|grants| grants.directory("/inner", host.path().join("in"), Access::ReadWrite))
+        .unwrap();
+    let guest = Guest::new(grants);
+    for path in ["/out/in/deep", "/inner/deep", "/out/in", "/inner", "/out"] {
+        guest.ok(libc::SYS_chdir, &[guest.text(path)]);
+        assert_eq!(current(&guest), path);
+    }
+    guest.ok(libc::SYS_chdir, &[guest.text("../inner")]);
+    assert_eq!(current(&guest), "/inner");
+}
+
+/// As in Linux: what a flag does not mean is no flag, and `.` and `..` are no names to give or take away.
+#[test]
+fn flags_and_names_that_are_none_are_refused() {
+    let (host, guest) = data(Access::ReadWrite);
+    let (path, at, none) = (guest.text("greeting"), guest.room(256), libc::AT_FDCWD as u64);
+    for unknown in [1, 2, 0x40, 0x4000_0000] {
+        assert_eq!(guest.err(libc::SYS_newfstatat, &[none, path, at, unknown]), Errno::INVAL);
+        assert_eq!(guest.err(libc::SYS_faccessat2, &[none, path, 0, unknown]), Errno::INVAL);
+        assert_eq!(guest.err(libc::SYS_utimensat, &[none, path, 0, unknown]), Errno::INVAL);
+        assert_eq!(guest.err(libc::SYS_dup3, &[0, 5, unknown]), Errno::INVAL);
+    }
+    assert_eq!(guest.err(libc::SYS_readlink, &[path, at, 0]), Errno::INVAL);
+    for (last, of_rmdir) in [(".", Errno::INVAL), ("./", Errno::INVAL), ("..", Errno::NOTEMPTY)] {
+        let (last, new) = (guest.text(&format!("/data/folder/{last}")), guest.text("/data/new"));
+        assert_eq!(guest.err(libc::SYS_rename, &[last, new]), Errno::BUSY);
+        assert_eq!(guest.err(libc::SYS_rename, &[path, last]), Errno::BUSY);
+        assert_eq!(guest.err(libc::SYS_rmdir, &[last]), of_rmdir);
+        assert_eq!(guest.err(libc::SYS_unlink, &[last]), Errno::ISDIR);
+        assert_eq!(guest.err(libc::SYS_link, &[path, last]), Errno::EXIST);
+        assert_eq!(guest.err(libc::SYS_mkdir, &[last, 0o777]), Errno::EXIST);
+    }
+    assert!(host.path().join("folder").is_dir());
+}

@@ -1,8 +1,0 @@
-//! `brk`: the heap's end.
-use crate::syscall::SyscallContext;
-use crate::syscall::context::Reply;
-
-/// `brk(end)`: the new end, or the old one if it cannot move there.
-pub fn brk(ctx: &SyscallContext<'_>, [end, ..]: [u64; 6]) -> Reply {
-    Ok(ctx.memory.brk(end))
-}
