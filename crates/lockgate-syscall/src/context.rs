@@ -1,10 +1,10 @@
-//! What a system call is given and what it comes to.
+//! What a system call is given.
+use super::caller::{Caller, ControlStack, Sleep, Thread, Threads};
+use super::outcome::Halt;
+use super::waits::Waits;
 use super::{Memory, Process};
-use rustix::event::{PollFd, Timespec};
+use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
-use rustix::io::Errno;
-use std::ops::ControlFlow;
-use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
 /// Everything that one system call may touch.
@@ -23,135 +23,27 @@ pub struct SyscallContext<'a> {
     pub sleep: &'a dyn Sleep,
 }
 
-/// System calls of the host's in which a thread sleeps that serves a domain's call. Whoever makes them knows what else may happen to
-/// the thread meanwhile: handlers of the host's are let in, which may leave the call by a jump.
-pub trait Sleep {
-    /// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
-    fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>);
-
-    /// `ppoll`, with the mask as it is.
-    ///
-    /// # Errors
-    /// The kernel's.
-    fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno>;
-
-    /// `read`.
-    ///
-    /// # Errors
-    /// The kernel's.
-    fn read(&self, fd: BorrowedFd<'_>, into: &mut [u8]) -> Result<usize, Errno>;
-
-    /// `write`, with these signals blocked.
-    ///
-    /// # Errors
-    /// The kernel's.
-    fn write(&self, fd: BorrowedFd<'_>, bytes: &[u8], blocked: &[i32]) -> Result<usize, Errno>;
-}
-
-/// The control stack of a thread that makes a system call.
-pub trait ControlStack {
-    /// Shows the functions in progress of the call into the domain, innermost first, until `see` has seen enough.
-    fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>);
-}
-
-/// A function in progress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InProgress {
-    /// Where it goes on.
-    pub site: u64,
-    /// Its frame's canonical address on the data stack: one word above its return slot.
-    pub frame: u64,
-}
-
-/// Starts threads that the domain asks for.
-pub trait Threads {
-    /// Starts a thread and returns its number, once [`Process::thread_begins`] and before its first instruction.
-    ///
-    /// # Errors
-    /// `EAGAIN` if there may be no more.
-    fn start(&self, start: ThreadStart) -> Result<u64, Errno>;
-
-    /// How many threads have calls in progress in the domain, the module's own among them.
-    fn inside(&self) -> usize;
-}
-
-/// Addresses that a new thread is given.
-#[derive(Debug, Clone, Copy)]
-pub struct ThreadStart {
-    /// What the module's start code makes of it is its own affair.
-    pub argument: u64,
-    /// Word that holds the thread's number from before its first instruction.
-    pub number: u64,
-    /// Word that becomes 0 when the thread has ended; one who waits there wakes.
-    pub clear: u64,
-}
-
-/// The calling thread, as far as system calls are concerned.
-#[derive(Debug, Clone, Copy)]
-pub struct Thread {
-    /// Index of its stack slot; 0 is the domain's first thread.
-    pub slot: u32,
-    /// When the time limit of the call in progress ends. No emulated call blocks beyond it.
-    pub deadline: Option<Instant>,
-    /// Tells whether the call in progress was stopped: asked whenever a blocked call wakes up.
-    pub stopped: fn() -> bool,
-}
-
-/// What becomes of the call into the domain after a system call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    /// The module goes on with this value in rax: a result, or a negated error number.
-    Return(i64),
-    /// The module asked to end with this status (0–255).
-    Exit(i32),
-    /// The call ends as a fault.
-    Fault(Fault),
-}
-
-/// Faults that come from system calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// The module called `abort`.
-    Abort,
-    /// The module sent itself this deadly signal.
-    Signal(u8),
-    /// The module sent itself this signal, for which it has a handler: none runs in a domain.
-    Handler(u8),
-    /// The module asked for a signal with this call, which has no way to fail, or would wait for one for ever.
-    Undeliverable(&'static str),
-    /// The deadline passed while the call was blocked.
-    TimeLimit,
-    /// The domain was killed while the call was blocked.
-    Killed,
-    /// The call into the domain was stopped.
-    Stopped,
-    /// The module waits for a lock of its C library that a call held when it was ended.
-    LostLock,
-}
-
-/// Why a handler did not return a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Halt {
-    Errno(Errno),
-    Exit(i32),
-    Fault(Fault),
-}
-
-impl From<Errno> for Halt {
-    fn from(errno: Errno) -> Self {
-        Halt::Errno(errno)
+impl SyscallContext<'_> {
+    /// Who waits.
+    pub(super) fn caller(&self) -> Caller<'_> {
+        Caller { thread: self.thread, threads: self.threads, sleep: self.sleep }
     }
-}
 
-/// A handler's result: the value for rax, or why there is none.
-pub(super) type Reply = Result<u64, Halt>;
+    /// Fails if the domain was killed or the call's deadline has passed.
+    pub(super) fn check(&self) -> Result<(), Halt> {
+        self.process.waits.check(self.thread)
+    }
 
-/// Turns a handler's result into what the runtime acts upon.
-pub(super) fn outcome(reply: Reply) -> Outcome {
-    match reply {
-        Ok(value) => Outcome::Return(value as i64),
-        Err(Halt::Errno(errno)) => Outcome::Return(-i64::from(errno.raw_os_error())),
-        Err(Halt::Exit(status)) => Outcome::Exit(status),
-        Err(Halt::Fault(fault)) => Outcome::Fault(fault),
+    /// Sleeps until `until`, or for ever: the whole of `nanosleep`.
+    pub(super) fn sleep_until(&self, until: Option<Instant>) -> Result<(), Halt> {
+        // No futex lies at address 0, so nothing wakes this but time and death.
+        self.process.waits.sleep(self.caller(), 0, Waits::ANY, until, || Ok(())).map(|_| ())
+    }
+
+    /// Waits until `fd` is ready for `events`.
+    pub(super) fn wait_ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<PollFlags, Halt> {
+        let mut one = [(fd, events)];
+        self.process.waits.poll(self.caller(), &mut one, None)?;
+        Ok(one[0].1)
     }
 }

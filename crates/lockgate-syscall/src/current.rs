@@ -2,9 +2,8 @@
 //!
 //! Paths are resolved beneath granted directories (`..` leads up to there), so a name of it is needed all the same. Before a name is
 //! used, the directory that it leads to is compared with the open one; if it is another, the kernel is asked where the open one is.
+use super::Grants;
 use super::descriptors::Description;
-use super::waits::locked;
-use super::{Grants, SyscallContext};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::io::Errno;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ pub(super) struct Current {
     /// Absolute in the domain, in its shortest form: where it was when it was last looked for.
     pub(super) path: Vec<u8>,
     /// None where the domain starts if there is nothing, or a granted directory, which stays where it is.
-    directory: Option<Arc<Description>>,
+    pub(super) directory: Option<Arc<Description>>,
 }
 
 /// Most tries where others rename directories at the same time.
@@ -39,7 +38,7 @@ impl Current {
     ///
     /// # Errors
     /// `ENOENT` if it was removed, or lies beneath no granted directory any more.
-    fn look(&self, grants: &Grants) -> Result<Vec<u8>, Errno> {
+    pub(super) fn look(&self, grants: &Grants) -> Result<Vec<u8>, Errno> {
         let Some(directory) = &self.directory else { return Ok(self.path.clone()) };
         for _ in 0..TRIES {
             if grants.is_at(directory, &self.path) {
@@ -53,24 +52,6 @@ impl Current {
             }
         }
         Err(Errno::NOENT)
-    }
-}
-
-impl SyscallContext<'_> {
-    /// The path of the current directory, which may have been renamed.
-    ///
-    /// # Errors
-    /// `ENOENT` if it was removed, or lies beneath no granted directory any more.
-    pub(super) fn current(&self) -> Result<Vec<u8>, Errno> {
-        let current = Arc::clone(&locked(&self.process.current));
-        let path = current.look(&self.process.grants)?;
-        if path != current.path {
-            let mut now = locked(&self.process.current);
-            if Arc::ptr_eq(&now, &current) {
-                *now = Arc::new(Current { path: path.clone(), directory: current.directory.clone() });
-            }
-        }
-        Ok(path)
     }
 }
 

@@ -1,5 +1,5 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
-use super::waits::locked;
+use super::locked::locked;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
@@ -27,6 +27,9 @@ impl Kind {
         }
     }
 }
+
+/// By file: the description that holds the domain's record locks on it.
+pub(super) type Locks = BTreeMap<(u64, u64), Arc<Description>>;
 
 /// A stream that the host granted. Its open file description is the host's own, and perhaps other processes' too.
 #[derive(Debug, Clone)]

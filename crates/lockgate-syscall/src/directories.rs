@@ -6,109 +6,28 @@
 //!
 //! One grant may lie in another. What may be done with a file is what the innermost granted directory on the way *from where the file
 //! was found* says, whatever the path looks like: directories are known by device and inode number, not by their names.
-use super::descriptors::{Description, Kind};
-use super::waits::locked;
-use super::{Grants, SyscallContext};
-use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, major, minor};
+use super::Grants;
+use super::descriptors::Description;
+use super::directory::{
+    Directory, HANDLE, climbs, components, examine, normal, reopen, resolve, without_climbs,
+};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, major, minor};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// A granted directory.
-#[derive(Debug, Clone)]
-pub(super) struct Directory {
-    /// Components of its path in the domain.
-    guest: Vec<Vec<u8>>,
-    pub(super) description: Arc<Description>,
-}
-
-impl Directory {
-    /// None if `guest` is not absolute or contains `..` or a zero byte.
-    pub(super) fn new(guest: &[u8], description: Arc<Description>) -> Option<Self> {
-        let parts: Vec<_> = components(guest).map(<[u8]>::to_vec).collect();
-        let sound = guest.starts_with(b"/") && !guest.contains(&0) && parts.iter().all(|part| part != b"..");
-        sound.then_some(Directory { guest: parts, description })
-    }
-
-    /// Its path in the domain, empty for `/`.
-    pub(super) fn guest(&self) -> Vec<u8> {
-        self.guest.iter().flat_map(|part| [b"/".as_slice(), part]).flatten().copied().collect()
-    }
-
-    /// What is left of the path `parts` beneath this directory; None if it lies elsewhere.
-    fn rest<'a, 'p>(&self, parts: &'a [&'p [u8]]) -> Option<&'a [&'p [u8]]> {
-        let (head, rest) = parts.split_at_checked(self.guest.len())?;
-        head.iter().zip(&self.guest).all(|(part, name)| part == name).then_some(rest)
-    }
-}
-
-/// A path's names, without `.` and empty ones.
-fn components(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    path.split(|&byte| byte == b'/').filter(|part| !part.is_empty() && *part != b".")
-}
-
-/// Whether `..` leads out of where the path starts, by its text.
-fn climbs(parts: &[&[u8]]) -> bool {
-    let mut depth = 0;
-    parts.iter().any(|part| {
-        depth += if *part == b".." { -1 } else { 1 };
-        depth < 0
-    })
-}
-
-/// The path's names with each `..` taken together with the name before it.
-fn without_climbs(path: &[u8]) -> Vec<&[u8]> {
-    let mut parts = Vec::new();
-    for part in components(path) {
-        if part == b".." {
-            parts.pop();
-        } else {
-            parts.push(part);
-        }
-    }
-    parts
-}
-
-/// The absolute path `path` in its shortest form.
-pub(super) fn normal(path: &[u8]) -> Vec<u8> {
-    [b"/".as_slice(), &without_climbs(path).join(&b'/')].concat()
-}
-
 /// A path of the domain, found to lie beneath a directory that the domain may use.
 pub(super) struct Location {
-    base: Arc<Description>,
+    pub(super) base: Arc<Description>,
     /// Path beneath `base`, never empty.
-    rest: Vec<u8>,
+    pub(super) rest: Vec<u8>,
     /// The same, absolute in the domain.
     pub(super) guest: Vec<u8>,
 }
 
-impl SyscallContext<'_> {
-    /// Finds where `path`, relative to the domain's descriptor `dirfd` (or `AT_FDCWD`), lies.
-    pub(super) fn locate(&self, dirfd: i32, path: &[u8]) -> Result<Location, Errno> {
-        if path.is_empty() {
-            return Err(Errno::NOENT);
-        }
-        if path.starts_with(b"/") {
-            return self.process.grants.locate(path.to_vec());
-        }
-        if dirfd == libc::AT_FDCWD {
-            let current = self.current()?;
-            return self.process.grants.locate([&current, b"/".as_slice(), path].concat());
-        }
-        let base = self.process.handle(dirfd)?;
-        // Names are looked up beneath granted directories, and nowhere else.
-        if base.kind != Kind::Directory || base.path.is_empty() {
-            return Err(Errno::NOTDIR);
-        }
-        let guest = normal(&[&base.path, b"/".as_slice(), path].concat());
-        Ok(Location { base, rest: path.to_vec(), guest })
-    }
-}
-
 impl Grants {
     /// Finds where the absolute `path` lies.
-    fn locate(&self, path: Vec<u8>) -> Result<Location, Errno> {
+    pub(super) fn locate(&self, path: Vec<u8>) -> Result<Location, Errno> {
         let as_written: Vec<_> = components(&path).collect();
         let shortest = without_climbs(&path);
         // Only a path that climbs out of one grant, perhaps into another, is shortened by its text: inside
@@ -157,30 +76,6 @@ impl Grants {
     }
 }
 
-impl SyscallContext<'_> {
-    /// The first grant that `path` only leads to: `/` and `/a` lead to `/a/b`. There is nothing in such a
-    /// folder to open, but programs that walk a path from its root must find it.
-    pub(super) fn leads_to_a_grant(&self, dirfd: i32, path: &[u8]) -> Option<&Directory> {
-        let path = match path.first() {
-            Some(b'/') => path.to_vec(),
-            Some(_) if dirfd == libc::AT_FDCWD => {
-                // (`..` leads where the directory is now; else its name before will do.)
-                let climbs = components(path).any(|part| part == b"..");
-                let current = match climbs {
-                    true => self.current().ok()?,
-                    false => locked(&self.process.current).path.clone(),
-                };
-                [&current, b"/".as_slice(), path].concat()
-            }
-            _ => return None,
-        };
-        let parts = without_climbs(&path);
-        self.process.grants.directories.iter().find(|directory| {
-            parts.len() < directory.guest.len() && parts.iter().zip(&directory.guest).all(|(a, b)| a == b)
-        })
-    }
-}
-
 /// Most symbolic links of one path, and most tries where others change names at the same time, as in Linux.
 const TRIES: usize = 40;
 /// Most directories between a file and the directory that it was looked for in.
@@ -215,8 +110,6 @@ pub(super) struct Handle {
     /// The innermost grant around it is for reading only.
     pub(super) read_only: bool,
 }
-
-const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 impl Location {
     /// Opens what lies here, once it has been looked at; `O_TRUNC` is the caller's.
@@ -427,38 +320,6 @@ fn found_file(
     reopen(handle, asked)
 }
 
-/// Opens the very file that `handle` stands for, whatever its names are now.
-pub(super) fn reopen(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let link = format!("/proc/thread-self/fd/{}", handle.as_fd().as_raw_fd());
-    rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
-}
-
-fn examine(fd: &OwnedFd) -> Result<Stat, Errno> {
-    match pseudo_file_system(fd)? {
-        Some(_) => Err(Errno::ACCESS),
-        None => rustix::fs::fstat(fd),
-    }
-}
-
-/// Opens `path` beneath `base`, and nowhere else.
-pub(super) fn resolve(
-    base: BorrowedFd<'_>,
-    path: &[u8],
-    flags: OFlags,
-    mode: Mode,
-) -> Result<OwnedFd, Errno> {
-    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    // The kernel gives up with EAGAIN where a rename at the same time leaves it in doubt about `..`.
-    for _ in 0..64 {
-        match rustix::fs::openat2(base, path, flags, mode, beneath) {
-            Err(Errno::AGAIN | Errno::INTR) => {}
-            Err(Errno::XDEV) => return Err(Errno::ACCESS),
-            other => return other,
-        }
-    }
-    Err(Errno::AGAIN)
-}
-
 /// Refuses what may not be opened although it lies beneath a granted directory.
 fn admit(grants: &Grants, stat: &Stat) -> Result<(), Errno> {
     let (device, inode) = (stat.st_dev, stat.st_ino);
@@ -472,34 +333,6 @@ fn admit(grants: &Grants, stat: &Stat) -> Result<(), Errno> {
         _ => false,
     };
     if harmless { Ok(()) } else { Err(Errno::ACCESS) }
-}
-
-/// Name of the file system that `fd` lies on, if it is one of the kernel's own making: through those a
-/// module could write memory (`/proc/self/mem`), change the kernel, or learn host addresses.
-pub fn pseudo_file_system(fd: impl AsFd) -> Result<Option<&'static str>, Errno> {
-    // Numbers from linux/magic.h and the file systems' own sources.
-    const PSEUDO: [(i64, &str); 18] = [
-        (0x9fa0, "procfs"),
-        (0x6265_6572, "sysfs"),
-        (0x6462_6720, "debugfs"),
-        (0x7472_6163, "tracefs"),
-        (0x7363_6673, "securityfs"),
-        (0xf97c_ff8c, "selinuxfs"),
-        (0x4341_5d53, "smackfs"),
-        (0x5a3c_69f0, "apparmorfs"),
-        (0xcafe_4a11, "bpf"),
-        (0x6265_6570, "configfs"),
-        (0xde5e_81e4, "efivarfs"),
-        (0x6165_676c, "pstore"),
-        (0x0027_e0eb, "cgroup"),
-        (0x6367_7270, "cgroup2"),
-        (0x1cd1, "devpts"),
-        (0x4249_4e4d, "binfmt_misc"),
-        (0x6e73_6673, "nsfs"),
-        (0x6573_5543, "fusectl"),
-    ];
-    let magic = rustix::fs::fstatfs(fd)?.f_type as i64;
-    Ok(PSEUDO.iter().find(|(number, _)| *number == magic).map(|(_, name)| *name))
 }
 
 /// `AT_EMPTY_PATH` with an empty path: the call is about `dirfd` itself.

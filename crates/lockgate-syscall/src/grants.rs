@@ -1,6 +1,6 @@
 //! Policy: what the host grants a domain's system calls.
 use super::descriptors::{self, Description, Stream};
-use super::directories::{self, Directory};
+use super::directory::{self, Directory};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -59,11 +59,11 @@ pub enum GrantError {
 /// and exit.
 ///
 /// ```
-/// use lockgate::syscall::{Access, Grants};
+/// use lockgate_syscall::{Access, Grants};
 /// let grants = Grants::default()
 ///     .directory("/data", std::env::temp_dir(), Access::ReadOnly)?
 ///     .current_directory("/data");
-/// # Ok::<(), lockgate::syscall::GrantError>(())
+/// # Ok::<(), lockgate_syscall::GrantError>(())
 /// ```
 #[derive(Debug, Default, Clone)]
 pub struct Grants {
@@ -89,12 +89,12 @@ impl Grants {
         let open = |error| GrantError::Open { path: path.clone(), error };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::open(&path, flags, Mode::empty()).map_err(open)?;
-        if let Some(file_system) = directories::pseudo_file_system(&fd).map_err(open)? {
+        if let Some(file_system) = directory::pseudo_file_system(&fd).map_err(open)? {
             return Err(GrantError::Pseudo { path, file_system });
         }
-        match directories::resolve(fd.as_fd(), b".", flags, Mode::empty()) {
+        match directory::resolve(fd.as_fd(), b".", flags, Mode::empty()) {
             Err(Errno::NOSYS) => return Err(GrantError::NoOpenat2),
-            other => match directories::reopen(&other.map_err(open)?, OFlags::PATH) {
+            other => match directory::reopen(&other.map_err(open)?, OFlags::PATH) {
                 Err(Errno::NOENT) => return Err(GrantError::NoProc),
                 other => drop(other.map_err(open)?),
             },

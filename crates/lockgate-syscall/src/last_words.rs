@@ -1,6 +1,9 @@
 //! What a domain has said on its standard error, for the report of a call that it ends by `abort`: whoever aborts says why before,
 //! an assertion, a panic of Rust, an exception of C++. It goes nowhere else, and nothing is decided by it.
 
+/// Bytes of what a module says of its end that are shown.
+pub(super) const LONGEST_WORDS: usize = 400;
+
 /// How much of what was said last is kept, and of one message, bytes.
 const KEPT: usize = 1024;
 const LONGEST: usize = 600;

@@ -12,14 +12,21 @@
 //! - nothing blocks beyond the call's deadline or the domain's end.
 #![forbid(unsafe_code)]
 
+mod arguments;
+mod caller;
 mod context;
 mod current;
 mod descriptors;
 mod directories;
+mod directory;
 mod grants;
 mod last_words;
+mod locked;
 mod memory;
+mod outcome;
+mod paths;
 mod process;
+mod robust;
 mod signal_state;
 mod table;
 mod waits;
@@ -30,12 +37,12 @@ mod calls;
 /// Most descriptors that a domain may have.
 pub const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 
-pub use context::{
-    ControlStack, Fault, InProgress, Outcome, Sleep, SyscallContext, Thread, ThreadStart, Threads,
-};
-pub use directories::pseudo_file_system;
+pub use caller::{ControlStack, InProgress, Sleep, Thread, ThreadStart, Threads};
+pub use context::SyscallContext;
+pub use directory::pseudo_file_system;
 pub use grants::{Access, GrantError, Grants};
 pub use memory::{Memory, Placement, Protection, Resize};
+pub use outcome::{Fault, Outcome};
 pub use process::{COUNTED_TOGETHER, Process};
 pub use table::{Class, Entry, TABLE, is_plain};
 
@@ -53,7 +60,7 @@ pub fn dispatch(ctx: &mut SyscallContext<'_>, number: u64, arguments: [u64; 6]) 
             Err(Errno::NOSYS.into())
         }
     });
-    context::outcome(reply)
+    outcome::outcome(reply)
 }
 
 /// The same of a call that [`is_plain`]; the value for rax. It takes no notice of the end of its call, which its gate does.
@@ -62,7 +69,7 @@ pub fn plain(ctx: &SyscallContext<'_>, number: u64, arguments: [u64; 6]) -> i64 
         Some(entry) => (entry.run)(ctx, arguments),
         None => Err(Errno::NOSYS.into()),
     };
-    match context::outcome(reply) {
+    match outcome::outcome(reply) {
         Outcome::Return(value) => value,
         Outcome::Exit(_) | Outcome::Fault(_) => -i64::from(Errno::NOSYS.raw_os_error()),
     }

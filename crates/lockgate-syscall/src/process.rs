@@ -1,12 +1,12 @@
 //! What the system calls of one domain remember.
-use super::calls::functions::LONGEST_WORDS;
-use super::calls::lock::Locks;
-use super::calls::{futex, identity};
+use super::caller::thread_number;
 use super::current::Current;
-use super::descriptors::{Description, Descriptors, LIMIT, Reserved};
-use super::last_words::LastWords;
+use super::descriptors::{Description, Descriptors, LIMIT, Locks, Reserved};
+use super::last_words::{LONGEST_WORDS, LastWords};
+use super::locked::locked;
+use super::robust::release_robust;
 use super::signal_state::Signals;
-use super::waits::{Waits, locked};
+use super::waits::Waits;
 use super::{Grants, Memory, ThreadStart};
 use lockgate_abi::window;
 use rustix::io::Errno;
@@ -109,7 +109,7 @@ impl Process {
     /// `EFAULT` if the domain cannot write where it wants to know the number.
     pub fn thread_begins(&self, memory: &dyn Memory, slot: u32, start: ThreadStart) -> Result<u64, Errno> {
         self.take_group_exit(slot);
-        let number = identity::thread(slot);
+        let number = thread_number(slot);
         memory.write(start.number, &(number as u32).to_le_bytes())?;
         Ok(number)
     }
@@ -121,7 +121,7 @@ impl Process {
         locked(&self.clear).remove(&slot);
         let list = locked(&self.robust).remove(&slot);
         if let Some(list) = list {
-            futex::release_robust(self, memory, list, identity::thread(slot) as u32);
+            release_robust(&self.waits, memory, list, thread_number(slot) as u32);
         }
     }
 

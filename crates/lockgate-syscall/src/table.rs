@@ -1,7 +1,7 @@
 //! Every system call that exists for a module, by number. Read this file to know what is emulated.
 use super::SyscallContext;
 use super::calls::*;
-use super::context::Reply;
+use super::outcome::Reply;
 
 /// What a call needs before it can reach anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,20 +1,16 @@
 //! Everything that can block: one lock, one flag for the domain's end, futex queues, and an event
 //! descriptor that is made only when a thread first waits for a host descriptor.
-use super::context::{Fault, Halt};
-use super::{SyscallContext, Thread};
+use super::caller::{Caller, Thread};
+use super::locked::locked;
+use super::outcome::{Fault, Halt};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::futex;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-
-/// Locks `mutex`; data behind it stay consistent even if a holder panicked.
-pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The threads of a domain that wait for something.
 #[derive(Default)]
@@ -124,35 +120,35 @@ impl Waits {
     /// Sleeps on the queue of `address`, if `ready` (run under the lock) lets it, until woken by one of `bits` or `until`.
     pub(super) fn sleep(
         &self,
-        ctx: &SyscallContext<'_>,
+        caller: Caller<'_>,
         address: u64,
         bits: u32,
         until: Option<Instant>,
         ready: impl Fn() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
-        self.sleep_as(ctx, address, (bits, false), until, ready)
+        self.sleep_as(caller, address, (bits, false), until, ready)
     }
 
     /// The same for a lock of libc's own, which nobody outside of the domain ever gives back: [`Fault::LostLock`] once all threads inside wait
     /// for such locks.
     pub(super) fn sleep_for_lock(
         &self,
-        ctx: &SyscallContext<'_>,
+        caller: Caller<'_>,
         address: u64,
         ready: impl Fn() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
-        self.sleep_as(ctx, address, (Waits::ANY, true), None, ready)
+        self.sleep_as(caller, address, (Waits::ANY, true), None, ready)
     }
 
     fn sleep_as(
         &self,
-        ctx: &SyscallContext<'_>,
+        caller: Caller<'_>,
         address: u64,
         (bits, for_lock): (u32, bool),
         until: Option<Instant>,
         ready: impl Fn() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
-        let thread = ctx.thread;
+        let thread = caller.thread;
         let mut state = locked(&self.state);
         ready()?;
         let sleeper = Arc::new(Sleeper {
@@ -187,9 +183,9 @@ impl Waits {
             // (A time too far to express is no limit.)
             let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
             // Woken, timed out, interrupted: looks again in any case.
-            ctx.sleep.wait(&sleeper.eventcount, heard, left.as_ref());
+            caller.sleep.wait(&sleeper.eventcount, heard, left.as_ref());
             if for_lock {
-                inside = ctx.threads.inside();
+                inside = caller.threads.inside();
             }
             state = locked(&self.state);
         };
@@ -244,11 +240,11 @@ impl Waits {
     /// for and leaves with those reported; true if any was.
     pub(super) fn poll(
         &self,
-        ctx: &SyscallContext<'_>,
+        caller: Caller<'_>,
         descriptors: &mut [(BorrowedFd<'_>, PollFlags)],
         until: Option<Instant>,
     ) -> Result<bool, Halt> {
-        let thread = ctx.thread;
+        let thread = caller.thread;
         let event = self.event()?;
         let mut fds = vec![PollFd::from_borrowed_fd(event.as_fd(), PollFlags::IN)];
         fds.extend(descriptors.iter().map(|(fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
@@ -261,7 +257,7 @@ impl Waits {
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             let timeout = left
                 .map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
-            let ready = match ctx.sleep.poll(&mut fds, timeout.as_ref()) {
+            let ready = match caller.sleep.poll(&mut fds, timeout.as_ref()) {
                 Ok(ready) => ready,
                 Err(Errno::INTR) => 0,
                 Err(error) => return Err(error.into()),
@@ -289,25 +285,5 @@ impl Waits {
         let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
         state.event = Some(Arc::clone(&event));
         Ok(event)
-    }
-}
-
-impl SyscallContext<'_> {
-    /// Fails if the domain was killed or the call's deadline has passed.
-    pub(super) fn check(&self) -> Result<(), Halt> {
-        self.process.waits.check(self.thread)
-    }
-
-    /// Sleeps until `until`, or for ever: the whole of `nanosleep`.
-    pub(super) fn sleep_until(&self, until: Option<Instant>) -> Result<(), Halt> {
-        // No futex lies at address 0, so nothing wakes this but time and death.
-        self.process.waits.sleep(self, 0, Waits::ANY, until, || Ok(())).map(|_| ())
-    }
-
-    /// Waits until `fd` is ready for `events`.
-    pub(super) fn wait_ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<PollFlags, Halt> {
-        let mut one = [(fd, events)];
-        self.process.waits.poll(self, &mut one, None)?;
-        Ok(one[0].1)
     }
 }

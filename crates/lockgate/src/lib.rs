@@ -54,13 +54,13 @@ use host_function_sys as host_function;
 
 pub use binding::{Dynamic, Frame, Value, take_call_error};
 pub use call::OnFailure;
+#[doc(hidden)]
+pub use call::disturbed;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::proxies::ProxyListing;
 pub use call::signals_sys::claim_signals;
 pub use call::thread_sys::is_modules_thread;
 pub use call::watch::interrupt;
-#[doc(hidden)]
-pub use call::{Disturbed, disturbed};
 pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};
 #[doc(hidden)]
 pub use domain::until_reclaimed;

@@ -46,7 +46,16 @@ fn every_named_test_exists() {
         let folders = ["crates", "tests"].map(|top| root().join(top).join(&entry.suite.package));
         let folder = folders.into_iter().find(|folder| folder.is_dir()).expect("a crate of the tree");
         let function = format!("fn {}(", entry.test.rsplit("::").next().unwrap_or_default());
-        let place = if entry.suite.target == "lib" { folder.join("src") } else { folder.join("tests") };
+        let is_unit = entry.suite.target == "lib";
+        let place = if is_unit { folder.join("src") } else { folder.join("tests") };
+        if is_unit {
+            let names = entry.test.split("::").collect::<Vec<_>>();
+            let modules =
+                names[..names.len() - 1].strip_suffix(&["tests"]).unwrap_or(&names[..names.len() - 1]);
+            let module = place.join(modules.join("/"));
+            let is_there = module.with_extension("rs").exists() || module.is_dir();
+            assert!(is_there, "{}: there is no module {}", entry.place, modules.join("::"));
+        }
         assert!(says(&place, &function), "{}: no {function}) in {}", entry.place, place.display());
     }
 }

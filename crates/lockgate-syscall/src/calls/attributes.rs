@@ -1,6 +1,6 @@
 //! `chmod`, `fchmod`, `fchmodat`, `chown`, `utimensat`, `umask`.
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::outcome::Reply;
 use crate::wire::word;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};

@@ -1,6 +1,6 @@
 //! `clock_gettime`, `clock_getres`, `gettimeofday`, `time`.
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::outcome::Reply;
 use rustix::io::Errno;
 use rustix::time::{ClockId, Timespec};
 

@@ -1,9 +1,9 @@
 //! `getcwd`, `chdir`, `fchdir`: a directory of the domain's own.
 use crate::SyscallContext;
-use crate::context::Reply;
 use crate::current::Current;
 use crate::descriptors::{Description, Kind};
-use crate::waits::locked;
+use crate::locked::locked;
+use crate::outcome::Reply;
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use std::sync::Arc;

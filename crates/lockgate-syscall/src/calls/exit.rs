@@ -1,7 +1,7 @@
 //! `exit`, `exit_group`: the call into the domain ends. In a thread that the domain started, `exit` ends that thread,
 //! `exit_group` the domain.
 use crate::SyscallContext;
-use crate::context::{Halt, Reply};
+use crate::outcome::{Halt, Reply};
 
 /// `exit(status)`.
 pub fn exit(ctx: &SyscallContext<'_>, [status, ..]: [u64; 6]) -> Reply {

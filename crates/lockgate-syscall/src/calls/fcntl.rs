@@ -1,8 +1,8 @@
 //! `fcntl`: duplicates, flags and record locks.
 use super::lock;
 use crate::SyscallContext;
-use crate::context::Reply;
-use crate::waits::locked;
+use crate::locked::locked;
+use crate::outcome::Reply;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 

@@ -1,7 +1,7 @@
 //! Calls of ours: the functions in progress, for `backtrace` and unwinders, and what a module says of its end.
 use crate::SyscallContext;
-use crate::context::Reply;
-use crate::waits::locked;
+use crate::locked::locked;
+use crate::outcome::Reply;
 use std::ops::ControlFlow;
 
 /// Its number, which Linux leaves free.
@@ -64,9 +64,6 @@ pub fn lg_functions(ctx: &SyscallContext<'_>, [at, count, skip, ..]: [u64; 6]) -
     }
     Ok(filled)
 }
-
-/// Bytes of what a module says of its end that are shown.
-pub(crate) const LONGEST_WORDS: usize = 400;
 
 /// `lg_last_words(text, length)`: if the module calls `abort` next, the error has the text that lies there then. A length of 0 takes it back.
 pub fn lg_last_words(ctx: &SyscallContext<'_>, [at, length, ..]: [u64; 6]) -> Reply {

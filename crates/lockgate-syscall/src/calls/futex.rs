@@ -1,8 +1,9 @@
 //! `futex`: private to the domain, kept in the runtime, so that a deadline or the domain's end can always
 //! interrupt a wait. Shared and priority-inheriting ones are unknown.
-use crate::context::Reply;
-use crate::waits::{Waits, Wake, locked};
-use crate::{Memory, Process, SyscallContext};
+use crate::SyscallContext;
+use crate::locked::locked;
+use crate::outcome::Reply;
+use crate::waits::{Waits, Wake};
 use lockgate_abi::window;
 use rustix::io::Errno;
 use rustix::time::ClockId;
@@ -28,7 +29,7 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
     let wake = |bits| Ok(waits.wake(key, bits, count(value), None, || Ok(()))?.0 as u64);
     match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
         libc::FUTEX_WAIT if fourth == 0 && value3 == lockgate_abi::FUTEX_LOCK => {
-            waits.sleep_for_lock(ctx, key, equals(value)).map(|_| 0)
+            waits.sleep_for_lock(ctx.caller(), key, equals(value)).map(|_| 0)
         }
         libc::FUTEX_WAIT => wait(ctx, key, Waits::ANY, fourth, None, equals(value)),
         libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET if bits == 0 => Err(Errno::INVAL.into()),
@@ -76,7 +77,7 @@ fn wait(
         // A time too far to express is no limit.
         Instant::now().checked_add(left)
     };
-    match ctx.process.waits.sleep(ctx, key, bits, until, ready)? {
+    match ctx.process.waits.sleep(ctx.caller(), key, bits, until, ready)? {
         Wake::Woken => Ok(0),
         Wake::TimedOut => Err(Errno::TIMEDOUT.into()),
     }
@@ -87,8 +88,6 @@ fn count(value: u64) -> usize {
     (value as i32).max(0) as usize
 }
 
-/// Most futexes of one robust list that are set free: Linux's `ROBUST_LIST_LIMIT`.
-const ROBUST: usize = 2048;
 /// Bytes of `struct robust_list_head`: the first entry, the futex's distance from its entry, the entry that is being changed.
 const HEAD: usize = 24;
 
@@ -104,46 +103,4 @@ pub fn set_robust_list(ctx: &SyscallContext<'_>, [head, length, ..]: [u64; 6]) -
         head => robust.insert(ctx.thread.slot, head),
     };
     Ok(0)
-}
-
-/// Marks the futexes on the list at `head` that the thread `owner` still holds as a dead owner's, and wakes who waits for them. The
-/// list is the module's: what of it cannot be read is left alone.
-pub(crate) fn release_robust(process: &Process, memory: &dyn Memory, head: u64, owner: u32) {
-    let word = |at: u64| -> Result<u64, Errno> {
-        let mut bytes = [0; 8];
-        memory.read(at, &mut bytes)?;
-        Ok(u64::from_le_bytes(bytes))
-    };
-    // The lowest bit tells that a futex inherits priorities.
-    let walk = || -> Result<(), Errno> {
-        let (distance, pending) = (word(head.wrapping_add(8))?, word(head.wrapping_add(16))? & !1);
-        let futex = |entry: u64| entry.wrapping_add(distance);
-        let mut entry = word(head)? & !1;
-        for _ in 0..ROBUST {
-            if entry == head {
-                break;
-            }
-            // The next one first: who gets this one may take it off the list.
-            let next = word(entry)? & !1;
-            if entry != pending {
-                reclaim(process, memory, futex(entry), owner)?;
-            }
-            entry = next;
-        }
-        if pending == 0 { Ok(()) } else { reclaim(process, memory, futex(pending), owner) }
-    };
-    let _ = walk();
-}
-
-/// Sets one futex free, if `owner` holds it.
-fn reclaim(process: &Process, memory: &dyn Memory, at: u64, owner: u32) -> Result<(), Errno> {
-    let held = |word: u32| word & libc::FUTEX_TID_MASK == owner;
-    if !held(memory.load_u32(at)?) {
-        return Ok(());
-    }
-    // Nobody changes it meanwhile but to say that there are waiters: it says so in any case, and all of them look again.
-    let dead = libc::FUTEX_OWNER_DIED | libc::FUTEX_WAITERS;
-    let free = || memory.write(at, &dead.to_le_bytes());
-    process.waits.wake(at & (window::SIZE - 1), Waits::ANY, usize::MAX, None, free)?;
-    Ok(())
 }

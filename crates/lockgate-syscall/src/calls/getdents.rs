@@ -1,7 +1,7 @@
 //! `getdents64`.
 use crate::SyscallContext;
-use crate::context::Reply;
 use crate::descriptors::Kind;
+use crate::outcome::Reply;
 use crate::wire::Record;
 use rustix::fs::{FileType, RawDir};
 use rustix::io::Errno;

@@ -1,18 +1,12 @@
 //! Who the module is: always the same, whatever the host is.
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::caller::{PROCESS, thread_number};
+use crate::outcome::Reply;
 
-/// Number of the emulated process, and of its first thread.
-pub(super) const PROCESS: u32 = 100;
 /// Number of its parent.
 const PARENT: u64 = 1;
 /// Its user and group, also the owner of every file that it sees: nobody's. No user of the host is meant.
 pub(super) const USER: u32 = 65534;
-
-/// Number of the thread in stack slot `slot`.
-pub(crate) fn thread(slot: u32) -> u64 {
-    u64::from(PROCESS + slot)
-}
 
 /// `getpid()`.
 pub fn getpid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
@@ -26,7 +20,7 @@ pub fn getppid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
 
 /// `gettid()`.
 pub fn gettid(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Ok(thread(ctx.thread.slot))
+    Ok(thread_number(ctx.thread.slot))
 }
 
 /// `getuid()`, `geteuid()`, `getgid()`, `getegid()`.

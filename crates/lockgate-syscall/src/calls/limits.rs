@@ -1,7 +1,7 @@
 //! `getrlimit`, `prlimit64`: what the domain may have, not what the host may.
-use super::identity;
-use crate::context::Reply;
-use crate::waits::locked;
+use crate::caller::PROCESS;
+use crate::locked::locked;
+use crate::outcome::Reply;
 use crate::wire::Record;
 use crate::{MAX_DESCRIPTORS, SyscallContext};
 use rustix::io::Errno;
@@ -34,7 +34,7 @@ pub fn getrlimit(ctx: &SyscallContext<'_>, [resource, at, ..]: [u64; 6]) -> Repl
 
 /// `prlimit64(process, resource, new or null, old or null)`: limits cannot be changed.
 pub fn prlimit64(ctx: &SyscallContext<'_>, [process, resource, new, old, ..]: [u64; 6]) -> Reply {
-    if process != 0 && process != u64::from(identity::PROCESS) {
+    if process != 0 && process != u64::from(PROCESS) {
         return Err(Errno::SRCH.into());
     }
     let record = limit(ctx, resource)?;

@@ -3,21 +3,17 @@
 //! A record lock belongs to a process: here, to the domain. The host's own process locks would make all
 //! domains one owner, so each domain has, for each file, one open description that holds its locks
 //! (`F_OFD_SETLK`): they exclude other domains and other processes, and never the domain itself.
-use super::identity;
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::caller::PROCESS;
 use crate::descriptors::{Description, Kind};
-use crate::waits::locked;
+use crate::locked::locked;
+use crate::outcome::Reply;
 use crate::wire::{Record, half, word};
 use lockgate_kernel::{Command, record_lock};
 use rustix::fs::{FlockOperation, SeekFrom};
 use rustix::io::Errno;
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// By file: the description that holds the domain's locks on it.
-pub(crate) type Locks = BTreeMap<(u64, u64), Arc<Description>>;
 
 /// Pause between two tries of a lock that is to be waited for. The kernel's own wait cannot be ended by
 /// a deadline.
@@ -68,7 +64,7 @@ pub(super) fn get(ctx: &SyscallContext<'_>, file: &Arc<Description>, at: u64) ->
         .u32(0)
         .i64(lock.l_start)
         .i64(lock.l_len)
-        .u32(if i32::from(lock.l_type) == libc::F_UNLCK { 0 } else { identity::PROCESS + 1 })
+        .u32(if i32::from(lock.l_type) == libc::F_UNLCK { 0 } else { PROCESS + 1 })
         .padded_to(FLOCK);
     ctx.memory.write(at, &record.0)?;
     Ok(0)

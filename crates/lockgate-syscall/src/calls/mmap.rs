@@ -1,6 +1,6 @@
 //! `mmap`, `munmap`, `mprotect`, `mremap`, `madvise`: memory of the window, never executable.
-use crate::context::{Halt, Reply};
 use crate::descriptors::Kind;
+use crate::outcome::{Halt, Reply};
 use crate::{CHUNK, Placement, Protection, Resize, SyscallContext};
 use rustix::io::Errno;
 

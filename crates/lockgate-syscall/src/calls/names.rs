@@ -3,8 +3,8 @@
 //! Each resolves the folder beneath its grant first and then works on one name in that folder.
 use super::open::file_mode;
 use crate::SyscallContext;
-use crate::context::Reply;
 use crate::directories::may_move;
+use crate::outcome::Reply;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;

@@ -1,9 +1,9 @@
 //! `open`, `openat`, `creat`, `close`.
 use super::{lock, truncate};
 use crate::SyscallContext;
-use crate::context::Reply;
 use crate::descriptors::Kind;
-use crate::waits::locked;
+use crate::locked::locked;
+use crate::outcome::Reply;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;

@@ -1,7 +1,7 @@
 //! `pipe`, `pipe2`: within the domain.
 use crate::SyscallContext;
-use crate::context::Reply;
 use crate::descriptors::Description;
+use crate::outcome::Reply;
 use crate::wire::Record;
 use rustix::fs::OFlags;
 use rustix::io::Errno;

@@ -1,7 +1,7 @@
 //! `poll`, `ppoll`.
 use crate::SyscallContext;
-use crate::context::Reply;
 use crate::descriptors::{self, Kind};
+use crate::outcome::Reply;
 use crate::wire::{Record, half};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -49,7 +49,7 @@ fn wait(ctx: &SyscallContext<'_>, at: u64, count: u64, until: Option<Instant>) -
         // No host descriptor is needed to wait for nothing.
         ctx.sleep_until(until)?;
     } else {
-        ctx.process.waits.poll(ctx, &mut waiting, until)?;
+        ctx.process.waits.poll(ctx.caller(), &mut waiting, until)?;
     }
     let found: Vec<_> = waiting.iter().map(|(_, found)| *found).collect();
     for ((i, ..), found) in files.iter().zip(found) {

@@ -1,6 +1,6 @@
 //! `getrandom`.
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::outcome::Reply;
 use rustix::io::Errno;
 use rustix::rand::GetRandomFlags;
 

@@ -1,9 +1,9 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
-use crate::context::{Fault, Halt, Reply};
 use crate::descriptors::{Description, Kind};
+use crate::locked::locked;
+use crate::outcome::{Fault, Halt, Reply};
 use crate::signal_state::DEFAULT;
-use crate::waits::locked;
 use crate::wire::word;
 use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::{DEADLY, without_signals};
@@ -282,6 +282,6 @@ fn wait(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags) -> Resu
         return ctx.wait_ready(file.fd(), events).map(|_| ());
     }
     let now = Some(std::time::Instant::now());
-    let ready = ctx.process.waits.poll(ctx, &mut [(file.fd(), events)], now)?;
+    let ready = ctx.process.waits.poll(ctx.caller(), &mut [(file.fd(), events)], now)?;
     if ready { Ok(()) } else { Err(Errno::AGAIN.into()) }
 }

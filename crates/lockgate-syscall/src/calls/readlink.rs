@@ -1,6 +1,6 @@
 //! `readlink`, `readlinkat`.
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::outcome::Reply;
 use rustix::io::Errno;
 
 /// `readlink(path, buffer, length)`.

@@ -1,7 +1,7 @@
 //! `lseek`.
 use crate::SyscallContext;
-use crate::context::Reply;
 use crate::descriptors::Kind;
+use crate::outcome::Reply;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 

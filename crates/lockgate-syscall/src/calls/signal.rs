@@ -1,11 +1,11 @@
 //! Signals: dispositions and masks are remembered, none is ever delivered into a domain. A signal to itself (musl's `abort` is one) ends
 //! the call as a fault, unless it is ignored. What would have a program believe that a handler runs, or wait for one, fails or ends
 //! the call.
-use super::identity;
 use crate::SyscallContext;
-use crate::context::{Fault, Halt, Reply};
+use crate::caller::{PROCESS, thread_number};
+use crate::locked::locked;
+use crate::outcome::{Fault, Halt, Reply};
 use crate::signal_state::{ACTION, DEFAULT, IGNORE};
-use crate::waits::locked;
 use crate::wire::word;
 use rustix::io::Errno;
 use std::time::Instant;
@@ -91,18 +91,18 @@ pub fn sigaltstack(ctx: &SyscallContext<'_>, [_, old, ..]: [u64; 6]) -> Reply {
 /// `kill(process, signal)`.
 pub fn kill(ctx: &SyscallContext<'_>, [process, signal, ..]: [u64; 6]) -> Reply {
     // 0 and -1 mean its own group and everybody: itself, here.
-    let own = [0, -1, identity::PROCESS as i32, -(identity::PROCESS as i32)];
+    let own = [0, -1, PROCESS as i32, -(PROCESS as i32)];
     if own.contains(&(process as i32)) { send(ctx, signal) } else { Err(Errno::SRCH.into()) }
 }
 
 /// `tkill(thread, signal)`.
 pub fn tkill(ctx: &SyscallContext<'_>, [thread, signal, ..]: [u64; 6]) -> Reply {
-    if thread == identity::thread(ctx.thread.slot) { send(ctx, signal) } else { Err(Errno::SRCH.into()) }
+    if thread == thread_number(ctx.thread.slot) { send(ctx, signal) } else { Err(Errno::SRCH.into()) }
 }
 
 /// `tgkill(process, thread, signal)`.
 pub fn tgkill(ctx: &SyscallContext<'_>, [process, thread, signal, ..]: [u64; 6]) -> Reply {
-    if process != u64::from(identity::PROCESS) {
+    if process != u64::from(PROCESS) {
         return Err(Errno::SRCH.into());
     }
     tkill(ctx, [thread, signal, 0, 0, 0, 0])

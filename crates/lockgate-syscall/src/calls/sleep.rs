@@ -1,7 +1,7 @@
 //! `nanosleep`, `clock_nanosleep`: they end with the call's deadline and with the domain.
 use super::clock::clock;
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::outcome::Reply;
 use rustix::io::Errno;
 use std::time::{Duration, Instant};
 

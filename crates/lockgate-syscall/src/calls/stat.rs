@@ -1,8 +1,9 @@
 //! `stat`, `lstat`, `fstat`, `newfstatat`, `statx`, `access`, `faccessat`, `faccessat2`.
 use super::identity;
 use crate::SyscallContext;
-use crate::context::Reply;
-use crate::directories::{Directory, is_descriptor_itself};
+use crate::directories::is_descriptor_itself;
+use crate::directory::Directory;
+use crate::outcome::Reply;
 use crate::wire::Record;
 use lockgate_kernel::access_of_handle;
 use rustix::fd::AsFd;

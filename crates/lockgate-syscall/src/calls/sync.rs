@@ -1,6 +1,6 @@
 //! `fsync`, `fdatasync`, `fadvise64`.
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::outcome::Reply;
 
 /// `fsync(fd)`.
 pub fn fsync(ctx: &SyscallContext<'_>, [fd, ..]: [u64; 6]) -> Reply {

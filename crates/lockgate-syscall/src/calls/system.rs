@@ -1,6 +1,6 @@
 //! `uname`, `sysinfo`, `getrusage`, `times`: a small machine of the domain's own.
 use crate::SyscallContext;
-use crate::context::Reply;
+use crate::outcome::Reply;
 use crate::wire::Record;
 use rustix::time::{ClockId, clock_gettime};
 

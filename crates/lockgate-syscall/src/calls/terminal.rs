@@ -1,7 +1,7 @@
 //! `ioctl`: no device is driven from a domain.
 use crate::SyscallContext;
-use crate::context::Reply;
-use crate::waits::locked;
+use crate::locked::locked;
+use crate::outcome::Reply;
 use crate::wire::Record;
 use rustix::io::Errno;
 

@@ -1,7 +1,7 @@
 //! What libc asks of the kernel for each thread.
-use super::identity;
-use crate::context::Reply;
-use crate::waits::locked;
+use crate::caller::thread_number;
+use crate::locked::locked;
+use crate::outcome::Reply;
 use crate::{SyscallContext, ThreadStart};
 use rustix::io::Errno;
 
@@ -12,7 +12,7 @@ pub fn set_tid_address(ctx: &SyscallContext<'_>, [word, ..]: [u64; 6]) -> Reply 
         0 => locked(&ctx.process.clear).remove(&ctx.thread.slot),
         _ => locked(&ctx.process.clear).insert(ctx.thread.slot, word),
     };
-    Ok(identity::thread(ctx.thread.slot))
+    Ok(thread_number(ctx.thread.slot))
 }
 
 /// `clone(flags, start, parent's word, child's word, thread pointer)`: a thread, as libc's `pthread_create` wants it. Processes

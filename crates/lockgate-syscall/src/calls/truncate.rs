@@ -2,9 +2,9 @@
 //!
 //! The kernel makes and frees the blocks of gigabytes in one go, and nothing interrupts that: it is asked for a piece at a time.
 use crate::SyscallContext;
-use crate::context::{Halt, Reply};
 use crate::descriptors::{Description, Kind};
-use crate::directories::reopen;
+use crate::directory::reopen;
+use crate::outcome::{Halt, Reply};
 use lockgate_kernel::without_signals;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{FallocateFlags, Mode, OFlags};

@@ -1,13 +1,16 @@
 //! A module's side of system calls: a small window, pointers into it, and calls by number.
 use lockgate_syscall::{
-    Access, Grants, Memory, Outcome, Placement, Process, Protection, Resize, SyscallContext, Thread, dispatch,
+    Access, Grants, Memory, Outcome, Placement, Process, Protection, Resize, Sleep, SyscallContext, Thread,
+    dispatch,
 };
+use rustix::event::{PollFd, Timespec};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
+use rustix::thread::futex;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -17,6 +20,27 @@ const SIZE: u64 = 4 << 20;
 /// The first page is the null guard; the next 1 MiB hold arguments; brk and mmap share the rest.
 const ARGUMENTS: Range<u64> = PAGE..1 << 20;
 const HEAP: u64 = 1 << 20;
+
+/// How threads sleep that no handler leaves by a jump.
+struct Asleep;
+
+impl Sleep for Asleep {
+    fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>) {
+        let _ = futex::wait(word, futex::Flags::PRIVATE, value, left);
+    }
+
+    fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno> {
+        rustix::event::poll(descriptors, timeout)
+    }
+
+    fn read(&self, fd: BorrowedFd<'_>, into: &mut [u8]) -> Result<usize, Errno> {
+        rustix::io::read(fd, into)
+    }
+
+    fn write(&self, fd: BorrowedFd<'_>, bytes: &[u8], _: &[i32]) -> Result<usize, Errno> {
+        rustix::io::write(fd, bytes)
+    }
+}
 
 /// Memory of a module, page by page.
 pub struct Window {
@@ -283,7 +307,7 @@ impl Guest {
             thread,
             threads: &NoThreads(&self.inside),
             stack: &Deep,
-            sleep: &lockgate::Disturbed,
+            sleep: &Asleep,
         };
         dispatch(&mut ctx, number as u64, six)
     }

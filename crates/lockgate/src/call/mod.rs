@@ -78,5 +78,5 @@ pub(crate) use process_sys::{components, for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};
 pub(crate) use stop::StopIf;
 pub(crate) use thread_sys::AnyDomain;
+pub use undisturbed_sys::disturbed;
 pub(crate) use undisturbed_sys::unseen;
-pub use undisturbed_sys::{Disturbed, disturbed};

@@ -100,7 +100,7 @@ pub(crate) fn asleep(word: &AtomicU32, value: u32, left: Option<&Timespec>) {
 
 /// How threads in services sleep.
 #[derive(Debug)]
-pub struct Disturbed;
+pub(super) struct Disturbed;
 
 impl Sleep for Disturbed {
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>) {

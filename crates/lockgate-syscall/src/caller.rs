@@ -1,0 +1,97 @@
+//! The thread that makes a system call, and what the runtime does for it.
+use rustix::event::{PollFd, Timespec};
+use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicU32;
+use std::time::Instant;
+
+/// System calls of the host's in which a thread sleeps that serves a domain's call. Whoever makes them knows what else may happen to
+/// the thread meanwhile: handlers of the host's are let in, which may leave the call by a jump.
+pub trait Sleep {
+    /// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
+    fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>);
+
+    /// `ppoll`, with the mask as it is.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno>;
+
+    /// `read`.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn read(&self, fd: BorrowedFd<'_>, into: &mut [u8]) -> Result<usize, Errno>;
+
+    /// `write`, with these signals blocked.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn write(&self, fd: BorrowedFd<'_>, bytes: &[u8], blocked: &[i32]) -> Result<usize, Errno>;
+}
+
+/// The control stack of a thread that makes a system call.
+pub trait ControlStack {
+    /// Shows the functions in progress of the call into the domain, innermost first, until `see` has seen enough.
+    fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>);
+}
+
+/// A function in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InProgress {
+    /// Where it goes on.
+    pub site: u64,
+    /// Its frame's canonical address on the data stack: one word above its return slot.
+    pub frame: u64,
+}
+
+/// Starts threads that the domain asks for.
+pub trait Threads {
+    /// Starts a thread and returns its number, once [`Process::thread_begins`](crate::Process::thread_begins) and before its first instruction.
+    ///
+    /// # Errors
+    /// `EAGAIN` if there may be no more.
+    fn start(&self, start: ThreadStart) -> Result<u64, Errno>;
+
+    /// How many threads have calls in progress in the domain, the module's own among them.
+    fn inside(&self) -> usize;
+}
+
+/// Addresses that a new thread is given.
+#[derive(Debug, Clone, Copy)]
+pub struct ThreadStart {
+    /// What the module's start code makes of it is its own affair.
+    pub argument: u64,
+    /// Word that holds the thread's number from before its first instruction.
+    pub number: u64,
+    /// Word that becomes 0 when the thread has ended; one who waits there wakes.
+    pub clear: u64,
+}
+
+/// The calling thread, as far as system calls are concerned.
+#[derive(Debug, Clone, Copy)]
+pub struct Thread {
+    /// Index of its stack slot; 0 is the domain's first thread.
+    pub slot: u32,
+    /// When the time limit of the call in progress ends. No emulated call blocks beyond it.
+    pub deadline: Option<Instant>,
+    /// Tells whether the call in progress was stopped: asked whenever a blocked call wakes up.
+    pub stopped: fn() -> bool,
+}
+
+/// Who waits in a system call.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'a> {
+    pub(super) thread: Thread,
+    pub(super) threads: &'a dyn Threads,
+    pub(super) sleep: &'a dyn Sleep,
+}
+
+/// Number of the emulated process, and of its first thread.
+pub(super) const PROCESS: u32 = 100;
+
+/// Number of the thread in stack slot `slot`.
+pub(super) fn thread_number(slot: u32) -> u64 {
+    u64::from(PROCESS + slot)
+}
