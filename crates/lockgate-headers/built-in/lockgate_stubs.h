@@ -26,7 +26,7 @@ enum lg_stub_kind {
     LG_STUB_SIZE,     /* a size that overflows or is negative */
     LG_STUB_MEMORY,   /* no memory for copies */
     LG_STUB_JUMP,     /* it jumped (longjmp) where the call may not jump */
-    LG_STUB_OMITTED,  /* the function has no stub: it cannot be protected soundly */
+    LG_STUB_OMITTED   /* the function has no stub: it cannot be protected soundly */
 };
 
 /* The last failure on the calling thread. */

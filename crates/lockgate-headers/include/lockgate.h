@@ -353,7 +353,7 @@ lg_status lg_claim_signals(void);
 /* Not zero if the calling thread's last call through a function pointer did not return; its result
  * is meaningless then. One load. (It may also be not zero if a signal handler's call was refused
  * and the handler did not ask why: lg_take_call_error() is LG_OK then, and the call returned.) */
-static inline int lg_failed(void);
+static __inline__ int lg_failed(void);
 
 /* Why that call did not return, as the thread's last error, or LG_OK if it did return. After that,
  * lg_failed() is 0. The library forgets an error that the program does not ask for when the thread
@@ -1165,7 +1165,7 @@ void *lg_owner(const void *at);
  * lg_failed(). */
 __extension__ extern __thread uint64_t lg_call_failed __attribute__((tls_model("initial-exec")));
 
-static inline int lg_failed(void) {
+static __inline__ int lg_failed(void) {
     return __builtin_expect(lg_call_failed != 0, 0);
 }
 

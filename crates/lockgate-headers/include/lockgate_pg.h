@@ -166,14 +166,14 @@ extern bool lg_pg_value(int64_t row, int column, void *to);
 
 /* Ends the function, and the statement, with an error: five characters of SQLSTATE ("22023"; docs
  * of PostgreSQL, appendix A) and a message. */
-extern _Noreturn void lg_pg_raise(const char *sqlstate, const char *message);
+extern __attribute__((noreturn)) void lg_pg_raise(const char *sqlstate, const char *message);
 
 /* A message to the client and the server's log, as their settings say. */
 typedef enum lg_pg_level { LG_PG_DEBUG = 0, LG_PG_LOG = 1, LG_PG_INFO = 2, LG_PG_NOTICE = 3, LG_PG_WARNING = 4 } lg_pg_level;
 extern void lg_pg_report(int level, const char *message);
 
 /* lg_pg_raise() as printf. */
-__attribute__((format(printf, 2, 3))) static inline _Noreturn void lg_pg_error(const char *sqlstate, const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static inline __attribute__((noreturn)) void lg_pg_error(const char *sqlstate, const char *format, ...) {
     char message[1024];
     va_list arguments;
     va_start(arguments, format);

@@ -109,7 +109,7 @@ static void lgs_jump(const struct lgs_call *c)
 }
 
 /* A function that does not return came back, and there is nowhere to jump. */
-static _Noreturn void lgs_stuck(const struct lgs_call *c)
+static LGS_NO_RETURN void lgs_stuck(const struct lgs_call *c)
 {
     fprintf(stderr, "lockgate: %s: %s does not return, but the library did not jump, and the program has called no setjmp\n", lgs_name,
             c->function);

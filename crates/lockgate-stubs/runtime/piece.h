@@ -42,7 +42,7 @@ static void lgs_piece_forget(struct lgs_piece *piece)
 static size_t lgs_alignment(uint64_t inside)
 {
     size_t alignment = inside & -inside;
-    return alignment > 4096 ? 4096 : alignment < _Alignof(max_align_t) ? _Alignof(max_align_t) : alignment;
+    return alignment > 4096 ? 4096 : alignment < LGS_ALIGNMENT ? LGS_ALIGNMENT : alignment;
 }
 
 /* Host memory, zeros, as aligned as what it stands for. It is the library that says how much: no more than it may have itself, and zeros that are written
@@ -53,7 +53,7 @@ static void *lgs_piece_room(size_t size, uint64_t inside)
     void *at = 0;
     if (lgs.memory_limit && size > lgs.memory_limit)
         return 0;
-    if (alignment == _Alignof(max_align_t))
+    if (alignment == LGS_ALIGNMENT)
         return calloc(1, size ? size : 1); /* untouched, if it is large */
     if (posix_memalign(&at, alignment, size ? size : 1) != 0)
         return 0;

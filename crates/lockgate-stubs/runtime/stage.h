@@ -373,8 +373,12 @@ static inline char *lgs_own_room(size_t size)
 {
     if (LGS_SANITIZED || size > LGS_OWN - lgs_thread.own_used)
         return 0;
-    if (__builtin_expect(!lgs_thread.own, 0) && !(lgs_thread.own = aligned_alloc(64, LGS_OWN)))
-        return 0;
+    if (__builtin_expect(!lgs_thread.own, 0)) {
+        void *own;
+        if (posix_memalign(&own, 64, LGS_OWN) != 0)
+            return 0;
+        lgs_thread.own = own;
+    }
     char *at = lgs_thread.own + lgs_thread.own_used;
     lgs_thread.own_used += (size + 15) & ~(size_t)15;
     return memset(at, 0, size);
@@ -385,7 +389,7 @@ static void *lgs_own_aligned(struct lgs_call *c, size_t size, size_t alignment, 
 {
     lgs_need_mark(c);
     lgs_watch();
-    size_t slack = alignment - _Alignof(max_align_t);
+    size_t slack = alignment - LGS_ALIGNMENT;
     size_t whole = sizeof(union lgs_head) + slack + size;
     char *room = c->failed ? 0 : lgs_own_room(whole), *base = c->failed || room ? 0 : calloc(1, whole);
     if (!room && !base) {
@@ -403,7 +407,7 @@ static void *lgs_own_aligned(struct lgs_call *c, size_t size, size_t alignment, 
 
 static inline void *lgs_own(struct lgs_call *c, size_t size, const char *what)
 {
-    return lgs_own_aligned(c, size, _Alignof(max_align_t), what);
+    return lgs_own_aligned(c, size, LGS_ALIGNMENT, what);
 }
 
 /* The library ends what the program got as the piece at `host`, if it is one: when the call has ended, whatever it says. */

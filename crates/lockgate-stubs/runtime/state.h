@@ -36,11 +36,15 @@ extern long syscall(long, ...);
 #define LGS_SIGALTSTACK 131
 #define LGS_ON_STACK 1
 
-typedef __int128 lgs_wide;
+/* What C99 has no words for, and -pedantic may not complain of. */
+__extension__ typedef __int128 lgs_wide;
+#define LGS_NO_RETURN __attribute__((noreturn))
+/* As malloc aligns: enough for every type (max_align_t). */
+#define LGS_ALIGNMENT ((size_t)16)
 
 /* A type is for the compiler of this file what it was for the generator, which has counted the bytes that are copied. */
 #define LGS_AS_READ(name, condition) \
-    _Static_assert(condition, name " is another type than `lockgate stubs` has read: " \
+    __extension__ _Static_assert(condition, name " is another type than `lockgate stubs` has read: " \
                                    "give it the macros (-D) that this file is compiled with, and no option that changes types (-fshort-enums, -fpack-struct)")
 
 enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64, LGS_ZEROS = 128 };
@@ -100,8 +104,7 @@ struct lgs_trampoline {
     lg_code code;
 };
 
-static const struct lgs_trampoline lgs_trampolines[];
-static const struct lgs_trampoline lgs_gates[];
+static const struct lgs_trampoline *const lgs_trampolines, *const lgs_gates;
 
 static const char lgs_name[] = LGS_NAME;
 static const char *const lgs_options[] = {LGS_OPTIONS};
@@ -381,7 +384,7 @@ static __thread struct {
 
 /* Before memory that ends with a frame, or alone. */
 union lgs_head {
-    struct {
+    __extension__ struct {
         union lgs_head *next;
         struct lgs_open *stream; /* given until then */
         struct lgs_open *inside_of; /* whose function runs: if it has not returned by then, the library's lock on the stream is held for good */
@@ -393,7 +396,7 @@ union lgs_head {
         uint64_t inside;         /* what this is to the library */
         size_t size;
     };
-    max_align_t aligned;
+    char aligned __attribute__((aligned(LGS_ALIGNMENT)));
 };
 
 static pthread_key_t lgs_key;

@@ -10,6 +10,7 @@ use lockgate_stubs::{Client, emit};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_owned()
@@ -171,6 +172,62 @@ fn outputs_are_as_they_were_read() {
         compare(case.name, &outputs(&case));
     }
     compare("parts", &host_side().1);
+}
+
+/// Writes the client with everything that it can have to the folder. The path of its source.
+fn client_in(case: &Case, folder: &Path) -> PathBuf {
+    let mut client = case.client();
+    client.failing_stub();
+    let files = client.c();
+    lockgate_stubs::write(folder, &files).expect("the client is written");
+    let source = files.iter().find(|file| file.name.ends_with("_client.c")).expect("a client");
+    folder.join(&source.name)
+}
+
+/// Whether a source is what the standard says, and what the compiler says of it.
+fn compile(compiler: &str, standard: &str, case: &Case, folder: &Path, source: &Path) -> (bool, String) {
+    let mut command = Command::new(compiler);
+    command.args([standard, "-pedantic-errors", "-fsyntax-only", "-I"]).arg(folder);
+    // (The libraries' own headers are the system's, for the compiler: they are not so strict.)
+    command.arg("-isystem").arg(own("tests/headers"));
+    command.arg("-isystem").arg(case.header.parent().expect("a folder"));
+    command.arg("-I").arg(root().join("crates/lockgate-headers/include"));
+    let output = command.arg(source).output().expect("the compiler starts");
+    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// A client is compiled with the flags of the library's programs, which may ask for plain C99 and nothing else. What programs include is
+/// C89.
+#[test]
+fn clients_are_c99() {
+    let clang = Command::new("clang").arg("--version").output();
+    if let Err(error) = &clang {
+        support::skipped("clients compiled by clang", error);
+    }
+    for case in &cases() {
+        let folder = lockgate_outside::Folder::new().expect("a scratch folder");
+        let source = client_in(case, folder.path());
+        let program = folder.path().join("program.c");
+        let text = "#include <lockgate.h>\n#include <lockgate/annotations.h>\n#include \"lockgate_stubs.h\"\nextern int nothing;\n";
+        std::fs::write(&program, text).expect("a file");
+        // (What clang says otherwise shows where all kinds of results and callbacks are.)
+        let both = clang.is_ok() && ["sly", "rest"].contains(&case.name);
+        for compiler in &["gcc", "clang"][..1 + usize::from(both)] {
+            for (standard, file) in [("-std=c99", &source), ("-std=c89", &program)] {
+                let (compiles, said) = compile(compiler, standard, case, folder.path(), file);
+                assert!(compiles, "{}: {compiler} {standard} {}: {said}", case.name, file.display());
+            }
+        }
+    }
+}
+
+/// As C89 it is refused in so many words.
+#[test]
+fn clients_are_not_c89() {
+    let case = &cases()[0];
+    let folder = lockgate_outside::Folder::new().expect("a scratch folder");
+    let (compiles, said) = compile("gcc", "-std=gnu89", case, folder.path(), &client_in(case, folder.path()));
+    assert!(!compiles && said.contains("compile this file as C99 or later"), "{said}");
 }
 
 /// A variant that no header reaches is one whose output nobody has read.

@@ -11,6 +11,11 @@
 #ifndef LOCKGATE_ANNOTATIONS_H
 #define LOCKGATE_ANNOTATIONS_H
 
+/* Macros with variable arguments are no C89: what includes this may be, and pedantic. */
+#ifdef __GNUC__
+#pragma GCC system_header
+#endif
+
 #ifdef LOCKGATE_STUBS
 #define LG_NOTE(...) __attribute__((annotate("lockgate:" #__VA_ARGS__)))
 #define LG_NOTE_(text) __attribute__((annotate("lockgate:" text)))

@@ -130,7 +130,8 @@ impl CopyOut<'_> {
     /// Elements of their type lie where those of that type may.
     fn aligned(&self) -> Value {
         let element = cast(self.kind, zero());
-        let alignment = call("__alignof__", [super::behind(element)]);
+        // (ISO C knows no alignment of an expression, and void has none.)
+        let alignment = call("__extension__ __alignof__", [super::behind(element)]);
         self.raw.judged_by("lgs_aligned", [], [alignment, text(self.what)])
     }
 

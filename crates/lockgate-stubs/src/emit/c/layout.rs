@@ -35,8 +35,10 @@ fn is_named_integer(kind: &CType) -> bool {
 
 fn of_record(record: &RecordPlan) -> String {
     let own = &record.spelling;
-    let mut conditions =
-        vec![format!("sizeof({own}) == {}", record.size), format!("_Alignof({own}) == {}", record.alignment)];
+    let mut conditions = vec![
+        format!("sizeof({own}) == {}", record.size),
+        format!("__alignof__({own}) == {}", record.alignment),
+    ];
     for field in record.fields.iter().filter(|field| !field.name.is_empty() && field.kind.size > 0) {
         let name = &field.name;
         conditions.push(format!("offsetof({own}, {name}) == {}", field.offset));
