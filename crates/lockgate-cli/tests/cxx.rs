@@ -6,9 +6,6 @@ use common::{Shop, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// With each of these.
-const OPTIONS: &[&str] = &["-O0", "-O2 -fno-plt"];
-
 /// What the programs read.
 const INPUT: &str = "a line\nanother";
 
@@ -16,13 +13,72 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cxx").join(name).with_extension("cpp")
 }
 
-/// Whether g++ is here.
-fn has_cxx() -> bool {
-    let found = Command::new("g++").arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        eprintln!("skipped: no g++");
+/// A compiler of C++.
+struct Compiler {
+    command: &'static str,
+    /// The host's compiler and the driver get these alike.
+    options: &'static [&'static str],
+    /// And each of these in turn.
+    sets: &'static [&'static str],
+}
+
+const GXX: Compiler = Compiler { command: "g++", options: &[], sets: &["-O0", "-O2 -fno-plt"] };
+
+const CLANG: Compiler = Compiler { command: "clang++", options: &[], sets: &["-O2"] };
+
+/// clang with its own library.
+const LIBCXX: Compiler = Compiler { command: "clang++", options: &["-stdlib=libc++"], sets: &["-O1"] };
+
+impl Compiler {
+    /// Whether it is here, with its library.
+    fn is_here(&self, test: &str) -> bool {
+        let shop = Shop::new();
+        shop.write("empty.cpp", "#include <string>\nint main() { return std::string().size(); }\n");
+        let mut command = shop.command(self.command);
+        command.args(self.options).args(["empty.cpp", "-o", "empty"]);
+        let here = command.output().is_ok_and(|output| output.status.success());
+        if !here {
+            support::skipped(test, format!("no {} {}", self.command, self.options.join(" ")));
+        }
+        here
     }
-    found
+
+    /// Compares the program `name`, which is given the folder `/folder`, or one natively.
+    fn same(&self, name: &str) {
+        if !self.is_here(name) {
+            return;
+        }
+        for set in self.sets {
+            let options: Vec<&str> = set.split(' ').chain(["-std=c++20", "-w"]).collect();
+            self.same_with(&source(name), &options);
+        }
+    }
+
+    fn same_with(&self, source: &Path, options: &[&str]) {
+        let shop = Shop::new();
+        let options: Vec<&str> = self.options.iter().chain(options).copied().collect();
+        let mut compiler = shop.command(self.command);
+        compiler.args(&options).arg(source).args(["-pthread", "-o", "native"]);
+        let compiled = compiler.output().expect("the compiler starts");
+        assert!(compiled.status.success(), "{}", text(&compiled.stderr));
+        let driver = shop.lockgate("c++").env("LOCKGATE_GXX", self.command).args(&options).arg(source);
+        driver.args(["-pthread", "-o", "module.lg"]).run_quietly();
+
+        let [outside, inside] = ["outside", "inside"].map(|folder| {
+            std::fs::create_dir(shop.path(folder)).expect("a folder");
+            shop.path(folder)
+        });
+        let mut native = Command::new(shop.path("native"));
+        native.arg(&outside);
+        let mut domain = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+        domain.args(["run", "--threads=16", "--time-limit=120s", "--dir"]);
+        domain.arg(format!("/folder={}", inside.display())).arg(shop.path("module.lg")).arg("/folder");
+        let (native, domain) = (run(native), run(domain));
+        let shown = |output: &Output| (text(&output.stdout), text(&output.stderr), output.status.code());
+        let what = format!("{} {options:?} {}", self.command, source.display());
+        assert_eq!(shown(&domain), shown(&native), "{what}");
+        assert!(!native.stdout.is_empty(), "{what}: it prints nothing");
+    }
 }
 
 fn run(mut command: Command) -> Output {
@@ -36,38 +92,8 @@ fn run(mut command: Command) -> Output {
     child.wait_with_output().expect("it ends")
 }
 
-/// Compares the program `name`, which is given the folder `/folder`, or one natively.
 fn same(name: &str) {
-    if !has_cxx() {
-        return;
-    }
-    for options in OPTIONS {
-        let shop = Shop::new();
-        let options: Vec<&str> = options.split(' ').chain(["-std=c++20", "-w"]).collect();
-        let mut compiler = shop.command("g++");
-        compiler.args(&options).arg(source(name)).args(["-pthread", "-o", "native"]);
-        let compiled = compiler.output().expect("g++ starts");
-        assert!(compiled.status.success(), "{}", text(&compiled.stderr));
-        shop.lockgate("c++")
-            .args(&options)
-            .arg(source(name))
-            .args(["-pthread", "-o", "module.lg"])
-            .run_quietly();
-
-        let [outside, inside] = ["outside", "inside"].map(|folder| {
-            std::fs::create_dir(shop.path(folder)).expect("a folder");
-            shop.path(folder)
-        });
-        let mut native = Command::new(shop.path("native"));
-        native.arg(&outside);
-        let mut domain = Command::new(env!("CARGO_BIN_EXE_lockgate"));
-        domain.args(["run", "--threads=16", "--time-limit=120s", "--dir"]);
-        domain.arg(format!("/folder={}", inside.display())).arg(shop.path("module.lg")).arg("/folder");
-        let (native, domain) = (run(native), run(domain));
-        let shown = |output: &Output| (text(&output.stdout), text(&output.stderr), output.status.code());
-        assert_eq!(shown(&domain), shown(&native), "{name} {options:?}");
-        assert!(!native.stdout.is_empty(), "{name} prints nothing");
-    }
+    GXX.same(name);
 }
 
 #[test]
@@ -108,7 +134,7 @@ fn exceptions() {
 /// An uncaught exception ends the call: the error says what it was, and where it was thrown, with names as the source has them.
 #[test]
 fn an_uncaught_exception_is_reported() {
-    if !has_cxx() {
+    if !GXX.is_here("an_uncaught_exception_is_reported") {
         return;
     }
     let shop = Shop::new();
@@ -164,4 +190,20 @@ fn unwinding() {
 #[test]
 fn unwinder() {
     same("unwinder");
+}
+
+/// clang++ compiles, with libstdc++.
+#[test]
+fn clang() {
+    for name in ["classes", "threads", "exceptions", "unwinding"] {
+        CLANG.same(name);
+    }
+}
+
+/// clang's own library.
+#[test]
+fn libcxx() {
+    for name in ["classes", "streams", "threads", "files", "exceptions", "unwinding"] {
+        LIBCXX.same(name);
+    }
 }

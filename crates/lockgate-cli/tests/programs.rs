@@ -121,7 +121,7 @@ fn unsupported_calls() {
     let shop = Shop::new();
     shop.lockgate("cc").arg("-w").arg(Shop::program("unsupported")).args(["-o", "program.lg"]).run_quietly();
     let output = shop.lockgate("run").arg("program.lg").output();
-    let expected = ["pthread_create", "fork", "vfork", "system", "popen", "dlsym"]
+    let expected = ["pthread_create", "fork", "vfork", "clone", "system", "popen", "dlsym"]
         .map(|call| format!("{call} 1\n"))
         .concat();
     assert_eq!(text(&output.stdout), expected + "still here\n");

@@ -1,80 +1,178 @@
-//! The C++ library of modules: the compiler's libstdc++ and what it calls of glibc's that musl has not, rewritten when the first module
-//! in C++ is linked (docs/sysroot.md).
+//! The C++ library of modules: the compiler's libstdc++ or libc++ and what it calls of glibc's that musl has not, rewritten when the first
+//! module in C++ is linked (docs/sysroot.md).
 
 use crate::cache::Key;
+use crate::input::Input;
 use crate::sysroot::{HEADERS, Source, archive, read, source, write};
 use crate::{Error, Progress, Sysroot, process};
 use lockgate_rewrite::Options;
 use std::path::{Path, PathBuf};
 
-/// Our own members, which libstdc++ is linked with; some stand in for its own.
-const OURS: &[Source] = &[
-    source!("c++/arc4random.c"),
-    source!("c++/clocks.c"),
-    source!("c++/dso_handle.c"),
-    source!("c++/exit.c"),
-    source!("c++/locale.c"),
-    source!("c++/sendfile.c"),
-    source!("c++/single_threaded.c"),
-    source!("c++/terminate.cpp"),
-    source!("c++/thread_atexit.c"),
-];
-
-/// Functions of glibc's that libstdc++ calls and looks behind: they are ours for it, and musl's for all others (`c++/locale.c`).
-const RENAMED: &[(&str, &str)] = &[
-    ("__newlocale", "_lg_newlocale"),
-    ("__duplocale", "_lg_duplocale"),
-    ("__freelocale", "_lg_freelocale"),
-    ("__nl_langinfo_l", "_lg_nl_langinfo_l"),
-];
-
-/// What `-l` calls libstdc++, or a part of it.
-const LIBRARIES: &[&str] = &["stdc++", "stdc++fs", "supc++"];
-
-/// Members of libstdc++ that ours stand in for.
-const REPLACED: &[&str] = &["vterminate.o"];
-
-/// Names of the archives, in the order in which they are searched: libstdc++, and our members before musl's.
-const ARCHIVES: [&str; 2] = ["libstdc++.a", "liblockgate-c++.a"];
-
-/// Whether `-lname` is in [`archives`].
-pub(crate) fn is_library(name: &str) -> bool {
-    LIBRARIES.contains(&name)
+/// A C++ library.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CxxLibrary {
+    /// gcc's, which clang takes, too.
+    #[default]
+    Libstdcxx,
+    /// clang's, for `-stdlib=libc++`.
+    Libcxx,
 }
 
-/// The archives to link with before those of the sysroot; from the cache, or made there: a few seconds, once.
-///
-/// # Errors
-/// [`Error::Missing`] if libstdc++ is not installed; [`Error::Rewrite`] if it cannot be rewritten.
-pub(crate) fn archives(sysroot: &Sysroot, progress: Progress<'_>) -> Result<[PathBuf; 2], Error> {
-    let path = sysroot.tools().libstdcxx()?;
-    let library = read(&path)?;
-    let mut key = Key::new("c++");
-    key.add(sysroot.folder().as_os_str().as_encoded_bytes()).add(&library);
-    let folder = sysroot.cache().entry(&key, |folder| build(sysroot, folder, &path, progress))?;
-    Ok(ARCHIVES.map(|name| folder.join(name)))
+/// How a library is made ready for modules.
+struct Recipe {
+    /// What `-l` calls it, or a part of it.
+    names: &'static [&'static str],
+    /// Its archives.
+    theirs: &'static [&'static str],
+    /// The archive of our own members.
+    ours: &'static str,
+    /// These: what it is linked with; some stand in for its own.
+    sources: &'static [Source],
+    /// Functions of glibc's that it calls and looks behind: they are ours for it, and musl's for all others (`c++/locale.c`).
+    renamed: &'static [(&'static str, &'static str)],
+    /// Members that ours stand in for.
+    replaced: &'static [&'static str],
+    /// The folder of our headers that stand in for its own.
+    headers: &'static str,
 }
 
-fn build(sysroot: &Sysroot, folder: &Path, library: &Path, progress: Progress<'_>) -> Result<(), Error> {
-    let [theirs, ours] = ARCHIVES;
-    let (tools, options) = (sysroot.tools(), sysroot.options());
-    for source in HEADERS.iter().chain(OURS) {
-        write(&folder.join(source.path), source.text.as_bytes())?;
+const LIBSTDCXX: Recipe = Recipe {
+    names: &["stdc++", "stdc++fs", "supc++"],
+    theirs: &["libstdc++.a"],
+    ours: "liblockgate-c++.a",
+    sources: &[
+        source!("c++/arc4random.c"),
+        source!("c++/clocks.c"),
+        source!("c++/dso_handle.c"),
+        source!("c++/locale.c"),
+        source!("c++/sendfile.c"),
+        source!("c++/single_threaded.c"),
+        source!("c++/terminate.cpp"),
+        source!("c++/thread_atexit.c"),
+    ],
+    renamed: &[
+        ("__newlocale", "_lg_newlocale"),
+        ("__duplocale", "_lg_duplocale"),
+        ("__freelocale", "_lg_freelocale"),
+        ("__nl_langinfo_l", "_lg_nl_langinfo_l"),
+    ],
+    replaced: &["vterminate.o"],
+    headers: "c++",
+};
+
+const LIBCXX: Recipe = Recipe {
+    names: &["c++", "c++abi"],
+    theirs: &["libc++.a", "libc++abi.a"],
+    ours: "liblockgate-libc++.a",
+    sources: &[
+        source!("c++/dso_handle.c"),
+        source!("c++/locale.c"),
+        source!("c++/sendfile.c"),
+        source!("c++/thread_atexit.c"),
+        source!("libc++/abort_message.c"),
+        source!("libc++/glibc.c"),
+    ],
+    renamed: &[
+        ("newlocale", "_lg_newlocale"),
+        ("freelocale", "_lg_freelocale"),
+        ("strerror_r", "_lg_strerror_r"),
+    ],
+    replaced: &["abort_message.cpp.o"],
+    headers: "libc++",
+};
+
+impl CxxLibrary {
+    fn recipe(self) -> &'static Recipe {
+        match self {
+            CxxLibrary::Libstdcxx => &LIBSTDCXX,
+            CxxLibrary::Libcxx => &LIBCXX,
+        }
     }
-    archive(tools, options, folder, ours, OURS)?;
 
-    let renamed = folder.join(theirs);
-    let mut objcopy = tools.binutil("objcopy")?;
-    objcopy.arg("--enable-deterministic-archives");
-    objcopy.args(RENAMED.iter().map(|(from, to)| format!("--redefine-sym={from}={to}")));
-    process::run(objcopy.arg(library).arg(&renamed))?;
-    let mut tell = |done: usize, members: usize| {
-        progress("rewriting the C++ library", done as u64, members as u64);
-    };
-    let exclude = REPLACED.iter().map(|&name| name.to_owned()).collect();
-    let options = Options { exclude, ..options.clone() };
-    let rewritten = lockgate_rewrite::rewrite_archive(theirs, &read(&renamed)?, &options, &mut tell)?;
-    write(&renamed, &rewritten.bytes)
+    /// The library of which `-lname` is a part.
+    pub(crate) fn named(name: &str) -> Option<CxxLibrary> {
+        let all = [CxxLibrary::Libstdcxx, CxxLibrary::Libcxx];
+        all.into_iter().find(|library| library.recipe().names.contains(&name))
+    }
+
+    /// The folder, among our headers, of those that stand in for its own.
+    pub(crate) fn own_headers(self) -> &'static str {
+        self.recipe().headers
+    }
+
+    /// The archives to link with before those of the sysroot, in the order in which they are searched: the library, and our members
+    /// before musl's; from the cache, or made there: a few seconds, once.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if the library is not installed; [`Error::Rewrite`] if it cannot be rewritten.
+    pub(crate) fn archives(self, sysroot: &Sysroot, progress: Progress<'_>) -> Result<Vec<PathBuf>, Error> {
+        let recipe = self.recipe();
+        let paths = self.installed(sysroot)?;
+        let mut key = Key::new("c++");
+        key.add(sysroot.folder().as_os_str().as_encoded_bytes());
+        // It compiles our members.
+        key.add(sysroot.tools().gxx().as_os_str().as_encoded_bytes());
+        for path in &paths {
+            key.add(&read(path)?);
+        }
+        let make = |folder: &Path| recipe.build(sysroot, folder, &paths, progress);
+        let folder = sysroot.cache().entry(&key, make)?;
+        Ok(recipe.theirs.iter().chain([&recipe.ours]).map(|name| folder.join(name)).collect())
+    }
+
+    /// Its archives where the compiler has them.
+    fn installed(self, sysroot: &Sysroot) -> Result<Vec<PathBuf>, Error> {
+        let mut paths = Vec::new();
+        for name in self.recipe().theirs {
+            // Debian has libc++abi.a only where libc++.a really lies.
+            let beside = paths.first().and_then(|first: &PathBuf| first.canonicalize().ok());
+            let beside = beside.map(|first| first.with_file_name(name)).filter(|path| path.is_file());
+            paths.push(beside.map_or_else(|| sysroot.tools().cxx_archive(self, name), Ok)?);
+        }
+        Ok(paths)
+    }
+
+    /// Names of its functions and objects, for modules that contain all of it.
+    pub(crate) fn symbols(self, sysroot: &Sysroot, progress: Progress<'_>) -> Result<Vec<String>, Error> {
+        let mut names = Vec::new();
+        for archive in self.archives(sysroot, progress)? {
+            let archive = Input::read(&archive)?;
+            names.extend(archive.functions());
+            names.extend(archive.data());
+        }
+        Ok(names)
+    }
+}
+
+impl Recipe {
+    fn build(
+        &self,
+        sysroot: &Sysroot,
+        folder: &Path,
+        libraries: &[PathBuf],
+        progress: Progress<'_>,
+    ) -> Result<(), Error> {
+        let (tools, options) = (sysroot.tools(), sysroot.options());
+        for source in HEADERS.iter().chain(self.sources) {
+            write(&folder.join(source.path), source.text.as_bytes())?;
+        }
+        archive(tools, options, folder, self.ours, self.sources)?;
+        for (&name, library) in self.theirs.iter().zip(libraries) {
+            let renamed = folder.join(name);
+            let mut objcopy = tools.binutil("objcopy")?;
+            objcopy.arg("--enable-deterministic-archives");
+            objcopy.args(self.renamed.iter().map(|(from, to)| format!("--redefine-sym={from}={to}")));
+            process::run(objcopy.arg(library).arg(&renamed))?;
+            let mut tell = |done: usize, members: usize| {
+                progress("rewriting the C++ library", done as u64, members as u64);
+            };
+            let exclude = self.replaced.iter().map(|&name| name.to_owned()).collect();
+            let options = Options { exclude, ..options.clone() };
+            let rewritten = lockgate_rewrite::rewrite_archive(name, &read(&renamed)?, &options, &mut tell)?;
+            write(&renamed, &rewritten.bytes)?;
+        }
+        Ok(())
+    }
 }
 
 /// Whether an export is named as C++ names what is in a scope.

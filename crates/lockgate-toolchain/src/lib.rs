@@ -38,6 +38,7 @@ mod tools;
 mod writer;
 
 pub use cache::Cache;
+pub use cxx::CxxLibrary;
 pub use error::Error;
 pub use host::Host;
 pub use link::{Link, LinkOutcome, put, spares, work_folder};

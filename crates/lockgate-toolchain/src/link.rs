@@ -4,7 +4,7 @@ use crate::glue::{self, Notes};
 use crate::input::{self, Input, Kind, Part, inputs};
 use crate::join::{self, Provider};
 use crate::rewritten::Rewritten;
-use crate::{Error, Progress, Prototype, Sysroot, cxx, declared, layout, ld, lto, signatures};
+use crate::{CxxLibrary, Error, Progress, Prototype, Sysroot, cxx, declared, layout, ld, lto, signatures};
 use lockgate_abi::symbol;
 use lockgate_verify::{Module, Report};
 use std::collections::BTreeSet;
@@ -37,7 +37,7 @@ pub struct Link {
     declared: bool,
     keep_rejected: bool,
     base: bool,
-    cxx: bool,
+    cxx: Option<CxxLibrary>,
     providers: Vec<Provider>,
 }
 
@@ -84,7 +84,7 @@ impl Link {
             declared: false,
             keep_rejected: false,
             base: false,
-            cxx: false,
+            cxx: None,
             providers: Vec::new(),
         }
     }
@@ -198,9 +198,9 @@ impl Link {
         Ok(self)
     }
 
-    /// Links the C++ library, too, as `-lstdc++` among the libraries does.
-    pub fn cxx(&mut self, yes: bool) -> &mut Self {
-        self.cxx = yes;
+    /// Links a C++ library, too, as `-lstdc++` or `-lc++` among the libraries does.
+    pub fn cxx(&mut self, library: Option<CxxLibrary>) -> &mut Self {
+        self.cxx = library;
         self
     }
 
@@ -293,8 +293,10 @@ impl Link {
         let runtime_exports = if joins { JOIN_EXPORTS } else { RUNTIME_EXPORTS };
         symbols.extend(runtime_exports.iter().map(|&name| name.to_owned()));
         symbols.extend(is_program.then(|| symbol::MAIN.to_owned()));
+        let cxx = self.cxx_library();
         if self.base {
             symbols.extend(sysroot.libc_names()?);
+            symbols.extend(cxx.map_or(Ok(Vec::new()), |library| library.symbols(sysroot, progress))?);
         }
         let mut rewritten = Rewritten::of(&parts, sysroot, folder, progress)?;
 
@@ -310,8 +312,8 @@ impl Link {
         match joins {
             true => arguments.push(sysroot.compiler_library().into()),
             false => {
-                if self.needs_cxx() {
-                    arguments.extend(cxx::archives(sysroot, progress)?.map(OsString::from));
+                if let Some(library) = cxx {
+                    arguments.extend(library.archives(sysroot, progress)?.into_iter().map(OsString::from));
                 }
                 arguments.extend(sysroot.archives().map(OsString::from));
             }
@@ -383,7 +385,7 @@ impl Link {
         for item in &self.items {
             match item {
                 Item::Part(part) => parts.push(part.clone()),
-                Item::Library(name) if Sysroot::has_library(name) || cxx::is_library(name) => (),
+                Item::Library(name) if Sysroot::has_library(name) || CxxLibrary::named(name).is_some() => (),
                 Item::Library(name) => {
                     parts.push(Part::Input(Input::read(&input::library(name, &self.folders)?)?));
                 }
@@ -392,8 +394,14 @@ impl Link {
         Ok(parts)
     }
 
-    fn needs_cxx(&self) -> bool {
-        self.cxx || self.items.iter().any(|item| matches!(item, Item::Library(name) if cxx::is_library(name)))
+    /// The C++ library to link with: what `-l` names goes before the compiler's usual one.
+    fn cxx_library(&self) -> Option<CxxLibrary> {
+        let named = self.items.iter().filter_map(|item| match item {
+            Item::Library(name) => CxxLibrary::named(name),
+            Item::Part(_) => None,
+        });
+        let not_usual = |library: &CxxLibrary| *library != CxxLibrary::default();
+        named.clone().chain(self.cxx).find(not_usual).or_else(|| named.chain(self.cxx).next())
     }
 
     /// Whether the inputs are a program: an object has a `main`, hidden or not, or, where nothing is exported, an archive.

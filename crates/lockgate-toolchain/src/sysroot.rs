@@ -2,7 +2,7 @@
 
 use crate::cache::{Cache, Key};
 use crate::input::Input;
-use crate::{Error, Progress, glue, process, tools::Tools};
+use crate::{CxxLibrary, Error, Progress, glue, process, tools::Tools};
 use lockgate_abi::{code, context, gate, stack, window};
 use lockgate_rewrite::Options;
 use std::ops::RangeInclusive;
@@ -53,6 +53,7 @@ const LIBC: &[Source] = &[
     source!("libc/ucontext.S"),
     source!("libc/context.c"),
     source!("libc/process.c"),
+    source!("libc/exit.c"),
     source!("libc/alarm.c"),
     source!("libc/dlerror.c"),
     source!("libc/dlsym.c"),
@@ -86,9 +87,10 @@ const REPLACED: &[&str] = &[
     "__unmapself",
     "alarm",
     "calloc",
-    "clone",
+    "clone:__clone",
     "dlerror",
     "dlsym",
+    "exit",
     "free:free",
     "longjmp",
     "memchr",
@@ -301,7 +303,7 @@ pub(crate) fn archive(
 fn compile(tools: &Tools, options: &Options, folder: &Path, source: &Source) -> Result<(), Error> {
     let object = folder.join(source.object());
     let (mut command, flags) = match source.path.ends_with(".cpp") {
-        true => (tools.cxx_compiler(true)?, CXX_FLAGS),
+        true => (tools.cxx_compiler(true, CxxLibrary::default())?, CXX_FLAGS),
         false => (tools.compiler(), FLAGS),
     };
     command.current_dir(folder).args(flags).args(["-c", source.path, "-o"]).arg(&object);

@@ -1,8 +1,8 @@
-//! What the driver uses of the machine: gcc and g++, GNU ld, musl's headers and archive, libgcc, libstdc++.
+//! What the driver uses of the machine: gcc and g++ or clang, GNU ld, musl's headers and archive, libgcc, libstdc++ or libc++.
 
 use crate::cache::{Cache, Key};
 use crate::process::INSTALL;
-use crate::{Error, process};
+use crate::{CxxLibrary, Error, process};
 use lockgate_headers::{
     ANNOTATIONS_H, EXECINFO_H, LOCKGATE_H, LOCKGATE_PG_H, LOCKGATE_RING_H, LOCKGATE_STUBS_H,
 };
@@ -30,10 +30,9 @@ const HEADERS: &[(&str, &str)] = &[
     ("c++/sys/single_threaded.h", include_str!("../sysroot/include/c++/sys/single_threaded.h")),
     ("c++/bits/ctype_base.h", include_str!("../sysroot/include/c++/bits/ctype_base.h")),
     ("c++/bits/os_defines.h", include_str!("../sysroot/include/c++/bits/os_defines.h")),
+    ("libc++/__config", include_str!("../sysroot/include/libc++/__config")),
+    ("libc++/__locale", include_str!("../sysroot/include/libc++/__locale")),
 ];
-
-/// The folder of those that stand in for libstdc++'s own.
-const CXX: &str = "c++";
 
 /// Headers of the kernel's interface, which musl has none of: their folders, and where distributions put them.
 const KERNEL: &[(&str, &[&str])] = &[
@@ -42,11 +41,13 @@ const KERNEL: &[(&str, &[&str])] = &[
     ("asm-generic", &["/usr/include/asm-generic"]),
 ];
 
-/// The compiler, its folders, musl's and ours.
+/// The compilers, their folders, musl's and ours.
 #[derive(Debug, Clone)]
 pub struct Tools {
-    gcc: PathBuf,
-    gcc_include: PathBuf,
+    /// For sources of modules.
+    cc: Compiler,
+    /// For everything else, the sysroot among it.
+    gcc: Compiler,
     libgcc: PathBuf,
     musl_include: PathBuf,
     musl_lib: PathBuf,
@@ -54,31 +55,60 @@ pub struct Tools {
     own_include: PathBuf,
 }
 
+/// A command that compiles C.
+#[derive(Debug, Clone)]
+struct Compiler {
+    program: PathBuf,
+    /// The folder of its own headers.
+    include: PathBuf,
+}
+
+impl Compiler {
+    fn find(program: PathBuf) -> Result<Compiler, Error> {
+        let include = gcc_file(&program, "include")?;
+        Ok(Compiler { program, include })
+    }
+
+    /// clang has its headers in a folder `clang/VERSION/include`.
+    fn is_clang(&self) -> bool {
+        self.include.components().any(|part| part.as_os_str() == "clang")
+    }
+}
+
 impl Tools {
     /// Finds them. `LOCKGATE_GCC` names another compiler command, `LOCKGATE_MUSL` a folder with musl's `include` and
-    /// `lib`.
+    /// `lib`. Where the former is a clang it compiles sources; the sysroot is gcc's.
     ///
     /// # Errors
     /// [`Error::Missing`] says what to install.
     pub fn find() -> Result<Tools, Error> {
-        let gcc = PathBuf::from(std::env::var_os("LOCKGATE_GCC").unwrap_or_else(|| "gcc".into()));
+        const GCC: &str = "gcc";
+        let cc = Compiler::find(std::env::var_os("LOCKGATE_GCC").unwrap_or_else(|| GCC.into()).into())?;
         let (musl_include, musl_lib) = musl(std::env::var_os("LOCKGATE_MUSL"))?;
-        let gcc_include = gcc_file(&gcc, "include")?;
-        let libgcc = gcc_file(&gcc, "libgcc.a")?;
+        let gcc = if cc.is_clang() { Compiler::find(GCC.into())? } else { cc.clone() };
+        let libgcc = gcc_file(&gcc.program, "libgcc.a")?;
         let own_include = headers()?;
-        Ok(Tools { gcc, gcc_include, libgcc, musl_include, musl_lib, own_include })
+        Ok(Tools { cc, gcc, libgcc, musl_include, musl_lib, own_include })
     }
 
     /// `gcc` with musl's and our headers instead of the host's, making position-independent code; arguments follow.
     pub fn compiler(&self) -> Command {
-        self.compiler_of(self.gcc.clone())
+        self.command(&self.gcc)
     }
 
-    fn compiler_of(&self, program: PathBuf) -> Command {
-        let mut command = Command::new(program);
-        // A nested function whose address is taken needs code on the stack, which is never executable: better said now.
-        command.args(["-fPIE", "-Werror=trampolines", "-nostdinc", "-idirafter"]).arg(&self.musl_include);
-        for folder in [&self.gcc_include, &self.own_include] {
+    /// The same for sources of modules: clang, where that was named.
+    pub(crate) fn source_compiler(&self) -> Command {
+        self.command(&self.cc)
+    }
+
+    fn command(&self, compiler: &Compiler) -> Command {
+        let mut command = Command::new(&compiler.program);
+        if !compiler.is_clang() {
+            // A nested function whose address is taken needs code on the stack, which is never executable: better said now.
+            command.arg("-Werror=trampolines");
+        }
+        command.args(["-fPIE", "-nostdinc", "-idirafter"]).arg(&self.musl_include);
+        for folder in [&compiler.include, &self.own_include] {
             command.arg("-idirafter").arg(folder);
         }
         command
@@ -87,11 +117,11 @@ impl Tools {
     /// The same for sources in C++, among others; or `g++`, for which every source is one.
     ///
     /// # Errors
-    /// [`Error::Missing`] if g++ or its headers are not installed.
-    pub fn cxx_compiler(&self, every_source: bool) -> Result<Command, Error> {
-        let mut folders = vec![self.own_include.join(CXX)];
-        folders.extend(self.cxx_headers()?);
-        // gcc searches these for sources in C++ alone, behind -isystem and before -idirafter.
+    /// [`Error::Missing`] if the compiler or the library's headers are not installed.
+    pub fn cxx_compiler(&self, every_source: bool, library: CxxLibrary) -> Result<Command, Error> {
+        let mut folders = vec![self.own_include.join(library.own_headers())];
+        folders.extend(self.cxx_headers(library)?);
+        // Compilers search these for sources in C++ alone, behind -isystem and before -idirafter.
         const FOLDERS: &str = "CPLUS_INCLUDE_PATH";
         if let Some(more) = std::env::var_os(FOLDERS) {
             let more = std::env::split_paths(&more).filter(|folder| !folder.as_os_str().is_empty());
@@ -99,58 +129,73 @@ impl Tools {
         }
         let folders =
             std::env::join_paths(folders).map_err(|error| Error::Usage(format!("{FOLDERS}: {error}")))?;
-        let mut command = self.compiler_of(if every_source { self.gxx() } else { self.gcc.clone() });
+        let mut command = match every_source {
+            true => self.command(&Compiler::find(self.gxx()).map_err(|_| self.no_cxx(library))?),
+            false => self.source_compiler(),
+        };
         command.env(FOLDERS, folders);
         Ok(command)
     }
 
     /// `g++`: `LOCKGATE_GXX`, or what belongs to `LOCKGATE_GCC`.
-    fn gxx(&self) -> PathBuf {
+    pub(crate) fn gxx(&self) -> PathBuf {
         if let Some(command) = std::env::var_os("LOCKGATE_GXX") {
             return command.into();
         }
-        let name = self.gcc.file_name().unwrap_or_default().to_string_lossy();
-        self.gcc.with_file_name(name.replacen("gcc", "g++", 1))
+        let name = self.cc.program.file_name().unwrap_or_default().to_string_lossy();
+        let name = match self.cc.is_clang() {
+            true => name.replacen("clang", "clang++", 1),
+            false => name.replacen("gcc", "g++", 1),
+        };
+        self.cc.program.with_file_name(name)
     }
 
-    /// The folders of libstdc++'s headers, as g++ says them.
-    fn cxx_headers(&self) -> Result<Vec<PathBuf>, Error> {
+    /// The folders of the library's headers, as g++ or clang++ says them.
+    fn cxx_headers(&self, library: CxxLibrary) -> Result<Vec<PathBuf>, Error> {
         let mut command = Command::new(self.gxx());
-        let said = process::output(command.env("LC_ALL", "C").args(["-E", "-v", "-x", "c++", "/dev/null"]))
-            .map_err(|_| self.no_cxx())?;
+        command.env("LC_ALL", "C").args(["-E", "-v", "-x", "c++", "/dev/null"]);
+        // g++ knows no option for its own.
+        command.args((library == CxxLibrary::Libcxx).then_some("-stdlib=libc++"));
+        let said = process::output(&mut command).map_err(|_| self.no_cxx(library))?;
         let said = String::from_utf8_lossy(&said.stderr);
         let folders = said.lines().skip_while(|line| !line.starts_with("#include <...>")).skip(1);
         let folders = folders.take_while(|line| line.starts_with(' ')).map(|line| Path::new(line.trim()));
         let is_cxx = |folder: &&Path| folder.components().any(|part| part.as_os_str() == "c++");
         let folders: Vec<PathBuf> = folders.filter(is_cxx).map(Path::to_owned).collect();
-        if folders.is_empty() { Err(self.no_cxx()) } else { Ok(folders) }
+        if folders.is_empty() { Err(self.no_cxx(library)) } else { Ok(folders) }
     }
 
-    /// `libstdc++.a`.
+    /// An archive of the C++ library.
     ///
     /// # Errors
     /// [`Error::Missing`] if it is not installed.
-    pub(crate) fn libstdcxx(&self) -> Result<PathBuf, Error> {
-        gcc_file(&self.gxx(), "libstdc++.a").map_err(|_| self.no_cxx())
+    pub(crate) fn cxx_archive(&self, library: CxxLibrary, name: &str) -> Result<PathBuf, Error> {
+        gcc_file(&self.gxx(), name).map_err(|_| self.no_cxx(library))
     }
 
-    fn no_cxx(&self) -> Error {
-        Error::Missing {
-            what: format!("{} with libstdc++ (headers and libstdc++.a)", self.gxx().display()),
-            remedy: "install it: apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ libstdc++-static (Fedora), or name it with \
-                     LOCKGATE_GXX"
-                .to_owned(),
-        }
+    fn no_cxx(&self, library: CxxLibrary) -> Error {
+        let (what, remedy) = match library {
+            CxxLibrary::Libstdcxx => (
+                "with libstdc++ (headers and libstdc++.a)",
+                "install it: apt-get install g++ (Debian, Ubuntu), dnf install gcc-c++ libstdc++-static (Fedora), or name it with \
+                 LOCKGATE_GXX",
+            ),
+            CxxLibrary::Libcxx => (
+                "with libc++ (headers, libc++.a and libc++abi.a)",
+                "it is clang's library: apt-get install clang libc++-dev libc++abi-dev (Debian, Ubuntu), and LOCKGATE_GXX=clang++",
+            ),
+        };
+        Error::Missing { what: format!("{} {what}", self.gxx().display()), remedy: remedy.to_owned() }
     }
 
     /// The folders of [`Tools::compiler`], in the order in which it searches them.
     pub fn header_folders(&self) -> [&Path; 3] {
-        [&self.musl_include, &self.gcc_include, &self.own_include]
+        [&self.musl_include, &self.gcc.include, &self.own_include]
     }
 
     /// `gcc` as it is.
     pub fn gcc(&self) -> Command {
-        Command::new(&self.gcc)
+        Command::new(&self.gcc.program)
     }
 
     /// Folder of our own headers for modules, which annotated programs include, too.

@@ -3,7 +3,7 @@
 mod common;
 
 use common::Workshop;
-use lockgate_toolchain::{Error, LinkOutcome, silent};
+use lockgate_toolchain::{CxxLibrary, Error, LinkOutcome, silent};
 
 /// How people compile for debugging.
 const FLAGS: &[&[&str]] = &[
@@ -307,16 +307,67 @@ fn functions_of_many_units() {
     assert_eq!(noted(&shop), None);
 }
 
+/// C++ says of its classes how they are passed; definitions may lie in namespaces and apart from their declarations.
+#[test]
+fn functions_in_cxx() {
+    const TYPES: &str = "
+        struct point { int x; double y; };
+        struct further : point { int z; };
+        struct copied { copied(const copied &); int x; };
+        struct counted { int x; int count() const { return x; } };
+        struct till { int count(int) __asm__(\"f\"); int sum; virtual ~till(); };
+        enum class colour : unsigned char { red };
+        enum class size { small };
+    ";
+    let shop = Workshop::new();
+    for (source, expected) in [
+        ("extern \"C\" int f(int x) { return x; }", Some("int f(int)")),
+        ("namespace a { namespace b { extern \"C\" int f(int x) { return x; } } }", Some("int f(int)")),
+        (
+            "extern \"C\" bool f(bool x, const char *s, unsigned long n) { return x && s[n]; }",
+            Some("_Bool f(_Bool, const char *, long unsigned int)"),
+        ),
+        (
+            "extern \"C\" point f(point p) { return p; }",
+            Some("struct { int x; double y; } f(struct { int x; double y; })"),
+        ),
+        (
+            "extern \"C\" int f(colour c, size s) { return int(c) + int(s); }",
+            Some("int f(unsigned char, enum size)"),
+        ),
+        (
+            "extern \"C\" int &f(copied &c, const point &p, int &&n) { return c.x += p.x + n; }",
+            Some("int *f(struct copied *, const struct point *, int *)"),
+        ),
+        ("int till::count(int n) { return sum += n; } till::~till() {}", Some("int f(void *, int)")),
+        ("namespace a { int g(int) __asm__(\"f\"); } int a::g(int x) { return x; }", Some("int f(int)")),
+        ("extern \"C\" int f(copied c) { return c.x; }", None),
+        ("extern \"C\" int f(further x) { return x.z; }", None),
+        ("extern \"C\" int f(counted x) { return x.count(); }", None),
+        ("extern \"C\" int f(int copied::*member) { return member != nullptr; }", None),
+        ("extern \"C\" int f(const char *s, ...) { return *s; }", None),
+    ] {
+        for flags in [&["-g"][..], &["-g", "-O2", "-gz"]] {
+            let path = shop.write("f.cc", format!("{TYPES}{source}\n").as_bytes());
+            let mut link = shop.link();
+            link.cxx(Some(CxxLibrary::default())).file(&shop.gcc(&path, flags)).unwrap().export("f").unwrap();
+            link.run(&shop.sysroot, &silent).unwrap_or_else(|error| panic!("{source}: {error}"));
+            assert_eq!(noted(&shop).as_deref(), expected, "{flags:?} {source}");
+        }
+    }
+}
+
 /// Other languages pass some things differently, and type units are not read: no word is better than a wrong one.
 #[test]
 fn only_what_can_be_relied_upon() {
     let shop = Workshop::new();
     for (name, source, flags) in [
-        ("f.cc", "extern \"C\" int f(int x) { return x; }", &["-g"][..]),
-        ("f.s", ".globl f; .type f,@function; f: ret; .size f,.-f", &["-g"]),
+        ("f.s", ".globl f; .type f,@function; f: ret; .size f,.-f", &["-g"][..]),
         ("f.c", "struct s { int x; }; int f(struct s s) { return s.x; }", &["-g", "-fdebug-types-section"]),
         ("f.c", "int f(int x) { return x; }", &["-g", "-gsplit-dwarf"]),
         ("f.c", "int f(int x) { return x; }", &["-g1"]),
+        ("f.cc", "extern \"C\" int f(int x) { return x; }", &["-g1"]),
+        ("f.cc", "struct s { int x; }; extern \"C\" int f(s x) { return x.x; }", &["-g", "-gdwarf-4"]),
     ] {
         let path = shop.write(name, format!("{source}\n").as_bytes());
         let mut link = shop.link();

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <locale>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <system_error>
 
@@ -58,6 +59,11 @@ static void locales() {
     std::cout << convert.to_bytes(L"\u00e9\u20ac") << ' ' << convert.from_bytes("\xe2\x82\xac").size() << '\n';
     std::locale mixed(classic, utf8, std::locale::ctype | std::locale::time);
     std::cout << mixed.name() << '\n';
+    try {
+        std::cout << std::locale("xx_XX.UTF-8").name() << '\n';
+    } catch (const std::runtime_error &error) {
+        std::cout << error.what() << '\n';
+    }
 }
 
 int main() {

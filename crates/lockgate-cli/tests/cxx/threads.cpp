@@ -8,7 +8,6 @@
 #include <mutex>
 #include <semaphore>
 #include <shared_mutex>
-#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -77,6 +76,7 @@ int main() {
     std::cout << task.get_future().get() << '\n';
     std::once_flag once;
     for (int i = 0; i < 3; i++) std::call_once(once, [] { std::cout << "once\n"; });
+#ifdef __cpp_lib_jthread
     std::latch latch(2);
     std::jthread stopped([&](std::stop_token token) {
         latch.count_down();
@@ -85,17 +85,22 @@ int main() {
     latch.arrive_and_wait();
     stopped.request_stop();
     stopped.join();
+#endif
     std::atomic<int> waited{0};
     std::thread waker([&] { waited = 1; waited.notify_one(); });
     waited.wait(0);
     waker.join();
     auto shared = std::make_shared<int>(0);
-    std::atomic<std::shared_ptr<int>> swapped(shared);
     {
-        std::vector<std::jthread> copying;
+        std::vector<std::thread> copying;
         for (int i = 0; i < 3; i++)
             copying.emplace_back([shared] { for (int round = 0; round < 10000; round++) std::shared_ptr<int> copy(shared); });
+        for (auto &thread : copying) thread.join();
     }
-    std::cout << shared.use_count() << ' ' << (swapped.load() == shared) << '\n';
+    std::cout << shared.use_count() << '\n';
+#ifdef __cpp_lib_atomic_shared_ptr
+    std::atomic<std::shared_ptr<int>> swapped(shared);
+    std::cout << (swapped.load() == shared) << '\n';
+#endif
     locks();
 }

@@ -3,7 +3,7 @@
 use super::ld_options::{LdOptions, Meaning};
 use super::versions;
 use crate::host::{self, Host};
-use crate::{Error, Link};
+use crate::{CxxLibrary, Error, Link};
 use std::path::{Path, PathBuf};
 
 /// Which compiler's command line it is.
@@ -23,8 +23,8 @@ pub enum CommandLine {
     Compile {
         /// For gcc, without ours.
         arguments: Vec<String>,
-        /// There are sources in C++ among them.
-        cxx: bool,
+        /// There are sources in C++ among them, for this library.
+        cxx: Option<CxxLibrary>,
     },
     /// The final link.
     Link(Box<Linking>),
@@ -34,8 +34,8 @@ pub enum CommandLine {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Linking {
     pub(super) driver: Driver,
-    /// There are sources in C++, or the command is their compiler.
-    pub(super) cxx: bool,
+    /// There are sources in C++, for this library, or the command is their compiler.
+    pub(super) cxx: Option<CxxLibrary>,
     no_cxx_library: bool,
     pub(super) items: Vec<Item>,
     /// The whole command line without options of ours, for a compiler that links programs of the host's: sources by the numbers of
@@ -181,6 +181,9 @@ const IGNORED: &[&str] = &[
     "-no-canonical-prefixes",
 ];
 
+/// Choices of linkers and libraries, which a module is not linked with.
+const CHOICES: &[&str] = &["-fuse-ld=", "-rtlib=", "--rtlib=", "-unwindlib=", "--unwindlib="];
+
 impl CommandLine {
     /// Understands the arguments, response files already expanded.
     ///
@@ -191,10 +194,15 @@ impl CommandLine {
         let mut for_gcc = Vec::new();
         let mut language = None;
         let mut links = true;
+        let mut library = CxxLibrary::default();
         let mut ld_options = LdOptions::default();
         let mut rest = arguments.into_iter();
         while let Some(argument) = rest.next() {
             if linking.own_option(&argument, &mut rest)? {
+                continue;
+            }
+            if let Some(name) = argument.strip_prefix("-stdlib=") {
+                library = cxx_library(name)?;
                 continue;
             }
             let (begin, items) = (for_gcc.len(), linking.items.len());
@@ -224,6 +232,7 @@ impl CommandLine {
                 option if NOT_LINKING.contains(&option) => links = false,
                 option if option.starts_with("-print-") || option.starts_with("-dump") => links = false,
                 option if IGNORED.contains(&option) => (),
+                option if CHOICES.iter().any(|choice| option.starts_with(choice)) => (),
                 "-shared" => linking.export_all = true,
                 "-nostdlib++" => linking.no_cxx_library = true,
                 "-s" => linking.items.push(Item::LdOption("-s".to_owned())),
@@ -268,8 +277,8 @@ impl CommandLine {
         let has_inputs = linking.items.iter().any(|item| !matches!(item, Item::LdOption(_)))
             || !linking.exports.is_empty()
             || linking.output.is_some();
-        linking.cxx = driver == Driver::Cxx
-            || linking.items.iter().filter_map(Item::source).any(|source| source.is_cxx());
+        let is_cxx = driver == Driver::Cxx || linking.sources().any(|source| source.is_cxx());
+        linking.cxx = is_cxx.then_some(library);
         Ok(match links && has_inputs {
             true => CommandLine::Link(Box::new(linking)),
             false => CommandLine::Compile { arguments: for_gcc, cxx: linking.cxx },
@@ -455,7 +464,7 @@ impl Linking {
             .declared(self.declared)
             .keep_rejected(self.keep_rejected)
             .base(self.base);
-        link.cxx(self.cxx && !self.no_cxx_library);
+        link.cxx(self.cxx.filter(|_| !self.no_cxx_library));
         for module in &self.joins {
             link.join(module)?;
         }
@@ -512,6 +521,18 @@ fn is_start_file(path: &str) -> bool {
     is(path.file_name(), NAMES) && is(path.parent().and_then(Path::file_name), &["self-contained"])
 }
 
+/// What clang's `-stdlib=` names.
+fn cxx_library(name: &str) -> Result<CxxLibrary, Error> {
+    match name {
+        "libstdc++" | "platform" => Ok(CxxLibrary::Libstdcxx),
+        "libc++" => Ok(CxxLibrary::Libcxx),
+        other => Err(Error::Usage(format!(
+            "-stdlib={}: modules have libstdc++ and libc++",
+            lockgate_outside::printable(other)
+        ))),
+    }
+}
+
 fn no_layout(option: &str) -> Error {
     let what =
         "modules have a layout of their own: leave linker scripts out, and name the output by cc's own -o";
@@ -524,7 +545,7 @@ fn missing_value(option: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{CommandLine, Driver, Item};
+    use super::{CommandLine, CxxLibrary, Driver, Item};
 
     fn parse(arguments: &str) -> CommandLine {
         let words = arguments.split_whitespace().map(str::to_owned).collect();
@@ -547,7 +568,7 @@ mod tests {
             ("-Wl,--version", "-Wl,--version"),
         ] {
             let expected = expected.split_whitespace().map(str::to_owned).collect();
-            let expected = CommandLine::Compile { arguments: expected, cxx: false };
+            let expected = CommandLine::Compile { arguments: expected, cxx: None };
             assert_eq!(parse(arguments), expected, "{arguments}");
         }
     }
@@ -589,8 +610,8 @@ mod tests {
         let is_cxx = |driver, arguments: &str| {
             let words = arguments.split_whitespace().map(str::to_owned).collect();
             match CommandLine::parse(driver, words).expect(arguments) {
-                CommandLine::Compile { cxx, .. } => cxx,
-                CommandLine::Link(linking) => linking.cxx,
+                CommandLine::Compile { cxx, .. } => cxx.is_some(),
+                CommandLine::Link(linking) => linking.cxx.is_some(),
             }
         };
         for arguments in ["-c a.cpp", "a.c b.cc", "-x c++ -c a.c", "-x c++ -", "a.C -o a.lg"] {
@@ -600,6 +621,24 @@ mod tests {
             assert!(!is_cxx(Driver::C, arguments), "{arguments}");
             assert!(is_cxx(Driver::Cxx, arguments), "{arguments}");
         }
+    }
+
+    /// The C++ library is chosen as clang chooses it; no compiler is told.
+    #[test]
+    fn cxx_libraries() {
+        for (arguments, library) in [
+            ("-c a.cc", CxxLibrary::Libstdcxx),
+            ("-stdlib=libstdc++ -c a.cc", CxxLibrary::Libstdcxx),
+            ("-c a.cc -stdlib=libc++", CxxLibrary::Libcxx),
+        ] {
+            let CommandLine::Compile { arguments: told, cxx } = parse(arguments) else {
+                panic!("{arguments}: it links")
+            };
+            assert_eq!(cxx, Some(library), "{arguments}");
+            assert_eq!(told, ["-c", "a.cc"], "{arguments}");
+        }
+        let words = ["a.cc", "-stdlib=other"].map(str::to_owned).to_vec();
+        assert!(CommandLine::parse(Driver::C, words).is_err());
     }
 
     /// Whatever may hold a program makes a module or an error, never a program of the host's.

@@ -11,7 +11,7 @@ mod versions;
 pub use arguments::{CommandLine, Driver, Linking, OPTIONS, Source};
 pub use response::expand;
 
-use crate::{Error, LinkOutcome, Progress, Sysroot, Tools, process};
+use crate::{CxxLibrary, Error, LinkOutcome, Progress, Sysroot, Tools, process};
 use arguments::Item;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -84,11 +84,11 @@ fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
     Ok(Outcome::Linked(Box::new(link.run(&sysroot, progress)?)))
 }
 
-/// The compiler for a command line. `cxx`: there is C++ in it.
-fn compiler(tools: &Tools, driver: Driver, cxx: bool) -> Result<Command, Error> {
+/// The compiler for a command line. `cxx`: there is C++ in it, for this library.
+fn compiler(tools: &Tools, driver: Driver, cxx: Option<CxxLibrary>) -> Result<Command, Error> {
     match cxx {
-        true => tools.cxx_compiler(driver == Driver::Cxx),
-        false => Ok(tools.compiler()),
+        Some(library) => tools.cxx_compiler(driver == Driver::Cxx, library),
+        None => Ok(tools.source_compiler()),
     }
 }
 

@@ -14,7 +14,7 @@ use object::{Object as _, ObjectSection as _, RelocationMap};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Types within types, at most.
+/// Types within types, and scopes within scopes, at most.
 const MAX_DEPTH: u32 = 32;
 
 /// Largest structure by value that a host can bind, bytes.
@@ -24,8 +24,18 @@ const MAX_STRUCT: u64 = 64 << 10;
 /// refer to the same.
 const MAX_READING: usize = 256 << 20;
 
-/// The languages whose functions C can call by their debug information alone. (C++ passes some classes by reference.)
+/// The languages whose functions C can call by their debug information alone.
 const C: &[DwLang] = &[dw::DW_LANG_C89, dw::DW_LANG_C, dw::DW_LANG_C99, dw::DW_LANG_C11, dw::DW_LANG_C17];
+
+/// C++, whose debug information says of each class whether it is passed as C passes structures.
+const CXX: &[DwLang] = &[
+    dw::DW_LANG_C_plus_plus,
+    dw::DW_LANG_C_plus_plus_03,
+    dw::DW_LANG_C_plus_plus_11,
+    dw::DW_LANG_C_plus_plus_14,
+    dw::DW_LANG_C_plus_plus_17,
+    dw::DW_LANG_C_plus_plus_20,
+];
 
 /// What makes a type differ from the plain one that the notes can express.
 const UNUSUAL: &[DwAt] = &[
@@ -63,19 +73,19 @@ pub(super) fn procedures(
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {
         let unit = dwarf.unit(header).ok()?;
-        let context = Context { dwarf: &dwarf, unit: &unit };
         let mut tree = unit.entries_tree(None).ok()?;
         let root = tree.root().ok()?;
-        let language = root.entry().attr_value(dw::DW_AT_language);
-        if !matches!(language, Some(AttributeValue::Language(language)) if C.contains(&language)) {
+        let Some(AttributeValue::Language(language)) = root.entry().attr_value(dw::DW_AT_language) else {
+            continue;
+        };
+        let is_cxx = CXX.contains(&language);
+        if !is_cxx && !C.contains(&language) {
             continue;
         }
-        let mut children = root.children();
-        while let Some(child) = children.next().ok()? {
-            let Some(name) = context.defined_function(child.entry()) else { continue };
-            if names.contains(&name) {
-                found.push((name, context.procedure(child)));
-            }
+        let context = Context { dwarf: &dwarf, unit: &unit, is_cxx };
+        // In C++ a function without types looks like one that takes and returns nothing.
+        if !is_cxx || context.has_types()? {
+            context.functions(root, names, 0, &mut found)?;
         }
     }
     Some(found)
@@ -119,26 +129,72 @@ impl gimli::read::Relocate for Relocations<'_> {
 struct Context<'u, 'a> {
     dwarf: &'u gimli::Dwarf<Reader<'a>>,
     unit: &'u Unit<Reader<'a>>,
+    is_cxx: bool,
 }
 
 impl<'a> Context<'_, 'a> {
+    /// Whether types are told at all, which `-g1` leaves out.
+    fn has_types(&self) -> Option<bool> {
+        let mut tree = self.unit.entries_tree(None).ok()?;
+        let mut children = tree.root().ok()?.children();
+        while let Some(child) = children.next().ok()? {
+            if child.entry().tag() == dw::DW_TAG_base_type {
+                return Some(true);
+            }
+        }
+        Some(false)
+    }
+
+    /// Adds what a scope says of the functions called `names`, and the namespaces in it.
+    fn functions(
+        &self,
+        scope: EntriesTreeNode<'_, '_, Reader<'a>>,
+        names: &BTreeSet<String>,
+        depth: u32,
+        found: &mut Vec<(String, Option<Procedure>)>,
+    ) -> Option<()> {
+        let mut children = scope.children();
+        while let Some(child) = children.next().ok()? {
+            if child.entry().tag() == dw::DW_TAG_namespace && depth < MAX_DEPTH {
+                self.functions(child, names, depth + 1, found)?;
+                continue;
+            }
+            let Some(name) = self.defined_function(child.entry()) else { continue };
+            if names.contains(&name) {
+                found.push((name, self.procedure(child)));
+            }
+        }
+        Some(())
+    }
+
     /// The symbol of a global function that is defined here.
     fn defined_function(&self, entry: &Entry<'a>) -> Option<String> {
-        let is_global = entry.tag() == dw::DW_TAG_subprogram && flag(entry, dw::DW_AT_external);
-        if !is_global || flag(entry, dw::DW_AT_declaration) {
+        if entry.tag() != dw::DW_TAG_subprogram || flag(entry, dw::DW_AT_declaration) {
+            return None;
+        }
+        let declared = self.declaration(entry);
+        let entry = declared.as_ref().unwrap_or(entry);
+        if !flag(entry, dw::DW_AT_external) {
             return None;
         }
         self.text(entry, dw::DW_AT_linkage_name).or_else(|| self.text(entry, dw::DW_AT_name))
+    }
+
+    /// The entry that has what a definition does not repeat, as that of a function in a namespace or class.
+    fn declaration(&self, entry: &Entry<'a>) -> Option<Entry<'a>> {
+        self.unit.entry(self.reference(entry, dw::DW_AT_specification)?).ok()
     }
 
     fn procedure(&self, function: EntriesTreeNode<'_, '_, Reader<'a>>) -> Option<Procedure> {
         let entry = function.entry();
         // Without a prototype callers promote arguments, which no prototype says; and the entries of `-g1`, which
         // leave all types out, look like that too.
-        if !flag(entry, dw::DW_AT_prototyped) || entry.attr(dw::DW_AT_calling_convention).is_some() {
+        let has_prototype = self.is_cxx || flag(entry, dw::DW_AT_prototyped);
+        if !has_prototype || entry.attr(dw::DW_AT_calling_convention).is_some() {
             return None;
         }
-        let result = self.type_of(entry, 0)?;
+        let declared = self.declaration(entry);
+        let result = self.type_of(declared.as_ref().unwrap_or(entry), 0)?;
         let mut parameters = Vec::new();
         let mut children = function.children();
         while let Some(child) = children.next().ok()? {
@@ -164,7 +220,11 @@ impl<'a> Context<'_, 'a> {
 
     /// Where the entry lies that DW_AT_type refers to, if in this unit.
     fn target(&self, entry: &Entry<'a>) -> Option<UnitOffset> {
-        match entry.attr_value(dw::DW_AT_type)? {
+        self.reference(entry, dw::DW_AT_type)
+    }
+
+    fn reference(&self, entry: &Entry<'a>, attribute: DwAt) -> Option<UnitOffset> {
+        match entry.attr_value(attribute)? {
             AttributeValue::UnitRef(offset) => Some(offset),
             AttributeValue::DebugInfoRef(offset) => offset.to_unit_offset(&self.unit.header),
             _ => None,
@@ -175,7 +235,7 @@ impl<'a> Context<'_, 'a> {
     fn kind(&self, at: UnitOffset, depth: u32) -> Option<Kind> {
         let entry = self.unit.entry(at).ok()?;
         let size = entry.attr(dw::DW_AT_byte_size).and_then(|attribute| attribute.udata_value());
-        if depth == MAX_DEPTH || UNUSUAL.iter().any(|&attribute| entry.attr(attribute).is_some()) {
+        if depth == MAX_DEPTH || self.is_unusual(&entry) {
             return None;
         }
         match entry.tag() {
@@ -197,14 +257,16 @@ impl<'a> Context<'_, 'a> {
             dw::DW_TAG_atomic_type => {
                 self.type_of(&entry, depth + 1).filter(|kind| !matches!(kind, Kind::Struct(_)))
             }
-            dw::DW_TAG_pointer_type => Some(Kind::pointer(self.pointee(&entry, depth + 1))),
+            dw::DW_TAG_pointer_type | dw::DW_TAG_reference_type | dw::DW_TAG_rvalue_reference_type => {
+                Some(Kind::pointer(self.pointee(&entry, depth + 1)))
+            }
             dw::DW_TAG_enumeration_type if size == Some(4) => {
                 let tag = self.identifier(&entry).map(|tag| format!("enum {tag}"));
                 Some(Kind::Enumeration(tag.unwrap_or_else(|| "int".to_owned())))
             }
             // Larger or packed: as the integer beneath.
             dw::DW_TAG_enumeration_type => self.kind(self.target(&entry)?, depth + 1),
-            dw::DW_TAG_structure_type => self.structure(at, size?, depth + 1),
+            dw::DW_TAG_structure_type | dw::DW_TAG_class_type => self.structure(at, size?, depth + 1),
             _ => None,
         }
     }
@@ -250,9 +312,7 @@ impl<'a> Context<'_, 'a> {
         let mut end = 0;
         while let Some(child) = children.next().ok()? {
             let entry = child.entry();
-            if entry.tag() != dw::DW_TAG_member
-                || UNUSUAL.iter().any(|&unusual| entry.attr(unusual).is_some())
-            {
+            if entry.tag() != dw::DW_TAG_member || self.is_unusual(entry) {
                 return None;
             }
             let (kind, count) = self.field(self.target(entry)?, depth)?;
@@ -275,7 +335,7 @@ impl<'a> Context<'_, 'a> {
     /// The type of a field, or of an array's elements and how many there are.
     fn field(&self, at: UnitOffset, depth: u32) -> Option<(Kind, usize)> {
         let entry = self.unit.entry(at).ok()?;
-        if depth == MAX_DEPTH || UNUSUAL.iter().any(|&unusual| entry.attr(unusual).is_some()) {
+        if depth == MAX_DEPTH || self.is_unusual(&entry) {
             return None;
         }
         match entry.tag() {
@@ -307,6 +367,20 @@ impl<'a> Context<'_, 'a> {
             length = length.checked_mul(usize::try_from(count).ok()?)?;
         }
         (length > 0).then_some(length)
+    }
+
+    /// Whether a type or field differs from the plain one. C++ says of plain classes that they are passed by value; of others, or without
+    /// that word, nothing is known.
+    fn is_unusual(&self, entry: &Entry<'a>) -> bool {
+        let is_class = matches!(entry.tag(), dw::DW_TAG_structure_type | dw::DW_TAG_class_type);
+        let convention = || entry.attr_value(dw::DW_AT_calling_convention);
+        let is_plain_class =
+            || matches!(convention(), Some(AttributeValue::CallingConvention(dw::DW_CC_pass_by_value)));
+        (self.is_cxx && is_class && !is_plain_class())
+            || UNUSUAL.iter().any(|&attribute| {
+                let says_plain = self.is_cxx && is_class && attribute == dw::DW_AT_calling_convention;
+                entry.attr(attribute).is_some() && !says_plain
+            })
     }
 
     fn text(&self, entry: &Entry<'a>, attribute: DwAt) -> Option<String> {

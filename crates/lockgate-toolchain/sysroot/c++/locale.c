@@ -1,8 +1,9 @@
-/* libstdc++'s locales. It was compiled for glibc, looks at three members of what newlocale gives, and asks nl_langinfo_l for more than
-   musl knows. These functions stand in for it alone (lockgate-toolchain, src/cxx.rs): a locale of theirs is one of musl's with more
-   behind it. */
+/* libstdc++'s and libc++'s locales. They were compiled for glibc, look at three members of what newlocale gives, and ask nl_langinfo_l for
+   more than musl knows. These functions stand in for them alone (lockgate-toolchain, src/cxx.rs): a locale of theirs is one of musl's
+   with more behind it. */
 #define _GNU_SOURCE
 #include <ctype.h>
+#include <errno.h>
 #include <langinfo.h>
 #include <limits.h>
 #include <locale.h>
@@ -34,7 +35,27 @@ static locale_t extended(locale_t plain) {
     return (locale_t)locale;
 }
 
+/* Whether there is a locale with this name, or with each of several: `C;POSIX`, `LC_CTYPE=C;LC_TIME=POSIX`. musl takes any name for C's;
+   a program that asks for another is told that it is not installed. */
+static int is_there(const char *name) {
+    static const char *const names[] = {"", "C", "POSIX", "C.UTF-8", "C.utf8"};
+    for (;;) {
+        size_t length = strcspn(name, ";"), there = 0;
+        const char *value = memchr(name, '=', length);
+        size_t skipped = value ? value + 1 - name : 0;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            there |= strlen(names[i]) == length - skipped && !memcmp(names[i], name + skipped, length - skipped);
+        if (!there) return 0;
+        if (!name[length]) return 1;
+        name += length + 1;
+    }
+}
+
 locale_t _lg_newlocale(int mask, const char *name, locale_t base) {
+    if (!is_there(name)) {
+        errno = ENOENT;
+        return 0;
+    }
     /* The old way to say all. */
     if (mask == 1 << LC_ALL) mask = LC_ALL_MASK;
     if (base) return newlocale(mask, name, base);

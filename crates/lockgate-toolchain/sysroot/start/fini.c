@@ -1,4 +1,5 @@
-/* The end of a module that is a library (lockgate_abi::symbol::FINI): what musl's exit does, but for the exit. */
+/* The end of a module (lockgate_abi::symbol::FINI): what musl's exit does, but for the exit; and in C++, first the destructors of the
+   thread's own objects. */
 #include "../libc/musl.h"
 
 /* Weak, as in musl's exit: a module links the members that have the real ones only if it needs them. */

@@ -4,7 +4,7 @@
 pub mod host_sys;
 
 use lockgate::{CallError, CreateError, Domain, DomainOptions, FaultKind, Module};
-use lockgate_toolchain::{Link, Sysroot, silent};
+use lockgate_toolchain::{CxxLibrary, Link, Sysroot, silent};
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -67,13 +67,13 @@ impl Guest {
 
     /// From C++, if there is a compiler; every global function is exported.
     pub fn cxx(source: &str, flags: &[&str]) -> Option<Guest> {
-        let Ok(command) = sysroot().tools().cxx_compiler(true) else {
+        let Ok(command) = sysroot().tools().cxx_compiler(true, CxxLibrary::default()) else {
             eprintln!("skipped: no g++");
             return None;
         };
         let mut guest = Guest::new();
         let object = compile(command, guest.folder.path(), "guest.cc", source, flags);
-        guest.link.file(&object).expect("an object").export_all(true).cxx(true);
+        guest.link.file(&object).expect("an object").export_all(true).cxx(Some(CxxLibrary::default()));
         Some(guest)
     }
 

@@ -417,3 +417,81 @@ long give(long unused) { set_function(middle); return 0; }
     passed.close().unwrap();
     library.close().unwrap();
 }
+
+/// A base has all of the C++ library: what joins uses its classes, streams and exceptions, which pass in both directions. Red where `link.rs`
+/// exports libc's symbols alone.
+#[test]
+fn exceptions_of_cxx_pass_between_modules() {
+    const SHOP: &str = r#"
+#include <sstream>
+#include <stdexcept>
+#include <string>
+struct Closed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+struct Till {
+    long sum = 10;
+    virtual long pay(long amount);
+    virtual ~Till();
+};
+void set_function(long (*given)(long));
+"#;
+    const BASE: &str = r#"
+long Till::pay(long amount) {
+    if (amount > sum) throw Closed("no money: " + std::to_string(amount));
+    return sum -= amount;
+}
+Till::~Till() {}
+static long (*function)(long);
+void set_function(long (*given)(long)) { function = given; }
+extern "C" long apply(long x) {
+    try {
+        return function(x);
+    } catch (const std::logic_error &error) {
+        return error.what() == std::string("more than five") ? -1 : -2;
+    }
+}
+"#;
+    const JOINED: &str = r#"
+#include <map>
+#include <memory>
+static std::map<std::string, long> counts = {{"destroyed", 0}};
+struct Twice : Till {
+    long pay(long amount) override { return Till::pay(2 * amount); }
+    ~Twice() { counts["destroyed"]++; }
+};
+extern "C" long visit(long amount) {
+    std::ostringstream said;
+    try {
+        std::unique_ptr<Till> till(new Twice);
+        said << till->pay(amount) << (dynamic_cast<Twice *>(till.get()) ? "" : " of another class");
+    } catch (const Closed &closed) {
+        said << closed.what();
+    }
+    return said.str() == "4" ? 4 : said.str() == "no money: 200" ? 200 : 0;
+}
+extern "C" long destroyed(long) { return counts["destroyed"]; }
+static long limited(long x) {
+    if (x > 5) throw std::out_of_range("more than five");
+    return x;
+}
+extern "C" long give(long) { set_function(limited); return 0; }
+extern "C" long uncaught(long amount) { return Twice().pay(amount); }
+"#;
+    let flags = ["-O2", "-g1", "-fPIC", "-fno-semantic-interposition"];
+    let guest = |source: &str| Guest::cxx(&format!("{SHOP}{source}"), &flags);
+    let Some(base) = guest(BASE) else { return };
+    let base = File::new("base.so", base.base());
+    let joined = base.beside("joined.so", guest(JOINED).expect("a compiler").join(&[&base.path]));
+    let library = base.open();
+    let joined = open_into(&joined, library);
+    assert_eq!(ask(joined, "visit", 3), 4);
+    assert_eq!(ask(joined, "visit", 100), 200, "the base's exception is caught");
+    assert_eq!(ask(joined, "destroyed", 0), 2);
+    ask(joined, "give", 0);
+    assert_eq!(ask(library, "apply", 5), 5);
+    assert_eq!(ask(library, "apply", 6), -1, "the base catches");
+    assert_eq!(ask(joined, "uncaught", 100), -1);
+    let failure = dl::take_failure().expect("an uncaught exception").to_string();
+    assert!(failure.contains("an uncaught exception: Closed: no money: 200"), "{failure}");
+}

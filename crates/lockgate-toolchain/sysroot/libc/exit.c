@@ -1,4 +1,4 @@
-/* exit in C++: first the destructors of the thread's own objects. */
+/* The end of a program is that of a library (start/fini.c), and the exit. */
 #include <stdlib.h>
 
 void _lg_fini(void);
