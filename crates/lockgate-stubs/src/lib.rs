@@ -2,7 +2,7 @@
 //! same API whose functions run in a domain.
 //!
 //! [`header`] reads declarations with libclang, [`plan`] decides for each function how everything crosses the
-//! boundary, or refuses it with a reason and a remedy, [`emit`] writes the client in C, Rust or Python.
+//! boundary, or refuses it with a reason and a remedy, [`emit`] writes the client in C, C++, Rust or Python.
 //! `docs/stubs.md` says what annotations mean.
 pub mod annotation;
 pub mod defined;
@@ -51,6 +51,7 @@ impl Client {
             defines: source.defines.clone(),
             includes: source.folders()?,
             failing_stubs: false,
+            knows_cpp: knows_cpp(&source.header),
         };
         let plan = plan::plan(&header);
         Ok(Client { plan, annotation_lines: header.annotation_lines, header, target })
@@ -96,6 +97,14 @@ impl Client {
         emit::rust::client(&self.plan, &self.target)
     }
 
+    /// Bindings for C++: a header.
+    ///
+    /// # Errors
+    /// A header that no program in C++ can include, or two things that would have one name.
+    pub fn cpp(&self) -> Result<Vec<emit::File>, String> {
+        emit::cpp::client(&self.plan, &self.target)
+    }
+
     /// Bindings for Python: a module.
     ///
     /// # Errors
@@ -103,6 +112,12 @@ impl Client {
     pub fn python(&self) -> Result<Vec<emit::File>, String> {
         emit::python::client(&self.plan, &self.target)
     }
+}
+
+/// Whether a header looks whether it is read as C++, and is not read as C then.
+fn knows_cpp(header: &Path) -> bool {
+    let text = lockgate_outside::read(header).unwrap_or_default();
+    String::from_utf8_lossy(&text).contains("__cplusplus")
 }
 
 /// Words one of which every file of a client has in its first lines.

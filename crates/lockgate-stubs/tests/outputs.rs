@@ -92,13 +92,22 @@ fn text_of(files: &[emit::File]) -> String {
 
 /// What is the same in every client is read in `runtime/`.
 fn is_generated(file: &emit::File) -> bool {
-    const FIXED: [&str; 5] =
-        ["lockgate_stubs.h", "lockgate_stubs_runtime.h", "build.rs", "src/support.rs", "_catching.c"];
+    const FIXED: [&str; 6] = [
+        "lockgate_stubs.h",
+        "lockgate_stubs.hpp",
+        "lockgate_stubs_runtime.h",
+        "build.rs",
+        "src/support.rs",
+        "_catching.c",
+    ];
     !FIXED.iter().any(|fixed| file.name.ends_with(fixed))
 }
 
 /// A module of Python without what each begins with.
 fn without_support(mut file: emit::File) -> emit::File {
+    if !file.name.ends_with(".py") {
+        return file;
+    }
     let support = std::fs::read_to_string(own("runtime/python/support.py")).expect("support.py");
     let last = support.trim_end().lines().next_back().expect("a line");
     let at = file.text.rfind(last).expect("the module begins with support.py") + last.len();
@@ -114,12 +123,14 @@ fn outputs(case: &Case) -> String {
     };
     let rust: Vec<emit::File> = bindings(client.rust()).collect();
     // (Functions and types that have one name are refused.)
-    let python = match client.python() {
+    let or_why = |language: &str, files: Result<Vec<emit::File>, String>| match files {
         Ok(files) => text_of(&bindings(files).map(without_support).collect::<Vec<_>>()),
-        Err(reason) => format!("==== Python: {reason}\n"),
+        Err(reason) => format!("==== {language}: {reason}\n"),
     };
+    let cpp = or_why("C++", client.cpp());
+    let python = or_why("Python", client.python());
     let mut text = format!("==== explain\n{}", client.explain().replace(&*root().to_string_lossy(), "ROOT"));
-    text += &[text_of(&c), text_of(&rust), python].concat();
+    text += &[text_of(&c), cpp, text_of(&rust), python].concat();
     client.failing_stub();
     let with_failing_stubs = client.c();
     let source = with_failing_stubs.iter().find(|file| file.name.ends_with("_client.c")).expect("a client");

@@ -66,6 +66,8 @@ pub struct Args {
 enum Language {
     /// A client with the same API, in C
     C,
+    /// A header of typed functions for C++17, and the client in C that programs are linked with
+    Cpp,
     /// A crate of typed, safe functions, which compiles the client in C
     Rust,
     /// A module of typed functions, and the client in C that it loads
@@ -150,6 +152,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         for language in languages {
             match language {
                 Language::C => files.extend(client.c()),
+                Language::Cpp => files.extend(client.cpp().map_err(anyhow::Error::msg)?),
                 Language::Rust => files.extend(client.rust()),
                 Language::Python => files.extend(client.python().map_err(anyhow::Error::msg)?),
             }

@@ -3,6 +3,7 @@
 mod binding;
 mod boundary;
 pub mod c;
+pub mod cpp;
 pub mod python;
 pub mod rust;
 mod template;
@@ -31,6 +32,16 @@ pub struct Target {
     pub includes: Vec<String>,
     /// Functions without stubs get failing stubs.
     pub failing_stubs: bool,
+    /// The header says itself what it is in C++.
+    pub knows_cpp: bool,
+}
+
+impl Target {
+    /// How the original header was read, as compilers are told.
+    fn flags(&self) -> Vec<String> {
+        let defines = self.defines.iter().map(|define| format!("-D{define}"));
+        self.includes.iter().cloned().chain(defines).collect()
+    }
 }
 
 /// The library's name: what the annotations say, else the header's.

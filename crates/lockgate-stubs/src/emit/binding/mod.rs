@@ -3,16 +3,19 @@
 //! Lengths come from buffers, what the library writes comes back as a value, the program's own data is what closures have, handles end
 //! with their objects. A printer is driven by [`Function::print`], which asks it for each step in turn: none can be left out.
 //! What a domain gave was judged by the client in C before it comes here (decision 0040).
+pub mod arithmetic;
 mod closure;
 mod function;
 pub mod layout;
 pub mod surface;
 
+use super::{File, Target, c};
 use crate::expression::Expression;
 use crate::header::model::CType;
-use crate::plan::{FieldPlan, FunctionPlan};
+use crate::plan::{FieldPlan, FunctionPlan, Outcome, Passing, Plan, RecordPlan};
 pub use closure::{Closure, Seen, Shown};
 pub use function::prototype;
+use surface::Surface;
 
 /// A function, as the language has it.
 pub struct Function<'a> {
@@ -25,7 +28,7 @@ pub struct Function<'a> {
     /// Buffers whose size something else says.
     checks: Vec<Check<'a>>,
     /// Bytes of the memory that the library lends: the caller's go into it.
-    lent: Option<&'a Expression>,
+    pub lent: Option<&'a Expression>,
     /// The result that says that errno says why.
     pub errno: Option<Failed<'a>>,
     /// The result says whether it has succeeded: 0.
@@ -275,6 +278,16 @@ impl<'a> Function<'a> {
         self.outs.iter().for_each(|out| printer.copy_out(out));
     }
 
+    /// How many things come back.
+    pub fn gives(&self) -> usize {
+        self.outs.len()
+    }
+
+    /// What the result is, if it comes back.
+    pub fn result(&self) -> Option<&Judge<'a>> {
+        self.outs.iter().find(|out| out.is_result).map(|out| &out.judge)
+    }
+
     /// What `name` is in a size; `length`: it is its length that counts.
     pub fn operand(&self, name: &str, length: bool) -> Operand<'a> {
         let Some(argument) = self.arguments.iter().find(|argument| argument.name == name) else {
@@ -289,6 +302,44 @@ impl<'a> Function<'a> {
             _ => Operand::Other,
         }
     }
+}
+
+/// A field of a structure that programs see: a number, or text.
+pub struct Member<'a> {
+    /// As it is planned.
+    pub field: &'a FieldPlan,
+    /// It is a string.
+    pub is_text: bool,
+    /// The library reads it.
+    pub goes_in: bool,
+}
+
+/// What programs see of a structure that is not C's own.
+pub fn members(record: &RecordPlan) -> impl Iterator<Item = Member<'_>> {
+    record.fields.iter().filter_map(|field| {
+        let is_text = matches!(field.outcome, Outcome::String { .. });
+        let goes_in = matches!(field.passing, Passing::Value | Passing::String);
+        (is_text || field.passing == Passing::Value).then_some(Member { field, is_text, goes_in })
+    })
+}
+
+/// A comment, each line of it behind `before`, that lists what has no form, and why; `clean` leaves out what such a comment cannot have.
+pub fn left_out(surface: &Surface<'_>, before: &str, clean: impl Fn(&str) -> String) -> String {
+    if surface.left_out.is_empty() {
+        return String::new();
+    }
+    let functions = surface.left_out.iter().map(|(function, why)| format!("- `{function}`: {}", clean(why)));
+    let head = ["", "Without a form here:", ""].map(str::to_owned);
+    let lines =
+        head.into_iter().chain(functions).map(|text| format!("{before} {text}").trim().to_owned() + "\n");
+    lines.collect()
+}
+
+/// All files of a binding: its own, and those of the client in C.
+pub fn with_client(mut files: Vec<File>, plan: &Plan, target: &Target) -> Vec<File> {
+    let client = c::client(plan, target).into_iter();
+    files.extend(client.map(|file| File { name: format!("client/{}", file.name), ..file }));
+    files
 }
 
 /// How many values come back, and their types and values with commas between.

@@ -167,6 +167,14 @@ impl<'a> Surface<'a> {
         self.functions.iter().find(releases).map(|f| f.name.as_str())
     }
 
+    /// What documentation says of the end of handles of this type.
+    pub fn end_said(&self, number: usize, when: &str) -> String {
+        match self.release_of(number) {
+            Some(release) => format!("{when}`{release}` ends it, unless it is the library's."),
+            None => "The library ends it by itself.".to_owned(),
+        }
+    }
+
     /// The function that ends what `function` has begun with a kept structure: the one whose name is most like its own.
     pub fn end_of(&self, key: &str, function: &str) -> Option<&'a str> {
         let ends = self.functions.iter().filter(|candidate| {

@@ -1,13 +1,12 @@
 //! What the client's compiler has to agree upon with the generator, which had none of its options but `-I` and `-D`: how large types are,
 //! and where their fields lie. The client copies as many bytes as the generator has counted.
-use super::super::template::template;
 use super::print;
 use crate::header::model::{CType, Shape};
 use crate::plan::{Plan, RecordPlan};
 use std::collections::BTreeMap;
 
-/// A line for each type of which a compiler may think otherwise.
-pub fn as_read(plan: &Plan) -> String {
+/// What has to be so of each type of which a compiler may think otherwise: quoted names, and conditions of C.
+pub fn as_read(plan: &Plan) -> impl Iterator<Item = (String, String)> {
     let mut all: BTreeMap<String, String> = BTreeMap::new();
     let functions = plan.functions.iter().map(|function| &function.prototype);
     let callbacks = plan.callbacks.values().chain(&plan.gates).map(|callback| &callback.prototype);
@@ -22,10 +21,7 @@ pub fn as_read(plan: &Plan) -> String {
     for record in plan.records.values().filter(|record| !record.spelling.contains('(')) {
         all.insert(record.spelling.clone(), of_record(record));
     }
-    let line = |(name, condition): (String, String)| {
-        template!("c/as_read.c.in", NAME = print::quoted(&name), CONDITION = condition)
-    };
-    all.into_iter().map(line).collect()
+    all.into_iter().map(|(name, condition)| (print::quoted(&name), condition))
 }
 
 /// Options and macros may make another integer of it: an enumeration, `wchar_t`.

@@ -3,6 +3,8 @@ mod layout;
 mod print;
 mod record;
 
+pub use layout::as_read;
+
 use super::boundary::declare;
 use super::boundary::{callback, stub};
 use super::template::template;
@@ -169,7 +171,8 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
 
 /// Structures, trampolines, stubs, in the order in which they use each other.
 fn definitions(plan: &Plan) -> String {
-    let mut text = layout::as_read(plan);
+    let read = |(name, condition)| template!("c/as_read.c.in", NAME = name, CONDITION = condition);
+    let mut text: String = as_read(plan).map(read).collect();
     // (What has no name crosses within what has one only.)
     let named = |record: &&RecordPlan| !record.spelling.contains('(');
     for record in plan.records.values().filter(|record| !record.bools.is_empty()).filter(named) {
@@ -272,7 +275,7 @@ fn list_type() -> CType {
 }
 
 /// `NAME=VALUE` of a command line in the source.
-fn defined(define: &str) -> String {
+pub fn defined(define: &str) -> String {
     let (name, value) = define.split_once('=').unwrap_or((define, "1"));
     format!("#ifndef {name}\n#define {name} {value}\n#endif\n")
 }

@@ -1,5 +1,6 @@
 //! Functions that the library calls: a class for each type of callback.
-use super::{arithmetic, ctype, element, enumeration, word};
+use super::{Numbers, ctype, element, enumeration, word};
+use crate::emit::binding::arithmetic::Arithmetic;
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{Closure, Seen, Shown};
 use crate::emit::template::template;
@@ -42,7 +43,7 @@ fn value(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>, back: &mut 
     let own = format!("p{place}");
     let operand =
         |name: &str, _: bool| form.place(name).map_or_else(|| word(name), |number| format!("p{number}"));
-    let count = |size: &Expression| arithmetic(size, &operand);
+    let count = |size: &Expression| Numbers(&operand).write(size);
     match shown {
         Shown::Number | Shown::Place => own,
         Shown::Enumeration(key) => format!("_enum({}, {own}, \"{what}\")", enumeration(key)),

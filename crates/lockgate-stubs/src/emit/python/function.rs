@@ -1,5 +1,6 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{arithmetic, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
+use super::{Numbers, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
+use crate::emit::binding::arithmetic::Arithmetic;
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
     Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Printer, joined, prototype,
@@ -114,7 +115,7 @@ impl<'a> Writer<'_, 'a> {
     }
 
     fn size(&self, size: &Expression) -> String {
-        arithmetic(size, &|name, length| self.operand(name, length))
+        Numbers(&|name, length| self.operand(name, length)).write(size)
     }
 
     /// The name of a parameter: no type's, as the function speaks of those.

@@ -3,10 +3,12 @@ mod callback;
 mod function;
 mod types;
 
+use super::binding::arithmetic::Arithmetic;
 use super::binding::surface::{self, Surface};
-use super::template::{fill, template};
-use super::{File, Target, c};
-use crate::expression::{Expression, Operator};
+use super::binding::{left_out, with_client};
+use super::template::fill;
+use super::{File, Target};
+use crate::expression::Operator;
 use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
 use std::collections::HashSet;
@@ -19,17 +21,9 @@ use std::sync::LazyLock;
 pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let surface = Surface::of(plan, target);
     let name = &surface.name;
-    let flags = target.includes.iter().cloned();
-    let flags: Vec<String> = flags.chain(target.defines.iter().map(|define| format!("-D{define}"))).collect();
-    let left_out =
-        |(function, why): &(String, String)| format!("- {function}: {}\n", why.replace(['\\', '"'], "'"));
-    let left_out: String = surface.left_out.iter().map(left_out).collect();
-    let left_out = match left_out.is_empty() {
-        true => left_out,
-        false => template!("python/left_out.py.in", FUNCTIONS = left_out),
-    };
+    let left_out = left_out(&surface, "", |why| why.replace(['\\', '"'], "'"));
     let support = SUPPORT.replace("LOCKGATE_@UPPER@", &crate::name::variable(name));
-    let flags = flags.join(" ").replace(['{', '}', '"', '\\'], "");
+    let flags = target.flags().join(" ").replace(['{', '}', '"', '\\'], "");
     let mut text = fill(&support, &[("NAME", name), ("FLAGS", &flags), ("LEFT_OUT", &left_out)]);
     text += &constants(&surface);
     text += &types::all(&surface);
@@ -43,13 +37,11 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     text += &types::ends(&surface);
     is_unambiguous(&text)?;
     let catching = fill(include_str!("../../../runtime/python/catching.c"), &[("NAME", name)]);
-    let mut files = vec![
+    let files = vec![
         File { name: format!("{name}_protected.py"), text },
         File { name: format!("client/{name}_catching.c"), text: catching },
     ];
-    let client = c::client(plan, target).into_iter();
-    files.extend(client.map(|file| File { name: format!("client/{}", file.name), ..file }));
-    Ok(files)
+    Ok(with_client(files, plan, target))
 }
 
 fn constants(surface: &Surface<'_>) -> String {
@@ -176,35 +168,41 @@ fn enumeration(key: &str) -> String {
     word(&crate::name::word(key.trim_start_matches("enum ")))
 }
 
-/// Python for `expression`; `scope` says what stands for names.
-fn arithmetic(expression: &Expression, scope: &dyn Fn(&str, bool) -> String) -> String {
-    let inner = |x: &Expression| arithmetic(x, scope);
-    match expression {
-        Expression::Number(number) => number.to_string(),
-        Expression::Name(name) | Expression::Deref(name) => scope(name, false),
-        Expression::StringLength(name) => scope(name, true),
-        // What is left out has these alone.
-        Expression::Call(..) | Expression::Field(..) | Expression::Told(_) => "-1".to_owned(),
-        Expression::Minus(x) => format!("-({})", inner(x)),
-        Expression::Not(x) => format!("int(not ({}))", inner(x)),
-        Expression::Conditional(x, y, z) => format!("({} if {} else {})", inner(y), inner(x), inner(z)),
-        Expression::Binary(operator, x, y) => {
-            let (x, y) = (inner(x), inner(y));
-            match operator {
-                Operator::Add => format!("({x} + {y})"),
-                Operator::Subtract => format!("({x} - {y})"),
-                Operator::Multiply => format!("({x} * {y})"),
-                Operator::Divide => format!("_divide({x}, {y})"),
-                Operator::Remainder => format!("_remainder({x}, {y})"),
-                Operator::Less => format!("int({x} < {y})"),
-                Operator::LessEqual => format!("int({x} <= {y})"),
-                Operator::Greater => format!("int({x} > {y})"),
-                Operator::GreaterEqual => format!("int({x} >= {y})"),
-                Operator::Equal => format!("int({x} == {y})"),
-                Operator::NotEqual => format!("int({x} != {y})"),
-                Operator::And => format!("int(bool({x} and {y}))"),
-                Operator::Or => format!("int(bool({x} or {y}))"),
-            }
+/// Sizes as numbers of Python's. `operand` says what stands for names.
+struct Numbers<'o>(&'o dyn Fn(&str, bool) -> String);
+
+impl Arithmetic for Numbers<'_> {
+    fn number(&self, number: u64) -> String {
+        number.to_string()
+    }
+    fn operand(&self, name: &str, length: bool) -> String {
+        (self.0)(name, length)
+    }
+    fn unknown(&self) -> String {
+        "-1".to_owned()
+    }
+    fn minus(&self, x: &str) -> String {
+        format!("-({x})")
+    }
+    fn not(&self, x: &str) -> String {
+        format!("int(not ({x}))")
+    }
+    fn choice(&self, x: &str, y: &str, z: &str) -> String {
+        format!("({y} if {x} else {z})")
+    }
+    fn exact(&self, operator: Operator, x: &str, y: &str) -> String {
+        match operator {
+            Operator::Add => format!("({x} + {y})"),
+            Operator::Subtract => format!("({x} - {y})"),
+            Operator::Multiply => format!("({x} * {y})"),
+            Operator::Divide => format!("_divide({x}, {y})"),
+            _ => format!("_remainder({x}, {y})"),
         }
+    }
+    fn compared(&self, sign: &str, x: &str, y: &str) -> String {
+        format!("int({x} {sign} {y})")
+    }
+    fn joined(&self, both: bool, x: &str, y: &str) -> String {
+        format!("int(bool({x} {} {y}))", if both { "and" } else { "or" })
     }
 }

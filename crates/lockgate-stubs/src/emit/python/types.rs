@@ -1,11 +1,11 @@
 //! Enumerations, handles, structures.
 use super::{attribute, ctype, enumeration, symbol, word};
-use crate::emit::binding::Cursor;
 use crate::emit::binding::layout::gaps;
 use crate::emit::binding::surface::{Surface, cursors};
+use crate::emit::binding::{Cursor, Member, members};
 use crate::emit::template::template;
 use crate::header::model::Shape;
-use crate::plan::{FieldPlan, Outcome, Passing, RecordPlan};
+use crate::plan::{FieldPlan, Passing, RecordPlan};
 use std::collections::BTreeSet;
 
 /// All types of the API.
@@ -18,9 +18,7 @@ pub fn all(surface: &Surface<'_>) -> String {
     }
     for number in 1..=surface.plan.handles.len() {
         let name = surface.handle(number);
-        let end = surface.release_of(number).map_or("The library ends it by itself.".to_owned(), |release| {
-            format!("`{release}` ends it, unless it is the library's.")
-        });
+        let end = surface.end_said(number, "");
         text += &template!("python/handle.py.in", CLASS = word(&name), NAME = name, END = end);
     }
     let (used, kept) = (surface.used(), surface.kept());
@@ -112,12 +110,11 @@ fn structure(name: &str, base: &str, key: &str, record: &RecordPlan, surface: &S
 
 /// A structure with strings.
 fn class(name: &str, key: &str, record: &RecordPlan) -> String {
-    let is_text = |field: &FieldPlan| matches!(field.outcome, Outcome::String { .. });
     let (mut fields, mut into, mut from) = (String::new(), String::new(), String::new());
-    for field in record.fields.iter().filter(|own| is_text(own) || own.passing == Passing::Value) {
+    for Member { field, is_text, .. } in members(record) {
         let own = attribute(&field.name);
         let is_array = matches!(field.kind.shape, Shape::Array(..));
-        let kind = if is_text(field) { "String | None" } else { "Any" };
+        let kind = if is_text { "String | None" } else { "Any" };
         fields += &format!("{own}: {kind} = None\n");
         match &field.passing {
             // The structure has an address only.
@@ -132,7 +129,7 @@ fn class(name: &str, key: &str, record: &RecordPlan) -> String {
             }
             _ => {}
         }
-        let value = match (&field.kind.shape, is_text(field)) {
+        let value = match (&field.kind.shape, is_text) {
             (_, true) => format!("_string(raw.{own})"),
             (Shape::Array(..), _) => format!("list(raw.{own})"),
             (Shape::Record(_), _) => format!("type(raw.{own}).from_buffer_copy(raw.{own})"),
@@ -157,12 +154,11 @@ fn kept_class(name: &str, key: &str, record: &RecordPlan) -> String {
     let buffer = |cursor: &Cursor<'_>| {
         format!("(\"{}\", \"{}\"),", attribute(&cursor.field.name), attribute(&cursor.length.name))
     };
-    let getter = |field: &FieldPlan| {
+    let getter = |Member { field, is_text, .. }: Member<'_>| {
         let own = attribute(&field.name);
-        let (kind, value) = match (&field.outcome, &field.passing) {
-            (Outcome::String { .. }, _) => ("Text | None", format!("_string(self._raw.{own})")),
-            (_, Passing::Value) => ("Any", format!("self._raw.{own}")),
-            _ => return String::new(),
+        let (kind, value) = match is_text {
+            true => ("Text | None", format!("_string(self._raw.{own})")),
+            false => ("Any", format!("self._raw.{own}")),
         };
         let spelling = &field.kind.spelling;
         template!("python/getter.py.in", NAME = own, KIND = kind, SPELLING = spelling, VALUE = value)
@@ -174,6 +170,6 @@ fn kept_class(name: &str, key: &str, record: &RecordPlan) -> String {
         KEY = key,
         SIZE = record.size.to_string(),
         BUFFERS = cursors.iter().map(buffer).collect::<Vec<String>>().join(" "),
-        GETTERS = record.fields.iter().map(getter).collect::<String>(),
+        GETTERS = members(record).map(getter).collect::<String>(),
     )
 }

@@ -1,5 +1,5 @@
 //! Closures: a type for each type of callback, and the functions by which the library knows them.
-use super::{Use, arithmetic, element, optional, sys, type_name, word};
+use super::{element, size, sys, type_name, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{Closure, Seen, Shown};
 use crate::emit::template::template;
@@ -59,13 +59,12 @@ fn write(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>) -> Written 
     let Seen { place, what, kind, shown } = seen;
     let raw = format!("p{place}");
     let local = format!("lg_{raw}");
-    let operand = |name: &str, _: Use| match form.place(name) {
+    let operand = |name: &str, _: bool| match form.place(name) {
         Some(number) => format!("(p{number} as i128)"),
         None => format!("({} as i128)", word(name)),
     };
     let count = |count: &Expression| {
-        let size = optional(&arithmetic(count, &operand));
-        template!("rust/count.rs.in", SIZE = size, WHAT = what).trim_end().to_owned()
+        template!("rust/count.rs.in", SIZE = size(count, &operand), WHAT = what).trim_end().to_owned()
     };
     let written = |kind: String, before: String, value: String| {
         let after = String::new();

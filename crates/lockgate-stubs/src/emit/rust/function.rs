@@ -1,5 +1,5 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{Use, arithmetic, documentation, element, optional, sys, type_name, word};
+use super::{documentation, element, size, sys, type_name, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
     Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Printer, With, joined, prototype,
@@ -114,9 +114,9 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     /// What stands for a name of the header in a size.
-    fn operand(&self, name: &str, used: Use) -> String {
+    fn operand(&self, name: &str, length: bool) -> String {
         let own = word(name);
-        match self.form.operand(name, used == Use::Length) {
+        match self.form.operand(name, length) {
             Operand::TextLength => {
                 format!("lg_{name}.as_ref().map_or(0, |text| text.as_bytes().len() as i128)")
             }
@@ -130,7 +130,7 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     fn size(&self, size: &Expression) -> String {
-        optional(&arithmetic(size, &|name, used| self.operand(name, used)))
+        self::size(size, &|name, length| self.operand(name, length))
     }
 
     fn takes(&mut self, own: &str, kind: &str) {

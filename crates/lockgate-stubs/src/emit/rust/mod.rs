@@ -3,9 +3,11 @@ mod callback;
 mod function;
 mod types;
 
+use super::binding::arithmetic::Arithmetic;
 use super::binding::surface::{self, Surface};
+use super::binding::{left_out, with_client};
 use super::template::{fill, template};
-use super::{File, Target, c};
+use super::{File, Target};
 use crate::expression::{Expression, Operator};
 use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
@@ -14,12 +16,11 @@ use crate::plan::Plan;
 pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
     let surface = Surface::of(plan, target);
     let name = &surface.name;
-    let flags = target.includes.iter().cloned();
-    let flags: Vec<String> = flags.chain(target.defines.iter().map(|define| format!("-D{define}"))).collect();
+    let flags = target.flags();
     let flags = flags.iter().map(|flag| format!("{flag:?}")).collect::<Vec<_>>().join(", ");
     let filled = |text: &str| fill(text, &[("NAME", name), ("FLAGS", &flags)]);
     let manifest = template!("rust/Cargo.toml.in", NAME = name, PACKAGE = name.replace('_', "-"));
-    let mut files = vec![
+    let files = vec![
         File { name: "Cargo.toml".into(), text: manifest },
         File { name: "build.rs".into(), text: filled(include_str!("../../../runtime/rust/build.rs")) },
         File { name: "src/lib.rs".into(), text: library(&surface) },
@@ -28,20 +29,10 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
             text: filled(include_str!("../../../runtime/rust/support_sys.rs")),
         },
     ];
-    let client = c::client(plan, target).into_iter();
-    files.extend(client.map(|file| File { name: format!("client/{}", file.name), ..file }));
-    files
+    with_client(files, plan, target)
 }
 
 fn library(surface: &Surface<'_>) -> String {
-    let left_out = |(function, why): &(String, String)| {
-        format!("//! - `{function}`: {}\n", why.replace(['<', '>', '[', ']'], "'"))
-    };
-    let left_out: String = surface.left_out.iter().map(left_out).collect();
-    let left_out = match left_out.is_empty() {
-        true => left_out,
-        false => template!("rust/left_out.rs.in", FUNCTIONS = left_out),
-    };
     let mut items: String = surface.constants().map(|(name, value)| constant(name, value)).collect();
     items += &types::all(surface);
     for callback in surface.callbacks() {
@@ -55,7 +46,7 @@ fn library(surface: &Surface<'_>) -> String {
     template!(
         "rust/lib.rs.in",
         NAME = surface.name,
-        LEFT_OUT = left_out,
+        LEFT_OUT = left_out(surface, "//!", |why| why.replace(['<', '>', '[', ']'], "'")),
         ITEMS = items,
         RAW = types::raw(surface),
         DECLARED = declared,
@@ -158,55 +149,47 @@ fn element(kind: &CType, surface: &Surface<'_>) -> String {
     surface::element(kind).map_or_else(|| "u8".to_owned(), |element| sys(element, surface))
 }
 
-/// A size as an `Option<i128>`.
-fn optional(size: &str) -> String {
-    template!("rust/size.rs.in", SIZE = size).trim_end().to_owned()
+/// A size as an `Option<i128>`; `operand` says what stands for names.
+fn size(size: &Expression, operand: &dyn Fn(&str, bool) -> String) -> String {
+    template!("rust/size.rs.in", SIZE = Checked(operand).write(size)).trim_end().to_owned()
 }
 
-/// Rust for `expression`, an `i128`; within something that returns an `Option`. `name`, `deref` and `length` say what
-/// stands for names, `*name` and `strlen(name)`.
-fn arithmetic(expression: &Expression, scope: &dyn Fn(&str, Use) -> String) -> String {
-    let inner = |x: &Expression| arithmetic(x, scope);
-    match expression {
-        Expression::Number(number) => format!("{number}_i128"),
-        Expression::Name(name) => scope(name, Use::Value),
-        Expression::Deref(name) => scope(name, Use::Behind),
-        Expression::StringLength(name) => scope(name, Use::Length),
-        // What is left out has these alone.
-        Expression::Call(..) | Expression::Field(..) | Expression::Told(_) => "None?".to_owned(),
-        Expression::Minus(x) => format!("0_i128.checked_sub({})?", inner(x)),
-        Expression::Not(x) => format!("i128::from({} == 0)", inner(x)),
-        Expression::Conditional(x, y, z) => {
-            let (x, y, z) = (inner(x), inner(y), inner(z));
-            template!("rust/choice.rs.in", CONDITION = x, ONE = y, OTHER = z).trim_end().to_owned()
-        }
-        Expression::Binary(operator, x, y) => {
-            let (x, y) = (inner(x), inner(y));
-            let exact = |function: &str| format!("({x}).checked_{function}({y})?");
-            let plain = |token: &str| format!("i128::from(({x}) {token} ({y}))");
-            match operator {
-                Operator::Add => exact("add"),
-                Operator::Subtract => exact("sub"),
-                Operator::Multiply => exact("mul"),
-                Operator::Divide => exact("div"),
-                Operator::Remainder => exact("rem"),
-                Operator::Less => plain("<"),
-                Operator::LessEqual => plain("<="),
-                Operator::Greater => plain(">"),
-                Operator::GreaterEqual => plain(">="),
-                Operator::Equal => plain("=="),
-                Operator::NotEqual => plain("!="),
-                Operator::And => format!("i128::from({x} != 0 && {y} != 0)"),
-                Operator::Or => format!("i128::from({x} != 0 || {y} != 0)"),
-            }
-        }
+/// Sizes as an `i128`, within something that returns an `Option`. `operand` says what stands for names.
+struct Checked<'o>(&'o dyn Fn(&str, bool) -> String);
+
+impl Arithmetic for Checked<'_> {
+    fn number(&self, number: u64) -> String {
+        format!("{number}_i128")
     }
-}
-
-/// How an expression uses a name.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Use {
-    Value,
-    Behind,
-    Length,
+    fn operand(&self, name: &str, length: bool) -> String {
+        (self.0)(name, length)
+    }
+    fn unknown(&self) -> String {
+        "None?".to_owned()
+    }
+    fn minus(&self, x: &str) -> String {
+        format!("0_i128.checked_sub({x})?")
+    }
+    fn not(&self, x: &str) -> String {
+        format!("i128::from({x} == 0)")
+    }
+    fn choice(&self, x: &str, y: &str, z: &str) -> String {
+        template!("rust/choice.rs.in", CONDITION = x, ONE = y, OTHER = z).trim_end().to_owned()
+    }
+    fn exact(&self, operator: Operator, x: &str, y: &str) -> String {
+        let function = match operator {
+            Operator::Add => "add",
+            Operator::Subtract => "sub",
+            Operator::Multiply => "mul",
+            Operator::Divide => "div",
+            _ => "rem",
+        };
+        format!("({x}).checked_{function}({y})?")
+    }
+    fn compared(&self, sign: &str, x: &str, y: &str) -> String {
+        format!("i128::from(({x}) {sign} ({y}))")
+    }
+    fn joined(&self, both: bool, x: &str, y: &str) -> String {
+        format!("i128::from({x} != 0 {} {y} != 0)", if both { "&&" } else { "||" })
+    }
 }

@@ -2,9 +2,10 @@
 use super::{sys, type_name, word};
 use crate::emit::binding::layout::{Form, form};
 use crate::emit::binding::surface::{Surface, cursors};
+use crate::emit::binding::{Member, members};
 use crate::emit::template::template;
 use crate::header::model::Shape;
-use crate::plan::{FieldPlan, Outcome, Passing, RecordPlan};
+use crate::plan::{FieldPlan, RecordPlan};
 
 /// All types of the API.
 pub fn all(surface: &Surface<'_>) -> String {
@@ -109,12 +110,9 @@ fn enumeration(key: &str, values: &[(String, i128)]) -> String {
 fn handle(number: usize, surface: &Surface<'_>) -> String {
     let own = surface.handle(number);
     let name = type_name(&own);
-    let release = surface.release_of(number);
-    let end = release.map_or("The library ends it by itself.".to_owned(), |release| {
-        format!("When it is dropped, `{release}` ends it, unless it is the library's.")
-    });
+    let end = surface.end_said(number, "When it is dropped, ");
     let mut text = template!("rust/handle.rs.in", OWN = own, NAME = name, END = end);
-    if let Some(release) = release.map(word) {
+    if let Some(release) = surface.release_of(number).map(word) {
         text += &template!("rust/drop.rs.in", NAME = name, RELEASE = release);
     }
     text
@@ -140,29 +138,23 @@ fn plain(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
     declared + &template!("rust/numbers.rs.in", NAME = name, PLACED = placed)
 }
 
-fn is_text(field: &FieldPlan) -> bool {
-    matches!(field.outcome, Outcome::String { .. })
-}
-
 /// A structure with strings.
 fn structure(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
     let (mut fields, mut into, mut from) = (String::new(), String::new(), String::new());
-    for each in &record.fields {
+    for Member { field: each, is_text, goes_in } in members(record) {
         let own = word(&each.name);
-        match &each.passing {
-            Passing::Value => into += &format!("raw.{own} = self.{own};\n"),
-            Passing::String => {
-                into += &format!("raw.{own} = support::pointer(&self.{own}).cast_mut().cast();\n");
-            }
-            _ => {}
-        }
-        if is_text(each) {
+        if is_text {
             fields += &field(each, "Option<CString>");
             from += &format!("{own}: support::text(raw.{own}.cast()).map(|text| (*text).to_owned()),\n");
-        } else if each.passing == Passing::Value {
+        } else {
             fields += &field(each, &sys(&each.kind, surface));
             from += &format!("{own}: raw.{own},\n");
         }
+        into += &match (goes_in, is_text) {
+            (false, _) => String::new(),
+            (true, true) => format!("raw.{own} = support::pointer(&self.{own}).cast_mut().cast();\n"),
+            (true, false) => format!("raw.{own} = self.{own};\n"),
+        };
     }
     let name = type_name(&surface.record(key));
     template!("rust/structure.rs.in", KEY = key, NAME = name, FIELDS = fields, INTO = into, FROM = from)
@@ -170,14 +162,12 @@ fn structure(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
 
 /// A structure that the library remembers: in a place of its own until it is dropped.
 fn kept_structure(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
-    let getter = |field: &FieldPlan| {
+    let getter = |Member { field, is_text, .. }: Member<'_>| {
         let own = word(&field.name);
-        let (kind, value) = if is_text(field) {
-            ("Option<Text>".to_owned(), format!("support::text(self.raw.{own}.cast())"))
-        } else if field.passing == Passing::Value && !matches!(field.kind.shape, Shape::Array(..)) {
-            (sys(&field.kind, surface), format!("self.raw.{own}"))
-        } else {
-            return String::new();
+        let (kind, value) = match is_text {
+            true => ("Option<Text>".to_owned(), format!("support::text(self.raw.{own}.cast())")),
+            false if matches!(field.kind.shape, Shape::Array(..)) => return String::new(),
+            false => (sys(&field.kind, surface), format!("self.raw.{own}")),
         };
         let spelling = &field.kind.spelling;
         template!("rust/getter.rs.in", SPELLING = spelling, NAME = own, KIND = kind, VALUE = value)
@@ -189,7 +179,7 @@ fn kept_structure(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> Stri
         KEY = key,
         NAME = type_name(&surface.record(key)),
         SIZE = record.size.to_string(),
-        GETTERS = record.fields.iter().map(getter).collect::<String>(),
+        GETTERS = members(record).map(getter).collect::<String>(),
         CLEAR = clear.collect::<String>(),
     )
 }
