@@ -74,10 +74,13 @@ pub(super) fn normal(path: &[u8]) -> Vec<u8> {
     [b"/".as_slice(), &without_climbs(path).join(&b'/')].concat()
 }
 
-/// A path of the domain, found to lie beneath a directory that the domain may use.
+/// Where a module finds its own file, as a process of Linux does: what makes backtraces looks for names and lines there.
+pub(super) const OWN_FILE: &[u8] = b"/proc/self/exe";
+
+/// A path of the domain, found to lie beneath a directory that the domain may use, or its own file.
 pub(super) struct Location {
     base: Arc<Description>,
-    /// Path beneath `base`, never empty.
+    /// Path beneath `base`; empty of the domain's own file, which `base` is.
     rest: Vec<u8>,
     /// The same, absolute in the domain.
     pub(super) guest: Vec<u8>,
@@ -88,6 +91,11 @@ impl SyscallContext<'_> {
     pub(super) fn locate(&self, dirfd: i32, path: &[u8]) -> Result<Location, Errno> {
         if path.is_empty() {
             return Err(Errno::NOENT);
+        }
+        if path == OWN_FILE
+            && let Some(own) = self.process.own_file()
+        {
+            return Location::of_own_file(own.open()?);
         }
         if path.starts_with(b"/") {
             return self.process.grants.locate(path.to_vec());
@@ -219,8 +227,19 @@ pub(super) struct Handle {
 const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 impl Location {
+    /// The place of a domain's own file, for reading only.
+    fn of_own_file(file: BorrowedFd<'_>) -> Result<Location, Errno> {
+        let handle = reopen(file, OFlags::PATH)?;
+        let stat = rustix::fs::fstat(&handle)?;
+        let base = Description::new(handle, &stat, OFlags::PATH, true, OWN_FILE.to_vec());
+        Ok(Location { base: Arc::new(base), rest: Vec::new(), guest: OWN_FILE.to_vec() })
+    }
+
     /// Opens what lies here, once it has been looked at; `O_TRUNC` is the caller's.
     pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {
+        // All domains of a module have one own file: none is to learn from it what others do.
+        let is_own = self.rest.is_empty();
+        let flags = if is_own { flags | OFlags::NOATIME } else { flags };
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);
         for _ in 0..TRIES {
@@ -254,8 +273,9 @@ impl Location {
                     }
                 }
             };
-            let path = self.guest.clone();
-            return Ok(Description::new(fd, &stat, flags, found.read_only, path));
+            let mut description = Description::new(fd, &stat, flags, found.read_only, self.guest.clone());
+            description.granted = is_own;
+            return Ok(description);
         }
         Err(Errno::AGAIN)
     }
@@ -286,6 +306,11 @@ impl Location {
     /// Follows the path to its last name, symbolic links included if `follow`.
     fn find(&self, grants: &Grants, follow: bool) -> Result<Found, Errno> {
         let base = self.base.fd();
+        if self.rest.is_empty() {
+            let handle = || rustix::io::fcntl_dupfd_cloexec(base, 0);
+            let (folder, object) = (handle()?, Some((handle()?, rustix::fs::fstat(base)?)));
+            return Ok(Found { folder, name: Vec::new(), object, read_only: true, directory: false });
+        }
         let mut rest = self.rest.clone();
         for _ in 0..TRIES {
             let Some((folder, name)) = split(&rest) else {

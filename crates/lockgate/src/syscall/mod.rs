@@ -32,7 +32,7 @@ pub(crate) const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 
 pub use crate::protection::{Placement, Protection, Resize};
 pub use context::{
-    ControlStack, Fault, InProgress, Outcome, Sleep, SyscallContext, Thread, ThreadStart, Threads,
+    ControlStack, Fault, InProgress, Outcome, OwnFile, Sleep, SyscallContext, Thread, ThreadStart, Threads,
 };
 pub use grants::{Access, GrantError, Grants};
 pub use memory::Memory;
