@@ -234,6 +234,30 @@ fn an_older_rustc_will_do() {
     assert!(text(&output.stdout).contains("program::in_progress main.rs:"), "{}", text(&output.stdout));
 }
 
+/// Some crates of crates.io; scripts/crate-tests.sh runs their own tests, and those of others.
+#[test]
+fn crates_compute_what_they_compute_outside() {
+    const TEST: &str = "crates_compute_what_they_compute_outside";
+    if !can_build(TEST) {
+        return;
+    }
+    let package = Package(Shop::new());
+    std::fs::create_dir(package.0.path("src")).expect("a folder");
+    for file in ["Cargo.toml", "Cargo.lock", "src/main.rs"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cargo/crates").join(file);
+        std::fs::copy(from, package.0.path(file)).expect("a file");
+    }
+    let mut cargo = package.0.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let fetched = cargo.args(["fetch", "--locked"]).output().expect("it starts");
+    if !fetched.status.success() {
+        return support::skipped(TEST, format!("Cargo cannot fetch them: {}", text(&fetched.stderr)));
+    }
+    let output = package.cargo(&["run", "--quiet", "--locked"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // What the program prints natively.
+    assert_eq!(text(&output.stdout), include_str!("cargo/crates/expected.txt"));
+}
+
 /// Cargo as it is, with `lockgate-cc` as the linker: whoever sets it needs nothing else for programs.
 #[test]
 fn a_linker_is_all_it_takes() {
