@@ -25,7 +25,13 @@ const CARGOS: &[&str] =
 
 /// Whether there is a std for the target. If not, says that a test is left out.
 fn can_build(test: &str) -> bool {
-    let output = Command::new("rustc").args(["--print", "target-libdir", "--target", TARGET]).output();
+    can_build_with(test, &[])
+}
+
+/// The same of what `version` says to rustup's `rustc`.
+fn can_build_with(test: &str, version: &[&str]) -> bool {
+    let output =
+        Command::new("rustc").args(version).args(["--print", "target-libdir", "--target", TARGET]).output();
     let folder = output.ok().filter(|output| output.status.success()).map(|output| text(&output.stdout));
     let there = folder.is_some_and(|folder| Path::new(folder.trim()).is_dir());
     if !there {
@@ -156,7 +162,7 @@ fn a_static_library_is_a_module() {
     assert!(!exports.iter().any(|name| name.starts_with("_R") || name.starts_with("_ZN")), "{exports:?}");
 }
 
-/// Threads, thread-locals, files beneath a grant, panics that unwind: with the same output as outside.
+/// Threads, thread-locals, files beneath a grant, panics that unwind, backtraces: with the same output as outside.
 #[test]
 fn a_program_runs_as_outside() {
     if !can_build("a_program_runs_as_outside") {
@@ -175,6 +181,7 @@ fn a_program_runs_as_outside() {
     assert_eq!(text(&inside.stdout), text(&outside.stdout), "{}", text(&inside.stderr));
     assert_eq!((inside.status.code(), outside.status.code()), (Some(7), Some(7)), "{}", text(&inside.stderr));
     assert!(text(&inside.stdout).contains("poisoned true"), "it went to the end");
+    assert!(text(&inside.stdout).contains("program::in_progress main.rs:"), "names and lines");
 
     // It has a module's name, too. Rust's `main` catches a panic.
     let module = package.module("program");
@@ -199,6 +206,56 @@ fn a_program_runs_as_outside() {
     ] {
         assert!(said.contains(expected), "no {expected}: {said}");
     }
+}
+
+/// The oldest version that the workspace takes: its memmove is another.
+#[test]
+fn an_older_rustc_will_do() {
+    const VERSION: &str = "1.88.0";
+    if !can_build_with("an_older_rustc_will_do", &["+1.88.0"]) {
+        return;
+    }
+    let package = Package::new("program", "", "src/main.rs", PROGRAM);
+    std::fs::create_dir(package.0.path("inside")).unwrap();
+    // rustup's cargo, not the one that runs these tests.
+    let mut lockgate = package.0.command(env!("CARGO_BIN_EXE_lockgate"));
+    for name in CARGOS.iter().chain(&["CARGO"]) {
+        lockgate.env_remove(name);
+    }
+    lockgate.env("RUSTUP_TOOLCHAIN", VERSION).args([
+        "cargo",
+        "--run=--dir=/data=inside",
+        "run",
+        "--",
+        "/data",
+    ]);
+    let output = lockgate.output().expect("it starts");
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("program::in_progress main.rs:"), "{}", text(&output.stdout));
+}
+
+/// Some crates of crates.io; scripts/crate-tests.sh runs their own tests, and those of others.
+#[test]
+fn crates_compute_what_they_compute_outside() {
+    const TEST: &str = "crates_compute_what_they_compute_outside";
+    if !can_build(TEST) {
+        return;
+    }
+    let package = Package(Shop::new());
+    std::fs::create_dir(package.0.path("src")).expect("a folder");
+    for file in ["Cargo.toml", "Cargo.lock", "src/main.rs"] {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cargo/crates").join(file);
+        std::fs::copy(from, package.0.path(file)).expect("a file");
+    }
+    let mut cargo = package.0.command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let fetched = cargo.args(["fetch", "--locked"]).output().expect("it starts");
+    if !fetched.status.success() {
+        return support::skipped(TEST, format!("Cargo cannot fetch them: {}", text(&fetched.stderr)));
+    }
+    let output = package.cargo(&["run", "--quiet", "--locked"]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    // What the program prints natively.
+    assert_eq!(text(&output.stdout), include_str!("cargo/crates/expected.txt"));
 }
 
 /// Cargo as it is, with `lockgate-cc` as the linker: whoever sets it needs nothing else for programs.

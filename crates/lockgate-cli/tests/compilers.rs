@@ -310,6 +310,101 @@ const OF_CLANG: &[&str] = &[
 /// options happens to be zero.
 const DIFFERENT: &[&str] = &["return_address"];
 
+/// What a program of another language takes.
+struct Language {
+    source: &'static str,
+    /// Commands that say the compiler's version: the first one that works is the compiler, by its name or otherwise.
+    compilers: &'static [&'static [&'static str]],
+    /// What makes the program `native`, and objects.
+    commands: &'static [&'static [&'static str]],
+    links: &'static [&'static str],
+    /// Archives of the compiler's own, which gcc knows the places of.
+    archives: &'static [&'static str],
+}
+
+const ZIG: &[&str] =
+    &["zig", "build-obj", "-O", "ReleaseFast", "-target", "x86_64-linux-musl", "-fPIC", "words.zig"];
+
+const LANGUAGES: &[Language] = &[
+    Language {
+        source: "table.f90",
+        compilers: &[&["gfortran", "--version"]],
+        commands: &[
+            &["gfortran", "-O2", "table.f90", "-o", "native"],
+            &["gfortran", "-O2", "-g", "-c", "table.f90"],
+        ],
+        links: &["table.o", "-lm"],
+        archives: &["libgfortran.a", "libquadmath.a"],
+    },
+    Language {
+        source: "greet.adb",
+        compilers: &[&["gnatbind", "--version"]],
+        commands: &[
+            &["gnatmake", "-q", "-O2", "greet.adb", "-o", "native"],
+            &["gcc", "-O2", "-g", "-c", "greet.adb"],
+            &["gnatbind", "greet.ali"],
+            &["gcc", "-c", "b~greet.adb"],
+        ],
+        links: &["greet.o", "b~greet.o"],
+        archives: &["adalib/libgnat.a"],
+    },
+    Language {
+        source: "words.d",
+        compilers: &[&["gdc", "--version"]],
+        commands: &[
+            &["gdc", "-O2", "-fno-druntime", "-nophoboslib", "words.d", "-o", "native"],
+            &["gdc", "-O2", "-g", "-fno-druntime", "-c", "words.d"],
+        ],
+        links: &["words.o"],
+        archives: &[],
+    },
+    Language {
+        source: "words.zig",
+        compilers: &[&["zig", "version"], &["python3", "-m", "ziglang", "version"]],
+        commands: &[ZIG, &["gcc", "-static", "words.o", "-o", "native"]],
+        links: &["words.o"],
+        archives: &[],
+    },
+];
+
+/// A program in each language whose compiler is there prints what it prints outside.
+#[test]
+fn programs_of_other_languages() {
+    for language in LANGUAGES {
+        let works = |probe: &&&[&str]| {
+            let output = Command::new(probe[0]).args(&probe[1..]).output();
+            output.is_ok_and(|output| output.status.success())
+        };
+        let Some([compiler @ .., _]) = language.compilers.iter().find(works) else {
+            support::skipped(language.source, format!("there is no {}", language.compilers[0][0]));
+            continue;
+        };
+        let shop = Shop::new();
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/languages");
+        std::fs::copy(sources.join(language.source), shop.path(language.source)).expect("a program");
+        for words in language.commands {
+            let (first, rest) = words.split_first().expect("a command");
+            let program = if *first == language.compilers[0][0] { compiler } else { &[*first] };
+            let mut command = shop.command(program[0]);
+            command.args(&program[1..]).args(rest);
+            build(command).expect("it compiles");
+        }
+        let archives = language.archives.iter().map(|archive| {
+            let option = format!("-print-file-name={archive}");
+            text(&Command::new("gcc").arg(option).output().expect("gcc").stdout).trim().to_owned()
+        });
+        let link = shop.lockgate("link").args(["-o", "module.lg"]).args(language.links).args(archives);
+        link.arg("-lc").run_quietly();
+        let (native, _) = ended(shop.command(shop.path("native"))).expect("it ends");
+        let mut lockgate = shop.command(env!("CARGO_BIN_EXE_lockgate"));
+        lockgate.args(["run", "module.lg"]);
+        let (inside, said) = ended(lockgate).expect("it ends inside");
+        assert_eq!(inside, native, "{}: {said}", language.source);
+        assert_eq!(native.1, Some(0), "{}: {}", language.source, native.0);
+        assert!(native.0.lines().count() > 1, "{}: {}", language.source, native.0);
+    }
+}
+
 /// The programs with options drawn by chance: `LOCKGATE_BUILDS` of them (10,000), from the seed `LOCKGATE_SEED` (1).
 #[test]
 #[ignore = "hours; part of `make systems`"]

@@ -24,6 +24,7 @@ impl Line {
     }
 
     const fn write<const N: usize>(&self) -> ([u8; N], usize) {
+        assert!(!is_keyword(self.name), "hosts name functions as C does: this name is a keyword of C");
         let mut out = ([0; N], 0);
         out = add(out, self.kind);
         out = add(out, " ");
@@ -40,6 +41,32 @@ impl Line {
         out = add(out, if number == 0 { "void" } else { "" });
         add(out, ")\0")
     }
+}
+
+/// Keywords of C that are none of Rust's.
+const KEYWORDS: &[&str] = &[
+    "auto", "bool", "case", "char", "default", "double", "float", "goto", "inline", "int", "long",
+    "register", "restrict", "short", "signed", "sizeof", "switch", "typedef", "union", "unsigned", "void",
+    "volatile",
+];
+
+const fn is_keyword(name: &str) -> bool {
+    let mut number = 0;
+    while number < KEYWORDS.len() {
+        if is_same(name.as_bytes(), KEYWORDS[number].as_bytes()) {
+            return true;
+        }
+        number += 1;
+    }
+    false
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
 }
 
 /// Appends a text; where there is no room, it is but counted.
@@ -67,5 +94,13 @@ mod tests {
             Line { kind: "gate", result: "double", name: "g", parameters: &["float", "const char *"] };
         assert_eq!(&NONE.text::<{ NONE.length() }>(), b"export void f(void)\0");
         assert_eq!(&TWO.text::<{ TWO.length() }>(), b"gate double g(float, const char *)\0");
+    }
+
+    /// As exports are declared in constants, the compiler says this.
+    #[test]
+    #[should_panic(expected = "keyword of C")]
+    fn keywords_of_c_are_no_names() {
+        assert!(Line { kind: "export", result: "int32_t", name: "longer", parameters: &[] }.length() > 0);
+        Line { kind: "export", result: "int32_t", name: "long", parameters: &[] }.length();
     }
 }

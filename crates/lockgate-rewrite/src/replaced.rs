@@ -1,24 +1,39 @@
-//! Functions of distributed archives that no module can have, and our own in their place.
+//! Functions of distributed archives that no module can have as they are.
 //!
 //! Rust's archives for musl have a `memmove` beside libc's, which copies backwards with the direction flag set. Nobody calls it where
-//! libc has one, but it is there. A function is known by its name and by every byte; any other that does the same is refused as before.
+//! libc has one, but it is there. A function is known by its name and by every byte, as a version of rustc has it.
 
-use crate::elf::{Object, sym};
+use crate::elf::{Object, Symbol, sym};
+use crate::error::{Error, Reason};
+use std::ops::Range;
 
-/// A function, and what stands in its place.
-struct Replaced {
-    /// What its name holds, whatever the compiler's version makes of the rest.
-    name: &'static str,
-    was: &'static [u8],
-    /// Shorter, without references to other code, and with the same frame at each instruction: none.
-    becomes: &'static [u8],
+/// What the name of compiler_builtins' `mem::memmove` holds, whatever the version makes of the rest.
+const MEMMOVE: &str = "17compiler_builtins3mem7memmove";
+
+/// The function as a version of rustc has it.
+struct Known {
+    code: &'static [u8],
+    /// The part that copies backwards: from where rax and rsi are both ranges' starts, and rdx their length, to behind `cld`.
+    backwards: Range<usize>,
 }
 
-const REPLACED: &[Replaced] =
-    &[Replaced { name: "17compiler_builtins3mem7memmove", was: MEMMOVE_OF_RUST, becomes: MEMMOVE }];
+const KNOWN: &[Known] =
+    &[Known { code: RUSTC_1_88, backwards: 0x34..0x65 }, Known { code: RUSTC_1_95, backwards: 0x30..0x5f }];
 
-/// compiler_builtins' `mem::memmove`, as rustc 1.95 has it: `std; rep movsb; rep movsq; rep movsb; cld` where the ranges overlap.
-const MEMMOVE_OF_RUST: &[u8] = &[
+/// `std; rep movsb; rep movsq; rep movsb; cld` where the ranges overlap, with a frame pointer.
+const RUSTC_1_88: &[u8] = &[
+    0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf9, 0x48, 0x29, 0xf1, 0x41, 0x89, 0xc1, 0x41,
+    0xf7, 0xd9, 0x41, 0x83, 0xe1, 0x07, 0x4c, 0x39, 0xca, 0x4c, 0x0f, 0x42, 0xca, 0x49, 0x89, 0xd2, 0x4d,
+    0x29, 0xca, 0x4d, 0x89, 0xd0, 0x49, 0xc1, 0xe8, 0x03, 0x41, 0x83, 0xe2, 0x07, 0x48, 0x39, 0xd1, 0x73,
+    0x33, 0x48, 0x8d, 0x3c, 0x10, 0x48, 0xff, 0xcf, 0x48, 0x8d, 0x74, 0x16, 0xff, 0x4c, 0x89, 0xd1, 0xfd,
+    0xf3, 0xa4, 0x48, 0x83, 0xee, 0x07, 0x48, 0x83, 0xef, 0x07, 0x4c, 0x89, 0xc1, 0xf3, 0x48, 0xa5, 0x45,
+    0x85, 0xc9, 0x48, 0x83, 0xc6, 0x07, 0x48, 0x83, 0xc7, 0x07, 0x44, 0x89, 0xc9, 0xf3, 0xa4, 0xfc, 0x5d,
+    0xc3, 0x4c, 0x89, 0xc9, 0x48, 0x89, 0xc7, 0xf3, 0xa4, 0x4c, 0x89, 0xc1, 0xf3, 0x48, 0xa5, 0x4c, 0x89,
+    0xd1, 0xf3, 0xa4, 0x5d, 0xc3,
+];
+
+/// The same without.
+const RUSTC_1_95: &[u8] = &[
     0x48, 0x89, 0xf8, 0x48, 0x89, 0xf9, 0x48, 0x29, 0xf1, 0x41, 0x89, 0xc1, 0x41, 0xf7, 0xd9, 0x41, 0x83,
     0xe1, 0x07, 0x4c, 0x39, 0xca, 0x4c, 0x0f, 0x42, 0xca, 0x49, 0x89, 0xd2, 0x4d, 0x29, 0xca, 0x4d, 0x89,
     0xd0, 0x49, 0xc1, 0xe8, 0x03, 0x41, 0x83, 0xe2, 0x07, 0x48, 0x39, 0xd1, 0x73, 0x30, 0x48, 0x8d, 0x3c,
@@ -28,48 +43,57 @@ const MEMMOVE_OF_RUST: &[u8] = &[
     0xf3, 0xa4, 0x4c, 0x89, 0xc1, 0xf3, 0x48, 0xa5, 0x4c, 0x89, 0xd1, 0xf3, 0xa4, 0xc3,
 ];
 
-/// The same, byte by byte where the destination lies behind the source:
+/// How each of them begins to copy backwards: `std; rep movsb`.
+const STD: &[u8] = &[0xfd, 0xf3, 0xa4];
+
+/// In the place of that part, byte by byte, with the same frame. rdx is not 0 there.
 ///
 /// ```text
-///     mov %rdi,%rax
-///     mov %rdx,%rcx
-///     mov %rdi,%r8
-///     sub %rsi,%r8
-///     cmp %rdx,%r8
-///     jb 1f
-///     rep movsb
-///     ret
-/// 1:  movzbl -1(%rsi,%rcx),%edx
-///     mov %dl,-1(%rdi,%rcx)
-///     dec %rcx
+/// 1:  movzbl -1(%rsi,%rdx),%ecx
+///     mov %cl,-1(%rax,%rdx)
+///     dec %rdx
 ///     jnz 1b
-///     ret
+///     jmp (behind the part)
 /// ```
-const MEMMOVE: &[u8] = &[
-    0x48, 0x89, 0xf8, 0x48, 0x89, 0xd1, 0x49, 0x89, 0xf8, 0x49, 0x29, 0xf0, 0x49, 0x39, 0xd0, 0x72, 0x03,
-    0xf3, 0xa4, 0xc3, 0x0f, 0xb6, 0x54, 0x0e, 0xff, 0x88, 0x54, 0x0f, 0xff, 0x48, 0xff, 0xc9, 0x75, 0xf2,
-    0xc3,
-];
+const LOOP: &[u8] =
+    &[0x0f, 0xb6, 0x4c, 0x16, 0xff, 0x88, 0x4c, 0x10, 0xff, 0x48, 0xff, 0xca, 0x75, 0xf2, 0xeb];
 
 /// What the code is filled up with.
 const INT3: u8 = 0xcc;
 
-/// Puts ours in the place of functions that no module can have. Returns their names.
-pub(crate) fn replace(object: &mut Object) -> Vec<String> {
+/// Puts ours in the place of what no module can have. Returns the names of the functions.
+///
+/// # Errors
+/// The function is there as no known version of rustc has it.
+pub(crate) fn replace(file: &str, object: &mut Object) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
-    for symbol in object.symbols.iter().filter(|symbol| symbol.kind == sym::FUNC) {
-        let name = String::from_utf8_lossy(&symbol.name);
-        let Some(replaced) = REPLACED.iter().find(|replaced| name.contains(replaced.name)) else { continue };
+    for symbol in object.symbols.iter().filter(|symbol| is_memmove(symbol)) {
         let section = symbol.section().and_then(|section| object.sections.get_mut(section));
-        let Some(section) = section.filter(|section| section.is_code() && section.relocs.is_empty()) else {
+        let Some(section) = section.filter(|section| section.is_code()) else { continue };
+        let start = usize::try_from(symbol.value).unwrap_or(usize::MAX);
+        let rest = section.data.get_mut(start..).unwrap_or_default();
+        let known = KNOWN.iter().find(|known| rest.starts_with(known.code));
+        if let Some(known) = known.filter(|_| section.relocs.is_empty()) {
+            let part = &mut rest[known.backwards.clone()];
+            let distance = part.len() - LOOP.len() - 1;
+            part.fill(INT3);
+            part[..LOOP.len()].copy_from_slice(LOOP);
+            part[LOOP.len()] = distance as u8;
+            names.push(symbol.display_name());
             continue;
-        };
-        let start = symbol.value as usize;
-        let code = start.checked_add(replaced.was.len()).and_then(|end| section.data.get_mut(start..end));
-        let Some(code) = code.filter(|code| *code == replaced.was) else { continue };
-        code.fill(INT3);
-        code[..replaced.becomes.len()].copy_from_slice(replaced.becomes);
-        names.push(symbol.display_name());
+        }
+        let length = usize::try_from(symbol.size).unwrap_or(usize::MAX).min(rest.len());
+        if let Some(at) = rest[..length].windows(STD.len()).position(|bytes| bytes == STD) {
+            let reason = Reason::new(
+                "the memmove of Rust's library copies backwards, in code that no tried version of rustc makes",
+                "build with a version that was tried, such as rustc 1.88 or 1.95 (cargo +1.95)",
+            );
+            return Err(Error::at(file, &section.name, symbol.value + at as u64, reason));
+        }
     }
-    names
+    Ok(names)
+}
+
+fn is_memmove(symbol: &Symbol) -> bool {
+    symbol.kind == sym::FUNC && String::from_utf8_lossy(&symbol.name).contains(MEMMOVE)
 }

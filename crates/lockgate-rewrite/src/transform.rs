@@ -26,7 +26,7 @@ pub(crate) fn transform(
     options: &Options,
 ) -> Result<(Object, AddressMap, Stats), Error> {
     let mut object = Object::read(file, bytes)?;
-    let mut stats = Stats { replaced: replaced::replace(&mut object), ..Stats::default() };
+    let mut stats = Stats { replaced: replaced::replace(file, &mut object)?, ..Stats::default() };
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;
     let pads = code.mark_pads(file, &object)?;

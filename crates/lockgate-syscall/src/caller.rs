@@ -46,6 +46,15 @@ pub struct InProgress {
     pub frame: u64,
 }
 
+/// What a module was made from: its code reads the names and lines of its own functions there.
+pub trait OwnFile: Send + Sync {
+    /// A descriptor of a file that nobody can write, with the module's bytes.
+    ///
+    /// # Errors
+    /// The kernel's.
+    fn open(&self) -> Result<BorrowedFd<'_>, Errno>;
+}
+
 /// Starts threads that the domain asks for.
 pub trait Threads {
     /// Starts a thread and returns its number, once [`Process::thread_begins`](crate::Process::thread_begins) and before its first instruction.

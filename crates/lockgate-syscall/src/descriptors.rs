@@ -58,7 +58,7 @@ impl Stream {
 #[derive(Debug)]
 pub(super) struct Description {
     fd: Arc<OwnedFd>,
-    /// The kernel's description behind it is the host's: its flags stay as they are, and no lock is taken with it.
+    /// The kernel's description, or the file, is not the domain's alone: its flags stay as they are, and no lock is taken with it.
     pub(super) granted: bool,
     pub(super) kind: Kind,
     /// Device and inode number: names the file for locks.

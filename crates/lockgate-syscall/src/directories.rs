@@ -16,10 +16,13 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, major, minor};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// A path of the domain, found to lie beneath a directory that the domain may use.
+/// Where a module finds its own file, as a process of Linux does: what makes backtraces looks for names and lines there.
+pub(super) const OWN_FILE: &[u8] = b"/proc/self/exe";
+
+/// A path of the domain, found to lie beneath a directory that the domain may use, or its own file.
 pub(super) struct Location {
     pub(super) base: Arc<Description>,
-    /// Path beneath `base`, never empty.
+    /// Path beneath `base`; empty of the domain's own file, which `base` is.
     pub(super) rest: Vec<u8>,
     /// The same, absolute in the domain.
     pub(super) guest: Vec<u8>,
@@ -112,8 +115,19 @@ pub(super) struct Handle {
 }
 
 impl Location {
+    /// The place of a domain's own file, for reading only.
+    pub(super) fn of_own_file(file: BorrowedFd<'_>) -> Result<Location, Errno> {
+        let handle = reopen(file, OFlags::PATH)?;
+        let stat = rustix::fs::fstat(&handle)?;
+        let base = Description::new(handle, &stat, OFlags::PATH, true, OWN_FILE.to_vec());
+        Ok(Location { base: Arc::new(base), rest: Vec::new(), guest: OWN_FILE.to_vec() })
+    }
+
     /// Opens what lies here, once it has been looked at; `O_TRUNC` is the caller's.
     pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {
+        // All domains of a module have one own file: none is to learn from it what others do.
+        let is_own = self.rest.is_empty();
+        let flags = if is_own { flags | OFlags::NOATIME } else { flags };
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);
         for _ in 0..TRIES {
@@ -147,8 +161,9 @@ impl Location {
                     }
                 }
             };
-            let path = self.guest.clone();
-            return Ok(Description::new(fd, &stat, flags, found.read_only, path));
+            let mut description = Description::new(fd, &stat, flags, found.read_only, self.guest.clone());
+            description.granted = is_own;
+            return Ok(description);
         }
         Err(Errno::AGAIN)
     }
@@ -179,6 +194,11 @@ impl Location {
     /// Follows the path to its last name, symbolic links included if `follow`.
     fn find(&self, grants: &Grants, follow: bool) -> Result<Found, Errno> {
         let base = self.base.fd();
+        if self.rest.is_empty() {
+            let handle = || rustix::io::fcntl_dupfd_cloexec(base, 0);
+            let (folder, object) = (handle()?, Some((handle()?, rustix::fs::fstat(base)?)));
+            return Ok(Found { folder, name: Vec::new(), object, read_only: true, directory: false });
+        }
         let mut rest = self.rest.clone();
         for _ in 0..TRIES {
             let Some((folder, name)) = split(&rest) else {

@@ -37,7 +37,7 @@ mod calls;
 /// Most descriptors that a domain may have.
 pub const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 
-pub use caller::{ControlStack, InProgress, Sleep, Thread, ThreadStart, Threads};
+pub use caller::{ControlStack, InProgress, OwnFile, Sleep, Thread, ThreadStart, Threads};
 pub use context::SyscallContext;
 pub use directory::pseudo_file_system;
 pub use grants::{Access, GrantError, Grants};

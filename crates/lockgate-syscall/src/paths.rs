@@ -2,7 +2,7 @@
 use super::SyscallContext;
 use super::current::Current;
 use super::descriptors::Kind;
-use super::directories::Location;
+use super::directories::{Location, OWN_FILE};
 use super::directory::{Directory, components, normal, without_climbs};
 use super::locked::locked;
 use rustix::io::Errno;
@@ -13,6 +13,11 @@ impl SyscallContext<'_> {
     pub(super) fn locate(&self, dirfd: i32, path: &[u8]) -> Result<Location, Errno> {
         if path.is_empty() {
             return Err(Errno::NOENT);
+        }
+        if path == OWN_FILE
+            && let Some(own) = self.process.own_file()
+        {
+            return Location::of_own_file(own.open()?);
         }
         if path.starts_with(b"/") {
             return self.process.grants.locate(path.to_vec());

@@ -7,7 +7,7 @@ use super::locked::locked;
 use super::robust::release_robust;
 use super::signal_state::Signals;
 use super::waits::Waits;
-use super::{Grants, Memory, ThreadStart};
+use super::{Grants, Memory, OwnFile, ThreadStart};
 use lockgate_abi::window;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +24,8 @@ pub const COUNTED_TOGETHER: u64 = 1024;
 /// leads to anything that another domain shares but what was granted.
 pub struct Process {
     pub(super) grants: Arc<Grants>,
+    /// What the domain's code was made from.
+    own_file: Option<Arc<dyn OwnFile>>,
     pub(super) descriptors: Mutex<Descriptors>,
     pub(super) current: Mutex<Arc<Current>>,
     pub(super) signals: Mutex<Signals>,
@@ -58,6 +60,7 @@ impl Process {
             robust: Mutex::default(),
             clear: Mutex::default(),
             last_words: Mutex::default(),
+            own_file: None,
             grants,
         }
     }
@@ -82,6 +85,17 @@ impl Process {
         let limit = i32::try_from(limit).unwrap_or(LIMIT);
         self.descriptors.get_mut().unwrap_or_else(|e| e.into_inner()).restrict(limit);
         self
+    }
+
+    /// The same, whose own file is what `file` opens.
+    pub fn with_own_file(mut self, file: Arc<dyn OwnFile>) -> Self {
+        self.own_file = Some(file);
+        self
+    }
+
+    /// The file that the domain knows as its own, if it has one.
+    pub(super) fn own_file(&self) -> Option<&dyn OwnFile> {
+        self.own_file.as_deref()
     }
 
     /// Number of open descriptors.

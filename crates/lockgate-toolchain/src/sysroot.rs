@@ -57,6 +57,7 @@ const LIBC: &[Source] = &[
     source!("libc/alarm.c"),
     source!("libc/dlerror.c"),
     source!("libc/dlsym.c"),
+    source!("libc/glibc.c"),
     source!("libc/backtrace.c"),
     source!("libc/frames.c"),
     source!("libc/unwind.c"),

@@ -1,4 +1,5 @@
 //! A program: what std has, with the same output in a domain and outside.
+use std::backtrace::Backtrace;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
@@ -110,11 +111,37 @@ fn panics() {
     println!("{}", catch_unwind(|| deep(1000)).is_err());
 }
 
+/// The program's own functions in progress, with file and line, wherever the file lies.
+#[inline(never)]
+fn in_progress() -> Vec<String> {
+    let text = Backtrace::force_capture().to_string();
+    let lines: Vec<&str> = text.lines().map(str::trim).collect();
+    let pairs = lines.windows(2).filter(|pair| pair[0].contains(": program::"));
+    pairs.map(|pair| format!("{} {}", pair[0], pair[1].rsplit('/').next().unwrap())).collect()
+}
+
+struct Generic<T>(T);
+
+impl<T: Fn() -> Vec<String>> Generic<T> {
+    #[inline(always)]
+    fn inlined(&self) -> Vec<String> {
+        (self.0)()
+    }
+}
+
+fn backtraces() {
+    let functions = Generic(|| in_progress()).inlined();
+    assert!(functions.len() >= 4, "{functions:?}");
+    println!("{functions:#?}");
+    println!("{:#?}", thread::spawn(in_progress).join().unwrap());
+}
+
 fn main() {
     println!("{:?}", std::env::args().skip(2).collect::<Vec<_>>());
     threads();
     files(&std::env::args().nth(1).unwrap());
     panics();
+    backtraces();
     let start = Instant::now();
     thread::sleep(Duration::from_millis(5));
     println!("{}", start.elapsed() >= Duration::from_millis(5));

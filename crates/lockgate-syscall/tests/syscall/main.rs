@@ -11,6 +11,7 @@ mod hostile;
 mod identity;
 mod locks;
 mod memory;
+mod own_file;
 mod signals;
 mod table;
 mod time;

@@ -7,7 +7,7 @@
 
 #include "../libc/call.h"
 
-/* `lockgate`'s crates/lockgate/src/syscall/calls/functions.rs. */
+/* `lockgate`'s crates/lockgate-syscall/src/calls/functions.rs. */
 enum { LAST_WORDS = 401 };
 
 static char words[400];

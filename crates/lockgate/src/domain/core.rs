@@ -138,7 +138,7 @@ impl Core {
                 terms: options.terms.clone(),
                 stride,
                 books: Services::new(module.memory_start(), image, options.memory_limit, row.clone()),
-                process: new_process(&options),
+                process: new_process(module, &options),
                 gates: GateTables::new(imports, import_count, resolver.is_some(), saved_components(usage)),
                 row,
             }),
@@ -423,7 +423,7 @@ impl Core {
             guest_threads,
             watch,
         } = self;
-        instance.renew(new_process(options));
+        instance.renew(new_process(instance.module(), options));
         *guest_threads = GuestThreads::default();
         if let Some(meter) = watch.meter() {
             meter.reset();
@@ -531,8 +531,10 @@ fn stack_start(slot: usize, size: u64) -> u64 {
     window::STACKS + slot as u64 * stack::SLOT + stack::TOP - size
 }
 
-fn new_process(options: &DomainOptions) -> Process {
-    Process::new(options.grants.clone()).with_descriptors(options.limits.descriptors)
+fn new_process(module: &Arc<Module>, options: &DomainOptions) -> Process {
+    Process::new(options.grants.clone())
+        .with_descriptors(options.limits.descriptors)
+        .with_own_file(module.clone())
 }
 
 /// State components that a system call must keep for a domain that can touch this.

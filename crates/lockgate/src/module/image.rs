@@ -52,8 +52,7 @@ impl Image {
                 data.push((segment.address, segment.bytes.clone()));
             }
         }
-        let seals = SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-        fs::fcntl_add_seals(&file, seals)?;
+        seal(&file)?;
         let relocations = module.relocations.iter().map(|r| (r.at, r.addend)).collect();
         Ok(Image { file, segments, relocations, data })
     }
@@ -183,7 +182,12 @@ impl Image {
     }
 }
 
-fn write_at(file: &OwnedFd, mut bytes: &[u8], mut at: u64) -> Result<(), Errno> {
+/// From now on nobody can write the file.
+pub(super) fn seal(file: &OwnedFd) -> Result<(), Errno> {
+    fs::fcntl_add_seals(file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+}
+
+pub(super) fn write_at(file: &OwnedFd, mut bytes: &[u8], mut at: u64) -> Result<(), Errno> {
     while !bytes.is_empty() {
         let written = rustix::io::pwrite(file, bytes, at)?;
         bytes = &bytes[written..];

@@ -8,7 +8,11 @@ pub(crate) use placed::Placed;
 use crate::host::{self, Once};
 use lockgate_abi::window;
 use lockgate_signature::printable;
+use lockgate_syscall::OwnFile;
 use lockgate_verify::{Rejection, Report};
+use rustix::fs::MemfdFlags;
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,6 +28,8 @@ pub struct Module {
     sites: Vec<crate::symbols::Site>,
     symbols: Once<lockgate_symbols::Symbols>,
     states: Once<Option<lockgate_verify::States>>,
+    /// The file's bytes for its own domains, made when one asks for them.
+    own_file: Once<OwnedFd>,
 }
 
 /// Why a module was not loaded.
@@ -122,6 +128,7 @@ impl Module {
             sites,
             symbols: Once::new(),
             states: Once::new(),
+            own_file: Once::new(),
         }))
     }
 
@@ -202,6 +209,20 @@ impl Module {
             lockgate_verify::states(&parsed).ok()
         };
         self.states.get(states).as_ref()?.before(address)
+    }
+}
+
+impl OwnFile for Module {
+    /// A copy that no domain maps as code, so that rule R6 says nothing of it; nobody can write it any more.
+    fn open(&self) -> Result<BorrowedFd<'_>, Errno> {
+        let copy = || {
+            let (flags, wanted) = (MemfdFlags::ALLOW_SEALING, MemfdFlags::NOEXEC_SEAL);
+            let file = host::memory_file("lockgate-file", flags, wanted, self.file.len() as u64)?;
+            image::write_at(&file, &self.file, 0)?;
+            image::seal(&file)?;
+            Ok(file)
+        };
+        self.own_file.try_get(copy).map(AsFd::as_fd)
     }
 }
 
