@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python check test lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python check test test-examples test-python lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -75,11 +75,17 @@ check: setup ## the quick lane, while you work: formatting, lints of all code, u
 # last.
 test: lint ## lints, then every test
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet -p lanes -- all
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet -p lanes -- all test-examples test-python
+	@grep '^SKIPPED' build/tests/make-test-python.log || true
+	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
+
+# What `make test` runs beside the test programs.
+test-examples: setup
 	cargo test --workspace --locked --doc
+
+test-python: setup
 	scripts/python.sh build/python-test dev
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
-	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
 docs: ## the documents as a site with search, in build/site/; all links are checked
 	@scripts/setup.sh docs
