@@ -61,21 +61,21 @@ lint: setup ## formatting, lints, prose of documents and headers, documentation 
 	cargo fmt --check --manifest-path bench/peers/wasmtime/Cargo.toml
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --locked --quiet -p hygiene --test prose
+	cargo test --locked --quiet --workspace --test prose
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 check: setup ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet -p lanes -- check
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- check
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
 # Several test programs run at a time (tests/lanes). Those that hang are ended, with a backtrace; what was left out on this machine is said
 # last.
 test: lint ## lints, then every test
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet -p lanes -- all test-examples test-python
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- all test-examples test-python
 	@grep '^SKIPPED' build/tests/make-test-python.log || true
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
