@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python check test lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python check test test-examples test-python lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -61,25 +61,31 @@ lint: setup ## formatting, lints, prose of documents and headers, documentation 
 	cargo fmt --check --manifest-path bench/peers/wasmtime/Cargo.toml
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --locked --quiet -p hygiene --test prose
+	cargo test --locked --quiet --workspace --test prose
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
 
 check: setup ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet -p lanes -- check
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- check
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
 # Several test programs run at a time (tests/lanes). Those that hang are ended, with a backtrace; what was left out on this machine is said
 # last.
 test: lint ## lints, then every test
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet -p lanes -- all
+	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- all test-examples test-python
+	@grep '^SKIPPED' build/tests/make-test-python.log || true
+	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
+
+# What `make test` runs beside the test programs.
+test-examples: setup
 	cargo test --workspace --locked --doc
+
+test-python: setup
 	scripts/python.sh build/python-test dev
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
-	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
 docs: ## the documents as a site with search, in build/site/; all links are checked
 	@scripts/setup.sh docs

@@ -116,7 +116,13 @@ fn no_dependency_is_left_over() {
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let name = dependency["name"].as_str().unwrap_or_default();
             let called = dependency["rename"].as_str().unwrap_or(name).replace('-', "_");
-            assert!(sources.contains(&called), "{}: no source uses {name}", manifest.display());
+            // Nothing compiles it: `the_python_package_shares_what_tests_have_compiled` says what it is for.
+            let is_for_its_features = dependency["kind"] == "build" && !folder.join("build.rs").exists();
+            assert!(
+                is_for_its_features || sources.contains(&called),
+                "{}: no source uses {name}",
+                manifest.display()
+            );
             used.insert(name.to_owned());
         }
     }
@@ -134,6 +140,27 @@ fn no_dependency_is_left_over() {
             assert!(used.contains(name), "docs/dependencies.md: nothing depends on {name}");
         }
     }
+}
+
+/// The crates that cargo builds for these packages, each with its features.
+fn crates_and_features(packages: &[&str]) -> BTreeSet<String> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["tree", "--locked", "--prefix=none", "--format={p} {f}"]).args(packages);
+    let output = cargo.current_dir(root()).output().expect("cargo tree runs");
+    assert!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)").to_owned())
+        .collect()
+}
+
+/// Red if one dependency has other features there: `make test` then compiles lockgate, and all that lies between, once more.
+#[test]
+fn the_python_package_shares_what_tests_have_compiled() {
+    let package = crates_and_features(&["--package=lockgate-python", "--edges=normal,build"]);
+    assert!(package.iter().any(|line| line.starts_with("lockgate v")), "{package:?}");
+    let others: Vec<_> = package.difference(&crates_and_features(&["--workspace"])).cloned().collect();
+    assert!(others.is_empty(), "only the Python package has these features: {others:#?}");
 }
 
 /// A source file that no `mod` names is not compiled: it rots.

@@ -27,12 +27,12 @@ pub struct Program {
     folder: PathBuf,
 }
 
-/// How a program has ended.
+/// How a program, or a target of the Makefile, has ended.
 #[derive(Debug)]
 pub struct Ended {
     pub name: String,
-    /// How many tests it has, without those that are ignored.
-    pub expected: usize,
+    /// How many tests a program has, without those that are ignored.
+    pub expected: Option<usize>,
     pub passed: usize,
     pub status: ExitStatus,
     /// What it has said.
@@ -47,13 +47,12 @@ impl fmt::Display for Target {
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_fine() {
-            return write!(f, "{} passed", self.passed);
-        }
-        let (passed, expected, status) = (self.passed, self.expected, self.status);
-        match status.success() {
-            true => write!(f, "FAILED: only {passed} of {expected} tests have passed"),
-            false => write!(f, "FAILED: {status}"),
+        let (passed, status) = (self.passed, self.status);
+        match self.expected {
+            _ if !status.success() => write!(f, "FAILED: {status}"),
+            None => write!(f, "done"),
+            Some(expected) if passed == expected => write!(f, "{passed} passed"),
+            Some(expected) => write!(f, "FAILED: only {passed} of {expected} tests have passed"),
         }
     }
 }
@@ -61,7 +60,7 @@ impl fmt::Display for Ended {
 impl Ended {
     /// Every test has passed: none failed, and none has gone.
     pub fn is_fine(&self) -> bool {
-        self.status.success() && self.passed == self.expected
+        self.status.success() && self.expected.is_none_or(|expected| self.passed == expected)
     }
 }
 
@@ -167,23 +166,35 @@ impl Program {
     /// It cannot be started, or its log cannot be written.
     pub fn run(&self, root: &Path) -> Result<Ended> {
         let expected = self.list(&[])?.len() - self.list(&["--ignored"])?.len();
-        let logs = root.join("build/tests");
-        std::fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
-        let log = logs.join(format!("{}-{}.log", self.target.package, self.target.name));
-        let file = File::create(&log).with_context(|| log.display().to_string())?;
         let mut run = Command::new(root.join("scripts/watchdog.sh"));
         run.arg(&self.path).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
-        run.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-        let status = run.status().with_context(|| self.target.to_string())?;
-        let said = std::fs::read(&log)?;
-        Ok(Ended {
-            name: self.target.to_string(),
-            expected,
-            passed: passed(&String::from_utf8_lossy(&said)),
-            status,
-            log,
-        })
+        let ended = logged(root, self.target.to_string(), run)?;
+        let said = std::fs::read(&ended.log)?;
+        Ok(Ended { expected: Some(expected), passed: passed(&String::from_utf8_lossy(&said)), ..ended })
     }
+}
+
+/// Makes a target of the tree's Makefile.
+///
+/// # Errors
+/// make cannot be started, or the log cannot be written.
+pub fn make(root: &Path, target: &str) -> Result<Ended> {
+    let mut make = Command::new("make");
+    // A make of its own: the one that has started us gives it neither jobs nor options.
+    make.args(["--no-print-directory", target]).current_dir(root);
+    make.env_remove("MAKEFLAGS").env_remove("MFLAGS").env_remove("MAKELEVEL");
+    logged(root, format!("make {target}"), make)
+}
+
+/// Runs a command; what it says is its log.
+fn logged(root: &Path, name: String, mut command: Command) -> Result<Ended> {
+    let logs = root.join("build/tests");
+    std::fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
+    let log = logs.join(name.replace(' ', "-") + ".log");
+    let file = File::create(&log).with_context(|| log.display().to_string())?;
+    command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
+    let status = command.status().with_context(|| name.clone())?;
+    Ok(Ended { name, expected: None, passed: 0, status, log })
 }
 
 /// How many tests have passed, by the program's last word, if that is good.
@@ -231,6 +242,22 @@ mod tests {
         ] {
             assert!(!run(end).is_fine(), "{end}");
         }
+        std::fs::remove_dir_all(folder).expect("the scratch folder goes");
+    }
+
+    /// Red if what make says of a target is not heard: examples and the Python package's tests would fail unseen.
+    #[test]
+    fn a_target_that_fails_is_missed() {
+        let folder = std::env::temp_dir().join(format!("lanes-make-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a scratch folder");
+        std::fs::write(folder.join("Makefile"), "good:\n\t@echo $(MAKELEVEL)\nbad: good\n\t@false\n")
+            .expect("a file");
+        let [good, bad, none] =
+            ["good", "bad", "none"].map(|target| make(&folder, target).expect("make starts"));
+        assert!(good.is_fine() && good.to_string() == "done", "{good}");
+        assert_eq!(std::fs::read_to_string(&good.log).expect("a log"), "0\n");
+        assert!(!bad.is_fine() && bad.to_string().starts_with("FAILED"), "{bad}");
+        assert!(!none.is_fine(), "{none}");
         std::fs::remove_dir_all(folder).expect("the scratch folder goes");
     }
 
