@@ -1,4 +1,5 @@
 //! The machine and the process: what domains need of them, checked once.
+mod descriptor;
 pub(crate) mod environment_sys;
 mod error;
 pub(crate) mod fork_sys;
@@ -9,6 +10,7 @@ pub(crate) mod threads_sys;
 
 pub(crate) use environment_sys as environment;
 
+pub(crate) use descriptor::kept;
 pub(crate) use environment_sys::is_privileged;
 pub use error::HostError;
 pub(crate) use fork_sys::{Once, Short, peek};

@@ -5,8 +5,8 @@
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
 use super::names::Symbols;
 use super::texts::printable;
-use crate::host::PerProcess;
 use crate::host::environment;
+use crate::host::{PerProcess, kept};
 use lockgate_abi::window;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -65,7 +65,7 @@ fn append(text: &str) {
 fn create(path: &str) -> Result<OwnedFd, Errno> {
     let flags =
         OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let new = || rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
+    let new = || rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).and_then(kept);
     match new() {
         Err(Errno::EXIST) => {
             let owner = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;

@@ -9,6 +9,7 @@
 use super::descriptors::{Description, Kind};
 use super::waits::locked;
 use super::{Grants, SyscallContext};
+use crate::host::kept;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, major, minor};
 use rustix::io::Errno;
@@ -430,7 +431,7 @@ fn found_file(
 /// Opens the very file that `handle` stands for, whatever its names are now.
 pub(super) fn reopen(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let link = format!("/proc/thread-self/fd/{}", handle.as_fd().as_raw_fd());
-    rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
+    kept(rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 fn examine(fd: &OwnedFd) -> Result<Stat, Errno> {
@@ -453,7 +454,7 @@ pub(super) fn resolve(
         match rustix::fs::openat2(base, path, flags, mode, beneath) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(Errno::XDEV) => return Err(Errno::ACCESS),
-            other => return other,
+            other => return other.and_then(kept),
         }
     }
     Err(Errno::AGAIN)

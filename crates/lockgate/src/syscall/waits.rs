@@ -2,6 +2,7 @@
 //! descriptor that is made only when a thread first waits for a host descriptor.
 use super::context::{Fault, Halt};
 use super::{SyscallContext, Thread};
+use crate::host::kept;
 use crate::sync::futex;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -286,7 +287,7 @@ impl Waits {
         if let Some(event) = &state.event {
             return Ok(Arc::clone(event));
         }
-        let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let event = Arc::new(kept(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)?);
         state.event = Some(Arc::clone(&event));
         Ok(event)
     }

@@ -1,4 +1,5 @@
 //! `pipe`, `pipe2`: within the domain.
+use crate::host::kept;
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
 use crate::syscall::descriptors::Description;
@@ -24,6 +25,7 @@ pub fn pipe2(ctx: &SyscallContext<'_>, [at, flags, ..]: [u64; 6]) -> Reply {
     // Non-blocking for the host in any case: waiting is done where a deadline can end it.
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let end = |fd, mode| -> Result<_, Errno> {
+        let fd = kept(fd)?;
         let stat = rustix::fs::fstat(&fd)?;
         Ok(Description::new(fd, &stat, mode | flags, false, Vec::new()))
     };
