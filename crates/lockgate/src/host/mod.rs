@@ -13,6 +13,7 @@ pub(crate) use environment_sys as environment;
 pub(crate) use descriptor::kept;
 pub(crate) use environment_sys::is_privileged;
 pub use error::HostError;
+pub(crate) use error::remedy;
 pub(crate) use fork_sys::{Once, Short, peek};
 pub use fork_sys::{Owner, PerProcess, Still, still};
 pub(crate) use fork_sys::{process, watch_forks};
