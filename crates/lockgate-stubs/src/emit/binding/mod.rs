@@ -74,6 +74,8 @@ pub enum CopyIn<'a> {
         writes: bool,
         /// Its size.
         size: Option<&'a Expression>,
+        /// There may be none (`LG_NULLABLE`).
+        nullable: bool,
     },
     /// A number behind a pointer.
     Scalar {
@@ -168,6 +170,8 @@ pub struct Check<'a> {
     pub of: &'a str,
     /// How many.
     pub needed: &'a Expression,
+    /// None are needed where there is no buffer.
+    pub nullable: bool,
 }
 
 /// Something that comes back.
