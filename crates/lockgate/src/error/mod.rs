@@ -14,7 +14,8 @@ use std::fmt;
 pub enum CreateError {
     /// No address space or kernel mappings left.
     #[error(
-        "domain {name}: no address space or kernel mappings left ({source}); close domains, or raise vm.max_map_count"
+        "domain {name}: no address space or kernel mappings left ({source}); close domains, or raise vm.max_map_count or \
+         the limit of address space (ulimit -v)"
     )]
     Space {
         /// The domain.
