@@ -2,8 +2,11 @@
 //! that cross the gates between hosts and modules (crates/lockgate/gdb/lockgate.py).
 
 mod common;
+#[path = "common/installed.rs"]
+mod installed;
 
 use common::{Shop, text};
+use installed::prefix;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Policy};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -994,6 +997,33 @@ fn names_are_those_of_the_module_that_is_there() {
     for (stop, name) in stops.iter().zip(["alpha", "delta", "omega"].repeat(4)) {
         assert!(stop.contains(&format!("{name}_fails (")), "{name}: {said}");
     }
+}
+
+/// A host in C has the library, and the names that the script looks for, only when it is loaded. What the script finds nothing with until then
+/// must not be for gdb the end of `run`.
+#[test]
+fn hosts_with_the_shared_library() {
+    let shop = Shop::new();
+    shop.write("late.c", "int crash(int *p) { return *p; }\n");
+    shop.lockgate("cc").args(["-g", "-O0", "-shared", "late.c", "-o", "late.lg"]).run_quietly();
+    let host = "#include <lockgate.h>\nint main(void)\n{\n    lg_domain *domain = lg_domain_new(lg_module_open(\"late.lg\"), 0);\n    \
+                lg_function *crash = lg_bind(domain, \"int crash(int *)\", LG_DEFAULT);\n    \
+                return ((int (*)(int *))lg_function_pointer(crash))(0);\n}\n";
+    shop.write("host.c", host);
+    let library = prefix().join("lib");
+    let mut compile = shop.command("gcc");
+    compile.args(["-g", "host.c", "-o", "host", "-I"]).arg(prefix().join("include"));
+    compile.arg("-L").arg(&library).arg("-llockgate").arg(format!("-Wl,-rpath,{}", library.display()));
+    assert!(compile.status().expect("gcc starts").success());
+    let said = gdb_of(&shop, "./host", "break crash\nrun\nbacktrace\ncontinue\nbacktrace\n", &[]);
+    let wanted = [
+        "Breakpoint 1",
+        "in main () at host.c:6",
+        "received signal SIGSEGV",
+        "crash (p=0x0) at late.c:1",
+        "in main () at host.c:6",
+    ];
+    assert_in_order(&said, &strings(&wanted));
 }
 
 /// The program that gdb debugs: a host whose calls all go well.

@@ -105,11 +105,76 @@ fn options_of_compilers_change_no_answer() {
         done(split_by_us(&shop).args(["-O1", "-o", "split", "option.c"]).args(options)).expect("it splits");
         assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(0), "{options:?}");
     }
-    // What the stubs were made for is another type with these.
-    for options in [&["-fshort-enums"][..], &["-fpack-struct"], &["-fshort-enums", "-fpack-struct=2"]] {
-        let (status, _, said) =
-            outcome(split_by_us(&shop).args(["-O1", "-o", "split", "option.c"]).args(options));
-        assert!(status != Some(0) && said.contains("is another type than"), "{options:?}: {said}");
+}
+
+/// Options that decide types are those of a source's own compilation, wherever the link happens: stubs made for other types would copy
+/// more than the program's objects have.
+#[test]
+fn the_types_of_a_source_are_those_that_it_is_compiled_with() {
+    let shop = Shop::new();
+    shop.write(
+        "api.h",
+        "#include <lockgate/annotations.h>\nstruct base { int size; };\n#ifdef EMBEDDED\nstruct whole { struct base; };\n#else\n\
+         struct whole { int size; };\n#endif\n\
+         LG_DOMAIN(\"sums\") LG_ENTRY int sum(const unsigned char *of LG_IN LG_SIZE(n), char n, struct whole *whole LG_OUT) LG_ERROR(-1);\n",
+    );
+    shop.write(
+        "sums.c",
+        "#include \"api.h\"\nint sum(const unsigned char *of, char n, struct whole *whole)\n{\n    int all = 0;\n    for (int i = 0; i < n; i++)\n        \
+         all += of[i];\n    whole->size = all;\n    return all;\n}\n",
+    );
+    shop.write(
+        "more.c",
+        "#include \"api.h\"\nLG_DOMAIN(\"sums\") LG_ENTRY int more(int x) LG_ERROR(-1);\nint more(int x) { return x; }\n",
+    );
+    shop.write(
+        "main.c",
+        "#include \"api.h\"\nint main(void)\n{\n    unsigned char ones[200];\n    for (int i = 0; i < 200; i++)\n        ones[i] = 1;\n    \
+         struct whole whole = {0};\n    return !(sum(ones, (char)200, &whole) == 200 && whole.size == 200);\n}\n",
+    );
+    let compile = |source: &str, options: &[&str]| {
+        std::fs::remove_file(shop.path(source).with_extension("o")).ok();
+        outcome(split_by_us(&shop).args(["-O1", "-c", source]).args(options))
+    };
+    let link = |objects: &[&str]| outcome(split_by_us(&shop).args(["-o", "split"]).args(objects));
+    let read = ["-funsigned-char", "-fms-extensions", "-DEMBEDDED"];
+    for source in ["sums.c", "more.c", "main.c"] {
+        assert_eq!(compile(source, &read).0, Some(0), "{source}");
+    }
+    let all = ["sums.o", "more.o", "main.o"];
+    // (The link has none of the options.)
+    assert_eq!(link(&all).0, Some(0));
+    assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(0));
+    for (source, message) in [
+        ("main.c", "compile main.c and that domain's sources with the same options"),
+        (
+            "more.c",
+            "more.c:3: of the options that decide types, this source of domain sums is compiled with none, and sums.c with -funsigned-char",
+        ),
+    ] {
+        assert_eq!(compile(source, &[]).0, Some(0), "{source}");
+        let (status, _, said) = link(&all);
+        assert!(status != Some(0) && said.contains(message), "{source}: {said}");
+        compile(source, &read);
+    }
+    for option in [
+        "-fshort-enums",
+        "-fshort-wchar",
+        "-fpack-struct",
+        "-fpack-struct=2",
+        "-fsso-struct=big-endian",
+        "-fpcc-struct-return",
+        "-funsigned-bitfields",
+        "-mms-bitfields",
+        "-mabi=ms",
+        "-mlong-double-64",
+    ] {
+        let (status, _, said) = compile("main.c", &[option]);
+        assert!(
+            status != Some(0) && said.contains(&format!("main.c: {option} makes other types than")),
+            "{option}: {said}"
+        );
+        assert!(!shop.path("main.o").exists(), "{option}: an object is there");
     }
 }
 

@@ -313,6 +313,22 @@ fn a_copy_has_the_buffers_of_what_it_is_of() {
     made("like", &["-O1", "-fsanitize=address"], [header, source, host]);
 }
 
+/// Handles may lie side by side in an array of the library's, four bytes apart; what no structure can be aligned to is refused, and said.
+#[test]
+fn handles_are_four_bytes_apart() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"four\");\nLG_ERRORS(int, -1);\nstruct slot;\n\
+                  struct slot *slot_new(int value);\nint slot_value(struct slot *slot);\nvoid slot_free(struct slot *slot LG_RELEASE);\nstruct slot *slot_odd(void);\n";
+    let source = "struct slot { int value; };\nstatic struct slot all[64];\nstatic int used;\n\
+                  struct slot *slot_new(int value) { all[used].value = value; return &all[used++]; }\nint slot_value(struct slot *slot) { return slot->value; }\n\
+                  void slot_free(struct slot *slot) { slot->value = -2; }\nvoid *slot_odd(void) { return (char *)all + 2; }\n";
+    let host = "#include <four.h>\n#include <string.h>\n#define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\n\
+                int main(void)\n{\n    struct slot *slots[64];\n    for (int i = 0; i < 64; i++)\n        CHECK(slots[i] = slot_new(100 + i));\n    \
+                for (int i = 0; i < 64; i += 2)\n        slot_free(slots[i]);\n    for (int i = 0; i < 64; i++)\n        \
+                CHECK(slot_value(slots[i]) == (i % 2 ? 100 + i : -1));\n    \
+                CHECK(!slot_odd() && strstr(lg_four_error()->message, \"no multiple of 4\"));\n    return 0;\n}\n";
+    made("four", &["-O1"], [header, source, host]);
+}
+
 /// A client for whose compiler a type is another one than for the generator does not compile.
 #[test]
 fn a_client_is_compiled_with_the_types_that_were_read() {

@@ -2,11 +2,13 @@
 mod access_sys;
 mod barrier_sys;
 mod deadly_sys;
+mod descriptor;
 mod lock_sys;
 
 pub use access_sys::access_of_handle;
 pub use barrier_sys::barrier;
 pub use deadly_sys::{DEADLY, without_signals};
+pub use descriptor::kept;
 pub use lock_sys::{Command, record_lock};
 
 use rustix::io::Errno;

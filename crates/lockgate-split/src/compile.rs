@@ -3,7 +3,7 @@
 use crate::part::{self, Part};
 use crate::survey::survey;
 use crate::unit::{Defined, SECTION, Unit, Used, stored};
-use crate::{Error, consent, text};
+use crate::{Error, consent, text, types};
 use lockgate_toolchain::Tools;
 use lockgate_toolchain::cc::Source;
 use std::path::Path;
@@ -49,8 +49,13 @@ impl Compiler {
         if !status.success() || !host.contains(NOTE) {
             return Ok(status);
         }
+        if let Some(option) = types::refused(&options) {
+            return Err(Error::Types { source_file: source.path.to_owned(), option: option.to_owned() });
+        }
+        let types = types::of(&options);
         let folded = text::fold(&host);
-        let host_survey = survey(&folded, origin, vec!["-D_GNU_SOURCE".to_owned()])?;
+        let reading = std::iter::once("-D_GNU_SOURCE".to_owned()).chain(types.iter().cloned());
+        let host_survey = survey(&folded, origin, reading.collect())?;
         let mut refusals: Vec<_> = host_survey.refusals.clone();
         let parts = Part::all(&host_survey);
         refusals.extend(part::refusals(&parts));
@@ -58,6 +63,7 @@ impl Compiler {
             return Err(Error::Refused(refusals));
         }
         let mut unit = Unit::new(source.path);
+        unit.types.clone_from(&types);
         unit.domains.clone_from(&host_survey.domains);
         let external =
             host_survey.definitions.iter().filter(|d| d.linkage == crate::survey::Linkage::External);
@@ -93,7 +99,7 @@ impl Compiler {
                 return Ok(status);
             }
             let folded = text::fold(&inside);
-            let inside_survey = survey(&folded, origin, self.musl())?;
+            let inside_survey = survey(&folded, origin, [self.musl(), types].concat())?;
             let pieces = part::interface(&inside_survey, &folded).into_iter();
             unit.inside = pieces.map(|(place, text)| (place.file, place.line, text)).collect();
             let made = folder.path().join("part.o");

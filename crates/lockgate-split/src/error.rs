@@ -28,6 +28,17 @@ pub enum Error {
     /// The program cannot be split as it is annotated.
     #[error("the program cannot be split:{}", .0.iter().map(|refusal| format!("\n  {refusal}")).collect::<String>())]
     Refused(Vec<Refusal>),
+    /// An annotated source is compiled with other types than what it is linked with.
+    #[error(
+        "{source_file}: {option} makes other types than those that stubs, liblockgate and the C libraries were compiled with; compile \
+         sources with annotations without it"
+    )]
+    Types {
+        /// Its path.
+        source_file: String,
+        /// The option.
+        option: String,
+    },
     /// A source or its annotations cannot be read.
     #[error(transparent)]
     Read(#[from] lockgate_stubs::header::ReadError),

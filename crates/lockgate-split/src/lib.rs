@@ -19,6 +19,7 @@ mod program;
 mod survey;
 #[doc(hidden)]
 pub mod text;
+mod types;
 mod unit;
 
 pub use command::run;

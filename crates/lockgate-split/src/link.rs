@@ -3,7 +3,7 @@
 use crate::compile::{Compiler, DEFINE, cannot_start, run};
 use crate::program::{self, Domain};
 use crate::unit::{self, Contents, Unit};
-use crate::{Error, Refusal, library};
+use crate::{Error, Refusal, library, types};
 use lockgate_headers::LOCKGATE_H;
 use lockgate_outside::printable_text;
 use lockgate_stubs::emit::c;
@@ -70,14 +70,15 @@ fn make(
     let declarations = declarations(&domain.units, |unit| &unit.interface);
     let gates: BTreeSet<String> = domain.gates.keys().cloned().collect();
     let names: BTreeSet<String> = domain.entries.union(&gates).cloned().collect();
-    let header = read(&declarations, &domain.name, names.clone(), Vec::new())?;
+    let header = read(&declarations, &domain.name, names.clone(), domain.types().to_vec())?;
     let otherwise = contradictions(domain, &header)?;
     if !otherwise.is_empty() {
         return Err(Error::Refused(otherwise));
     }
     let mut plan = plan::plan_domain(&header, &domain.name, &domain.options, &gates);
     let inside = self::declarations(&domain.units, |unit| &unit.inside);
-    plan.hold_against(&header, &read(&inside, &domain.name, names, compiler.musl())?);
+    let system = [&compiler.musl(), domain.types()].concat();
+    plan.hold_against(&header, &read(&inside, &domain.name, names, system)?);
     if !plan.refusals.is_empty() {
         return Err(Error::Stubs { domain: domain.name.clone(), refusals: plan.refusals });
     }
@@ -108,10 +109,11 @@ fn make(
     })?;
     write(&folder.join("lockgate.h"), LOCKGATE_H.as_bytes())?;
     let stubs = folder.join(format!("{word}_client.o"));
-    let generates_code =
-        |option: &&String| ["-O", "-m", "-f", "-g"].iter().any(|start| option.starts_with(start));
+    let generates_code = |option: &&String| {
+        ["-O", "-m", "-f", "-g"].iter().any(|start| option.starts_with(start)) && !types::decides(option)
+    };
     let mut compile = compiler.tools.gcc();
-    compile.args(["-O2", "-fPIE"]).args(options.iter().filter(generates_code));
+    compile.args(["-O2", "-fPIE"]).args(options.iter().filter(generates_code)).args(domain.types());
     compile.args(["-std=gnu11", "-w", "-D_GNU_SOURCE", DEFINE, "-I"]).arg(folder);
     compile.arg("-c").arg(folder.join(&files[0].name)).arg("-o").arg(&stubs);
     run(&mut compile)?;
@@ -152,8 +154,8 @@ fn contradictions(domain: &Domain<'_>, ours: &Header) -> Result<Vec<Refusal>, Er
     // (Sizes ask others than those that are called.)
     let all: BTreeSet<String> = domain.entries.iter().chain(domain.gates.keys()).cloned().collect();
     for (unit, names) in others {
-        let theirs =
-            read(&declarations(&[unit], |unit| &unit.interface), &unit.source, all.clone(), Vec::new())?;
+        let text = declarations(&[unit], |unit| &unit.interface);
+        let theirs = read(&text, &unit.source, all.clone(), unit.types.clone())?;
         for name in &names {
             if plan::agree(ours, &theirs, name, domain.gates.contains_key(name)) != Some(false) {
                 continue;
@@ -169,7 +171,10 @@ fn contradictions(domain: &Domain<'_>, ours: &Header) -> Result<Vec<Refusal>, Er
                     domain.name,
                     place(ours)
                 ),
-                remedy: "give both one header, with all annotations".into(),
+                remedy: match unit.types == domain.types() {
+                    true => "give both one header, with all annotations".into(),
+                    false => format!("compile {} and that domain's sources with the same options", unit.source),
+                },
             });
         }
     }

@@ -134,6 +134,13 @@ pub fn listing(contents: &[Contents], domains: &[Domain<'_>]) -> String {
     text
 }
 
+impl Domain<'_> {
+    /// The options that decide what the types of its sources are: [`domains`] refuses sources that differ.
+    pub fn types(&self) -> &[String] {
+        self.units.first().map_or(&[], |unit| &unit.types)
+    }
+}
+
 struct Program<'p, 'u> {
     refusals: Vec<Refusal>,
     /// What annotated sources define, by name.
@@ -179,6 +186,23 @@ impl<'p, 'u> Program<'p, 'u> {
                 place: defined.map(|(d, _)| place(&d.place)).unwrap_or_default(),
                 what: format!("nothing of domain {name} is LG_ENTRY: nobody could call it"),
                 remedy: "mark the functions that the program calls with LG_ENTRY".into(),
+            });
+        }
+        if let Some(other) = domain.units.iter().find(|unit| unit.types != domain.types()) {
+            let of_domain =
+                |unit: &Unit| unit.definitions.iter().find(|d| d.home == home).map(|d| place(&d.place));
+            let with = |types: &[String]| {
+                if types.is_empty() { "with none".into() } else { format!("with {}", types.join(" ")) }
+            };
+            self.refusals.push(Refusal {
+                place: of_domain(other).unwrap_or_default(),
+                what: format!(
+                    "of the options that decide types, this source of domain {name} is compiled {}, and {} {}",
+                    with(&other.types),
+                    domain.units[0].source,
+                    with(domain.types())
+                ),
+                remedy: "compile all sources of a domain alike".into(),
             });
         }
         for used in uses {

@@ -12,7 +12,7 @@ use std::path::Path;
 pub const SECTION: &str = ".lockgate.split";
 
 /// Changes when [`Unit`] does.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 
 /// One annotated source, compiled.
 #[derive(Debug, Serialize, Deserialize)]
@@ -20,6 +20,8 @@ pub struct Unit {
     version: u32,
     /// Its path.
     pub source: String,
+    /// The options of its compilation that decide what its types are.
+    pub types: Vec<String>,
     /// Domains that it speaks of.
     pub domains: Vec<Domain>,
     /// What it defines for others.
@@ -74,6 +76,7 @@ impl Unit {
         Unit {
             version: VERSION,
             source: source.to_owned(),
+            types: Vec::new(),
             domains: Vec::new(),
             definitions: Vec::new(),
             uses: Vec::new(),

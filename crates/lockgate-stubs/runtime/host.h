@@ -211,7 +211,7 @@ static void lgs_start(void)
     lgs.handles = lgs_reserve(LGS_HANDLES * LGS_HANDLE, PROT_READ | PROT_WRITE);
     lgs.places = lgs_reserve(LGS_WINDOW, PROT_READ);
     lgs.scopes = lgs_reserve(LGS_HANDLES * sizeof *lgs.scopes, PROT_READ | PROT_WRITE);
-    lgs.scope_at = lgs_reserve(LGS_WINDOW / 8 * sizeof *lgs.scope_at, PROT_READ | PROT_WRITE);
+    lgs.scope_at = lgs_reserve(LGS_WINDOW / LGS_STEP * sizeof *lgs.scope_at, PROT_READ | PROT_WRITE);
     set = set && lgs.handles && lgs.places && lgs.scopes && lgs.scope_at && lgs_process_new();
     if (set && pthread_key_create(&lgs_key, lgs_leave_thread) == 0 && lgs_domain_begin())
         return;

@@ -16,10 +16,16 @@ static inline void lgs_need_mark(struct lgs_call *c);
 /* Where no handle is. */
 #define LGS_NOWHERE ((uint64_t)1)
 
+/* Which handle is at an address of the library's. */
+static inline uint32_t *lgs_scope_at(uint64_t inside)
+{
+    return &lgs.scope_at[(uint32_t)inside / LGS_STEP];
+}
+
 /* That of a handle which the library has; null if it has none there. */
 static inline struct lgs_scope *lgs_scope_of(uint64_t handle)
 {
-    uint32_t place = handle ? __atomic_load_n(&lgs.scope_at[(uint32_t)handle >> 3], __ATOMIC_ACQUIRE) : 0;
+    uint32_t place = handle ? __atomic_load_n(lgs_scope_at(handle), __ATOMIC_ACQUIRE) : 0;
     return place ? &lgs.scopes[place] : 0;
 }
 
@@ -118,7 +124,7 @@ static void lgs_scope_free(struct lgs_scope *scope)
 static void lgs_scope_die(struct lgs_scope *scope)
 {
     __atomic_store_n(&scope->type, 0, __ATOMIC_RELEASE);
-    __atomic_store_n(&lgs.scope_at[(uint32_t)scope->inside >> 3], 0, __ATOMIC_RELEASE);
+    __atomic_store_n(lgs_scope_at(scope->inside), 0, __ATOMIC_RELEASE);
 }
 
 /* Something else is where it was. The program may still have it: nothing that it owns or may look at goes. */
@@ -204,7 +210,7 @@ static __attribute__((noinline, cold)) uint32_t lgs_scope_new(struct lgs_call *c
         if (place) {
             lgs.scopes[place] = (struct lgs_scope){.inside = handle, .users = lgs.scopes[place].users};
             __atomic_store_n(&lgs.scopes[place].type, type, __ATOMIC_RELEASE);
-            __atomic_store_n(&lgs.scope_at[(uint32_t)handle >> 3], place, __ATOMIC_RELEASE);
+            __atomic_store_n(lgs_scope_at(handle), place, __ATOMIC_RELEASE);
         }
     }
     pthread_mutex_unlock(&lgs.lock);
@@ -229,11 +235,15 @@ static void *lgs_handle_out(struct lgs_call *c, uint64_t address, uint32_t type,
 {
     if (c->failed || (!address && lgs_null(c, flags, what)))
         return 0;
-    if ((uint32_t)address != address - lgs.window || address & 7) {
+    if ((uint32_t)address != address - lgs.window) {
         lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle outside its domain");
         return 0;
     }
-    uint32_t place = __atomic_load_n(&lgs.scope_at[(uint32_t)address >> 3], __ATOMIC_ACQUIRE);
+    if (address % LGS_STEP) {
+        lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle at an address that is no multiple of 4");
+        return 0;
+    }
+    uint32_t place = __atomic_load_n(lgs_scope_at(address), __ATOMIC_ACQUIRE);
     if (__builtin_expect(!place || lgs.scopes[place].type != type, 0) && !(place = lgs_scope_new(c, address, type, what)))
         return 0;
     lgs_shows(c, &lgs.scopes[place]);

@@ -82,6 +82,8 @@ enum { LGS_LEFT, LGS_FAILED, LGS_PASSED, LGS_SHOWN };
 /* Most handles at a time, and the distance between two. */
 #define LGS_HANDLES ((size_t)1 << 24)
 #define LGS_HANDLE ((size_t)64)
+/* Handles lie at multiples of this in the library: structures of int are aligned so. */
+#define LGS_STEP 4
 /* A place that has become free is not taken again before so many others. */
 #define LGS_RESTS 256
 /* Nor a mirror whose thread has ended. */
@@ -286,7 +288,7 @@ static struct {
     size_t scope_count;        /* in use, or free again */
     uint32_t first_free, last_free;
     size_t free_count;
-    uint32_t *scope_at;        /* one for each 8 bytes of the window: of the handle there, or 0 */
+    uint32_t *scope_at;        /* one for each LGS_STEP bytes of the window: of the handle there, or 0 */
     uint64_t births;
     pthread_cond_t left;       /* of scopes, by their users */
     unsigned out;              /* calls of a domain that restarts that are in callbacks */

@@ -457,3 +457,17 @@ fn bindings_lay_structures_out_as_c_does() {
     let output = std::process::Command::new("python3").args(["-c", &program]).output().expect("Python");
     assert!(output.status.success(), "{}{program}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// The text that libclang reads includes the header by its path.
+#[test]
+fn a_path_that_no_source_can_include_is_refused() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    for name in [&b"a\"b.h"[..], b"a\nb.h", b"a\xffb.h"] {
+        let header = folder.path().join(std::ffi::OsStr::from_bytes(name));
+        std::fs::write(&header, "int f(int x);\n").expect("a file");
+        let source = Source { header, ..Source::default() };
+        let said = Client::of(&source, Path::new("x.lg")).err().expect("it is refused").to_string();
+        assert!(said.contains("no source can include it"), "{said}");
+    }
+}

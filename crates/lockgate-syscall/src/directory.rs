@@ -1,5 +1,6 @@
 //! A granted directory, paths as text, and how a file is found beneath a directory.
 use super::descriptors::Description;
+use lockgate_kernel::kept;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
@@ -71,7 +72,7 @@ pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 /// Opens the very file that `handle` stands for, whatever its names are now.
 pub(super) fn reopen(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
     let link = format!("/proc/thread-self/fd/{}", handle.as_fd().as_raw_fd());
-    rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
+    kept(rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// What is behind `fd`, unless the kernel makes it.
@@ -95,7 +96,7 @@ pub(super) fn resolve(
         match rustix::fs::openat2(base, path, flags, mode, beneath) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(Errno::XDEV) => return Err(Errno::ACCESS),
-            other => return other,
+            other => return other.and_then(kept),
         }
     }
     Err(Errno::AGAIN)

@@ -1,6 +1,7 @@
 //! Policy: what the host grants a domain's system calls.
 use super::descriptors::{self, Description, Stream};
 use super::directory::{self, Directory};
+use lockgate_kernel::kept;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -88,7 +89,7 @@ impl Grants {
         let path = host.as_ref().to_path_buf();
         let open = |error| GrantError::Open { path: path.clone(), error };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(&path, flags, Mode::empty()).map_err(open)?;
+        let fd = rustix::fs::open(&path, flags, Mode::empty()).and_then(kept).map_err(open)?;
         if let Some(file_system) = directory::pseudo_file_system(&fd).map_err(open)? {
             return Err(GrantError::Pseudo { path, file_system });
         }

@@ -3,6 +3,7 @@
 use super::caller::{Caller, Thread};
 use super::locked::locked;
 use super::outcome::{Fault, Halt};
+use lockgate_kernel::kept;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -282,7 +283,7 @@ impl Waits {
         if let Some(event) = &state.event {
             return Ok(Arc::clone(event));
         }
-        let event = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let event = Arc::new(kept(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)?);
         state.event = Some(Arc::clone(&event));
         Ok(event)
     }

@@ -965,12 +965,15 @@ def read(address, size):
 
 def address_of(symbol):
     """Address of a symbol, anybody's, or None."""
+    language = gdb.parameter("language")
+    gdb.execute("set language c", to_string=True)
     try:
-        # Unlike an expression, this reads the same in every language.
-        text = gdb.execute(f"info address {symbol}", to_string=True)
-        return int(re.search(r"0x[0-9a-f]+", text)[0], 16)
-    except (gdb.error, TypeError):
+        # No command: one that fails, as libraries are loaded, is for gdb the end of the `run` in which it was given.
+        return int(gdb.parse_and_eval(f"&{symbol}"))
+    except gdb.error:
         return None
+    finally:
+        gdb.execute(f"set language {language}", to_string=True)
 
 
 def head():

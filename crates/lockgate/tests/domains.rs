@@ -577,3 +577,45 @@ fn forked_children_are_refused() {
     assert!(refused, "the child entered");
     assert_eq!(next.call().unwrap(), 2);
 }
+
+/// A process that has closed its standard streams gives their numbers to the files that are opened next: none of the library's or of a
+/// domain's gets one, or another domain that is granted the process's streams would have it, and so would the process's own messages.
+#[test]
+fn nothing_that_is_opened_becomes_a_stream_of_the_process() {
+    let output = common::in_child("child_without_streams");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by nothing_that_is_opened_becomes_a_stream_of_the_process"]
+fn child_without_streams() {
+    use lockgate::syscall::{Access, Grants};
+    const OPENS: &str = "
+        #include <errno.h>
+        #include <fcntl.h>
+        #include <unistd.h>
+        int hold(void) {
+            int ends[2];
+            return pipe(ends) || open(\"/data/secret\", O_RDWR) < 0 ? errno : 0;
+        }
+        int streams(void) {
+            int known = 0;
+            for (int fd = 0; fd < 3; fd++) known |= (fcntl(fd, F_GETFD) >= 0) << fd;
+            return known;
+        }";
+    let bytes = Guest::c(OPENS).build();
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("secret"), "a tenant's").unwrap();
+    common::host_sys::close_standard_streams();
+    let module = Module::from_bytes(&bytes).unwrap();
+    let grants = Grants::default().directory("/data", host.path(), Access::ReadWrite).unwrap();
+    let tenant = Domain::new(&module, DomainOptions::new().grants(grants)).unwrap();
+    assert_eq!(tenant.bind::<extern "C" fn() -> i32>("hold").unwrap().call().unwrap(), 0);
+    let grants = Grants::default().standard_streams().unwrap();
+    let other = Domain::new(&module, DomainOptions::new().grants(grants)).unwrap();
+    assert_eq!(other.bind::<extern "C" fn() -> i32>("streams").unwrap().call().unwrap(), 0);
+    for number in 0..3 {
+        let link = std::fs::read_link(format!("/proc/self/fd/{number}"));
+        assert!(link.is_err(), "{number}: {link:?}");
+    }
+}

@@ -400,6 +400,78 @@ fn child_that_cannot_sleep() {
     }
 }
 
+/// Without one of these system calls no limit and no kill would have an effect, or a fault would end the process: the first module is
+/// refused, and the error names the call.
+#[test]
+fn a_filter_that_takes_limits_away_is_refused() {
+    for child in ["getpid", "gettid", "tgkill", "rt_tgsigqueueinfo", "rt_sigaction", "sigaltstack"] {
+        let output = common::in_child(&format!("child_without::{child}"));
+        assert!(output.status.success(), "{child}: {output:?}");
+    }
+}
+
+mod child_without {
+    use super::*;
+
+    fn refuses(call: &str, number: i64) {
+        let bytes = Guest::c("int number(void) { return 1; }").build();
+        common::host_sys::refuse_system_call(number);
+        let error = Module::from_bytes(&bytes).expect_err("its limits would not hold").to_string();
+        assert!(error.contains(&format!("this process may not call {call},")), "{error}");
+    }
+
+    macro_rules! children {
+        ($($name:ident $number:ident)*) => {
+            $(
+                #[test]
+                #[ignore = "run by a_filter_that_takes_limits_away_is_refused"]
+                fn $name() {
+                    refuses(stringify!($name), libc::$number);
+                }
+            )*
+        };
+    }
+
+    children! {
+        getpid SYS_getpid
+        gettid SYS_gettid
+        tgkill SYS_tgkill
+        rt_tgsigqueueinfo SYS_rt_tgsigqueueinfo
+        rt_sigaction SYS_rt_sigaction
+        sigaltstack SYS_sigaltstack
+    }
+}
+
+/// What to do is told by the system's reason: more memory gives no process more files.
+#[test]
+fn the_remedy_is_that_of_the_reason() {
+    let output = common::in_child("child_without_descriptors");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by the_remedy_is_that_of_the_reason"]
+fn child_without_descriptors() {
+    let bytes = Guest::c("int number(void) { return 1; }").build();
+    let path = std::env::current_exe().expect("it has a path");
+    let few = rustix::process::Rlimit { current: Some(64), maximum: Some(64) };
+    rustix::process::setrlimit(rustix::process::Resource::Nofile, few).expect("less is allowed");
+    let mut open = Vec::new();
+    while let Ok(file) = std::fs::File::open("/dev/null") {
+        open.push(file);
+    }
+    let remedy = "raise the process's limit of open files (ulimit -n)";
+    let errors = [
+        Module::open(path).expect_err("no descriptor for the file").to_string(),
+        Module::from_bytes(&bytes).expect_err("none for the image").to_string(),
+    ];
+    assert!(errors.iter().all(|error| error.ends_with(remedy)), "{errors:?}");
+    open.pop();
+    let module = Module::from_bytes(&bytes).expect("one for the image");
+    let error = Domain::new(&module, DomainOptions::new()).expect_err("none for stacks").to_string();
+    assert!(error.ends_with(remedy), "{error}");
+}
+
 #[test]
 fn limits_hold_where_a_handler_is_always_next() {
     let _watchdog = watchdog("the limit of a thread that is never without a signal");

@@ -42,6 +42,13 @@ def whole():
     assert z.uncompress(text, packed[:length]) == (z.Z_OK, len(TEXT)) and text[: len(TEXT)] == TEXT
     assert z.uncompress(memoryview(text)[:10], packed[:length])[0] == z.Z_BUF_ERROR
     assert z.crc32(0, b"123456789") == 0xCBF43926
+    # (What it starts with is what it gives for no buffer at all, which is not an empty one.)
+    assert (z.adler32(5, None), z.adler32(5, b"")) == (1, 5)
+    try:
+        z.compress(packed, None)
+        raise AssertionError("the library needs a buffer there")
+    except TypeError:
+        pass
     assert len(z.get_crc_table()) == 256
     assert "deflate compresses as much data as possible" in z.deflate.__doc__
 

@@ -73,10 +73,18 @@ fn absolute(path: &Path) -> Result<PathBuf, ReadError> {
     path.canonicalize().map_err(|error| ReadError::Io { path: path.to_owned(), error })
 }
 
-/// Where a file is, if it is one: the compiler would wait for whoever writes to a FIFO.
+/// Where a file is, if it is one that a source can include: the compiler would wait for whoever writes to a FIFO.
 fn file(path: &Path) -> Result<PathBuf, ReadError> {
-    lockgate_outside::examine(path).map_err(|error| ReadError::Io { path: path.to_owned(), error })?;
-    absolute(path)
+    let io = |error| ReadError::Io { path: path.to_owned(), error };
+    lockgate_outside::examine(path).map_err(io)?;
+    let absolute = absolute(path)?;
+    match absolute.to_str() {
+        Some(text) if !text.contains(['"', '\n']) => Ok(absolute),
+        _ => Err(io(std::io::Error::new(
+            std::io::ErrorKind::InvalidInput,
+            "no source can include it: its path has a quotation mark or a new line, or is not UTF-8",
+        ))),
+    }
 }
 
 /// Why a header could not be read.

@@ -34,6 +34,7 @@ unsigned char *rest_place(struct rest *rest) LG_INSIDE;
 int rest_set(struct rest *rest, const char **name LG_OUT LG_STRING);
 void rest_ask(struct rest *rest, unsigned *flag LG_INOUT, float *real LG_INOUT, bool *truth LG_INOUT);
 int rest_sized(const char *text LG_IN LG_SIZE(strlen(name) * 2 + *more / 3 % 5 - -1), const char *name LG_STRING, const int *more LG_IN);
+int rest_either(const int *from LG_IN LG_SIZE(n) LG_NULLABLE, int *to LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n);
 int rest_chosen(const int *text LG_IN LG_SIZE(n < 0 ? m : n), int n, int m);
 int rest_logic(const int *at LG_IN LG_SIZE((n > 1 && m >= 2) || !(n == m) ? n : (n != m) + (n <= m)), int n, int m);
 

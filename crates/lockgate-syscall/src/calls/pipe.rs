@@ -3,6 +3,7 @@ use crate::SyscallContext;
 use crate::descriptors::Description;
 use crate::outcome::Reply;
 use crate::wire::Record;
+use lockgate_kernel::kept;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -24,6 +25,7 @@ pub fn pipe2(ctx: &SyscallContext<'_>, [at, flags, ..]: [u64; 6]) -> Reply {
     // Non-blocking for the host in any case: waiting is done where a deadline can end it.
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
     let end = |fd, mode| -> Result<_, Errno> {
+        let fd = kept(fd)?;
         let stat = rustix::fs::fstat(&fd)?;
         Ok(Description::new(fd, &stat, mode | flags, false, Vec::new()))
     };

@@ -47,7 +47,7 @@ fn check() -> Result<u64, HostError> {
     if page_zero_is_mapped() {
         return Err(HostError::PageZero);
     }
-    signals_sys::install();
+    signals_sys::install()?;
     Ok(prepare_gates())
 }
 

@@ -5,7 +5,9 @@
 //! stack, where they do no harm, there may be no room for them.
 use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
-use super::kernel_signals_sys::{Action, DEFAULT, FAULTS, KICK, SA_RESTORER, kernel_action, lifelines};
+use super::kernel_signals_sys::{
+    Action, DEFAULT, FAULTS, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
+};
 use super::layout::{
     EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, Record, STATUS_FAULT, UNTAKEN,
 };
@@ -16,7 +18,7 @@ use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::{postpones, undisturbed};
 use super::{block_sys, code_sys, outcome_sys};
 use crate::copy_asm as guarded;
-use crate::host::{PerProcess, Uncancelled};
+use crate::host::{HostError, PerProcess, Uncancelled};
 use crate::report::{Cause, RawFault, Registers};
 use crate::space;
 use crate::sync::futex;
@@ -108,7 +110,8 @@ lockgate_on_fault:
 );
 
 /// Installs the handlers, once.
-pub(crate) fn install() {
+pub(crate) fn install() -> Result<(), HostError> {
+    may_signal()?;
     // Handlers are inherited; the callers of this wait for each other.
     if !INSTALLED.load(Ordering::Acquire) {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);
@@ -123,12 +126,43 @@ pub(crate) fn install() {
             if fronts_sys::at(previous.handler).is_none() {
                 FRONTS[index].note(0, ptr::from_ref(known(previous)).cast_mut());
             }
+            if fronts_sys::at(kernel_action(signal, None).handler).is_none() {
+                return Err(HostError::Refused { call: "rt_sigaction" });
+            }
         }
         if let Some(signal) = free {
             kernel_action(signal, Some(&ours(on_kick as *const () as usize)));
         }
         INSTALLED.store(true, Ordering::Release);
     }
+    Ok(())
+}
+
+/// What [`kick`] and alternate stacks need: a filter of system calls that lacks one would have limits and kills fail without a word.
+fn may_signal() -> Result<(), HostError> {
+    let refused = |call| Err(HostError::Refused { call });
+    // SAFETY: queries, and signals without a number, which only ask whether they may be sent.
+    unsafe {
+        let (process, thread) = (libc::getpid(), libc::gettid());
+        if process <= 0 {
+            return refused("getpid");
+        }
+        if thread <= 0 {
+            return refused("gettid");
+        }
+        if libc::syscall(libc::SYS_tgkill, process, thread, 0) != 0 {
+            return refused("tgkill");
+        }
+        let information = KickInfo { signal: 0, ..KickInfo::new() };
+        if libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, 0, &raw const information) != 0 {
+            return refused("rt_tgsigqueueinfo");
+        }
+        let mut stack: libc::stack_t = std::mem::zeroed();
+        if kernel_sigaltstack(ptr::null(), &raw mut stack) != 0 {
+            return refused("sigaltstack");
+        }
+    }
+    Ok(())
 }
 
 /// Handlers of the library's own: none of the host's interrupts them, which might leave them by a jump or by its thread's end.

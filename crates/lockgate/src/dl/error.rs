@@ -66,7 +66,7 @@ pub enum DlError {
     )]
     Forked,
     /// The library has no such symbol.
-    #[error("{library}: undefined symbol: {symbol}{}", near.as_ref().map_or(String::new(), |near| format!(" (did you mean {near}?)")))]
+    #[error("{library}: undefined symbol: {}{}", printable(symbol), near.as_ref().map_or(String::new(), |near| format!(" (did you mean {near}?)")))]
     Symbol {
         /// The library.
         library: String,
@@ -76,7 +76,7 @@ pub enum DlError {
         near: Option<String>,
     },
     /// No open library has the symbol.
-    #[error("undefined symbol: {0}: no library that is open with RTLD_GLOBAL exports it")]
+    #[error("undefined symbol: {name}: no library that is open with RTLD_GLOBAL exports it", name = printable(.0))]
     GlobalSymbol(String),
     /// The symbol is data.
     #[error("{library}: {symbol} is data of {size} bytes, not a function")]

@@ -3,6 +3,7 @@ mod registry;
 
 pub use registry::RegistryError;
 
+use crate::host::remedy;
 use crate::report::Fault;
 use std::any::Any;
 use std::fmt;
@@ -13,7 +14,8 @@ use std::fmt;
 pub enum CreateError {
     /// No address space or kernel mappings left.
     #[error(
-        "domain {name}: no address space or kernel mappings left ({source}); close domains, or raise vm.max_map_count"
+        "domain {name}: no address space or kernel mappings left ({source}); close domains, or raise vm.max_map_count or \
+         the limit of address space (ulimit -v)"
     )]
     Space {
         /// The domain.
@@ -277,7 +279,10 @@ pub enum CallError {
         source: Box<RegistryError>,
     },
     /// No memory for the thread's stacks.
-    #[error("no memory for this thread's stacks: {0}; raise the domain's memory limit or vm.max_map_count")]
+    #[error(
+        "no memory for this thread's stacks: {0}; {remedy}",
+        remedy = remedy(.0, "raise the domain's memory limit or vm.max_map_count")
+    )]
     Memory(std::io::Error),
     /// The domain takes one caller at a time, and others had it for too long.
     #[error("domain {0} takes one caller at a time and was busy for longer than callers wait")]

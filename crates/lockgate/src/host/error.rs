@@ -22,4 +22,23 @@ pub enum HostError {
         "address 0 is mapped in this process: a null return address would run it; set vm.mmap_min_addr to 65536 and do not map it"
     )]
     PageZero,
+    /// A system call fails on which faults, limits and kills rest.
+    #[error(
+        "this process may not call {call}, and without it faults, time limits and kills of domains would not be handled: have its filter \
+         of system calls (seccomp) allow it"
+    )]
+    Refused {
+        /// Its name.
+        call: &'static str,
+    },
+}
+
+/// What to do about an error of the system's: `otherwise`, unless its reason tells more.
+pub(crate) fn remedy(error: &std::io::Error, otherwise: &'static str) -> &'static str {
+    match error.raw_os_error() {
+        Some(libc::EMFILE) => "raise the process's limit of open files (ulimit -n)",
+        Some(libc::ENFILE) => "raise the system's limit of open files (fs.file-max)",
+        Some(libc::EPERM | libc::ENOSYS) => "have the process's filter of system calls (seccomp) allow it",
+        _ => otherwise,
+    }
 }

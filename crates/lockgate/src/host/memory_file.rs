@@ -1,4 +1,5 @@
 //! Files in memory that the library makes for itself.
+use super::kept;
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
@@ -19,7 +20,7 @@ pub(crate) fn memory_file(
         return Err(Errno::FBIG);
     }
     let flags = flags | MemfdFlags::CLOEXEC;
-    let file = fs::memfd_create(name, flags | wanted).or_else(|_| fs::memfd_create(name, flags))?;
+    let file = kept(fs::memfd_create(name, flags | wanted).or_else(|_| fs::memfd_create(name, flags))?)?;
     fs::ftruncate(&file, size)?;
     Ok(file)
 }

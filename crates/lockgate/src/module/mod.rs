@@ -37,7 +37,7 @@ pub struct Module {
 #[non_exhaustive]
 pub enum LoadError {
     /// The file could not be read.
-    #[error("cannot read {}: {source}; check the path and its permissions", printable(&path.to_string_lossy()))]
+    #[error("cannot read {}: {source}; {}", printable(&path.to_string_lossy()), host::remedy(source, "check the path and its permissions"))]
     Read {
         /// The file.
         path: PathBuf,
@@ -84,7 +84,8 @@ pub enum LoadError {
     },
     /// No memory for the image.
     #[error(
-        "no memory for the image of {name} ({size} bytes): {source}; close other modules or raise the limit"
+        "no memory for the image of {name} ({size} bytes): {source}; {}",
+        host::remedy(source, "close other modules or raise the limit")
     )]
     Memory {
         /// File or given name.

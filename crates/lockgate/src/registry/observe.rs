@@ -2,6 +2,7 @@
 //!
 //! What is read was written by a process that may be hostile or half way through a change: every number is checked, text
 //! is cleaned, and nothing is followed.
+use crate::host::kept;
 use crate::stats::generation::{self, Look};
 use crate::stats::table_sys::{
     BINDING, BOUND, DOMAIN, EXPORT, LAYOUT, NAME, ROW, ROWS, server_reference, time_stamp,
@@ -290,7 +291,7 @@ fn table_at(link: &Path) -> Option<File> {
 /// A memory file of this process's own, to compare with.
 fn memory_file() -> Option<BorrowedFd<'static>> {
     static MADE: OnceLock<Option<OwnedFd>> = OnceLock::new();
-    let make = || fs::memfd_create("lockgate-observer", MemfdFlags::CLOEXEC).ok();
+    let make = || fs::memfd_create("lockgate-observer", MemfdFlags::CLOEXEC).and_then(kept).ok();
     MADE.get_or_init(make).as_ref().map(OwnedFd::as_fd)
 }
 

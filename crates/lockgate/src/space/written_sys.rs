@@ -1,6 +1,6 @@
 //! Which pages of a private mapping have been written since it was made, as the kernel's page map tells.
 use super::Stride;
-use crate::host::PerProcess;
+use crate::host::{PerProcess, kept};
 use lockgate_abi::PAGE;
 use rustix::io::Errno;
 use std::fs::File;
@@ -22,7 +22,8 @@ const OF_FILE: u64 = 1 << 61;
 pub(crate) fn written(stride: &Stride, range: &Range<u64>) -> Result<Vec<u64>, Errno> {
     // "self" is who opens it: a forked child would read its parent's.
     static MAP: PerProcess<OnceLock<Option<File>>> = PerProcess::new(OnceLock::new);
-    let map = MAP.get_or_init(|| File::open("/proc/self/pagemap").ok()).as_ref().ok_or(Errno::NOSYS)?;
+    let open = || Some(File::from(kept(File::open("/proc/self/pagemap").ok()?.into()).ok()?));
+    let map = MAP.get_or_init(open).as_ref().ok_or(Errno::NOSYS)?;
     scan(map, stride, range).map_or_else(|| read(map, stride, range), Ok)
 }
 

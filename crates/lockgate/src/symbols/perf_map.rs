@@ -3,8 +3,7 @@
 //!
 //! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
-use crate::host::PerProcess;
-use crate::host::environment;
+use crate::host::{PerProcess, environment, kept};
 use lockgate_abi::window;
 use lockgate_symbols::{Symbols, printable};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -64,7 +63,7 @@ fn append(text: &str) {
 fn create(path: &str) -> Result<OwnedFd, Errno> {
     let flags =
         OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let new = || rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
+    let new = || rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR).and_then(kept);
     match new() {
         Err(Errno::EXIST) => {
             let owner = rustix::fs::statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW)?.st_uid;

@@ -737,6 +737,14 @@ pub fn on_a_stack_of<F: FnOnce() + Send>(size: usize, work: F) {
     }
 }
 
+/// As a daemon may: what is opened next gets their numbers.
+pub fn close_standard_streams() {
+    for stream in 0..3 {
+        // SAFETY: nobody owns these, and the standard library goes on without them.
+        unsafe { libc::close(stream) };
+    }
+}
+
 /// From here on a filter of system calls (seccomp) has the system call `number` fail with `ENOSYS`, on all threads that are started.
 pub fn refuse_system_call(number: i64) {
     const NUMBER: u32 = 0;

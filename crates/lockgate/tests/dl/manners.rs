@@ -81,6 +81,8 @@ fn what_is_not_there_is_named() {
     let library = file.open();
     let error = library.symbol("coumt").unwrap_err().to_string();
     assert!(error.contains("undefined symbol: coumt") && error.contains("count"), "{error}");
+    let error = library.symbol("\u{1b}[2J").unwrap_err().to_string();
+    assert!(error.ends_with("undefined symbol: ?[2J"), "{error:?}");
     for hidden in ["_lg_init", "_lg_fini", "_lg_alloc"] {
         assert!(matches!(library.symbol(hidden), Err(DlError::Symbol { .. })), "{hidden} is the runtime's");
     }

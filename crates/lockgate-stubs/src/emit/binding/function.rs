@@ -77,7 +77,7 @@ impl<'a> Surface<'a> {
             Passing::Null | Passing::Ignore | Passing::Data { .. } | Passing::Dispose { .. } => CopyIn::Zero,
             Passing::String => CopyIn::Text,
             Passing::Buffer(Buffer { writes, size, .. }) => {
-                CopyIn::Slice { writes: *writes, size: size.as_ref() }
+                CopyIn::Slice { writes: *writes, size: size.as_ref(), nullable: parameter.notes.nullable }
             }
             Passing::Scalar(Buffer { reads, writes, .. }) => CopyIn::Scalar {
                 reads: *reads,
@@ -189,8 +189,11 @@ fn checks<'a>(arguments: &[Argument<'a>]) -> Vec<Check<'a>> {
         CopyIn::Records { size, .. } => Some(*size),
         _ => None,
     };
+    let nullable = |own: &Argument<'a>| matches!(own.how, CopyIn::Slice { nullable: true, .. });
     let uncounted = arguments.iter().filter(|argument| !is_counted(argument.name));
-    uncounted.filter_map(|own| size(own).map(|needed| Check { of: own.name, needed })).collect()
+    uncounted
+        .filter_map(|own| size(own).map(|needed| Check { of: own.name, needed, nullable: nullable(own) }))
+        .collect()
 }
 
 /// What closures are known by: their data if there is one of each, else a handle.
@@ -220,7 +223,7 @@ fn known_by<'a>(arguments: &mut [Argument<'a>], function: &FunctionPlan) {
 }
 
 /// The buffer whose length parameter `number` is, and nothing else: `LG_SIZE(n)`, `LG_SIZE(*n)`, or
-/// `LG_SIZE(n < 0 ? … : n)`.
+/// `LG_SIZE(n < 0 ? … : n)`. Of several, one that is always there knows best.
 fn counted(function: &FunctionPlan, number: usize) -> Option<usize> {
     let parameter = &function.prototype.parameters[number];
     let wanted = match &function.parameters[number] {
@@ -238,9 +241,12 @@ fn counted(function: &FunctionPlan, number: usize) -> Option<usize> {
         }
         size => *size == wanted,
     };
-    function.parameters.iter().position(|passing| match passing {
-        Passing::Buffer(Buffer { size: Some(size), .. })
-        | Passing::Record { buffer: Buffer { size: Some(size), .. }, kept: false, .. } => is_length(size),
-        _ => false,
-    })
+    let mut of_that_length =
+        (0..function.parameters.len()).filter(|place| match &function.parameters[*place] {
+            Passing::Buffer(Buffer { size: Some(size), .. })
+            | Passing::Record { buffer: Buffer { size: Some(size), .. }, kept: false, .. } => is_length(size),
+            _ => false,
+        });
+    let first = of_that_length.clone().next();
+    of_that_length.find(|place| !function.prototype.parameters[*place].notes.nullable).or(first)
 }

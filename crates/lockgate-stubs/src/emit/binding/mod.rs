@@ -77,6 +77,8 @@ pub enum CopyIn<'a> {
         writes: bool,
         /// Its size.
         size: Option<&'a Expression>,
+        /// There may be none (`LG_NULLABLE`).
+        nullable: bool,
     },
     /// A number behind a pointer.
     Scalar {
@@ -171,6 +173,8 @@ pub struct Check<'a> {
     pub of: &'a str,
     /// How many.
     pub needed: &'a Expression,
+    /// None are needed where there is no buffer.
+    pub nullable: bool,
 }
 
 /// Something that comes back.

@@ -185,8 +185,9 @@ impl<'a> Writer<'_, 'a> {
                     _ => local,
                 }
             }
-            CopyIn::Slice { writes, .. } => {
-                self.takes(&own, if *writes { "Writable" } else { "Readable" });
+            CopyIn::Slice { writes, nullable, .. } => {
+                let kind = if *writes { "Writable" } else { "Readable" };
+                self.takes(&own, &if *nullable { format!("{kind} | None") } else { kind.to_owned() });
                 local
             }
             CopyIn::Records { key, writes, .. } => {
@@ -315,7 +316,11 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             }
             _ => return,
         };
-        self.before(&format!("lg_{name}, lg_{name}_count = {function}({own}, {kind}, \"{name}\")"));
+        let none = match argument.how {
+            CopyIn::Slice { nullable: true, .. } => format!("(None, 0) if {own} is None else "),
+            _ => String::new(),
+        };
+        self.before(&format!("lg_{name}, lg_{name}_count = {none}{function}({own}, {kind}, \"{name}\")"));
     }
 
     fn copy_in(&mut self, argument: &Argument<'a>) {
@@ -325,7 +330,11 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
 
     fn check(&mut self, check: &Check<'a>) {
         let (needed, of) = (self.size(check.needed), check.of);
-        self.before(&format!("_enough({needed}, lg_{of}_count, \"{of}\")"));
+        let enough = format!("_enough({needed}, lg_{of}_count, \"{of}\")");
+        match check.nullable {
+            true => self.before(&format!("if lg_{of} is not None:\n    {enough}")),
+            false => self.before(&enough),
+        }
     }
 
     fn lend(&mut self, room: &'a Expression) {
