@@ -49,7 +49,7 @@ impl Compiler {
             return;
         }
         for set in self.sets {
-            let options: Vec<&str> = set.split(' ').chain(["-std=c++20", "-w"]).collect();
+            let options: Vec<&str> = ["-std=c++20", "-w"].into_iter().chain(set.split(' ')).collect();
             self.same_with(&source(name), &options);
         }
     }
@@ -190,6 +190,59 @@ fn unwinding() {
 #[test]
 fn unwinder() {
     same("unwinder");
+}
+
+/// Options that programs in C++ are compiled with.
+#[test]
+fn options() {
+    let compiler = Compiler {
+        sets: &[
+            "-fno-exceptions -fno-rtti -static-libstdc++ -static-libgcc",
+            "-std=c++23 -g3 -O2 -D_FORTIFY_SOURCE=2 -D_GLIBCXX_ASSERTIONS -fvisibility=hidden",
+            "-fsanitize=undefined -fsanitize-undefined-trap-on-error -O1",
+            "-O2 -flto",
+        ],
+        ..GXX
+    };
+    compiler.same("plain");
+}
+
+/// Undefined behaviour that `-fsanitize=undefined` finds is a trap at its line; a wrong virtual call, which only its library would find, is not
+/// looked for.
+#[test]
+fn undefined_behaviour_traps() {
+    if !GXX.is_here("undefined_behaviour_traps") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <vector>
+extern \"C\" int sum(int n) {
+    std::vector<int> values{n, 1};
+    return values[0] +
+           values[1];
+}
+";
+    shop.write("sum.cpp", source);
+    let options = ["-g", "-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"];
+    shop.lockgate("c++").args(options).args(["sum.cpp", "-o", "sum.lg", "--export", "sum"]).run_quietly();
+    // The debug information says what it takes.
+    let call = |number: &str| shop.lockgate("call").args(["sum.lg", "sum", number]).output();
+    assert_eq!(text(&call("41").stdout).trim(), "42");
+    let error = text(&call("2147483647").stderr);
+    assert!(error.contains("sum.cpp:4"), "{error}");
+}
+
+/// Symbols that are missing are named as the source has them.
+#[test]
+fn missing_functions_have_readable_names() {
+    if !GXX.is_here("missing_functions_have_readable_names") {
+        return;
+    }
+    let shop = Shop::new();
+    shop.write("half.cpp", "namespace shop { int half(int); }\nint main() { return shop::half(2); }\n");
+    let error = shop.lockgate("c++").args(["half.cpp", "-o", "half.lg"]).fail();
+    assert!(error.contains("undefined: shop::half(int);"), "{error}");
 }
 
 /// clang++ compiles, with libstdc++.

@@ -4,7 +4,7 @@
 //! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
 use super::names::Symbols;
-use super::texts::printable;
+use super::texts::{printable, shown};
 use crate::host::PerProcess;
 use crate::host::environment;
 use lockgate_abi::window;
@@ -29,7 +29,7 @@ pub(crate) fn list_module<'a>(base: u64, domain: &str, symbols: impl FnOnce() ->
     let stubs = window::IMAGE - window::STUBS;
     let mut text = line(base + window::STUBS, stubs, &format!("gates [{domain}]"));
     for (start, length, name) in symbols().functions() {
-        text += &line(base + window::IMAGE + start, length, &format!("{name} [{domain}]"));
+        text += &line(base + window::IMAGE + start, length, &format!("{} [{domain}]", shown(name)));
     }
     append(&text);
 }
