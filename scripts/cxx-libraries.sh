@@ -52,15 +52,15 @@ fi
 
 # objects NAME OPTIONS SOURCES...: compiles them, both ways, into $work/NAME.
 objects() {
-    out=$work/$1 options=$2
+    out=$work/$1 its_options=$2
     shift 2
     mkdir -p "$out/native" "$out/domain"
-    printf '%s\n' "$@" | SOURCES="$sources" xargs -P "$(nproc)" -n 1 "$0" --one "$out" "$options"
+    printf '%s\n' "$@" | SOURCES="$sources" xargs -P "$(nproc)" -n 1 "$0" --one "$out" "$its_options"
 }
 
 # program NAME OPTIONS GROUP...: links it from all objects of these groups, both ways.
 program() {
-    name=$1 options=$2
+    program=$1 its_options=$2
     shift 2
     mkdir -p "$work/programs"
     for side in native domain; do
@@ -68,14 +68,14 @@ program() {
         for group; do files="$files $(echo "$work/$group/$side"/*.o)"; done
         [ "$side" = native ] && compiler=$native || compiler=$domain
         # shellcheck disable=SC2086 # options, files and the compiler are words
-        $compiler $base_options $options $files -pthread -o "$work/programs/$name.$side"
+        $compiler $base_options $its_options $files -pthread -o "$work/programs/$program.$side"
     done
 }
 
 failed=0
 # same NAME ARGUMENTS...: runs it, both ways, in the folder $run (a copy of $input, if that is set).
 same() {
-    name=$1
+    program=$1
     shift
     for side in native domain; do
         run=$work/run.$side status=0
@@ -83,25 +83,25 @@ same() {
         mkdir -p "$run"
         [ -z "${input:-}" ] || cp -RL "$input/." "$run"
         case $side in
-        native) (cd "$run" && TEST_TMPDIR=. timeout "${LIMIT:-600}" "$work/programs/$name.native" "$@" >"$work/native.out" 2>"$work/native.err" </dev/null) || status=$? ;;
+        native) (cd "$run" && TEST_TMPDIR=. timeout "${LIMIT:-600}" "$work/programs/$program.native" "$@" >"$work/native.out" 2>"$work/native.err" </dev/null) || status=$? ;;
         domain)
             timeout "${LIMIT:-600}" "$lockgate" run --threads 40 --memory-limit 3G --env TEST_TMPDIR=. --dir "$run=$run" --cwd "$run" \
-                "$work/programs/$name.domain" "$@" >"$work/domain.out" 2>"$work/domain.err" </dev/null || status=$?
+                "$work/programs/$program.domain" "$@" >"$work/domain.out" 2>"$work/domain.err" </dev/null || status=$?
             ;;
         esac
         { cat "$work/$side.out" "$work/$side.err"; echo "status $status"; } |
-            sed -e "s|$run|RUN|g" -e "s|programs/$name.$side|PROGRAM|g" -f "$ours/times.sed" >"$work/$side.all"
+            sed -e "s|$run|RUN|g" -e "s|programs/$program.$side|PROGRAM|g" -f "$ours/times.sed" >"$work/$side.all"
     done
     case $status in
     0) ;;
     *) echo "  (in a domain: status $status: $(tail -1 "$work/domain.err"))" ;;
     esac
     if cmp -s "$work/native.all" "$work/domain.all" && [ -s "$work/native.out" ]; then
-        echo "  same: $name ($# arguments)"
-    elif grep -q "^$name: " "$ours/exceptions.txt"; then
-        echo "  known: $name ($# arguments)"
+        echo "  same: $program ($# arguments)"
+    elif grep -q "^$program: " "$ours/exceptions.txt"; then
+        echo "  known: $program ($# arguments)"
     else
-        echo "  DIFFERENT: $name ($# arguments)"
+        echo "  DIFFERENT: $program ($# arguments)"
         diff "$work/native.all" "$work/domain.all" | head -20
         failed=1
     fi

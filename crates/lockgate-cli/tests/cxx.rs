@@ -219,8 +219,7 @@ fn undefined_behaviour_traps() {
 #include <vector>
 extern \"C\" int sum(int n) {
     std::vector<int> values{n, 1};
-    return values[0] +
-           values[1];
+    return values[0] + values[1];
 }
 ";
     shop.write("sum.cpp", source);
@@ -230,7 +229,7 @@ extern \"C\" int sum(int n) {
     let call = |number: &str| shop.lockgate("call").args(["sum.lg", "sum", number]).output();
     assert_eq!(text(&call("41").stdout).trim(), "42");
     let error = text(&call("2147483647").stderr);
-    assert!(error.contains("sum.cpp:4"), "{error}");
+    assert!(error.contains("a trap of the compiler") && error.contains("sum.cpp:4"), "{error}");
 }
 
 /// Symbols that are missing are named as the source has them.
@@ -251,6 +250,28 @@ fn clang() {
     for name in ["classes", "threads", "exceptions", "unwinding"] {
         CLANG.same(name);
     }
+}
+
+/// clang says of classes how they are passed, so that the note of a function that takes them has a type.
+#[test]
+fn clang_says_how_classes_are_passed() {
+    if !CLANG.is_here("clang_says_how_classes_are_passed") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+struct point { int x; double y; };
+struct copied { int x; copied(const copied &); };
+extern \"C\" point same(point p) { return p; }
+extern \"C\" int other(copied c) { return c.x; }
+";
+    shop.write("points.cpp", source);
+    let options =
+        ["-g", "-gdwarf-5", "-O1", "points.cpp", "-o", "points.lg", "--export", "same", "--export", "other"];
+    shop.lockgate("c++").env("LOCKGATE_GXX", CLANG.command).args(options).run_quietly();
+    let said = text(&shop.lockgate("inspect").args(["--exports", "points.lg"]).output().stdout);
+    assert!(said.contains("struct { int x; double y; } same(struct { int x; double y; })"), "{said}");
+    assert!(said.lines().any(|line| line.ends_with("  other")), "{said}");
 }
 
 /// clang's own library.
