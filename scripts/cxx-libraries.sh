@@ -156,6 +156,9 @@ library_simdjson() {
 library_re2() {
     package re2
     folder=$sources/re2
+    # Its tables are made of those of Unicode.
+    [ -d /usr/share/unicode ] || { echo "  left out: no /usr/share/unicode (Debian: unicode-data)" && return; }
+    make -s -C "$folder" REBUILD_TABLES=1 re2/perl_groups.cc re2/unicode_casefold.cc re2/unicode_groups.cc
     options="-std=c++17 -I$folder"
     # shellcheck disable=SC2046 # file names are words
     objects re2 "$options" $(find "$folder/re2" -maxdepth 1 -name '*.cc' ! -name 'fuzz*') "$folder/util/rune.cc" "$folder/util/strutil.cc"

@@ -281,3 +281,49 @@ fn libcxx() {
         LIBCXX.same(name);
     }
 }
+
+/// The error of a call says what libc++abi says of an exception that nobody catches.
+#[test]
+fn libcxx_names_an_uncaught_exception() {
+    if !LIBCXX.is_here("libcxx_names_an_uncaught_exception") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <stdexcept>
+namespace shop {
+struct Closed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+}
+extern \"C\" int pay(int sum) {
+    if (sum > 3) throw shop::Closed(\"no money\");
+    return sum;
+}
+";
+    shop.write("pay.cpp", source);
+    let options = ["-stdlib=libc++", "-g", "-O1", "pay.cpp", "-o", "pay.lg", "--export", "int pay(int)"];
+    shop.lockgate("c++").env("LOCKGATE_GXX", LIBCXX.command).args(options).run_quietly();
+    let call = |sum: &str| shop.lockgate("call").args(["pay.lg", "int pay(int)", sum]).output();
+    assert_eq!(text(&call("3").stdout).trim(), "3");
+    let error = text(&call("4").stderr);
+    let said = "the module called abort: terminating with uncaught exception of type shop::Closed: no money";
+    assert!(error.contains(said) && error.contains("pay.cpp:8"), "{error}");
+}
+
+/// `LOCKGATE_GCC` may name a clang, for C; its choices of linkers and libraries are taken, and g++ says that libc++ is none of its own.
+#[test]
+fn clang_compiles_c_too() {
+    if !CLANG.is_here("clang_compiles_c_too") {
+        return;
+    }
+    let shop = Shop::new();
+    shop.write("root.c", "#include <math.h>\ndouble root(double x) { return cbrt(x); }\n");
+    let options =
+        ["-g", "-O2", "-shared", "-fuse-ld=lld", "-rtlib=compiler-rt", "root.c", "-lm", "-o", "root.lg"];
+    shop.lockgate("cc").env("LOCKGATE_GCC", "clang").args(options).run_quietly();
+    assert_eq!(text(&shop.lockgate("call").args(["root.lg", "root", "27"]).output().stdout).trim(), "3");
+    shop.write("words.cpp", "#include <string>\nint main() { return std::string().size(); }\n");
+    let error = shop.lockgate("c++").args(["-stdlib=libc++", "words.cpp", "-o", "words.lg"]).fail();
+    assert!(error.contains("LOCKGATE_GXX=clang++"), "{error}");
+}
