@@ -1,5 +1,0 @@
-# What differs from run to run: times, folders of one run, addresses.
-s/([0-9]* ms\( total\)\{0,1\})//g
-s/[0-9.]* ms\b//g
-s/durationInSeconds="[0-9.]*"//g
-s/0x[0-9a-f]\{6,\}/ADDRESS/g
