@@ -115,13 +115,14 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 	mkdir -p build
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
 
-systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, crates with their own tests, in full
+systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, crates and libraries in C++ with their own tests, in full
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems --test compilers -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
 	scripts/compiler-tests.sh || [ $$? -eq 77 ]
 	scripts/crate-tests.sh || [ $$? -eq 77 ]
 	scripts/random-programs.sh || [ $$? -eq 77 ]
+	scripts/cxx-libraries.sh || [ $$? -eq 77 ]
 
 libclangs: setup ## what reads C by libclang, with each version that is installed or that apt has: the same is made, and the tests pass
 	scripts/libclangs.sh || [ $$? -eq 77 ]

@@ -194,6 +194,58 @@ fn unwinder() {
     same("unwinder");
 }
 
+/// Options that programs in C++ are compiled with.
+#[test]
+fn options() {
+    let compiler = Compiler {
+        sets: &[
+            "-fno-exceptions -fno-rtti -static-libstdc++ -static-libgcc",
+            "-std=c++23 -g3 -O2 -D_FORTIFY_SOURCE=2 -D_GLIBCXX_ASSERTIONS -fvisibility=hidden",
+            "-fsanitize=undefined -fsanitize-undefined-trap-on-error -O1",
+            "-O2 -flto",
+        ],
+        ..GXX
+    };
+    compiler.same("plain");
+}
+
+/// Undefined behaviour that `-fsanitize=undefined` finds is a trap at its line; a wrong virtual call, which only its library would find, is not
+/// looked for.
+#[test]
+fn undefined_behaviour_traps() {
+    if !GXX.is_here("undefined_behaviour_traps") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <vector>
+extern \"C\" int sum(int n) {
+    std::vector<int> values{n, 1};
+    return values[0] + values[1];
+}
+";
+    shop.write("sum.cpp", source);
+    let options = ["-g", "-O1", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"];
+    shop.lockgate("c++").args(options).args(["sum.cpp", "-o", "sum.lg", "--export", "sum"]).run_quietly();
+    // The debug information says what it takes.
+    let call = |number: &str| shop.lockgate("call").args(["sum.lg", "sum", number]).output();
+    assert_eq!(text(&call("41").stdout).trim(), "42");
+    let error = text(&call("2147483647").stderr);
+    assert!(error.contains("a trap of the compiler") && error.contains("sum.cpp:4"), "{error}");
+}
+
+/// Symbols that are missing are named as the source has them.
+#[test]
+fn missing_functions_have_readable_names() {
+    if !GXX.is_here("missing_functions_have_readable_names") {
+        return;
+    }
+    let shop = Shop::new();
+    shop.write("half.cpp", "namespace shop { int half(int); }\nint main() { return shop::half(2); }\n");
+    let error = shop.lockgate("c++").args(["half.cpp", "-o", "half.lg"]).fail();
+    assert!(error.contains("undefined: shop::half(int);"), "{error}");
+}
+
 /// clang++ compiles, with libstdc++.
 #[test]
 fn clang() {
@@ -202,10 +254,78 @@ fn clang() {
     }
 }
 
+/// clang says of classes how they are passed, so that the note of a function that takes them has a type.
+#[test]
+fn clang_says_how_classes_are_passed() {
+    if !CLANG.is_here("clang_says_how_classes_are_passed") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+struct point { int x; double y; };
+struct copied { int x; copied(const copied &); };
+extern \"C\" point same(point p) { return p; }
+extern \"C\" int other(copied c) { return c.x; }
+";
+    shop.write("points.cpp", source);
+    let options =
+        ["-g", "-gdwarf-5", "-O1", "points.cpp", "-o", "points.lg", "--export", "same", "--export", "other"];
+    shop.lockgate("c++").env("LOCKGATE_GXX", CLANG.command).args(options).run_quietly();
+    let said = text(&shop.lockgate("inspect").args(["--exports", "points.lg"]).output().stdout);
+    assert!(said.contains("struct { int x; double y; } same(struct { int x; double y; })"), "{said}");
+    assert!(said.lines().any(|line| line.ends_with("  other")), "{said}");
+}
+
 /// clang's own library.
 #[test]
 fn libcxx() {
     for name in ["classes", "streams", "threads", "files", "exceptions", "unwinding"] {
         LIBCXX.same(name);
     }
+}
+
+/// The error of a call says what libc++abi says of an exception that nobody catches.
+#[test]
+fn libcxx_names_an_uncaught_exception() {
+    if !LIBCXX.is_here("libcxx_names_an_uncaught_exception") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <stdexcept>
+namespace shop {
+struct Closed : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+}
+extern \"C\" int pay(int sum) {
+    if (sum > 3) throw shop::Closed(\"no money\");
+    return sum;
+}
+";
+    shop.write("pay.cpp", source);
+    let options = ["-stdlib=libc++", "-g", "-O1", "pay.cpp", "-o", "pay.lg", "--export", "int pay(int)"];
+    shop.lockgate("c++").env("LOCKGATE_GXX", LIBCXX.command).args(options).run_quietly();
+    let call = |sum: &str| shop.lockgate("call").args(["pay.lg", "int pay(int)", sum]).output();
+    assert_eq!(text(&call("3").stdout).trim(), "3");
+    let error = text(&call("4").stderr);
+    let said = "the module called abort: terminating with uncaught exception of type shop::Closed: no money";
+    assert!(error.contains(said) && error.contains("pay.cpp:8"), "{error}");
+}
+
+/// `LOCKGATE_GCC` may name a clang, for C; its choices of linkers and libraries are taken, and g++ says that libc++ is none of its own.
+#[test]
+fn clang_compiles_c_too() {
+    if !CLANG.is_here("clang_compiles_c_too") {
+        return;
+    }
+    let shop = Shop::new();
+    shop.write("root.c", "#include <math.h>\ndouble root(double x) { return cbrt(x); }\n");
+    let options =
+        ["-g", "-O2", "-shared", "-fuse-ld=lld", "-rtlib=compiler-rt", "root.c", "-lm", "-o", "root.lg"];
+    shop.lockgate("cc").env("LOCKGATE_GCC", "clang").args(options).run_quietly();
+    assert_eq!(text(&shop.lockgate("call").args(["root.lg", "root", "27"]).output().stdout).trim(), "3");
+    shop.write("words.cpp", "#include <string>\nint main() { return std::string().size(); }\n");
+    let error = shop.lockgate("c++").args(["-stdlib=libc++", "words.cpp", "-o", "words.lg"]).fail();
+    assert!(error.contains("LOCKGATE_GXX=clang++"), "{error}");
 }

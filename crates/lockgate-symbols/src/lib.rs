@@ -9,4 +9,4 @@ mod names;
 mod texts;
 
 pub use names::{SourcePlace, Symbols};
-pub use texts::printable;
+pub use texts::{printable, shown};

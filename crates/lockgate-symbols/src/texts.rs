@@ -92,7 +92,7 @@ pub(super) fn symbol_name(table: &[u8], offset: usize, room: &mut usize) -> Stri
 }
 
 /// A function's name as reports show it.
-pub(super) fn shown(name: &str) -> String {
+pub fn shown(name: &str) -> String {
     let readable = lockgate_outside::demangled_short(name);
     let mut name = readable.unwrap_or_else(|| name.to_owned());
     if name.len() > MAX_NAME {

@@ -4,24 +4,12 @@
 use crate::cache::Key;
 use crate::input::Input;
 use crate::sysroot::{HEADERS, Source, archive, read, source, write};
-use crate::{Error, Progress, Sysroot, process};
+use crate::{CxxLibrary, Error, Progress, Sysroot, process};
 use lockgate_rewrite::Options;
 use std::path::{Path, PathBuf};
 
-/// A C++ library.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum CxxLibrary {
-    /// gcc's, which clang takes, too.
-    #[default]
-    Libstdcxx,
-    /// clang's, for `-stdlib=libc++`.
-    Libcxx,
-}
-
 /// How a library is made ready for modules.
 struct Recipe {
-    /// What `-l` calls it, or a part of it.
-    names: &'static [&'static str],
     /// Its archives.
     theirs: &'static [&'static str],
     /// The archive of our own members.
@@ -32,12 +20,9 @@ struct Recipe {
     renamed: &'static [(&'static str, &'static str)],
     /// Members that ours stand in for.
     replaced: &'static [&'static str],
-    /// The folder of our headers that stand in for its own.
-    headers: &'static str,
 }
 
 const LIBSTDCXX: Recipe = Recipe {
-    names: &["stdc++", "stdc++fs", "supc++"],
     theirs: &["libstdc++.a"],
     ours: "liblockgate-c++.a",
     sources: &[
@@ -57,11 +42,9 @@ const LIBSTDCXX: Recipe = Recipe {
         ("__nl_langinfo_l", "_lg_nl_langinfo_l"),
     ],
     replaced: &["vterminate.o"],
-    headers: "c++",
 };
 
 const LIBCXX: Recipe = Recipe {
-    names: &["c++", "c++abi"],
     theirs: &["libc++.a", "libc++abi.a"],
     ours: "liblockgate-libc++.a",
     sources: &[
@@ -78,7 +61,6 @@ const LIBCXX: Recipe = Recipe {
         ("strerror_r", "_lg_strerror_r"),
     ],
     replaced: &["abort_message.cpp.o"],
-    headers: "libc++",
 };
 
 impl CxxLibrary {
@@ -87,17 +69,6 @@ impl CxxLibrary {
             CxxLibrary::Libstdcxx => &LIBSTDCXX,
             CxxLibrary::Libcxx => &LIBCXX,
         }
-    }
-
-    /// The library of which `-lname` is a part.
-    pub(crate) fn named(name: &str) -> Option<CxxLibrary> {
-        let all = [CxxLibrary::Libstdcxx, CxxLibrary::Libcxx];
-        all.into_iter().find(|library| library.recipe().names.contains(&name))
-    }
-
-    /// The folder, among our headers, of those that stand in for its own.
-    pub(crate) fn own_headers(self) -> &'static str {
-        self.recipe().headers
     }
 
     /// The archives to link with before those of the sysroot, in the order in which they are searched: the library, and our members

@@ -71,13 +71,13 @@ pub enum Error {
     /// Symbols that nothing defines.
     #[error(
         "undefined: {}; add the object or library that defines them, or import them from the host with \
-         --gate 'PROTOTYPE'", .0.join(", ")
+         --gate 'PROTOTYPE'", readable(.0)
     )]
     Undefined(Vec<String>),
     /// Thread-local variables of a module that joins a domain.
     #[error(
         "thread-local: {}; a module that joins a domain has none of its own: keep them in the base, behind a function that returns \
-         their address, or use pthread_getspecific", .0.join(", ")
+         their address, or use pthread_getspecific", readable(.0)
     )]
     ThreadLocal(Vec<String>),
     /// Exports that nothing defines as a function.
@@ -98,6 +98,12 @@ pub enum Error {
         /// Where the rejected module lies, if it was to be kept.
         kept: Option<PathBuf>,
     },
+}
+
+/// Symbols as their source has them.
+fn readable(symbols: &[String]) -> String {
+    let readable = |symbol: &String| lockgate_outside::demangled_short(symbol).unwrap_or(symbol.clone());
+    symbols.iter().map(readable).collect::<Vec<_>>().join(", ")
 }
 
 fn kept_at(path: &Path) -> String {

@@ -18,6 +18,7 @@
 mod cache;
 pub mod cc;
 mod cxx;
+mod cxx_library;
 mod declared;
 mod error;
 mod glue;
@@ -38,7 +39,7 @@ mod tools;
 mod writer;
 
 pub use cache::Cache;
-pub use cxx::CxxLibrary;
+pub use cxx_library::CxxLibrary;
 pub use error::Error;
 pub use host::Host;
 pub use link::{Link, LinkOutcome, put, spares, work_folder};

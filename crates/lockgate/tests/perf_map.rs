@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const SOURCE: &str = "
+long helper(long) __asm__(\"_ZN4shop6helperEl\");
 __attribute__((noinline)) long helper(long n) { __asm__ volatile(\"\"); return n + 1; }
 long own(void) { return (long)own; }
 long helpers(void) { return helper(0) == 1 ? (long)helper : 0; }
@@ -65,7 +66,7 @@ fn named_code() {
 
     assert_eq!((metadata.mode() & 0o777, metadata.nlink()), (0o600, 1));
     assert_eq!(name_at(&map, own.0), Some("own [guest]"), "{map}");
-    assert_eq!(name_at(&map, helper.0 + 4), Some("helper [guest]"), "{map}");
+    assert_eq!(name_at(&map, helper.0 + 4), Some("shop::helper(long) [guest]"), "{map}");
     let window = own.0 >> 32 << 32;
     assert_eq!(name_at(&map, window + lockgate_abi::window::STUBS), Some("gates [guest]"), "{map}");
     let named = |address| name_at(&map, address).unwrap_or_default();

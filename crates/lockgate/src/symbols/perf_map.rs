@@ -5,7 +5,7 @@
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
 use crate::host::{PerProcess, environment, kept};
 use lockgate_abi::window;
-use lockgate_symbols::{Symbols, printable};
+use lockgate_symbols::{Symbols, printable, shown};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 use std::fmt::Write as _;
@@ -27,7 +27,7 @@ pub(crate) fn list_module<'a>(base: u64, domain: &str, symbols: impl FnOnce() ->
     let stubs = window::IMAGE - window::STUBS;
     let mut text = line(base + window::STUBS, stubs, &format!("gates [{domain}]"));
     for (start, length, name) in symbols().functions() {
-        text += &line(base + window::IMAGE + start, length, &format!("{name} [{domain}]"));
+        text += &line(base + window::IMAGE + start, length, &format!("{} [{domain}]", shown(name)));
     }
     append(&text);
 }

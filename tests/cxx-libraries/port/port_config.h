@@ -1,0 +1,1 @@
+/* LevelDB's: what is there is said by options. */
