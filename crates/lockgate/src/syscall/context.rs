@@ -1,9 +1,10 @@
 //! What a system call is given and what it comes to.
 use super::{Memory, Process};
 use rustix::event::{PollFd, Timespec};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
@@ -69,7 +70,7 @@ pub trait OwnFile: Send + Sync {
     ///
     /// # Errors
     /// The kernel's.
-    fn open(&self) -> Result<BorrowedFd<'_>, Errno>;
+    fn open(&self) -> Result<Arc<OwnedFd>, Errno>;
 }
 
 /// Starts threads that the domain asks for.

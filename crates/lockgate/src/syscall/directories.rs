@@ -95,7 +95,7 @@ impl SyscallContext<'_> {
         if path == OWN_FILE
             && let Some(own) = self.process.own_file()
         {
-            return Location::of_own_file(own.open()?);
+            return Location::of_own_file(own.open()?.as_fd());
         }
         if path.starts_with(b"/") {
             return self.process.grants.locate(path.to_vec());
