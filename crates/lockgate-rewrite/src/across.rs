@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use iced_x86::{FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register};
 
 use crate::code::{Code, Through};
-use crate::decode::{Ins, mark, memory_operand};
+use crate::decode::{Ins, Text, mark, memory_operand};
 use crate::elf::{Object, reloc, sym};
 use crate::encode::{R10, R11, Reg};
 use crate::error::{Error, Reason};
@@ -315,8 +315,11 @@ enum Named {
 fn named(code: &Code, object: &Object, (number, index): (usize, usize)) -> Named {
     let text = &code.texts[number];
     let is_got = |kind| matches!(kind, reloc::GOTPCREL | reloc::GOTPCRELX | reloc::REX_GOTPCRELX);
-    let Some(reloc) = text.relocs(object, index).iter().find(|reloc| is_got(reloc.kind)) else {
-        return Named::Pointer;
+    let got = |index| text.relocs(object, index).iter().find(|reloc| is_got(reloc.kind));
+    let Some(reloc) = got(index) else {
+        let loaded = loaded(text, index).and_then(got);
+        let is_undefined = loaded.is_some_and(|reloc| object.symbols[reloc.symbol as usize].is_undefined());
+        return if is_undefined { Named::Undefined } else { Named::Pointer };
     };
     let symbol = &object.symbols[reloc.symbol as usize];
     if symbol.is_undefined() {
@@ -337,6 +340,40 @@ fn named(code: &Code, object: &Object, (number, index): (usize, usize)) -> Named
         _ => Named::Pointer,
     }
 }
+
+/// How far before a call its target may be loaded: beyond that, it counts as any pointer.
+const NEAR: usize = 100;
+
+/// The instruction that loads the register that a call goes through, if control comes from there to the call and no other way.
+fn loaded(text: &Text, call: usize) -> Option<usize> {
+    if text.code[call].code.op0_kind() != OpKind::Register {
+        return None;
+    }
+    let target = text.code[call].code.op0_register().full_register();
+    let mut info = InstructionInfoFactory::new();
+    for index in (call.saturating_sub(NEAR)..call).rev() {
+        let (ins, next) = (&text.code[index], &text.code[index + 1]);
+        if next.has(mark::LABEL | mark::FUNCTION | mark::ENTRY | mark::CASE | mark::PAD) || ins.ends_flow() {
+            return None;
+        }
+        let is_call = matches!(ins.code.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+        if is_call && !KEPT_BY_CALLEES.contains(&target) {
+            return None;
+        }
+        let writes = info.info(&ins.code).used_registers().iter().any(|used| {
+            used.register().full_register() == target
+                && !matches!(used.access(), OpAccess::Read | OpAccess::CondRead)
+        });
+        if writes {
+            let loads = ins.code.mnemonic() == Mnemonic::Mov && ins.code.op0_register() == target;
+            return loads.then_some(index);
+        }
+    }
+    None
+}
+
+const KEPT_BY_CALLEES: [Register; 6] =
+    [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
 fn is(register: Register, reg: Reg) -> bool {
     register.is_gpr() && crate::encode::number(register) == reg

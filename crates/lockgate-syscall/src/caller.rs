@@ -1,8 +1,9 @@
 //! The thread that makes a system call, and what the runtime does for it.
 use rustix::event::{PollFd, Timespec};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
@@ -52,7 +53,7 @@ pub trait OwnFile: Send + Sync {
     ///
     /// # Errors
     /// The kernel's.
-    fn open(&self) -> Result<BorrowedFd<'_>, Errno>;
+    fn open(&self) -> Result<Arc<OwnedFd>, Errno>;
 }
 
 /// Starts threads that the domain asks for.

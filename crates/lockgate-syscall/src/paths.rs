@@ -5,6 +5,7 @@ use super::descriptors::Kind;
 use super::directories::{Location, OWN_FILE};
 use super::directory::{Directory, components, normal, without_climbs};
 use super::locked::locked;
+use rustix::fd::AsFd;
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ impl SyscallContext<'_> {
         if path == OWN_FILE
             && let Some(own) = self.process.own_file()
         {
-            return Location::of_own_file(own.open()?);
+            return Location::of_own_file(own.open()?.as_fd());
         }
         if path.starts_with(b"/") {
             return self.process.grants.locate(path.to_vec());

@@ -3,7 +3,7 @@ use crate::guest::Guest;
 use lockgate_syscall::{Access, Grants, OwnFile, Process};
 use rustix::io::Errno;
 use std::fs::File;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use tempfile::TempDir;
 
@@ -11,11 +11,11 @@ const PATH: &str = "/proc/self/exe";
 const CONTENTS: &[u8] = b"verified bytes";
 
 /// A descriptor that could write: the domain has none of that.
-struct Own(File);
+struct Own(Arc<OwnedFd>);
 
 impl OwnFile for Own {
-    fn open(&self) -> Result<BorrowedFd<'_>, Errno> {
-        Ok(self.0.as_fd())
+    fn open(&self) -> Result<Arc<OwnedFd>, Errno> {
+        Ok(self.0.clone())
     }
 }
 
@@ -29,7 +29,7 @@ fn guest() -> (TempDir, Guest) {
     std::fs::write(host.path().join("data/mine"), "mine").unwrap();
     let grants = Grants::default().directory("/data", host.path().join("data"), Access::ReadWrite).unwrap();
     let mut guest = Guest::new(Grants::default());
-    guest.process = Process::new(Arc::new(grants)).with_own_file(Arc::new(Own(own)));
+    guest.process = Process::new(Arc::new(grants)).with_own_file(Arc::new(Own(Arc::new(own.into()))));
     (host, guest)
 }
 
@@ -132,7 +132,7 @@ fn it_is_nowhere_else() {
     }
     assert_eq!(guest.open_err("proc/self/exe", libc::O_RDONLY), Errno::NOENT);
     let mut bare = Guest::bare();
-    let own = Own(File::open(host.path().join("own")).unwrap());
+    let own = Own(Arc::new(File::open(host.path().join("own")).unwrap().into()));
     bare.process = Process::new(Arc::new(Grants::default())).with_own_file(Arc::new(own));
     assert_eq!(bare.open_err(PATH, libc::O_RDONLY), Errno::MFILE, "nothing was granted");
 }

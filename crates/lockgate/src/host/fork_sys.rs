@@ -6,7 +6,6 @@
 //! ([`PerProcess`]) begin anew in each process, so that it does not matter who held their locks, or was changing them, when
 //! another thread forked. What a child must find as it was is changed while no thread can fork ([`still`]).
 use std::cell::Cell;
-use std::convert::Infallible;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::ptr;
@@ -298,30 +297,20 @@ impl<T> Once<T> {
 
     /// The value.
     pub fn get(&self, make: impl FnOnce() -> T) -> &T {
-        match self.try_get(|| Ok::<T, Infallible>(make())) {
-            Ok(value) => value,
-        }
-    }
-
-    /// The same of what may fail to be made; the next one who asks tries again.
-    ///
-    /// # Errors
-    /// Those of `make`.
-    pub fn try_get<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let known = self.0.load(Ordering::Acquire);
         if !known.is_null() {
             // SAFETY: kept as long as `self`.
-            return Ok(unsafe { &*known });
+            return unsafe { &*known };
         }
-        let new = Box::into_raw(Box::new(make()?));
+        let new = Box::into_raw(Box::new(make()));
         match self.0.compare_exchange(ptr::null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: kept as long as `self`.
-            Ok(_) => Ok(unsafe { &*new }),
+            Ok(_) => unsafe { &*new },
             Err(known) => {
                 // SAFETY: the new one was seen by nobody; the known one is kept as long as `self`.
                 unsafe {
                     drop(Box::from_raw(new));
-                    Ok(&*known)
+                    &*known
                 }
             }
         }

@@ -5,16 +5,16 @@ mod placed;
 pub(crate) use image::{Filled, Image};
 pub(crate) use placed::Placed;
 
-use crate::host::{self, Once};
+use crate::host::{self, Once, PerProcess};
 use lockgate_abi::window;
 use lockgate_signature::printable;
 use lockgate_syscall::OwnFile;
 use lockgate_verify::{Rejection, Report};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A verified module. Its code and constants are held in a sealed memory file (rule V0) that all domains
 /// map; data is copied on write.
@@ -29,7 +29,7 @@ pub struct Module {
     symbols: Once<lockgate_symbols::Symbols>,
     states: Once<Option<lockgate_verify::States>>,
     /// The file's bytes for its own domains, made when one asks for them.
-    own_file: Once<OwnedFd>,
+    own_file: PerProcess<Mutex<Option<Arc<OwnedFd>>>>,
 }
 
 /// Why a module was not loaded.
@@ -129,7 +129,7 @@ impl Module {
             sites,
             symbols: Once::new(),
             states: Once::new(),
-            own_file: Once::new(),
+            own_file: PerProcess::default(),
         }))
     }
 
@@ -214,16 +214,18 @@ impl Module {
 }
 
 impl OwnFile for Module {
-    /// A copy that no domain maps as code, so that rule R6 says nothing of it; nobody can write it any more.
-    fn open(&self) -> Result<BorrowedFd<'_>, Errno> {
-        let copy = || {
-            let (flags, wanted) = (MemfdFlags::ALLOW_SEALING, MemfdFlags::NOEXEC_SEAL);
-            let file = host::memory_file("lockgate-file", flags, wanted, self.file.len() as u64)?;
-            image::write_at(&file, &self.file, 0)?;
-            image::seal(&file)?;
-            Ok(file)
-        };
-        self.own_file.try_get(copy).map(AsFd::as_fd)
+    /// A copy that no domain maps as code, so that rule R6 says nothing of it; nobody can write it any more. Threads that ask at the
+    /// same time wait for one copy: a module does not choose how many there are.
+    fn open(&self) -> Result<Arc<OwnedFd>, Errno> {
+        let mut own = self.own_file.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(file) = &*own {
+            return Ok(file.clone());
+        }
+        let (flags, wanted) = (MemfdFlags::ALLOW_SEALING, MemfdFlags::NOEXEC_SEAL);
+        let file = host::memory_file("lockgate-file", flags, wanted, self.file.len() as u64)?;
+        image::write_at(&file, &self.file, 0)?;
+        image::seal(&file)?;
+        Ok(own.insert(Arc::new(file)).clone())
     }
 }
 
