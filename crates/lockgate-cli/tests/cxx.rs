@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Shop, text};
+use lockgate::{Domain, DomainOptions, Module};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -141,6 +142,7 @@ fn an_uncaught_exception_is_reported() {
     }
     let shop = Shop::new();
     let source = "\
+#include <exception>
 #include <stdexcept>
 #include <string>
 namespace shop {
@@ -154,6 +156,7 @@ struct Till {
 extern \"C\" int pay(const char *who) { return shop::Till().pay(who); }
 extern \"C\" int number(int n) { throw n; }
 extern \"C\" int never(int n) noexcept { return n ? throw n : 0; }
+extern \"C\" int active(void) { return std::current_exception() != nullptr; }
 int twice(int n) { return 2 * n; }
 namespace shop {
 int half(int n) { return n / 2; }
@@ -161,8 +164,14 @@ int half(double n) { return static_cast<int>(n / 2); }
 }
 ";
     shop.write("till.cpp", source);
-    let exports =
-        ["int pay(const char *)", "int number(int)", "int never(int)", "int twice(int)", "shop::half(int)"];
+    let exports = [
+        "int pay(const char *)",
+        "int number(int)",
+        "int never(int)",
+        "int active(void)",
+        "int twice(int)",
+        "shop::half(int)",
+    ];
     let exports = exports.iter().flat_map(|export| ["--export", export]);
     shop.lockgate("c++").args(["-g", "-O2", "-w", "till.cpp", "-o", "till.lg"]).args(exports).run_quietly();
     let call = |arguments: &[&str]| shop.lockgate("call").arg("till.lg").args(arguments).output();
@@ -170,11 +179,22 @@ int half(double n) { return static_cast<int>(n / 2); }
     let error = text(&call(&["int pay(const char *)", "joe"]).stderr);
     let said = "the module called abort: an uncaught exception: shop::Closed: no money for joe";
     assert!(error.contains(said), "{error}");
-    assert!(error.contains("shop::Till::pay") && error.contains("till.cpp:8"), "{error}");
+    assert!(error.contains("shop::Till::pay") && error.contains("till.cpp:9"), "{error}");
     let error = text(&call(&["int number(int)", "7"]).stderr);
     assert!(error.contains("an uncaught exception: int;"), "{error}");
     let error = text(&call(&["int never(int)", "7"]).stderr);
     assert!(error.contains("an uncaught exception: int;"), "{error}");
+
+    // The next one in the same domain, too, and nothing is left of the first.
+    let module = Module::open(shop.path("till.lg")).expect("a module");
+    let domain = Domain::new(&module, DomainOptions::default()).expect("a domain");
+    let number = domain.bind::<extern "C" fn(i32) -> i32>("number").expect("it is exported");
+    let active = domain.bind::<extern "C" fn() -> i32>("active").expect("it is exported");
+    for n in 1..4 {
+        let error = number.call(n).expect_err("it throws").to_string();
+        assert!(error.contains("an uncaught exception: int;"), "{n}: {error}");
+        assert_eq!(active.call().expect("it returns"), 0, "{n}");
+    }
 
     assert_eq!(text(&call(&["int twice(int)", "21"]).stdout).trim(), "42");
     assert_eq!(text(&call(&["int _ZN4shop4halfEi(int)", "42"]).stdout).trim(), "21");

@@ -1,8 +1,8 @@
 //! Code sections as instructions: one linear sweep, every relocation on an operand.
 
 use iced_x86::{
-    Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction, InstructionInfoFactory,
-    Mnemonic, OpAccess, OpKind, Register,
+    Code as IcedCode, Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction,
+    InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
 use crate::elf::{Object, Reloc, reloc, sym};
@@ -134,6 +134,13 @@ impl Text {
                     data_in_text("these bytes are no instruction"),
                 ));
             }
+            if let Some(mask) = clears_part_of_rsp(&ins.code) {
+                let (at, len) = (ins.code.ip(), ins.code.len());
+                ins.code = Instruction::with2(IcedCode::And_rm64_imm32, Register::RSP, mask)
+                    .expect("it has these operands");
+                ins.code.set_len(len);
+                ins.code.set_ip(at);
+            }
             if writes_rsp(&ins.code, &mut info) {
                 ins.marks |= mark::SETS_RSP;
             }
@@ -223,6 +230,20 @@ fn fixed_address() -> Reason {
         "it goes to, or uses, an address that was fixed when it was assembled",
         "name functions and data by their symbols",
     )
+}
+
+/// The mask of `and $mask,%rsp`, for which compilers write `mov $0,%spl` or `mov $0,%sp` where locals are aligned to 256 or 65536 bytes.
+fn clears_part_of_rsp(code: &Instruction) -> Option<i32> {
+    if code.mnemonic() != Mnemonic::Mov
+        || !matches!(code.op1_kind(), OpKind::Immediate8 | OpKind::Immediate16)
+    {
+        return None;
+    }
+    match (code.op0_register(), code.immediate(1)) {
+        (Register::SPL, 0) => Some(-0x100),
+        (Register::SP, 0) => Some(-0x10000),
+        _ => None,
+    }
 }
 
 /// Whether one of the operands is rsp, or a part of it, and is written.

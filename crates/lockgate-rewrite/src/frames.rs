@@ -293,8 +293,8 @@ struct Walk<'a, 'b> {
     labels: HashMap<usize, Vec<CodePlace>>,
     /// Indirect jumps by group.
     jumps: BTreeMap<CodePlace, Known>,
-    /// What is known at the calls that may end at a landing pad.
-    pads: HashMap<CodePlace, Known>,
+    /// What is known at the calls that may end at a landing pad, and whether at one that throws for certain.
+    pads: HashMap<CodePlace, (Known, bool)>,
     frames: Frames,
 }
 
@@ -465,7 +465,7 @@ impl Walk<'_, '_> {
 
     /// Lets control come to landing pads. Says whether that was news.
     fn enter_pads(&mut self) -> bool {
-        for (place, known) in self.pads.clone() {
+        for (place, (known, _)) in self.pads.clone() {
             self.arrive(place, &known);
         }
         !self.work.is_empty()
@@ -720,23 +720,41 @@ impl Walk<'_, '_> {
     }
 
     /// A call throws: rsp is there as it was before its arguments came on the stack.
+    ///
+    /// Compilers note how many arguments there are at calls that throw alone, and a note holds up to the next one. So other calls between
+    /// two that end at a pad say nothing of its frame; the last one of each range throws, since the range ends with it.
     fn throw(&mut self, call: CodePlace, known: &Known) {
-        let start = u64::from(self.input.code.texts[call.0].code[call.1].start());
+        let text = &self.input.code.texts[call.0];
+        let start = u64::from(text.code[call.1].start());
         let pads = self.input.pads;
-        for pad in pads.of_call(call.0, start) {
+        let mut ends = pads.of_call(call.0, start).peekable();
+        if ends.peek().is_none() {
+            return;
+        }
+        let calls = |ins: &&Ins| ins.code.is_call_near() || ins.code.is_call_near_indirect();
+        let next = text.code[call.1 + 1..].iter().find(calls).map(|ins| u64::from(ins.start()));
+        for (pad, calls) in ends {
+            let throws = next.is_none_or(|next| !calls.contains(&next));
             let state = known.state.settled().moved(pads.arguments(call.0, start));
             let known = Known { state: state.settled(), registers: known.registers.only(CALLEE_SAVED) };
             let met = match self.pads.get(&pad) {
                 None => known,
-                Some(there) => Known {
+                Some((there, before)) => Known {
                     state: match (there.state, known.state) {
-                        (State::Constant(one), State::Constant(other)) => State::Constant(one.min(other)),
+                        (State::Constant(one), State::Constant(other)) => {
+                            State::Constant(match (before, throws) {
+                                (true, false) => one,
+                                (false, true) => other,
+                                _ => one.min(other),
+                            })
+                        }
                         (one, other) => one.meets(other),
                     },
                     registers: there.registers.meets(&known.registers),
                 },
             };
-            self.pads.insert(pad, met);
+            let throws = throws || self.pads.get(&pad).is_some_and(|before| before.1);
+            self.pads.insert(pad, (met, throws));
         }
     }
 

@@ -339,7 +339,7 @@ impl<'a> Flow<'a> {
                     };
                     goes_on = true;
                     let start = u64::from(ins.start());
-                    to.extend(pads.of_call(number, start));
+                    to.extend(pads.of_call(number, start).map(|(pad, _)| pad));
                 }
                 FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch => {
                     goes_on = ins.code.flow_control() == FlowControl::ConditionalBranch;

@@ -51,12 +51,12 @@ impl Pads {
         new
     }
 
-    /// Where exceptions of a call at offset `start` of a text end.
-    pub(crate) fn of_call(&self, text: usize, start: u64) -> impl Iterator<Item = CodePlace> {
+    /// Where exceptions of a call at offset `start` of a text end, and the code whose calls end there with it.
+    pub(crate) fn of_call(&self, text: usize, start: u64) -> impl Iterator<Item = (CodePlace, &Range<u64>)> {
         let pads = &self.pads[text];
         let before = &pads[..pads.partition_point(|pad| pad.calls.start <= start)];
         let reach = before.iter().rev().take_while(move |pad| pad.last > start);
-        reach.filter(move |pad| pad.calls.contains(&start)).map(|pad| pad.place)
+        reach.filter(move |pad| pad.calls.contains(&start)).map(|pad| (pad.place, &pad.calls))
     }
 
     /// Bytes of arguments that are on the stack at a call, which the unwinder takes off.
@@ -195,7 +195,7 @@ mod tests {
         ];
         let pads = Pads::new(1, ranges.iter().map(|(place, calls)| ((0, *place), calls.clone())), []);
         for call in (0..250).chain([u64::MAX - 1, u64::MAX]) {
-            let mut found: Vec<usize> = pads.of_call(0, call).map(|place| place.1).collect();
+            let mut found: Vec<usize> = pads.of_call(0, call).map(|(place, _)| place.1).collect();
             found.sort_unstable();
             let wanted = ranges.iter().filter(|(_, calls)| calls.contains(&call)).map(|(place, _)| *place);
             assert_eq!(found, wanted.collect::<Vec<_>>(), "{call}");

@@ -16,6 +16,13 @@ const SECOND: [&[u8]; 2] =
     [b"panic in a function that cannot unwind", b"panic in a destructor during cleanup"];
 /// What follows a panic's message.
 const NOTES: [&[u8]; 2] = [b"note: ", b"stack backtrace:"];
+/// What Rust says when a panic goes on to be an abort.
+const ENDS: [&[u8]; 4] = [
+    b"thread '",
+    b"thread caused ",
+    b"thread panicked while ",
+    b"fatal runtime error: failed to initiate panic",
+];
 /// How C++'s library begins.
 const TERMINATE: &[u8] = b"terminate called";
 
@@ -33,6 +40,7 @@ impl LastWords {
     /// Hears what is written.
     pub fn hear(&mut self, bytes: &[u8]) {
         let (bytes, end) = (&bytes[..bytes.len().min(KEPT)], &bytes[bytes.len().saturating_sub(KEPT)..]);
+        let begins_line = self.tail.last().is_none_or(|&last| last == b'\n');
         self.tail.extend_from_slice(end);
         let over = self.tail.len().saturating_sub(KEPT);
         self.tail.drain(..over);
@@ -49,17 +57,25 @@ impl LastWords {
                 self.panic.extend_from_slice(bytes);
             }
         }
+        // Words that are none of a panic's: it was caught, and something else has happened since.
+        if !self.panics && begins_line && is_news(bytes) {
+            self.panic.clear();
+        }
         self.panic.truncate(LONGEST);
     }
 
-    /// The last message, in one line: a panic if there was one, else what C++ says of an exception, else the last line.
+    /// The last message, in one line: a panic if nothing was said since, else what C++ says of an exception, else the last line that is
+    /// no note on the one before.
     pub fn message(&self) -> Option<String> {
         let said = match rfind(&self.tail, TERMINATE) {
             _ if !self.panic.is_empty() => &self.panic[..],
             Some(start) => &self.tail[start..],
             None => {
-                let text = self.tail.trim_ascii_end();
-                &text[text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)..]
+                let lines = || {
+                    self.tail.split(|&byte| byte == b'\n').rev().filter(|line| !line.trim_ascii().is_empty())
+                };
+                let told = lines().find(|line| !begins_with(line, &NOTES));
+                told.or_else(|| lines().next()).unwrap_or_default()
             }
         };
         let said = String::from_utf8_lossy(&said[..said.len().min(LONGEST)]);
@@ -71,6 +87,17 @@ impl LastWords {
         });
         (!line.is_empty()).then(|| lockgate_outside::printable(&line))
     }
+}
+
+/// Whether a line that begins so says something new: traces are indented.
+fn is_news(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|byte| !byte.is_ascii_whitespace())
+        && !begins_with(bytes, &NOTES)
+        && !begins_with(bytes, &ENDS)
+}
+
+fn begins_with(bytes: &[u8], any: &[&[u8]]) -> bool {
+    any.iter().any(|start| bytes.starts_with(start))
 }
 
 fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
@@ -144,6 +171,21 @@ mod tests {
                 "terminate called after throwing an instance of 'std::runtime_error'; what():  no",
             ),
             (&["\x1b[2J\n"], "?[2J"),
+            (
+                &[
+                    panic,
+                    "note: run with `RUST_BACKTRACE=1`\n",
+                    second,
+                    "thread caused non-unwinding panic. aborting.\n",
+                ],
+                expected,
+            ),
+            (&[panic, "note: run with `RUST_BACKTRACE=1`\n", "the disk is full\n"], "the disk is full"),
+            (
+                &["memory allocation of ", "8", " bytes failed\n", "note: run with `RUST_BACKTRACE=1`\n"],
+                "memory allocation of 8 bytes failed",
+            ),
+            (&["note: alone\n"], "note: alone"),
         ] {
             assert_eq!(said(writes).as_deref(), Some(expected), "{writes:?}");
         }

@@ -169,9 +169,9 @@ impl Process {
         locked(&self.said).hear(bytes);
     }
 
-    /// What it said there last, in one line that is fit for a terminal.
+    /// What it said there last, in one line that is fit for a terminal. It is told once: the next call that ends has its own words.
     pub fn last_message(&self) -> Option<String> {
-        locked(&self.said).message()
+        std::mem::take(&mut *locked(&self.said)).message()
     }
 
     /// System calls that were answered with `ENOSYS`: number and how often, by number. Those from [`COUNTED_TOGETHER`] on count as that.

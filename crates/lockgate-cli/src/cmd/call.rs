@@ -4,6 +4,7 @@ use super::{domain, output};
 use anyhow::{Context as _, bail, ensure};
 use lockgate::signature::{Signature, Type};
 use lockgate::{CallError, Domain, Module, Pointer, Value};
+use lockgate_abi::symbol;
 use lockgate_outside::printable_text;
 use std::ffi::CString;
 use std::process::ExitCode;
@@ -57,7 +58,9 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         let result = function.call(&values);
         domain::report_refused(module.name(), &domain.refused_syscalls());
         let value = result?;
-        show(&domain, &value, &function.signature().result, readings.result)
+        let text = show(&domain, &value, &function.signature().result, readings.result)?;
+        end(&domain)?;
+        Ok(text)
     });
     match outcome {
         Ok(text) => output::print(&text).map(|()| ExitCode::SUCCESS),
@@ -69,6 +72,14 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
             None => Err(error),
         },
     }
+}
+
+/// Ends the module in order, as a program that returns does: what it has printed may still be in buffers of its C library.
+fn end(domain: &Domain) -> anyhow::Result<()> {
+    if domain.module().exports().any(|(export, _)| export == symbol::FINI) {
+        domain.bind_dynamic(&format!("void {}(void)", symbol::FINI))?.call(&[])?;
+    }
+    Ok(())
 }
 
 /// The whole prototype, if `given` is only a name.

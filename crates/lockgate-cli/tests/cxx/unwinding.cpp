@@ -302,6 +302,46 @@ FAR int contexts() {
     return sink;
 }
 
+// A call that does not throw stands between two that do, whose arguments are on the stack.
+FAR static int quiet(int n) {
+    sink += n;
+    return sink;
+}
+FAR int nine(long a, long b, long c, long d, long e, long f, long g, long h, long i, int kind) {
+    thrower(kind);
+    return static_cast<int>(a + b + c + d + e + f + g + h + i);
+}
+FAR int overwrites(int n) {
+    volatile char below[400];
+    for (int i = 0; i < 400; i++) below[i] = n;
+    return below[n & 127];
+}
+FAR long catches_between(int kind) {
+    volatile long kept[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    long sum = 0;
+    try {
+        sink += nine(1, 2, 3, 4, 5, 6, 7, 8, 9, 7);
+        sink += quiet(kind);
+        sink += nine(1, 2, 3, 4, 5, 6, 7, 8, 9, kind);
+    } catch (int code) {
+        sum = overwrites(code);
+    }
+    for (int i = 0; i < 8; i++) sum = sum * 10 + kept[i];
+    return sum;
+}
+
+// gcc aligns to 256 bytes by a move to %spl.
+FAR int catches_in_aligned_to_256(int kind) {
+    alignas(256) volatile char room[512];
+    for (int i = 0; i < 512; i++) room[i] = kind;
+    try {
+        thrower(kind);
+    } catch (int code) {
+        return code + room[511] + static_cast<int>(reinterpret_cast<unsigned long>(room) % 256);
+    }
+    return room[0];
+}
+
 int main() {
     for (int kind = 0; kind < 6; kind++) {
         try {
@@ -332,6 +372,8 @@ int main() {
     }
     printf("loop %d\n", catches_in_loop(30));
     printf("arguments %d %d\n", arguments(0), arguments(3));
+    printf("between %ld %ld\n", catches_between(0), catches_between(5));
+    printf("aligned to 256: %d %d\n", catches_in_aligned_to_256(0), catches_in_aligned_to_256(6));
     printf("nested %d, again %d, destructor %d\n", nested(), again(), in_destructor());
     printf("registers %d %d\n", more_registers(3, 5, 8), more_registers(100, 50, 80));
     printf("sort %d %d, search %d\n", through_sort(1, 4, 5), through_sort(13, 6, 7), through_search(8));

@@ -22,7 +22,17 @@ void say(const char *text) {
     std::memcpy(words + length, text, more);
 }
 
+// Whether a thread is in the handler: what it calls may end by std::terminate itself.
+bool terminating;
+
+// The domain may be called again: nothing of this exception stays, neither here nor as the one that is being handled.
 [[noreturn]] void end() {
+    struct Globals {
+        void *caught;
+        unsigned uncaught;
+    };
+    *reinterpret_cast<Globals *>(abi::__cxa_get_globals()) = Globals();
+    terminating = false;
     lg_call3(LAST_WORDS, reinterpret_cast<long>(words), static_cast<long>(std::strlen(words)), 0);
     std::abort();
 }
@@ -32,12 +42,13 @@ void say(const char *text) {
 namespace __gnu_cxx {
 
 void __verbose_terminate_handler() {
-    static bool terminating;
     if (terminating) {
+        terminating = false;
         std::fputs("terminate called recursively\n", stderr);
         std::abort();
     }
     terminating = true;
+    std::memset(words, 0, sizeof words);
     std::type_info *type = abi::__cxa_current_exception_type();
     if (!type) {
         std::fputs("terminate called without an active exception\n", stderr);

@@ -66,8 +66,8 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
         },
         Cause::Syscall(lockgate_syscall::Fault::Abort) => {
             let process = domain.process();
-            let said = || process.last_message().map(|said| format!("; its last message: {said}"));
-            let why = process.last_words(&domain.services()).map(|words| format!(": {words}")).or_else(said);
+            let said = process.last_message().map(|said| format!("; its last message: {said}"));
+            let why = process.last_words(&domain.services()).map(|words| format!(": {words}")).or(said);
             plain(FaultKind::Abort, &format!("the module called abort{}", why.unwrap_or_default()))
         }
         Cause::Syscall(lockgate_syscall::Fault::Signal(number)) => {
