@@ -335,6 +335,14 @@ pub fn left_out(surface: &Surface<'_>, before: &str, clean: impl Fn(&str) -> Str
     lines.collect()
 }
 
+/// That `language` cannot tell two things of one name apart, with the remedy.
+pub fn two_of_one_name(name: &str, language: &str, kinds: &str) -> String {
+    format!(
+        "two things of this header would be called {name} in {language}, where {kinds} have names of one kind: leave a function out \
+         with LG_OMIT"
+    )
+}
+
 /// All files of a binding: its own, and those of the client in C.
 pub fn with_client(mut files: Vec<File>, plan: &Plan, target: &Target) -> Vec<File> {
     let client = c::client(plan, target).into_iter();

@@ -1,6 +1,5 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{Numbers, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
-use crate::emit::binding::arithmetic::Arithmetic;
+use super::{SIZES, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
     Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Printer, joined, prototype,
@@ -115,7 +114,7 @@ impl<'a> Writer<'_, 'a> {
     }
 
     fn size(&self, size: &Expression) -> String {
-        Numbers(&|name, length| self.operand(name, length)).write(size)
+        SIZES.write(size, &|name, length| self.operand(name, length))
     }
 
     /// The name of a parameter: no type's, as the function speaks of those.
