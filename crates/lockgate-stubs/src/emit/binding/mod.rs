@@ -251,6 +251,25 @@ pub enum Operand<'a> {
     Other,
 }
 
+/// What a function is written from.
+#[derive(Default)]
+pub struct Pieces {
+    /// As it is declared.
+    pub parameters: Vec<String>,
+    /// Before the call.
+    pub before: String,
+    /// What changes by the call, when nothing can refuse it any more.
+    pub stored: String,
+    /// Of the call.
+    pub arguments: Vec<String>,
+    /// After the call, whatever came of it.
+    pub always: String,
+    /// After a call that returned.
+    pub after: String,
+    /// What comes back: types and values.
+    pub given: Vec<(String, String)>,
+}
+
 /// What writes a function down.
 pub trait Printer<'a> {
     /// A buffer, before everything that speaks of its length.

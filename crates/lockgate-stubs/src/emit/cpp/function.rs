@@ -1,8 +1,8 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
 use super::{SIZES, Space, abi, ctype, declared, documentation, word};
 use crate::emit::binding::{
-    Argument, Check, CopyIn, CopyOut, Cursor, Failed, Function, Judge, Operand, Printer, With, joined,
-    prototype,
+    Argument, Check, CopyIn, CopyOut, Cursor, Failed, Function, Judge, Operand, Pieces, Printer, With,
+    joined, prototype,
 };
 use crate::emit::template::{fill, template};
 use crate::expression::Expression;
@@ -10,9 +10,10 @@ use crate::plan::FunctionPlan;
 
 /// The function, and the structure that it returns if several things come back.
 pub fn function(form: &Function<'_>, space: &Space<'_, '_>) -> String {
-    let mut writer = Writer { form, space, pieces: Pieces::default() };
+    let mut writer = Writer { form, space, pieces: Pieces::default(), fields: String::new() };
     form.print(&mut writer);
-    let Pieces { parameters, before, last, arguments, after, fields, given } = writer.pieces;
+    let Writer { pieces, fields, .. } = writer;
+    let Pieces { parameters, before, stored, arguments, after, given, .. } = pieces;
     let (count, kinds, values) = joined(&given);
     let (kind, several, back) = match count {
         0 => ("void".to_owned(), String::new(), String::new()),
@@ -38,7 +39,7 @@ pub fn function(form: &Function<'_>, space: &Space<'_, '_>) -> String {
         KIND = kind,
         NAME = word(&form.plan.name),
         PARAMETERS = parameters.join(", "),
-        BEFORE = before + &last,
+        BEFORE = before + &stored,
         RESULT = if is_used { "auto lgs_result = " } else { "" },
         HOW = if failed.is_empty() { "call" } else { "call_errno" },
         // (A number that the enumeration does not have is no value of C++'s.)
@@ -57,32 +58,20 @@ pub fn result_name(function: &FunctionPlan) -> String {
     format!("{}_result", function.name)
 }
 
-/// The pieces of a function.
-#[derive(Default)]
-struct Pieces {
-    /// As it is declared.
-    parameters: Vec<String>,
-    /// Before the call; and when nothing can refuse it any more.
-    before: String,
-    last: String,
-    /// Of the call.
-    arguments: Vec<String>,
-    /// After a call that returned.
-    after: String,
-    /// What comes back: as fields of a structure; types and values.
-    fields: String,
-    given: Vec<(String, String)>,
-}
-
 struct Writer<'w, 'a> {
     form: &'w Function<'a>,
     space: &'w Space<'w, 'a>,
     pieces: Pieces,
+    /// What comes back, as fields of a structure.
+    fields: String,
 }
 
-/// Arguments of which there are several: the address of a local variable, of the first element.
+/// What there is more than one of: addresses, and types.
 const ADDRESS: &str = "lgs::pointer(&lg_@OWN@)";
 const DATA: &str = "lgs::pointer(@OWN@.data())";
+const MAYBE: &str = "std::optional<@CLASS@>";
+const ALL: &str = "std::vector<@CLASS@>";
+const PLACE: &str = "std::optional<std::size_t>";
 
 impl<'a> Writer<'_, 'a> {
     /// A size, when it is asked for: it may not fit.
@@ -159,7 +148,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             CopyIn::Handle { .. } => {
                 ("lgs::optional_ref<@CLASS@>", "", "lgs::pointer(@OWN@.lg_raw(\"@OWN@\"))")
             }
-            CopyIn::Replaced(_) => ("std::optional<@CLASS@>", "", ADDRESS),
+            CopyIn::Replaced(_) => (MAYBE, "", ADDRESS),
             CopyIn::Place => ("lgs::place", "", "lgs::pointer(@OWN@.lg_raw())"),
             CopyIn::Given => ("", "void *lg_@OWN@ = nullptr;", ADDRESS),
             CopyIn::Closure { .. } => {
@@ -190,7 +179,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
                 self.pieces.after += &end.map(ends).unwrap_or_default();
             }
             CopyIn::Handle { release: true, .. } | CopyIn::Replaced(_) => {
-                self.pieces.last += &format!("auto lg_{own} = lgs::released({own}, \"{own}\");\n");
+                self.pieces.stored += &format!("auto lg_{own} = lgs::released({own}, \"{own}\");\n");
             }
             _ => {}
         }
@@ -229,26 +218,16 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             Judge::Memory => {
                 ("std::optional<lgs::memory<@CLASS@>>", "lgs::memory_of<lg_client, @CLASS@>(@LOCAL@)")
             }
-            Judge::Records { one: true, plain: true, .. } => {
-                ("std::optional<@CLASS@>", "lgs::one_of<@RAW@>(@LOCAL@).made()")
-            }
-            Judge::Records { one: true, .. } => {
-                ("std::optional<@CLASS@>", "lgs::one_of<@RAW@>(@LOCAL@).made(@CLASS@::lg_of)")
-            }
-            Judge::Records { plain: true, .. } => {
-                ("std::vector<@CLASS@>", "lgs::all_of<lg_client, @RAW@>(@LOCAL@).vector()")
-            }
-            Judge::Records { .. } => {
-                ("std::vector<@CLASS@>", "lgs::all_of<lg_client, @RAW@>(@LOCAL@).vector(@CLASS@::lg_of)")
-            }
+            Judge::Records { one: true, plain: true, .. } => (MAYBE, "lgs::one_of<@RAW@>(@LOCAL@).made()"),
+            Judge::Records { one: true, .. } => (MAYBE, "lgs::one_of<@RAW@>(@LOCAL@).made(@CLASS@::lg_of)"),
+            Judge::Records { plain: true, .. } => (ALL, "lgs::all_of<lg_client, @RAW@>(@LOCAL@).vector()"),
+            Judge::Records { .. } => (ALL, "lgs::all_of<lg_client, @RAW@>(@LOCAL@).vector(@CLASS@::lg_of)"),
             Judge::Filled { plain: true, .. } => ("@CLASS@", "@LOCAL@"),
             Judge::Filled { .. } => ("@CLASS@", "@CLASS@::lg_of(@LOCAL@)"),
-            Judge::Handle { .. } => ("std::optional<@CLASS@>", "lgs::handle_of<@CLASS@>(@LOCAL@, @OF@)"),
+            Judge::Handle { .. } => (MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, @OF@)"),
             Judge::Callback => ("bool", "@LOCAL@ != nullptr"),
-            Judge::Offset { text: true, .. } => {
-                ("std::optional<std::size_t>", "lgs::offset(@LOCAL@, @OF@.lg_pointer(\"@OF@\"))")
-            }
-            Judge::Offset { .. } => ("std::optional<std::size_t>", "lgs::offset(@LOCAL@, @OF@.data())"),
+            Judge::Offset { text: true, .. } => (PLACE, "lgs::offset(@LOCAL@, @OF@.lg_pointer(\"@OF@\"))"),
+            Judge::Offset { .. } => (PLACE, "lgs::offset(@LOCAL@, @OF@.data())"),
             Judge::Place => ("lgs::place", "lgs::place(@LOCAL@)"),
         };
         let known = match judge {
@@ -262,7 +241,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             self.pieces.after += &format!("lgs::freed lgs_freed_{what}({local});\n");
         }
         let name = if !is_result && *what == "result" { "result_" } else { what };
-        self.pieces.fields += &(declared(&kind, name) + ";\n");
+        self.fields += &(declared(&kind, name) + ";\n");
         self.pieces.given.push((kind, fill(value, &places)));
     }
 }
