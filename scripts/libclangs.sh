@@ -60,7 +60,7 @@ make_all() {
         name=$(basename "$header" .h)
         annotations=$top/share/stubs/$name.lg.h
         [ -e "$annotations" ] || annotations=
-        for language in c rust python; do
+        for language in c cpp rust python; do
             # What is refused is refused in the same words.
             "$lockgate" stubs "$header" ${annotations:+-a "$annotations"} -l $language --partial -m "$name.lg" -o "$name-$language" \
                 >"$name-$language.log" 2>&1 || echo "refused" >>"$name-$language.log"

@@ -1,4 +1,4 @@
-//! Bindings that `lockgate stubs` makes for Rust and Python: of real libraries, and of one that attacks.
+//! Bindings that `lockgate stubs` makes for C++, Rust and Python: of real libraries, and of one that attacks.
 #[path = "common/installed.rs"]
 mod installed;
 
@@ -25,10 +25,12 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(name)
 }
 
-/// A library whose bindings are made, and programs in both languages that use them.
+/// A library whose bindings are made, and programs in each language that use them.
 struct Bindings {
     name: &'static str,
     folder: tempfile::TempDir,
+    /// What the bindings were made with.
+    options: Vec<std::ffi::OsString>,
     flags: Vec<String>,
     objects: Vec<PathBuf>,
 }
@@ -61,8 +63,9 @@ impl Bindings {
                 .arg("--partial")
                 .args(objects.iter().flat_map(|object| [Path::new("--defined-in"), object]));
         }
+        let options = stubs.get_args().map(std::ffi::OsStr::to_owned).collect();
         done(stubs.args(["-l", "rust", "-l", "python", "-o"]).arg(path("bindings"))).expect("bindings");
-        let bindings = Bindings { name, folder, flags, objects };
+        let bindings = Bindings { name, folder, options, flags, objects };
         bindings.link(&bindings.objects, &[], &bindings.path("module.lg"));
         bindings
     }
@@ -114,6 +117,46 @@ impl Bindings {
         self.path("target/debug/program")
     }
 
+    /// Makes the program in C++ by the commands that the bindings' header says.
+    fn cpp(&self) {
+        let (name, folder) = (self.name, self.path("cpp"));
+        let mut stubs = Command::new(LOCKGATE);
+        // (Where C++ has a name for itself, no header that declares it can be included.)
+        stubs.args(&self.options).args(["-D", "WORDS_FOR_CPP", "-l", "cpp", "-o"]).arg(&folder);
+        done(&mut stubs).expect("bindings");
+        let header = std::fs::read_to_string(folder.join(format!("{name}.hpp"))).expect("a header");
+        let source = file("bindings").join(name).with_extension("cpp");
+        let said = |compiler: &str| {
+            let said = header.lines().find_map(|line| line.strip_prefix("//     ")?.strip_prefix(compiler));
+            let said = said.unwrap_or_else(|| panic!("{compiler}: the header does not say how"));
+            said.replace("FOLDER", &folder.to_string_lossy())
+                .replace("program.cpp", &source.to_string_lossy())
+        };
+        let run = |command: String| {
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(command).current_dir(self.folder.path());
+            done(shell.env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig")))
+                .expect("it compiles without a warning");
+        };
+        run(format!("cc {}", said("cc ")));
+        let (said, strict) = (said("c++ "), "-Wall -Wextra -Werror");
+        run(format!("c++ {said} -o {name}-cpp {strict}"));
+        // (Each kind of thing is in one of these.)
+        if ["tricky", "zlib"].contains(&name) {
+            for (compiler, standard) in [("g++", "c++20"), ("clang++", "c++17"), ("clang++", "c++20")] {
+                let flags = said
+                    .split(&*source.to_string_lossy())
+                    .next()
+                    .expect("the first")
+                    .replace("c++17", standard);
+                let source = source.display();
+                run(format!(
+                    "{compiler} {flags} {source} -fsyntax-only {strict} $(pkg-config --cflags lockgate)"
+                ));
+            }
+        }
+    }
+
     /// The client that the module for Python loads: made by the command that it says itself while that is missing.
     fn python(&self) {
         let import = format!("import {}_protected", self.name);
@@ -136,15 +179,26 @@ impl Bindings {
         self.run(python.env("LD_LIBRARY_PATH", prefix().join("lib")), module);
     }
 
+    /// Makes the program in C++ if it is not there yet, and runs it.
+    fn run_cpp(&self, arguments: &[&str], module: Option<&Path>) {
+        let program = self.path(&format!("{}-cpp", self.name));
+        if !program.exists() {
+            self.cpp();
+        }
+        let mut program = Command::new(program);
+        self.run(program.args(arguments).env("LD_LIBRARY_PATH", prefix().join("lib")), module);
+    }
+
     fn run(&self, command: &mut Command, module: Option<&Path>) {
         let variable = format!("LOCKGATE_{}", self.name.to_uppercase());
         command.envs(module.map(|module| (variable, module)));
         done(command.current_dir(self.folder.path())).expect("it runs");
     }
 
-    /// Both programs come to their ends.
+    /// All programs come to their ends.
     fn pass(&self) {
         self.run(&mut Command::new(self.rust()), None);
+        self.run_cpp(&[], None);
         self.python();
         self.run_python(&[], None);
     }
@@ -206,6 +260,7 @@ fn zlib() {
             std::iter::once(file("stubs/hostile_zlib.c")).chain(weak.clone()).collect();
         zlib.link(&objects, &[&format!("-DATTACK={attack}")], &module);
         zlib.run(Command::new(zlib.path("target/debug/program")).arg(kind), Some(&module));
+        zlib.run_cpp(&[kind], Some(&module));
         zlib.run_python(&[kind], Some(&module));
     }
 }

@@ -1,5 +1,5 @@
-//! Random headers, a library that answers them at random, and three clients of it: what one language is told, the others are told, or refuse. The
-//! client in C runs under AddressSanitizer and UBSan.
+//! Random headers, a library that answers them at random, and four clients of it: what one language is told, the others are told, or refuse.
+//! Those in C and C++ run under AddressSanitizer and UBSan.
 //!
 //! A few headers here; `make stubs-differ HEADERS=2000 ANSWERS=500` for more. LOCKGATE_DIFFER_SEED picks the first; what is found names its own.
 #[path = "common/installed.rs"]
@@ -16,13 +16,14 @@ use std::process::Command;
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 const LIBRARY: &str = include_str!("stubs/differ_library.h");
 const HOST_C: &str = include_str!("stubs/differ_host.h");
+const HOST_CPP: &str = include_str!("stubs/differ_host.hpp");
 const HOST_RUST: &str = include_str!("stubs/differ_host.rs");
 const HOST_PYTHON: &str = include_str!("stubs/differ_host.py");
 
 /// Functions of one header.
 const FUNCTIONS: usize = 24;
 
-/// A type of numbers, as the three languages call it.
+/// A type of numbers, as the languages call it.
 #[derive(Clone, Copy, PartialEq)]
 struct Number {
     c: &'static str,
@@ -51,7 +52,7 @@ impl Number {
         self.c == "float" || self.c == "double"
     }
 
-    /// Values to give: as all three languages write them.
+    /// Values to give: as all languages write them.
     fn values(self, random: &mut Rng) -> Vec<String> {
         let bits = match self.c {
             "bool" => return vec!["0".into(), "1".into()],
@@ -476,6 +477,94 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
     text + "};\nMAIN\n"
 }
 
+fn host_cpp(record: &Record, functions: &[Function]) -> String {
+    let show = |of: Number, value: &str| match of.is_float() {
+        true => format!("show_float({value});"),
+        false => format!("show_number({value});"),
+    };
+    let all = |of: Number, values: &str| {
+        format!("    show(\"[\"); for (auto value : {values}) {{ {} }} show(\"]\");\n", show(of, "value"))
+    };
+    let mut text =
+        format!("{HOST_CPP}\nstatic void show_record(const df_record &r)\n{{\n    show(\"{{\");\n");
+    for (place, (of, count)) in record.0.iter().enumerate() {
+        let _ = match count {
+            1 => writeln!(text, "    {}", show(*of, &format!("r.f{place}"))),
+            _ => writeln!(text, "    for (auto value : r.f{place}) {{ {} }}", show(*of, "value")),
+        };
+    }
+    text += "    show(\"}\");\n}\nRECORDS\n";
+    for (place, function) in functions.iter().enumerate() {
+        let _ = writeln!(text, "static void call_{place}([[maybe_unused]] int n)\n{{");
+        // What comes back, in order: its name, and what shows it.
+        let mut back: Vec<(String, String)> = Vec::new();
+        let (mut arguments, mut buffers) = (Vec::new(), String::new());
+        for (n, parameter) in function.parameters.iter().enumerate() {
+            let values = &function.values[n];
+            match parameter {
+                Parameter::Number(of) => arguments.push(turn(values, of.c, "n")),
+                Parameter::Text => arguments.push("a_text(n)".to_owned()),
+                Parameter::Array { of, count, .. } | Parameter::Written(of, count) => {
+                    let value =
+                        if values.is_empty() { "{}".to_owned() } else { turn(values, of.c, "(n + i)") };
+                    let _ = writeln!(
+                        text,
+                        "    std::array<{}, {count}> b{n};\n    for (int i = 0; i < {count}; i++) b{n}[i] = {value};",
+                        of.c
+                    );
+                    arguments.push(format!("b{n}"));
+                    if !matches!(parameter, Parameter::Array { writes: false, .. }) {
+                        buffers += &all(*of, &format!("b{n}"));
+                    }
+                    if matches!(parameter, Parameter::Written(..)) {
+                        back.push((format!("w{n}"), format!("show_number(w{n});")));
+                    }
+                }
+                Parameter::Scalar { of, reads } => {
+                    if *reads {
+                        arguments.push(turn(values, of.c, "n"));
+                    }
+                    back.push((format!("p{n}"), show(*of, &format!("p{n}"))));
+                }
+                Parameter::TextOut(_) => back.push((format!("p{n}"), format!("show_text(p{n});"))),
+                Parameter::Record { reads: true, .. } => {
+                    let _ = writeln!(text, "    df_record r{n}{{}};");
+                    arguments.push(format!("r{n}"));
+                    let _ = writeln!(buffers, "    show_record(r{n});");
+                }
+                Parameter::Record { .. } => back.push((format!("p{n}"), format!("show_record(p{n});"))),
+            }
+        }
+        let result = match &function.result {
+            Returned::Nothing => None,
+            Returned::Number(of) => Some(show(*of, "result")),
+            Returned::Text(_) => Some("show_text(result);".to_owned()),
+            Returned::Array(of, ..) => {
+                Some(format!("if (!result) show(\"null\"); else {{ {} }}", all(*of, "*result")))
+            }
+            Returned::Record => Some("show_record(result);".to_owned()),
+            Returned::Records(_) => Some("show_records(result);".to_owned()),
+        };
+        back.splice(0..0, result.map(|shown| ("result".to_owned(), shown)));
+        let names: Vec<&str> = back.iter().map(|(name, _)| name.as_str()).collect();
+        let taken = match &*names {
+            [] => String::new(),
+            [one] => format!("auto {one} = "),
+            all => format!("auto [{}] = ", all.join(", ")),
+        };
+        let shown: String = back.iter().map(|(_, shown)| format!("        {shown}\n")).collect();
+        let _ = writeln!(
+            text,
+            "    try {{\n        {taken}df::df_{place}({});\n{shown}    }} catch (const df::error &error) {{\n        show_error(error);\n    }}\n{buffers}}}",
+            arguments.join(", ")
+        );
+    }
+    let calls: String = (0..functions.len()).map(|place| format!("call_{place}, ")).collect();
+    text + &format!(
+        "int main(int count, char **arguments)\n{{\n    run(count, arguments, {{{calls}}});\n}}\n"
+    )
+}
+
 fn host_rust(record: &Record, functions: &[Function]) -> String {
     let show = |of: Number, value: &str| match of {
         of if of.is_float() => format!("show_float(f64::from({value}));"),
@@ -700,8 +789,8 @@ fn host_python(record: &Record, functions: &[Function]) -> String {
     text
 }
 
-/// What the three say of one header, call by call; `None` where this machine has no such language's tools.
-fn differ(seed: u64, answers: u64) -> [Vec<String>; 3] {
+/// What the four say of one header, call by call.
+fn differ(seed: u64, answers: u64) -> [Vec<String>; 4] {
     let random = &mut Rng::with_seed(seed);
     let fields = 1 + random.u64(..6);
     let field = |random: &mut Rng| {
@@ -719,6 +808,7 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 3] {
     write("df.h", &header(&record, &functions));
     write("library.c", &library(&functions));
     write("host.c", &host_c(&record, &functions));
+    write("host.cpp", &host_cpp(&record, &functions));
     write("program/src/main.rs", &host_rust(&record, &functions));
     write("host.py", &host_python(&record, &functions));
     write(
@@ -733,15 +823,15 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 3] {
     let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let mut stubs = Command::new(LOCKGATE);
     stubs.arg("stubs").arg(path("df.h")).arg(&include).arg("-m").arg(path("df.lg"));
-    done(stubs.args(["-l", "rust", "-l", "python", "-o"]).arg(path("bindings")))
+    done(stubs.args(["-l", "cpp", "-l", "rust", "-l", "python", "-o"]).arg(path("bindings")))
         .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
     let mut link = Command::new(LOCKGATE);
     link.args(["cc", "-g", "-O1", "-w", &include]).arg(path("library.c")).arg("-o").arg(path("df.lg"));
     done(link.arg("--exports").arg(path("bindings/client/df.exports"))).expect("it links");
     let client = path("bindings/client/df_client.c");
     let library = prefix().join("lib");
-    let gcc = |options: &[&str], output: &str| {
-        let mut compile = Command::new("gcc");
+    let compile = |compiler: &str, options: &[&str], output: &str| {
+        let mut compile = Command::new(compiler);
         compile
             .args(["-g", "-O1", "-w"])
             .args(options)
@@ -749,22 +839,22 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 3] {
             .arg(path("bindings/client"))
             .arg("-I")
             .arg(folder.path());
-        compile
-            .arg(&include)
-            .arg("-I")
-            .arg(prefix().join("include"))
-            .arg("-o")
-            .arg(path(output))
-            .arg(&client);
+        compile.arg(&include).arg("-I").arg(prefix().join("include")).arg("-o").arg(path(output));
         compile
     };
     let linked = |compile: &mut Command| {
         compile.arg("-L").arg(&library).arg("-llockgate").arg(format!("-Wl,-rpath,{}", library.display()));
         done(compile.args(["-lpthread", "-lm"])).unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
     };
-    linked(gcc(&["-fsanitize=address,undefined", "-fno-sanitize-recover=all"], "host").arg(path("host.c")));
+    const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let object = path("client.o");
+    done(compile("gcc", &SANITIZED, "client.o").arg("-c").arg(&client))
+        .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+    linked(compile("gcc", &SANITIZED, "host").arg(&object).arg(path("host.c")));
+    let mut cpp = compile("g++", &SANITIZED, "host-cpp");
+    linked(cpp.arg("-I").arg(path("bindings")).arg(&object).arg(path("host.cpp")));
     let catching = path("bindings/client/df_catching.c");
-    linked(gcc(&["-shared", "-fPIC"], "bindings/libdf_client.so").arg(catching));
+    linked(compile("gcc", &["-shared", "-fPIC"], "bindings/libdf_client.so").arg(&client).arg(catching));
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .args(["build", "--offline", "--quiet"])
@@ -782,6 +872,7 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 3] {
     python.arg(path("host.py")).env("PYTHONPATH", path("bindings")).env("PYTHONDONTWRITEBYTECODE", "1");
     [
         said(&mut Command::new(path("host"))),
+        said(&mut Command::new(path("host-cpp"))),
         said(&mut Command::new(path("target/debug/program"))),
         said(python.env("LD_LIBRARY_PATH", &library)),
     ]
@@ -798,7 +889,7 @@ fn agree(c: &str, other: &str) -> bool {
 }
 
 #[test]
-fn clients_in_three_languages_say_the_same() {
+fn clients_in_four_languages_say_the_same() {
     let from_environment = |name: &str, otherwise: u64| {
         std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise)
     };
@@ -808,21 +899,23 @@ fn clients_in_three_languages_say_the_same() {
     let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
     let mut wrong = String::new();
     for seed in first..first + headers {
-        let [c, rust, python] = differ(seed, answers);
+        let [c, others @ ..] = differ(seed, answers);
         assert_eq!(c.len() as u64, answers * FUNCTIONS as u64, "seed {seed}: {:?}", c.last());
-        assert_eq!((c.len(), c.len()), (rust.len(), python.len()), "seed {seed}");
+        assert_eq!(others.each_ref().map(Vec::len), [c.len(); 3], "seed {seed}");
         let mut found = 0;
-        for ((c, rust), python) in c.iter().zip(&rust).zip(&python) {
+        for (call, c) in c.iter().enumerate() {
+            let others = others.each_ref().map(|said| said[call].as_str());
             let kind =
                 c.split_once(" E ").map_or("value", |(_, kind)| kind.split(' ').next().unwrap_or_default());
             *kinds.entry(kind.to_owned()).or_default() += 1;
-            if !(agree(c, rust) && agree(c, python)) && found < 5 {
+            if !others.iter().all(|other| agree(c, other)) && found < 5 {
                 found += 1;
-                let (c, rust, python) = (short(c), short(rust), short(python));
+                let (c, [cpp, rust, python]) = (short(c), others.map(short));
                 let _ = writeln!(
                     wrong,
                     "seed {seed}:
   C:      {c}
+  C++:    {cpp}
   Rust:   {rust}
   Python: {python}"
                 );

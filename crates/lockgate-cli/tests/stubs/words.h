@@ -18,7 +18,10 @@ enum lambda { yield = 3, mro = 4 };
 int def(int in);
 int letter(char c);
 int None(int lambda);
+/* (Of C++, too, where no header with it can be included.) */
+#ifndef WORDS_FOR_CPP
 int class(const int *list LG_IN LG_SIZE(len), int len);
+#endif
 int ctypes(int x);
 int print(const char *str);
 int len(int x);

@@ -116,7 +116,7 @@ class pointer {
 class place {
   public:
     place(std::nullptr_t = nullptr) {}
-    explicit place(void *at) : at_(at) {}
+    explicit place(const void *at) : at_(const_cast<void *>(at)) {}
     explicit operator bool() const { return at_ != nullptr; }
     friend bool operator==(place a, place b) { return a.at_ == b.at_; }
     friend bool operator!=(place a, place b) { return a.at_ != b.at_; }
@@ -205,6 +205,7 @@ class text_in {
     text_in(const text_in &) = delete;
     text_in &operator=(const text_in &) = delete;
 
+    std::size_t lg_length() const { return size_ ? *size_ : at_ ? std::strlen(at_) : 0; }
     const char *lg_pointer(const char *parameter) const
     {
         const char *at = copy_ ? copy_->c_str() : at_;
@@ -317,18 +318,15 @@ template <class Client> struct state {
 // Makes a call of the client's. An exception of a function that the library called goes on here.
 template <class Client, class F> auto call(F function) -> decltype(function())
 {
-    // (A function of the program's that is ending a call may destroy what makes another.)
-    struct aside {
-        std::exception_ptr outer = std::exchange(state<Client>::thrown, nullptr);
-        ~aside() { state<Client>::thrown = outer; }
-    } outer;
+    // (A thread of the library's own may have left one, where no call of the program's was there to throw it.)
+    state<Client>::thrown = nullptr;
     auto check = [] {
         lg_stub_error said;
         lg_stub_kind kind = Client::take_error(&said);
         if (kind == LG_STUB_NONE)
             return;
         if (state<Client>::thrown)
-            std::rethrow_exception(state<Client>::thrown);
+            std::rethrow_exception(std::exchange(state<Client>::thrown, nullptr));
         throw error(static_cast<error_kind>(kind), said.what, kind == LG_STUB_FAULT ? lg_last_message() : said.message, said.function);
     };
     if constexpr (std::is_void_v<decltype(function())>) {
@@ -357,13 +355,7 @@ inline std::optional<text> text_of(const void *at)
 {
     if (!at)
         return std::nullopt;
-    return text(static_cast<const char *>(at), place(const_cast<void *>(at)));
-}
-
-// The same of a structure that outlives the call.
-inline std::optional<std::string> string_of(const void *at)
-{
-    return at ? std::optional<std::string>(static_cast<const char *>(at)) : std::nullopt;
+    return text(static_cast<const char *>(at), place(at));
 }
 
 // A copy of elements that the client has given; they may lie anywhere.
@@ -385,18 +377,34 @@ template <class T> class copy {
             all.push_back(make(each));
         return all;
     }
+    // The first one, likewise.
+    std::optional<T> made() const { return count_ ? std::optional<T>(all_[0]) : std::nullopt; }
+    template <class Made> std::optional<Made> made(Made make(const T &)) const
+    {
+        return count_ ? std::optional<Made>(make(all_[0])) : std::nullopt;
+    }
     const T *begin() const { return all_.get(); }
     const T *end() const { return all_.get() + count_; }
-    // What the program has left there goes back.
-    void back(void *to) const
+
+  protected:
+    std::size_t count_;
+    std::unique_ptr<T[]> all_;
+};
+
+// One that goes back, with what the program has left there.
+template <class T> class copy_back : public copy<T> {
+  public:
+    copy_back(void *at, std::size_t count) : copy<T>(at, count), at_(at) {}
+    copy_back(const copy_back &) = delete;
+    copy_back &operator=(const copy_back &) = delete;
+    ~copy_back()
     {
-        if (count_)
-            std::memcpy(to, all_.get(), count_ * sizeof(T));
+        if (this->count_)
+            std::memcpy(at_, this->all_.get(), this->count_ * sizeof(T));
     }
 
   private:
-    std::size_t count_;
-    std::unique_ptr<T[]> all_;
+    void *at_;
 };
 
 // All of the memory that the call which has just been made gave as its result.
@@ -409,17 +417,22 @@ template <class Client, class T> std::optional<memory<T>> memory_of(const void *
 {
     if (!at)
         return std::nullopt;
-    return memory<T>(all_of<Client, T>(at).vector(), place(const_cast<void *>(at)));
+    return memory<T>(all_of<Client, T>(at).vector(), place(at));
 }
 
-// A single structure, or what `make` makes of it.
-template <class T> std::optional<T> one_of(const void *at)
+// A single structure.
+template <class T> copy<T> one_of(const void *at)
 {
-    return at ? std::optional<T>(*copy<T>(at, 1).begin()) : std::nullopt;
+    return copy<T>(at, 1);
 }
-template <class T, class Made> std::optional<Made> one_of(const void *at, Made make(const T &))
+
+// A value of an enumeration: one of `all`.
+template <class E, std::size_t N> E known(const E (&all)[N], std::int64_t value, const char *what, const char *enumeration)
 {
-    return at ? std::optional<Made>(make(*copy<T>(at, 1).begin())) : std::nullopt;
+    for (E each : all)
+        if (static_cast<std::int64_t>(each) == value)
+            return each;
+    refuse(error_kind::value, what, std::to_string(value) + " is no value of " + enumeration);
 }
 
 // Strings: so many, or up to a null pointer.
@@ -461,14 +474,24 @@ class freed {
     void *at_;
 };
 
-// Fields of C's structures, which may be arrays, or packed.
-template <class T> void put(void *record, std::size_t offset, const T &value)
+// Fields of C's structures, which may be arrays, or packed; strings are the program's while it has them.
+template <class T> void put(void *record, std::size_t offset, const T &value, const char *)
 {
     std::memcpy(static_cast<char *>(record) + offset, &value, sizeof value);
+}
+inline void put(void *record, std::size_t offset, const std::optional<std::string> &text, const char *field)
+{
+    put(record, offset, text ? text_in(*text).lg_pointer(field) : nullptr, field);
 }
 template <class T> void take(const void *record, std::size_t offset, T &value)
 {
     std::memcpy(&value, static_cast<const char *>(record) + offset, sizeof value);
+}
+inline void take(const void *record, std::size_t offset, std::optional<std::string> &text)
+{
+    const char *at;
+    take(record, offset, at);
+    text = at ? std::optional<std::string>(at) : std::nullopt;
 }
 
 // The client fills what the library lends with this, until it is gone: a handle is shared by threads, and another one's call may take such
@@ -502,8 +525,8 @@ template <class Client> class lending {
 
 // ---- what lives longer than a call ------------------------------------------------------------------------------------------
 
-// Something of the library's: `End` is called when it is destroyed, unless it is the library's to end. It moves, and has one owner.
-template <class Client, void (*End)(void *)> class handle {
+// Something of the library's: a function of its own ends it when it is destroyed, unless it is the library's to end, or nobody's. It moves, and has one owner.
+template <class Client, class Own, bool ENDS> class handle {
   public:
     handle(pointer raw, bool owned) : raw_(raw), owned_(owned)
     {
@@ -519,10 +542,10 @@ template <class Client, void (*End)(void *)> class handle {
     }
     ~handle()
     {
-        if (!owned_ || !End)
+        if (!owned_ || !ENDS)
             return;
         try {
-            call<Client>([this] { End(raw_); });
+            call<Client>([this] { Own::lg_end(raw_); });
         } catch (...) {
             // It is gone in any case.
         }
@@ -553,6 +576,16 @@ template <class Client, void (*End)(void *)> class handle {
 template <class Handle> std::optional<Handle> handle_of(const void *raw, bool owned)
 {
     return raw ? std::optional<Handle>(std::in_place, pointer(raw), owned) : std::nullopt;
+}
+
+// The call that a handle, or none, is given to ends it.
+template <class Handle> void *released(Handle &handle, const char *parameter)
+{
+    return handle.lg_release(parameter);
+}
+template <class Handle> void *released(std::optional<Handle> &handle, const char *parameter)
+{
+    return handle ? handle->lg_release(parameter) : nullptr;
 }
 
 template <class Handle> std::vector<Handle> handles_of(const void *at, std::size_t count)

@@ -26,7 +26,8 @@ pub fn fill(template: &str, places: &[(&str, &str)]) -> String {
     let mut text = String::with_capacity(template.len());
     for line in template.split_inclusive('\n') {
         let inner = line.trim();
-        let alone = place(inner).filter(|(before, _, after)| before.is_empty() && after.is_empty());
+        let alone = place(inner)
+            .filter(|(before, _, after)| before.is_empty() && after.is_empty() && line.ends_with('\n'));
         if let Some((_, name, _)) = alone {
             let indent = &line[..line.len() - line.trim_start().len()];
             for given in find(name).lines() {
@@ -69,5 +70,7 @@ mod tests {
         let filled = fill(template, &[("ONE", "@MANY@"), ("MANY", "x\n\n  y\n")]);
         assert_eq!(filled, "a @MANY@ b@c @d@\n    x\n\n      y\nend @MANY@@MANY@\n");
         assert_eq!(fill(template, &[("ONE", ""), ("MANY", "")]), "a  b@c @d@\nend \n");
+        // (What has no end of a line is a piece of one.)
+        assert_eq!(fill("@ONE@", &[("ONE", "x")]), "x");
     }
 }

@@ -26,7 +26,7 @@ union rest_union rest_union(union rest_union value);
 int rest_bind(struct rest *rest, const void *blob LG_IN LG_SIZE(n), int n, rest_free done LG_DISPOSE(blob, -1));
 int rest_ignored(void *nothing LG_IGNORE, const char *text LG_STRING);
 /* Strings of lambda, in: a word of another language's. */
-int lambda(int class, int match, const char *in LG_STRING);
+int lambda(int from, int match, const char *in LG_STRING);
 int rest_errno(const char *path LG_STRING) LG_ERRNO LG_ERROR(-1);
 struct rest *rest_handle_errno(void) LG_ERRNO;
 int rest_within(const char *text LG_STRING, const char **at LG_OUT LG_WITHIN(text) LG_NULLABLE);

@@ -1,52 +1,59 @@
 //! Sizes: what a language writes for an expression of the annotations.
+use crate::emit::template::fill;
 use crate::expression::{Expression, Operator};
 
-/// The words of a language, whose operands are written already.
-pub trait Arithmetic {
+/// A language's words for arithmetic, with `@X@`, `@Y@` and `@Z@` for what is in them, and `@S@` for a sign.
+pub struct Words {
     /// A number.
-    fn number(&self, number: u64) -> String;
-    /// A name of the header's; `length`: `strlen` of it.
-    fn operand(&self, name: &str, length: bool) -> String;
-    /// What no call has (what asks other functions is left out).
-    fn unknown(&self) -> String;
+    pub number: &'static str,
     /// `-x`
-    fn minus(&self, x: &str) -> String;
+    pub minus: &'static str,
     /// `!x`
-    fn not(&self, x: &str) -> String;
+    pub not: &'static str,
     /// `x ? y : z`
-    fn choice(&self, x: &str, y: &str, z: &str) -> String;
-    /// `x + y` and its like, which may not fit.
-    fn exact(&self, operator: Operator, x: &str, y: &str) -> String;
+    pub choice: &'static str,
+    /// `x + y`, and so with `-`, `*`, `/` and `%`, where what does not fit is refused.
+    pub exact: [&'static str; 5],
     /// `x < y` and its like.
-    fn compared(&self, sign: &str, x: &str, y: &str) -> String;
-    /// `x && y`, or `x || y`.
-    fn joined(&self, both: bool, x: &str, y: &str) -> String;
+    pub compared: &'static str,
+    /// `x && y`, `x || y`
+    pub logic: [&'static str; 2],
+}
 
-    /// The whole of `expression`.
-    fn write(&self, expression: &Expression) -> String {
-        let inner = |x: &Expression| self.write(x);
+impl Words {
+    /// All of `expression`; `operand` says what stands for a name, or (true) for its `strlen`.
+    pub fn write(&self, expression: &Expression, operand: &dyn Fn(&str, bool) -> String) -> String {
+        let inner = |x: &Expression| self.write(x, operand);
         match expression {
-            Expression::Number(number) => self.number(*number),
-            Expression::Name(name) | Expression::Deref(name) => self.operand(name, false),
-            Expression::StringLength(name) => self.operand(name, true),
-            Expression::Call(..) | Expression::Field(..) | Expression::Told(_) => self.unknown(),
-            Expression::Minus(x) => self.minus(&inner(x)),
-            Expression::Not(x) => self.not(&inner(x)),
-            Expression::Conditional(x, y, z) => self.choice(&inner(x), &inner(y), &inner(z)),
+            Expression::Number(number) => fill(self.number, &[("X", &number.to_string())]),
+            Expression::Name(name) | Expression::Deref(name) => operand(name, false),
+            Expression::StringLength(name) => operand(name, true),
+            // (Functions with a size that asks another one have no form.)
+            Expression::Call(..) | Expression::Field(..) | Expression::Told(_) => {
+                fill(self.minus, &[("X", &fill(self.number, &[("X", "1")]))])
+            }
+            Expression::Minus(x) => fill(self.minus, &[("X", &inner(x))]),
+            Expression::Not(x) => fill(self.not, &[("X", &inner(x))]),
+            Expression::Conditional(x, y, z) => {
+                fill(self.choice, &[("X", &inner(x)), ("Y", &inner(y)), ("Z", &inner(z))])
+            }
             Expression::Binary(operator, x, y) => {
-                let (x, y) = (inner(x), inner(y));
-                let (x, y) = (&*x, &*y);
-                match operator {
-                    Operator::And => self.joined(true, x, y),
-                    Operator::Or => self.joined(false, x, y),
-                    Operator::Less => self.compared("<", x, y),
-                    Operator::LessEqual => self.compared("<=", x, y),
-                    Operator::Greater => self.compared(">", x, y),
-                    Operator::GreaterEqual => self.compared(">=", x, y),
-                    Operator::Equal => self.compared("==", x, y),
-                    Operator::NotEqual => self.compared("!=", x, y),
-                    exact => self.exact(*exact, x, y),
-                }
+                let (text, sign) = match operator {
+                    Operator::Add => (self.exact[0], ""),
+                    Operator::Subtract => (self.exact[1], ""),
+                    Operator::Multiply => (self.exact[2], ""),
+                    Operator::Divide => (self.exact[3], ""),
+                    Operator::Remainder => (self.exact[4], ""),
+                    Operator::Less => (self.compared, "<"),
+                    Operator::LessEqual => (self.compared, "<="),
+                    Operator::Greater => (self.compared, ">"),
+                    Operator::GreaterEqual => (self.compared, ">="),
+                    Operator::Equal => (self.compared, "=="),
+                    Operator::NotEqual => (self.compared, "!="),
+                    Operator::And => (self.logic[0], ""),
+                    Operator::Or => (self.logic[1], ""),
+                };
+                fill(text, &[("X", &inner(x)), ("Y", &inner(y)), ("S", sign)])
             }
         }
     }

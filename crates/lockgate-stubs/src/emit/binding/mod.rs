@@ -255,6 +255,25 @@ pub enum Operand<'a> {
     Other,
 }
 
+/// What a function is written from.
+#[derive(Default)]
+pub struct Pieces {
+    /// As it is declared.
+    pub parameters: Vec<String>,
+    /// Before the call.
+    pub before: String,
+    /// What changes by the call, when nothing can refuse it any more.
+    pub stored: String,
+    /// Of the call.
+    pub arguments: Vec<String>,
+    /// After the call, whatever came of it.
+    pub always: String,
+    /// After a call that returned.
+    pub after: String,
+    /// What comes back: types and values.
+    pub given: Vec<(String, String)>,
+}
+
 /// What writes a function down.
 pub trait Printer<'a> {
     /// A buffer, before everything that speaks of its length.
@@ -337,6 +356,14 @@ pub fn left_out(surface: &Surface<'_>, before: &str, clean: impl Fn(&str) -> Str
     let lines =
         head.into_iter().chain(functions).map(|text| format!("{before} {text}").trim().to_owned() + "\n");
     lines.collect()
+}
+
+/// That `language` cannot tell two things of one name apart, with the remedy.
+pub fn two_of_one_name(name: &str, language: &str, kinds: &str) -> String {
+    format!(
+        "two things of this header would be called {name} in {language}, where {kinds} have names of one kind: leave a function out \
+         with LG_OMIT"
+    )
 }
 
 /// All files of a binding: its own, and those of the client in C.

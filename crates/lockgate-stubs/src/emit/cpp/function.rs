@@ -1,61 +1,53 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{Exact, Space, ctype, documentation, qualified, word};
-use crate::emit::binding::arithmetic::Arithmetic;
+use super::{SIZES, Space, abi, ctype, declared, documentation, word};
 use crate::emit::binding::{
-    Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Printer, With, prototype,
+    Argument, Check, CopyIn, CopyOut, Cursor, Failed, Function, Judge, Operand, Pieces, Printer, With,
+    joined, prototype,
 };
-use crate::emit::template::template;
+use crate::emit::template::{fill, template};
 use crate::expression::Expression;
 use crate::plan::FunctionPlan;
 
 /// The function, and the structure that it returns if several things come back.
 pub fn function(form: &Function<'_>, space: &Space<'_, '_>) -> String {
-    let empty = String::new;
-    let (parameters, arguments, given) = (Vec::new(), Vec::new(), Vec::new());
-    let mut writer = Writer { form, space, parameters, before: empty(), arguments, after: empty(), given };
+    let mut writer = Writer { form, space, pieces: Pieces::default(), fields: String::new() };
     form.print(&mut writer);
-    let Writer { parameters, before, arguments, after, given, .. } = writer;
-    let name = word(&form.plan.name);
-    let values = given.iter().map(|back| back.value.as_str()).collect::<Vec<_>>().join(", ");
-    let (kind, declared, back) = match &*given {
-        [] => ("void".to_owned(), String::new(), String::new()),
-        [one] => (one.kind.clone(), String::new(), format!("return {values};")),
-        all => {
-            let own = word(&result_name(form.plan));
-            let fields: String = all.iter().map(|back| format!("{} {};\n", back.kind, back.name)).collect();
-            let declared = template!("cpp/result.hpp.in", NAME = own, FIELDS = fields);
-            (space.class(&own), declared, format!("return {{{values}}};"))
+    let Writer { pieces, fields, .. } = writer;
+    let Pieces { parameters, before, stored, arguments, after, given, .. } = pieces;
+    let (count, kinds, values) = joined(&given);
+    let (kind, several, back) = match count {
+        0 => ("void".to_owned(), String::new(), String::new()),
+        1 => (kinds, String::new(), format!("return {values};")),
+        _ => {
+            let own = result_name(form.plan);
+            let several = template!("cpp/result.hpp.in", NAME = own, FIELDS = fields);
+            (space.class(&own), several, format!("return {{{values}}};"))
         }
     };
     let called = format!("::{}({})", form.plan.name, arguments.join(", "));
-    // (A number that the enumeration does not have is no value of C++'s.)
-    let called = match form.result() {
-        Some(Judge::Enumeration(_)) => format!("static_cast<std::uint64_t>({called})"),
-        _ => called,
-    };
-    let call = match &form.errno {
-        None => format!("lgs::call<lg_client>([&] {{ return {called}; }});"),
-        Some(failed) => {
-            let failed = match failed {
-                Failed::Null => "!result".to_owned(),
-                Failed::Number(number) => format!("result == {number}"),
-            };
-            format!(
-                "lgs::call_errno<lg_client>([&] {{ return {called}; }}, [](auto result) {{ return {failed}; }});"
-            )
-        }
+    let failed = match &form.errno {
+        None => String::new(),
+        Some(Failed::Null) => ", [](auto result) { return !result; }".to_owned(),
+        Some(Failed::Number(number)) => format!(", [](auto result) {{ return result == {number}; }}"),
     };
     let is_used = form.result().is_some() || form.lent.is_some();
     template!(
         "cpp/function.hpp.in",
-        DECLARED = declared,
+        SEVERAL = several,
         PROTOTYPE = prototype(form.plan),
         DOCUMENTATION = documentation(form.plan.comment.as_ref()),
         KIND = kind,
-        NAME = name,
+        NAME = word(&form.plan.name),
         PARAMETERS = parameters.join(", "),
-        BEFORE = before,
-        CALL = if is_used { format!("auto lgs_result = {call}") } else { call },
+        BEFORE = before + &stored,
+        RESULT = if is_used { "auto lgs_result = " } else { "" },
+        HOW = if failed.is_empty() { "call" } else { "call_errno" },
+        // (A number that the enumeration does not have is no value of C++'s.)
+        CALLED = match form.result() {
+            Some(Judge::Enumeration(_)) => format!("static_cast<std::int64_t>({called})"),
+            _ => called,
+        },
+        FAILED = failed,
         AFTER = after,
         BACK = back,
     )
@@ -66,185 +58,45 @@ pub fn result_name(function: &FunctionPlan) -> String {
     format!("{}_result", function.name)
 }
 
-/// One thing that comes back.
-struct Back {
-    name: String,
-    kind: String,
-    value: String,
-}
-
 struct Writer<'w, 'a> {
     form: &'w Function<'a>,
     space: &'w Space<'w, 'a>,
-    /// As it is declared.
-    parameters: Vec<String>,
-    /// Before the call.
-    before: String,
-    /// Of the call.
-    arguments: Vec<String>,
-    /// After a call that returned.
-    after: String,
-    /// What comes back.
-    given: Vec<Back>,
+    pieces: Pieces,
+    /// What comes back, as fields of a structure.
+    fields: String,
 }
 
-/// The address of something, for the client.
-fn pointer(at: &str) -> String {
-    format!("lgs::pointer({at})")
-}
+/// What there is more than one of: addresses, and types.
+const ADDRESS: &str = "lgs::pointer(&lg_@OWN@)";
+const DATA: &str = "lgs::pointer(@OWN@.data())";
+const MAYBE: &str = "std::optional<@CLASS@>";
+const ALL: &str = "std::vector<@CLASS@>";
+const PLACE: &str = "std::optional<std::size_t>";
 
 impl<'a> Writer<'_, 'a> {
-    /// What stands for a name of the header in a size.
-    fn operand(&self, name: &str, length: bool) -> String {
-        match self.form.operand(name, length) {
-            Operand::TextLength => format!("lgs::number(lg_{name} ? std::strlen(lg_{name}) : 0)"),
+    /// A size, when it is asked for: it may not fit.
+    fn size(&self, size: &Expression) -> String {
+        let operand = |name: &str, length: bool| match self.form.operand(name, length) {
+            Operand::TextLength => format!("lgs::number({name}.lg_length())"),
             Operand::Elements => format!("lgs::zero_in({name})"),
             Operand::Count(of) => format!("lgs::number({of}.size())"),
             _ => format!("lgs::number({name})"),
-        }
-    }
-
-    /// A size, when it is asked for: it may not fit.
-    fn size(&self, size: &Expression) -> String {
-        format!("[&] {{ return {}; }}", Exact(&|name, length| self.operand(name, length)).write(size))
+        };
+        format!("[&] {{ return {}; }}", SIZES.write(size, &operand))
     }
 
     fn takes(&mut self, own: &str, kind: &str) {
-        let space = if kind.ends_with(['&', '*']) { "" } else { " " };
-        self.parameters.push(format!("{kind}{space}{own}"));
+        self.pieces.parameters.push(declared(kind, own));
     }
 
-    fn takes_span(&mut self, own: &str, element: &str, writes: bool) {
-        self.takes(own, &format!("lgs::span<{}{element}>", if writes { "" } else { "const " }));
-    }
-
-    fn line(&mut self, line: &str) {
-        self.before.extend([line, "\n"]);
-    }
-
-    /// The argument of the call for one parameter.
-    fn argument(&mut self, argument: &Argument<'a>) -> String {
-        let space = self.space;
-        let Argument { name: own, kind, how } = argument;
-        let local = format!("lg_{own}");
-        let pointee = kind.pointee().unwrap_or(kind);
-        match how {
-            CopyIn::Data(closure) => pointer(&format!("lgs::data_of({closure}, \"{closure}\")")),
-            CopyIn::Zero => "{}".to_owned(),
-            CopyIn::Length(of) => format!("lgs::length<{}>({of}.size(), \"{own}\")", ctype(kind)),
-            CopyIn::Room(of) => {
-                self.line(&format!(
-                    "auto {local} = lgs::length<{}>({of}.size(), \"{own}\");",
-                    ctype(pointee)
-                ));
-                pointer(&format!("&{local}"))
-            }
-            CopyIn::Number(_) | CopyIn::Structure => {
-                self.takes(own, &ctype(kind));
-                (*own).to_owned()
-            }
-            CopyIn::Text | CopyIn::Printed => {
-                self.takes(own, "const lgs::text_in &");
-                self.line(&format!("auto {local} = {own}.lg_pointer(\"{own}\");"));
-                if matches!(how, CopyIn::Printed) { format!("\"%s\", {local}") } else { pointer(&local) }
-            }
-            CopyIn::Slice { writes, .. } => {
-                self.takes_span(own, &space.element(kind), *writes);
-                pointer(&format!("{own}.data()"))
-            }
-            CopyIn::Records { key, writes, .. } => {
-                self.takes_span(own, &space.record(key), *writes);
-                pointer(&format!("{own}.data()"))
-            }
-            CopyIn::Scalar { reads, enumeration, .. } => {
-                let kind = ctype(pointee);
-                let first = if *reads { *own } else { "" };
-                if *reads {
-                    self.takes(own, &kind);
-                }
-                let declared = match enumeration {
-                    Some(_) => format!(
-                        "std::underlying_type_t<{kind}> {local} = static_cast<std::underlying_type_t<{kind}>>({first});"
-                    ),
-                    None => format!("{kind} {local}{{{first}}};"),
-                };
-                self.line(&declared.replace(">()", ">(0)"));
-                pointer(&format!("&{local}"))
-            }
-            CopyIn::Record { key, plain, reads, writes } => {
-                let class = space.record(key);
-                let raw = qualified(&space.surface.plan.records[*key].spelling);
-                match (reads, writes, plain) {
-                    (false, _, _) => self.line(&format!("{raw} {local}{{}};")),
-                    (true, true, _) => {
-                        self.takes(own, &format!("{class} &"));
-                        return pointer(&format!("&{own}"));
-                    }
-                    (true, false, true) => {
-                        self.takes(own, &format!("const {class} &"));
-                        return pointer(&format!("&{own}"));
-                    }
-                    (true, false, false) => {
-                        self.takes(own, &format!("const {class} &"));
-                        self.line(&format!("auto {local} = {own}.lg_raw();"));
-                    }
-                }
-                pointer(&format!("&{local}"))
-            }
-            CopyIn::Kept { key, .. } => {
-                self.takes(own, &format!("{} &", space.class(&space.surface.record(key))));
-                self.kept(own, &local, how);
-                pointer(&format!("{local}.get()"))
-            }
-            CopyIn::Handle { number, release: true } => {
-                self.takes(own, &space.handle(*number));
-                self.line(&format!("auto {local} = {own}.lg_release(\"{own}\");"));
-                pointer(&local)
-            }
-            CopyIn::Handle { number, release: false } => {
-                self.takes(own, &format!("lgs::optional_ref<{}>", space.handle(*number)));
-                pointer(&format!("{own}.lg_raw(\"{own}\")"))
-            }
-            CopyIn::Replaced(number) => {
-                self.takes(own, &format!("std::optional<{}>", space.handle(*number)));
-                self.line(&format!("auto {local} = {own} ? {own}->lg_release(\"{own}\") : nullptr;"));
-                pointer(&format!("&{local}"))
-            }
-            CopyIn::Place => {
-                self.takes(own, "lgs::place");
-                pointer(&format!("{own}.lg_raw()"))
-            }
-            CopyIn::Given => {
-                self.line(&format!("void *{local} = nullptr;"));
-                pointer(&format!("&{local}"))
-            }
-            CopyIn::Closure { name, with, .. } => {
-                self.takes(
-                    own,
-                    &format!("lgs::optional_ref<{}>", space.class(&space.surface.closure_name(name))),
-                );
-                let with = match with {
-                    With::Data => "data",
-                    With::Handle => "handle",
-                    With::Nothing => "nothing",
-                };
-                pointer(&format!("lgs::code_of({own}, lgs::with::{with}, \"{own}\")"))
-            }
-        }
-    }
-
-    fn kept(&mut self, own: &str, local: &str, how: &CopyIn<'_>) {
-        let CopyIn::Kept { buffers, reads, release, end, .. } = how else { return };
-        self.line(&format!("lgs::use {local}({own}, \"{own}\", {reads}, {release});"));
-        for cursor in buffers {
-            let (name, length) = (&cursor.field.name, &cursor.length.name);
-            self.takes_span(name, &self.space.element(&cursor.field.kind), cursor.writes);
-            let kind = ctype(&cursor.length.kind);
-            self.line(&format!("{local}->{length} = lgs::length<{kind}>({name}.size(), \"{name}\");"));
-            self.line(&format!("{local}->{name} = lgs::pointer({name}.data());"));
-        }
-        if let Some(end) = end {
-            self.after += &format!("{local}.begins([](void *raw) {{ ::{end}(lgs::pointer(raw)); }});\n");
+    /// The buffers of a structure that the library remembers.
+    fn buffers(&mut self, own: &str, buffers: &[Cursor<'a>]) {
+        for Cursor { field, writes, length } in buffers {
+            let (name, element) = (&field.name, self.space.element(&field.kind));
+            self.takes(name, &format!("lgs::span<{}{element}>", if *writes { "" } else { "const " }));
+            let kind = ctype(&length.kind);
+            self.pieces.before +=
+                &template!("cpp/buffer.hpp.in", OWN = own, NAME = name, LENGTH = length.name, KIND = kind);
         }
     }
 }
@@ -254,76 +106,142 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
     fn buffer(&mut self, _: &Argument<'a>) {}
 
     fn copy_in(&mut self, argument: &Argument<'a>) {
-        let argument = self.argument(argument);
-        self.arguments.push(argument);
+        let (Argument { name: own, kind, how }, space) = (argument, self.space);
+        let pointee = kind.pointee().unwrap_or(kind);
+        let class = match how {
+            CopyIn::Handle { number, .. } | CopyIn::Replaced(number) => space.handle(*number),
+            CopyIn::Record { key, .. } | CopyIn::Records { key, .. } => space.record(key),
+            CopyIn::Kept { key, .. } => space.class(&space.surface.record(key)),
+            CopyIn::Closure { name, .. } => space.class(&space.surface.closure_name(name)),
+            _ => space.element(kind),
+        };
+        let of = match how {
+            CopyIn::Data(of) | CopyIn::Length(of) | CopyIn::Room(of) => of,
+            CopyIn::Closure { with: With::Data, .. } => "data",
+            CopyIn::Closure { with: With::Handle, .. } => "handle",
+            CopyIn::Closure { with: With::Nothing, .. } => "nothing",
+            _ => "",
+        };
+        // What the function takes, what is done before the call, and what the client gets.
+        let (takes, before, gives) = match how {
+            CopyIn::Zero => ("", "", "{}"),
+            CopyIn::Data(_) => ("", "", "lgs::pointer(lgs::data_of(@OF@, \"@OF@\"))"),
+            CopyIn::Length(_) => ("", "", "lgs::length<@KIND@>(@OF@.size(), \"@OWN@\")"),
+            CopyIn::Room(_) => ("", "auto lg_@OWN@ = lgs::length<@TO@>(@OF@.size(), \"@OWN@\");", ADDRESS),
+            CopyIn::Number(_) | CopyIn::Structure => ("@KIND@", "", "@OWN@"),
+            CopyIn::Text => ("const lgs::text_in &", "", "lgs::pointer(@OWN@.lg_pointer(\"@OWN@\"))"),
+            CopyIn::Printed => ("const lgs::text_in &", "", "\"%s\", @OWN@.lg_pointer(\"@OWN@\")"),
+            CopyIn::Slice { writes: true, .. } | CopyIn::Records { writes: true, .. } => {
+                ("lgs::span<@CLASS@>", "", DATA)
+            }
+            CopyIn::Slice { .. } | CopyIn::Records { .. } => ("lgs::span<const @CLASS@>", "", DATA),
+            CopyIn::Scalar { reads: true, .. } => {
+                ("@TO@", "auto lg_@OWN@ = static_cast<@RAW@>(@OWN@);", ADDRESS)
+            }
+            CopyIn::Scalar { .. } => ("", "@RAW@ lg_@OWN@{};", ADDRESS),
+            CopyIn::Record { reads: false, .. } => ("", "@RAW@ lg_@OWN@{};", ADDRESS),
+            CopyIn::Record { writes: true, .. } => ("@CLASS@ &", "", "lgs::pointer(&@OWN@)"),
+            CopyIn::Record { plain: true, .. } => ("const @CLASS@ &", "", "lgs::pointer(&@OWN@)"),
+            CopyIn::Record { .. } => ("const @CLASS@ &", "auto lg_@OWN@ = @OWN@.lg_raw();", ADDRESS),
+            CopyIn::Kept { .. } => ("@CLASS@ &", "", "lgs::pointer(lg_@OWN@.get())"),
+            CopyIn::Handle { release: true, .. } => ("@CLASS@", "", "lgs::pointer(lg_@OWN@)"),
+            CopyIn::Handle { .. } => {
+                ("lgs::optional_ref<@CLASS@>", "", "lgs::pointer(@OWN@.lg_raw(\"@OWN@\"))")
+            }
+            CopyIn::Replaced(_) => (MAYBE, "", ADDRESS),
+            CopyIn::Place => ("lgs::place", "", "lgs::pointer(@OWN@.lg_raw())"),
+            CopyIn::Given => ("", "void *lg_@OWN@ = nullptr;", ADDRESS),
+            CopyIn::Closure { .. } => {
+                let code = "lgs::pointer(lgs::code_of(@OWN@, lgs::with::@OF@, \"@OWN@\"))";
+                ("lgs::optional_ref<@CLASS@>", "", code)
+            }
+        };
+        let raw = match how {
+            CopyIn::Record { key, .. } => space.raw(key),
+            _ => abi(pointee),
+        };
+        let (kind, to) = (ctype(kind), ctype(pointee));
+        let places =
+            [("OWN", *own), ("OF", of), ("CLASS", &class), ("KIND", &kind), ("TO", &to), ("RAW", &raw)];
+        if !takes.is_empty() {
+            self.takes(own, &fill(takes, &places));
+        }
+        if !before.is_empty() {
+            self.pieces.before += &(fill(before, &places) + "\n");
+        }
+        match how {
+            CopyIn::Kept { buffers, reads, release, end, .. } => {
+                let used = format!("lgs::use lg_{own}({own}, \"{own}\", {reads}, {release});\n");
+                self.pieces.before += &used;
+                self.buffers(own, buffers);
+                let ends =
+                    |end| format!("lg_{own}.begins([](void *raw) {{ ::{end}(lgs::pointer(raw)); }});\n");
+                self.pieces.after += &end.map(ends).unwrap_or_default();
+            }
+            CopyIn::Handle { release: true, .. } | CopyIn::Replaced(_) => {
+                self.pieces.stored += &format!("auto lg_{own} = lgs::released({own}, \"{own}\");\n");
+            }
+            _ => {}
+        }
+        self.pieces.arguments.push(fill(gives, &places));
     }
 
     fn check(&mut self, check: &Check<'a>) {
         let (needed, of) = (self.size(check.needed), check.of);
-        self.line(&format!("lgs::enough({needed}, {of}.size(), \"{of}\");"));
+        self.pieces.before += &format!("lgs::enough({needed}, {of}.size(), \"{of}\");\n");
     }
 
     fn lend(&mut self, room: &'a Expression) {
-        self.takes_span("contents", "unsigned char", false);
+        self.takes("contents", "lgs::span<const unsigned char>");
         let room = self.size(room);
-        self.line(&format!("lgs::lending<lg_client> lgs_lending(contents, {room});"));
-        self.after += "lgs_lending.check(lgs_result);\n";
+        self.pieces.before += &format!("lgs::lending<lg_client> lgs_lending(contents, {room});\n");
+        self.pieces.after += "lgs_lending.check(lgs_result);\n";
     }
 
     fn copy_out(&mut self, out: &CopyOut<'a>) {
-        let CopyOut { what, is_result, kind, judge, freed } = out;
-        let raw = if *is_result { "lgs_result".to_owned() } else { format!("lg_{what}") };
-        let space = self.space;
-        let (kind, value) = match judge {
-            Judge::Number => (ctype(kind), raw.clone()),
-            Judge::Enumeration(key) => {
-                let number = format!("static_cast<std::uint64_t>({raw})");
-                (space.enumeration(key), space.known(key, &number, what))
-            }
-            Judge::Text => ("std::optional<lgs::text>".to_owned(), format!("lgs::text_of({raw})")),
-            Judge::Memory => {
-                let element = space.element(kind);
-                let value = format!("lgs::memory_of<lg_client, {element}>({raw})");
-                (format!("std::optional<lgs::memory<{element}>>"), value)
-            }
-            Judge::Records { key, plain, one } => {
-                let (class, raw_kind) =
-                    (space.record(key), qualified(&space.surface.plan.records[*key].spelling));
-                let make = if *plain { String::new() } else { format!(", {class}::lg_of") };
-                match one {
-                    true => {
-                        (format!("std::optional<{class}>"), format!("lgs::one_of<{raw_kind}>({raw}{make})"))
-                    }
-                    false => {
-                        let value = format!(
-                            "lgs::all_of<lg_client, {raw_kind}>({raw}).vector({})",
-                            make.trim_start_matches(", ")
-                        );
-                        (format!("std::vector<{class}>"), value)
-                    }
-                }
-            }
-            Judge::Filled { key, plain } => {
-                let class = space.record(key);
-                let value = if *plain { raw.clone() } else { format!("{class}::lg_of({raw})") };
-                (class, value)
-            }
-            Judge::Handle { number, owned } => {
-                let class = space.handle(*number);
-                (format!("std::optional<{class}>"), format!("lgs::handle_of<{class}>({raw}, {owned})"))
-            }
-            Judge::Callback => ("bool".to_owned(), format!("{raw} != nullptr")),
-            Judge::Offset { object, text } => {
-                let start = if *text { format!("lg_{object}") } else { format!("{object}.data()") };
-                ("std::optional<std::size_t>".to_owned(), format!("lgs::offset({raw}, {start})"))
-            }
-            Judge::Place => ("lgs::place".to_owned(), format!("lgs::place({raw})")),
+        let (CopyOut { what, is_result, kind, judge, freed }, space) = (out, self.space);
+        let local = if *is_result { "lgs_result".to_owned() } else { format!("lg_{what}") };
+        let (class, raw) = match judge {
+            Judge::Records { key, .. } | Judge::Filled { key, .. } => (space.record(key), space.raw(key)),
+            Judge::Handle { number, .. } => (space.handle(*number), String::new()),
+            _ => (space.element(kind), ctype(kind)),
         };
+        let of = match judge {
+            Judge::Offset { object, .. } => object,
+            Judge::Handle { owned: true, .. } => "true",
+            _ => "false",
+        };
+        let (kind, value) = match judge {
+            Judge::Number => ("@RAW@", "@LOCAL@"),
+            Judge::Enumeration(_) => ("@RAW@", "@KNOWN@"),
+            Judge::Text => ("std::optional<lgs::text>", "lgs::text_of(@LOCAL@)"),
+            Judge::Memory => {
+                ("std::optional<lgs::memory<@CLASS@>>", "lgs::memory_of<lg_client, @CLASS@>(@LOCAL@)")
+            }
+            Judge::Records { one: true, plain: true, .. } => (MAYBE, "lgs::one_of<@RAW@>(@LOCAL@).made()"),
+            Judge::Records { one: true, .. } => (MAYBE, "lgs::one_of<@RAW@>(@LOCAL@).made(@CLASS@::lg_of)"),
+            Judge::Records { plain: true, .. } => (ALL, "lgs::all_of<lg_client, @RAW@>(@LOCAL@).vector()"),
+            Judge::Records { .. } => (ALL, "lgs::all_of<lg_client, @RAW@>(@LOCAL@).vector(@CLASS@::lg_of)"),
+            Judge::Filled { plain: true, .. } => ("@CLASS@", "@LOCAL@"),
+            Judge::Filled { .. } => ("@CLASS@", "@CLASS@::lg_of(@LOCAL@)"),
+            Judge::Handle { .. } => (MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, @OF@)"),
+            Judge::Callback => ("bool", "@LOCAL@ != nullptr"),
+            Judge::Offset { text: true, .. } => (PLACE, "lgs::offset(@LOCAL@, @OF@.lg_pointer(\"@OF@\"))"),
+            Judge::Offset { .. } => (PLACE, "lgs::offset(@LOCAL@, @OF@.data())"),
+            Judge::Place => ("lgs::place", "lgs::place(@LOCAL@)"),
+        };
+        let known = match judge {
+            Judge::Enumeration(key) => space.known(key, &local, what),
+            _ => String::new(),
+        };
+        let places = [("LOCAL", &*local), ("CLASS", &class), ("RAW", &raw), ("OF", of), ("KNOWN", &known)];
+        let kind = fill(kind, &places);
         // (It is freed when the copy has been made.)
         if *freed {
-            self.after += &format!("lgs::freed lgs_freed_{what}({raw});\n");
+            self.pieces.after += &format!("lgs::freed lgs_freed_{what}({local});\n");
         }
-        let name = if *is_result || *what != "result" { (*what).to_owned() } else { "result_".to_owned() };
-        self.given.push(Back { name, kind, value });
+        let name = if !is_result && *what == "result" { "result_" } else { what };
+        self.fields += &(declared(&kind, name) + ";\n");
+        self.pieces.given.push((kind, fill(value, &places)));
     }
 }

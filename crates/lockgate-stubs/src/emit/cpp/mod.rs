@@ -3,12 +3,11 @@ mod callback;
 mod function;
 mod types;
 
-use super::binding::arithmetic::Arithmetic;
+use super::binding::arithmetic::Words;
 use super::binding::surface::{self, Surface};
-use super::binding::{left_out, with_client};
+use super::binding::{left_out, two_of_one_name, with_client};
 use super::template::template;
 use super::{File, Target, c};
-use crate::expression::Operator;
 use crate::header::model::{CType, Shape};
 use crate::plan::Plan;
 use std::collections::BTreeSet;
@@ -20,8 +19,8 @@ use std::collections::BTreeSet;
 pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let surface = Surface::of(plan, target);
     is_includable(plan)?;
-    let space = match types::globals(plan).contains(&surface.name) {
-        true => format!("{}_", surface.name),
+    let space = match globals(plan).contains(&*surface.name) {
+        true => surface.name.clone() + "_",
         false => surface.name.clone(),
     };
     let writer = Space { surface: &surface, space: &space };
@@ -32,7 +31,7 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     for function in &surface.functions {
         items += &function::function(&surface.function(function), &writer);
     }
-    is_unambiguous(&surface, &writer)?;
+    is_unambiguous(&writer)?;
     let read = c::as_read(plan);
     let read = read.map(|(name, condition)| {
         template!("cpp/as_read.hpp.in", NAME = name, CONDITION = condition.replace("_Alignof", "alignof"))
@@ -77,12 +76,15 @@ impl Space<'_, '_> {
         self.class(&self.surface.handle(number))
     }
 
-    /// C's structure, or, of one with pointers, the class in its place.
+    /// C's structure.
+    fn raw(&self, key: &str) -> String {
+        qualified(&self.surface.plan.records[key].spelling)
+    }
+
+    /// The same, or, of one with pointers, the class in its place.
     fn record(&self, key: &str) -> String {
-        match self.surface.plan.records[key].is_plain() {
-            true => qualified(&self.surface.plan.records[key].spelling),
-            false => self.class(&self.surface.record(key)),
-        }
+        let is_plain = self.surface.plan.records[key].is_plain();
+        if is_plain { self.raw(key) } else { self.class(&self.surface.record(key)) }
     }
 
     /// What a buffer's elements are: bytes, where C has characters or nothing.
@@ -90,14 +92,14 @@ impl Space<'_, '_> {
         surface::element(kind).map_or_else(|| "unsigned char".to_owned(), ctype)
     }
 
-    /// The type of an enumeration.
-    fn enumeration(&self, key: &str) -> String {
-        format!("decltype(::{})", self.surface.plan.enumerations[key][0].0)
+    /// All values of an enumeration.
+    fn list(&self, key: &str) -> String {
+        format!("lg_{}", crate::name::word(key.trim_start_matches("enum ")))
     }
 
-    /// What makes a value of an enumeration of a number, or refuses it.
+    /// A value of an enumeration, if the number is one.
     fn known(&self, key: &str, number: &str, what: &str) -> String {
-        format!("lg_{}({number}, \"{what}\")", crate::name::word(key.trim_start_matches("enum ")))
+        format!("lgs::known({}, {number}, \"{what}\", \"{key}\")", self.list(key))
     }
 }
 
@@ -107,122 +109,90 @@ fn word(name: &str) -> String {
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-const KEYWORDS: &str = "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq";
+/// Names that the header gives to something of its own.
+fn globals(plan: &Plan) -> BTreeSet<&str> {
+    let functions = plan.functions.iter().map(|f| &f.name).chain(plan.left_out.iter().map(|left| &left.name));
+    let types = plan.records.values().map(|record| &record.spelling).chain(&plan.handles);
+    let types = types.chain(plan.enumerations.keys()).map(|name| name.rsplit(' ').next().unwrap_or(name));
+    functions.chain(plan.constants.iter().map(|(name, _)| name)).map(String::as_str).chain(types).collect()
+}
 
 /// What C++ cannot include has no bindings for C++.
 fn is_includable(plan: &Plan) -> Result<(), String> {
-    let names = types::globals(plan);
-    let prototypes =
-        plan.functions.iter().map(|f| &f.prototype).chain(plan.left_out.iter().map(|l| &l.prototype));
-    let parameters = prototypes.flat_map(|p| p.parameters.iter().map(|parameter| &parameter.name));
-    let fields = plan.records.values().flat_map(|record| record.fields.iter().map(|field| &field.name));
-    let taken = |name: &&String| KEYWORDS.split_ascii_whitespace().any(|word| word == **name);
-    match names.iter().chain(parameters).chain(fields).find(taken) {
+    const WORDS: &str = "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq";
+    let left_out = plan.left_out.iter().map(|left| &left.prototype);
+    let parameters = plan.functions.iter().map(|f| &f.prototype).chain(left_out).flat_map(|p| &p.parameters);
+    let fields = plan.records.values().flat_map(|record| &record.fields).map(|field| &*field.name);
+    let mut names = globals(plan).into_iter().chain(parameters.map(|p| &*p.name)).chain(fields);
+    match names.find(|name| WORDS.split(' ').any(|word| word == *name)) {
         None => Ok(()),
         Some(name) => Err(format!("no program in C++ can include this header: {name} is a word of C++")),
     }
 }
 
-/// C++ would take one of two things with one name, or refuse the header.
-fn is_unambiguous(surface: &Surface<'_>, space: &Space<'_, '_>) -> Result<(), String> {
-    let functions = surface.functions.iter().map(|function| word(&function.name));
+/// C++ would take one of two things with one name.
+fn is_unambiguous(space: &Space<'_, '_>) -> Result<(), String> {
+    let functions = space.surface.functions.iter().map(|function| word(&function.name));
     let mut known = BTreeSet::new();
     match types::names(space).into_iter().chain(functions).find(|name| !known.insert(name.clone())) {
         None => Ok(()),
-        Some(name) => Err(format!(
-            "two things of this header would be called {name} in C++, where functions and classes have names of one kind: leave a \
-             function out with LG_OMIT"
-        )),
+        Some(name) => Err(two_of_one_name(&name, "C++", "functions and classes")),
     }
 }
 
-/// The text of a comment.
+/// The text of a comment. (A \ at a line's end would join it with the next one.)
 fn documentation(comment: Option<&String>) -> String {
-    // (A \ at a line's end would join it with the next one.)
     let line = |line: &str| format!("// {}", line.trim_end_matches('\\')).trim_end().to_owned() + "\n";
     comment
-        .map(|comment| "//\n".to_owned() + &comment.lines().map(line).collect::<String>())
-        .unwrap_or_default()
+        .map_or(String::new(), |comment| "//\n".to_owned() + &comment.lines().map(line).collect::<String>())
+}
+
+/// A variable of this type.
+fn declared(kind: &str, name: &str) -> String {
+    format!("{kind}{}{name}", if kind.ends_with(['&', '*']) { "" } else { " " })
 }
 
 /// A type as C's header has it, from within any namespace.
 fn qualified(spelling: &str) -> String {
-    const WORDS: &[&str] = &[
-        "__int128", "bool", "char", "double", "enum", "float", "int", "long", "short", "signed", "struct",
-        "union", "unsigned", "void", "wchar_t",
-    ];
-    let plain = spelling.split_ascii_whitespace().filter(|word| !["const", "volatile"].contains(word));
+    const WORDS: &str =
+        " __int128 bool char double enum float int long short signed struct union unsigned void wchar_t ";
     let word = |word: &str| match word {
         "_Bool" => "bool".to_owned(),
-        word if WORDS.contains(&word) => word.to_owned(),
+        word if WORDS.contains(&format!(" {word} ")) => word.to_owned(),
         name => format!("::{name}"),
     };
-    plain.map(word).collect::<Vec<String>>().join(" ")
+    let words = spelling.split_ascii_whitespace().filter(|word| !["const", "volatile"].contains(word));
+    words.map(word).collect::<Vec<String>>().join(" ")
 }
 
 /// A type that crosses: a number, a structure, or a pointer that nobody follows.
 fn ctype(kind: &CType) -> String {
     match &kind.shape {
         Shape::Array(element, count) => format!("std::array<{}, {count}>", ctype(element)),
-        Shape::Void | Shape::Integer { .. } | Shape::Float | Shape::Record(_)
-            if !kind.spelling.contains('(') =>
-        {
-            qualified(&kind.spelling)
-        }
-        Shape::Integer { .. } | Shape::Void | Shape::Float => abi(kind),
-        _ => "void *".to_owned(),
+        Shape::Pointer(_) | Shape::Function(_) => "void *".to_owned(),
+        Shape::Integer { .. } if kind.spelling.contains('(') => sized(kind),
+        _ => qualified(&kind.spelling),
     }
 }
 
-/// What a processor passes in its place.
+/// An integer without a name.
+fn sized(kind: &CType) -> String {
+    let signed = matches!(kind.shape, Shape::Integer { signed: true, .. });
+    format!("std::{}int{}_t", if signed { "" } else { "u" }, kind.size * 8)
+}
+
+/// The type that the library calls a function with: any number may come as one of an enumeration.
 fn abi(kind: &CType) -> String {
-    match kind.shape {
-        Shape::Void => "void".to_owned(),
-        _ if kind.is_bool() => "bool".to_owned(),
-        Shape::Integer { signed, .. } => {
-            format!("std::{}int{}_t", if signed { "" } else { "u" }, kind.size * 8)
-        }
-        Shape::Float => if kind.size == 4 { "float" } else { "double" }.to_owned(),
-        _ => "void *".to_owned(),
-    }
+    if kind.enumeration.is_some() { sized(kind) } else { ctype(kind) }
 }
 
-/// Sizes, as numbers that throw what does not fit. `operand` says what stands for names.
-struct Exact<'o>(&'o dyn Fn(&str, bool) -> String);
-
-impl Arithmetic for Exact<'_> {
-    fn number(&self, number: u64) -> String {
-        format!("lgs::number({number}u)")
-    }
-    fn operand(&self, name: &str, length: bool) -> String {
-        (self.0)(name, length)
-    }
-    fn unknown(&self) -> String {
-        "lgs::number(-1)".to_owned()
-    }
-    fn minus(&self, x: &str) -> String {
-        format!("(lgs::number(0) - {x})")
-    }
-    fn not(&self, x: &str) -> String {
-        format!("lgs::number(!{x})")
-    }
-    fn choice(&self, x: &str, y: &str, z: &str) -> String {
-        format!("({x} ? {y} : {z})")
-    }
-    fn exact(&self, operator: Operator, x: &str, y: &str) -> String {
-        let sign = match operator {
-            Operator::Add => "+",
-            Operator::Subtract => "-",
-            Operator::Multiply => "*",
-            Operator::Divide => "/",
-            _ => "%",
-        };
-        format!("({x} {sign} {y})")
-    }
-    fn compared(&self, sign: &str, x: &str, y: &str) -> String {
-        format!("({x} {sign} {y})")
-    }
-    fn joined(&self, both: bool, x: &str, y: &str) -> String {
-        format!("lgs::number({x} {} {y})", if both { "&&" } else { "||" })
-    }
-}
+/// Sizes as numbers that throw what does not fit.
+const SIZES: Words = Words {
+    number: "lgs::number(@X@u)",
+    minus: "(lgs::number(0) - @X@)",
+    not: "lgs::number(!@X@)",
+    choice: "(@X@ ? @Y@ : @Z@)",
+    exact: ["(@X@ + @Y@)", "(@X@ - @Y@)", "(@X@ * @Y@)", "(@X@ / @Y@)", "(@X@ % @Y@)"],
+    compared: "(@X@ @S@ @Y@)",
+    logic: ["lgs::number(@X@ && @Y@)", "lgs::number(@X@ || @Y@)"],
+};

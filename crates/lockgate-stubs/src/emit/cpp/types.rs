@@ -1,46 +1,37 @@
 //! Enumerations, handles, structures with pointers. All else is C's own.
 use super::function::result_name;
-use super::{Space, ctype, qualified, word};
+use super::{Space, ctype, word};
 use crate::emit::binding::surface::cursors;
 use crate::emit::binding::{Member, members};
 use crate::emit::template::template;
 use crate::header::model::Shape;
-use crate::plan::{Plan, RecordPlan};
-use std::collections::BTreeSet;
+use crate::plan::RecordPlan;
 
 /// All types of the namespace.
 pub fn all(space: &Space<'_, '_>) -> String {
     let surface = space.surface;
     let mut text = String::new();
     for key in surface.enumerations() {
-        let values: BTreeSet<i128> = surface.plan.enumerations[key].iter().map(|(_, value)| *value).collect();
-        let case =
-            |value: &i128| format!("case {}u:\n", i64::try_from(*value).map_or(*value as u64, |v| v as u64));
-        text += &template!(
-            "cpp/enumeration.hpp.in",
-            KEY = key,
-            KIND = space.enumeration(key),
-            HEAD = space.known(key, "std::uint64_t value", "").replace(", \"\"", ", const char *what"),
-            CASES = values.iter().map(case).collect::<String>(),
-        );
+        let values: Vec<String> =
+            surface.plan.enumerations[key].iter().map(|(own, _)| format!("::{own}")).collect();
+        let (list, first, all) = (space.list(key), &values[0], values.join(", "));
+        text += &format!("\n// `{key}`\ninline constexpr decltype({first}) {list}[] = {{{all}}};\n");
     }
     for number in 1..=surface.plan.handles.len() {
         let own = surface.handle(number);
-        let release = surface.release_of(number);
-        let end = release.map(|release| template!("cpp/end.hpp.in", OWN = own, RELEASE = release));
+        let end = surface.release_of(number).map(|release| format!("::{release}(lgs::pointer(raw));"));
         text += &template!(
             "cpp/handle.hpp.in",
             OWN = own,
             NAME = word(&own),
-            END = surface.end_said(number, "When it is destroyed, "),
-            DEFINED = end.clone().unwrap_or_default(),
-            FUNCTION = end.map_or("nullptr".to_owned(), |_| format!("lg_end_{own}")),
+            SAID = surface.end_said(number, "When it is destroyed, "),
+            ENDS = if end.is_some() { "true" } else { "false" },
+            END = end.unwrap_or_default(),
         );
     }
-    let kept = surface.kept();
     for key in surface.used() {
         let record = &surface.plan.records[key];
-        match (kept.contains(key), record.is_plain()) {
+        match (surface.kept().contains(key), record.is_plain()) {
             (true, _) => text += &kept_structure(key, record, space),
             (false, false) => text += &structure(key, record, space),
             (false, true) => {}
@@ -52,44 +43,29 @@ pub fn all(space: &Space<'_, '_>) -> String {
 /// Names of all classes of the namespace.
 pub fn names(space: &Space<'_, '_>) -> Vec<String> {
     let surface = space.surface;
-    let kept = surface.kept();
-    let is_class = |key: &&str| kept.contains(key) || !surface.plan.records[*key].is_plain();
+    let is_class = |key: &&str| surface.kept().contains(*key) || !surface.plan.records[*key].is_plain();
     let handles = (1..=surface.plan.handles.len()).map(|number| surface.handle(number));
     let records = surface.used().into_iter().filter(is_class).map(|key| surface.record(key));
     let callbacks = surface.callbacks().into_iter().map(|callback| surface.closure_name(&callback.name));
     let results = surface.functions.iter().filter(|function| surface.function(function).gives() > 1);
-    let results = results.map(|function| result_name(function));
-    handles.chain(records).chain(callbacks).chain(results).map(|name| word(&name)).collect()
-}
-
-/// Names that the header gives to something of its own.
-pub fn globals(plan: &Plan) -> BTreeSet<String> {
-    let functions = plan.functions.iter().map(|f| &f.name).chain(plan.left_out.iter().map(|left| &left.name));
-    let types = plan.records.values().map(|record| &record.spelling).chain(&plan.handles);
-    let types =
-        types.chain(plan.enumerations.keys()).map(|name| name.rsplit(' ').next().unwrap_or(name).to_owned());
-    functions.chain(plan.constants.iter().map(|(name, _)| name)).cloned().chain(types).collect()
+    let all = handles.chain(records).chain(callbacks).map(|name| word(&name));
+    all.chain(results.map(|function| result_name(function))).collect()
 }
 
 /// A structure with strings.
 fn structure(key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
     let (mut fields, mut into, mut from) = (String::new(), String::new(), String::new());
-    let raw = qualified(&record.spelling);
+    let raw = space.raw(key);
     let scope = raw.rsplit(' ').next().unwrap_or_default();
     for Member { field, goes_in, is_text } in members(record) {
         let own = &field.name;
-        let place = format!("offsetof({raw}, {own})");
-        if is_text {
-            fields += &format!("std::optional<std::string> {own};\n");
-            from += &format!("own.{own} = lgs::string_of(raw.{own});\n");
-            into += &match goes_in {
-                true => format!("raw.{own} = lgs::pointer(lgs::text_in({own}).lg_pointer(\"{own}\"));\n"),
-                false => String::new(),
-            };
-        } else {
-            fields += &format!("decltype({scope}::{own}) {own}{{}};\n");
-            from += &format!("lgs::take(&raw, {place}, own.{own});\n");
-            into += &format!("lgs::put(&raw, {place}, {own});\n");
+        fields += &match is_text {
+            true => format!("std::optional<std::string> {own};\n"),
+            false => format!("decltype({scope}::{own}) {own}{{}};\n"),
+        };
+        from += &format!("lgs::take(&raw, offsetof({raw}, {own}), own.{own});\n");
+        if goes_in {
+            into += &format!("lgs::put(&raw, offsetof({raw}, {own}), {own}, \"{own}\");\n");
         }
     }
     let name = word(&space.surface.record(key));
@@ -108,20 +84,18 @@ fn structure(key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
 fn kept_structure(key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
     let getter = |Member { field, is_text, .. }: Member<'_>| {
         let own = &field.name;
-        let (kind, value) = match is_text {
-            true => ("std::optional<lgs::text>".to_owned(), format!("lgs::text_of(lg_record().{own})")),
-            false if matches!(field.kind.shape, Shape::Array(..)) => return String::new(),
-            false => (ctype(&field.kind), format!("lg_record().{own}")),
-        };
-        format!("{kind} {own}() const {{ return {value}; }}\n")
+        match (is_text, &field.kind.shape) {
+            (true, _) => template!("cpp/getter_text.hpp.in", NAME = own),
+            (false, Shape::Array(..)) => String::new(),
+            (false, _) => template!("cpp/getter.hpp.in", KIND = ctype(&field.kind), NAME = own),
+        }
     };
-    let clear =
-        cursors(record).into_iter().map(|cursor| format!("lg_record().{} = nullptr;\n", cursor.field.name));
+    let clear = cursors(record).into_iter().map(|own| format!("lg_record().{} = nullptr;\n", own.field.name));
     template!(
         "cpp/kept.hpp.in",
         KEY = key,
         NAME = word(&space.surface.record(key)),
-        RAW = qualified(&record.spelling),
+        RAW = space.raw(key),
         GETTERS = members(record).map(getter).collect::<String>(),
         CLEAR = clear.collect::<String>(),
     )

@@ -1,6 +1,5 @@
 //! Functions that the library calls: a class for each type of callback.
-use super::{Numbers, ctype, element, enumeration, word};
-use crate::emit::binding::arithmetic::Arithmetic;
+use super::{SIZES, ctype, element, enumeration, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{Closure, Seen, Shown};
 use crate::emit::template::template;
@@ -43,7 +42,7 @@ fn value(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>, back: &mut 
     let own = format!("p{place}");
     let operand =
         |name: &str, _: bool| form.place(name).map_or_else(|| word(name), |number| format!("p{number}"));
-    let count = |size: &Expression| Numbers(&operand).write(size);
+    let count = |size: &Expression| SIZES.write(size, &operand);
     match shown {
         Shown::Number | Shown::Place => own,
         Shown::Enumeration(key) => format!("_enum({}, {own}, \"{what}\")", enumeration(key)),

@@ -1,9 +1,8 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{Numbers, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
-use crate::emit::binding::arithmetic::Arithmetic;
+use super::{SIZES, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
-    Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Printer, joined, prototype,
+    Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Pieces, Printer, joined, prototype,
 };
 use crate::emit::template::template;
 use crate::expression::Expression;
@@ -13,9 +12,9 @@ use std::collections::BTreeSet;
 /// The function, and what ctypes is told of the client's.
 pub fn function(form: &Function<'_>, surface: &Surface<'_>, types: &BTreeSet<String>) -> String {
     let pieces = Pieces::default();
-    let mut writer = Writer { form, surface, types, pieces };
+    let mut writer = Writer { form, surface, types, pieces, passes: false };
     form.print(&mut writer);
-    let Pieces { parameters, before, stored, arguments, always, after, given, .. } = writer.pieces;
+    let Pieces { parameters, before, stored, arguments, always, after, given } = writer.pieces;
     let (count, kinds, parts) = joined(&given);
     let kind = match count {
         0 => "None".to_owned(),
@@ -62,33 +61,14 @@ fn plain(kind: &CType, surface: &Surface<'_>) -> String {
     }
 }
 
-/// The pieces of a function.
-#[derive(Default)]
-struct Pieces {
-    /// As it is declared.
-    parameters: Vec<String>,
-    /// Before the call.
-    before: String,
-    /// What changes by the call, when nothing can refuse it any more.
-    stored: String,
-    /// Of the call.
-    arguments: Vec<String>,
-    /// After the call, whatever came of it.
-    always: String,
-    /// After a call that returned.
-    after: String,
-    /// What comes back: types and values.
-    given: Vec<(String, String)>,
-    /// Functions are passed, which may be made for the call.
-    passes: bool,
-}
-
 struct Writer<'w, 'a> {
     form: &'w Function<'a>,
     surface: &'w Surface<'a>,
     /// Names of all types of the module.
     types: &'w BTreeSet<String>,
     pieces: Pieces,
+    /// Functions are passed, which may be made for the call.
+    passes: bool,
 }
 
 fn line(text: &mut String, line: &str) {
@@ -115,7 +95,7 @@ impl<'a> Writer<'_, 'a> {
     }
 
     fn size(&self, size: &Expression) -> String {
-        Numbers(&|name, length| self.operand(name, length)).write(size)
+        SIZES.write(size, &|name, length| self.operand(name, length))
     }
 
     /// The name of a parameter: no type's, as the function speaks of those.
@@ -258,8 +238,8 @@ impl<'a> Writer<'_, 'a> {
                 by_reference(&local)
             }
             CopyIn::Closure { name: kind, handle, .. } => {
-                if !self.pieces.passes {
-                    self.pieces.passes = true;
+                if !self.passes {
+                    self.passes = true;
                     self.pieces.before.insert_str(0, "lg_passing: list[Callback] = []\n");
                     self.pieces.always += &template!("python/closed.py.in");
                 }

@@ -3,12 +3,11 @@ mod callback;
 mod function;
 mod types;
 
-use super::binding::arithmetic::Arithmetic;
+use super::binding::arithmetic::Words;
 use super::binding::surface::{self, Surface};
-use super::binding::{left_out, with_client};
+use super::binding::{left_out, two_of_one_name, with_client};
 use super::template::fill;
 use super::{File, Target};
-use crate::expression::Operator;
 use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
 use std::collections::HashSet;
@@ -115,10 +114,7 @@ fn is_unambiguous(text: &str) -> Result<(), String> {
     let mut known = HashSet::new();
     match of_module(text).find(|name| !known.insert(*name)) {
         None => Ok(()),
-        Some(name) => Err(format!(
-            "two things of this header would be called {name} in Python, where functions, types and constants have names of one kind: \
-             leave a function out with LG_OMIT"
-        )),
+        Some(name) => Err(two_of_one_name(name, "Python", "functions, types and constants")),
     }
 }
 
@@ -168,41 +164,13 @@ fn enumeration(key: &str) -> String {
     word(&crate::name::word(key.trim_start_matches("enum ")))
 }
 
-/// Sizes as numbers of Python's. `operand` says what stands for names.
-struct Numbers<'o>(&'o dyn Fn(&str, bool) -> String);
-
-impl Arithmetic for Numbers<'_> {
-    fn number(&self, number: u64) -> String {
-        number.to_string()
-    }
-    fn operand(&self, name: &str, length: bool) -> String {
-        (self.0)(name, length)
-    }
-    fn unknown(&self) -> String {
-        "-1".to_owned()
-    }
-    fn minus(&self, x: &str) -> String {
-        format!("-({x})")
-    }
-    fn not(&self, x: &str) -> String {
-        format!("int(not ({x}))")
-    }
-    fn choice(&self, x: &str, y: &str, z: &str) -> String {
-        format!("({y} if {x} else {z})")
-    }
-    fn exact(&self, operator: Operator, x: &str, y: &str) -> String {
-        match operator {
-            Operator::Add => format!("({x} + {y})"),
-            Operator::Subtract => format!("({x} - {y})"),
-            Operator::Multiply => format!("({x} * {y})"),
-            Operator::Divide => format!("_divide({x}, {y})"),
-            _ => format!("_remainder({x}, {y})"),
-        }
-    }
-    fn compared(&self, sign: &str, x: &str, y: &str) -> String {
-        format!("int({x} {sign} {y})")
-    }
-    fn joined(&self, both: bool, x: &str, y: &str) -> String {
-        format!("int(bool({x} {} {y}))", if both { "and" } else { "or" })
-    }
-}
+/// Sizes as numbers of Python's, which all fit.
+const SIZES: Words = Words {
+    number: "@X@",
+    minus: "-(@X@)",
+    not: "int(not (@X@))",
+    choice: "(@Y@ if @X@ else @Z@)",
+    exact: ["(@X@ + @Y@)", "(@X@ - @Y@)", "(@X@ * @Y@)", "_divide(@X@, @Y@)", "_remainder(@X@, @Y@)"],
+    compared: "int(@X@ @S@ @Y@)",
+    logic: ["int(bool(@X@ and @Y@))", "int(bool(@X@ or @Y@))"],
+};

@@ -2,7 +2,8 @@
 use super::{documentation, element, size, sys, type_name, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
-    Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Printer, With, joined, prototype,
+    Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Pieces, Printer, With, joined,
+    prototype,
 };
 use crate::emit::template::template;
 use crate::expression::Expression;
@@ -31,8 +32,9 @@ pub fn declaration(function: &FunctionPlan, surface: &Surface<'_>) -> String {
 
 /// The function.
 pub fn function(form: &Function<'_>, surface: &Surface<'_>) -> String {
-    let mut writer = Writer::of(form, surface);
+    let mut writer = Writer { form, surface, pieces: Pieces::default() };
     form.print(&mut writer);
+    let writer = writer.pieces;
     let (count, kinds, parts) = joined(&writer.given);
     let (kind, value) = match count {
         1 => (kinds, parts),
@@ -67,22 +69,10 @@ pub fn function(form: &Function<'_>, surface: &Surface<'_>) -> String {
     )
 }
 
-/// The pieces of a function.
 struct Writer<'w, 'a> {
     form: &'w Function<'a>,
     surface: &'w Surface<'a>,
-    /// As it is declared.
-    parameters: Vec<String>,
-    /// Before the call.
-    before: String,
-    /// Of the call.
-    arguments: Vec<String>,
-    /// After the call, whatever came of it.
-    always: String,
-    /// After a call that returned.
-    after: String,
-    /// What comes back: types and values.
-    given: Vec<(String, String)>,
+    pieces: Pieces,
 }
 
 fn line(text: &mut String, line: &str) {
@@ -106,13 +96,7 @@ fn slice(kind: &str, writes: bool) -> String {
     format!("&{}[{kind}]", if writes { "mut " } else { "" })
 }
 
-impl<'w, 'a> Writer<'w, 'a> {
-    fn of(form: &'w Function<'a>, surface: &'w Surface<'a>) -> Writer<'w, 'a> {
-        let (parameters, arguments, given) = (Vec::new(), Vec::new(), Vec::new());
-        let (before, always, after) = (String::new(), String::new(), String::new());
-        Writer { form, surface, parameters, before, arguments, always, after, given }
-    }
-
+impl<'a> Writer<'_, 'a> {
     /// What stands for a name of the header in a size.
     fn operand(&self, name: &str, length: bool) -> String {
         let own = word(name);
@@ -134,11 +118,11 @@ impl<'w, 'a> Writer<'w, 'a> {
     }
 
     fn takes(&mut self, own: &str, kind: &str) {
-        self.parameters.push(format!("{own}: {kind}"));
+        self.pieces.parameters.push(format!("{own}: {kind}"));
     }
 
     fn declare(&mut self, declared: &str, value: &str) {
-        line(&mut self.before, &format!("let {declared} = {value};"));
+        line(&mut self.pieces.before, &format!("let {declared} = {value};"));
     }
 
     fn handle(&self, number: usize) -> String {
@@ -288,19 +272,22 @@ impl<'w, 'a> Writer<'w, 'a> {
             let (name, length) = (word(&cursor.field.name), word(&cursor.length.name));
             self.takes(&name, &slice(&element(&cursor.field.kind, self.surface), cursor.writes));
             let many = format!("{own}.raw.{length} = support::length({name}.len(), \"{name}\")?;");
-            line(&mut self.before, &many);
-            line(&mut self.before, &format!("{own}.raw.{name} = {};", pointer_to(&name, cursor.writes)));
+            line(&mut self.pieces.before, &many);
+            line(
+                &mut self.pieces.before,
+                &format!("{own}.raw.{name} = {};", pointer_to(&name, cursor.writes)),
+            );
         }
         if *reads {
-            line(&mut self.always, &format!("{own}.without_buffers();"));
+            line(&mut self.pieces.always, &format!("{own}.without_buffers();"));
         }
-        line(&mut self.before, &format!("{own}.used = true;"));
+        line(&mut self.pieces.before, &format!("{own}.used = true;"));
         if *release {
-            line(&mut self.always, &format!("{own}.end = None;"));
-            line(&mut self.always, &format!("{own}.used = false;"));
+            line(&mut self.pieces.always, &format!("{own}.end = None;"));
+            line(&mut self.pieces.always, &format!("{own}.used = false;"));
         }
         if let Some(end) = end {
-            self.after += &template!("rust/end.rs.in", OWN = own, END = word(end));
+            self.pieces.after += &template!("rust/end.rs.in", OWN = own, END = word(end));
         }
     }
 }
@@ -311,19 +298,19 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
 
     fn copy_in(&mut self, argument: &Argument<'a>) {
         let argument = self.argument(argument);
-        self.arguments.push(argument);
+        self.pieces.arguments.push(argument);
     }
 
     fn check(&mut self, check: &Check<'a>) {
         let needed = self.size(check.needed);
         let enough = format!("support::enough({needed}, {}.len(), \"{}\")?;", word(check.of), check.of);
-        line(&mut self.before, &enough);
+        line(&mut self.pieces.before, &enough);
     }
 
     fn lend(&mut self, room: &'a Expression) {
         self.takes("contents", "&[u8]");
-        self.before += &template!("rust/lend.rs.in", ROOM = self.size(room));
-        self.after += &template!("rust/filled.rs.in");
+        self.pieces.before += &template!("rust/lend.rs.in", ROOM = self.size(room));
+        self.pieces.after += &template!("rust/filled.rs.in");
     }
 
     fn copy_out(&mut self, out: &CopyOut<'a>) {
@@ -382,6 +369,6 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             true => template!("rust/freed.rs.in", VALUE = value.trim_end(), RAW = raw),
             false => value,
         };
-        self.given.push((kind, value.trim_end().to_owned()));
+        self.pieces.given.push((kind, value.trim_end().to_owned()));
     }
 }

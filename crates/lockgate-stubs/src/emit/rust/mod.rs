@@ -3,12 +3,12 @@ mod callback;
 mod function;
 mod types;
 
-use super::binding::arithmetic::Arithmetic;
+use super::binding::arithmetic::Words;
 use super::binding::surface::{self, Surface};
 use super::binding::{left_out, with_client};
 use super::template::{fill, template};
 use super::{File, Target};
-use crate::expression::{Expression, Operator};
+use crate::expression::Expression;
 use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
 
@@ -151,45 +151,22 @@ fn element(kind: &CType, surface: &Surface<'_>) -> String {
 
 /// A size as an `Option<i128>`; `operand` says what stands for names.
 fn size(size: &Expression, operand: &dyn Fn(&str, bool) -> String) -> String {
-    template!("rust/size.rs.in", SIZE = Checked(operand).write(size)).trim_end().to_owned()
+    template!("rust/size.rs.in", SIZE = SIZES.write(size, operand)).trim_end().to_owned()
 }
 
-/// Sizes as an `i128`, within something that returns an `Option`. `operand` says what stands for names.
-struct Checked<'o>(&'o dyn Fn(&str, bool) -> String);
-
-impl Arithmetic for Checked<'_> {
-    fn number(&self, number: u64) -> String {
-        format!("{number}_i128")
-    }
-    fn operand(&self, name: &str, length: bool) -> String {
-        (self.0)(name, length)
-    }
-    fn unknown(&self) -> String {
-        "None?".to_owned()
-    }
-    fn minus(&self, x: &str) -> String {
-        format!("0_i128.checked_sub({x})?")
-    }
-    fn not(&self, x: &str) -> String {
-        format!("i128::from({x} == 0)")
-    }
-    fn choice(&self, x: &str, y: &str, z: &str) -> String {
-        template!("rust/choice.rs.in", CONDITION = x, ONE = y, OTHER = z).trim_end().to_owned()
-    }
-    fn exact(&self, operator: Operator, x: &str, y: &str) -> String {
-        let function = match operator {
-            Operator::Add => "add",
-            Operator::Subtract => "sub",
-            Operator::Multiply => "mul",
-            Operator::Divide => "div",
-            _ => "rem",
-        };
-        format!("({x}).checked_{function}({y})?")
-    }
-    fn compared(&self, sign: &str, x: &str, y: &str) -> String {
-        format!("i128::from(({x}) {sign} ({y}))")
-    }
-    fn joined(&self, both: bool, x: &str, y: &str) -> String {
-        format!("i128::from({x} != 0 {} {y} != 0)", if both { "&&" } else { "||" })
-    }
-}
+/// Sizes as an `i128`, within something that returns an `Option`.
+const SIZES: Words = Words {
+    number: "@X@_i128",
+    minus: "0_i128.checked_sub(@X@)?",
+    not: "i128::from(@X@ == 0)",
+    choice: "(if @X@ != 0 { @Y@ } else { @Z@ })",
+    exact: [
+        "(@X@).checked_add(@Y@)?",
+        "(@X@).checked_sub(@Y@)?",
+        "(@X@).checked_mul(@Y@)?",
+        "(@X@).checked_div(@Y@)?",
+        "(@X@).checked_rem(@Y@)?",
+    ],
+    compared: "i128::from((@X@) @S@ (@Y@))",
+    logic: ["i128::from(@X@ != 0 && @Y@ != 0)", "i128::from(@X@ != 0 || @Y@ != 0)"],
+};

@@ -1,0 +1,18 @@
+// Names that the header of bindings has itself have `_` behind them; those of other languages are names like any other.
+#include "check.hpp"
+#include "words.hpp"
+
+int main()
+{
+    CHECK(words::def(1) == 2);
+    CHECK(words::None(1) == 3);
+    CHECK(words::print("four") == 4);
+    CHECK(words::type(1) == 7);
+    CHECK(words::self(1) == 8);
+    CHECK(words::fn(yield) == 1);
+    text given = words::text_of(5);
+    CHECK(given.from == 5 && given.type == 6);
+    std::optional<words::memory_> memory = words::memory_new();
+    words::del(std::move(memory.value()));
+    CHECK(words::memory_new());
+}

@@ -1,0 +1,73 @@
+// The program in C++ of tests/differ.rs.
+#include "df.hpp"
+#include <cinttypes>
+
+static void show(const char *text) { std::printf(" %s", text); }
+
+template <class T> void show_number(T value)
+{
+    if (std::is_same_v<T, std::uint64_t>)
+        std::printf(" %" PRIu64, static_cast<std::uint64_t>(value));
+    else
+        std::printf(" %" PRId64, static_cast<std::int64_t>(value));
+}
+
+static void show_float(double value)
+{
+    std::uint64_t bits;
+    std::memcpy(&bits, &value, sizeof bits);
+    if (value != value)
+        show("nan");
+    else
+        std::printf(" %016" PRIx64, bits);
+}
+
+static void show_text(const std::optional<df::text> &text)
+{
+    if (!text)
+        return show("null");
+    std::printf(" \"");
+    for (unsigned char byte : *text)
+        std::printf("%02x", byte);
+    std::printf("\"");
+}
+
+static void show_error(const df::error &error)
+{
+    static const char *const kinds[] = {"",       "Start",    "Fault", "Pointer", "String", "Length",
+                                        "Handle", "Callback", "Data",  "Null",    "Size",   "Memory"};
+    auto kind = static_cast<unsigned>(error.kind());
+    std::printf(" E %s", kind < std::size(kinds) ? kinds[kind] : "Value");
+}
+
+static std::string a_text(int n)
+{
+    static const char *const texts[] = {"", "text", "\xc3\xa4", "a somewhat longer text, and no end of it"};
+    return texts[n % 4];
+}
+
+static void run(int count, char **arguments, const std::vector<void (*)(int)> &calls)
+{
+    int answers = count > 1 ? std::atoi(arguments[1]) : 1;
+    std::uint64_t seed = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
+    for (int n = 0; n < answers; n++)
+        for (unsigned i = 0; i < calls.size(); i++) {
+            df::df_seed(seed * 1000003 + static_cast<std::uint64_t>(n) * 1009 + i);
+            std::printf("%u %d", i, n);
+            calls[i](n);
+            std::printf(" .\n");
+        }
+}
+
+// (Where a header says one, there is one or none.)
+#define RECORDS                                                        \
+    static void show_records(const std::optional<df_record> &one)      \
+    {                                                                  \
+        if (one)                                                       \
+            show_record(*one);                                         \
+    }                                                                  \
+    static void show_records(const std::vector<df_record> &all)        \
+    {                                                                  \
+        for (auto &each : all)                                         \
+            show_record(each);                                         \
+    }
