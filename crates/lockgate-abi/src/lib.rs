@@ -148,17 +148,18 @@ pub mod gate {
 }
 
 /// Contexts (`<ucontext.h>`, docs/returns.md): further stacks of a domain, on which its code runs in turn. They are asked for through
-/// [`gate::SYSCALL`] by a number that Linux does not have.
+/// [`gate::SYSCALL`] by a number that Linux does not have. It keeps the registers that a function keeps, and no others: it is no system call
+/// for `syscall`.
 pub mod context {
     /// The number, in rax. rdi says what is wanted: one of the following.
     pub const CALL: u64 = 0x4c67_0001;
     /// Which context runs: its word for [`SWITCH`], which is good as long as the context lives; 0 for the call's own frames.
     pub const SELF: u64 = 0;
-    /// A new context. rsi: the label that it begins at, with rsp = E; rdx and r10: start and size of the stack that the program has for it,
+    /// A new context. rsi: the label that it begins at, with rsp = E; rdx and rcx: start and size of the stack that the program has for it,
     /// which says how large the new one is. Returns a word, good for the first switch to it; `-EINVAL` (no label), `-ENOMEM`.
     pub const CREATE: u64 = 1;
     /// Leaves the context that runs, which waits, and goes on in that of the word in rsi: behind its own last call of this, or at its
-    /// label. All registers but rax, rcx and r11 are kept. There, rax is the word of the context that was left: good until it
+    /// label. Registers that a function keeps have the values that they had here. There, rax is the word of the context that was left: good until it
     /// has gone on. A word that says nothing (any more) ends the call into the domain. One of the context that runs changes nothing.
     pub const SWITCH: u64 = 2;
     /// The same, but the context that is left is gone, if it is not the call's own frames.

@@ -28,6 +28,7 @@ pub(crate) const HEADERS: &[Source] = &[
     source!("libc/bytes.h"),
     source!("libc/biased.h"),
     source!("libc/call.h"),
+    source!("libc/context.h"),
     source!("libc/fortify.h"),
     source!("libc/frames.h"),
     source!("start/start.h"),

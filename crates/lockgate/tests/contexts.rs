@@ -4,7 +4,7 @@ mod common;
 
 use common::host_sys::{exit_now, fork_here, install_raw_handler, signal_storm, wait_for};
 use common::{Guest, in_time, started, watchdog};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, Pool};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, Policy, Pool};
 use lockgate_abi::{context, stack};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, LazyLock, Mutex};
@@ -15,6 +15,7 @@ type Longs = extern "C" fn(i64, i64) -> i64;
 
 /// `make(i, what)` makes context i, `next(i)` runs it until it yields a value. Each thread has its own way back.
 const SOURCE: &str = r#"
+#define _GNU_SOURCE
 #include <errno.h>
 #include <setjmp.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ static char stacks[COUNT][STACK];
 static __thread ucontext_t *back;
 static __thread long value;
 static ucontext_t link;
+static unsigned long bound[COUNT];
 
 FAR static void yield(long i, long v) { value = v; swapcontext(&of[i], back); }
 FAR static long deep(long i, long n) { volatile long own[9]; own[n % 9] = n; if (n) return deep(i, n - 1) + own[n % 9]; yield(i, 7); return 0; }
@@ -50,7 +52,8 @@ static void finds(long i) { volatile char room[20000]; long all = 0; for (unsign
 int backtrace(void **, int);
 FAR static long trace(long n) { void *seen[60]; if (n) return trace(n - 1) + 0 * n; return backtrace(seen, 60) + 0 * n; }
 static void traces(long i) { for (long n = 0;; n++) yield(i, trace(n)); }
-static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses, fills, finds, traces};
+static void holds(long i) { volatile unsigned long own = ~bound[i]; bound[i] = 0; yield(i, 1); yield(i, own != 0); }
+static void (*const bodies[])(long) = {counts, digs, crashes, spins, asks, ends, jumps, sets, leaves, overflows, recurses, fills, finds, traces, holds};
 
 static void prepare(long i, long what, long size) {
     getcontext(&of[i]);
@@ -109,6 +112,14 @@ long from_host(long i) { return host(i); }
 long set(long i) { return setjmp(place) ? 77 : 1; }
 long set_and_run(long i) { return setjmp(place) ? 77 : run(i); }
 long jump(long i) { leave(3); return i; }
+/* As a collector does (docs/code-model.md, "Contexts"): whether something that waits in a context's frames has the complement of `value`. */
+long held(long i, long value) {
+    unsigned long at = of[i].uc_mcontext.gregs[REG_RSP], end = (at | 0xffffff) - 0x3ffff;
+    for (const unsigned long *word = (void *)(at & -8UL); word < (const unsigned long *)end; word++)
+        if (*word == ~(unsigned long)value) return 1;
+    return 0;
+}
+long bind(long i, long value) { bound[i] = value; return 0; }
 long word(long i) { return *(unsigned long *)&of[i]; }
 long forge(long i, long word) { *(unsigned long *)&of[i] = word; return run(i); }
 "#;
@@ -127,6 +138,7 @@ const RECURSES: i64 = 10;
 const FILLS: i64 = 11;
 const FINDS: i64 = 12;
 const TRACES: i64 = 13;
+const HOLDS: i64 = 14;
 
 fn module() -> &'static Arc<Module> {
     static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| {
@@ -237,7 +249,7 @@ fn a_context_does_not_return_from_its_call() {
         # huge(start, size)
         function huge
             mov %rdi,%rdx
-            mov %rsi,%r10
+            mov %rsi,%rcx
             lea start(%rip),%rsi
             mov ${CREATE},%edi
             mov ${CALL},%eax
@@ -253,7 +265,7 @@ fn a_context_does_not_return_from_its_call() {
             lea -8(%rsp),%rsp
             mov ${CREATE},%edi
             xor %edx,%edx
-            mov $0x1000,%r10d
+            mov $0x1000,%ecx
             mov ${CALL},%eax
             call *%gs:0x11000
             test %rax,%rax
@@ -291,6 +303,77 @@ fn a_context_does_not_return_from_its_call() {
     assert_eq!(request.call(99, 0).unwrap(), -22);
     assert_eq!(request.call(context::CREATE as i64, 0).unwrap(), -22);
     refused(request.call(context::END as i64, 0), "uc_link is null");
+}
+
+/// What the runtime's own code leaves in registers is nothing for the module, even if the host trusts it. Red if the gate does not clear them.
+#[test]
+fn a_switch_leaves_nothing_of_the_hosts_in_registers() {
+    let clear: String = (0..16).map(|number| format!("por %xmm{number},%xmm0\n")).collect();
+    let domain = Guest::assembly(&format!(
+        "function start
+            lea -8(%rsp),%rsp
+        1:  mov %rax,%rsi
+            mov ${SWITCH},%edi
+            mov ${CALL},%eax
+            call *%gs:0x11000
+            jmp 1b
+        # ask(what, word): all that lies in registers afterwards, ored
+        function ask
+            mov $0x10000,%edx
+            mov $0x10000,%ecx
+            test %rsi,%rsi
+            jne 1f
+            lea start(%rip),%rsi
+        1:  mov ${CALL},%eax
+            call *%gs:0x11000
+            {clear}
+            movq %xmm0,%rax
+            punpckhqdq %xmm0,%xmm0
+            or %rcx,%rax
+            movq %xmm0,%rcx
+            or %rcx,%rax
+            or %rdx,%rax
+            or %rsi,%rax
+            or %r8,%rax
+            or %r9,%rax
+            or %r10,%rax
+            or %r11,%rax
+            ret
+        # make: the word of a context
+        function make
+            mov ${CREATE},%edi
+            lea start(%rip),%rsi
+            mov $0x10000,%edx
+            mov $0x10000,%ecx
+            mov ${CALL},%eax
+            call *%gs:0x11000
+            ret",
+        CREATE = context::CREATE,
+        SWITCH = context::SWITCH,
+        CALL = context::CALL,
+    ))
+    .domain();
+    let ask = domain.bind_with::<Longs>("ask", Policy::MUTUAL_TRUST).unwrap();
+    let word = domain.bind::<extern "C" fn() -> i64>("make").unwrap().call().unwrap();
+    for (what, word) in [(context::SELF, 0), (context::SWITCH, word), (99, 0), (context::CREATE, 0)] {
+        assert_eq!(ask.call(what as i64, word).unwrap(), 0, "request {what}");
+    }
+}
+
+/// As a collector does, by what docs/code-model.md says: what waits in the frames of a context is found, and only while it waits.
+#[test]
+fn what_a_suspended_context_holds_can_be_found() {
+    let calls = Calls::new();
+    let held = |number, value| calls.two("held", number, value).unwrap();
+    for number in 0..20 {
+        calls.two("bind", number, 0x1234_5678_9abc + number).unwrap();
+        calls.make(number, HOLDS);
+        assert_eq!(calls.run(number), 1);
+    }
+    for number in 0..20 {
+        let value = 0x1234_5678_9abc + number;
+        assert_eq!((held(number, value), held((number + 1) % 20, value)), (1, 0), "context {number}");
+    }
 }
 
 /// Words say nothing that the runtime does not know better.

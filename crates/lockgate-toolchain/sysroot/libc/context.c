@@ -3,12 +3,9 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <ucontext.h>
 
-#include "call.h"
-#include "code-model.h"
-#include "musl.h"
+#include "context.h"
 
 /* Arguments in registers, and on the stack: any more are refused. */
 #define FIRST 6
@@ -52,7 +49,7 @@ void makecontext(ucontext_t *context, void (*function)(void), int count, ...) {
     registers[REG_R13] = (greg_t)rest;
     registers[REG_R14] = (greg_t)function;
     registers[REG_RSP] = registers[REG_RIP] = 0;
-    long word = lg_call4(LG_CONTEXT, LG_CONTEXT_CREATE, (long)__lg_context_begin, (long)start, (long)size);
+    long word = __lg_context(LG_CONTEXT_CREATE, (unsigned long)__lg_context_begin, start, size);
     if (word < 0 && word > -4096) {
         errno = (int)-word;
         return;
@@ -73,5 +70,5 @@ void __lg_context_main(ucontext_t *context) {
     function(a[0], a[1], a[2], a[3], a[4], a[5], m[0], m[1], m[2], m[3], m[4], m[5], m[6], m[7], m[8], m[9], m[10], m[11], m[12],
              m[13], m[14], m[15]);
     if (link) __lg_leave_context(link);
-    for (;;) lg_call3(LG_CONTEXT, LG_CONTEXT_END, 0, 0);
+    for (;;) __lg_context(LG_CONTEXT_END, 0, 0, 0);
 }

@@ -6,7 +6,7 @@
    the switch there, which is known by RSP.
 
    No signal is ever delivered inside a domain, so there is no mask to save. */
-#include "code-model.h"
+#include "context.h"
 
 /* Offsets in musl's ucontext_t. */
 #define WORD 0
@@ -37,14 +37,6 @@
 	stmxcsr %gs:MXCSR(%edi)
 	.endm
 
-/* The base of the slot that rsp lies in, low 32 bits. */
-	.macro slot register,byte
-	mov %esp,\register
-	bswap \register
-	movzbl \byte,\register
-	bswap \register
-	.endm
-
 	.globl getcontext
 	.type getcontext,@function
 getcontext:
@@ -56,11 +48,12 @@ getcontext:
 	mov -LG_OFF(%rsp),%rax
 	mov %rax,%gs:RIP(%edi)
 	movq $0,-LG_OFF(%rsp)	/* as in setjmp */
-	mov %rdi,%rdx
+	mov %rdi,%rbx
 	mov $LG_CONTEXT_SELF,%edi
 	mov $LG_CONTEXT,%eax
 	call *%gs:LG_SYSCALL
-	mov %rax,%gs:WORD(%edx)
+	mov %rax,%gs:WORD(%ebx)
+	mov %gs:RBX(%ebx),%rbx
 	xor %eax,%eax
 	ret
 	.cfi_endproc
@@ -80,8 +73,8 @@ swapcontext:
 	lea -LG_OFF(%rsp),%rax
 	mov %rax,%gs:RSP(%edi)
 	movq $0,%gs:RIP(%edi)
-	mov %rdi,%rdx
-	mov %rsi,%r10
+	mov %rdi,%r12
+	mov %rsi,%r13
 	mov $LG_CONTEXT_SWITCH,%edi
 	jmp .Lswitch
 1:	ret
@@ -96,23 +89,24 @@ setcontext:
 	endbr64
 	cmpq $NONE,%gs:WORD(%edi)
 	je 2f
-	mov %rdi,%r10
-	xor %edx,%edx
+	mov %rdi,%r13
+	xor %r12d,%r12d
 	mov $LG_CONTEXT_SWITCH,%edi
-	/* To the ucontext_t at r10; what is left is that at rdx, if there is any. */
+	/* To the ucontext_t at r13; what is left is that at r12, if there is any. */
 .Lswitch:
-	mov %gs:WORD(%r10d),%rsi
-	slot %r8d,%r8b
-	mov %gs:LG_THREAD_POINTER_DISP(%r8d),%r8
+	mov %gs:WORD(%r13d),%rsi
+	slot %r14d,%r14b
+	mov %gs:LG_THREAD_POINTER_DISP(%r14d),%r14
 	mov $LG_CONTEXT,%eax
 	call *%gs:LG_SYSCALL
 	/* In the context that was wanted, at its own last switch; or in this one, if that was wanted. */
 	slot %ecx,%cl
-	mov %r8,%gs:LG_THREAD_POINTER_DISP(%ecx)
-	test %rdx,%rdx
+	mov %r14,%gs:LG_THREAD_POINTER_DISP(%ecx)
+	test %r12,%r12
 	je 1f
-	mov %rax,%gs:WORD(%edx)
-1:	mov %gs:RBX(%r10d),%rbx
+	mov %rax,%gs:WORD(%r12d)
+1:	mov %r13,%r10
+	mov %gs:RBX(%r10d),%rbx
 	mov %gs:RBP(%r10d),%rbp
 	mov %gs:R12(%r10d),%r12
 	mov %gs:R13(%r10d),%r13
@@ -141,8 +135,8 @@ setcontext:
 __lg_leave_context:
 	LG_FUNCTION_START
 	endbr64
-	mov %rdi,%r10
-	xor %edx,%edx
+	mov %rdi,%r13
+	xor %r12d,%r12d
 	mov $LG_CONTEXT_LEAVE,%edi
 	jmp .Lswitch
 	.cfi_endproc
@@ -157,18 +151,31 @@ __lg_context_begin:
 	.cfi_undefined rip
 	endbr64
 	slot %ecx,%cl
-	mov %r8,%gs:LG_THREAD_POINTER_DISP(%ecx)
-	test %rdx,%rdx
+	mov %r14,%gs:LG_THREAD_POINTER_DISP(%ecx)
+	test %r12,%r12
 	je 1f
-	mov %rax,%gs:WORD(%edx)
-1:	fldcw %gs:X87(%r10d)
-	ldmxcsr %gs:MXCSR(%r10d)
-	mov %r10,%rdi
+	mov %rax,%gs:WORD(%r12d)
+1:	fldcw %gs:X87(%r13d)
+	ldmxcsr %gs:MXCSR(%r13d)
+	mov %r13,%rdi
 	xor %ebp,%ebp
 	lea -8(%rsp),%rsp
 	call __lg_context_main
 	ud2
 	.cfi_endproc
 	.size __lg_context_begin,.-__lg_context_begin
+
+/* What makecontext asks of the runtime. */
+	.globl __lg_context
+	.hidden __lg_context
+	.type __lg_context,@function
+__lg_context:
+	LG_FUNCTION_START
+	endbr64
+	mov $LG_CONTEXT,%eax
+	call *%gs:LG_SYSCALL
+	ret
+	.cfi_endproc
+	.size __lg_context,.-__lg_context
 
 	.section .note.GNU-stack,"",@progbits

@@ -1,15 +1,15 @@
 //! Switches between contexts (docs/returns.md; [`contexts`](super::contexts)): a system call that comes back on another stack.
 //!
-//! It is made as any other. What its gate does last is to take rsp from its record, and `ret`: so the service needs no code of its own that leaves for
-//! a domain. It puts where the wanted context waits into the record: the return word of that context's own last switch lies there, or the label that it
+//! Its gate calls it as a host function. What the gate does last is to take rsp from its record, and `ret`: so the service needs no code of its own
+//! that leaves for a domain. It puts where the wanted context waits into the record: the return word of that context's own last switch lies there, or the label that it
 //! begins at, which is what its first function is entered by.
 //!
 //! Which context a call runs is told by rsp, as it was at the gate: nothing else has to be believed, and nothing is out of date
 //! when a call has ended in the midst of a context. While a context runs, its slot is the thread's alone, and calls that are nested in its begin there.
 use super::block_sys;
-use super::gate_sys::{end_call, end_with_panic, entry};
+use super::gate_sys::{end_call, end_with_panic, entry, gate};
 use super::instance::Instance;
-use super::layout::{GATE, GateRecord, RED_ZONE, SyscallFrame};
+use super::layout::{GATE, GateRecord, RED_ZONE};
 use super::repair_sys::{self, Found};
 use super::resume_sys::is_label;
 use super::thread_sys::{AnyDomain, ThreadState};
@@ -26,7 +26,13 @@ use std::sync::atomic::{Ordering, compiler_fence};
 ///
 /// # Safety
 /// For the gate of system calls, with its record on top.
-pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
+pub(super) unsafe extern "C-unwind" fn lockgate_context(
+    wanted: u64,
+    word: u64,
+    start: u64,
+    size: u64,
+) -> i64 {
+    let gate = gate();
     // SAFETY: live records; a live entry's binding keeps its domain; the thread's own state.
     let (domain, control, entered, state) = unsafe {
         let below = &*entry(gate);
@@ -39,21 +45,21 @@ pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     }
     let here = domain.slot_of(control);
     let is_own = is_on_own_frames(control, entered);
-    let [wanted, word, ..] = frame.arguments;
     match wanted {
         context::SELF if is_own => 0,
         context::SELF => domain.contexts().word(here) as i64,
         // SAFETY: a function of these arguments.
         context::CREATE => unsafe {
-            let frame = ptr::from_ref(frame) as usize;
-            undisturbed(lockgate_create as *const (), [gate as usize, frame, 0]) as i64
+            let asked = Asked { label: word, start, size };
+            undisturbed(lockgate_create as *const (), [gate as usize, ptr::from_ref(&asked) as usize, 0])
+                as i64
         },
         context::SWITCH | context::LEAVE => {
             let leaves = wanted == context::LEAVE && !is_own;
             // SAFETY: as above.
             let word = unsafe {
-                set_transit(ptr::from_ref(frame) as u64);
-                let word = switch(gate, frame, state, domain, word, leaves);
+                set_transit((*entry(gate)).host);
+                let word = switch(gate, state, domain, word, leaves);
                 set_transit(0);
                 word
             };
@@ -88,7 +94,6 @@ fn refuse(cause: Cause) -> i64 {
 /// For the gate of system calls, with its record on top.
 unsafe fn switch(
     gate: *mut GateRecord,
-    frame: &SyscallFrame,
     state: &ThreadState,
     domain: &Instance,
     word: u64,
@@ -103,11 +108,11 @@ unsafe fn switch(
     // A handler's call begins below the frames of what is taken from here on, and no longer below those of what may run on another
     // thread in a moment.
     state.set_slot(domain.id(), (taken.control - RED_ZONE) & !15);
-    // SAFETY: as above; the gate's own frame is below the entry's, which has its mark.
+    // SAFETY: as above; the entry's frame has the gate's mark.
     unsafe {
         (*gate).control = taken.control;
         // Nor has a handler on another host stack made a call there that is in progress still: the gate ends this one then.
-        let mark = ptr::from_ref(frame).add(1).cast::<u64>();
+        let mark = (*entry(gate)).host as *const u64;
         if repair_sys::find(state, gate, mark) != Found::Innermost {
             return Ok(0);
         }
@@ -115,16 +120,22 @@ unsafe fn switch(
     Ok(domain.contexts().give_back(here, is_on_own_frames(control, entered), (!leaves).then_some(control)))
 }
 
-/// Makes a context, as [`serve`] is asked to.
-unsafe extern "C" fn lockgate_create(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
+/// A context that is to be made.
+struct Asked {
+    label: u64,
+    start: u64,
+    size: u64,
+}
+
+/// Makes a context, as [`lockgate_context`] is asked to.
+unsafe extern "C" fn lockgate_create(gate: *mut GateRecord, asked: &Asked) -> i64 {
     let create = || {
-        // SAFETY: as in `serve`.
+        // SAFETY: as in `lockgate_context`.
         let (domain, control, state) = unsafe {
             let Some(state) = (*block_sys::block()).state.as_ref() else { return Ok(0) };
             (&*(*(*(*entry(gate)).binding).info).domain, (*gate).control, state)
         };
-        let [_, word, start, size, ..] = frame.arguments;
-        create(state, domain, domain.contexts().home(domain.slot_of(control)), word, start, size)
+        create(state, domain, domain.contexts().home(domain.slot_of(control)), asked)
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(create)) {
         Ok(Ok(word)) => word as i64,
@@ -137,16 +148,9 @@ unsafe extern "C" fn lockgate_create(gate: *mut GateRecord, frame: &SyscallFrame
 }
 
 /// For the thread with the slot `home` in the domain.
-fn create(
-    state: &ThreadState,
-    domain: &dyn AnyDomain,
-    home: u32,
-    label: u64,
-    start: u64,
-    size: u64,
-) -> Result<u64, Errno> {
-    let label = domain.base() + u64::from(label as u32);
-    let end = start.checked_add(size).ok_or(Errno::INVAL)?;
+fn create(state: &ThreadState, domain: &dyn AnyDomain, home: u32, asked: &Asked) -> Result<u64, Errno> {
+    let label = domain.base() + u64::from(asked.label as u32);
+    let end = asked.start.checked_add(asked.size).ok_or(Errno::INVAL)?;
     // (A handler may have forked just before: only from here on does none.)
     if space::is_inherited(label) || !is_label(domain, label) {
         return Err(Errno::INVAL);
@@ -158,7 +162,7 @@ fn create(
             .any(|control| space::base_of(control) == domain.base() && domain.slot_of(control) == slot)
     };
     domain.contexts().drop_lost(home, is_in_use);
-    domain.create_context(label, start..end)
+    domain.create_context(label, asked.start..end)
 }
 
 impl ThreadState {

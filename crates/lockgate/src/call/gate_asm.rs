@@ -621,8 +621,31 @@ lockgate_gate_resolve:
     .cfi_endproc
     .size lockgate_gate_resolve,.-lockgate_gate_resolve
 
+    # What is asked for contexts (context_sys.rs), called as a host function is. Whatever the policy, the module finds none of the host's
+    # addresses in registers, as after any system call (R24).
+    .p2align 4
+    .globl lockgate_gate_context
+    .hidden lockgate_gate_context
+    .type lockgate_gate_context,@function
+lockgate_gate_context:
+    .cfi_startproc
+    sub $8,%rsp
+    .cfi_adjust_cfa_offset 8
+    call {context}
+    call lockgate_forget_vectors
+    xor %edx,%edx
+    xor %edi,%edi
+    xor %r8d,%r8d
+    xor %r9d,%r9d
+    xor %r11d,%r11d
+    add $8,%rsp
+    .cfi_adjust_cfa_offset -8
+    ret
+    .cfi_endproc
+    .size lockgate_gate_context,.-lockgate_gate_context
+
     # System calls: Linux's registers; all but rax, rcx and r11 are the module's afterwards, vectors
-    # included.
+    # included. But contexts are asked for as a function is called: to keep vectors would take four times as long as all else.
     .p2align 6
     .globl lockgate_gate_syscall
     .hidden lockgate_gate_syscall
@@ -630,6 +653,8 @@ lockgate_gate_resolve:
 lockgate_gate_syscall:
     .cfi_startproc
     .cfi_signal_frame
+    cmp ${CONTEXT},%rax
+    je .Lsyscall_context
     mov lockgate_thread@gottpoff(%rip),%r11
     mov %fs:{TOP}(%r11),%rcx
     mov %rsp,{RECORD}+{CONTROL}(%rcx)
@@ -674,6 +699,15 @@ lockgate_gate_syscall:
     .cfi_remember_state
     lockgate_gate_outside
     ret
+    .cfi_restore_state
+
+.Lsyscall_context:
+    .cfi_remember_state
+    lockgate_gate_outside
+    mov lockgate_thread@gottpoff(%rip),%r10
+    mov %fs:{TOP}(%r10),%r10
+    lea {CONTEXT_ENTRY}(%rip),%r11
+    jmp lockgate_gate_host
     .cfi_restore_state
 
 .Lsyscall_gs:
@@ -848,6 +882,9 @@ lockgate_gate_end:
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
     syscall = sym super::service_sys::lockgate_syscall,
+    context = sym super::context_sys::lockgate_context,
+    CONTEXT = const lockgate_abi::context::CALL,
+    CONTEXT_ENTRY = sym super::gate_sys::CONTEXT,
     pending = sym super::gate_sys::lockgate_comes_back,
     no_function = sym super::gate_sys::NO_FUNCTION,
     resolve = sym super::gate_sys::lockgate_resolve,

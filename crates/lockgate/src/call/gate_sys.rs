@@ -1,5 +1,5 @@
 //! What gates do in Rust: closures, and ending the call in progress. (System calls: [`super::service_sys`].)
-use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, STATUS_FAULT};
+use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, RESULT_RAX, STATUS_FAULT};
 use super::must_end_sys::{outer_must_stop, why_stop};
 use super::repair_sys::Found;
 use super::thread_sys::{self, AnyDomain, ThreadState};
@@ -45,7 +45,7 @@ pub(crate) fn prepare() -> u64 {
 }
 
 /// The gate that the calling thread is in.
-fn gate() -> *mut GateRecord {
+pub(super) fn gate() -> *mut GateRecord {
     // SAFETY: our own block, attached: only gates call this.
     unsafe { (*block_sys::block()).top.cast() }
 }
@@ -276,12 +276,17 @@ extern "C-unwind" fn lockgate_unresolved() {
 static UNRESOLVED: GateEntry = GateEntry { function: lockgate_unresolved as *const (), ..MISSING };
 
 unsafe extern "C" {
+    fn lockgate_gate_context();
     fn lockgate_gate_host();
     fn lockgate_gate_resolve();
 }
 
 /// What unknown slots and callback numbers lead to: calling it ends the domain's call.
 pub(super) static NO_FUNCTION: GateEntry = MISSING;
+
+/// What the gate of system calls calls where a context is asked for.
+pub(super) static CONTEXT: GateEntry =
+    GateEntry { function: lockgate_gate_context as *const (), results: RESULT_RAX, ..MISSING };
 
 const MISSING: GateEntry = GateEntry {
     code: lockgate_gate_host as *const (),

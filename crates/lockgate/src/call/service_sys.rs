@@ -1,5 +1,4 @@
 //! System calls of modules, between their gate and the table of what there is.
-use super::context_sys;
 use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry};
 use super::instance::Instance;
 use super::layout::{GateRecord, SyscallFrame};
@@ -28,9 +27,6 @@ pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
     // SAFETY: the caller's; a service's arguments are the same.
     unsafe {
         let number = (*frame).number;
-        if number == lockgate_abi::context::CALL {
-            return context_sys::serve(gate, &*frame);
-        }
         if lockgate_syscall::is_plain(number, (*frame).arguments) {
             return plain(gate, &*frame);
         }
