@@ -47,11 +47,17 @@ impl Compiler {
     /// Compares the program `name`, which is given the folder `/folder`, or one natively. (What it has to print does not depend on the
     /// options: the native program is made once, with the first set, which takes the compiler the least time.)
     fn same(&self, name: &str) {
+        self.same_with(name, |_| Vec::new());
+    }
+
+    /// The same of one that is linked with more.
+    fn same_with(&self, name: &str, more: impl Fn(&Shop) -> Vec<String>) {
         if !self.is_here(name) {
             return;
         }
         let source = source(name);
         let shop = Shop::new();
+        let more = more(&shop);
         let options = |set: &str| -> Vec<String> {
             let set = ["-std=c++20", "-w"].into_iter().chain(set.split(' '));
             self.options.iter().copied().chain(set).map(str::to_owned).collect()
@@ -64,7 +70,7 @@ impl Compiler {
         let shown = |output: &Output| (text(&output.stdout), text(&output.stderr), output.status.code());
 
         let mut compiler = shop.command(self.command);
-        compiler.args(options(self.sets[0])).arg(&source).args(["-pthread", "-o", "native"]);
+        compiler.args(options(self.sets[0])).arg(&source).args(&more).args(["-pthread", "-o", "native"]);
         let compiled = compiler.output().expect("the compiler starts");
         assert!(compiled.status.success(), "{}", text(&compiled.stderr));
         let mut native = Command::new(shop.path("native"));
@@ -74,7 +80,12 @@ impl Compiler {
 
         for (number, set) in self.sets.iter().enumerate() {
             let driver = shop.lockgate("c++").env("LOCKGATE_GXX", self.command);
-            driver.args(options(set)).arg(&source).args(["-pthread", "-o", "module.lg"]).run_quietly();
+            driver
+                .args(options(set))
+                .arg(&source)
+                .args(&more)
+                .args(["-pthread", "-o", "module.lg"])
+                .run_quietly();
             let inside = folder(&format!("inside{number}"));
             let mut domain = Command::new(env!("CARGO_BIN_EXE_lockgate"));
             domain.args(["run", "--threads=16", "--time-limit=120s", "--dir"]);
@@ -97,6 +108,11 @@ fn run(mut command: Command) -> Output {
 
 fn same(name: &str) {
     GXX.same(name);
+}
+
+/// The same of a program that is linked with more, which lies in its folder or is named there.
+fn same_with(name: &str, more: impl Fn(&Shop) -> Vec<String>) {
+    GXX.same_with(name, more);
 }
 
 #[test]
@@ -127,6 +143,23 @@ fn files() {
 #[test]
 fn coroutines() {
     same("coroutines");
+}
+
+/// Boost.Context as the system has it: fibers that throw, are unwound, and run functions on top of others.
+#[test]
+fn boost() {
+    let headers = Path::new("/usr/include/boost");
+    let found = Command::new("g++").arg("--print-file-name=libboost_context.a").output();
+    let archive = found.map(|output| text(&output.stdout).trim().to_owned()).unwrap_or_default();
+    if !headers.join("context/fiber.hpp").exists() || !Path::new(&archive).is_absolute() {
+        return support::skipped("Boost.Context in a domain", "libboost-context-dev is not installed");
+    }
+    same_with("boost", |shop| {
+        // Apart from the system's other headers.
+        std::fs::create_dir(shop.path("include")).expect("a folder");
+        std::os::unix::fs::symlink(headers, shop.path("include/boost")).expect("a link");
+        vec!["-Iinclude".to_owned(), archive.clone()]
+    });
 }
 
 #[test]

@@ -1,7 +1,11 @@
-//! Functions of distributed archives that no module can have as they are.
+//! Functions of libraries that no module can have, and our own in their place.
 //!
 //! Rust's archives for musl have a `memmove` beside libc's, which copies backwards with the direction flag set. Nobody calls it where
 //! libc has one, but it is there. A function is known by its name and by every byte, as a version of rustc has it.
+//!
+//! Boost.Context switches stacks in assembly, of which each version and each way to build it has its own. Its functions are known by their names,
+//! and by being all that their object defines: the object is left without them, so that the linker takes those of the sysroot
+//! (`sysroot/libc/fcontext.c`).
 
 use crate::elf::{Object, Symbol, sym};
 use crate::error::{Error, Reason};
@@ -58,6 +62,15 @@ const STD: &[u8] = &[0xfd, 0xf3, 0xa4];
 const LOOP: &[u8] =
     &[0x0f, 0xb6, 0x4c, 0x16, 0xff, 0x88, 0x4c, 0x10, 0xff, 0x48, 0xff, 0xca, 0x75, 0xf2, 0xeb];
 
+/// Functions of Boost.Context's that the sysroot has.
+const OF_THE_SYSROOT: [&[u8]; 3] = [b"jump_fcontext", b"make_fcontext", b"ontop_fcontext"];
+
+/// Libraries that switch stacks in assembly, each by a name that its object has, and what else they offer.
+const INSTEAD: [(&[u8], &str); 2] = [
+    (b"co_swap_function", "compile libco's ucontext.c in place of libco.c"),
+    (b"_mco_switch", "compile minicoro with -DMCO_USE_UCONTEXT"),
+];
+
 /// What the code is filled up with.
 const INT3: u8 = 0xcc;
 
@@ -66,7 +79,7 @@ const INT3: u8 = 0xcc;
 /// # Errors
 /// The function is there as no known version of rustc has it.
 pub(crate) fn replace(file: &str, object: &mut Object) -> Result<Vec<String>, Error> {
-    let mut names = Vec::new();
+    let mut names = left_to_the_sysroot(object);
     for symbol in object.symbols.iter().filter(|symbol| is_memmove(symbol)) {
         let section = symbol.section().and_then(|section| object.sections.get_mut(section));
         let Some(section) = section.filter(|section| section.is_code()) else { continue };
@@ -96,4 +109,29 @@ pub(crate) fn replace(file: &str, object: &mut Object) -> Result<Vec<String>, Er
 
 fn is_memmove(symbol: &Symbol) -> bool {
     symbol.kind == sym::FUNC && String::from_utf8_lossy(&symbol.name).contains(MEMMOVE)
+}
+
+/// Why the object is refused, if it is, and what its library offers instead; [`None`] if that is not known.
+pub(crate) fn instead(object: &Object) -> Option<Reason> {
+    let has = |name: &[u8]| object.symbols.iter().any(|symbol| symbol.name == name && !symbol.is_undefined());
+    let (_, remedy) = INSTEAD.iter().find(|(name, _)| has(name))?;
+    Some(Reason::new("it switches stacks, which makecontext and swapcontext do in a domain", *remedy))
+}
+
+/// Makes the functions undefined that the sysroot has, if the object defines nothing else. Returns their names.
+fn left_to_the_sysroot(object: &mut Object) -> Vec<String> {
+    let is_defined = |symbol: &&mut Symbol| symbol.binding != sym::LOCAL && !symbol.is_undefined();
+    let mut defined: Vec<&mut Symbol> = object.symbols.iter_mut().filter(is_defined).collect();
+    if !defined.iter().all(|symbol| OF_THE_SYSROOT.contains(&&*symbol.name)) {
+        return Vec::new();
+    }
+    let names: Vec<String> = defined.iter().map(|symbol| symbol.display_name()).collect();
+    for symbol in &mut defined {
+        (symbol.shndx, symbol.value, symbol.size, symbol.kind) = (0, 0, 0, sym::NOTYPE);
+    }
+    for section in object.sections.iter_mut().filter(|section| !names.is_empty() && section.is_code()) {
+        section.data.fill(INT3);
+        section.relocs.clear();
+    }
+    names
 }

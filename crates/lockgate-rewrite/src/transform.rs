@@ -25,7 +25,19 @@ pub(crate) fn transform(
     bytes: &[u8],
     options: &Options,
 ) -> Result<(Object, AddressMap, Stats), Error> {
-    let mut object = Object::read(file, bytes)?;
+    let object = Object::read(file, bytes)?;
+    let instead = replaced::instead(&object);
+    transform_object(file, object, options).map_err(|error| match instead {
+        Some(reason) => Error { reason, ..error },
+        None => error,
+    })
+}
+
+fn transform_object(
+    file: &str,
+    mut object: Object,
+    options: &Options,
+) -> Result<(Object, AddressMap, Stats), Error> {
     let mut stats = Stats { replaced: replaced::replace(file, &mut object)?, ..Stats::default() };
     refuse_unsupported(file, &object)?;
     let mut code = Code::read(file, &object)?;

@@ -155,6 +155,42 @@ count:
     assert_eq!(loop_at("clc"), 24);
 }
 
+/// Boost.Context's functions are the sysroot's, whatever their code; what an object has besides is not left out.
+#[test]
+fn boosts_contexts_give_way() {
+    let code = "lea -0x38(%rsp),%rsp\nmov %rsp,%rax\nmov %rdi,%rsp\nmov 0x38(%rsp),%r8\nlea 0x40(%rsp),%rsp\njmp *%r8";
+    let function = |name: &str| {
+        format!(".globl {name}\n.type {name},@function\n{name}: {code}\n.size {name},.-{name}\n")
+    };
+    let rewrite = |text: &str| rewrite_object("object.o", &support::assemble(text), &Options::default());
+    let defined = |object: &[u8]| {
+        let file = object::File::parse(object).unwrap();
+        let symbols = file.symbols().filter(|symbol| symbol.is_definition() && symbol.is_global());
+        symbols.map(|symbol| symbol.name().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let both = function("jump_fcontext") + &function("make_fcontext");
+    let rewritten = rewrite(&both).expect("they give way");
+    assert_eq!(rewritten.stats.replaced, ["jump_fcontext", "make_fcontext"]);
+    assert_eq!(defined(&rewritten.bytes), Vec::<String>::new());
+    for other in ["swap_fcontext", "jump_fcontext2"] {
+        let error = rewrite(&(both.clone() + &function(other))).expect_err("it sets rsp").to_string();
+        assert!(error.contains("mov %rdi,%rsp"), "{error}");
+    }
+}
+
+/// A library that has another way is refused with it, and not with what its assembly does that no module's may.
+#[test]
+fn switches_of_stacks_are_refused_with_what_their_library_offers() {
+    let minicoro = ".globl _mco_switch\n.type _mco_switch,@function\n_mco_switch: lea 0x3d(%rip),%rax\n\
+        mov %rax,(%rdi)\nmov %rsp,8(%rdi)\nmov 8(%rsi),%rsp\nmov (%rsi),%rdx\njmp *%rdx\n";
+    let libco = "co_swap_function:\n.byte 0x48,0x89,0x26,0x48,0x8b,0x27,0x58,0xff,0xe0\n.zero 32\n";
+    for (text, remedy) in [(minicoro, "with -DMCO_USE_UCONTEXT"), (libco, "libco's ucontext.c")] {
+        let refused = rewrite_object("object.o", &support::assemble(text), &Options::default());
+        let error = refused.expect_err("it sets rsp").to_string();
+        assert!(error.contains("it switches stacks") && error.contains(remedy), "{error}");
+    }
+}
+
 /// compiler_builtins' memmove, of Rust's archives for musl: as rustc 1.95 has it.
 const MEMMOVE: &str = "
     mov %rdi,%rax

@@ -53,6 +53,8 @@ const LIBC: &[Source] = &[
     source!("libc/thread_area.S"),
     source!("libc/ucontext.S"),
     source!("libc/context.c"),
+    source!("libc/fcontext_jump.S"),
+    source!("libc/fcontext.c"),
     source!("libc/process.c"),
     source!("libc/exit.c"),
     source!("libc/alarm.c"),
