@@ -44,6 +44,11 @@ impl Code {
         StateUsage::of_function(&self.module, address.wrapping_sub(self.image))
     }
 
+    /// The state before the instruction at `address`. (For who may wait, and use memory: the module is read anew, once.)
+    pub fn state_before(&self, address: u64) -> Option<State> {
+        self.module.state_before(address.wrapping_sub(self.image))
+    }
+
     /// The state of the function that goes on at `address`; `None` if no call ends there.
     #[inline(always)]
     pub fn state(&self, address: u64) -> Option<State> {

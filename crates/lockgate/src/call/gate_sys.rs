@@ -1,4 +1,5 @@
 //! What gates do in Rust: closures, and ending the call in progress. (System calls: [`super::service_sys`].)
+use super::interruptions_sys::XSAVE_SIZE;
 use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, STATUS_FAULT};
 use super::must_end_sys::{outer_must_stop, why_stop};
 use super::repair_sys::Found;
@@ -11,10 +12,8 @@ use crate::space;
 use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Bytes that a system-call gate needs for XSAVEC, or XSAVE.
-pub(super) static XSAVE_SIZE: AtomicU64 = AtomicU64::new(0);
 /// 1 if the processor has XSAVEC, which writes less.
 pub(super) static XSAVE_COMPACT: AtomicU8 = AtomicU8::new(0);
 

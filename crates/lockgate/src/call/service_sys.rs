@@ -1,12 +1,14 @@
 //! System calls of modules, between their gate and the table of what there is.
+use super::block_sys::block;
 use super::context_sys;
 use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry};
 use super::instance::Instance;
 use super::layout::{GateRecord, SyscallFrame};
-use super::resume_sys::functions;
+use super::resume_sys::{functions, interrupted};
+use super::signalled_sys::lockgate_sigreturn;
 use super::thread_sys::{self, OVERDUE};
 use super::undisturbed_sys::{Disturbed, undisturbed};
-use super::watch::deadline;
+use super::watch::{self, deadline};
 use crate::report::Cause;
 use crate::space;
 use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
@@ -31,6 +33,10 @@ pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
         if number == lockgate_abi::context::CALL {
             return context_sys::serve(gate, &*frame);
         }
+        if number == libc::SYS_rt_sigreturn as u64 {
+            let own = frame.add(1) as usize;
+            return undisturbed(lockgate_sigreturn as *const (), [gate as usize, own, 0]) as i64;
+        }
         if syscall::is_plain(number, (*frame).arguments) {
             return plain(gate, &*frame);
         }
@@ -52,7 +58,7 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     }
     let slot = domain.contexts().home(domain.slot_of(control));
     let thread = Thread { slot, deadline: None, stopped: is_stopped };
-    let stack = Stack { domain, control, entered };
+    let stack = Stack { domain, gate, control, entered };
     let memory = domain.services();
     let context = SyscallContext {
         memory: &memory,
@@ -84,10 +90,22 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
             Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
         let memory = domain.services();
         let process = domain.process();
-        let stack = Stack { domain, control, entered };
+        let stack = Stack { domain, gate, control, entered };
         let mut context =
             SyscallContext { memory: &memory, process, thread, threads, stack: &stack, sleep: &Disturbed };
-        syscall::dispatch(&mut context, frame.number, frame.arguments)
+        let outcome = syscall::dispatch(&mut context, frame.number, frame.arguments);
+        if process.tells_of_signals() {
+            watch::tell_of_signal(domain.base());
+        }
+        if let Some(next) = process.changed_timers() {
+            watch::look_at_timers(domain.id(), next);
+        }
+        if process.wakes(thread.slot) {
+            // The gate asks what is to be done about it.
+            // SAFETY: a word of the thread's own block.
+            unsafe { (*block()).pending = 1 };
+        }
+        outcome
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
         Ok(Outcome::Return(value)) => value,
@@ -117,6 +135,7 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
 /// The control stack below a gate that is in progress.
 struct Stack<'a> {
     domain: &'a Instance,
+    gate: *const GateRecord,
     /// rsp at the gate.
     control: u64,
     /// Where the call was entered.
@@ -126,7 +145,9 @@ struct Stack<'a> {
 impl ControlStack for Stack<'_> {
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {
         // SAFETY: only the gate makes one.
-        let mut walk = unsafe { functions(self.domain, self.control, self.entered) };
+        let behind = |at| unsafe { interrupted(self.gate, at) };
+        // SAFETY: as above.
+        let mut walk = unsafe { functions(self.domain, self.control, self.entered, &behind) };
         while let Ok(function) = walk.next() {
             let frame = function.entry + size_of::<u64>() as u64 - u64::from(code::OFF);
             if see(InProgress { site: function.site, frame }).is_break() {

@@ -5,6 +5,7 @@
 //! stack, where they do no harm, there may be no room for them.
 use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
+use super::interrupt_sys::interrupt;
 use super::kernel_signals_sys::{Action, DEFAULT, FAULTS, KICK, SA_RESTORER, kernel_action, lifelines};
 use super::layout::{
     EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, Record, STATUS_FAULT, UNTAKEN,
@@ -423,7 +424,9 @@ unsafe extern "C" fn on_fault(
                     entry: (*record).control,
                     registers: Registers::of(frame),
                 };
-                leave(state, record, raw, frame);
+                if !has_handler(record, signal) || !interrupt(state, record, frame, Some(raw)) {
+                    leave(state, record, raw, frame);
+                }
             }
             _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => {
                 on_kick(signal, info, context)
@@ -432,6 +435,17 @@ unsafe extern "C" fn on_fault(
             _ => return chain(signal, info, kernels, mask, front),
         }
         0
+    }
+}
+
+/// True if the domain whose call is innermost has a handler of its own for a signal.
+unsafe fn has_handler(record: *const EntryRecord, signal: c_int) -> bool {
+    // SAFETY: a live entry's binding keeps its domain.
+    unsafe {
+        let binding = (*record).binding.as_ref();
+        binding.is_some_and(|binding| {
+            !space::is_inherited((*record).control) && (*binding.domain).process().handles(signal as u32)
+        })
     }
 }
 
@@ -501,7 +515,15 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
             return; // in the proxy or a gate: kicks come until one finds it inside or outside
         }
         state.look.store(false, Ordering::Release);
-        let Some(cause) = why_stop(state, record) else { return };
+        let Some(cause) = why_stop(state, record) else {
+            let waits = (*record).binding.as_ref();
+            if state.signalled.load(Ordering::SeqCst)
+                && waits.is_some_and(|binding| (*binding.domain).process().has_signals())
+            {
+                interrupt(state, record, frame, None);
+            }
+            return;
+        };
         let (entry, registers) = ((*record).control, Registers::of(frame));
         let raw = RawFault { cause, address: 0, entry, registers };
         leave(state, record, raw, frame);

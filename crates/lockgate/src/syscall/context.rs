@@ -71,6 +71,9 @@ pub trait Threads {
     /// `EAGAIN` if there may be no more.
     fn start(&self, start: ThreadStart) -> Result<u64, Errno>;
 
+    /// Whether a thread has the stack slot with this number.
+    fn has(&self, slot: u32) -> bool;
+
     /// How many threads have calls in progress in the domain, the module's own among them.
     fn inside(&self) -> usize;
 }
@@ -115,10 +118,10 @@ pub enum Fault {
     Abort,
     /// The module sent itself this deadly signal.
     Signal(u8),
-    /// The module sent itself this signal, for which it has a handler: none runs in a domain.
+    /// The handler of this signal could not begin: no room on the stack, no function, or too many in progress.
     Handler(u8),
-    /// The module asked for a signal with this call, which has no way to fail, or would wait for one for ever.
-    Undeliverable(&'static str),
+    /// A return from a handler where none is in progress.
+    NoHandler,
     /// The deadline passed while the call was blocked.
     TimeLimit,
     /// The domain was killed while the call was blocked.

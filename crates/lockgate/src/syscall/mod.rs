@@ -20,6 +20,7 @@ mod memory;
 mod process;
 mod signal_state;
 mod table;
+mod timers;
 mod waits;
 mod wire;
 
@@ -37,6 +38,8 @@ pub use context::{
 pub use grants::{Access, GrantError, Grants};
 pub use memory::Memory;
 pub use process::{COUNTED_TOGETHER, Process};
+pub(crate) use signal_state::INFO;
+pub use signal_state::{Handler, Info, Next};
 pub(crate) use table::is_plain;
 pub use table::{Class, Entry, TABLE};
 

@@ -174,6 +174,9 @@ impl Waits {
             if let Err(halt) = self.check(thread) {
                 break Err(halt);
             }
+            if ctx.process.wakes(thread.slot) {
+                break Err(Errno::INTR.into());
+            }
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 break Ok(Wake::TimedOut);
@@ -271,6 +274,9 @@ impl Waits {
                 break true;
             }
             self.check(thread)?;
+            if ctx.process.wakes(thread.slot) {
+                return Err(Errno::INTR.into());
+            }
             if until.is_some_and(|until| Instant::now() >= until) {
                 break false;
             }
@@ -296,6 +302,12 @@ impl SyscallContext<'_> {
     /// Fails if the domain was killed or the call's deadline has passed.
     pub(super) fn check(&self) -> Result<(), Halt> {
         self.process.waits.check(self.thread)
+    }
+
+    /// The same, or if a signal of the domain's waits for the thread.
+    pub(super) fn check_signals(&self) -> Result<(), Halt> {
+        self.check()?;
+        if self.process.wakes(self.thread.slot) { Err(Errno::INTR.into()) } else { Ok(()) }
     }
 
     /// Sleeps until `until`, or for ever: the whole of `nanosleep`.

@@ -253,6 +253,9 @@ fn going_ahead_leaves_no_instruction_out() {
 
 /// More instructions than any of these calls has.
 const MOST: usize = 600;
+/// The same of those in which signals of the domain's own come, most of whose instructions no handler interrupts: it comes at the end of that.
+const OWN_MOST: usize = 100_000;
+const OWN_STRIDE: usize = 499;
 
 #[test]
 fn a_kill_ends_a_call_or_comes_after_it() {
@@ -397,6 +400,30 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
         let expected = ["entered", "refused"]
             .map(|came_of_it| format!("returned {result}, then {result}; handled, {came_of_it}"));
         assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// The same while a handler of the domain's own begins, and returns or jumps: neither it nor what it has interrupted is changed. Red if calls
+/// begin between the look at what waits, which writes the handler's first frame below all others, and the gate's end.
+#[test]
+#[ignore = "not settled: the traced process ends before the tracer has what it asks for"]
+fn calls_of_handlers_change_no_frame_of_the_domains_own() {
+    for scenario in ["raise_own", "trap_own"] {
+        let outcomes = at_some_instructions(scenario, Some("calls"), Event::Signal, OWN_MOST, OWN_STRIDE);
+        let expected =
+            ["entered", "refused"].map(|came_of_it| format!("returned 2, then 2; handled, {came_of_it}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// It jumps out of all that.
+#[test]
+#[ignore = "not settled: the traced process ends before the tracer has what it asks for"]
+fn jumps_out_of_beginning_handlers_leave_nothing_behind() {
+    for scenario in ["raise_own", "trap_own"] {
+        let outcomes =
+            at_some_instructions(scenario, Some("jumps anywhere"), Event::Signal, OWN_MOST, OWN_STRIDE);
+        assert!(outcomes.keys().eq(&["jumped, then 2", "returned 2, then 2"]), "{scenario}: {outcomes:?}");
     }
 }
 
@@ -583,7 +610,8 @@ fn no_domain_is_reclaimed_while_stack_arguments_are_copied() {
 /// It switches to another coroutine above in the same mapping, where a domain is called, and is switched back to in a callback of that: either
 /// call is refused, or ends, or the first one is over. Red if a proxy in transit counts as left by a jump: it writes the other call's record.
 fn switch_stacks(scenario: &str, right: &str) {
-    let outcomes = with_handler(scenario, Some("switches"), Event::Signal, 2 * MOST);
+    let (most, stride) = if scenario.ends_with("_own") { (OWN_MOST, OWN_STRIDE) } else { (2 * MOST, 1) };
+    let outcomes = at_some_instructions(scenario, Some("switches"), Event::Signal, most, stride);
     for outcome in outcomes.keys() {
         let (first, other) = outcome.split_once("; ").expect("two calls");
         assert!(matches!(other, "none" | "SignalHandler" | "returned 2" | "Gate"), "{outcomes:?}");
@@ -604,6 +632,15 @@ fn handlers_that_switch_stacks_lead_no_call_astray() {
 fn handlers_that_switch_stacks_lead_no_gate_astray() {
     switch_stacks("call_back", "returned 12");
     switch_stacks("ask", "returned 2");
+}
+
+/// The same of calls that handlers of the domain's own begin and end in. Red if a gate that has asked once does not look whether its record is its
+/// own when it begins one.
+#[test]
+#[ignore = "not settled: the traced process ends before the tracer has what it asks for"]
+fn handlers_that_switch_stacks_lead_no_handler_astray() {
+    switch_stacks("raise_own", "returned 2");
+    switch_stacks("trap_own", "returned 2");
 }
 
 /// It interrupts a call of a coroutine's, and switches to another one, in whose host function's call that one began, and which goes on there,

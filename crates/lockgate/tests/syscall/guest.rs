@@ -345,6 +345,10 @@ impl lockgate::syscall::ControlStack for Deep {
 struct NoThreads<'a>(&'a AtomicUsize);
 
 impl lockgate::syscall::Threads for NoThreads<'_> {
+    fn has(&self, _: u32) -> bool {
+        false
+    }
+
     fn inside(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }

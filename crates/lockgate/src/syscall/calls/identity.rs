@@ -14,6 +14,12 @@ pub(in crate::syscall) fn thread(slot: u32) -> u64 {
     u64::from(PROCESS + slot)
 }
 
+/// The stack slot of the thread with this number, if there can be one.
+pub(super) fn slot(thread: u64) -> Option<u32> {
+    let slot = u32::try_from(thread).ok()?.checked_sub(PROCESS)?;
+    (u64::from(slot) < lockgate_abi::stack::SLOTS).then_some(slot)
+}
+
 /// `getpid()`.
 pub fn getpid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Ok(PROCESS.into())

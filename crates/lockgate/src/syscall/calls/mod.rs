@@ -32,6 +32,7 @@ pub(super) mod sync;
 pub(super) mod system;
 pub(super) mod terminal;
 pub(super) mod thread;
+pub(super) mod timer;
 pub(super) mod truncate;
 
 use rustix::io::Errno;

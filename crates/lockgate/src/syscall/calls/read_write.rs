@@ -1,10 +1,9 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
 use super::deadly_sys::{DEADLY, without_signals};
-use crate::syscall::context::{Fault, Halt, Reply};
+use super::signal;
+use crate::syscall::context::{Halt, Reply};
 use crate::syscall::descriptors::{Description, Kind};
-use crate::syscall::signal_state::DEFAULT;
-use crate::syscall::waits::locked;
 use crate::syscall::wire::word;
 use crate::syscall::{CHUNK, SyscallContext};
 use rustix::event::PollFlags;
@@ -235,7 +234,7 @@ fn read_some(
             (None, _) => rustix::io::read(file.fd(), &mut *into),
         };
         match result {
-            Err(Errno::INTR) => ctx.check()?,
+            Err(Errno::INTR) => ctx.check_signals()?,
             Err(Errno::AGAIN) if !file.nonblocking() => {}
             other => return Ok(other?),
         }
@@ -260,10 +259,11 @@ fn write_some(
             (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
         };
         match result {
-            Err(Errno::INTR) => ctx.check()?,
+            Err(Errno::INTR) => ctx.check_signals()?,
             Err(Errno::AGAIN) if !file.nonblocking() => {}
-            Err(Errno::PIPE) if locked(&ctx.process.signals).handler(libc::SIGPIPE as u32) == DEFAULT => {
-                return Err(Halt::Fault(Fault::Signal(libc::SIGPIPE as u8)));
+            Err(Errno::PIPE) => {
+                signal::raise(ctx, libc::SIGPIPE)?;
+                return Err(Errno::PIPE.into());
             }
             other => return Ok(other?),
         }
