@@ -162,7 +162,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             for (int i = 0; i < 8; i++) kept[i] = x + i;
             signal(SIGILL, handle_own);
             own_handled = 0;
-            if (!sigsetjmp(behind, 0)) __builtin_trap();
+            if (!sigsetjmp(behind, 1)) __builtin_trap();
             long sum = x;
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum + own_handled;

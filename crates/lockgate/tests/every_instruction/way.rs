@@ -54,6 +54,11 @@ impl Way {
         self.places.push(place);
     }
 
+    /// Of the way that is known, the numbers of instructions before a place that `is_wanted`.
+    pub fn steps(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<usize> {
+        (1..).zip(&self.places).filter(|(_, place)| is_wanted(**place)).map(|(steps, _)| steps).collect()
+    }
+
     /// Whether the address is the same place in each call, for sure.
     pub fn stays(&self, place: u64) -> bool {
         self.code.iter().any(|code| code.stays && code.range.contains(&place))
@@ -72,6 +77,13 @@ impl Way {
         };
         (1..places.len().min(steps)).rev().find(is_one)
     }
+}
+
+/// Where a program begins in the memory of a process.
+pub fn base(process: &str, program: &str) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).expect("a process");
+    let first = maps.lines().find(|line| line.ends_with(program)).expect("the program's own code");
+    u64::from_str_radix(first.split('-').next().expect("an address"), 16).expect("an address")
 }
 
 /// The code of the files that the process has mapped, in memory or not.
