@@ -4,7 +4,7 @@ mod common;
 
 use common::{Guest, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::Duration;
 
 type Long = extern "C" fn(i64) -> i64;
@@ -150,7 +150,7 @@ long barriers(long times) {
 static void wild(int signal, siginfo_t *info, void *context) {
     count++;
     ucontext_t *c = context;
-    for (int i = 0; i < 18; i++) c->uc_mcontext.gregs[i] = 0x5a5a5a5a5a5aUL;
+    c->uc_mcontext.gregs[REG_RSP] = c->uc_mcontext.gregs[REG_CSGSFS] = c->uc_mcontext.gregs[REG_CR2] = 0x5a5a5a5a5a5aUL;
     __asm__ volatile("pcmpeqb %%xmm0,%%xmm0; movaps %%xmm0,%%xmm7; movaps %%xmm0,%%xmm15" ::: "xmm0", "xmm7", "xmm15", "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r12", "r13", "r14", "r15");
     if (signal == SIGSEGV) mprotect(page, 4096, PROT_READ | PROT_WRITE);
 }
@@ -266,6 +266,17 @@ long jumps_from_anywhere(long n) {
     for (;;) { sums(20); if (!setjmp(back)) throws(10); getppid(); divide(i, 7); }
 }
 
+/* Frames of variable size, opened all the time. */
+FAR static void allocates(long n) { for (long i = 0; i < n; i++) { volatile char room[i * 64 % 8000 + 1]; room[0] = 1; } }
+long jumps_out_of_openings(long n) {
+    quiet(); on(SIGALRM, jumps_out, 0);
+    volatile long i = 0;
+    if (sigsetjmp(place, 1)) i++;
+    if (i >= n) { every(0); return i; }
+    after(200);
+    for (;;) allocates(1000);
+}
+
 /* Attacks. */
 long returns_from_nothing(long n) { return syscall(SYS_rt_sigreturn); }
 static void twice(int signal) { count++; if (count == 1) siglongjmp(place, 1); }
@@ -275,6 +286,10 @@ long sigreturn_of_an_outer_call(long n) { quiet(); on(SIGUSR1, from_inside, 0); 
 long inner(long n) { return syscall(SYS_rt_sigreturn); }
 static void ends_in_host(int signal) { host(2); }
 long call_ends_in_a_handler(long n) { quiet(); on(SIGUSR1, ends_in_host, 0); raise(SIGUSR1); return 6; }
+static void traps(int signal) { __builtin_trap(); }
+static void raises_another(int signal) { raise(SIGUSR2); }
+long call_ends_in_a_nested_handler(long n) { quiet(), on(SIGUSR1, raises_another, 0), on(SIGUSR2, traps, 0), on(SIGILL, SIG_DFL, 0); raise(SIGUSR1); return 6; }
+long is_free(long n) { return !blocks(SIGUSR1) && !blocks(SIGUSR2); }
 long no_label(long at) { quiet(); on(SIGUSR1, (void (*)(int))at, 0); raise(SIGUSR1); return 7; }
 static void faults_again(int signal) { count++; load(nowhere); }
 long fault_in_a_handler(long n) { quiet(); on(SIGSEGV, faults_again, 0); load(nowhere); return 8; }
@@ -302,13 +317,116 @@ long cancels(long n) {
     return n;
 }
 long place_of(long n) { return (long)&raises; }
+
+/* What a handler changes in its context. */
+static long good;
+static volatile uintptr_t goes_to, with_stack;
+static void changes(int signal, siginfo_t *info, void *context) {
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    count++;
+    if (goes_to) registers[REG_RIP] = goes_to; else registers[REG_RSI] = (uintptr_t)&good;
+    if (with_stack) registers[REG_RSP] = with_stack;
+}
+FAR static long escaped(void) { return 99; }
+FAR static long loads(void) { long value; __asm__ volatile("mov $0x9000,%%esi; mov (%%rsi),%0" : "=r"(value) :: "rsi"); return value; }
+FAR static long framed(long n) { volatile char room[200]; room[n] = 1; return load(nowhere) + room[n]; }
+FAR static long outer(void) { volatile char here = 1; with_stack = (uintptr_t)&here; return framed(1) + 1000; }
+FAR static long calls_nothing(void) { return ((long (*)(void))nowhere)() + 1; }
+FAR static long copies(char *from, long n) { long to; char *at = (char *)&to; __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(n) :: "memory"); return to; }
+static void set_up(long to) { quiet(), with_stack = 0, goes_to = to, on_told(SIGSEGV, changes, 0); }
+long changes_a_register(long n) { set_up(0), good = 4711; return loads() == 4711 ? count : -1; }
+long goes_elsewhere(long to) {
+    set_up((long)escaped);
+    if (load(nowhere) != 99 || framed(1) != 100) return 1;
+    if (calls_nothing() != 99) return 2; /* the check of the target is its own */
+    if (outer() != 99) return 3;
+    if (copies(nowhere, 8) != 99) return 5;
+    return blocks(SIGSEGV) ? 4 : 0;
+}
+long goes_to_no_label(long to) { set_up(to); return load(nowhere); }
+long goes_beyond(long bits) { set_up((long)escaped), with_stack = (uintptr_t)&bits | bits; return load(nowhere); }
+long changes_in_a_unit(long n) { set_up(0); return copies(nowhere, 8); }
+
+/* A handler on a context that is over, whose slot another one has. */
+static ucontext_t old, new, between;
+static void hides(int signal) { count++, swapcontext(&old, &between); }
+static void in_old(void) { raise(SIGUSR1); }
+FAR static long digs(long n) { volatile char room[512]; room[n] = 1; return (n ? digs(n - 1) : syscall(SYS_rt_sigreturn)) + room[n]; }
+static void in_new(void) { digs(200), swapcontext(&new, &between); }
+static void makes(ucontext_t *context, void (*function)(void)) {
+    getcontext(context), context->uc_stack.ss_sp = stack, context->uc_stack.ss_size = 1 << 20, makecontext(context, function, 0);
+    swapcontext(&between, context);
+}
+long returns_on_a_stack_that_was_anothers(long n) { quiet(), on(SIGUSR1, hides, 0), makes(&old, in_old), makes(&new, in_new); return 14; }
+
+/* Jumps within a function whose frame is larger than what a handler leaves free below rsp: it is closed on the way. */
+FAR static long gotos(long n) {
+    static void *volatile table[2];
+    volatile char big[100000];
+    table[0] = &&even, table[1] = &&odd;
+    for (int j = 0; j < sizeof big; j++) big[j] = j * 7;
+    long i = 0;
+even: if (++i > n) goto out; goto *table[i & 1];
+odd: if (++i > n) goto out; goto *table[i & 1];
+out: for (int j = 0; j < sizeof big; j++) if (big[j] != (char)(j * 7)) return -1;
+    return i;
+}
+long storm_of_gotos(long n) {
+    quiet(), calls = 0, on_told(SIGALRM, works_too, 0), every(300);
+    long found;
+    do found = gotos(100000); while (found > 0 && calls < n);
+    every(0);
+    return found > 0 ? calls : found;
+}
+
+/* Microseconds from when a timer is due until its handler begins, in a loop without calls: the least, or the most, of some. */
+static volatile long began;
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000 + t.tv_nsec / 1000; }
+static void begins(int signal) { began = now(); }
+long delay(long most) {
+    quiet(), on(SIGALRM, begins, 0);
+    long found = -1;
+    for (int i = 0; i < 20; i++) {
+        began = 0;
+        long due = now() + 2000;
+        after(2000);
+        while (!began) ;
+        long delay = began - due;
+        if (found < 0 || (most ? delay > found : delay < found)) found = delay;
+    }
+    return found;
+}
+
+static void stays(int signal) { host(3); for (;;) ; }
+long stays_in_a_handler(long n) { quiet(), on(SIGUSR1, stays, 0), raise(SIGUSR1); return 15; }
+long is_default(long n) { struct sigaction now; sigaction(SIGUSR1, 0, &now); return now.sa_handler == SIG_DFL && !blocks(SIGUSR1); }
+long alternates(long n) {
+    stack_t new = {.ss_sp = stack, .ss_size = sizeof stack}, before = {0};
+    if (sigaltstack(0, &before) || before.ss_flags != SS_DISABLE) return 1;
+    if (sigaltstack(&new, 0) || sigaltstack(0, &before) || before.ss_sp != stack || before.ss_size != sizeof stack || before.ss_flags) return 2;
+    new.ss_size = MINSIGSTKSZ - 1;
+    if (!sigaltstack(&new, 0) || errno != ENOMEM) return 3;
+    new.ss_size = sizeof stack, new.ss_flags = 77;
+    if (!sigaltstack(&new, 0) || errno != EINVAL) return 4;
+    quiet(), on(SIGUSR1, note, SA_ONSTACK), raise(SIGUSR1);
+    return count == 1 ? 0 : 5;
+}
 "#;
 
 static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("long host(long)").module());
 
+/// A handler runs.
+static INSIDE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
 fn options() -> DomainOptions {
     let host = HostFunction::new(move |domain: &Domain, x: i64| match x {
         1 => domain.bind::<Long>("inner").expect("an export").call(0).map_or(-1_i64, |_| 1),
+        3 => {
+            let (lock, told) = &INSIDE;
+            *lock.lock().expect("no panic") = true;
+            told.notify_all();
+            3
+        }
         _ => panic!("the host's function fails"),
     });
     DomainOptions::new().gate("host", host).max_guest_threads(4)
@@ -335,6 +453,7 @@ fn handlers_run_where_a_signal_is_sent() {
         ("once", 0, 1),
         ("jumps", 1000, 1000),
         ("aborts", 1, 77),
+        ("alternates", 0, 0),
     ] {
         assert_eq!(call(&domain, name, argument).expect(name), result, "{name}({argument})");
     }
@@ -379,6 +498,79 @@ fn signals_come_at_any_instruction() {
     assert_eq!(call(&domain, "jumps_from_anywhere", 100).expect("a value"), 100);
 }
 
+/// Where a function has closed its frame, which is as large as it likes, all of it lies below rsp.
+#[test]
+fn frames_that_are_closed_survive() {
+    let _watchdog = watchdog("frames_that_are_closed_survive");
+    let found = call(&domain(), "storm_of_gotos", 100).expect("a value");
+    assert!(found >= 100, "{found}");
+}
+
+/// In the middle of what opens a frame nobody can say where its function began.
+#[test]
+fn handlers_never_begin_in_a_frame_that_opens() {
+    let _watchdog = watchdog("handlers_never_begin_in_a_frame_that_opens");
+    assert_eq!(call(&domain(), "jumps_out_of_openings", 300).expect("a value"), 300);
+}
+
+/// Of a loop without calls. (How long it takes others to come to the processor is their affair.)
+#[test]
+fn signals_come_in_time() {
+    let _watchdog = watchdog("signals_come_in_time");
+    let domain = domain();
+    let [least, most] = [0, 1].map(|most| call(&domain, "delay", most).expect("a time"));
+    assert!((0..5_000).contains(&least), "{least} µs at least");
+    assert!((0..1_000_000).contains(&most), "{most} µs at most");
+}
+
+/// General registers of what was interrupted are a handler's to change, and where it goes on, at a label.
+#[test]
+fn handlers_change_what_they_have_interrupted() {
+    let _watchdog = watchdog("handlers_change_what_they_have_interrupted");
+    let domain = domain();
+    for (name, result) in [("changes_a_register", 1), ("goes_elsewhere", 0)] {
+        assert_eq!(call(&domain, name, 0).expect(name), result, "{name}");
+    }
+}
+
+/// Nothing else. Red without the comparisons: control goes on behind a check of another target, or in the middle of an instruction, or with
+/// the stack of whoever called the domain.
+#[test]
+fn handlers_change_no_more() {
+    let _watchdog = watchdog("handlers_change_no_more");
+    let place = call(&domain(), "place_of", 0).expect("a place");
+    for (name, argument, reason) in [
+        ("goes_to_no_label", place + 4, "label"),
+        ("goes_to_no_label", 0x10, "label"),
+        ("goes_beyond", 0xff_ffff, "beyond the host"),
+        ("goes_beyond", 0xffff_ffff, "another stack"),
+        ("changes_in_a_unit", 0, "in the middle of instructions"),
+    ] {
+        let (kind, said) = refused(name, argument);
+        assert_eq!(kind, FaultKind::Gate, "{name}: {said}");
+        assert!(said.contains(reason), "{name}: {said}");
+    }
+}
+
+/// Who is killed in a handler is killed, and a domain that begins anew knows of no handler and no mask.
+#[test]
+fn kills_and_resets_end_handlers() {
+    let _watchdog = watchdog("kills_and_resets_end_handlers");
+    let mut domain = domain();
+    let stays = domain.bind::<Long>("stays_in_a_handler").expect("an export");
+    std::thread::scope(|scope| {
+        let call = scope.spawn(move || stays.call(0));
+        let (lock, told) = &INSIDE;
+        drop(told.wait_while(lock.lock().expect("no panic"), |inside| !*inside).expect("no panic"));
+        domain.kill();
+        let error = call.join().expect("no panic").expect_err("killed");
+        assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Killed);
+    });
+    domain.reset().expect("a new beginning");
+    assert_eq!(call(&domain, "is_default", 0).expect("a value"), 1);
+    assert_eq!(call(&domain, "raises", 3).expect("a value"), 4);
+}
+
 /// A handler's time is its call's.
 #[test]
 fn limits_hold_in_handlers() {
@@ -406,7 +598,13 @@ fn refused(name: &str, argument: i64) -> (FaultKind, String) {
 #[test]
 fn nobody_returns_from_what_is_not_in_progress() {
     let _watchdog = watchdog("nobody_returns_from_what_is_not_in_progress");
-    for name in ["returns_from_nothing", "returns_after_a_jump", "inner", "returns_on_another_stack"] {
+    for name in [
+        "returns_from_nothing",
+        "returns_after_a_jump",
+        "inner",
+        "returns_on_another_stack",
+        "returns_on_a_stack_that_was_anothers",
+    ] {
         let (kind, reason) = refused(name, 0);
         assert_eq!(kind, FaultKind::Gate, "{name}");
         assert!(reason.contains("rt_sigreturn"), "{name}: {reason}");
@@ -438,5 +636,9 @@ fn handlers_that_cannot_begin_end_the_call() {
     let domain = domain();
     let error = call(&domain, "call_ends_in_a_handler", 0).expect_err("the host's function fails");
     assert!(error.to_string().contains("a host function"), "{error}");
+    // What the handler blocks is blocked no more.
+    assert_eq!(call(&domain, "is_free", 0).expect("another call"), 1);
+    call(&domain, "call_ends_in_a_nested_handler", 0).expect_err("a trap");
+    assert_eq!(call(&domain, "is_free", 0).expect("another call"), 1);
     assert_eq!(call(&domain, "faults", 3).expect("another call"), 9);
 }

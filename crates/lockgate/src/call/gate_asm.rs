@@ -140,14 +140,14 @@ core::arch::global_asm!(
     .endm
 
     # The record of a gate that keeps all of the module's state becomes the innermost, and calls back start below the module's frames; saves
-    # that state. They have data in \room bytes below rsp at most. rsp leads to the frame, rcx to the binding, r10 the block's offset; rdi and rsi
+    # that state. They have data in \room bytes below rsp at most (a constant, or rdx). rsp leads to the frame, rcx to the binding, r10 the block's offset; rdi and rsi
     # are the record and the frame afterwards; changes rax, rcx, rdx, r8, r11 and rsp.
-    .macro lockgate_gate_enter room={RED_ZONE}
+    .macro lockgate_gate_enter room=${RED_ZONE}
     lockgate_gate_place %rcx,%r11
     mov (%r11),%rax
     mov %rax,{SLOT}(%rbx)
     mov {CONTROL}(%rbx),%rax
-    sub $\room,%rax
+    sub \room,%rax
     and $-16,%rax
     mov %rax,(%r11)
     mov %rbx,%fs:{TOP}(%r10)
@@ -757,11 +757,11 @@ lockgate_gate_syscall:
     ret
     .cfi_restore_state
 
-    # A signal of the domain's own has interrupted it (signalled_sys.rs): rbx the record, which is written, rsp and r12 the entry's frame, rcx
-    # the binding.
+    # A signal of the domain's own has interrupted it (interrupt_sys.rs): rbx the record, which is written, rsp and r12 the entry's frame, rcx
+    # the binding, rdx how far below its rsp the domain has data.
 .Lgate_interrupted:
     mov lockgate_thread@gottpoff(%rip),%r10
-    lockgate_gate_enter {LIVE_BELOW}
+    lockgate_gate_enter %rdx
     xor %ecx,%ecx
     jmp .Lsyscall_pending
     .cfi_endproc
@@ -900,7 +900,6 @@ lockgate_gate_end:
     X87_ENVIRONMENT = const X87_ENVIRONMENT,
     OFF = const lockgate_abi::code::OFF,
     RED_ZONE = const RED_ZONE,
-    LIVE_BELOW = const lockgate_abi::stack::LIVE_BELOW,
     NUMBER = const offset_of!(SyscallFrame, number),
     SIGRETURN = const libc::SYS_rt_sigreturn,
     CODE = const offset_of!(GateEntry, code),

@@ -224,11 +224,15 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
     // SAFETY: live records and the thread's own state.
     unsafe {
         let ending = (*state.ending.get()).take();
-        if ending.is_some() {
+        if let Some(raw) = &ending {
+            let entry = entry(gate);
+            if raw.cause != Cause::Forked {
+                state.leaves_handlers(entry, &*(*(*entry).binding).domain);
+            }
             // As in transit, until the gate is off the records: a handler's own call would find this error.
-            (*state.block).transit = outcome_sys::untaken(entry(gate));
-            *state.fault.get() = ending;
-            state.failed.set((*entry(gate)).binding);
+            (*state.block).transit = outcome_sys::untaken(entry);
+            *state.fault.get() = Some(*raw);
+            state.failed.set((*entry).binding);
             (*state.block).status = STATUS_FAULT;
         }
         ending.is_some()

@@ -7,7 +7,7 @@ use super::thread_sys::ThreadState;
 use crate::report::RawFault;
 use crate::syscall::INFO;
 use libc::ucontext_t;
-use lockgate_abi::{stack, window};
+use lockgate_abi::{header, stack, window};
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
@@ -17,7 +17,7 @@ unsafe extern "C" {
 
 /// Flags that a handler begins with, and those of the module's that are kept: carry, parity, adjust, zero, sign, overflow.
 pub(super) const CLEAN_FLAGS: u64 = 0x202;
-const KEPT_FLAGS: u64 = 0x8d5;
+pub(super) const KEPT_FLAGS: u64 = 0x8d5;
 
 /// Bytes that a handler has at least.
 pub(super) const LEAST_ROOM: u64 = 4 << 10;
@@ -47,45 +47,29 @@ pub(super) unsafe fn interrupt(
     unsafe {
         let Some(binding) = (*record).binding.as_ref() else { return false };
         let domain = &*binding.domain;
-        let is_code = domain.codes().at(rip).is_some_and(|code| code.holds(rip - 3) && code.holds(rip + 3));
         let stacks = domain.base() + window::CONTROL..domain.base() + window::CONTROL_END;
-        if !is_code || !stacks.contains(&rsp) || !rsp.is_multiple_of(8) {
+        if !stacks.contains(&rsp) || !rsp.is_multiple_of(8) {
             return false;
         }
-        // Between the two instructions of U2 that open a frame nothing tells yet where the function began.
-        let opens = *((rip - 3) as *const [u8; 7]) == OPENS;
+        let registers = ORDER.map(register);
+        if domain.codes().at(rip).is_none() {
+            return false;
+        }
+        let Some(room) = live_below(domain, rip, |number| registers[number]) else { return false };
         let top = rsp - rsp % stack::SLOT + stack::TOP;
-        let used = stack::LIVE_BELOW + LEAST_ROOM + 2 * INFO as u64 + 2 * UCONTEXT as u64;
-        if opens || rsp > top || rsp < lowest(domain, rsp) + used {
+        let used = room + LEAST_ROOM + 2 * INFO as u64 + 2 * UCONTEXT as u64;
+        if rsp > top || rsp < lowest(domain, rsp) + used {
             return false;
         }
         let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
         let Some(one) = state.interruptions.begin(state.records(), size) else { return false };
-        let order = [
-            libc::REG_RAX,
-            libc::REG_RCX,
-            libc::REG_RDX,
-            libc::REG_RBX,
-            libc::REG_RSP,
-            libc::REG_RBP,
-            libc::REG_RSI,
-            libc::REG_RDI,
-            libc::REG_R8,
-            libc::REG_R9,
-            libc::REG_R10,
-            libc::REG_R11,
-            libc::REG_R12,
-            libc::REG_R13,
-            libc::REG_R14,
-            libc::REG_R15,
-        ];
-        (*one).saved.registers = order.map(register);
+        (*one).saved.registers = registers;
         (*one).saved.rip = rip;
         (*one).saved.flags = CLEAN_FLAGS | register(libc::REG_EFL) & KEPT_FLAGS;
         (*one).stage = Stage::Interrupted;
         (*one).fault = fault;
         (*one).control = rsp - 8;
-        (*one).room = stack::LIVE_BELOW;
+        (*one).room = room;
         // Below rsp anybody may write: as if the instruction had called something.
         ((rsp - 8) as *mut u64).write_volatile(rip);
         let gate = record.byte_add(RECORD as usize).cast::<GateRecord>();
@@ -100,6 +84,7 @@ pub(super) unsafe fn interrupt(
         registers[libc::REG_RBX as usize] = gate as i64;
         registers[libc::REG_R12 as usize] = (*record).host as i64;
         registers[libc::REG_RCX as usize] = (*record).binding as i64;
+        registers[libc::REG_RDX as usize] = room as i64;
         registers[libc::REG_RSP as usize] = (*record).host as i64;
         registers[libc::REG_RIP as usize] = lockgate_gate_interrupted as i64;
         registers[libc::REG_EFL as usize] = CLEAN_FLAGS as i64;
@@ -107,8 +92,77 @@ pub(super) unsafe fn interrupt(
     true
 }
 
-/// `xchg %r11,%rsp; mov %r11,(%rsp)`, the end of U2.
+/// How far below rsp the data of the function at `rip` may reach; [`None`]: it cannot be interrupted there. Where a function has closed its
+/// frame to jump to a label of its own, and where that label's code opens it again, the whole of it lies below.
+fn live_below(domain: &Instance, rip: u64, register: impl Fn(usize) -> u64) -> Option<u64> {
+    // (To the end of the code: a pattern may end there.)
+    let text = |at: u64| match domain.codes().at(at) {
+        // SAFETY: verified code can be read.
+        Some(code) => unsafe { std::slice::from_raw_parts(at as *const u8, (code.end() - at) as usize) },
+        None => &[],
+    };
+    let starts = |at: u64, with: &[u8]| text(at).starts_with(with);
+    // Between the two instructions of U2 that open a frame nothing tells yet where the function began; before them, how far down it will be.
+    if starts(rip - 3, &OPENS) || (rip - OPENING..rip).any(|at| starts(at, &OPEN)) {
+        return None;
+    }
+    // A checked jump leaves for where the register says whose low half it checks.
+    let jump = (rip - (LEAVES.len() as u64 - 3)..=rip + CHECKED).find(|at| starts(*at, &LEAVES));
+    let target = jump.and_then(|at| match *text(at - 3) {
+        [rex @ (0x41 | 0x45), 0x89, modrm, ..] => Some(register((modrm >> 3 & 7 | (rex & 4) << 1).into())),
+        _ => None,
+    });
+    let mut at = target.map_or(rip, |target| domain.base() + u64::from(target as u32));
+    let mut room = stack::LIVE_BELOW;
+    while room < stack::SLOT {
+        let (length, moves) = match *text(at) {
+            [0xf3, 0x0f, 0x1e, 0xfa, ..] => (4, 0),
+            // `lea d(%rsp),%rsp`, `sub $d,%rsp`, and the probe between two of them.
+            [0x48, 0x8d, 0x64, 0x24, d, ..] => (5, i64::from(d as i8)),
+            [0x48, 0x8d, 0xa4, 0x24, a, b, c, d, ..] => (8, i64::from(i32::from_le_bytes([a, b, c, d]))),
+            [0x48, 0x83, 0xec, d, ..] => (4, -i64::from(d as i8)),
+            [0x48, 0x81, 0xec, a, b, c, d, ..] => (7, -i64::from(i32::from_le_bytes([a, b, c, d]))),
+            [0xf6, 0x04, 0x24, 0x00, ..] => (4, 0),
+            _ if starts(at, &OPEN) => return None,
+            _ => return Some(room),
+        };
+        room += u64::try_from(-moves).unwrap_or(0);
+        at += length;
+    }
+    None
+}
+
+/// By their hardware numbers.
+const ORDER: [i32; 16] = [
+    libc::REG_RAX,
+    libc::REG_RCX,
+    libc::REG_RDX,
+    libc::REG_RBX,
+    libc::REG_RSP,
+    libc::REG_RBP,
+    libc::REG_RSI,
+    libc::REG_RDI,
+    libc::REG_R8,
+    libc::REG_R9,
+    libc::REG_R10,
+    libc::REG_R11,
+    libc::REG_R12,
+    libc::REG_R13,
+    libc::REG_R14,
+    libc::REG_R15,
+];
+
+/// The beginning of U2 (`xor %rsp,%r11; and $..,%r11d`), its end (`xchg %r11,%rsp; mov %r11,(%rsp)`), and the end of U1 that jumps, behind
+/// `mov %eT,%r11d` (`add %gs:HDR_W,%r11; jmp *%r11`; docs/rules.md).
+const OPEN: [u8; 6] = [0x49, 0x31, 0xe3, 0x41, 0x81, 0xe3];
 const OPENS: [u8; 7] = [0x4c, 0x87, 0xdc, 0x4c, 0x89, 0x1c, 0x24];
+const LEAVES: [u8; 13] = {
+    let [a, b, c, d] = (header::W as u32).to_le_bytes();
+    [0x65, 0x67, 0x4c, 0x03, 0x1c, 0x25, a, b, c, d, 0x41, 0xff, 0xe3]
+};
+/// Bytes of U2 before its `xchg`, with a near branch, and of U1 before `LEAVES`, with the longest forms.
+const OPENING: u64 = 16 + 6;
+const CHECKED: u64 = 6 + 7 + 6 + 3;
 
 const _: () = assert!(
     offset_of!(Record, kind) == 0

@@ -3,10 +3,12 @@
 //!
 //! An interruption belongs to an entry: to be the innermost one, its number is in the entry's record, and each has that of the one before. A
 //! record that is made anew has 0 there, so whatever has become of an entry, nobody goes back to what it was interrupted at.
+use super::instance::Instance;
 use super::layout::{EntryRecord, GATE, GateRecord, Going, Record};
 use super::mapping_sys::Mapping;
 use crate::report::RawFault;
 use crate::walk::Activation;
+use lockgate_abi::stack;
 use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::AtomicU64;
 
@@ -41,14 +43,19 @@ pub(super) struct Interruption {
     pub stage: Stage,
     /// Where the word lies that walks end with which begin in the handler, and nobody returns to; the handler's return word is below.
     pub bottom: u64,
+    /// The context that runs on that slot, or the call's own frames: its word ([`Contexts::word`](super::contexts::Contexts::word)), which
+    /// no other context has.
+    pub context: u64,
     /// Below what was interrupted: as if it had called something.
     pub control: u64,
     /// rsp at the entry of the function that was interrupted; 0: not known.
     pub entry: u64,
     /// How much of the data stack below `control` may be in use.
     pub room: u64,
-    /// Where the handler's copy of the context lies.
-    pub context: u64,
+    /// Where the handler's copy of its `ucontext_t` lies.
+    pub copy: u64,
+    /// The thread's mask before the handler.
+    pub mask: u64,
     /// What an instruction has raised, and whoever asks for it is told of it.
     pub fault: Option<RawFault>,
     pub saved: Going,
@@ -57,7 +64,7 @@ pub(super) struct Interruption {
 
 impl Interruption {
     /// As if the function that was interrupted had called something there.
-    fn activation(&self) -> Option<Activation> {
+    pub fn activation(&self) -> Option<Activation> {
         let rsp = self.control + 8;
         (self.entry != 0).then_some(Activation { site: self.saved.rip, rsp, entry: self.entry })
     }
@@ -138,6 +145,13 @@ impl Interruptions {
         }
     }
 
+    /// The mask that the thread had before the outermost handler of the entry with this record; [`None`]: there is none in progress.
+    /// Async-signal-safe.
+    pub fn mask_before(&self, record: *const EntryRecord) -> Option<u64> {
+        // SAFETY: as in `numbered`.
+        self.of(record).last().map(|one| unsafe { (*one).mask })
+    }
+
     /// Takes one out of those of its entry.
     ///
     /// # Safety
@@ -153,13 +167,20 @@ impl Interruptions {
         }
     }
 
-    /// For walks over the control stack of the entry with this record: what was interrupted where `at` is the place of a return word that a
-    /// handler's frames end with.
-    pub fn behind(&self, record: *const EntryRecord, at: u64) -> Option<Activation> {
+    /// Those of the entry with this record whose handlers run on the stack that `at` lies on, a domain's. (The slot may have been another
+    /// context's since: what was interrupted there is gone.)
+    pub fn on(
+        &self,
+        record: *const EntryRecord,
+        domain: &Instance,
+        at: u64,
+    ) -> impl Iterator<Item = *mut Interruption> {
+        let context = domain.contexts().word(domain.slot_of(at));
         // SAFETY: as in `numbered`.
-        let one = self.of(record).find(|&one| unsafe { [(*one).bottom, (*one).bottom - 8].contains(&at) })?;
-        // SAFETY: as above.
-        unsafe { (*one).activation() }
+        let is_there = move |one: &*mut Interruption| unsafe {
+            (**one).bottom / stack::SLOT == at / stack::SLOT && (**one).context == context
+        };
+        self.of(record).filter(is_there)
     }
 }
 

@@ -84,6 +84,10 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             FaultKind::Gate,
             "a return from a signal handler (rt_sigreturn) where none is in progress on this stack of this call",
         ),
+        Cause::Syscall(syscall::Fault::InUnit) => plain(
+            FaultKind::Gate,
+            "a signal handler has changed registers in the middle of instructions that belong together (a checked branch, a table's jump, an opened frame, a string instruction)",
+        ),
         Cause::Syscall(syscall::Fault::LostLock) => plain(
             FaultKind::Abort,
             "the module waits for a lock of its C library that a call held when it was ended: reset the domain",

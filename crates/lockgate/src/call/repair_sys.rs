@@ -121,6 +121,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 (*top.cast::<GateRecord>()).mark = GATE.into();
                 *state.ending.get() = None;
             } else if let Some(domain) = domain {
+                state.leaves_handlers(entry, &domain);
                 let next = top.byte_add(RECORD as usize).cast::<GateRecord>();
                 let next = ((next as u64) < (*block).records_end).then(|| next.read_volatile());
                 state.give_back_from(domain.id(), control, next.as_ref());

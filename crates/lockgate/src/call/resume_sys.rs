@@ -7,8 +7,9 @@ use super::block_sys;
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::instance::Instance;
 use super::interruptions_sys::Interruption;
-use super::layout::{GateRecord, ResumeFrame};
+use super::layout::{EntryRecord, GateRecord, ResumeFrame};
 use super::repair_sys::{self, Found};
+use super::thread_sys::ThreadState;
 use super::undisturbed_sys::undisturbed;
 use crate::copy_asm::{Loaded, lockgate_copy, lockgate_peek};
 use crate::report::{Cause, NoResume};
@@ -22,7 +23,7 @@ use std::ffi::c_void;
 const BUDGET: usize = 1024;
 
 /// How a search ends that finds nothing.
-enum Over {
+pub(super) enum Over {
     /// The gate is to do this: [`ENDS`] or [`LEFT`].
     Now(u32),
     No(NoResume),
@@ -107,7 +108,10 @@ pub(super) unsafe fn interrupted(gate: *const GateRecord, at: u64) -> Option<Act
         if (*below).interruption == 0 {
             return None;
         }
-        (*block_sys::block()).state.as_ref()?.interruptions.behind(below, at)
+        let interruptions = &(*block_sys::block()).state.as_ref()?.interruptions;
+        let ends_at = |one: &*mut Interruption| [(**one).bottom, (**one).bottom - 8].contains(&at);
+        let one = interruptions.on(below, &*(*(*below).binding).domain, at).find(ends_at)?;
+        (*one).activation()
     }
 }
 
@@ -144,7 +148,7 @@ pub(super) unsafe fn functions<'a>(
 /// # Safety
 /// As [`functions`].
 #[inline(always)]
-unsafe fn find(
+pub(super) unsafe fn find(
     (domain, control, entered): (&Instance, u64, u64),
     address: u32,
     label: u32,
@@ -188,7 +192,22 @@ unsafe fn find(
     Ok(ResumeFrame { entry: activation.entry, address: wanted - u64::from(code::OFF), label })
 }
 
-/// Handlers on the slot of `rsp` that lie below it are no more, since a jump has left them.
+/// Handlers on the stack of `rsp` that lie below it are no more, since a jump has left them.
+///
+/// # Safety
+/// The record of the thread's innermost entry, of a domain's that is there.
+pub(super) unsafe fn forget_handlers(state: &ThreadState, below: *mut EntryRecord, rsp: u64) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let domain = &*(*(*below).binding).domain;
+        let is_left = |one: &*mut Interruption| (**one).bottom < rsp;
+        while let Some(one) = state.interruptions.on(below, domain, rsp).find(is_left) {
+            state.interruptions.unlink(below, one);
+        }
+    }
+}
+
+/// The same, for the jump of a gate's.
 ///
 /// # Safety
 /// For the gate, with the frame of its entry, which has the gate's mark.
@@ -200,13 +219,7 @@ unsafe extern "C" fn lockgate_handlers_left(gate: *mut GateRecord, own: *const u
         if repair_sys::find(state, gate, own) != Found::Innermost {
             return;
         }
-        let below = entry(gate).cast_mut();
-        let is_left = |one: &*mut Interruption| {
-            (**one).bottom / stack::SLOT == rsp / stack::SLOT && (**one).bottom < rsp
-        };
-        while let Some(one) = state.interruptions.of(below).find(is_left) {
-            state.interruptions.unlink(below, one);
-        }
+        forget_handlers(state, entry(gate).cast_mut(), rsp);
     }
 }
 

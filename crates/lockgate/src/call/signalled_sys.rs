@@ -6,20 +6,21 @@
 //! in the runtime's own memory ([`interruptions_sys`](super::interruptions_sys)), every register of it, and goes on as it was: a module names no
 //! place to go on at. The handler is a label, as is what it returns to, and their frames begin below all that is in use.
 use super::block_sys::block;
-use super::gate_sys::{end_call, end_with_panic, entry};
+use super::codes::Code;
+use super::gate_sys::{ENDS, GOES_ON, end_call, end_with_panic, entry};
 use super::instance::Instance;
-use super::interrupt_sys::{CLEAN_FLAGS, LEAST_ROOM, UCONTEXT, lowest};
+use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, UCONTEXT, lowest};
 use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
 use super::layout::{EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame};
 use super::repair_sys::{self, Found};
-use super::resume_sys::is_label;
-use super::thread_sys::ThreadState;
+use super::resume_sys::{self, Over, forget_handlers, interrupted, is_label};
+use super::thread_sys::{self, ThreadState};
 use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::report::{Cause, RawFault};
 use crate::space;
 use crate::syscall::{Fault, Handler, INFO, Info, Memory as _, Next};
 use crate::walk::{self, end_of_walk};
-use lockgate_abi::{code, stack};
+use lockgate_abi::code;
 use lockgate_verify::State;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -41,12 +42,19 @@ static INITIAL: Initial = {
 
 /// Linux's `struct ucontext` on x86-64, as far as a handler may look: where things are.
 mod ucontext {
-    pub const REGISTERS: usize = 40;
-    pub const MASK: u64 = 296;
-    /// Of `REGISTERS`: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, by their hardware numbers; then rip and flags.
-    pub const ORDER: [usize; 16] = [8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4];
-    /// Words of what an instruction has raised: where, as the processor says.
-    pub const FAULT_ADDRESS: usize = 22;
+    const REGISTERS: usize = 40;
+    pub const RSP: usize = REGISTERS + 8 * 15;
+    pub const RIP: usize = REGISTERS + 8 * 16;
+    pub const FLAGS: usize = REGISTERS + 8 * 17;
+    /// What an instruction has raised: where, as the processor says.
+    pub const FAULT_ADDRESS: usize = REGISTERS + 8 * 22;
+    pub const MASK: usize = 296;
+
+    /// General registers: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, by their hardware numbers, and where each lies.
+    pub fn registers() -> impl Iterator<Item = (usize, usize)> + Clone {
+        let order = [8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4];
+        order.into_iter().zip((REGISTERS..).step_by(8))
+    }
 }
 
 /// System calls that begin again behind a handler with `SA_RESTART`.
@@ -257,7 +265,7 @@ unsafe fn begin(
         }
         let off = u64::from(code::OFF);
         let info = (control - (*one).room - off - (INFO + UCONTEXT) as u64) & !15;
-        let context = info + INFO as u64;
+        let copy = info + INFO as u64;
         // The frame of what the handler returns to, whose return word is nobody's; below that the handler's.
         let bottom = info + off - 16;
         if bottom - LEAST_ROOM < lowest(domain, control) {
@@ -266,14 +274,16 @@ unsafe fn begin(
         (*one).entry = interrupted_entry(domain, (*below).control, &*one).unwrap_or(0);
         let memory = domain.services();
         memory.write(info, &handler.info.bytes())?;
-        memory.write(context, &copy_of_context(&(*one).saved, handler.mask, address))?;
+        memory.write(copy, &copy_of_context(&(*one).saved, handler.mask, address))?;
         domain.stride().begin_stack(bottom - 8 - base, [restorer, 0])?;
         (*one).bottom = bottom;
-        (*one).context = context;
+        (*one).context = domain.contexts().word(domain.slot_of(bottom));
+        (*one).copy = copy;
+        (*one).mask = handler.mask;
         (*one).previous = (*below).interruption;
         let mut registers = [0; 16];
         registers[RSP] = bottom - 8;
-        [registers[7], registers[6], registers[2]] = [handler.info.signal.into(), info, context];
+        [registers[7], registers[6], registers[2]] = [handler.info.signal.into(), info, copy];
         let state = INITIAL.0.as_ptr();
         let interruption = (*one).number;
         (*one).begins = Going { registers, flags: CLEAN_FLAGS, rip: start, state, interruption };
@@ -295,7 +305,7 @@ unsafe fn interrupted_entry(domain: &Instance, entered: u64, one: &Interruption)
     walk::entry(state, rsp, end_of_walk(one.control, entered), read)
 }
 
-/// What a handler may read of what it has interrupted; what it writes there, but for the mask, is for nobody.
+/// What a handler may read of what it has interrupted, and change ([`changed`]).
 fn copy_of_context(saved: &Going, mask: u64, address: u64) -> [u8; UCONTEXT] {
     let mut bytes = [0; UCONTEXT];
     let mut put = |at: usize, word: u64| bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
@@ -303,13 +313,13 @@ fn copy_of_context(saved: &Going, mask: u64, address: u64) -> [u8; UCONTEXT] {
         RSP => saved.registers[RSP] - u64::from(code::OFF),
         index => saved.registers[index],
     };
-    for (place, index) in ucontext::ORDER.into_iter().enumerate() {
-        put(ucontext::REGISTERS + 8 * place, register(index));
+    for (index, at) in ucontext::registers() {
+        put(at, register(index));
     }
-    put(ucontext::REGISTERS + 8 * 16, saved.rip);
-    put(ucontext::REGISTERS + 8 * 17, saved.flags);
-    put(ucontext::REGISTERS + 8 * ucontext::FAULT_ADDRESS, address);
-    put(ucontext::MASK as usize, mask);
+    put(ucontext::RIP, saved.rip);
+    put(ucontext::FLAGS, saved.flags);
+    put(ucontext::FAULT_ADDRESS, address);
+    put(ucontext::MASK, mask);
     bytes
 }
 
@@ -333,21 +343,79 @@ pub(super) unsafe extern "C" fn lockgate_sigreturn(gate: *mut GateRecord, own: *
         }
         let domain = &*(*(*below).binding).domain;
         let control = (*gate).control;
-        let is_here = |one: &*mut Interruption| {
-            (**one).bottom / stack::SLOT == control / stack::SLOT && control <= (**one).bottom
-        };
-        let Some(one) = state.interruptions.of(below).find(is_here) else {
+        let is_here = |one: &*mut Interruption| control <= (**one).bottom;
+        let Some(one) = state.interruptions.on(below, domain, control).find(is_here) else {
             end_call(Cause::Syscall(Fault::NoHandler));
             return 0;
         };
-        let mut mask = [0; 8];
-        if domain.services().read((*one).context + ucontext::MASK, &mut mask).is_ok() {
+        let mut copy = [0; UCONTEXT];
+        if domain.services().read((*one).copy, &mut copy).is_ok() {
             let slot = domain.contexts().home(domain.slot_of(control));
-            domain.process().set_signal_mask(slot, u64::from_le_bytes(mask));
+            domain.process().set_signal_mask(slot, word(&copy, ucontext::MASK));
+            if !change(domain, gate, one, &copy) {
+                return 0;
+            }
         }
-        state.interruptions.unlink(below, one);
+        forget_handlers(state, below, (*one).control);
         ((*one).mark, (*one).stage, (*one).fault) = ((*gate).mark, Stage::Asks, None);
         (*state.block).pending = 1;
     }
     0
+}
+
+/// Changes what was interrupted as the handler has changed its copy: general registers, between two units; and where it goes on, at a label,
+/// as by `resume`. False: the call ends, or is asked whether it does. Nothing of this depends on what the module says: at a label, and
+/// between two units, any values are as good as others in all registers but rsp (docs/returns.md).
+unsafe fn change(
+    domain: &Instance,
+    gate: *const GateRecord,
+    one: *mut Interruption,
+    copy: &[u8; UCONTEXT],
+) -> bool {
+    // SAFETY: the thread's own interruption; a live gate, and its entry's record.
+    unsafe {
+        let saved = &mut (*one).saved;
+        let had = copy_of_context(saved, 0, 0);
+        let general = ucontext::registers().filter(|(index, _)| *index != RSP);
+        let is_other = |at: usize| word(copy, at) != word(&had, at);
+        if is_other(ucontext::RIP) {
+            let below = entry(gate);
+            let (control, entered) = ((*gate).control, (*below).control);
+            let behind = |at| interrupted(gate, at);
+            let over = || if thread_sys::is_stopped() { ENDS } else { GOES_ON };
+            let (label, address) = (word(copy, ucontext::RIP) as u32, word(copy, ucontext::RSP) as u32);
+            // (Not in the handler, or what it returns to.)
+            let address = address.max(((*one).control + 8 - u64::from(code::OFF)) as u32);
+            match resume_sys::find((domain, control, entered), address, label, &behind, over) {
+                Ok(found) => {
+                    (saved.rip, saved.registers[RSP]) = (found.label, found.entry);
+                    ((*one).control, (*one).entry) = (found.entry - 8, found.entry);
+                }
+                Err(Over::Now(_)) => {
+                    (*block()).pending = 1;
+                    return false;
+                }
+                Err(Over::No(no)) => {
+                    end_call(Cause::Resume(no));
+                    return false;
+                }
+            }
+        } else if general.clone().any(|(_, at)| is_other(at)) || is_other(ucontext::FLAGS) {
+            let is_free = |code: &Code| code.is_between_units(saved.rip);
+            if !domain.codes().at(saved.rip).is_some_and(is_free) {
+                end_call(Cause::Syscall(Fault::InUnit));
+                return false;
+            }
+        }
+        for (index, at) in general {
+            saved.registers[index] = word(copy, at);
+        }
+        saved.flags = CLEAN_FLAGS | word(copy, ucontext::FLAGS) & KEPT_FLAGS;
+    }
+    true
+}
+
+/// The word at an offset.
+fn word(bytes: &[u8; UCONTEXT], at: usize) -> u64 {
+    u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside"))
 }

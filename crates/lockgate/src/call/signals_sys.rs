@@ -547,6 +547,9 @@ unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut Entry
 unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, frame: &mut ucontext_t) {
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
+        if let Some(binding) = (*record).binding.as_ref().filter(|_| raw.cause != Cause::Forked) {
+            state.leaves_handlers(record, &*binding.domain);
+        }
         if raw.cause == Cause::Forked {
             // The way back from the gate has given the thread its place in the domain again.
             (*state.block).alternate_size = u64::MAX;

@@ -191,12 +191,25 @@ impl ThreadState {
         let above = control..=control | (stack::SLOT - 1);
         let raised = |now: u64| {
             let moved_by = |gate: &&GateRecord| {
-                [RED_ZONE, stack::LIVE_BELOW].iter().any(|room| now == gate.control.wrapping_sub(*room) & !15)
+                // SAFETY: the thread's own.
+                let interrupted = self.interruptions.at_gate(gate.mark).map(|one| unsafe { (*one).room });
+                let mut rooms = interrupted.into_iter().chain([RED_ZONE]);
+                rooms.any(|room| now == gate.control.wrapping_sub(room) & !15)
             };
             let before = gate.filter(moved_by).map(|gate| gate.slot).filter(|before| above.contains(before));
             (now != 0 && !above.contains(&now)).then(|| before.unwrap_or(control))
         };
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+    }
+
+    /// The call of the entry with this record, of `domain`'s, which is there, ends, or was left by a jump: the thread's mask in it is what it was
+    /// before the outermost handler that is in progress in the call. Async-signal-safe.
+    pub(super) fn leaves_handlers(&self, record: *const EntryRecord, domain: &Instance) {
+        if let Some(mask) = self.interruptions.mask_before(record) {
+            // SAFETY: the thread's own record.
+            let slot = domain.slot_of(unsafe { (*record).control });
+            domain.process().leaves_handlers(domain.contexts().home(slot), mask);
+        }
     }
 
     /// Takes domain `id`, which starts at `base` and which nobody is in any more, away from the thread: nothing that a `longjmp` has left

@@ -122,6 +122,8 @@ pub enum Fault {
     Handler(u8),
     /// A return from a handler where none is in progress.
     NoHandler,
+    /// A handler changed registers of what it had interrupted inside a unit of the code model's.
+    InUnit,
     /// The deadline passed while the call was blocked.
     TimeLimit,
     /// The domain was killed while the call was blocked.

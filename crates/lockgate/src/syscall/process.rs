@@ -9,11 +9,11 @@ use super::signal_state::{self, Handler, Info, Next, Signals};
 use super::timers::Timers;
 use super::waits::{Waits, locked};
 use super::{Grants, Memory, ThreadStart};
-use lockgate_abi::window;
+use lockgate_abi::{stack, window};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 /// Numbers of system calls from here on share one counter, since a module may try every number. Linux has none so large, so that all calls
@@ -28,7 +28,10 @@ pub struct Process {
     pub(super) grants: Arc<Grants>,
     pub(super) descriptors: Mutex<Descriptors>,
     pub(super) current: Mutex<Arc<Current>>,
-    pub(super) signals: Mutex<Signals>,
+    signals: Mutex<Signals>,
+    /// Slots of threads whose calls have ended in handlers, and the masks that they have from then on.
+    left: AtomicU64,
+    masks: [AtomicU64; stack::SLOTS as usize],
     /// Number of signals that wait, and the set of those that have handlers: for who does not want to lock.
     waiting: AtomicUsize,
     /// One was sent of which other threads are to be told; when the first timer is due, if that has changed.
@@ -59,6 +62,8 @@ impl Process {
             descriptors: Mutex::new(Descriptors::new(&grants.streams, grants.descriptor_limit())),
             current: Mutex::new(Arc::new(Current::start(&grants))),
             signals: Mutex::default(),
+            left: AtomicU64::new(0),
+            masks: std::array::from_fn(|_| AtomicU64::new(0)),
             waiting: AtomicUsize::new(0),
             tells: AtomicBool::new(false),
             timers: Mutex::default(),
@@ -147,8 +152,27 @@ impl Process {
         self.change_signals(|signals| signals.want(slot, 0));
     }
 
-    pub(super) fn change_signals<T>(&self, change: impl FnOnce(&mut Signals) -> T) -> T {
+    /// The call of the thread with this slot ends in a handler, and the thread has this mask from then on. Async-signal-safe.
+    pub fn leaves_handlers(&self, slot: u32, mask: u64) {
+        if let Some(place) = self.masks.get(slot as usize) {
+            place.store(mask, Ordering::SeqCst);
+            self.left.fetch_or(1 << slot, Ordering::SeqCst);
+        }
+    }
+
+    /// What is known of signals, by now.
+    pub(super) fn signals(&self) -> MutexGuard<'_, Signals> {
         let mut signals = locked(&self.signals);
+        if self.left.load(Ordering::SeqCst) != 0 {
+            let left = self.left.swap(0, Ordering::SeqCst);
+            let masks = (0..).zip(&self.masks).filter(|(slot, _)| left >> slot & 1 != 0);
+            masks.for_each(|(slot, mask)| signals.leave(slot, mask.load(Ordering::SeqCst)));
+        }
+        signals
+    }
+
+    pub(super) fn change_signals<T>(&self, change: impl FnOnce(&mut Signals) -> T) -> T {
+        let mut signals = self.signals();
         let result = change(&mut signals);
         self.waiting.store(signals.waiting(), Ordering::SeqCst);
         self.handled.store(signals.handled(), Ordering::SeqCst);
@@ -202,7 +226,7 @@ impl Process {
 
     /// Whether a signal waits for the thread of this slot that it does not block.
     pub fn wakes(&self, slot: u32) -> bool {
-        self.has_signals() && locked(&self.signals).wakes(slot)
+        self.has_signals() && self.signals().wakes(slot)
     }
 
     /// Whether the domain has a handler for a signal. Async-signal-safe.
@@ -227,7 +251,7 @@ impl Process {
 
     /// The mask of the thread of this slot.
     pub fn set_signal_mask(&self, slot: u32, mask: u64) {
-        locked(&self.signals).set_mask(slot, mask);
+        self.signals().set_mask(slot, mask);
     }
 
     /// A thread that the domain started has ended: tells whoever waits for that.

@@ -91,6 +91,8 @@ pub(super) struct Signals {
     suspended: BTreeMap<u32, u64>,
     /// What threads wait for in `sigwait` and its like, by thread slot.
     wanted: BTreeMap<u32, u64>,
+    /// What `sigaltstack` was given: address, flags, size, by thread slot.
+    alternate: BTreeMap<u32, [u64; 3]>,
     /// In the order in which they came, each with the thread that it is for, if it is for one.
     waiting: Vec<(Option<u32>, Info)>,
 }
@@ -130,6 +132,7 @@ impl Signals {
         self.masks.remove(&thread);
         self.suspended.remove(&thread);
         self.wanted.remove(&thread);
+        self.alternate.remove(&thread);
         self.waiting.retain(|(to, _)| *to != Some(thread));
     }
 
@@ -155,12 +158,28 @@ impl Signals {
         }
     }
 
+    /// The thread's call has ended in a handler; it has this mask now, and waits for nothing.
+    pub(super) fn leave(&mut self, thread: u32, mask: u64) {
+        self.suspended.remove(&thread);
+        self.wanted.remove(&thread);
+        self.set_mask(thread, mask);
+    }
+
     /// What the thread waits for in a system call; 0 for nothing.
     pub(super) fn want(&mut self, thread: u32, set: u64) {
         match set {
             0 => self.wanted.remove(&thread),
             _ => self.wanted.insert(thread, set & !FIXED),
         };
+    }
+
+    /// What `sigaltstack` knows of a thread; changes it.
+    pub(super) fn alternate(&mut self, thread: u32, new: Option<Option<[u64; 3]>>) -> Option<[u64; 3]> {
+        match new {
+            None => self.alternate.get(&thread).copied(),
+            Some(None) => self.alternate.remove(&thread),
+            Some(Some(new)) => self.alternate.insert(thread, new),
+        }
     }
 
     fn is_ignored(&self, signal: u32) -> bool {

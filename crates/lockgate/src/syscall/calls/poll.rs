@@ -2,7 +2,6 @@
 use crate::syscall::SyscallContext;
 use crate::syscall::context::Reply;
 use crate::syscall::descriptors::{self, Kind};
-use crate::syscall::waits::locked;
 use crate::syscall::wire::{Record, half};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -26,11 +25,11 @@ pub fn ppoll(ctx: &SyscallContext<'_>, [fds, count, timeout, mask, size, ..]: [u
     }
     let mask = u64::from_le_bytes(ctx.array(mask)?);
     let slot = ctx.thread.slot;
-    locked(&ctx.process.signals).suspend(slot, mask);
+    ctx.process.signals().suspend(slot, mask);
     let result = wait(ctx, fds, count, until);
     // The handler, if one is to run, runs with that mask.
     if result != Err(Errno::INTR.into()) {
-        locked(&ctx.process.signals).resume(slot);
+        ctx.process.signals().resume(slot);
     }
     result
 }

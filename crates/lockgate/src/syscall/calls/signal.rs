@@ -3,8 +3,7 @@ use super::identity;
 use crate::syscall::SyscallContext;
 use crate::syscall::context::{Fault, Halt, Reply};
 use crate::syscall::signal_state::{ACTION, Info, LAST};
-use crate::syscall::waits::locked;
-use crate::syscall::wire::word;
+use crate::syscall::wire::{Record, word};
 use rustix::io::Errno;
 use std::time::Instant;
 
@@ -38,7 +37,7 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
         return Err(Errno::INVAL.into());
     }
     let set = if new == 0 { None } else { Some(u64::from_le_bytes(ctx.array(new)?)) };
-    let mut signals = locked(&ctx.process.signals);
+    let mut signals = ctx.process.signals();
     let before = signals.mask(ctx.thread.slot);
     if let Some(set) = set {
         let mask = match how as i32 {
@@ -56,10 +55,28 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
     Ok(0)
 }
 
-/// `sigaltstack(new or null, old or null)`: accepted; the old one reads as disabled. Handlers run on the thread's own stack.
-pub fn sigaltstack(ctx: &SyscallContext<'_>, [_, old, ..]: [u64; 6]) -> Reply {
-    const SS_DISABLE: u64 = 2;
-    ctx.give(old, &crate::syscall::wire::Record::new().u64(0).u64(SS_DISABLE).u64(0).0)?;
+/// `sigaltstack(new or null, old or null)`: remembered, and no more. Handlers run on the stack that they interrupt: frames use no memory that the
+/// program chooses.
+pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply {
+    const KINDS: [i32; 3] = [0, libc::SS_ONSTACK, libc::SS_DISABLE];
+    const AUTODISARM: u32 = 1 << 31;
+    let new = match new {
+        0 => None,
+        new => {
+            let [start, flags, size] = ctx.words(new)?;
+            let kind = (flags as u32 & !AUTODISARM) as i32;
+            if !KINDS.contains(&kind) {
+                return Err(Errno::INVAL.into());
+            }
+            if kind != libc::SS_DISABLE && size < libc::MINSIGSTKSZ as u64 {
+                return Err(Errno::NOMEM.into());
+            }
+            Some((kind != libc::SS_DISABLE).then_some([start, u64::from(flags as u32 & AUTODISARM), size]))
+        }
+    };
+    let before = ctx.process.signals().alternate(ctx.thread.slot, new);
+    let [start, flags, size] = before.unwrap_or([0, libc::SS_DISABLE as u64, 0]);
+    ctx.give(old, &Record::new().u64(start).u64(flags).u64(size).0)?;
     Ok(0)
 }
 
@@ -128,7 +145,7 @@ fn send(ctx: &SyscallContext<'_>, to: Option<u32>, signal: u64, info: impl FnOnc
         return Err(Halt::Fault(Fault::Signal(signal as u8)));
     }
     let slot = ctx.thread.slot;
-    if to.is_none_or(|to| to == slot) && locked(&ctx.process.signals).is_deadly(slot, signal) {
+    if to.is_none_or(|to| to == slot) && ctx.process.signals().is_deadly(slot, signal) {
         return Err(Halt::Fault(deadly(signal)));
     }
     ctx.process.send(to, info(signal))?;
@@ -158,7 +175,7 @@ pub fn rt_sigsuspend(ctx: &SyscallContext<'_>, [mask, size, ..]: [u64; 6]) -> Re
         return Err(Errno::INVAL.into());
     }
     let mask = u64::from_le_bytes(ctx.array(mask)?);
-    locked(&ctx.process.signals).suspend(ctx.thread.slot, mask);
+    ctx.process.signals().suspend(ctx.thread.slot, mask);
     pause(ctx, [0; 6])
 }
 
@@ -197,7 +214,7 @@ pub fn rt_sigpending(ctx: &SyscallContext<'_>, [set, size, ..]: [u64; 6]) -> Rep
         return Err(Errno::INVAL.into());
     }
     let slot = ctx.thread.slot;
-    let pending = locked(&ctx.process.signals);
+    let pending = ctx.process.signals();
     let pending = pending.pending(slot) & pending.mask(slot);
     ctx.memory.write(set, &pending.to_le_bytes()[..size as usize])?;
     Ok(0)
