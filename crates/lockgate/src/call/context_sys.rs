@@ -33,6 +33,10 @@ pub(super) unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
         let Some(state) = (*block_sys::block()).state.as_ref() else { return 0 };
         (&*(*below.binding).domain, (*gate).control, below.control, state)
     };
+    // SAFETY: the gate's frame is below its entry's, which has its mark. (Else the gate ends this call.)
+    if unsafe { !repair_sys::is_own(gate, ptr::from_ref(frame).add(1).cast()) } {
+        return 0;
+    }
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         return refuse(Cause::Forked);

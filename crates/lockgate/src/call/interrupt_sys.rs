@@ -94,7 +94,7 @@ pub(super) unsafe fn interrupt(
 
 /// How far below rsp the data of the function at `rip` may reach; [`None`]: it cannot be interrupted there. Where a function has closed its
 /// frame to jump to a label of its own, and where that label's code opens it again, the whole of it lies below.
-fn live_below(domain: &Instance, rip: u64, register: impl Fn(usize) -> u64) -> Option<u64> {
+pub(super) fn live_below(domain: &Instance, rip: u64, register: impl Fn(usize) -> u64) -> Option<u64> {
     // (To the end of the code: a pattern may end there.)
     let text = |at: u64| match domain.codes().at(at) {
         // SAFETY: verified code can be read.

@@ -145,11 +145,14 @@ impl Interruptions {
         }
     }
 
-    /// The mask that the thread had before the outermost handler of the entry with this record; [`None`]: there is none in progress.
-    /// Async-signal-safe.
-    pub fn mask_before(&self, record: *const EntryRecord) -> Option<u64> {
+    /// The mask that the thread had before the outermost handler of the entry with this record, of which the last may be about to begin at the
+    /// gate with this mark; [`None`]: there is none. Async-signal-safe.
+    pub fn mask_before(&self, record: *const EntryRecord, mark: Option<u64>) -> Option<u64> {
         // SAFETY: as in `numbered`.
-        self.of(record).last().map(|one| unsafe { (*one).mask })
+        let begins = |one: &*mut Interruption| unsafe { (**one).stage == Stage::Begins };
+        let last = || mark.and_then(|mark| self.at_gate(mark)).filter(begins);
+        // SAFETY: as above.
+        self.of(record).last().or_else(last).map(|one| unsafe { (*one).mask })
     }
 
     /// Takes one out of those of its entry.

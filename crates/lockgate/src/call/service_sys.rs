@@ -4,6 +4,7 @@ use super::context_sys;
 use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry};
 use super::instance::Instance;
 use super::layout::{GateRecord, SyscallFrame};
+use super::repair_sys::{self, Found};
 use super::resume_sys::{functions, interrupted};
 use super::signalled_sys::lockgate_sigreturn;
 use super::thread_sys::{self, OVERDUE};
@@ -14,6 +15,7 @@ use crate::space;
 use crate::syscall::{self, ControlStack, InProgress, Outcome, SyscallContext, Thread};
 use lockgate_abi::code;
 use std::ops::ControlFlow;
+use std::ptr;
 use std::sync::atomic::Ordering;
 
 /// A system call. Returns the value for rax.
@@ -51,6 +53,10 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
         let below = &*entry(gate);
         (&*(*below.binding).domain, &**called_by(gate), (*gate).control, below.control)
     };
+    // SAFETY: the gate's frame is below its entry's, which has its mark. (Else the gate ends this call.)
+    if unsafe { !repair_sys::is_own(gate, ptr::from_ref(frame).add(1).cast()) } {
+        return 0;
+    }
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
@@ -73,6 +79,15 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
 
 /// All others.
 unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+    // A handler of the host's may have come before this, and have switched to another stack, where calls are in progress now whose records lie
+    // above this gate's, or in its place: what they find of an end would be this one's. The gate ends this call then.
+    // SAFETY: the thread's own state, the gate's record and frame.
+    unsafe {
+        let Some(state) = (*block()).state.as_ref() else { return 0 };
+        if repair_sys::find(state, gate, frame.add(1).cast()) != Found::Innermost {
+            return 0;
+        }
+    }
     // SAFETY: live records, the gate's frame on the host's stack.
     let (domain, threads, frame, control, entered) = unsafe {
         let below = &*entry(gate);

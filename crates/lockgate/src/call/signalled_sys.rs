@@ -9,7 +9,7 @@ use super::block_sys::block;
 use super::codes::Code;
 use super::gate_sys::{ENDS, GOES_ON, end_call, end_with_panic, entry};
 use super::instance::Instance;
-use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, UCONTEXT, lowest};
+use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, UCONTEXT, live_below, lowest};
 use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
 use super::layout::{EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame};
 use super::repair_sys::{self, Found};
@@ -20,7 +20,7 @@ use crate::report::{Cause, RawFault};
 use crate::space;
 use crate::syscall::{Fault, Handler, INFO, Info, Memory as _, Next};
 use crate::walk::{self, end_of_walk};
-use lockgate_abi::code;
+use lockgate_abi::{code, stack};
 use lockgate_verify::State;
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
@@ -171,13 +171,19 @@ unsafe fn find(
             }
             (None, None) => return Ok(RETURNS),
         };
-        let no_room = Cause::Syscall(Fault::Handler(handler.info.signal as u8));
-        let one = match known {
-            Some(one) => one,
-            None => of_system_call(state, gate, &*frame, &*registers, handler.restarts).ok_or(no_room)?,
+        let interruption = match known {
+            Some(one) => Some(one),
+            None => of_system_call(state, gate, &*frame, &*registers, handler.restarts),
         };
-        begin(domain, below, one, &handler, raised.map_or(0, |raw| raw.address)).map_err(|_| no_room)?;
-        Ok((&raw const (*one).begins) as usize)
+        let address = raised.map_or(0, |raw| raw.address);
+        let has_begun = |one: &*mut Interruption| begin(domain, below, *one, &handler, address).is_ok();
+        match interruption.filter(has_begun) {
+            Some(one) => Ok((&raw const (*one).begins) as usize),
+            None => {
+                domain.process().set_signal_mask(slot, handler.mask);
+                Err(Cause::Syscall(Fault::Handler(handler.info.signal as u8)))
+            }
+        }
     }
 }
 
@@ -411,6 +417,11 @@ unsafe fn change(
             saved.registers[index] = word(copy, at);
         }
         saved.flags = CLEAN_FLAGS | word(copy, ucontext::FLAGS) & KEPT_FLAGS;
+        if is_other(ucontext::RIP) {
+            // Another handler may begin before it goes on.
+            let room = live_below(domain, saved.rip, |number| saved.registers[number]);
+            (*one).room = room.unwrap_or(stack::LIVE_BELOW);
+        }
     }
     true
 }

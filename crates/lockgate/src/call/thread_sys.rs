@@ -202,10 +202,17 @@ impl ThreadState {
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
     }
 
-    /// The call of the entry with this record, of `domain`'s, which is there, ends, or was left by a jump: the thread's mask in it is what it was
-    /// before the outermost handler that is in progress in the call. Async-signal-safe.
-    pub(super) fn leaves_handlers(&self, record: *const EntryRecord, domain: &Instance) {
-        if let Some(mask) = self.interruptions.mask_before(record) {
+    /// The call of the entry with this record, of `domain`'s, which is there, ends, perhaps at this gate, or was left by a jump: the thread's mask
+    /// in it is what it was before the outermost handler that is in progress in the call, or is about to begin. Async-signal-safe.
+    pub(super) fn leaves_handlers(
+        &self,
+        record: *const EntryRecord,
+        gate: Option<*const GateRecord>,
+        domain: &Instance,
+    ) {
+        // SAFETY: the thread's own records.
+        let mark = gate.map(|gate| unsafe { (*gate).mark });
+        if let Some(mask) = self.interruptions.mask_before(record, mark) {
             // SAFETY: the thread's own record.
             let slot = domain.slot_of(unsafe { (*record).control });
             domain.process().leaves_handlers(domain.contexts().home(slot), mask);

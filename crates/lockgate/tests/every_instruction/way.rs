@@ -1,7 +1,7 @@
 //! The way that calls take. To step each call from its beginning takes the square of its length: a call goes on at full speed to a place
 //! that the one before has come to, close to the instruction that is wanted, and is stepped from there.
 use super::tracer_sys::Tracee;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Where calls have been.
@@ -54,9 +54,16 @@ impl Way {
         self.places.push(place);
     }
 
-    /// Of the way that is known, the numbers of instructions before a place that `is_wanted`.
-    pub fn steps(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<usize> {
-        (1..).zip(&self.places).filter(|(_, place)| is_wanted(**place)).map(|(steps, _)| steps).collect()
+    /// Of the way that is known, the places that are wanted, each as often as it was come to, but `most` times at most.
+    pub fn places(&self, is_wanted: impl Fn(u64) -> bool, most: usize) -> Vec<(u64, usize)> {
+        let mut times = BTreeMap::new();
+        let count = |&place: &u64| {
+            let times = times.entry(place).or_insert(0_usize);
+            *times += 1;
+            (place, *times)
+        };
+        let wanted = self.places.iter().filter(|place| is_wanted(**place));
+        wanted.map(count).filter(|(_, times)| *times <= most).collect()
     }
 
     /// Whether the address is the same place in each call, for sure.
