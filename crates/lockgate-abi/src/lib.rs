@@ -91,6 +91,9 @@ pub mod stack {
     pub const GUARD: u64 = 256 << 10;
     /// Offset in the slot of one past its highest usable byte.
     pub const TOP: u64 = SLOT - GUARD;
+    /// Most bytes below rsp that code between two units may have live data in on the data stack: the rewriter moves rsp once for a run of
+    /// code, has places of its own below the red zone, and asserts it. A handler of a signal begins below.
+    pub const LIVE_BELOW: u64 = 0x8400;
     /// Largest usable size of one stack, bytes.
     pub const MAX_SIZE: u64 = TOP - GUARD;
     /// Offset in the *data* slot of the thread header: 64 bytes that the module may read and write.

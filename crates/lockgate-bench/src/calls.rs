@@ -11,12 +11,14 @@
 //! what such a call takes depends on what else is in that set.) `calls.long_jump.<number>` is what a
 //! `longjmp` costs within a domain that leaves so many functions, their calls included; `calls.throw` a setjmp and a longjmp over
 //! three, as in interpreters whose programs throw all the time. `calls.switch` is one `swapcontext` between two contexts of a domain,
-//! `calls.native_switch` one of the system's C library, which makes a system call for the mask of signals each time.
+//! `calls.native_switch` one of the system's C library, which makes a system call for the mask of signals each time. `calls.signal` is one
+//! `raise` in a domain whose handler returns, `calls.native_signal` the same without one.
 
 use crate::contexts_sys::NativeContexts;
 use crate::gs_sys::write_gs_twice;
 use crate::interleave::{Side, interleave, repeat};
 use crate::preset::PRESETS;
+use crate::signals_sys::raise_many as raise_many_natively;
 use crate::{Metric, Options, Pinned, objects};
 use anyhow::{Context as _, bail};
 use lockgate::{Domain, DomainOptions, Function, Module, OnFailure, Pointer, Policy};
@@ -28,6 +30,8 @@ use std::time::Instant;
 const ROUNDS: usize = 1000;
 /// Calls in one sample: the clock's own 20 ns vanish among them.
 const CALLS: u32 = 2000;
+/// Signals in one sample.
+const SIGNALS: u32 = 2000;
 /// Faults in one sample.
 const FAULTS: u32 = 20;
 /// Numbers of functions that a `longjmp` leaves.
@@ -83,6 +87,10 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let contexts = Domain::new(&Module::open(contexts)?, DomainOptions::new())?;
     let switch_many = contexts.bind::<Number>("switch_many")?;
     let mut native_contexts = NativeContexts::new();
+    let source = Corpus::locate()?.root().join("bench/signals.c");
+    let signals = objects::module(&source, "signals", &[], &["long raise_many(long n)"], folder.path())?;
+    let signals = Domain::new(&Module::open(signals)?, DomainOptions::new())?;
+    let raise_many = signals.bind::<Number>("raise_many")?;
     let in_turn = in_turn(&plain)?;
     let client = Domain::new(&plain, DomainOptions::new())?;
     let call_many = client.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_many")?;
@@ -155,6 +163,16 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         black_box(switch_many.call(CALLS.into())?);
         Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
     }));
+    sides.push(Side::timed("calls.native_signal".to_owned(), || {
+        let start = Instant::now();
+        anyhow::ensure!(raise_many_natively(SIGNALS) == SIGNALS, "a signal was lost");
+        Ok(start.elapsed().as_nanos() as f64 / f64::from(SIGNALS))
+    }));
+    sides.push(Side::timed("calls.signal".to_owned(), || {
+        let start = Instant::now();
+        anyhow::ensure!(raise_many.call(SIGNALS.into())? == i64::from(SIGNALS), "a signal was lost");
+        Ok(start.elapsed().as_nanos() as f64 / f64::from(SIGNALS))
+    }));
     sides.extend(arguments(&domain)?);
     for count in IN_TURN {
         let functions = in_turn.get(..count).context("as many domains as are called in turn")?;
@@ -164,9 +182,11 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let mut metrics = samples.iter().map(|samples| samples.metric("ns"));
     let native = metrics.next().context("the first side")?;
     let mut others: Vec<Metric> = metrics.map(|metric| metric.against(&native)).collect();
-    if let Some(at) = others.iter().position(|metric| metric.name == "calls.native_switch") {
-        let [native, own] = [at, at + 1].map(|at| others[at].clone());
-        others[at + 1] = own.against(&native);
+    for natively in ["calls.native_switch", "calls.native_signal"] {
+        if let Some(at) = others.iter().position(|metric| metric.name == natively) {
+            let [native, own] = [at, at + 1].map(|at| others[at].clone());
+            others[at + 1] = own.against(&native);
+        }
     }
     Ok([native].into_iter().chain(others).collect())
 }

@@ -61,6 +61,7 @@ mod programs;
 mod progress;
 #[cfg(feature = "all")]
 mod sides;
+mod signals_sys;
 mod table;
 mod target;
 

@@ -19,6 +19,8 @@ fn calls_are_compared_with_a_native_one() {
             ("calls.throw", "ns"),
             ("calls.native_switch", "ns"),
             ("calls.switch", "ns"),
+            ("calls.native_signal", "ns"),
+            ("calls.signal", "ns"),
             ("calls.arguments.0", "ns"),
             ("calls.arguments.12", "ns"),
             ("calls.in_turn.1", "ns"),

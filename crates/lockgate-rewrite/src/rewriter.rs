@@ -47,6 +47,10 @@ pub(crate) enum Slot {
     Kept = 8,
     KeptTarget = 9,
 }
+const _: () = assert!(
+    stack::MAX_MERGED as u64 + (SPILL + 16 * (Slot::KeptTarget as i32) + 8) as u64
+        <= lockgate_abi::stack::LIVE_BELOW
+);
 /// Registers that a checked jump takes for itself, and where they wait.
 const KEPT: [(Reg, Slot); 2] = [(R11, Slot::Kept), (R10, Slot::KeptTarget)];
 /// Most padding that full alignment of a loop and of a function is worth, bytes; where it would take more, a multiple of 8 has

@@ -64,6 +64,9 @@ pub trait Threads {
     /// `EAGAIN` if there may be no more.
     fn start(&self, start: ThreadStart) -> Result<u64, Errno>;
 
+    /// Whether a thread has the stack slot with this number.
+    fn has(&self, slot: u32) -> bool;
+
     /// How many threads have calls in progress in the domain, the module's own among them.
     fn inside(&self) -> usize;
 }
@@ -90,12 +93,19 @@ pub struct Thread {
     pub stopped: fn() -> bool,
 }
 
+/// Signals that end a wait.
+pub(super) trait WaitingSignals {
+    /// Whether one waits for the thread of this slot that it does not block.
+    fn wake(&self, slot: u32) -> bool;
+}
+
 /// Who waits in a system call.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
     pub(super) thread: Thread,
     pub(super) threads: &'a dyn Threads,
     pub(super) sleep: &'a dyn Sleep,
+    pub(super) signals: &'a dyn WaitingSignals,
 }
 
 /// Number of the emulated process, and of its first thread.

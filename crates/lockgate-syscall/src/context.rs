@@ -5,6 +5,7 @@ use super::waits::Waits;
 use super::{Memory, Process};
 use rustix::event::PollFlags;
 use rustix::fd::BorrowedFd;
+use rustix::io::Errno;
 use std::time::Instant;
 
 /// Everything that one system call may touch.
@@ -26,12 +27,18 @@ pub struct SyscallContext<'a> {
 impl SyscallContext<'_> {
     /// Who waits.
     pub(super) fn caller(&self) -> Caller<'_> {
-        Caller { thread: self.thread, threads: self.threads, sleep: self.sleep }
+        Caller { thread: self.thread, threads: self.threads, sleep: self.sleep, signals: self.process }
     }
 
     /// Fails if the domain was killed or the call's deadline has passed.
     pub(super) fn check(&self) -> Result<(), Halt> {
         self.process.waits.check(self.thread)
+    }
+
+    /// The same, or if a signal of the domain's waits for the thread.
+    pub(super) fn check_signals(&self) -> Result<(), Halt> {
+        self.check()?;
+        if self.process.wakes(self.thread.slot) { Err(Errno::INTR.into()) } else { Ok(()) }
     }
 
     /// Sleeps until `until`, or for ever: the whole of `nanosleep`.

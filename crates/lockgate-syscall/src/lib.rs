@@ -29,6 +29,7 @@ mod process;
 mod robust;
 mod signal_state;
 mod table;
+mod timers;
 mod waits;
 mod wire;
 
@@ -44,6 +45,7 @@ pub use grants::{Access, GrantError, Grants};
 pub use memory::{Memory, Placement, Protection, Resize};
 pub use outcome::{Fault, Outcome};
 pub use process::{COUNTED_TOGETHER, Process};
+pub use signal_state::{Handler, INFO, Info, Next};
 pub use table::{Class, Entry, TABLE, is_plain};
 
 use rustix::io::Errno;

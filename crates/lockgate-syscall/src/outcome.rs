@@ -19,10 +19,12 @@ pub enum Fault {
     Abort,
     /// The module sent itself this deadly signal.
     Signal(u8),
-    /// The module sent itself this signal, for which it has a handler: none runs in a domain.
+    /// The handler of this signal could not begin: no room on the stack, no function, or too many in progress.
     Handler(u8),
-    /// The module asked for a signal with this call, which has no way to fail, or would wait for one for ever.
-    Undeliverable(&'static str),
+    /// A return from a handler where none is in progress.
+    NoHandler,
+    /// A handler changed registers of what it had interrupted inside a unit of the code model's.
+    InUnit,
     /// The deadline passed while the call was blocked.
     TimeLimit,
     /// The domain was killed while the call was blocked.

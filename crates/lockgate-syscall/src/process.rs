@@ -1,18 +1,20 @@
 //! What the system calls of one domain remember.
-use super::caller::thread_number;
+use super::caller::{WaitingSignals, thread_number};
 use super::current::Current;
 use super::descriptors::{Description, Descriptors, LIMIT, Locks, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
 use super::robust::release_robust;
-use super::signal_state::Signals;
+use super::signal_state::{self, Handler, Info, Next, Signals};
+use super::timers::Timers;
 use super::waits::Waits;
 use super::{Grants, Memory, OwnFile, ThreadStart};
-use lockgate_abi::window;
+use lockgate_abi::{stack, window};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::AtomicU32;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 /// Numbers of system calls from here on share one counter, since a module may try every number. Linux has none so large, so that all calls
 /// that have a name are told apart.
@@ -28,7 +30,18 @@ pub struct Process {
     own_file: Option<Arc<dyn OwnFile>>,
     pub(super) descriptors: Mutex<Descriptors>,
     pub(super) current: Mutex<Arc<Current>>,
-    pub(super) signals: Mutex<Signals>,
+    signals: Mutex<Signals>,
+    /// Slots of threads whose calls have ended in handlers, and the masks that they have from then on.
+    left: AtomicU64,
+    masks: [AtomicU64; stack::SLOTS as usize],
+    /// Number of signals that wait, and the set of those that have handlers: for who does not want to lock.
+    waiting: AtomicUsize,
+    /// One was sent of which other threads are to be told; when the first timer is due, if that has changed.
+    tells: AtomicBool,
+    pub(super) timers: Mutex<Timers>,
+    due: Mutex<Option<Option<Instant>>>,
+    is_due_new: AtomicBool,
+    handled: AtomicU64,
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
@@ -51,6 +64,14 @@ impl Process {
             descriptors: Mutex::new(Descriptors::new(&grants.streams, grants.descriptor_limit())),
             current: Mutex::new(Arc::new(Current::start(&grants))),
             signals: Mutex::default(),
+            left: AtomicU64::new(0),
+            masks: std::array::from_fn(|_| AtomicU64::new(0)),
+            waiting: AtomicUsize::new(0),
+            tells: AtomicBool::new(false),
+            timers: Mutex::default(),
+            due: Mutex::default(),
+            is_due_new: AtomicBool::new(false),
+            handled: AtomicU64::new(0),
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
             waits: Waits::default(),
@@ -131,7 +152,7 @@ impl Process {
     /// The thread of this slot leaves the domain, and another may have the slot: sets free the robust futexes that it holds, and
     /// forgets what is known of it.
     pub fn thread_leaves(&self, memory: &dyn Memory, slot: u32) {
-        locked(&self.signals).forget(slot);
+        self.change_signals(|signals| signals.forget(slot));
         locked(&self.clear).remove(&slot);
         let list = locked(&self.robust).remove(&slot);
         if let Some(list) = list {
@@ -142,6 +163,109 @@ impl Process {
     /// The thread of this slot has left calls by a jump whose frames lie below `rsp`.
     pub fn thread_jumps(&self, slot: u32, rsp: u64) {
         self.waits.forget(slot, rsp);
+        self.change_signals(|signals| signals.want(slot, 0));
+    }
+
+    /// The call of the thread with this slot ends in a handler, and the thread has this mask from then on. Async-signal-safe.
+    pub fn leaves_handlers(&self, slot: u32, mask: u64) {
+        if let Some(place) = self.masks.get(slot as usize) {
+            place.store(mask, Ordering::SeqCst);
+            self.left.fetch_or(1 << slot, Ordering::SeqCst);
+        }
+    }
+
+    /// What is known of signals, by now.
+    pub(super) fn signals(&self) -> MutexGuard<'_, Signals> {
+        let mut signals = locked(&self.signals);
+        if self.left.load(Ordering::SeqCst) != 0 {
+            let left = self.left.swap(0, Ordering::SeqCst);
+            let masks = (0..).zip(&self.masks).filter(|(slot, _)| left >> slot & 1 != 0);
+            masks.for_each(|(slot, mask)| signals.leave(slot, mask.load(Ordering::SeqCst)));
+        }
+        signals
+    }
+
+    pub(super) fn change_signals<T>(&self, change: impl FnOnce(&mut Signals) -> T) -> T {
+        let mut signals = self.signals();
+        let result = change(&mut signals);
+        self.waiting.store(signals.waiting(), Ordering::SeqCst);
+        self.handled.store(signals.handled(), Ordering::SeqCst);
+        result
+    }
+
+    /// Sends a signal to a thread, or to the domain.
+    ///
+    /// # Errors
+    /// `EAGAIN`: too many wait.
+    pub(super) fn send(&self, to: Option<u32>, info: Info) -> Result<(), Errno> {
+        self.change_signals(|signals| signals.send(to, info))?;
+        self.tells.store(true, Ordering::SeqCst);
+        self.waits.interrupt();
+        Ok(())
+    }
+
+    /// Whether threads are to be told of signals that were sent since this was last asked.
+    pub fn tells_of_signals(&self) -> bool {
+        self.tells.load(Ordering::SeqCst) && self.tells.swap(false, Ordering::SeqCst)
+    }
+
+    pub(super) fn note_timers(&self, next: Option<Instant>) {
+        *locked(&self.due) = Some(next);
+        self.is_due_new.store(true, Ordering::SeqCst);
+    }
+
+    /// When the first timer is due, if that has changed since this was last asked.
+    pub fn changed_timers(&self) -> Option<Option<Instant>> {
+        let is_new = self.is_due_new.load(Ordering::SeqCst) && self.is_due_new.swap(false, Ordering::SeqCst);
+        is_new.then(|| locked(&self.due).take()).flatten()
+    }
+
+    /// Sends what timers send that are due. Returns when the next one is.
+    pub fn look_at_timers(&self) -> Option<Instant> {
+        let (fired, next) = {
+            let mut timers = locked(&self.timers);
+            (timers.fire(Instant::now()), timers.next())
+        };
+        for (to, info) in fired {
+            // (Where too many wait, one more says nothing.)
+            let _ = self.send(to, info);
+        }
+        next
+    }
+
+    /// Whether any signal waits. Async-signal-safe.
+    pub fn has_signals(&self) -> bool {
+        self.waiting.load(Ordering::SeqCst) != 0
+    }
+
+    /// Whether a signal waits for the thread of this slot that it does not block.
+    pub fn wakes(&self, slot: u32) -> bool {
+        self.has_signals() && self.signals().wakes(slot)
+    }
+
+    /// Whether the domain has a handler for a signal. Async-signal-safe.
+    pub fn handles(&self, signal: u32) -> bool {
+        let handled = self.handled.load(Ordering::SeqCst);
+        (1..=signal_state::LAST).contains(&signal) && handled & signal_state::bit(signal) != 0
+    }
+
+    /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked.
+    pub fn next_signal(&self, slot: u32) -> Option<Next> {
+        self.change_signals(|signals| {
+            let next = signals.next(slot);
+            signals.resume(slot);
+            next
+        })
+    }
+
+    /// The same of what an instruction of the thread has raised; [`None`]: its call ends.
+    pub fn raise(&self, slot: u32, info: Info) -> Option<Handler> {
+        self.change_signals(|signals| signals.raise(slot, info))
+    }
+
+    /// The mask of the thread of this slot.
+    pub fn set_signal_mask(&self, slot: u32, mask: u64) {
+        self.signals().set_mask(slot, mask);
     }
 
     /// A thread that the domain started has ended: tells whoever waits for that.
@@ -206,5 +330,11 @@ impl Process {
     /// `EBADF`.
     pub(super) fn handle(&self, number: i32) -> Result<Arc<Description>, Errno> {
         locked(&self.descriptors).get(number)
+    }
+}
+
+impl WaitingSignals for Process {
+    fn wake(&self, slot: u32) -> bool {
+        self.wakes(slot)
     }
 }

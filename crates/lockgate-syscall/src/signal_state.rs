@@ -1,5 +1,7 @@
-//! Signal dispositions and masks that a module sets. They are remembered, never acted upon: no signal is
-//! delivered into a domain.
+//! Virtual signals of one domain: what it wants done about each, which are blocked, and which wait. Nothing of the host's is seen or
+//! changed. Here is decided what comes next; how a handler is begun and returned from is the business of whoever runs the domain's code.
+use super::wire::word;
+use rustix::io::Errno;
 use std::collections::BTreeMap;
 
 /// `SIG_DFL` and `SIG_IGN`.
@@ -9,13 +11,90 @@ pub(super) const IGNORE: u64 = 1;
 /// Bytes of the kernel's `struct sigaction`: handler, flags, restorer, mask.
 pub(super) const ACTION: usize = 32;
 
-/// What one domain has asked for.
+/// Signals are 1 to this.
+pub(super) const LAST: u32 = 64;
+/// The first of those that queue: each that is sent comes.
+const FIRST_QUEUED: u32 = 32;
+/// musl's signal by which a thread is cancelled.
+const CANCEL: u32 = 33;
+/// Most that wait in one domain.
+const MOST_QUEUED: usize = 256;
+/// What nobody can block, ignore or handle.
+const FIXED: u64 = bit(libc::SIGKILL as u32) | bit(libc::SIGSTOP as u32);
+
+/// The bit of a signal in a set.
+pub(super) const fn bit(signal: u32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// What a program is told of a signal: fields of a `siginfo_t`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Info {
+    /// Its number.
+    pub signal: u32,
+    /// Where it comes from (`si_code`).
+    pub code: i32,
+    /// The two words behind that: sender, or address.
+    pub first: u64,
+    /// The value of `sigqueue`, or of a timer.
+    pub second: u64,
+}
+
+/// Bytes of a `siginfo_t`.
+pub const INFO: usize = 128;
+
+impl Info {
+    /// As the kernel lays it out on x86-64.
+    #[must_use]
+    pub fn bytes(&self) -> [u8; INFO] {
+        let mut bytes = [0; INFO];
+        bytes[..4].copy_from_slice(&self.signal.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.code.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.first.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.second.to_le_bytes());
+        bytes
+    }
+}
+
+/// A handler that is to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handler {
+    /// What it is told.
+    pub info: Info,
+    /// Addresses, as the module gave them: of the handler, and of what it returns to.
+    pub handler: u64,
+    /// As `handler`.
+    pub restorer: u64,
+    /// System calls that it interrupts begin again.
+    pub restarts: bool,
+    /// The thread's mask before.
+    pub mask: u64,
+}
+
+/// What comes next for a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// A handler runs. What it blocks is blocked already.
+    Handler(Handler),
+    /// The call into the domain ends by this signal.
+    Deadly(u32),
+}
+
+/// What one domain has asked for, and what waits for it.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     /// By signal number; absent is the default action.
     actions: BTreeMap<u32, [u8; ACTION]>,
     /// Blocked signals by thread slot.
     masks: BTreeMap<u32, u64>,
+    /// What `sigsuspend` and its like have replaced, by thread slot.
+    suspended: BTreeMap<u32, u64>,
+    /// What threads wait for in `sigwait` and its like, by thread slot.
+    wanted: BTreeMap<u32, u64>,
+    /// What `sigaltstack` was given: address, flags, size, by thread slot.
+    alternate: BTreeMap<u32, [u64; 3]>,
+    /// In the order in which they came, each with the thread that it is for, if it is for one.
+    waiting: Vec<(Option<u32>, Info)>,
 }
 
 impl Signals {
@@ -23,21 +102,179 @@ impl Signals {
         self.actions.get(&signal).copied().unwrap_or([0; ACTION])
     }
 
+    /// What is ignored from now on waits no more.
     pub(super) fn set_action(&mut self, signal: u32, action: [u8; ACTION]) {
         self.actions.insert(signal, action);
+        if self.is_ignored(signal) {
+            self.waiting.retain(|(_, info)| info.signal != signal);
+        }
     }
 
     /// Address of the handler, or [`DEFAULT`], or [`IGNORE`].
     pub(super) fn handler(&self, signal: u32) -> u64 {
-        super::wire::word(&self.action(signal), 0)
+        word(&self.action(signal), 0)
+    }
+
+    /// The signals for which there are handlers.
+    pub(super) fn handled(&self) -> u64 {
+        let handled =
+            self.actions.iter().filter(|(_, action)| ![DEFAULT, IGNORE].contains(&word(*action, 0)));
+        handled.fold(0, |set, (&signal, _)| set | bit(signal))
+    }
+
+    /// Number of those that wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Forgets a thread.
     pub(super) fn forget(&mut self, thread: u32) {
         self.masks.remove(&thread);
+        self.suspended.remove(&thread);
+        self.wanted.remove(&thread);
+        self.alternate.remove(&thread);
+        self.waiting.retain(|(to, _)| *to != Some(thread));
     }
 
-    pub(super) fn mask(&mut self, thread: u32) -> &mut u64 {
-        self.masks.entry(thread).or_default()
+    pub(super) fn mask(&self, thread: u32) -> u64 {
+        self.masks.get(&thread).copied().unwrap_or_default()
+    }
+
+    pub(super) fn set_mask(&mut self, thread: u32, mask: u64) {
+        self.masks.insert(thread, mask & !FIXED);
+    }
+
+    /// Replaces a thread's mask until a handler has run, or [`Signals::resume`].
+    pub(super) fn suspend(&mut self, thread: u32, mask: u64) {
+        let before = self.mask(thread);
+        self.suspended.insert(thread, before);
+        self.set_mask(thread, mask);
+    }
+
+    /// The thread's mask is what it was before [`Signals::suspend`].
+    pub(super) fn resume(&mut self, thread: u32) {
+        if let Some(before) = self.suspended.remove(&thread) {
+            self.set_mask(thread, before);
+        }
+    }
+
+    /// The thread's call has ended in a handler; it has this mask now, and waits for nothing.
+    pub(super) fn leave(&mut self, thread: u32, mask: u64) {
+        self.suspended.remove(&thread);
+        self.wanted.remove(&thread);
+        self.set_mask(thread, mask);
+    }
+
+    /// What the thread waits for in a system call; 0 for nothing.
+    pub(super) fn want(&mut self, thread: u32, set: u64) {
+        match set {
+            0 => self.wanted.remove(&thread),
+            _ => self.wanted.insert(thread, set & !FIXED),
+        };
+    }
+
+    /// What `sigaltstack` knows of a thread; changes it.
+    pub(super) fn alternate(&mut self, thread: u32, new: Option<Option<[u64; 3]>>) -> Option<[u64; 3]> {
+        match new {
+            None => self.alternate.get(&thread).copied(),
+            Some(None) => self.alternate.remove(&thread),
+            Some(Some(new)) => self.alternate.insert(thread, new),
+        }
+    }
+
+    fn is_ignored(&self, signal: u32) -> bool {
+        const QUIET: [i32; 4] = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
+        match self.handler(signal) {
+            IGNORE => true,
+            DEFAULT => QUIET.contains(&(signal as i32)),
+            _ => false,
+        }
+    }
+
+    /// Whether a signal ends the call of a thread at once: it is not blocked there, and nobody has said otherwise.
+    pub(super) fn is_deadly(&self, thread: u32, signal: u32) -> bool {
+        self.handler(signal) == DEFAULT && !self.is_ignored(signal) && self.mask(thread) & bit(signal) == 0
+    }
+
+    /// A signal is sent, to one thread or to the whole domain.
+    ///
+    /// # Errors
+    /// `EAGAIN`: too many wait.
+    pub(super) fn send(&mut self, to: Option<u32>, info: Info) -> Result<(), Errno> {
+        let waits_already = || self.waiting.iter().any(|(other, i)| *other == to && i.signal == info.signal);
+        // (Whoever waits for it with `sigwait` gets even what would be ignored, as it does where it is blocked.)
+        let is_wanted =
+            self.wanted.values().chain(self.masks.values()).any(|set| set & bit(info.signal) != 0);
+        if (self.is_ignored(info.signal) && !is_wanted) || info.signal < FIRST_QUEUED && waits_already() {
+            return Ok(());
+        }
+        if self.waiting.len() >= MOST_QUEUED {
+            return Err(Errno::AGAIN);
+        }
+        self.waiting.push((to, info));
+        Ok(())
+    }
+
+    /// Those that wait for a thread, blocked or not.
+    pub(super) fn pending(&self, thread: u32) -> u64 {
+        let own = self.waiting.iter().filter(|(to, _)| to.is_none_or(|to| to == thread));
+        own.fold(0, |set, (_, info)| set | bit(info.signal))
+    }
+
+    /// Whether something is to be done about a signal on this thread.
+    pub(super) fn wakes(&self, thread: u32) -> bool {
+        let wanted = self.wanted.get(&thread).copied().unwrap_or_default();
+        self.pending(thread) & (!self.mask(thread) | wanted) != 0
+    }
+
+    /// Takes the first one in `set` that waits for a thread: the lowest number, the thread's own before the domain's.
+    pub(super) fn take(&mut self, thread: u32, set: u64) -> Option<Info> {
+        let fits = |(_, (to, info)): &(usize, &(Option<u32>, Info))| {
+            to.is_none_or(|to| to == thread) && set & bit(info.signal) != 0
+        };
+        let first = self.waiting.iter().enumerate().filter(fits);
+        let (index, _) = first.min_by_key(|(_, (to, info))| (info.signal, to.is_none()))?;
+        Some(self.waiting.remove(index).1)
+    }
+
+    /// What comes next for a thread, of what is not blocked.
+    pub(super) fn next(&mut self, thread: u32) -> Option<Next> {
+        while let Some(info) = self.take(thread, !self.mask(thread)) {
+            if !self.is_ignored(info.signal) {
+                return Some(self.begin(thread, info));
+            }
+        }
+        None
+    }
+
+    /// What an instruction of the thread has raised: it comes at once, or, where it has no handler or is blocked, ends the call ([`None`]).
+    pub(super) fn raise(&mut self, thread: u32, info: Info) -> Option<Handler> {
+        let is_handled = ![DEFAULT, IGNORE].contains(&self.handler(info.signal));
+        if !is_handled || self.mask(thread) & bit(info.signal) != 0 {
+            return None;
+        }
+        match self.begin(thread, info) {
+            Next::Handler(handler) => Some(handler),
+            Next::Deadly(_) => None,
+        }
+    }
+
+    fn begin(&mut self, thread: u32, info: Info) -> Next {
+        let action = self.action(info.signal);
+        let [handler, flags, restorer, blocks] = [0, 8, 16, 24].map(|at| word(&action, at));
+        if handler == DEFAULT {
+            return Next::Deadly(info.signal);
+        }
+        let has = |flag: i32| flags as u32 & flag as u32 != 0;
+        if has(libc::SA_RESETHAND) {
+            self.actions.remove(&info.signal);
+        }
+        let now = self.mask(thread);
+        let mask = self.suspended.remove(&thread).unwrap_or(now);
+        let own = if has(libc::SA_NODEFER) { 0 } else { bit(info.signal) };
+        self.set_mask(thread, now | blocks | own);
+        // (Where libc cancels a thread it would go on elsewhere than at the system call, which no handler can: it looks at EINTR, too.)
+        let restarts = has(libc::SA_RESTART) && info.signal != CANCEL;
+        Next::Handler(Handler { info, handler, restorer, restarts, mask })
     }
 }

@@ -62,7 +62,9 @@ pub const TABLE: &[Entry] = table! {
     33  dup2                Granted  dup::dup2;
     34  pause               Own      signal::pause;
     35  nanosleep           Own      sleep::nanosleep;
-    37  alarm               Own      signal::alarm;
+    36  getitimer           Own      timer::getitimer;
+    37  alarm               Own      timer::alarm;
+    38  setitimer           Own      timer::setitimer;
     39  getpid              Own      identity::getpid;
     56  clone               Own      thread::clone;
     60  exit                Own      exit::exit;
@@ -106,6 +108,7 @@ pub const TABLE: &[Entry] = table! {
     124 getsid              Own      identity::getpgid;
     127 rt_sigpending       Own      signal::rt_sigpending;
     128 rt_sigtimedwait     Own      signal::rt_sigtimedwait;
+    129 rt_sigqueueinfo     Own      signal::rt_sigqueueinfo;
     130 rt_sigsuspend       Own      signal::rt_sigsuspend;
     131 sigaltstack         Own      signal::sigaltstack;
     157 prctl               Own      thread::prctl;
@@ -118,6 +121,11 @@ pub const TABLE: &[Entry] = table! {
     217 getdents64          Granted  getdents::getdents64;
     218 set_tid_address     Own      thread::set_tid_address;
     221 fadvise64           Granted  sync::fadvise;
+    222 timer_create        Own      timer::timer_create;
+    223 timer_settime       Own      timer::timer_settime;
+    224 timer_gettime       Own      timer::timer_gettime;
+    225 timer_getoverrun    Own      timer::timer_getoverrun;
+    226 timer_delete        Own      timer::timer_delete;
     228 clock_gettime       Own      clock::clock_gettime;
     229 clock_getres        Own      clock::clock_getres;
     230 clock_nanosleep     Own      sleep::clock_nanosleep;

@@ -171,6 +171,9 @@ impl Waits {
             if let Err(halt) = self.check(thread) {
                 break Err(halt);
             }
+            if caller.signals.wake(thread.slot) {
+                break Err(Errno::INTR.into());
+            }
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 break Ok(Wake::TimedOut);
@@ -268,6 +271,9 @@ impl Waits {
                 break true;
             }
             self.check(thread)?;
+            if caller.signals.wake(thread.slot) {
+                return Err(Errno::INTR.into());
+            }
             if until.is_some_and(|until| Instant::now() >= until) {
                 break false;
             }

@@ -2,6 +2,7 @@
 //!
 //! `E` is rsp at the entry of a function, the address of the word that its `ret` will pop.
 
+use crate::bitmap::Bitmap;
 use lockgate_abi::{code, stack};
 
 /// What the verifier knows of rsp before a unit (rule V3). All numbers are multiples of 8, and at most a slot.
@@ -135,9 +136,19 @@ pub struct States {
     pub(crate) address: u64,
     /// In address order: units from this offset on have this state.
     pub(crate) changes: Vec<(u32, State)>,
+    /// First bytes of units.
+    pub(crate) starts: Bitmap,
 }
 
 impl States {
+    /// Whether a unit begins at an image-relative address: inside one, registers and flags are what its own instructions have made of
+    /// them, and V2 and V5 count on that. Between two units nothing is known of any register but rsp.
+    #[must_use]
+    pub fn is_between_units(&self, address: u64) -> bool {
+        let offset = address.checked_sub(self.address).and_then(|offset| usize::try_from(offset).ok());
+        offset.is_some_and(|offset| self.starts.contains(offset))
+    }
+
     /// The state before the unit that an image-relative address lies in; what lies behind the text has the last one's.
     #[must_use]
     pub fn before(&self, address: u64) -> Option<State> {

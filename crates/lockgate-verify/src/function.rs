@@ -7,10 +7,11 @@
 //! anywhere. A `call` goes to its target and, when that returns, on: to that place and to no other, since returns are proved (V3).
 //! So the last return of all is the one to the proxy.
 
+use crate::bitmap::Bitmap;
 use crate::control::{self, Control};
 use crate::decode::{Decoder, Memory};
 use crate::forms::{Forms, flag};
-use crate::verify::{Bitmap, state_usage};
+use crate::verify::state_usage;
 use crate::{Module, Report, SegmentKind, units};
 use lockgate_abi::code;
 

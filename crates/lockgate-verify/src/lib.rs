@@ -16,6 +16,7 @@
 //! | `reading.rs` | single instructions, for those who check the verifier |
 #![forbid(unsafe_code)]
 
+mod bitmap;
 mod control;
 mod decode;
 mod elf;

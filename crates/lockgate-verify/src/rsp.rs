@@ -3,6 +3,7 @@
 //! The pass goes through the text once and carries a [`State`] from unit to unit. Where it changes, the change is logged; when the
 //! text is read, each edge is judged by the log: the state at its target must be the one that it leaves with.
 
+use crate::bitmap::Bitmap;
 use crate::frame::{State, States};
 use crate::reject::{Judged, broken};
 use lockgate_abi::{code, stack};
@@ -79,8 +80,8 @@ impl<'a> Rsp<'a> {
     }
 
     /// When the text is read: what was found.
-    pub(crate) fn into_states(self) -> States {
-        States { address: self.address, changes: self.changes }
+    pub(crate) fn into_states(self, starts: Bitmap) -> States {
+        States { address: self.address, changes: self.changes, starts }
     }
 
     /// Units from `at` on have another state.

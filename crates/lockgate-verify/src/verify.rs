@@ -1,5 +1,6 @@
 //! The rules V0–V6 of `docs/rules.md`, in one linear pass over the text and a look at what it collected.
 
+use crate::bitmap::Bitmap;
 use crate::control::{self, Control};
 use crate::decode::{Decoder, Instruction, Memory};
 use crate::forms::{Forms, flag};
@@ -26,7 +27,7 @@ pub fn verify(module: &Module) -> Result<Report, Box<Rejection>> {
     Ok(pass.report())
 }
 
-/// Where rsp is before every unit of a module that [`verify`] accepts.
+/// Where rsp is before every unit of a module that [`verify`] accepts, and where units begin.
 ///
 /// # Errors
 /// A rule that its units break.
@@ -34,7 +35,7 @@ pub fn states(module: &Module) -> Result<States, Box<Rejection>> {
     let text = segments(module)?;
     let mut pass = Pass::new(module, text);
     match pass.run() {
-        Ok(()) => Ok(pass.rsp.into_states()),
+        Ok(()) => Ok(pass.rsp.into_states(pass.starts)),
         Err(broken) => Err(Box::new(crate::reject::explain(pass.address, pass.text, broken))),
     }
 }
@@ -87,27 +88,6 @@ fn segments(module: &Module) -> Result<Text<'_>, Box<Rejection>> {
     match module.segments.first() {
         Some(first) => Ok((first.address, &first.bytes)),
         None => wrong(0, "there is no code"),
-    }
-}
-
-/// One bit per byte of the text.
-pub(crate) struct Bitmap(Vec<u64>);
-
-impl Bitmap {
-    pub(crate) fn new(bytes: usize) -> Bitmap {
-        Bitmap(vec![0; bytes / 64 + 1])
-    }
-
-    pub(crate) fn insert(&mut self, at: usize) {
-        self.0[at / 64] |= 1 << (at % 64);
-    }
-
-    fn remove(&mut self, at: usize) {
-        self.0[at / 64] &= !(1 << (at % 64));
-    }
-
-    pub(crate) fn contains(&self, at: usize) -> bool {
-        self.0.get(at / 64).is_some_and(|word| word >> (at % 64) & 1 != 0)
     }
 }
 

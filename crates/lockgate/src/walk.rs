@@ -26,21 +26,31 @@ pub(crate) enum Lost {
     Word(u64),
 }
 
+/// What lies behind a return word that belongs to nobody's call: what a signal has interrupted, where its handler's frames end.
+pub(crate) type Behind<'a> = &'a dyn Fn(u64) -> Option<Activation>;
+
 /// Activations, innermost first, up to the one whose return word lies at `exit`. (Each lies above the one before, which bounds the walk.)
-pub(crate) struct Walk<Read, Sites> {
+pub(crate) struct Walk<'a, Read, Sites> {
     /// Where the next one's return site is.
     at: u64,
     exit: u64,
     read: Read,
     sites: Sites,
+    behind: Option<Behind<'a>>,
 }
 
-impl<Read: Fn(u64) -> Option<u64>, Sites: FnMut(u64) -> Option<State>> Walk<Read, Sites> {
+impl<'a, Read: Fn(u64) -> Option<u64>, Sites: FnMut(u64) -> Option<State>> Walk<'a, Read, Sites> {
     /// From the word at `at` on, which a call has pushed. `read` has the words of the control stack from there to `exit`; `sites` the
     /// states at return sites.
     #[inline(always)]
-    pub fn new(at: u64, exit: u64, read: Read, sites: Sites) -> Walk<Read, Sites> {
-        Walk { at, exit, read, sites }
+    pub fn new(at: u64, exit: u64, read: Read, sites: Sites) -> Walk<'a, Read, Sites> {
+        Walk { at, exit, read, sites, behind: None }
+    }
+
+    /// The same that goes on behind handlers.
+    #[inline(always)]
+    pub fn behind(self, behind: Behind<'a>) -> Walk<'a, Read, Sites> {
+        Walk { behind: Some(behind), ..self }
     }
 
     /// # Errors
@@ -50,6 +60,12 @@ impl<Read: Fn(u64) -> Option<u64>, Sites: FnMut(u64) -> Option<State>> Walk<Read
         // (The word at the exit is the exit return address.)
         if self.at >= self.exit {
             return Err(Lost::Exit);
+        }
+        if let Some(interrupted) = self.behind.and_then(|behind| behind(self.at))
+            && (self.at..=self.exit).contains(&interrupted.entry)
+        {
+            self.at = interrupted.entry;
+            return Ok(interrupted);
         }
         let site = (self.read)(self.at).ok_or(Lost::Word(0))?;
         let rsp = self.at + WORD;

@@ -67,7 +67,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("forever", &["spin", "forever"]),
 ];
 
-const LIBRARY: [&str; 6] = ["raise", "abort", "sift", "trinkle", "__qsort_r", "memmove"];
+const LIBRARY: [&str; 7] = ["raise", "__restore_sigs", "abort", "sift", "trinkle", "__qsort_r", "memmove"];
 
 /// Ways to compile; the last has no frame information at all.
 const FLAGS: [&[&str]; 7] = [

@@ -437,28 +437,23 @@ fn a_threaded_programs_fault_is_told() {
     assert_eq!(run(&["program", "leave", "it"]).unwrap(), 7);
 }
 
-/// A program that would wait for a signal ends with a word about it.
+/// Signals of a program's own end it as they end a process: by what it has not said otherwise about.
 #[test]
-fn waits_for_signals_end_loudly() {
+fn programs_end_by_their_own_signals() {
     let source = r#"
-        #include <errno.h>
         #include <signal.h>
-        #include <stdio.h>
         #include <stdlib.h>
-        #include <string.h>
         #include <unistd.h>
         static volatile int got;
-        static void handler(int signal) { got = 1; }
+        static void handler(int signal) { got = signal; }
         int main(int argc, char **argv) {
-            if (signal(SIGALRM, handler) != SIG_ERR || errno != ENOSYS) return 1;
-            if (signal(SIGSEGV, handler) != SIG_ERR || signal(SIGPIPE, SIG_IGN) || signal(SIGUSR1, handler)) return 2;
+            signal(SIGUSR1, handler);
             switch (argv[1][0]) {
-            case 'a': alarm(1); while (!got) ;
-            case 'r': raise(SIGUSR1); while (!got) ;
-            case 'p': pause(); break;
-            case 'w': { sigset_t set; int found; sigfillset(&set); sigwait(&set, &found); break; }
+            case 'a': alarm(1); for (;;) ;
+            case 'p': alarm(1); pause(); return 3;
+            case 'r': raise(SIGUSR1); return got;
+            case 't': raise(SIGTERM); return 3;
             case 'x': abort();
-            case 'o': alarm(0); return 42;
             }
             return 3;
         }"#;
@@ -468,18 +463,16 @@ fn waits_for_signals_end_loudly() {
             DomainOptions::new().arguments(["program", argument]).time_limit(Duration::from_secs(60));
         Domain::run(&module, options).unwrap().outcome
     };
-    for (argument, kind, reason) in [
-        ("a", FaultKind::Signal(libc::SIGSYS as u8), "called alarm, but no signal is ever delivered"),
-        ("r", FaultKind::Signal(libc::SIGUSR1 as u8), "whose handler cannot run"),
-        ("p", FaultKind::Signal(libc::SIGSYS as u8), "called pause"),
-        ("w", FaultKind::Signal(libc::SIGSYS as u8), "called sigwait"),
-        ("x", FaultKind::Abort, "called abort"),
+    for (argument, kind) in [
+        ("a", FaultKind::Signal(libc::SIGALRM as u8)),
+        ("p", FaultKind::Signal(libc::SIGALRM as u8)),
+        ("t", FaultKind::Signal(libc::SIGTERM as u8)),
+        ("x", FaultKind::Abort),
     ] {
         let error = run(argument).unwrap_err();
         assert_eq!(error.fault().unwrap().kind(), kind, "{error}");
-        assert!(error.to_string().contains(reason), "{error}");
     }
-    assert_eq!(run("o").unwrap(), 42);
+    assert_eq!(run("r").unwrap(), libc::SIGUSR1);
 }
 
 /// The runtime copies a file that is mapped privately: within the call's time.

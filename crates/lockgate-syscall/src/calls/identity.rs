@@ -8,6 +8,12 @@ const PARENT: u64 = 1;
 /// Its user and group, also the owner of every file that it sees: nobody's. No user of the host is meant.
 pub(super) const USER: u32 = 65534;
 
+/// The stack slot of the thread with this number, if there can be one.
+pub(super) fn slot(thread: u64) -> Option<u32> {
+    let slot = u32::try_from(thread).ok()?.checked_sub(PROCESS)?;
+    (u64::from(slot) < lockgate_abi::stack::SLOTS).then_some(slot)
+}
+
 /// `getpid()`.
 pub fn getpid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Ok(PROCESS.into())

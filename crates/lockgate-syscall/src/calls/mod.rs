@@ -29,4 +29,5 @@ pub(super) mod sync;
 pub(super) mod system;
 pub(super) mod terminal;
 pub(super) mod thread;
+pub(super) mod timer;
 pub(super) mod truncate;

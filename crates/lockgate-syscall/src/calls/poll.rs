@@ -14,10 +14,24 @@ pub fn poll(ctx: &SyscallContext<'_>, [fds, count, timeout, ..]: [u64; 6]) -> Re
     wait(ctx, fds, count, until)
 }
 
-/// `ppoll(fds, count, timeout or null, mask)`: the mask means nothing where no signal arrives.
-pub fn ppoll(ctx: &SyscallContext<'_>, [fds, count, timeout, ..]: [u64; 6]) -> Reply {
+/// `ppoll(fds, count, timeout or null, mask or null, set size)`.
+pub fn ppoll(ctx: &SyscallContext<'_>, [fds, count, timeout, mask, size, ..]: [u64; 6]) -> Reply {
     let until = if timeout == 0 { None } else { Instant::now().checked_add(ctx.timespec(timeout)?) };
-    wait(ctx, fds, count, until)
+    if mask == 0 {
+        return wait(ctx, fds, count, until);
+    }
+    if size != 8 {
+        return Err(Errno::INVAL.into());
+    }
+    let mask = u64::from_le_bytes(ctx.array(mask)?);
+    let slot = ctx.thread.slot;
+    ctx.process.signals().suspend(slot, mask);
+    let result = wait(ctx, fds, count, until);
+    // The handler, if one is to run, runs with that mask.
+    if result != Err(Errno::INTR.into()) {
+        ctx.process.signals().resume(slot);
+    }
+    result
 }
 
 /// One `struct pollfd`: number, events asked for, and what it came to.

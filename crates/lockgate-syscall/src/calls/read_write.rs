@@ -1,9 +1,8 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
+use super::signal;
 use crate::descriptors::{Description, Kind};
-use crate::locked::locked;
-use crate::outcome::{Fault, Halt, Reply};
-use crate::signal_state::DEFAULT;
+use crate::outcome::{Halt, Reply};
 use crate::wire::word;
 use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::{DEADLY, without_signals};
@@ -235,7 +234,7 @@ fn read_some(
             (None, _) => rustix::io::read(file.fd(), &mut *into),
         };
         match result {
-            Err(Errno::INTR) => ctx.check()?,
+            Err(Errno::INTR) => ctx.check_signals()?,
             Err(Errno::AGAIN) if !file.nonblocking() => {}
             other => return Ok(other?),
         }
@@ -260,10 +259,11 @@ fn write_some(
             (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
         };
         match result {
-            Err(Errno::INTR) => ctx.check()?,
+            Err(Errno::INTR) => ctx.check_signals()?,
             Err(Errno::AGAIN) if !file.nonblocking() => {}
-            Err(Errno::PIPE) if locked(&ctx.process.signals).handler(libc::SIGPIPE as u32) == DEFAULT => {
-                return Err(Halt::Fault(Fault::Signal(libc::SIGPIPE as u8)));
+            Err(Errno::PIPE) => {
+                signal::raise(ctx, libc::SIGPIPE)?;
+                return Err(Errno::PIPE.into());
             }
             other => return Ok(other?),
         }

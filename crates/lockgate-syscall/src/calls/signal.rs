@@ -1,39 +1,17 @@
-//! Signals: dispositions and masks are remembered, none is ever delivered into a domain. A signal to itself (musl's `abort` is one) ends
-//! the call as a fault, unless it is ignored. What would have a program believe that a handler runs, or wait for one, fails or ends
-//! the call.
+//! Virtual signals (docs/decisions/0080): a domain sends them to itself and to its own threads. None comes from the host, or goes there.
+use super::identity;
 use crate::SyscallContext;
 use crate::caller::{PROCESS, thread_number};
-use crate::locked::locked;
 use crate::outcome::{Fault, Halt, Reply};
-use crate::signal_state::{ACTION, DEFAULT, IGNORE};
-use crate::wire::word;
+use crate::signal_state::{ACTION, Info, LAST};
+use crate::wire::{Record, word};
 use rustix::io::Errno;
 use std::time::Instant;
 
 /// Bytes of a signal set.
 const SET: u64 = 8;
-/// Signals are 1 to this.
-const LAST: u32 = 64;
 
-/// Signals that come of what a program does itself. Others never arrive, and a handler of theirs waits in vain as it would outside.
-const OWN: [i32; 14] = [
-    libc::SIGABRT,
-    libc::SIGALRM,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGIO,
-    libc::SIGPIPE,
-    libc::SIGPROF,
-    libc::SIGSEGV,
-    libc::SIGSYS,
-    libc::SIGTRAP,
-    libc::SIGVTALRM,
-    libc::SIGXCPU,
-    libc::SIGXFSZ,
-];
-
-/// `rt_sigaction(signal, new or null, old or null, set size)`. A handler that a program would count on is refused with `ENOSYS`.
+/// `rt_sigaction(signal, new or null, old or null, set size)`.
 pub fn rt_sigaction(ctx: &SyscallContext<'_>, [signal, new, old, size, ..]: [u64; 6]) -> Reply {
     let signal = number(signal)?;
     let fixed = [libc::SIGKILL, libc::SIGSTOP].contains(&(signal as i32));
@@ -41,16 +19,13 @@ pub fn rt_sigaction(ctx: &SyscallContext<'_>, [signal, new, old, size, ..]: [u64
         return Err(Errno::INVAL.into());
     }
     let action: Option<[u8; ACTION]> = if new == 0 { None } else { Some(ctx.array(new)?) };
-    let handler = action.map_or(DEFAULT, |action| word(&action, 0));
-    if OWN.contains(&(signal as i32)) && ![DEFAULT, IGNORE].contains(&handler) {
-        return Err(Errno::NOSYS.into());
-    }
-    let mut signals = locked(&ctx.process.signals);
-    let before = signals.action(signal);
-    if let Some(action) = action {
-        signals.set_action(signal, action);
-    }
-    drop(signals);
+    let before = ctx.process.change_signals(|signals| {
+        let before = signals.action(signal);
+        if let Some(action) = action {
+            signals.set_action(signal, action);
+        }
+        before
+    });
     if old != 0 {
         ctx.memory.write(old, &before)?;
     }
@@ -63,16 +38,16 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
         return Err(Errno::INVAL.into());
     }
     let set = if new == 0 { None } else { Some(u64::from_le_bytes(ctx.array(new)?)) };
-    let mut signals = locked(&ctx.process.signals);
-    let mask = signals.mask(ctx.thread.slot);
-    let before = *mask;
+    let mut signals = ctx.process.signals();
+    let before = signals.mask(ctx.thread.slot);
     if let Some(set) = set {
-        *mask = match how as i32 {
+        let mask = match how as i32 {
             libc::SIG_BLOCK => before | set,
             libc::SIG_UNBLOCK => before & !set,
             libc::SIG_SETMASK => set,
             _ => return Err(Errno::INVAL.into()),
         };
+        signals.set_mask(ctx.thread.slot, mask);
     }
     drop(signals);
     if old != 0 {
@@ -81,10 +56,28 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
     Ok(0)
 }
 
-/// `sigaltstack(new or null, old or null)`: accepted; the old one reads as disabled.
-pub fn sigaltstack(ctx: &SyscallContext<'_>, [_, old, ..]: [u64; 6]) -> Reply {
-    const SS_DISABLE: u64 = 2;
-    ctx.give(old, &crate::wire::Record::new().u64(0).u64(SS_DISABLE).u64(0).0)?;
+/// `sigaltstack(new or null, old or null)`: remembered, and no more. Handlers run on the stack that they interrupt: frames use no memory that the
+/// program chooses.
+pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply {
+    const KINDS: [i32; 3] = [0, libc::SS_ONSTACK, libc::SS_DISABLE];
+    const AUTODISARM: u32 = 1 << 31;
+    let new = match new {
+        0 => None,
+        new => {
+            let [start, flags, size] = ctx.words(new)?;
+            let kind = (flags as u32 & !AUTODISARM) as i32;
+            if !KINDS.contains(&kind) {
+                return Err(Errno::INVAL.into());
+            }
+            if kind != libc::SS_DISABLE && size < libc::MINSIGSTKSZ as u64 {
+                return Err(Errno::NOMEM.into());
+            }
+            Some((kind != libc::SS_DISABLE).then_some([start, u64::from(flags as u32 & AUTODISARM), size]))
+        }
+    };
+    let before = ctx.process.signals().alternate(ctx.thread.slot, new);
+    let [start, flags, size] = before.unwrap_or([0, libc::SS_DISABLE as u64, 0]);
+    ctx.give(old, &Record::new().u64(start).u64(flags).u64(size).0)?;
     Ok(0)
 }
 
@@ -92,12 +85,16 @@ pub fn sigaltstack(ctx: &SyscallContext<'_>, [_, old, ..]: [u64; 6]) -> Reply {
 pub fn kill(ctx: &SyscallContext<'_>, [process, signal, ..]: [u64; 6]) -> Reply {
     // 0 and -1 mean its own group and everybody: itself, here.
     let own = [0, -1, PROCESS as i32, -(PROCESS as i32)];
-    if own.contains(&(process as i32)) { send(ctx, signal) } else { Err(Errno::SRCH.into()) }
+    if !own.contains(&(process as i32)) {
+        return Err(Errno::SRCH.into());
+    }
+    send(ctx, None, signal, |signal| sent(signal, libc::SI_USER, 0))
 }
 
 /// `tkill(thread, signal)`.
 pub fn tkill(ctx: &SyscallContext<'_>, [thread, signal, ..]: [u64; 6]) -> Reply {
-    if thread == thread_number(ctx.thread.slot) { send(ctx, signal) } else { Err(Errno::SRCH.into()) }
+    let to = self::thread(ctx, thread)?;
+    send(ctx, Some(to), signal, |signal| sent(signal, libc::SI_TKILL, 0))
 }
 
 /// `tgkill(process, thread, signal)`.
@@ -108,57 +105,114 @@ pub fn tgkill(ctx: &SyscallContext<'_>, [process, thread, signal, ..]: [u64; 6])
     tkill(ctx, [thread, signal, 0, 0, 0, 0])
 }
 
-/// What the module's signal to itself comes to.
-fn send(ctx: &SyscallContext<'_>, signal: u64) -> Reply {
+/// `rt_sigqueueinfo(process, signal, information)`.
+pub fn rt_sigqueueinfo(ctx: &SyscallContext<'_>, [process, signal, info, ..]: [u64; 6]) -> Reply {
+    if process != u64::from(PROCESS) {
+        return Err(Errno::SRCH.into());
+    }
+    let info: [u8; 32] = ctx.array(info)?;
+    let (code, value) = (word(&info, 8) as u32 as i32, word(&info, 24));
+    // Only the kernel itself says of a signal that an instruction has raised it.
+    if code >= 0 {
+        return Err(Errno::PERM.into());
+    }
+    send(ctx, None, signal, |signal| sent(signal, code, value))
+}
+
+/// What is told of a signal that somebody has sent.
+fn sent(signal: u32, code: i32, value: u64) -> Info {
+    Info { signal, code, first: u64::from(PROCESS) | u64::from(identity::USER) << 32, second: value }
+}
+
+/// The slot of the thread with this number, which is inside.
+pub(super) fn thread(ctx: &SyscallContext<'_>, thread: u64) -> Result<u32, Errno> {
+    let slot = identity::slot(thread).ok_or(Errno::SRCH)?;
+    if slot == ctx.thread.slot || ctx.threads.has(slot) { Ok(slot) } else { Err(Errno::SRCH) }
+}
+
+/// Sends a signal: what is to be done about it is done before the system call is over, if it comes to the calling thread and is not
+/// blocked there.
+fn send(ctx: &SyscallContext<'_>, to: Option<u32>, signal: u64, info: impl FnOnce(u32) -> Info) -> Reply {
     if signal == 0 {
         return Ok(0);
     }
     let signal = number(signal)?;
-    let handler = match signal as i32 {
-        libc::SIGKILL | libc::SIGSTOP => DEFAULT,
-        _ => locked(&ctx.process.signals).handler(signal),
-    };
-    match (handler, signal as i32) {
-        (DEFAULT, libc::SIGABRT) => Err(Halt::Fault(Fault::Abort)),
-        (DEFAULT, libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH) | (IGNORE, _) => Ok(0),
-        (DEFAULT, _) => Err(Halt::Fault(Fault::Signal(signal as u8))),
-        _ => Err(Halt::Fault(Fault::Handler(signal as u8))),
+    if [libc::SIGKILL, libc::SIGSTOP].contains(&(signal as i32)) {
+        return Err(Halt::Fault(Fault::Signal(signal as u8)));
     }
+    let slot = ctx.thread.slot;
+    if to.is_none_or(|to| to == slot) && ctx.process.signals().is_deadly(slot, signal) {
+        return Err(Halt::Fault(deadly(signal)));
+    }
+    ctx.process.send(to, info(signal))?;
+    Ok(0)
 }
 
-/// `alarm(seconds)`: it has no way to fail. 0 takes back what was never asked for.
-pub fn alarm(_: &SyscallContext<'_>, [seconds, ..]: [u64; 6]) -> Reply {
-    if seconds as u32 == 0 { Ok(0) } else { Err(Halt::Fault(Fault::Undeliverable("alarm"))) }
+/// How a call ends by a signal.
+fn deadly(signal: u32) -> Fault {
+    if signal == libc::SIGABRT as u32 { Fault::Abort } else { Fault::Signal(signal as u8) }
+}
+
+/// A system call sends its own thread a signal, as SIGPIPE.
+pub(super) fn raise(ctx: &SyscallContext<'_>, signal: i32) -> Result<(), Halt> {
+    let to = thread_number(ctx.thread.slot);
+    tkill(ctx, [to, signal as u64, 0, 0, 0, 0]).map(|_| ())
 }
 
 /// `pause()`.
-pub fn pause(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Err(Halt::Fault(Fault::Undeliverable("pause")))
+pub fn pause(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    ctx.sleep_until(None)?;
+    Err(Errno::INTR.into())
 }
 
 /// `rt_sigsuspend(mask, set size)`.
-pub fn rt_sigsuspend(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Err(Halt::Fault(Fault::Undeliverable("sigsuspend")))
-}
-
-/// `rt_sigtimedwait(set, information, timeout or null, set size)`: the time passes.
-pub fn rt_sigtimedwait(ctx: &SyscallContext<'_>, [_, _, timeout, size, ..]: [u64; 6]) -> Reply {
+pub fn rt_sigsuspend(ctx: &SyscallContext<'_>, [mask, size, ..]: [u64; 6]) -> Reply {
     if size != SET {
         return Err(Errno::INVAL.into());
     }
-    if timeout == 0 {
-        return Err(Halt::Fault(Fault::Undeliverable("sigwait")));
-    }
-    ctx.sleep_until(Instant::now().checked_add(ctx.timespec(timeout)?))?;
-    Err(Errno::AGAIN.into())
+    let mask = u64::from_le_bytes(ctx.array(mask)?);
+    ctx.process.signals().suspend(ctx.thread.slot, mask);
+    pause(ctx, [0; 6])
 }
 
-/// `rt_sigpending(set, set size)`: none is.
+/// `rt_sigtimedwait(set, information or null, timeout or null, set size)`.
+pub fn rt_sigtimedwait(ctx: &SyscallContext<'_>, [set, information, timeout, size, ..]: [u64; 6]) -> Reply {
+    if size != SET {
+        return Err(Errno::INVAL.into());
+    }
+    let set = u64::from_le_bytes(ctx.array(set)?);
+    let until = match timeout {
+        0 => None,
+        timeout => Instant::now().checked_add(ctx.timespec(timeout)?),
+    };
+    let slot = ctx.thread.slot;
+    ctx.process.change_signals(|signals| signals.want(slot, set));
+    let slept = ctx.sleep_until(until);
+    let taken = ctx.process.change_signals(|signals| {
+        signals.want(slot, 0);
+        signals.take(slot, set)
+    });
+    match (taken, slept) {
+        (Some(info), _) => {
+            if information != 0 {
+                ctx.memory.write(information, &info.bytes())?;
+            }
+            Ok(info.signal.into())
+        }
+        (None, Ok(())) => Err(Errno::AGAIN.into()),
+        (None, Err(halt)) => Err(halt),
+    }
+}
+
+/// `rt_sigpending(set, set size)`.
 pub fn rt_sigpending(ctx: &SyscallContext<'_>, [set, size, ..]: [u64; 6]) -> Reply {
     if size > SET {
         return Err(Errno::INVAL.into());
     }
-    ctx.memory.write(set, &[0; SET as usize][..size as usize])?;
+    let slot = ctx.thread.slot;
+    let pending = ctx.process.signals();
+    let pending = pending.pending(slot) & pending.mask(slot);
+    ctx.memory.write(set, &pending.to_le_bytes()[..size as usize])?;
     Ok(0)
 }
 

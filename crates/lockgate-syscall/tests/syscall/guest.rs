@@ -369,6 +369,10 @@ impl lockgate_syscall::ControlStack for Deep {
 struct NoThreads<'a>(&'a AtomicUsize);
 
 impl lockgate_syscall::Threads for NoThreads<'_> {
+    fn has(&self, _: u32) -> bool {
+        false
+    }
+
     fn inside(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }

@@ -1,4 +1,4 @@
-//! Signals: remembered, never delivered; deadly ones end the call.
+//! A domain's own signals, as far as system calls go: what they say, what waits, and what ends the call.
 use crate::guest::Guest;
 use lockgate_syscall::{Fault, Outcome};
 use rustix::io::Errno;
@@ -65,8 +65,7 @@ fn actions_and_masks_are_remembered() {
     assert_eq!(guest.call(libc::SYS_kill, &[pid, libc::SIGTERM as u64]), Outcome::Return(0), "ignored");
     let handler = guest.words(&[0x1000, 0, 0, 0]);
     guest.ok(libc::SYS_rt_sigaction, &[libc::SIGUSR1 as u64, handler, 0, 8]);
-    let handled = Outcome::Fault(Fault::Handler(libc::SIGUSR1 as u8));
-    assert_eq!(guest.call(libc::SYS_kill, &[pid, libc::SIGUSR1 as u64]), handled, "no handler runs");
+    assert_eq!(guest.call(libc::SYS_kill, &[pid, libc::SIGUSR1 as u64]), Outcome::Return(0), "it waits");
     let set = guest.words(&[0b1010]);
     guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_BLOCK as u64, set, old, 8]);
     guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_UNBLOCK as u64, guest.words(&[0b10]), old, 8]);
@@ -78,57 +77,73 @@ fn actions_and_masks_are_remembered() {
     }
 }
 
-/// A handler of a signal that comes of what the program does could never keep its promise: it is refused. What is true stays: the
-/// default, to ignore, and handlers of what only others send.
+/// What is sent waits while it is blocked, one of each but for real-time signals, and is taken by number.
 #[test]
-fn handlers_that_would_be_waited_for_are_refused() {
+fn blocked_signals_wait() {
     let guest = Guest::bare();
-    let action = |handler: u64| guest.words(&[handler, 0x0400_0000, 0x1234, 0]);
-    let set = |signal: i32, handler: usize| {
-        guest.call(libc::SYS_rt_sigaction, &[signal as u64, action(handler as u64), 0, 8])
-    };
-    let refused = Outcome::Return(-i64::from(Errno::NOSYS.raw_os_error()));
-    for signal in [libc::SIGALRM, libc::SIGSEGV, libc::SIGFPE, libc::SIGABRT, libc::SIGPIPE, libc::SIGPROF] {
-        assert_eq!(set(signal, 0x1000), refused, "{signal}");
-        let old = guest.room(32);
-        guest.ok(libc::SYS_rt_sigaction, &[signal as u64, 0, old, 8]);
-        assert_eq!(guest.get(old, 32), [0; 32], "nothing was remembered");
-        for harmless in [libc::SIG_DFL, libc::SIG_IGN] {
-            assert_eq!(set(signal, harmless), Outcome::Return(0), "{signal}");
-        }
+    let (pid, tid) = ids(&guest);
+    let handler = guest.words(&[0x1000, 0, 0, 0]);
+    for signal in [libc::SIGUSR1, libc::SIGUSR2, 40] {
+        guest.ok(libc::SYS_rt_sigaction, &[signal as u64, handler, 0, 8]);
     }
-    // 33 is libc's own, for cancellation.
-    for signal in
-        [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGCHLD, libc::SIGUSR1, libc::SIGWINCH, 33]
-    {
-        assert_eq!(set(signal, 0x1000), Outcome::Return(0), "{signal}");
+    let all = guest.words(&[u64::MAX]);
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_SETMASK as u64, all, 0, 8]);
+    for signal in [40, libc::SIGUSR2, 40, libc::SIGUSR1, libc::SIGUSR1] {
+        guest.ok(libc::SYS_tkill, &[tid, signal as u64]);
+    }
+    let set = guest.room(8);
+    guest.ok(libc::SYS_rt_sigpending, &[set, 8]);
+    let bit = |signal: i32| 1_u64 << (signal - 1);
+    assert_eq!(guest.word(set), bit(libc::SIGUSR1) | bit(libc::SIGUSR2) | bit(40));
+    let (info, soon) = (guest.room(128), guest.words(&[0, 1_000_000]));
+    for signal in [libc::SIGUSR1, libc::SIGUSR2, 40, 40] {
+        assert_eq!(guest.ok(libc::SYS_rt_sigtimedwait, &[all, info, soon, 8]), signal as u64);
+        assert_eq!(guest.get(info, 4), (signal as u32).to_le_bytes());
+    }
+    assert_eq!(guest.err(libc::SYS_rt_sigtimedwait, &[all, 0, soon, 8]), Errno::AGAIN);
+    // A module cannot fill the host's memory with them.
+    let sent =
+        (0..10_000).take_while(|_| guest.call(libc::SYS_kill, &[pid, 40]) == Outcome::Return(0)).count();
+    assert!((200..1000).contains(&sent), "{sent}");
+    assert_eq!(guest.err(libc::SYS_kill, &[pid, 40]), Errno::AGAIN);
+}
+
+/// Nobody can say that an instruction has raised what he sends.
+#[test]
+fn what_is_sent_says_so() {
+    let guest = Guest::bare();
+    let (pid, _) = ids(&guest);
+    for (code, error) in [(0, Errno::PERM), (1, Errno::PERM), (0x80, Errno::PERM)] {
+        let info = guest.words(&[libc::SIGUSR1 as u64, code, 0, 0, 0]);
+        assert_eq!(guest.err(libc::SYS_rt_sigqueueinfo, &[pid, libc::SIGUSR1 as u64, info]), error);
     }
 }
 
-/// Who asks for a signal with a call that cannot fail, or would wait for one for ever, is told so by the end of the call.
+/// Timers say what is left of them, and are counted.
 #[test]
-fn nobody_waits_for_a_signal() {
+fn timers_are_set_and_taken_back() {
     let guest = Guest::bare();
-    let set = guest.words(&[u64::MAX]);
-    for (number, arguments, call) in [
-        (libc::SYS_alarm, vec![1], "alarm"),
-        (libc::SYS_pause, vec![], "pause"),
-        (libc::SYS_rt_sigsuspend, vec![set, 8], "sigsuspend"),
-        (libc::SYS_rt_sigtimedwait, vec![set, 0, 0, 8], "sigwait"),
-    ] {
-        assert_eq!(guest.call(number, &arguments), Outcome::Fault(Fault::Undeliverable(call)));
+    let (setting, old) = (guest.words(&[0, 0, 100, 0]), guest.room(32));
+    guest.ok(libc::SYS_setitimer, &[0, setting, 0]);
+    guest.ok(libc::SYS_getitimer, &[0, old]);
+    assert!((98..100).contains(&guest.word(old + 16)));
+    assert_eq!(guest.ok(libc::SYS_alarm, &[0]), 100);
+    assert_eq!(guest.ok(libc::SYS_alarm, &[0]), 0);
+    assert_eq!(guest.err(libc::SYS_setitimer, &[1, setting, 0]), Errno::NOSYS);
+    assert_eq!(guest.err(libc::SYS_setitimer, &[3, setting, 0]), Errno::INVAL);
+    let number = guest.room(8);
+    let made = (0..1000).take_while(|_| {
+        guest.call(libc::SYS_timer_create, &[libc::CLOCK_MONOTONIC as u64, 0, number]) == Outcome::Return(0)
+    });
+    assert_eq!(made.count(), 32);
+    guest.ok(libc::SYS_timer_settime, &[5, 0, setting, old]);
+    guest.ok(libc::SYS_timer_gettime, &[5, old]);
+    assert!((98..100).contains(&guest.word(old + 16)));
+    for call in [libc::SYS_timer_delete, libc::SYS_timer_getoverrun] {
+        assert_eq!(guest.err(call, &[32]), Errno::INVAL);
     }
-    assert_eq!(guest.ok(libc::SYS_alarm, &[0]), 0, "nothing to take back");
-    let timers = [libc::SYS_setitimer, libc::SYS_timer_create, libc::SYS_timerfd_create, libc::SYS_signalfd4];
-    for number in timers {
-        assert_eq!(guest.err(number, &[0, 0, 0, 0]), Errno::NOSYS);
-    }
-    let soon = guest.words(&[0, 5_000_000]);
-    let start = std::time::Instant::now();
-    assert_eq!(guest.err(libc::SYS_rt_sigtimedwait, &[set, 0, soon, 8]), Errno::AGAIN);
-    assert!(start.elapsed() >= std::time::Duration::from_millis(5));
-    guest.ok(libc::SYS_rt_sigpending, &[set, 8]);
-    assert_eq!(guest.word(set), 0);
+    guest.ok(libc::SYS_timer_delete, &[5]);
+    assert_eq!(guest.err(libc::SYS_timer_gettime, &[5, old]), Errno::INVAL);
 }
 
 /// The host's own dispositions do not move.

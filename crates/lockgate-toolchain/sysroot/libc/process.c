@@ -55,6 +55,3 @@ _Noreturn void __unmapself(void *base, size_t size) {
     lg_call3(SYS_munmap, (long)base, (long)size, 0);
     for (;;) lg_call3(SYS_exit, 0, 0, 0);
 }
-
-/* Return from a signal handler: none ever runs in a domain, but sigaction passes this address to the kernel. */
-_Noreturn void __restore_rt(void) { __builtin_trap(); }

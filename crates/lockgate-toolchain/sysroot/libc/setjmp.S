@@ -5,19 +5,10 @@
    jmp_buf, in 8-byte words: rbx rbp r12 r13 r14 r15, rsp after the return (control stack), landing.
 
    The landing lies in the data-stack image of setjmp's return slot, where the rewriter put it before the call.
-   sigsetjmp is the same function: no signal is ever delivered inside a domain, so there is no mask to save. */
+   Behind that sigsetjmp has whether it has saved a mask, and the mask, which siglongjmp (signal.S) brings back. */
 #include "code-model.h"
 
-	.text
-	.globl setjmp, _setjmp, __setjmp, sigsetjmp, __sigsetjmp
-	.type setjmp,@function
-setjmp:
-_setjmp:
-__setjmp:
-sigsetjmp:
-__sigsetjmp:
-	LG_FUNCTION_START
-	endbr64
+	.macro save
 	mov %rbx,%gs:(%edi)
 	mov %rbp,%gs:8(%edi)
 	mov %r12,%gs:16(%edi)
@@ -29,10 +20,43 @@ __sigsetjmp:
 	mov -LG_OFF(%rsp),%rdx
 	mov %rdx,%gs:56(%edi)
 	movq $0,-LG_OFF(%rsp)	/* a call without a landing does not find this one: its longjmp traps */
+	.endm
+
+	.text
+	.globl setjmp, _setjmp, __setjmp
+	.type setjmp,@function
+setjmp:
+_setjmp:
+__setjmp:
+	LG_FUNCTION_START
+	endbr64
+	save
 	xor %eax,%eax
 	ret
 	.cfi_endproc
 	.size setjmp,.-setjmp
+
+	.globl sigsetjmp, __sigsetjmp
+	.type sigsetjmp,@function
+sigsetjmp:
+__sigsetjmp:
+	LG_FUNCTION_START
+	endbr64
+	save
+	movslq %esi,%rsi
+	mov %rsi,%gs:64(%edi)
+	test %esi,%esi
+	je 1f
+	lea 72(%rdi),%rdx
+	xor %edi,%edi
+	xor %esi,%esi
+	mov $8,%r10d
+	mov $14,%eax		/* rt_sigprocmask: no new mask */
+	call *%gs:LG_SYSCALL
+1:	xor %eax,%eax
+	ret
+	.cfi_endproc
+	.size sigsetjmp,.-sigsetjmp
 
 	.globl longjmp, _longjmp
 	.type longjmp,@function

@@ -1,6 +1,7 @@
 //! Threads that call domains: what each gets before its first call, and gives back when it ends.
 use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
+use super::interruptions_sys::Interruptions;
 use super::layout::{GATE, LOOKS_AGAIN, NOBODY};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
@@ -203,6 +204,8 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         overdue: 0.into(),
         stop: AtomicBool::new(false),
         look: AtomicBool::new(false),
+        signalled: AtomicBool::new(false),
+        interruptions: Interruptions::default(),
         covered: AtomicBool::new(false),
         left_gate: AtomicPtr::default(),
         left_mark: 0.into(),

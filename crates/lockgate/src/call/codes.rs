@@ -39,9 +39,24 @@ impl Code {
         (self.start..self.end).contains(&address)
     }
 
+    /// One past its last byte.
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
     /// What a call of the function at `address` can touch, if nothing else can run in it.
     pub fn function(&self, address: u64) -> Option<StateUsage> {
         StateUsage::of_function(&self.module, address.wrapping_sub(self.image))
+    }
+
+    /// The state before the instruction at `address`. (For who may wait, and use memory: the module is read anew, once.)
+    pub fn state_before(&self, address: u64) -> Option<State> {
+        self.module.state_before(address.wrapping_sub(self.image))
+    }
+
+    /// Whether a unit begins at `address`. As [`state_before`](Code::state_before).
+    pub fn is_between_units(&self, address: u64) -> bool {
+        self.module.is_between_units(address.wrapping_sub(self.image))
     }
 
     /// The state of the function that goes on at `address`; `None` if no call ends there.

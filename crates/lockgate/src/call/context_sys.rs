@@ -7,7 +7,7 @@
 //! Which context a call runs is told by rsp, as it was at the gate: nothing else has to be believed, and nothing is out of date
 //! when a call has ended in the midst of a context. While a context runs, its slot is the thread's alone, and calls that are nested in its begin there.
 use super::block_sys;
-use super::gate_sys::{end_call, end_with_panic, entry, gate};
+use super::gate_sys::{end_call, end_with_panic, entry};
 use super::instance::Instance;
 use super::layout::{GATE, GateRecord, RED_ZONE};
 use super::repair_sys::{self, Found};
@@ -25,20 +25,25 @@ use std::sync::atomic::{Ordering, compiler_fence};
 /// What [`context::CALL`] asks for. Returns the value for rax.
 ///
 /// # Safety
-/// For the gate of system calls, with its record on top.
+/// For the gate of system calls, with its record and the place of its mark.
 pub(super) unsafe extern "C-unwind" fn lockgate_context(
     wanted: u64,
     word: u64,
     start: u64,
     size: u64,
+    gate: *mut GateRecord,
+    own: *const u64,
 ) -> i64 {
-    let gate = gate();
     // SAFETY: live records; a live entry's binding keeps its domain; the thread's own state.
     let (domain, control, entered, state) = unsafe {
         let below = &*entry(gate);
         let Some(state) = (*block_sys::block()).state.as_ref() else { return 0 };
         (&*(*below.binding).domain, (*gate).control, below.control, state)
     };
+    // SAFETY: the entry's frame has the gate's mark. (Else the gate ends this call.)
+    if unsafe { !repair_sys::is_own(gate, own) } {
+        return 0;
+    }
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         return refuse(Cause::Forked);
@@ -58,8 +63,8 @@ pub(super) unsafe extern "C-unwind" fn lockgate_context(
             let leaves = wanted == context::LEAVE && !is_own;
             // SAFETY: as above.
             let word = unsafe {
-                set_transit((*entry(gate)).host);
-                let word = switch(gate, state, domain, word, leaves);
+                set_transit(own as u64);
+                let word = switch(gate, own, state, domain, word, leaves);
                 set_transit(0);
                 word
             };
@@ -94,6 +99,7 @@ fn refuse(cause: Cause) -> i64 {
 /// For the gate of system calls, with its record on top.
 unsafe fn switch(
     gate: *mut GateRecord,
+    mark: *const u64,
     state: &ThreadState,
     domain: &Instance,
     word: u64,
@@ -112,7 +118,6 @@ unsafe fn switch(
     unsafe {
         (*gate).control = taken.control;
         // Nor has a handler on another host stack made a call there that is in progress still: the gate ends this one then.
-        let mark = (*entry(gate)).host as *const u64;
         if repair_sys::find(state, gate, mark) != Found::Innermost {
             return Ok(0);
         }

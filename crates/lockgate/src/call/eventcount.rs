@@ -1,7 +1,7 @@
 //! What the watcher sleeps on. Unlike a condition variable, it may be rung in a signal handler.
 use rustix::thread::futex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Counts its rings, so that none is missed between a look at what there is to do and the sleep.
 pub(super) struct Eventcount(AtomicU32);
@@ -23,11 +23,17 @@ impl Eventcount {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Sleeps until it has been rung more often than `heard` times.
-    pub fn wait(&self, heard: u32) {
+    /// Sleeps until it has been rung more often than `heard` times, or until `due`.
+    pub fn wait(&self, heard: u32, due: Option<Instant>) {
         while self.rings() == heard {
+            let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return;
+            }
+            // (A time too far to express is none.)
+            let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
             // Woken, interrupted, or rung meanwhile: the count tells.
-            let _ = futex::wait(&self.0, futex::Flags::PRIVATE, heard, None);
+            let _ = futex::wait(&self.0, futex::Flags::PRIVATE, heard, left.as_ref());
         }
     }
 }
@@ -51,11 +57,11 @@ mod tests {
         let eventcount = Arc::new(Eventcount::new());
         let heard = eventcount.rings();
         eventcount.ring();
-        eventcount.wait(heard);
+        eventcount.wait(heard, None);
         let heard = eventcount.rings();
         let other = eventcount.clone();
         let ringer = std::thread::spawn(move || other.ring());
-        eventcount.wait(heard);
+        eventcount.wait(heard, None);
         ringer.join().unwrap();
         assert_eq!(eventcount.rings(), 2);
     }

@@ -140,14 +140,14 @@ core::arch::global_asm!(
     .endm
 
     # The record of a gate that keeps all of the module's state becomes the innermost, and calls back start below the module's frames; saves
-    # that state. rsp leads to the frame, rcx to the binding, r10 the block's offset; rdi and rsi are the record and the frame afterwards;
-    # changes rax, rcx, rdx, r8, r11 and rsp.
-    .macro lockgate_gate_enter
+    # that state. They have data in \room bytes below rsp at most (a constant, or rdx). rsp leads to the frame, rcx to the binding, r10 the block's offset; rdi and rsi
+    # are the record and the frame afterwards; changes rax, rcx, rdx, r8, r11 and rsp.
+    .macro lockgate_gate_enter room=${RED_ZONE}
     lockgate_gate_place %rcx,%r11
     mov (%r11),%rax
     mov %rax,{SLOT}(%rbx)
     mov {CONTROL}(%rbx),%rax
-    sub ${RED_ZONE},%rax
+    sub \room,%rax
     and $-16,%rax
     mov %rax,(%r11)
     mov %rbx,%fs:{TOP}(%r10)
@@ -631,6 +631,8 @@ lockgate_gate_context:
     .cfi_startproc
     sub $8,%rsp
     .cfi_adjust_cfa_offset 8
+    mov %rbx,%r8 # this gate's own record and mark: a handler of the host's may leave others on top
+    mov %r12,%r9
     call {context}
     call lockgate_forget_vectors
     xor %edx,%edx
@@ -681,6 +683,8 @@ lockgate_gate_syscall:
     mov lockgate_thread@gottpoff(%rip),%r10
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lsyscall_pending
+    cmpq ${SIGRETURN},-{FRAME_SIZE}+{NUMBER}(%r12) # it never returns, whatever calls by handlers have made of what is pending
+    je .Lsyscall_pending
 .Lsyscall_back: # as after a host function: a handler may have switched stacks
     lockgate_gate_restore .Lsyscall_covered,.Lsyscall_pending,.Lsyscall_gs
 .Lsyscall_leave:
@@ -717,14 +721,95 @@ lockgate_gate_syscall:
 
 .Lsyscall_covered:
     movq $0,%fs:{TRANSIT}(%r10)
-.Lsyscall_pending:
+.Lsyscall_pending: # where the call goes on, signals of the domain's own may be waiting
     push %rcx
     push %rcx
     lockgate_gate_ask
+    lea 16(%rsp),%rax
+    mov %rax,8(%rsp)
+    push %r15
+    push %r14
+    push %r13
+    push %rbp
+    mov %rbx,%rdi
+    mov %r12,%rsi
+    mov %rsp,%rdx
+    lea {signalled}(%rip),%rax
+    call lockgate_undisturbed
+    mov lockgate_thread@gottpoff(%rip),%r10
+    add $32,%rsp
     pop %rcx
-    pop %rcx
-    jmp .Lsyscall_back
+    add $8,%rsp
+    cmp $1,%rax
+    jb .Lsyscall_back
+    je .Lsyscall_pending
+    # Goes on with what is at rax: at a handler, or where one has interrupted the module. The thread is in transit since that was found, while
+    # no handler of the host's came: the record is this gate's, and the innermost one, and nobody's call overwrites what lies below rsp.
+    mov %rax,%r8
+    mov {BINDING}-{RECORD}(%rbx),%r11
+    mov {GATES}(%r11),%rax
+    mov {XSAVE_MASK}(%rax),%eax
+    xor %edx,%edx
+    mov {GOING_STATE}(%r8),%r9
+    xrstor (%r9)
+    lea -{RECORD}(%rbx),%rcx
+    mov {GOING_INTERRUPTION}(%r8),%eax # nobody makes a call that could look for it
+    mov %eax,{INTERRUPTION}(%rcx)
+    lockgate_gate_is_off %rcx # before gs is looked at, as any gate
+    lockgate_gate_place %r11,%r9
+    mov {SLOT}(%rbx),%rax
+    mov %rax,(%r9)
+    rdgsbase %rax
+    mov {WINDOW}(%r11),%rcx
+    cmp %rcx,%rax
+    je 1f
+    wrgsbase %rcx
+1: # the place and the flags below rsp: where a call would push them
+    mov {GOING_RSP}(%r8),%rcx
+    mov {GOING_RIP}(%r8),%rax
+    mov %rax,-8(%rcx)
+    mov {GOING_FLAGS}(%r8),%rax
+    mov %rax,-16(%rcx)
+    .cfi_remember_state
+    lockgate_gate_outside
+    .cfi_undefined rip
+    lea -16(%rcx),%rsp
+    mov 0*8(%r8),%rax
+    mov 1*8(%r8),%rcx
+    mov 2*8(%r8),%rdx
+    mov 3*8(%r8),%rbx
+    mov 5*8(%r8),%rbp
+    mov 6*8(%r8),%rsi
+    mov 7*8(%r8),%rdi
+    mov 9*8(%r8),%r9
+    mov 10*8(%r8),%r10
+    mov 11*8(%r8),%r11
+    mov 12*8(%r8),%r12
+    mov 13*8(%r8),%r13
+    mov 14*8(%r8),%r14
+    mov 15*8(%r8),%r15
+    mov 8*8(%r8),%r8
+    popfq
+    ret
+    .cfi_restore_state
+
+    # A signal of the domain's own has interrupted it (interrupt_sys.rs): rbx the record, which is written, rsp and r12 the entry's frame, rcx
+    # the binding, rdx how far below its rsp the domain has data.
+.Lgate_interrupted:
+    mov lockgate_thread@gottpoff(%rip),%r10
+    lockgate_gate_enter %rdx
+    xor %ecx,%ecx
+    jmp .Lsyscall_pending
     .cfi_endproc
+    .pushsection .data.rel.ro,"aw",@progbits
+    .p2align 3
+    .globl lockgate_gate_interrupted
+    .hidden lockgate_gate_interrupted
+    .type lockgate_gate_interrupted,@object
+lockgate_gate_interrupted: # where it is
+    .quad .Lgate_interrupted
+    .size lockgate_gate_interrupted,8
+    .popsection
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
     # `resume` (resume_sys.rs): r10d the label, r11d the address. As after a system call every other register is the module's, but
     # control goes on elsewhere.
@@ -851,6 +936,8 @@ lockgate_gate_end:
     X87_ENVIRONMENT = const X87_ENVIRONMENT,
     OFF = const lockgate_abi::code::OFF,
     RED_ZONE = const RED_ZONE,
+    NUMBER = const offset_of!(SyscallFrame, number),
+    SIGRETURN = const libc::SYS_rt_sigreturn,
     CODE = const offset_of!(GateEntry, code),
     STACK_DISTANCE = const offset_of!(GateEntry, stack_distance),
     RESULTS = const offset_of!(GateEntry, results),
@@ -873,12 +960,18 @@ lockgate_gate_end:
     HIDES = const HIDES,
     HEADER_W = const lockgate_abi::header::W,
     AVX512 = const super::gate_sys::component::AVX512,
+    INTERRUPTION = const offset_of!(EntryRecord, interruption),
+    GOING_STATE = const offset_of!(Going, state),
+    GOING_INTERRUPTION = const offset_of!(Going, interruption),
+    GOING_RSP = const offset_of!(Going, registers) + 8 * RSP,
+    GOING_RIP = const offset_of!(Going, rip),
+    GOING_FLAGS = const offset_of!(Going, flags),
     RESUME_SIZE = const size_of::<ResumeFrame>(),
     RESUME_ENTRY = const offset_of!(ResumeFrame, entry),
     ADDRESS = const offset_of!(ResumeFrame, address),
     LABEL = const offset_of!(ResumeFrame, label),
     resume = sym super::resume_sys::lockgate_resume,
-    XSAVE_SIZE = sym super::gate_sys::XSAVE_SIZE,
+    XSAVE_SIZE = sym super::interruptions_sys::XSAVE_SIZE,
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
     syscall = sym super::service_sys::lockgate_syscall,
@@ -886,6 +979,7 @@ lockgate_gate_end:
     CONTEXT = const lockgate_abi::context::CALL,
     CONTEXT_ENTRY = sym super::gate_sys::CONTEXT,
     pending = sym super::gate_sys::lockgate_comes_back,
+    signalled = sym super::signalled_sys::lockgate_signalled,
     no_function = sym super::gate_sys::NO_FUNCTION,
     resolve = sym super::gate_sys::lockgate_resolve,
     argument_fault = sym super::gate_sys::lockgate_argument_fault,
@@ -895,6 +989,9 @@ lockgate_gate_end:
 // One-byte and two-byte LEB128 offsets for the debugger.
 const _: () = {
     assert!(offset_of!(GateRecord, r12) < 64);
+    // What is loaded by its hardware number.
+    assert!(offset_of!(Going, registers) == 0);
+    assert!(size_of::<GateState>() == 6 * size_of::<u64>() && offset_of!(GateState, state) == 40);
     // Of the seven registers that resume's gate pushes, and its frame.
     assert!((7 * size_of::<u64>() + size_of::<ResumeFrame>()).is_multiple_of(16));
     assert!(RECORD + (offset_of!(GateRecord, control) as u64) < 128);

@@ -1,4 +1,5 @@
 //! What gates do in Rust: closures, and ending the call in progress. (System calls: [`super::service_sys`].)
+use super::interruptions_sys::XSAVE_SIZE;
 use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, RESULT_RAX, STATUS_FAULT};
 use super::must_end_sys::{outer_must_stop, why_stop};
 use super::repair_sys::Found;
@@ -11,10 +12,8 @@ use crate::space;
 use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Bytes that a system-call gate needs for XSAVEC, or XSAVE.
-pub(super) static XSAVE_SIZE: AtomicU64 = AtomicU64::new(0);
 /// 1 if the processor has XSAVEC, which writes less.
 pub(super) static XSAVE_COMPACT: AtomicU8 = AtomicU8::new(0);
 
@@ -45,7 +44,7 @@ pub(crate) fn prepare() -> u64 {
 }
 
 /// The gate that the calling thread is in.
-pub(super) fn gate() -> *mut GateRecord {
+fn gate() -> *mut GateRecord {
     // SAFETY: our own block, attached: only gates call this.
     unsafe { (*block_sys::block()).top.cast() }
 }
@@ -225,11 +224,15 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
     // SAFETY: live records and the thread's own state.
     unsafe {
         let ending = (*state.ending.get()).take();
-        if ending.is_some() {
+        if let Some(raw) = &ending {
+            let entry = entry(gate);
+            if raw.cause != Cause::Forked {
+                state.leaves_handlers(entry, Some(gate), &*(*(*entry).binding).domain);
+            }
             // As in transit, until the gate is off the records: a handler's own call would find this error.
-            (*state.block).transit = outcome_sys::untaken(entry(gate));
-            *state.fault.get() = ending;
-            state.failed.set((*entry(gate)).binding);
+            (*state.block).transit = outcome_sys::untaken(entry);
+            *state.fault.get() = Some(*raw);
+            state.failed.set((*entry).binding);
             (*state.block).status = STATUS_FAULT;
         }
         ending.is_some()

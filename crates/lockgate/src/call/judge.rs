@@ -76,12 +76,16 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
         Cause::Syscall(lockgate_syscall::Fault::Handler(number)) => plain(
             FaultKind::Signal(number),
             &format!(
-                "the module sent itself signal {number}, whose handler cannot run: no signal is delivered in a domain"
+                "the handler of signal {number} cannot begin: no room on its stack, no function of the module's, or too many in progress"
             ),
         ),
-        Cause::Syscall(lockgate_syscall::Fault::Undeliverable(call)) => plain(
-            FaultKind::Signal(libc::SIGSYS as u8),
-            &format!("the module called {call}, but no signal is ever delivered in a domain"),
+        Cause::Syscall(lockgate_syscall::Fault::NoHandler) => plain(
+            FaultKind::Gate,
+            "a return from a signal handler (rt_sigreturn) where none is in progress on this stack of this call",
+        ),
+        Cause::Syscall(lockgate_syscall::Fault::InUnit) => plain(
+            FaultKind::Gate,
+            "a signal handler has changed registers in the middle of instructions that belong together (a checked branch, a table's jump, an opened frame, a string instruction)",
         ),
         Cause::Syscall(lockgate_syscall::Fault::LostLock) => plain(
             FaultKind::Abort,

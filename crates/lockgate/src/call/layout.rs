@@ -131,6 +131,8 @@ impl Record {
 #[repr(C, align(64))]
 pub(crate) struct EntryRecord {
     pub kind: u8,
+    /// Of the innermost interruption of the entry ([`super::interruptions_sys`]); 0 if there is none. A proxy writes it with the kind.
+    pub interruption: u32,
     /// The binding called; null if it has ended, and the call had been left by a jump.
     pub binding: *const BindingHeader,
     /// rsp in the domain at its first instruction, before the call that leads there. For debuggers.
@@ -319,6 +321,36 @@ pub(crate) struct ResumeFrame {
     pub address: u64,
     /// The label's offset in the window, its low 32 bits; then its address.
     pub label: u64,
+}
+
+/// What a thread goes on with in a domain, where that is none of what it has in registers: at the handler of a signal, or where one has
+/// interrupted it.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub(crate) struct Going {
+    /// rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 to r15.
+    pub registers: [u64; 16],
+    pub flags: u64,
+    pub rip: u64,
+    /// Vectors and what belongs to them, as XSAVE or XSAVEC has them.
+    pub state: *const u8,
+    /// [`EntryRecord::interruption`] from then on.
+    pub interruption: u32,
+}
+
+/// Index of rsp in [`Going::registers`].
+pub(crate) const RSP: usize = 4;
+
+/// What the gate of system calls has besides the [`SyscallFrame`].
+#[repr(C)]
+pub(crate) struct GateState {
+    pub rbp: u64,
+    pub r13: u64,
+    pub r14: u64,
+    pub r15: u64,
+    pub result: i64,
+    /// The saved state of vectors.
+    pub state: *const u8,
 }
 
 /// Registers of a system call, as the gate stores them.

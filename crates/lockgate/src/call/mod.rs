@@ -33,6 +33,8 @@ mod info;
 mod instance;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
 mod interpose_sys;
+mod interrupt_sys;
+mod interruptions_sys;
 mod judge;
 mod kernel_signals_sys;
 pub(crate) mod layout;
@@ -55,6 +57,7 @@ pub(crate) mod reporter;
 pub(crate) mod resume_sys;
 mod service_sys;
 mod signal_frames_sys;
+mod signalled_sys;
 pub(crate) mod signals_sys;
 mod stop;
 pub(crate) mod stubs;

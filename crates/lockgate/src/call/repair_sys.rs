@@ -6,7 +6,7 @@ use super::thread_sys::{LEFT, ThreadState, current, is_elsewhere, is_gone, on_al
 use super::undisturbed_sys::undisturbed;
 use crate::space;
 use std::ptr;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{Ordering, compiler_fence};
 
 impl ThreadState {
     /// For a kick that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
@@ -114,6 +114,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             let domain = state.domain_of(control);
             if (*top).kind == GATE {
                 if let Some(domain) = domain {
+                    state.leaves_handlers(entry, Some(top.cast()), &domain);
                     state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
                     domain.process().thread_jumps(domain.contexts().home(domain.slot_of(control)), rsp);
                 }
@@ -121,6 +122,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 (*top.cast::<GateRecord>()).mark = GATE.into();
                 *state.ending.get() = None;
             } else if let Some(domain) = domain {
+                state.leaves_handlers(entry, None, &domain);
                 let next = top.byte_add(RECORD as usize).cast::<GateRecord>();
                 let next = ((next as u64) < (*block).records_end).then(|| next.read_volatile());
                 state.give_back_from(domain.id(), control, next.as_ref());
@@ -197,6 +199,18 @@ pub(super) unsafe fn find(state: &ThreadState, gate: *const GateRecord, own: *co
             std::cmp::Ordering::Greater => Found::Covered,
         }
     }
+}
+
+/// Whether the record of a gate is its own, as the frame of its entry says, where the mark is at `own`: for what a handler of the host's may
+/// interrupt, and leave for another stack, where calls are made that overwrite records. What was read of the record, and of its entry's, before
+/// this is the gate's own, too.
+///
+/// # Safety
+/// The record, in the thread's array, and the frame, on the stack that the thread runs on.
+pub(super) unsafe fn is_own(gate: *const GateRecord, own: *const u64) -> bool {
+    compiler_fence(Ordering::SeqCst);
+    // SAFETY: the caller's.
+    unsafe { ptr::read_volatile(&raw const (*gate).mark) == *own }
 }
 
 /// Gives a gate's record a mark, and its copy to the frame of the gate's entry: for gates that make none themselves.

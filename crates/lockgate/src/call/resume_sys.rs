@@ -6,13 +6,15 @@
 use super::block_sys;
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::instance::Instance;
-use super::layout::{GateRecord, ResumeFrame};
+use super::interruptions_sys::Interruption;
+use super::layout::{EntryRecord, GateRecord, ResumeFrame};
 use super::repair_sys::{self, Found};
+use super::thread_sys::ThreadState;
 use super::undisturbed_sys::undisturbed;
 use crate::copy_asm::{Loaded, lockgate_copy, lockgate_peek};
 use crate::report::{Cause, NoResume};
 use crate::space;
-use crate::walk::{Lost, Walk, end_of_walk, is_on_own_frames};
+use crate::walk::{Activation, Behind, Lost, Walk, end_of_walk, is_on_own_frames};
 use lockgate_abi::{code, stack};
 use lockgate_verify::State;
 use std::ffi::c_void;
@@ -21,7 +23,7 @@ use std::ffi::c_void;
 const BUDGET: usize = 1024;
 
 /// How a search ends that finds nothing.
-enum Over {
+pub(super) enum Over {
     /// The gate is to do this: [`ENDS`] or [`LEFT`].
     Now(u32),
     No(NoResume),
@@ -58,8 +60,18 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
         }
     };
     // SAFETY: the gate's, in progress.
-    match unsafe { find(domain, control, entered, frame.address as u32, frame.label as u32, over) } {
+    let behind = |at| unsafe { interrupted(gate, at) };
+    // SAFETY: as above.
+    match unsafe { find((domain, control, entered), frame.address as u32, frame.label as u32, &behind, over) }
+    {
         Ok(found) => {
+            // SAFETY: as above; a word of the entry's record.
+            unsafe {
+                if (*entry(gate)).interruption != 0 {
+                    let left = lockgate_handlers_left as *const ();
+                    undisturbed(left, [gate as usize, own as usize, found.entry as usize]);
+                }
+            }
             *frame = found;
             GOES_ON
         }
@@ -85,16 +97,35 @@ pub(super) fn is_label(domain: &Instance, address: u64) -> bool {
         && read_label(address) == Some(code::LABEL)
 }
 
+/// What the handler has interrupted whose frames end at `at`, in the call below `gate`.
+///
+/// # Safety
+/// The gate is in progress on the calling thread.
+pub(super) unsafe fn interrupted(gate: *const GateRecord, at: u64) -> Option<Activation> {
+    // SAFETY: live records; the thread's own state.
+    unsafe {
+        let below = entry(gate);
+        if (*below).interruption == 0 {
+            return None;
+        }
+        let interruptions = &(*block_sys::block()).state.as_ref()?.interruptions;
+        let ends_at = |one: &*mut Interruption| [(**one).bottom, (**one).bottom - 8].contains(&at);
+        let one = interruptions.on(below, &*(*(*below).binding).domain, at).find(ends_at)?;
+        (*one).activation()
+    }
+}
+
 /// The functions in progress, from a gate's rsp at `control` out to where a walk [ends](end_of_walk) in a call that was `entered` there.
 ///
 /// # Safety
 /// The gate is in progress on the calling thread: the control stack is mapped there, and stays so.
 #[inline(always)]
-pub(super) unsafe fn functions(
-    domain: &Instance,
+pub(super) unsafe fn functions<'a>(
+    domain: &'a Instance,
     control: u64,
     entered: u64,
-) -> Walk<impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
+    behind: Behind<'a>,
+) -> Walk<'a, impl Fn(u64) -> Option<u64>, impl FnMut(u64) -> Option<State>> {
     // (A handler may fork in the midst of it, and a child has no control stack.)
     // SAFETY: the walk reads between the two, on one control stack.
     let read = |at: u64| match unsafe { lockgate_peek(at as *const u64) } {
@@ -109,7 +140,7 @@ pub(super) unsafe fn functions(
         }
         last.state(site)
     };
-    Walk::new(control, end_of_walk(control, entered), read, sites)
+    Walk::new(control, end_of_walk(control, entered), read, sites).behind(behind)
 }
 
 /// Where control goes on, unless it is `over` before.
@@ -117,12 +148,11 @@ pub(super) unsafe fn functions(
 /// # Safety
 /// As [`functions`].
 #[inline(always)]
-unsafe fn find(
-    domain: &Instance,
-    control: u64,
-    entered: u64,
+pub(super) unsafe fn find(
+    (domain, control, entered): (&Instance, u64, u64),
     address: u32,
     label: u32,
+    behind: Behind<'_>,
     over: impl Fn() -> u32,
 ) -> Result<ResumeFrame, Over> {
     let label = domain.base() + u64::from(label);
@@ -138,7 +168,7 @@ unsafe fn find(
     }
     let wanted = slot + distance;
     // SAFETY: as the caller's.
-    let mut walk = unsafe { functions(domain, control, entered) };
+    let mut walk = unsafe { functions(domain, control, entered, behind) };
     let mut activation = walk.next().map_err(|_| NoResume::Stack)?;
     // Below all that is in progress there is nothing to go back to.
     if wanted < activation.rsp {
@@ -160,6 +190,37 @@ unsafe fn find(
         })?;
     }
     Ok(ResumeFrame { entry: activation.entry, address: wanted - u64::from(code::OFF), label })
+}
+
+/// Handlers on the stack of `rsp` that lie below it are no more, since a jump has left them.
+///
+/// # Safety
+/// The record of the thread's innermost entry, of a domain's that is there.
+pub(super) unsafe fn forget_handlers(state: &ThreadState, below: *mut EntryRecord, rsp: u64) {
+    // SAFETY: as the caller says.
+    unsafe {
+        let domain = &*(*(*below).binding).domain;
+        let is_left = |one: &*mut Interruption| (**one).bottom < rsp;
+        while let Some(one) = state.interruptions.on(below, domain, rsp).find(is_left) {
+            state.interruptions.unlink(below, one);
+        }
+    }
+}
+
+/// The same, for the jump of a gate's.
+///
+/// # Safety
+/// For the gate, with the frame of its entry, which has the gate's mark.
+unsafe extern "C" fn lockgate_handlers_left(gate: *mut GateRecord, own: *const u64, rsp: u64) {
+    // SAFETY: live records; the thread's own state.
+    unsafe {
+        let Some(state) = (*block_sys::block()).state.as_ref() else { return };
+        // (Else the gate ends this call: a handler has switched stacks, and the record may be another one's.)
+        if repair_sys::find(state, gate, own) != Found::Innermost {
+            return;
+        }
+        forget_handlers(state, entry(gate).cast_mut(), rsp);
+    }
 }
 
 /// In verified code, which is mapped and never written as long as its domain lives; [`None`] in a child.

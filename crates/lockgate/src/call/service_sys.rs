@@ -1,16 +1,20 @@
 //! System calls of modules, between their gate and the table of what there is.
+use super::block_sys::block;
 use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry};
 use super::instance::Instance;
 use super::layout::{GateRecord, SyscallFrame};
-use super::resume_sys::functions;
+use super::repair_sys::{self, Found};
+use super::resume_sys::{functions, interrupted};
+use super::signalled_sys::lockgate_sigreturn;
 use super::thread_sys::{self, OVERDUE};
 use super::undisturbed_sys::{Disturbed, undisturbed};
-use super::watch::deadline;
+use super::watch::{self, deadline};
 use crate::report::Cause;
 use crate::space;
 use lockgate_abi::code;
 use lockgate_syscall::{ControlStack, InProgress, Outcome, SyscallContext, Thread};
 use std::ops::ControlFlow;
+use std::ptr;
 use std::sync::atomic::Ordering;
 
 /// A system call. Returns the value for rax.
@@ -27,6 +31,10 @@ pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
     // SAFETY: the caller's; a service's arguments are the same.
     unsafe {
         let number = (*frame).number;
+        if number == libc::SYS_rt_sigreturn as u64 {
+            let own = frame.add(1) as usize;
+            return undisturbed(lockgate_sigreturn as *const (), [gate as usize, own, 0]) as i64;
+        }
         if lockgate_syscall::is_plain(number, (*frame).arguments) {
             return plain(gate, &*frame);
         }
@@ -41,6 +49,10 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
         let below = &*entry(gate);
         (&*(*below.binding).domain, &**called_by(gate), (*gate).control, below.control)
     };
+    // SAFETY: the gate's frame is below its entry's, which has its mark. (Else the gate ends this call.)
+    if unsafe { !repair_sys::is_own(gate, ptr::from_ref(frame).add(1).cast()) } {
+        return 0;
+    }
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
@@ -48,7 +60,7 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
     }
     let slot = domain.contexts().home(domain.slot_of(control));
     let thread = Thread { slot, deadline: None, stopped: is_stopped };
-    let stack = Stack { domain, control, entered };
+    let stack = Stack { domain, gate, control, entered };
     let memory = domain.services();
     let context = SyscallContext {
         memory: &memory,
@@ -63,6 +75,15 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
 
 /// All others.
 unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+    // A handler of the host's may have come before this, and have switched to another stack, where calls are in progress now whose records lie
+    // above this gate's, or in its place: what they find of an end would be this one's. The gate ends this call then.
+    // SAFETY: the thread's own state, the gate's record and frame.
+    unsafe {
+        let Some(state) = (*block()).state.as_ref() else { return 0 };
+        if repair_sys::find(state, gate, frame.add(1).cast()) != Found::Innermost {
+            return 0;
+        }
+    }
     // SAFETY: live records, the gate's frame on the host's stack.
     let (domain, threads, frame, control, entered) = unsafe {
         let below = &*entry(gate);
@@ -80,10 +101,22 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
             Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
         let memory = domain.services();
         let process = domain.process();
-        let stack = Stack { domain, control, entered };
+        let stack = Stack { domain, gate, control, entered };
         let mut context =
             SyscallContext { memory: &memory, process, thread, threads, stack: &stack, sleep: &Disturbed };
-        lockgate_syscall::dispatch(&mut context, frame.number, frame.arguments)
+        let outcome = lockgate_syscall::dispatch(&mut context, frame.number, frame.arguments);
+        if process.tells_of_signals() {
+            watch::tell_of_signal(domain.base());
+        }
+        if let Some(next) = process.changed_timers() {
+            watch::look_at_timers(domain.id(), next);
+        }
+        if process.wakes(thread.slot) {
+            // The gate asks what is to be done about it.
+            // SAFETY: a word of the thread's own block.
+            unsafe { (*block()).pending = 1 };
+        }
+        outcome
     };
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
         Ok(Outcome::Return(value)) => value,
@@ -113,6 +146,7 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
 /// The control stack below a gate that is in progress.
 struct Stack<'a> {
     domain: &'a Instance,
+    gate: *const GateRecord,
     /// rsp at the gate.
     control: u64,
     /// Where the call was entered.
@@ -122,7 +156,9 @@ struct Stack<'a> {
 impl ControlStack for Stack<'_> {
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {
         // SAFETY: only the gate makes one.
-        let mut walk = unsafe { functions(self.domain, self.control, self.entered) };
+        let behind = |at| unsafe { interrupted(self.gate, at) };
+        // SAFETY: as above.
+        let mut walk = unsafe { functions(self.domain, self.control, self.entered, &behind) };
         while let Ok(function) = walk.next() {
             let frame = function.entry + size_of::<u64>() as u64 - u64::from(code::OFF);
             if see(InProgress { site: function.site, frame }).is_break() {

@@ -5,6 +5,7 @@
 //! stack, where they do no harm, there may be no room for them.
 use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
+use super::interrupt_sys::interrupt;
 use super::kernel_signals_sys::{
     Action, DEFAULT, FAULTS, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
 };
@@ -457,7 +458,9 @@ unsafe extern "C" fn on_fault(
                     entry: (*record).control,
                     registers: Registers::of(frame),
                 };
-                leave(state, record, raw, frame);
+                if !has_handler(record, signal) || !interrupt(state, record, frame, Some(raw)) {
+                    leave(state, record, raw, frame);
+                }
             }
             _ if signal == libc::SIGTRAP && !by_instruction && is_kick(info) => {
                 on_kick(signal, info, context)
@@ -466,6 +469,17 @@ unsafe extern "C" fn on_fault(
             _ => return chain(signal, info, kernels, mask, front),
         }
         0
+    }
+}
+
+/// True if the domain whose call is innermost has a handler of its own for a signal.
+unsafe fn has_handler(record: *const EntryRecord, signal: c_int) -> bool {
+    // SAFETY: a live entry's binding keeps its domain.
+    unsafe {
+        let binding = (*record).binding.as_ref();
+        binding.is_some_and(|binding| {
+            !space::is_inherited((*record).control) && (*binding.domain).process().handles(signal as u32)
+        })
     }
 }
 
@@ -535,7 +549,15 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
             return; // in the proxy or a gate: kicks come until one finds it inside or outside
         }
         state.look.store(false, Ordering::Release);
-        let Some(cause) = why_stop(state, record) else { return };
+        let Some(cause) = why_stop(state, record) else {
+            let waits = (*record).binding.as_ref();
+            if state.signalled.load(Ordering::SeqCst)
+                && waits.is_some_and(|binding| (*binding.domain).process().has_signals())
+            {
+                interrupt(state, record, frame, None);
+            }
+            return;
+        };
         let (entry, registers) = ((*record).control, Registers::of(frame));
         let raw = RawFault { cause, address: 0, entry, registers };
         leave(state, record, raw, frame);
@@ -559,6 +581,9 @@ unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut Entry
 unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, frame: &mut ucontext_t) {
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
+        if let Some(binding) = (*record).binding.as_ref().filter(|_| raw.cause != Cause::Forked) {
+            state.leaves_handlers(record, None, &*binding.domain);
+        }
         if raw.cause == Cause::Forked {
             // The way back from the gate has given the thread its place in the domain again.
             (*state.block).alternate_size = u64::MAX;

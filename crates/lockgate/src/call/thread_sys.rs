@@ -3,6 +3,7 @@ use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
 use super::gate_tables_sys::GateTables;
 use super::instance::Instance;
+use super::interruptions_sys::Interruptions;
 use super::kernel_signals_sys::kernel_sigaltstack;
 use super::layout::{
     BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
@@ -98,6 +99,10 @@ pub(crate) struct ThreadState {
     pub stop: AtomicBool,
     /// Somebody wants the thread to ask its domain's stop predicate ([`interrupt`](super::watch::interrupt)), and it has not been found where it can.
     pub look: AtomicBool,
+    /// A signal of a domain's own may wait for the thread there.
+    pub signalled: AtomicBool,
+    /// Where its code in domains was interrupted by such signals.
+    pub(super) interruptions: Interruptions,
     /// The last kick found a handler of the host's in the way.
     pub covered: AtomicBool,
     /// The innermost gate whose function a kick has found left, as it seems, and the mark that it had.
@@ -185,11 +190,33 @@ impl ThreadState {
         let slot = unsafe { AtomicU64::from_ptr(self.slot(id)) };
         let above = control..=control | (stack::SLOT - 1);
         let raised = |now: u64| {
-            let moved_by = |gate: &&GateRecord| now == gate.control.wrapping_sub(RED_ZONE) & !15;
+            let moved_by = |gate: &&GateRecord| {
+                // SAFETY: the thread's own.
+                let interrupted = self.interruptions.at_gate(gate.mark).map(|one| unsafe { (*one).room });
+                let mut rooms = interrupted.into_iter().chain([RED_ZONE]);
+                rooms.any(|room| now == gate.control.wrapping_sub(room) & !15)
+            };
             let before = gate.filter(moved_by).map(|gate| gate.slot).filter(|before| above.contains(before));
             (now != 0 && !above.contains(&now)).then(|| before.unwrap_or(control))
         };
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+    }
+
+    /// The call of the entry with this record, of `domain`'s, which is there, ends, perhaps at this gate, or was left by a jump: the thread's mask
+    /// in it is what it was before the outermost handler that is in progress in the call, or is about to begin. Async-signal-safe.
+    pub(super) fn leaves_handlers(
+        &self,
+        record: *const EntryRecord,
+        gate: Option<*const GateRecord>,
+        domain: &Instance,
+    ) {
+        // SAFETY: the thread's own records.
+        let mark = gate.map(|gate| unsafe { (*gate).mark });
+        if let Some(mask) = self.interruptions.mask_before(record, mark) {
+            // SAFETY: the thread's own record.
+            let slot = domain.slot_of(unsafe { (*record).control });
+            domain.process().leaves_handlers(domain.contexts().home(slot), mask);
+        }
     }
 
     /// Takes domain `id`, which starts at `base` and which nobody is in any more, away from the thread: nothing that a `longjmp` has left
@@ -493,7 +520,7 @@ pub(crate) struct SeenEntry {
 impl ThreadState {
     /// The records in use, outermost first, without the idle one. The thread itself, and any other that holds the lock of [`THREADS`],
     /// may read them, word by word; one that was made or went meanwhile may be missing or show another's values.
-    pub(super) fn records(&self) -> impl Iterator<Item = *const Record> {
+    pub(super) fn records(&self) -> impl Iterator<Item = *const Record> + Clone {
         let first = self.records.start().cast::<Record>();
         // SAFETY: the block lives as long as its state; an aligned word, which the thread writes in single instructions.
         let top = unsafe { AtomicPtr::from_ptr(&raw mut (*self.block).top) }.load(Ordering::Relaxed);

@@ -22,6 +22,9 @@ const POLL: Duration = Duration::from_millis(3);
 /// Interval of kicks to a call that is overdue.
 const INSIST: Duration = Duration::from_millis(1);
 
+/// Time between two looks at least.
+const LEAST: Duration = Duration::from_micros(250);
+
 static INTERESTED: PerProcess<Mutex<Interested>> = PerProcess::new(Mutex::default);
 static EVENTCOUNT: Eventcount = Eventcount::new();
 /// Some thread is to ask its host's stop predicate.
@@ -39,6 +42,8 @@ pub(crate) struct Domains {
     pub end_for_cpu_time: fn(u32),
     /// Lets threads that are blocked in the domain with this number look whether they were stopped.
     pub interrupt_waits: fn(u32),
+    /// Has the timers of the domain with this number send what is due; its base, if there is anything to tell, and when the next is due.
+    pub look_at_timers: fn(u32) -> (Option<u64>, Option<Instant>),
 }
 
 static DOMAINS: OnceLock<Domains> = OnceLock::new();
@@ -64,6 +69,8 @@ struct Interested {
     stopping: usize,
     /// Domains whose CPU time is measured.
     meters: Vec<Arc<Meter>>,
+    /// When the first timer of a domain is due, by its number.
+    timers: HashMap<u32, Instant>,
     /// What threads must leave, and may still be in.
     killed: Vec<Retired>,
     /// Functions that were taken from domains wait until no thread can hold them.
@@ -210,6 +217,58 @@ pub(crate) fn tell_of_leftovers() {
     let _ = interested.wake();
 }
 
+/// Has every thread in the domain at `base` look at the domain's signals, again and again until it has.
+pub(super) fn tell_of_signal(base: u64) {
+    // Without a watcher, the one kick below must do.
+    let _ = interested().wake();
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let is_inside =
+        |thread: &ThreadState| thread.entries().iter().any(|entry| space::base_of(entry.control) == base);
+    let own = current().map(|state| state.tid);
+    for thread in threads.iter().filter(|thread| Some(thread.tid) != own && is_inside(thread)) {
+        thread.signalled.store(true, Ordering::SeqCst);
+        signals_sys::kick(thread);
+    }
+    drop(threads);
+    ring();
+}
+
+/// The first timer of the domain with this number is due then.
+pub(super) fn look_at_timers(id: u32, due: Option<Instant>) {
+    let mut interested = interested();
+    match due {
+        Some(due) => {
+            interested.timers.insert(id, due);
+            // Without a watcher no timer is looked at.
+            let _ = interested.wake();
+        }
+        None => {
+            interested.timers.remove(&id);
+        }
+    }
+}
+
+/// Looks at timers that are due. Returns when the next one is.
+fn timers() -> Option<Instant> {
+    let now = Instant::now();
+    let due: Vec<u32> = {
+        let interested = interested();
+        interested.timers.iter().filter(|(_, due)| **due <= now).map(|(&id, _)| id).collect()
+    };
+    for id in due {
+        // (Whoever sets a timer meanwhile says so later.)
+        interested().timers.remove(&id);
+        let (tells, next) = (domains().look_at_timers)(id);
+        if let Some(next) = next {
+            interested().timers.entry(id).or_insert(next);
+        }
+        if let Some(base) = tells {
+            tell_of_signal(base);
+        }
+    }
+    interested().timers.values().min().copied()
+}
+
 fn tell(retired: impl FnOnce(u64) -> Retired) {
     let mut interested = interested();
     let number = SENTENCES.fetch_add(1, Ordering::AcqRel) + 1;
@@ -310,14 +369,21 @@ fn watch() {
             drop(interested);
             samples.forget();
             kicks.clear();
-            EVENTCOUNT.wait(heard);
+            let due = timers();
+            if !ASKED.load(Ordering::Acquire) {
+                EVENTCOUNT.wait(heard, due);
+            }
             interested = self::interested();
             heard = EVENTCOUNT.rings();
+            if interested.timers.values().any(|due| *due <= Instant::now()) {
+                break;
+            }
         }
         let leftovers = std::mem::take(&mut interested.leftovers);
         let (killed, meters) = (interested.killed.clone(), interested.meters.clone());
         drop(interested);
         let asked = ASKED.swap(false, Ordering::AcqRel);
+        let due = timers();
         let found = look(&killed, &meters, &mut samples, &mut kicks);
         if asked && found.unanswered {
             ASKED.store(true, Ordering::Release);
@@ -337,7 +403,9 @@ fn watch() {
             (domains().end_for_cpu_time)(meter.id);
         }
         found.stopped.into_iter().for_each(domains().interrupt_waits);
-        eventcount::pause(found.pause);
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        // (However often a module's timers are due.)
+        eventcount::pause(left.map_or(found.pause, |left| left.max(LEAST).min(found.pause)));
     }
 }
 
@@ -426,7 +494,11 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
         if let Some(sequence) = overdue {
             thread.overdue.store(OVERDUE | u64::from(sequence), Ordering::Release);
         }
-        let asks = thread.look.load(Ordering::Acquire);
+        if entries.is_empty() {
+            // What waits for a domain's threads waits for the next call.
+            thread.signalled.store(false, Ordering::SeqCst);
+        }
+        let asks = thread.look.load(Ordering::Acquire) || thread.signalled.load(Ordering::SeqCst);
         found.unanswered |= asks;
         let stops = asks || thread.stop.load(Ordering::Acquire);
         if stops {

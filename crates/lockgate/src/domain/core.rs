@@ -88,6 +88,7 @@ impl Core {
             release_leftovers: super::release_leftovers,
             end_for_cpu_time: super::end_for_cpu_time,
             interrupt_waits: super::interrupt_waits,
+            look_at_timers: super::look_at_timers,
         });
         let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;
@@ -267,6 +268,11 @@ impl Core {
                 Err(_) => slots.owners[slot] = Some(LOST),
             }
         }
+    }
+
+    /// Whether a thread has a stack slot.
+    pub(super) fn has_thread(&self, slot: u32) -> bool {
+        self.slots().owners.get(slot as usize).is_some_and(Option::is_some)
     }
 
     fn publish_threads(&self, slots: &Slots) {

@@ -112,6 +112,10 @@ impl Drop for Running {
 }
 
 impl Threads for Core {
+    fn has(&self, slot: u32) -> bool {
+        self.has_thread(slot)
+    }
+
     fn inside(&self) -> usize {
         thread_sys::threads_in(self.base())
     }

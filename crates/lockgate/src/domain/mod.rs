@@ -29,6 +29,13 @@ fn end_for_cpu_time(id: u32) {
     }
 }
 
+/// Has the timers of the domain with this number send what is due: its base, if anything was sent, and when the next is due.
+fn look_at_timers(id: u32) -> (Option<u64>, Option<std::time::Instant>) {
+    let Some(core) = rest::find(id).filter(|core| !core.is_killed()) else { return (None, None) };
+    let next = core.process().look_at_timers();
+    (core.process().tells_of_signals().then(|| core.base()), next)
+}
+
 /// Lets threads that are blocked in the domain with this number look whether they were stopped.
 fn interrupt_waits(id: u32) {
     if let Some(core) = rest::find(id) {

@@ -205,11 +205,20 @@ impl Module {
 
     /// Where rsp is before the instruction at an image-relative address. As [`symbols`](Module::symbols).
     pub(crate) fn state_before(&self, address: u64) -> Option<lockgate_verify::State> {
+        self.states()?.before(address)
+    }
+
+    /// Whether a unit begins there. As [`symbols`](Module::symbols).
+    pub(crate) fn is_between_units(&self, address: u64) -> bool {
+        self.states().is_some_and(|states| states.is_between_units(address))
+    }
+
+    fn states(&self) -> Option<&lockgate_verify::States> {
         let states = || {
             let parsed = lockgate_verify::Module::parse(&self.file).ok()?;
             lockgate_verify::states(&parsed).ok()
         };
-        self.states.get(states).as_ref()?.before(address)
+        self.states.get(states).as_ref()
     }
 }
 

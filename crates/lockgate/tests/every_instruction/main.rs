@@ -63,7 +63,10 @@ impl Victim {
     /// The next line that begins with `@` and `what`; the rest of it. (The test harness prints lines of its own.)
     fn answer(&mut self, what: &str) -> String {
         loop {
-            let line = self.answers.next().expect("the victim lives").expect("text");
+            let Some(line) = self.answers.next() else {
+                panic!("the victim has ended: {:?}, after an event at {:#x}", self.child.wait(), self.place);
+            };
+            let line = line.expect("text");
             if let Some((_, said)) = line.split_once('@') {
                 return said
                     .strip_prefix(what)
@@ -83,8 +86,23 @@ impl Victim {
         }
     }
 
-    /// The same; nothing if the call took another way than those before, so that nothing happened.
-    fn try_call(&mut self, event: Event, steps: usize) -> Option<(String, bool)> {
+    /// One call, in which SIGUSR1 comes where it comes to `place` for the `times`th time. The outcome, and whether it has come there.
+    fn call_to(&mut self, place: u64, times: usize) -> (String, bool) {
+        let thread = self.begin();
+        let happened = thread.go_to(place, times);
+        if happened {
+            thread.send(self.child.id(), libc::SIGUSR1);
+            let mut stop = Stop::Step;
+            while stop != Stop::Mark {
+                stop = thread.go_on(stop);
+            }
+        }
+        thread.release();
+        (self.answer("outcome"), happened)
+    }
+
+    /// The next call has begun, and stands at the mark.
+    fn begin(&mut self) -> Tracee {
         let number = self.answer("ready").parse().expect("a thread's number");
         let thread = Tracee::seize(number);
         self.order("go");
@@ -92,6 +110,13 @@ impl Victim {
         while stop != Stop::Mark {
             stop = thread.go_on(stop); // what came of the call before
         }
+        thread
+    }
+
+    /// The same; nothing if the call took another way than those before, so that nothing happened.
+    fn try_call(&mut self, event: Event, steps: usize) -> Option<(String, bool)> {
+        let thread = self.begin();
+        let mut stop = Stop::Mark;
         let process = self.child.id();
         let mut gone = match &mut self.way {
             Some(way) => way.ahead(process, thread, steps),
@@ -204,6 +229,34 @@ fn at_some_instructions(
         *outcomes.entry(outcome).or_default() += 1;
     }
     println!("{scenario}, {}: {outcomes:?}", handler.unwrap_or("-"));
+    outcomes
+}
+
+/// Calls in which a signal of the domain's own comes: most of their instructions are those of services, which no handler interrupts. A signal
+/// of the host's comes at each of the domain's own and of those of proxies and gates, where the call comes to it for the first time and for the
+/// second.
+fn at_every_gate(scenario: &str, handler: &str) -> BTreeMap<String, usize> {
+    const TIMES: usize = 2;
+    let mut victim = Victim::start(scenario, Some(handler));
+    let (_, happened) = victim.call(Event::Signal, usize::MAX);
+    assert!(!happened, "{scenario}: a call that has an end");
+    let program = std::env::current_exe().expect("the test program's path");
+    let program = program.to_str().expect("text");
+    let moved = way::base(&victim.child.id().to_string(), program).wrapping_sub(way::base("self", program));
+    let gates = tracer_sys::gates();
+    let gates = gates.start.wrapping_add(moved)..gates.end.wrapping_add(moved);
+    let way = victim.way.take().expect("calls that end");
+    let (mut outcomes, mut in_gates) = (BTreeMap::new(), 0);
+    for (place, times) in way.places(|place| gates.contains(&place) || !way.stays(place), TIMES) {
+        let _watchdog = watchdog("a call that does not come back");
+        let (outcome, happened) = victim.call_to(place, times);
+        if happened {
+            in_gates += usize::from(gates.contains(&place));
+            *outcomes.entry(outcome).or_default() += 1;
+        }
+    }
+    println!("{scenario}, {handler}: {in_gates} in gates; {outcomes:?}");
+    assert!(in_gates > 100, "{scenario}: {in_gates} signals came in gates");
     outcomes
 }
 
@@ -400,6 +453,32 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
     }
 }
 
+/// The same while a handler of the domain's own begins, and returns or jumps: neither it nor what it has interrupted is changed. Red if calls
+/// begin between the look at what waits, which writes the handler's first frame below all others, and the gate's end.
+#[test]
+fn calls_of_handlers_change_no_frame_of_the_domains_own() {
+    for scenario in ["raise_own", "trap_own"] {
+        let outcomes = at_every_gate(scenario, "calls");
+        let expected =
+            ["entered", "refused"].map(|came_of_it| format!("returned 2, then 2; handled, {came_of_it}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
+}
+
+/// It jumps out of all that.
+#[test]
+fn jumps_out_of_beginning_handlers_leave_nothing_behind() {
+    for scenario in ["raise_own", "trap_own"] {
+        let outcomes = at_every_gate(scenario, "jumps anywhere");
+        let expected = ["jumped, then 2", "returned 2, then 2"];
+        assert!(
+            outcomes.keys().all(|outcome| expected.contains(&outcome.as_str())),
+            "{scenario}: {outcomes:?}"
+        );
+        assert!(outcomes["jumped, then 2"] > 200, "{scenario}: {outcomes:?}");
+    }
+}
+
 /// The same of a handler that calls another domain: what has been interrupted goes on in its own window. Red if a gate looks at gs before
 /// it is off the records: the handler's call is let in then, and leaves its own window's gs behind, through which the domain reads and
 /// writes.
@@ -583,7 +662,10 @@ fn no_domain_is_reclaimed_while_stack_arguments_are_copied() {
 /// It switches to another coroutine above in the same mapping, where a domain is called, and is switched back to in a callback of that: either
 /// call is refused, or ends, or the first one is over. Red if a proxy in transit counts as left by a jump: it writes the other call's record.
 fn switch_stacks(scenario: &str, right: &str) {
-    let outcomes = with_handler(scenario, Some("switches"), Event::Signal, 2 * MOST);
+    let outcomes = match scenario.ends_with("_own") {
+        true => at_every_gate(scenario, "switches"),
+        false => with_handler(scenario, Some("switches"), Event::Signal, 2 * MOST),
+    };
     for outcome in outcomes.keys() {
         let (first, other) = outcome.split_once("; ").expect("two calls");
         assert!(matches!(other, "none" | "SignalHandler" | "returned 2" | "Gate"), "{outcomes:?}");
@@ -604,6 +686,14 @@ fn handlers_that_switch_stacks_lead_no_call_astray() {
 fn handlers_that_switch_stacks_lead_no_gate_astray() {
     switch_stacks("call_back", "returned 12");
     switch_stacks("ask", "returned 2");
+}
+
+/// The same of calls that handlers of the domain's own begin and end in. Red if a gate that has asked once does not look whether its record is its
+/// own when it begins one.
+#[test]
+fn handlers_that_switch_stacks_lead_no_handler_astray() {
+    switch_stacks("raise_own", "returned 2");
+    switch_stacks("trap_own", "returned 2");
 }
 
 /// It interrupts a call of a coroutine's, and switches to another one, in whose host function's call that one began, and which goes on there,

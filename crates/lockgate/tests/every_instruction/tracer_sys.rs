@@ -92,8 +92,21 @@ impl Tracee {
             && unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.0, registers.rip, 0) } & 0xffff == SYSCALL
     }
 
+    /// Takes the trap flag away that a step has left: one over `popfq`, as gates of signals have it, makes the kernel take the flag for the
+    /// program's own from then on (Linux, arch/x86/kernel/step.c), and the next trap would end the process.
+    fn has_stepped(self) {
+        const TRAP: libc::c_long = 0x100;
+        let flags = std::mem::offset_of!(libc::user_regs_struct, eflags);
+        let now = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, self.0, flags, 0) };
+        if now & TRAP != 0 {
+            let done = unsafe { libc::ptrace(libc::PTRACE_POKEUSER, self.0, flags, now & !TRAP) };
+            assert_ne!(done, -1, "flags: {}", std::io::Error::last_os_error());
+        }
+    }
+
     /// On to the next mark or signal.
     pub fn go_on(self, from: Stop) -> Stop {
+        self.has_stepped();
         self.request(libc::PTRACE_CONT, from.signal());
         self.wait()
     }
@@ -139,6 +152,7 @@ impl Tracee {
 
     /// On, by itself.
     pub fn release(self) {
+        self.has_stepped();
         self.request(libc::PTRACE_DETACH, 0);
     }
 
@@ -206,6 +220,15 @@ pub fn off_alternate_stack() {
         let none = std::ptr::null_mut::<u64>();
         assert_eq!(libc::syscall(number, libc::SIGUSR1, action.as_ptr(), none, 8), 0);
     }
+}
+
+/// The code of gates.
+pub fn gates() -> std::ops::Range<u64> {
+    unsafe extern "C" {
+        fn lockgate_gate_import();
+        fn lockgate_gate_end();
+    }
+    lockgate_gate_import as *const () as u64..lockgate_gate_end as *const () as u64
 }
 
 /// True if the handler with this `context` interrupts the gate of an import that is bound at its first call, and not what it calls.

@@ -117,6 +117,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         }
         #include <unistd.h>
         #include <sys/mman.h>
+        #include <sys/syscall.h>
         #include <time.h>
         long map(long x) {
             void *room = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -133,6 +134,39 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         long ask(long x) { return x + 1 + 0 * getpid(); }
         long tell_time(long x) { struct timespec time; return x + 1 + clock_gettime(CLOCK_MONOTONIC, &time); }
         long tell_functions(long x) { long rows[20]; return x + (syscall(400, rows, 10, 0) > 0); }
+        #include <setjmp.h>
+        #include <signal.h>
+        static volatile long own_handled;
+        static sigjmp_buf behind;
+        static void handle_own(int signal) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = signal + i;
+            own_handled += getppid() == 0; /* through a gate */
+            for (int i = 0; i < 8; i++) own_handled += kept[i] != signal + i;
+            own_handled++;
+            if (signal == SIGILL) siglongjmp(behind, 1);
+        }
+        /* A signal of its own, whose handler begins behind a system call, and returns. */
+        long raise_own(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            signal(SIGUSR2, handle_own);
+            own_handled = 0;
+            long sum = x + syscall(SYS_tkill, syscall(SYS_gettid), SIGUSR2);
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum + own_handled;
+        }
+        /* One that an instruction raises, and whose handler jumps. */
+        long trap_own(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            signal(SIGILL, handle_own);
+            own_handled = 0;
+            if (!sigsetjmp(behind, 1)) __builtin_trap();
+            long sum = x;
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum + own_handled;
+        }
         long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
         struct wide { char bytes[4000]; };
         struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
@@ -167,6 +201,8 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long tell_time(long)",
         "long tell_functions(long)",
         "long doze(long)",
+        "long raise_own(long)",
+        "long trap_own(long)",
         "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
         "long go_deeper(long)",
@@ -310,6 +346,8 @@ impl World {
             | "tell_time"
             | "tell_functions"
             | "doze"
+            | "raise_own"
+            | "trap_own"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }

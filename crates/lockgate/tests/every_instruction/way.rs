@@ -1,7 +1,7 @@
 //! The way that calls take. To step each call from its beginning takes the square of its length: a call goes on at full speed to a place
 //! that the one before has come to, close to the instruction that is wanted, and is stepped from there.
 use super::tracer_sys::Tracee;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Where calls have been.
@@ -54,6 +54,18 @@ impl Way {
         self.places.push(place);
     }
 
+    /// Of the way that is known, the places that are wanted, each as often as it was come to, but `most` times at most.
+    pub fn places(&self, is_wanted: impl Fn(u64) -> bool, most: usize) -> Vec<(u64, usize)> {
+        let mut times = BTreeMap::new();
+        let count = |&place: &u64| {
+            let times = times.entry(place).or_insert(0_usize);
+            *times += 1;
+            (place, *times)
+        };
+        let wanted = self.places.iter().filter(|place| is_wanted(**place));
+        wanted.map(count).filter(|(_, times)| *times <= most).collect()
+    }
+
     /// Whether the address is the same place in each call, for sure.
     pub fn stays(&self, place: u64) -> bool {
         self.code.iter().any(|code| code.stays && code.range.contains(&place))
@@ -72,6 +84,13 @@ impl Way {
         };
         (1..places.len().min(steps)).rev().find(is_one)
     }
+}
+
+/// Where a program begins in the memory of a process.
+pub fn base(process: &str, program: &str) -> u64 {
+    let maps = std::fs::read_to_string(format!("/proc/{process}/maps")).expect("a process");
+    let first = maps.lines().find(|line| line.ends_with(program)).expect("the program's own code");
+    u64::from_str_radix(first.split('-').next().expect("an address"), 16).expect("an address")
 }
 
 /// The code of the files that the process has mapped, in memory or not.

@@ -1,0 +1,127 @@
+//! `alarm`, `setitimer`, `timer_create` and their like: they send the domain signals of its own (docs/decisions/0080).
+use super::clock::clock;
+use crate::SyscallContext;
+use crate::locked::locked;
+use crate::outcome::Reply;
+use crate::signal_state::LAST;
+use crate::timers::{Sends, Setting, Timers};
+use crate::wire::{Record, half, word};
+use rustix::io::Errno;
+use rustix::time::ClockId;
+use std::time::Duration;
+
+const ITIMER_REAL: u64 = 0;
+
+/// Changes timers; whoever runs the domain is told when the first one is due now.
+fn change<T>(ctx: &SyscallContext<'_>, change: impl FnOnce(&mut Timers) -> T) -> T {
+    let mut timers = locked(&ctx.process.timers);
+    let result = change(&mut timers);
+    ctx.process.note_timers(timers.next());
+    result
+}
+
+/// `alarm(seconds)`: seconds that were left, rounded up.
+pub fn alarm(ctx: &SyscallContext<'_>, [seconds, ..]: [u64; 6]) -> Reply {
+    let new = (Duration::from_secs((seconds as u32).into()), Duration::ZERO);
+    let (left, _) = change(ctx, |timers| timers.real(Some(new)));
+    Ok(left.as_secs() + u64::from(left.subsec_nanos() > 0))
+}
+
+/// `setitimer(which, new, old or null)`: `ITIMER_REAL`. The others count CPU time, which is not looked at so often.
+pub fn setitimer(ctx: &SyscallContext<'_>, [which, new, old, ..]: [u64; 6]) -> Reply {
+    if which != ITIMER_REAL {
+        return Err(if which <= 2 { Errno::NOSYS } else { Errno::INVAL }.into());
+    }
+    let new = if new == 0 { (Duration::ZERO, Duration::ZERO) } else { setting(ctx, new, 1000)? };
+    let before = change(ctx, |timers| timers.real(Some(new)));
+    ctx.give(old, &record(before, 1000).0)?;
+    Ok(0)
+}
+
+/// `getitimer(which, setting)`.
+pub fn getitimer(ctx: &SyscallContext<'_>, [which, at, ..]: [u64; 6]) -> Reply {
+    if which != ITIMER_REAL {
+        return Err(if which <= 2 { Errno::NOSYS } else { Errno::INVAL }.into());
+    }
+    let now = change(ctx, |timers| timers.real(None));
+    ctx.memory.write(at, &record(now, 1000).0)?;
+    Ok(0)
+}
+
+/// An interval, then a time: two structures of seconds and parts, each of so many nanoseconds.
+fn setting(ctx: &SyscallContext<'_>, at: u64, unit: u64) -> Result<Setting, Errno> {
+    let [interval, interval_part, left, left_part] = ctx.words(at)?;
+    let time = |seconds: u64, part: u64| match (seconds as i64) < 0 || part >= 1_000_000_000 / unit {
+        true => Err(Errno::INVAL),
+        false => Ok(Duration::new(seconds, (part * unit) as u32)),
+    };
+    Ok((time(left, left_part)?, time(interval, interval_part)?))
+}
+
+fn record((left, interval): Setting, unit: u64) -> Record {
+    let part = |time: Duration| u64::from(time.subsec_nanos()) / unit;
+    Record::new().u64(interval.as_secs()).u64(part(interval)).u64(left.as_secs()).u64(part(left))
+}
+
+/// `timer_create(clock, struct sigevent or null, where its number goes)`: clocks that go by themselves.
+pub fn timer_create(ctx: &SyscallContext<'_>, [number, event, id, ..]: [u64; 6]) -> Reply {
+    const SIGNAL: u32 = 0;
+    const NONE: u32 = 1;
+    const THREAD: u32 = 4;
+    let clock = clock(number)?;
+    if clock == ClockId::ThreadCPUTime {
+        return Err(Errno::NOSYS.into());
+    }
+    let event: Option<[u8; 24]> = if event == 0 { None } else { Some(ctx.array(event)?) };
+    let sends = match event {
+        None => None,
+        Some(event) => {
+            let [signal, how, thread] = [8, 12, 16].map(|at| half(&event, at));
+            let to = match how {
+                SIGNAL | NONE => None,
+                THREAD => Some(super::signal::thread(ctx, thread.into()).map_err(|_| Errno::INVAL)?),
+                _ => return Err(Errno::INVAL.into()),
+            };
+            if !(1..=LAST).contains(&signal) {
+                return Err(Errno::INVAL.into());
+            }
+            Some((how != NONE).then_some(Sends { signal, to, value: word(&event, 0) }))
+        }
+    };
+    let by_itself = |number: u32| Sends { signal: libc::SIGALRM as u32, to: None, value: number.into() };
+    let made =
+        change(ctx, |timers| timers.make(clock, |number| sends.unwrap_or_else(|| Some(by_itself(number)))))?;
+    ctx.memory.write(id, &made.to_le_bytes())?;
+    Ok(0)
+}
+
+/// `timer_settime(number, flags, new, old or null)`.
+pub fn timer_settime(ctx: &SyscallContext<'_>, [number, flags, new, old, ..]: [u64; 6]) -> Reply {
+    let (mut left, interval) = setting(ctx, new, 1)?;
+    if flags as i32 & libc::TIMER_ABSTIME != 0 && !left.is_zero() {
+        let now = rustix::time::clock_gettime(change(ctx, |timers| timers.clock(number))?);
+        let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
+        left = left.saturating_sub(now).max(Duration::from_nanos(1));
+    }
+    let before = change(ctx, |timers| timers.set(number, Some((left, interval))))?;
+    ctx.give(old, &record(before, 1).0)?;
+    Ok(0)
+}
+
+/// `timer_gettime(number, setting)`.
+pub fn timer_gettime(ctx: &SyscallContext<'_>, [number, at, ..]: [u64; 6]) -> Reply {
+    let now = change(ctx, |timers| timers.set(number, None))?;
+    ctx.memory.write(at, &record(now, 1).0)?;
+    Ok(0)
+}
+
+/// `timer_getoverrun(number)`.
+pub fn timer_getoverrun(ctx: &SyscallContext<'_>, [number, ..]: [u64; 6]) -> Reply {
+    Ok(change(ctx, |timers| timers.overrun(number))?.into())
+}
+
+/// `timer_delete(number)`.
+pub fn timer_delete(ctx: &SyscallContext<'_>, [number, ..]: [u64; 6]) -> Reply {
+    change(ctx, |timers| timers.delete(number))?;
+    Ok(0)
+}

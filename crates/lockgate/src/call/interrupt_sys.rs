@@ -1,0 +1,172 @@
+//! A domain's code is interrupted at any instruction by a signal of its own: in a handler of the host's. Here its thread is taken to a gate, where
+//! [`signalled_sys`](super::signalled_sys) goes on.
+use super::instance::Instance;
+use super::interruptions_sys::{Stage, XSAVE_SIZE};
+use super::layout::{EntryRecord, GATE, GateRecord, NEXT_MARK, RECORD, Record};
+use super::thread_sys::ThreadState;
+use crate::report::RawFault;
+use libc::ucontext_t;
+use lockgate_abi::{header, stack, window};
+use lockgate_syscall::INFO;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+
+unsafe extern "C" {
+    static lockgate_gate_interrupted: u64;
+}
+
+/// Flags that a handler begins with, and those of the module's that are kept: carry, parity, adjust, zero, sign, overflow.
+pub(super) const CLEAN_FLAGS: u64 = 0x202;
+pub(super) const KEPT_FLAGS: u64 = 0x8d5;
+
+/// Bytes that a handler has at least.
+pub(super) const LEAST_ROOM: u64 = 4 << 10;
+
+/// Bytes of Linux's `struct ucontext` on x86-64, without what lies behind it.
+pub(super) const UCONTEXT: usize = 936;
+
+/// The lowest usable address of the control stack that `control` lies on.
+pub(super) fn lowest(domain: &Instance, control: u64) -> u64 {
+    control - control % stack::SLOT + stack::TOP - domain.stack_size_at(control)
+}
+
+/// Takes the thread, which a signal of the host's has interrupted in code of a domain's, to the gate of interruptions; false where it cannot be.
+///
+/// # Safety
+/// In a handler of the library's, with the kernel's frame of code that the entry with this record, which is innermost, has verified code
+/// for.
+pub(super) unsafe fn interrupt(
+    state: &ThreadState,
+    record: *mut EntryRecord,
+    frame: &mut ucontext_t,
+    fault: Option<RawFault>,
+) -> bool {
+    let register = |number: i32| frame.uc_mcontext.gregs[number as usize] as u64;
+    let (rip, rsp) = (register(libc::REG_RIP), register(libc::REG_RSP));
+    // SAFETY: a live record, and the array behind it; verified code can be read; the control stack is mapped between its ends.
+    unsafe {
+        let Some(binding) = (*record).binding.as_ref() else { return false };
+        let domain = &*binding.domain;
+        let stacks = domain.base() + window::CONTROL..domain.base() + window::CONTROL_END;
+        if !stacks.contains(&rsp) || !rsp.is_multiple_of(8) {
+            return false;
+        }
+        let registers = ORDER.map(register);
+        if domain.codes().at(rip).is_none() {
+            return false;
+        }
+        let Some(room) = live_below(domain, rip, |number| registers[number]) else { return false };
+        let top = rsp - rsp % stack::SLOT + stack::TOP;
+        let used = room + LEAST_ROOM + 2 * INFO as u64 + 2 * UCONTEXT as u64;
+        if rsp > top || rsp < lowest(domain, rsp) + used {
+            return false;
+        }
+        let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
+        let Some(one) = state.interruptions.begin(state.records(), size) else { return false };
+        (*one).saved.registers = registers;
+        (*one).saved.rip = rip;
+        (*one).saved.flags = CLEAN_FLAGS | register(libc::REG_EFL) & KEPT_FLAGS;
+        (*one).stage = Stage::Interrupted;
+        (*one).fault = fault;
+        (*one).control = rsp - 8;
+        (*one).room = room;
+        // Below rsp anybody may write: as if the instruction had called something.
+        ((rsp - 8) as *mut u64).write_volatile(rip);
+        let gate = record.byte_add(RECORD as usize).cast::<GateRecord>();
+        (*state.block).mark += NEXT_MARK;
+        (*gate).mark = (*state.block).mark;
+        (*one).mark = (*gate).mark;
+        *((*record).host as *mut u64) = (*gate).mark;
+        ((*gate).control, (*gate).entry) = (rsp - 8, std::ptr::null());
+        ((*gate).rbx, (*gate).r12) = (register(libc::REG_RBX), register(libc::REG_R12));
+        let registers = &mut frame.uc_mcontext.gregs;
+        registers[..libc::REG_RIP as usize].fill(0);
+        registers[libc::REG_RBX as usize] = gate as i64;
+        registers[libc::REG_R12 as usize] = (*record).host as i64;
+        registers[libc::REG_RCX as usize] = (*record).binding as i64;
+        registers[libc::REG_RDX as usize] = room as i64;
+        registers[libc::REG_RSP as usize] = (*record).host as i64;
+        registers[libc::REG_RIP as usize] = lockgate_gate_interrupted as i64;
+        registers[libc::REG_EFL as usize] = CLEAN_FLAGS as i64;
+    }
+    true
+}
+
+/// How far below rsp the data of the function at `rip` may reach; [`None`]: it cannot be interrupted there. Where a function has closed its
+/// frame to jump to a label of its own, and where that label's code opens it again, the whole of it lies below.
+pub(super) fn live_below(domain: &Instance, rip: u64, register: impl Fn(usize) -> u64) -> Option<u64> {
+    // (To the end of the code: a pattern may end there.)
+    let text = |at: u64| match domain.codes().at(at) {
+        // SAFETY: verified code can be read.
+        Some(code) => unsafe { std::slice::from_raw_parts(at as *const u8, (code.end() - at) as usize) },
+        None => &[],
+    };
+    let starts = |at: u64, with: &[u8]| text(at).starts_with(with);
+    // Between the two instructions of U2 that open a frame nothing tells yet where the function began; before them, how far down it will be.
+    if starts(rip - 3, &OPENS) || (rip - OPENING..rip).any(|at| starts(at, &OPEN)) {
+        return None;
+    }
+    // A checked jump leaves for where the register says whose low half it checks.
+    let jump = (rip - (LEAVES.len() as u64 - 3)..=rip + CHECKED).find(|at| starts(*at, &LEAVES));
+    let target = jump.and_then(|at| match *text(at - 3) {
+        [rex @ (0x41 | 0x45), 0x89, modrm, ..] => Some(register((modrm >> 3 & 7 | (rex & 4) << 1).into())),
+        _ => None,
+    });
+    let mut at = target.map_or(rip, |target| domain.base() + u64::from(target as u32));
+    let mut room = stack::LIVE_BELOW;
+    while room < stack::SLOT {
+        let (length, moves) = match *text(at) {
+            [0xf3, 0x0f, 0x1e, 0xfa, ..] => (4, 0),
+            // `lea d(%rsp),%rsp`, `sub $d,%rsp`, and the probe between two of them.
+            [0x48, 0x8d, 0x64, 0x24, d, ..] => (5, i64::from(d as i8)),
+            [0x48, 0x8d, 0xa4, 0x24, a, b, c, d, ..] => (8, i64::from(i32::from_le_bytes([a, b, c, d]))),
+            [0x48, 0x83, 0xec, d, ..] => (4, -i64::from(d as i8)),
+            [0x48, 0x81, 0xec, a, b, c, d, ..] => (7, -i64::from(i32::from_le_bytes([a, b, c, d]))),
+            [0xf6, 0x04, 0x24, 0x00, ..] => (4, 0),
+            _ if starts(at, &OPEN) => return None,
+            _ => return Some(room),
+        };
+        room += u64::try_from(-moves).unwrap_or(0);
+        at += length;
+    }
+    None
+}
+
+/// By their hardware numbers.
+const ORDER: [i32; 16] = [
+    libc::REG_RAX,
+    libc::REG_RCX,
+    libc::REG_RDX,
+    libc::REG_RBX,
+    libc::REG_RSP,
+    libc::REG_RBP,
+    libc::REG_RSI,
+    libc::REG_RDI,
+    libc::REG_R8,
+    libc::REG_R9,
+    libc::REG_R10,
+    libc::REG_R11,
+    libc::REG_R12,
+    libc::REG_R13,
+    libc::REG_R14,
+    libc::REG_R15,
+];
+
+/// The beginning of U2 (`xor %rsp,%r11; and $..,%r11d`), its end (`xchg %r11,%rsp; mov %r11,(%rsp)`), and the end of U1 that jumps, behind
+/// `mov %eT,%r11d` (`add %gs:HDR_W,%r11; jmp *%r11`; docs/rules.md).
+const OPEN: [u8; 6] = [0x49, 0x31, 0xe3, 0x41, 0x81, 0xe3];
+const OPENS: [u8; 7] = [0x4c, 0x87, 0xdc, 0x4c, 0x89, 0x1c, 0x24];
+const LEAVES: [u8; 13] = {
+    let [a, b, c, d] = (header::W as u32).to_le_bytes();
+    [0x65, 0x67, 0x4c, 0x03, 0x1c, 0x25, a, b, c, d, 0x41, 0xff, 0xe3]
+};
+/// Bytes of U2 before its `xchg`, with a near branch, and of U1 before `LEAVES`, with the longest forms.
+const OPENING: u64 = 16 + 6;
+const CHECKED: u64 = 6 + 7 + 6 + 3;
+
+const _: () = assert!(
+    offset_of!(Record, kind) == 0
+        && offset_of!(GateRecord, mark) == 0
+        && offset_of!(EntryRecord, interruption) == 4
+        && GATE != 0
+);

@@ -1,0 +1,191 @@
+//! Where a thread's code of domains was interrupted by signals of their own ([decision 0080](../../../../docs/decisions/0080-signals-of-a-domain.md)):
+//! registers, and the places on stacks that belong to them. In memory of the runtime's, which no module reads or writes.
+//!
+//! An interruption belongs to an entry: to be the innermost one, its number is in the entry's record, and each has that of the one before. A
+//! record that is made anew has 0 there, so whatever has become of an entry, nobody goes back to what it was interrupted at.
+use super::instance::Instance;
+use super::layout::{EntryRecord, GATE, GateRecord, Going, Record};
+use super::mapping_sys::Mapping;
+use crate::report::RawFault;
+use crate::walk::Activation;
+use lockgate_abi::stack;
+use std::cell::{Cell, UnsafeCell};
+use std::sync::atomic::AtomicU64;
+
+/// Bytes that a gate which keeps all of the module's state needs for XSAVEC, or XSAVE.
+pub(super) static XSAVE_SIZE: AtomicU64 = AtomicU64::new(0);
+
+/// Most that a thread has at once, in all its calls.
+const MOST: usize = 24;
+
+/// How far a gate that asks has come with one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The thread is taken to its gate, which saves vectors.
+    Interrupted,
+    /// What comes next is to be found out.
+    Asks,
+    /// The handler begins.
+    Begins,
+    /// What was interrupted goes on.
+    GoesOn,
+}
+
+/// One interruption.
+#[repr(C)]
+pub(super) struct Interruption {
+    /// 0: free.
+    pub number: u32,
+    /// Of the same entry, the next one outwards.
+    pub previous: u32,
+    /// Of the gate that is about to begin the handler, or to go on.
+    pub mark: u64,
+    pub stage: Stage,
+    /// Where the word lies that walks end with which begin in the handler, and nobody returns to; the handler's return word is below.
+    pub bottom: u64,
+    /// The context that runs on that slot, or the call's own frames: its word ([`Contexts::word`](super::contexts::Contexts::word)), which
+    /// no other context has.
+    pub context: u64,
+    /// Below what was interrupted: as if it had called something.
+    pub control: u64,
+    /// rsp at the entry of the function that was interrupted; 0: not known.
+    pub entry: u64,
+    /// How much of the data stack below `control` may be in use.
+    pub room: u64,
+    /// Where the handler's copy of its `ucontext_t` lies.
+    pub copy: u64,
+    /// The thread's mask before the handler.
+    pub mask: u64,
+    /// What an instruction has raised, and whoever asks for it is told of it.
+    pub fault: Option<RawFault>,
+    pub saved: Going,
+    pub begins: Going,
+}
+
+impl Interruption {
+    /// As if the function that was interrupted had called something there.
+    pub fn activation(&self) -> Option<Activation> {
+        let rsp = self.control + 8;
+        (self.entry != 0).then_some(Activation { site: self.saved.rip, rsp, entry: self.entry })
+    }
+}
+
+/// Those of a thread: its own affair, and that of the signal handlers that run on it.
+#[derive(Default)]
+pub(super) struct Interruptions {
+    memory: UnsafeCell<Option<Mapping>>,
+    last: Cell<u32>,
+}
+
+impl Interruptions {
+    fn all(&self) -> impl Iterator<Item = *mut Interruption> {
+        // SAFETY: the thread's own; set once.
+        let start =
+            unsafe { (*self.memory.get()).as_ref() }.map(|memory| memory.start().cast::<Interruption>());
+        start.into_iter().flat_map(|start| (0..MOST).map(move |index| start.wrapping_add(index)))
+    }
+
+    /// The one with this number.
+    pub fn numbered(&self, number: u32) -> Option<*mut Interruption> {
+        // SAFETY: in the mapping, which starts as zeros: all free.
+        self.all().find(|&one| number != 0 && unsafe { (*one).number } == number)
+    }
+
+    /// Those of the entry with this record, innermost first.
+    pub fn of(&self, record: *const EntryRecord) -> impl Iterator<Item = *mut Interruption> {
+        // SAFETY: the caller's own live record.
+        let first = self.numbered(unsafe { (*record).interruption });
+        // (A number leads outwards to older ones, so this ends.)
+        // SAFETY: as in `numbered`.
+        std::iter::successors(first, |&one| unsafe {
+            self.numbered((*one).previous).filter(|&next| (*next).number < (*one).number)
+        })
+    }
+
+    /// The one that the gate with this mark is about.
+    pub fn at_gate(&self, mark: u64) -> Option<*mut Interruption> {
+        // SAFETY: as in `numbered`.
+        self.all().find(|&one| unsafe { (*one).number != 0 && (*one).mark == mark })
+    }
+
+    /// A new one, of no entry yet, with room for vectors; [`None`]: there are too many. Those that belong to no entry any more, and to no gate,
+    /// are free. Async-signal-safe.
+    ///
+    /// # Safety
+    /// On the thread itself, with its records; `state` is how much room vectors need, a multiple of 64.
+    pub unsafe fn begin(
+        &self,
+        records: impl Iterator<Item = *const Record> + Clone,
+        state: usize,
+    ) -> Option<*mut Interruption> {
+        const { assert!(size_of::<Interruption>() < ROOM) };
+        // SAFETY: the thread's own; nobody else is in here: what interrupts it enters no domain. Live records.
+        unsafe {
+            let memory = &mut *self.memory.get();
+            if memory.is_none() {
+                *memory = Mapping::new(MOST * (ROOM + state)).ok();
+            }
+            let start = memory.as_ref()?.start();
+            for one in self.all().filter(|&one| (*one).number != 0) {
+                let is_used = records.clone().any(|record| match (*record).is_entry() {
+                    true => self.of(record.cast()).any(|other| other == one),
+                    false => (*record).kind == GATE && (*record.cast::<GateRecord>()).mark == (*one).mark,
+                });
+                if !is_used {
+                    (*one).number = 0;
+                }
+            }
+            let index = self.all().position(|one| (*one).number == 0)?;
+            let one = start.cast::<Interruption>().wrapping_add(index);
+            self.last.set(self.last.get().checked_add(1)?);
+            (*one).number = self.last.get();
+            (*one).saved.state =
+                start.wrapping_byte_add(MOST * ROOM + index * state).cast::<u8>().cast_const();
+            Some(one)
+        }
+    }
+
+    /// The mask that the thread had before the outermost handler of the entry with this record, of which the last may be about to begin at the
+    /// gate with this mark; [`None`]: there is none. Async-signal-safe.
+    pub fn mask_before(&self, record: *const EntryRecord, mark: Option<u64>) -> Option<u64> {
+        // SAFETY: as in `numbered`.
+        let begins = |one: &*mut Interruption| unsafe { (**one).stage == Stage::Begins };
+        let last = || mark.and_then(|mark| self.at_gate(mark)).filter(begins);
+        // SAFETY: as above.
+        self.of(record).last().or_else(last).map(|one| unsafe { (*one).mask })
+    }
+
+    /// Takes one out of those of its entry.
+    ///
+    /// # Safety
+    /// The entry's record.
+    pub unsafe fn unlink(&self, record: *mut EntryRecord, one: *mut Interruption) {
+        // SAFETY: as the caller says.
+        unsafe {
+            if (*record).interruption == (*one).number {
+                (*record).interruption = (*one).previous;
+            } else if let Some(inner) = self.of(record).find(|&other| (*other).previous == (*one).number) {
+                (*inner).previous = (*one).previous;
+            }
+        }
+    }
+
+    /// Those of the entry with this record whose handlers run on the stack that `at` lies on, a domain's. (The slot may have been another
+    /// context's since: what was interrupted there is gone.)
+    pub fn on(
+        &self,
+        record: *const EntryRecord,
+        domain: &Instance,
+        at: u64,
+    ) -> impl Iterator<Item = *mut Interruption> {
+        let context = domain.contexts().word(domain.slot_of(at));
+        // SAFETY: as in `numbered`.
+        let is_there = move |one: &*mut Interruption| unsafe {
+            (**one).bottom / stack::SLOT == at / stack::SLOT && (**one).context == context
+        };
+        self.of(record).filter(is_there)
+    }
+}
+
+/// Bytes of a place.
+const ROOM: usize = 640;

@@ -1,0 +1,432 @@
+//! Handlers of a domain's own signals ([decision 0080](../../../../docs/decisions/0080-signals-of-a-domain.md)): how they begin, and how what they
+//! have interrupted goes on.
+//!
+//! They begin behind a gate: that of a system call, or one that the thread is taken to from any instruction of the domain's, as if that had
+//! called something. There nothing is done in a handler of the host's any more, and all that holds of gates holds. What was interrupted is kept
+//! in the runtime's own memory ([`interruptions_sys`](super::interruptions_sys)), every register of it, and goes on as it was: a module names no
+//! place to go on at. The handler is a label, as is what it returns to, and their frames begin below all that is in use.
+use super::block_sys::block;
+use super::codes::Code;
+use super::gate_sys::{ENDS, GOES_ON, end_call, end_with_panic, entry};
+use super::instance::Instance;
+use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, UCONTEXT, live_below, lowest};
+use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
+use super::layout::{EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame};
+use super::repair_sys::{self, Found};
+use super::resume_sys::{self, Over, forget_handlers, interrupted, is_label};
+use super::thread_sys::{self, ThreadState};
+use crate::copy_asm::{Loaded, lockgate_peek};
+use crate::report::{Cause, RawFault};
+use crate::space;
+use crate::walk::{self, end_of_walk};
+use lockgate_abi::{code, stack};
+use lockgate_syscall::{Fault, Handler, INFO, Info, Memory as _, Next};
+use lockgate_verify::State;
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+
+/// What the gate does: the system call returns.
+const RETURNS: usize = 0;
+/// It asks once more whether the call is to end.
+const ASKS_AGAIN: usize = 1;
+
+/// Vectors as a handler finds them: at the beginning of XSAVE's area MXCSR, whose exceptions are masked; a header that says that all components
+/// are as they are initially.
+#[repr(C, align(64))]
+struct Initial([u8; 4096]);
+static INITIAL: Initial = {
+    let mut bytes = [0; 4096];
+    [bytes[24], bytes[25]] = 0x1f80_u16.to_le_bytes();
+    Initial(bytes)
+};
+
+/// Linux's `struct ucontext` on x86-64, as far as a handler may look: where things are.
+mod ucontext {
+    const REGISTERS: usize = 40;
+    pub const RSP: usize = REGISTERS + 8 * 15;
+    pub const RIP: usize = REGISTERS + 8 * 16;
+    pub const FLAGS: usize = REGISTERS + 8 * 17;
+    /// What an instruction has raised: where, as the processor says.
+    pub const FAULT_ADDRESS: usize = REGISTERS + 8 * 22;
+    pub const MASK: usize = 296;
+
+    /// General registers: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, by their hardware numbers, and where each lies.
+    pub fn registers() -> impl Iterator<Item = (usize, usize)> + Clone {
+        let order = [8, 9, 10, 11, 12, 13, 14, 15, 7, 6, 5, 3, 2, 0, 1, 4];
+        order.into_iter().zip((REGISTERS..).step_by(8))
+    }
+}
+
+/// System calls that begin again behind a handler with `SA_RESTART`.
+fn is_restarted(number: u64) -> bool {
+    let restarted = [
+        libc::SYS_read,
+        libc::SYS_readv,
+        libc::SYS_write,
+        libc::SYS_writev,
+        libc::SYS_futex,
+        libc::SYS_flock,
+        libc::SYS_fcntl,
+    ];
+    restarted.contains(&(number as i64))
+}
+
+/// Bytes of the gate call in front of a return site (`call *%gs:disp32`).
+const GATE_CALL: u64 = 8;
+
+/// Called by gates on their way back, when they have asked: [`RETURNS`], [`ASKS_AGAIN`], or the address of a [`Going`]. With that the thread is in
+/// transit: what was found, and written below the module's frames, stays so until the gate is off the records. (A handler of the host's that
+/// comes when they are let in might call the domain, or switch to another stack.)
+///
+/// # Safety
+/// The gate of system calls, or that of interruptions, with the frame of its entry, which has the gate's mark.
+pub(super) unsafe extern "C" fn lockgate_signalled(
+    gate: *mut GateRecord,
+    own: *const u64,
+    registers: *const GateState,
+) -> usize {
+    // SAFETY: the caller's; the thread's own state. (The system call's frame is below the entry's.)
+    let find = || unsafe {
+        let Some(state) = (*block()).state.as_ref() else { return Ok(ASKS_AGAIN) };
+        // Since it asked, handlers have come again, which may have made calls on other stacks that are in progress.
+        if repair_sys::is_in_transit(state, own as u64 - 1)
+            || repair_sys::find(state, gate, own) != Found::Innermost
+        {
+            return Ok(ASKS_AGAIN);
+        }
+        let found = find(state, gate, own.cast::<SyscallFrame>().sub(1), registers);
+        if found.is_ok_and(|what| ![RETURNS, ASKS_AGAIN].contains(&what)) {
+            (*state.block).transit = own as u64;
+        }
+        found
+    };
+    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(find)) {
+        Ok(Ok(what)) => what,
+        Ok(Err(cause)) => {
+            end_call(cause);
+            ASKS_AGAIN
+        }
+        Err(payload) => {
+            end_with_panic(payload);
+            ASKS_AGAIN
+        }
+    }
+}
+
+unsafe fn find(
+    state: &ThreadState,
+    gate: *mut GateRecord,
+    frame: *const SyscallFrame,
+    registers: *const GateState,
+) -> Result<usize, Cause> {
+    // SAFETY: live records; a live entry's binding keeps its domain; the thread's own state.
+    unsafe {
+        let below = entry(gate).cast_mut();
+        // (The parent's window is not there.)
+        if space::is_inherited((*below).control) {
+            return Err(Cause::Forked);
+        }
+        let domain = &*(*(*below).binding).domain;
+        let slot = domain.contexts().home(domain.slot_of((*gate).control));
+        let known = state.interruptions.at_gate((*gate).mark);
+        if let Some(one) = known {
+            match (*one).stage {
+                Stage::Begins => return Ok((&raw const (*one).begins) as usize),
+                Stage::GoesOn => return Ok((&raw const (*one).saved) as usize),
+                Stage::Interrupted => {
+                    let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
+                    copy_state((*one).saved.state, (*registers).state, size);
+                    (*one).stage = Stage::Asks;
+                }
+                Stage::Asks => {}
+            }
+        }
+        state.signalled.store(false, Ordering::SeqCst);
+        let raised = known.and_then(|one| (*one).fault.take());
+        let next = match &raised {
+            Some(raw) => match domain.process().raise(slot, told(domain, raw)) {
+                Some(handler) => Some(Next::Handler(handler)),
+                None => {
+                    // As if there were no handlers at all.
+                    *state.ending.get() = Some(*raw);
+                    (*state.block).pending = 1;
+                    return Ok(ASKS_AGAIN);
+                }
+            },
+            None => domain.process().next_signal(slot),
+        };
+        if other_calls_wait(state, below) {
+            state.signalled.store(true, Ordering::SeqCst);
+        }
+        let handler = match (next, known) {
+            (Some(Next::Handler(handler)), _) => handler,
+            (Some(Next::Deadly(signal)), _) if signal == libc::SIGABRT as u32 => {
+                return Err(Cause::Syscall(Fault::Abort));
+            }
+            (Some(Next::Deadly(signal)), _) => return Err(Cause::Syscall(Fault::Signal(signal as u8))),
+            (None, Some(one)) => {
+                (*one).saved.interruption = (*below).interruption;
+                (*one).stage = Stage::GoesOn;
+                return Ok((&raw const (*one).saved) as usize);
+            }
+            (None, None) => return Ok(RETURNS),
+        };
+        let interruption = match known {
+            Some(one) => Some(one),
+            None => of_system_call(state, gate, &*frame, &*registers, handler.restarts),
+        };
+        let address = raised.map_or(0, |raw| raw.address);
+        let has_begun = |one: &*mut Interruption| begin(domain, below, *one, &handler, address).is_ok();
+        match interruption.filter(has_begun) {
+            Some(one) => Ok((&raw const (*one).begins) as usize),
+            None => {
+                domain.process().set_signal_mask(slot, handler.mask);
+                Err(Cause::Syscall(Fault::Handler(handler.info.signal as u8)))
+            }
+        }
+    }
+}
+
+/// Whether signals wait for a domain whose call another one is nested in.
+unsafe fn other_calls_wait(state: &ThreadState, below: *const EntryRecord) -> bool {
+    // SAFETY: live records of the calling thread; a live entry's binding keeps its domain.
+    state.records().any(|record| unsafe {
+        let entry = record.cast::<EntryRecord>();
+        (*record).is_entry()
+            && entry != below
+            && !space::is_inherited((*entry).control)
+            && (*entry).binding.as_ref().is_some_and(|binding| {
+                let domain = &*binding.domain;
+                domain.process().wakes(domain.contexts().home(domain.slot_of((*entry).control)))
+            })
+    })
+}
+
+/// What a handler is told of what an instruction has raised. No address outside of the domain's is told.
+fn told(domain: &Instance, raw: &RawFault) -> Info {
+    let (signal, code) = match raw.cause {
+        Cause::Signal { number, code } => (number as u32, code),
+        _ => (libc::SIGSEGV as u32, 0),
+    };
+    let is_own = space::base_of(raw.address) == domain.base();
+    Info { signal, code, first: if is_own { raw.address } else { 0 }, second: 0 }
+}
+
+/// An interruption behind the system call of `gate`, which returns when the handler has.
+unsafe fn of_system_call(
+    state: &ThreadState,
+    gate: *const GateRecord,
+    frame: &SyscallFrame,
+    registers: &GateState,
+    restarts: bool,
+) -> Option<*mut Interruption> {
+    let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
+    // SAFETY: the gate's record and frame; the areas have room for so much; the word is the return site of the gate's own call.
+    unsafe {
+        let one = state.interruptions.begin(state.records(), size)?;
+        let Loaded { word: site, ok: 1 } = lockgate_peek((*gate).control as *const u64) else { return None };
+        let [rdi, rsi, rdx, r10, r8, r9] = frame.arguments;
+        let begins_again = restarts
+            && registers.result == -i64::from(Errno::INTR.raw_os_error())
+            && is_restarted(frame.number);
+        let (rax, rip) = match begins_again {
+            true => (frame.number, site - GATE_CALL),
+            false => (registers.result as u64, site),
+        };
+        let GateState { rbp, r13, r14, r15, .. } = *registers;
+        let (rsp, rbx, r12) = ((*gate).control + 8, (*gate).rbx, (*gate).r12);
+        (*one).saved.registers = [rax, 0, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, 0, r12, r13, r14, r15];
+        (*one).saved.rip = rip;
+        (*one).saved.flags = CLEAN_FLAGS;
+        copy_state((*one).saved.state, registers.state, size);
+        (*one).mark = (*gate).mark;
+        (*one).control = (*gate).control;
+        (*one).room = RED_ZONE;
+        (*one).fault = None;
+        Some(one)
+    }
+}
+
+unsafe fn copy_state(to: *const u8, from: *const u8, size: usize) {
+    // SAFETY: the caller's areas, of which the first is the thread's own.
+    unsafe { std::ptr::copy_nonoverlapping(from, to.cast_mut(), size) }
+}
+
+/// Puts what the handler is told below all that is in use, and makes it the innermost function.
+unsafe fn begin(
+    domain: &Instance,
+    below: *mut EntryRecord,
+    one: *mut Interruption,
+    handler: &Handler,
+    address: u64,
+) -> Result<(), Errno> {
+    // SAFETY: the thread's own interruption, and its entry's record.
+    unsafe {
+        let control = (*one).control;
+        let base = domain.base();
+        let label = |address: u64| base + u64::from(address as u32);
+        let (start, restorer) = (label(handler.handler), label(handler.restorer));
+        if !is_label(domain, start) || !is_label(domain, restorer) {
+            return Err(Errno::FAULT);
+        }
+        let off = u64::from(code::OFF);
+        let info = (control - (*one).room - off - (INFO + UCONTEXT) as u64) & !15;
+        let copy = info + INFO as u64;
+        // The frame of what the handler returns to, whose return word is nobody's; below that the handler's.
+        let bottom = info + off - 16;
+        if bottom - LEAST_ROOM < lowest(domain, control) {
+            return Err(Errno::NOMEM);
+        }
+        (*one).entry = interrupted_entry(domain, (*below).control, &*one).unwrap_or(0);
+        let memory = domain.services();
+        memory.write(info, &handler.info.bytes())?;
+        memory.write(copy, &copy_of_context(&(*one).saved, handler.mask, address))?;
+        domain.stride().begin_stack(bottom - 8 - base, [restorer, 0])?;
+        (*one).bottom = bottom;
+        (*one).context = domain.contexts().word(domain.slot_of(bottom));
+        (*one).copy = copy;
+        (*one).mask = handler.mask;
+        (*one).previous = (*below).interruption;
+        let mut registers = [0; 16];
+        registers[RSP] = bottom - 8;
+        [registers[7], registers[6], registers[2]] = [handler.info.signal.into(), info, copy];
+        let state = INITIAL.0.as_ptr();
+        let interruption = (*one).number;
+        (*one).begins = Going { registers, flags: CLEAN_FLAGS, rip: start, state, interruption };
+        (*one).stage = Stage::Begins;
+    }
+    Ok(())
+}
+
+/// rsp at the entry of the function that was interrupted.
+unsafe fn interrupted_entry(domain: &Instance, entered: u64, one: &Interruption) -> Option<u64> {
+    let (rip, rsp) = (one.saved.rip, one.saved.registers[RSP]);
+    let code = domain.codes().at(rip)?;
+    let state: State = code.state_before(rip)?;
+    // SAFETY: guarded.
+    let read = |at: u64| match unsafe { lockgate_peek(at as *const u64) } {
+        Loaded { word, ok: 1 } => Some(word),
+        _ => None,
+    };
+    walk::entry(state, rsp, end_of_walk(one.control, entered), read)
+}
+
+/// What a handler may read of what it has interrupted, and change ([`changed`]).
+fn copy_of_context(saved: &Going, mask: u64, address: u64) -> [u8; UCONTEXT] {
+    let mut bytes = [0; UCONTEXT];
+    let mut put = |at: usize, word: u64| bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+    let register = |index: usize| match index {
+        RSP => saved.registers[RSP] - u64::from(code::OFF),
+        index => saved.registers[index],
+    };
+    for (index, at) in ucontext::registers() {
+        put(at, register(index));
+    }
+    put(ucontext::RIP, saved.rip);
+    put(ucontext::FLAGS, saved.flags);
+    put(ucontext::FAULT_ADDRESS, address);
+    put(ucontext::MASK, mask);
+    bytes
+}
+
+/// The system call `rt_sigreturn`, which what a handler returns to makes: what the innermost handler on this stack has interrupted, of this
+/// call of the domain's, goes on.
+///
+/// # Safety
+/// For the gate of system calls, with the frame of its entry, which has the gate's mark.
+pub(super) unsafe extern "C" fn lockgate_sigreturn(gate: *mut GateRecord, own: *const u64) -> i64 {
+    // SAFETY: live records; a live entry's binding keeps its domain; the thread's own state.
+    unsafe {
+        let Some(state) = (*block()).state.as_ref() else { return 0 };
+        // (Else the gate ends this call: a handler has switched stacks, and the record may be another one's.)
+        if repair_sys::find(state, gate, own) != Found::Innermost {
+            return 0;
+        }
+        let below = entry(gate).cast_mut();
+        if space::is_inherited((*below).control) {
+            end_call(Cause::Forked);
+            return 0;
+        }
+        let domain = &*(*(*below).binding).domain;
+        let control = (*gate).control;
+        let is_here = |one: &*mut Interruption| control <= (**one).bottom;
+        let Some(one) = state.interruptions.on(below, domain, control).find(is_here) else {
+            end_call(Cause::Syscall(Fault::NoHandler));
+            return 0;
+        };
+        let mut copy = [0; UCONTEXT];
+        if domain.services().read((*one).copy, &mut copy).is_ok() {
+            let slot = domain.contexts().home(domain.slot_of(control));
+            domain.process().set_signal_mask(slot, word(&copy, ucontext::MASK));
+            if !change(domain, gate, one, &copy) {
+                return 0;
+            }
+        }
+        forget_handlers(state, below, (*one).control);
+        ((*one).mark, (*one).stage, (*one).fault) = ((*gate).mark, Stage::Asks, None);
+        (*state.block).pending = 1;
+    }
+    0
+}
+
+/// Changes what was interrupted as the handler has changed its copy: general registers, between two units; and where it goes on, at a label,
+/// as by `resume`. False: the call ends, or is asked whether it does. Nothing of this depends on what the module says: at a label, and
+/// between two units, any values are as good as others in all registers but rsp (docs/returns.md).
+unsafe fn change(
+    domain: &Instance,
+    gate: *const GateRecord,
+    one: *mut Interruption,
+    copy: &[u8; UCONTEXT],
+) -> bool {
+    // SAFETY: the thread's own interruption; a live gate, and its entry's record.
+    unsafe {
+        let saved = &mut (*one).saved;
+        let had = copy_of_context(saved, 0, 0);
+        let general = ucontext::registers().filter(|(index, _)| *index != RSP);
+        let is_other = |at: usize| word(copy, at) != word(&had, at);
+        if is_other(ucontext::RIP) {
+            let below = entry(gate);
+            let (control, entered) = ((*gate).control, (*below).control);
+            let behind = |at| interrupted(gate, at);
+            let over = || if thread_sys::is_stopped() { ENDS } else { GOES_ON };
+            let (label, address) = (word(copy, ucontext::RIP) as u32, word(copy, ucontext::RSP) as u32);
+            // (Not in the handler, or what it returns to.)
+            let address = address.max(((*one).control + 8 - u64::from(code::OFF)) as u32);
+            match resume_sys::find((domain, control, entered), address, label, &behind, over) {
+                Ok(found) => {
+                    (saved.rip, saved.registers[RSP]) = (found.label, found.entry);
+                    ((*one).control, (*one).entry) = (found.entry - 8, found.entry);
+                }
+                Err(Over::Now(_)) => {
+                    (*block()).pending = 1;
+                    return false;
+                }
+                Err(Over::No(no)) => {
+                    end_call(Cause::Resume(no));
+                    return false;
+                }
+            }
+        } else if general.clone().any(|(_, at)| is_other(at)) || is_other(ucontext::FLAGS) {
+            let is_free = |code: &Code| code.is_between_units(saved.rip);
+            if !domain.codes().at(saved.rip).is_some_and(is_free) {
+                end_call(Cause::Syscall(Fault::InUnit));
+                return false;
+            }
+        }
+        for (index, at) in general {
+            saved.registers[index] = word(copy, at);
+        }
+        saved.flags = CLEAN_FLAGS | word(copy, ucontext::FLAGS) & KEPT_FLAGS;
+        if is_other(ucontext::RIP) {
+            // Another handler may begin before it goes on.
+            let room = live_below(domain, saved.rip, |number| saved.registers[number]);
+            (*one).room = room.unwrap_or(stack::LIVE_BELOW);
+        }
+    }
+    true
+}
+
+/// The word at an offset.
+fn word(bytes: &[u8; UCONTEXT], at: usize) -> u64 {
+    u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside"))
+}

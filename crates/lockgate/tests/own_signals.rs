@@ -1,0 +1,644 @@
+//! Signals of a domain's own (docs/decisions/0080): handlers that its code runs at system calls and at any instruction, how they return and how
+//! they leave, and what a hostile module can do with them.
+mod common;
+
+use common::{Guest, watchdog};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use std::sync::{Arc, Condvar, LazyLock, Mutex};
+use std::time::Duration;
+
+type Long = extern "C" fn(i64) -> i64;
+
+const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define FAR __attribute__((noinline, noclone))
+long host(long);
+
+static volatile int got, count, code;
+static volatile uintptr_t address, rip;
+static sigjmp_buf place;
+static void note(int signal) { got = signal; count++; }
+static void tell(int signal, siginfo_t *info, void *context) {
+    got = signal, count++, code = info->si_code, address = (uintptr_t)info->si_addr;
+    rip = ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+static void leave(int signal) { count++; siglongjmp(place, signal); }
+static void on(int signal, void (*handler)(int), int flags) {
+    struct sigaction action = {.sa_handler = handler, .sa_flags = flags};
+    sigaction(signal, &action, 0);
+}
+static void on_told(int signal, void (*handler)(int, siginfo_t *, void *), int flags) {
+    struct sigaction action = {.sa_sigaction = handler, .sa_flags = flags | SA_SIGINFO};
+    sigaction(signal, &action, 0);
+}
+FAR static long quiet(void) { sigset_t none; sigemptyset(&none); sigprocmask(SIG_SETMASK, &none, 0); got = count = 0; return 0; }
+static int blocks(int signal) { sigset_t now; sigprocmask(SIG_BLOCK, 0, &now); return sigismember(&now, signal); }
+
+long raises(long n) {
+    quiet();
+    on(SIGUSR1, note, 0);
+    for (long i = 0; i < n; i++) { got = 0; if (raise(SIGUSR1) || got != SIGUSR1 || count != i + 1) return -1 - i; }
+    got = 0; if (kill(getpid(), SIGUSR1) || got != SIGUSR1) return -1000;
+    return blocks(SIGUSR1) ? -2000 : count;
+}
+
+long masks(long n) {
+    quiet();
+    on(SIGUSR1, note, 0), on(SIGUSR2, note, 0);
+    sigset_t set, old, pending;
+    sigemptyset(&set), sigaddset(&set, SIGUSR1), sigaddset(&set, SIGUSR2);
+    sigprocmask(SIG_BLOCK, &set, &old);
+    raise(SIGUSR2), raise(SIGUSR1), raise(SIGUSR1);
+    if (count) return 1;
+    sigpending(&pending);
+    if (!sigismember(&pending, SIGUSR1) || !sigismember(&pending, SIGUSR2) || sigismember(&pending, SIGTERM)) return 2;
+    int first = 0;
+    if (sigwait(&set, &first) || first != SIGUSR1) return 3;
+    struct timespec no = {0, 1000};
+    siginfo_t info;
+    if (sigtimedwait(&set, &info, &no) != SIGUSR2 || info.si_signo != SIGUSR2 || info.si_pid != getpid()) return 4;
+    if (sigtimedwait(&set, &info, &no) != -1 || errno != EAGAIN) return 5;
+    raise(SIGUSR1);
+    if (count) return 6;
+    sigset_t empty; sigemptyset(&empty);
+    if (sigsuspend(&empty) != -1 || errno != EINTR || count != 1 || got != SIGUSR1) return 7;
+    if (!blocks(SIGUSR1)) return 8;
+    raise(SIGUSR2);
+    sigprocmask(SIG_SETMASK, &old, 0);
+    if (count != 2 || got != SIGUSR2) return 9;
+    sigaddset(&set, SIGRTMIN + 1);
+    sigprocmask(SIG_BLOCK, &set, 0);
+    for (int i = 0; i < 3; i++) { union sigval v = {.sival_int = i}; if (sigqueue(getpid(), SIGRTMIN + 1, v)) return 10; }
+    for (int i = 0; i < 3; i++) if (sigwaitinfo(&set, &info) != SIGRTMIN + 1 || info.si_value.sival_int != i || info.si_code != SI_QUEUE) return 11;
+    return quiet();
+}
+
+static volatile int order[8], depth;
+static void nests(int signal) { order[depth++] = signal; if (depth < 4) raise(depth & 1 ? SIGUSR2 : SIGUSR1); order[depth++ & 7] = -signal; }
+long nested(long nodefer) {
+    quiet(); depth = 0;
+    on(SIGUSR1, nests, nodefer ? SA_NODEFER : 0), on(SIGUSR2, nests, nodefer ? SA_NODEFER : 0);
+    raise(SIGUSR1);
+    long sum = 0;
+    for (int i = 0; i < 8; i++) sum = sum * 100 + (order[i] < 0 ? 50 - order[i] : order[i]);
+    return depth * 1000 + count;
+}
+
+long once(long n) { quiet(); on(SIGUSR1, note, SA_RESETHAND); raise(SIGUSR1); struct sigaction now; sigaction(SIGUSR1, 0, &now); return now.sa_handler == SIG_DFL && count == 1; }
+
+FAR static void deeper(long n) { volatile char room[64]; room[n & 63] = 1; if (n) deeper(n - 1); else raise(SIGUSR1); room[0] = 2; }
+long jumps(long times) {
+    quiet();
+    on(SIGUSR1, leave, 0);
+    for (volatile long i = 0; i < times; i++) {
+        int value = sigsetjmp(place, 1);
+        if (!value) { deeper(i % 30); return -1; }
+        if (value != SIGUSR1 || blocks(SIGUSR1)) return -2;
+    }
+    return count;
+}
+
+long aborts(long catches) {
+    quiet();
+    on(SIGABRT, catches ? leave : note, 0);
+    if (sigsetjmp(place, 1)) return 77;
+    abort();
+}
+
+static char *volatile nowhere = (char *)0x9000;
+FAR static long load(char *at) { return *(volatile char *)at; }
+FAR static long divide(long a, long b) { return a / b; }
+long faults(long times) {
+    quiet();
+    on_told(SIGSEGV, tell, 0);
+    on(SIGSEGV, leave, 0), on(SIGFPE, leave, 0), on(SIGILL, leave, 0);
+    for (volatile long i = 0; i < times; i++) {
+        if (sigsetjmp(place, 1) == 0) { load(nowhere); return -1; }
+        if (sigsetjmp(place, 1) == 0) { got = divide(i, 0 * count); return -2; }
+        if (sigsetjmp(place, 1) == 0) { __builtin_trap(); return -3; }
+        if (blocks(SIGSEGV) || blocks(SIGFPE) || blocks(SIGILL)) return -4;
+    }
+    return count;
+}
+
+static char *page;
+static void opens(int signal, siginfo_t *info, void *context) { tell(signal, info, context); mprotect(page, 4096, PROT_READ | PROT_WRITE); }
+long barriers(long times) {
+    quiet();
+    on_told(SIGSEGV, opens, 0);
+    page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (volatile long i = 0; i < times; i++) {
+        mprotect(page, 4096, PROT_NONE);
+        ++*(volatile char *)(page + 8);
+        if (count != i + 1) return -10 - count;
+        if (got != SIGSEGV || code != SEGV_ACCERR || address != (uintptr_t)page + 8) return -1000 * code - (address != (uintptr_t)page + 8);
+    }
+    return page[8];
+}
+
+/* Every register is what it was, whatever the handler does: the sum of the differences. */
+static void wild(int signal, siginfo_t *info, void *context) {
+    count++;
+    ucontext_t *c = context;
+    c->uc_mcontext.gregs[REG_RSP] = c->uc_mcontext.gregs[REG_CSGSFS] = c->uc_mcontext.gregs[REG_CR2] = 0x5a5a5a5a5a5aUL;
+    __asm__ volatile("pcmpeqb %%xmm0,%%xmm0; movaps %%xmm0,%%xmm7; movaps %%xmm0,%%xmm15" ::: "xmm0", "xmm7", "xmm15", "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r12", "r13", "r14", "r15");
+    if (signal == SIGSEGV) mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+#define CHECK(what) \
+    long a = 1, b = 2, c = 3, d = 4, e = 5, f = 6; double x = 1.5, y = 2.5; \
+    __asm__ volatile("mov %[p],%%rdi; " what \
+        : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+x"(x), "+x"(y), "+r"(f) : [p] "r"(page) : "rdi", "rax", "rsi", "rdx", "rcx", "r11", "memory", "cc"); \
+    return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && x == 1.5 && y == 2.5;
+FAR static long at_instruction(void) { CHECK("movq $1,(%%rdi)") }
+FAR static long at_call(void) { CHECK("mov $39,%%eax; mov $100,%%edi; mov $10,%%esi; mov $62,%%eax; syscall") }
+long registers(long times) {
+    quiet();
+    page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    on_told(SIGSEGV, wild, 0), on_told(SIGUSR1, wild, 0);
+    long good = 0;
+    for (volatile long i = 0; i < times; i++) { mprotect(page, 4096, PROT_NONE); good += at_instruction() + at_call(); }
+    return good == 2 * times && count == 2 * times;
+}
+
+/* Deep stacks: locals above and the red zone below survive. */
+FAR static long leaf(volatile long *p) { long own[14]; for (int i = 0; i < 14; i++) own[i] = i + *p; long sum = 0; for (int i = 0; i < 14; i++) { sum += own[i]; __asm__ volatile("" : "+m"(own)); } return sum; }
+long red_zones(long times) {
+    quiet();
+    on_told(SIGSEGV, opens, 0);
+    page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (volatile long i = 0; i < times; i++) { mprotect(page, 4096, PROT_NONE); if (leaf((long *)page) != 91) return -1; }
+    return count;
+}
+
+/* What comes by itself: timers, and other threads. */
+#include <pthread.h>
+#include <sys/time.h>
+#include <time.h>
+static void every(long microseconds) { struct itimerval t = {{0, microseconds}, {0, microseconds}}; setitimer(ITIMER_REAL, &t, 0); }
+static void after(long microseconds) { struct itimerval t = {{0, 0}, {0, microseconds}}; setitimer(ITIMER_REAL, &t, 0); }
+long spins(long n) { quiet(); on(SIGALRM, note, 0); every(1000); while (count < n) ; every(0); return got == SIGALRM; }
+long waits(long n) {
+    quiet(); on(SIGALRM, note, 0);
+    struct timespec long_time = {100, 0}, left = {0, 0};
+    after(5000); if (nanosleep(&long_time, &left) != -1 || errno != EINTR || left.tv_sec < 90 || count != 1) return 1;
+    after(5000); if (pause() != -1 || errno != EINTR || count != 2) return 2;
+    after(5000); if (syscall(SYS_futex, &count, 0, 2, 0) != -1 || errno != EINTR || count != 3) return 3;
+    on(SIGALRM, note, SA_RESTART);
+    after(5000); if (syscall(SYS_futex, &count, 0, 3, 0) != -1 || errno != EAGAIN || count != 4) return 4;
+    sigset_t set; sigemptyset(&set), sigaddset(&set, SIGALRM), sigprocmask(SIG_BLOCK, &set, 0);
+    int found = 0; after(5000); if (sigwait(&set, &found) || found != SIGALRM || count != 4) return 5;
+    struct itimerval now; after(900000), getitimer(ITIMER_REAL, &now); if (!now.it_value.tv_usec || now.it_interval.tv_usec) return 6;
+    if (alarm(100) != 1 || alarm(0) != 100) return 7;
+    sigprocmask(SIG_UNBLOCK, &set, 0);
+    timer_t timer; struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2, .sigev_value = {.sival_int = 77}};
+    struct itimerspec spec = {{0, 0}, {0, 5000000}};
+    sigemptyset(&set), sigaddset(&set, SIGUSR2), sigprocmask(SIG_BLOCK, &set, 0);
+    siginfo_t info;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &spec, 0)) return 8;
+    if (sigwaitinfo(&set, &info) != SIGUSR2 || info.si_code != SI_TIMER || info.si_value.sival_int != 77) return 9;
+    return timer_delete(timer) || !timer_delete(timer) ? 10 : quiet();
+}
+static volatile int ready, done; static volatile pthread_t in;
+static void marks(int signal) { in = pthread_self(), done = 1; }
+static void *spinner(void *how) { ready = 1; if (how) while (!done) pause(); else while (!done) ; return 0; }
+long other_threads(long n) {
+    quiet(); on(SIGUSR2, marks, 0);
+    for (long i = 0; i < n; i++) {
+        pthread_t thread; done = ready = 0;
+        if (pthread_create(&thread, 0, spinner, (void *)(i & 1))) return -1;
+        while (!ready) ;
+        if (pthread_kill(thread, SIGUSR2)) return -2;
+        pthread_join(thread, 0);
+        if (in != thread) return -3;
+        if (pthread_kill(pthread_self(), 0)) return -4;
+    }
+    return n;
+}
+/* Work of all kinds under a storm of signals: frames of all kinds, jumps, contexts, system calls. */
+static long sums(long n) { volatile char room[n * 16 % 200 + 1]; room[0] = n; return n ? sums(n - 1) + room[0] : 0; }
+static ucontext_t here, there; static char stack[65536];
+static void other(void) { for (;;) { sums(20); swapcontext(&there, &here); } }
+static jmp_buf back;
+FAR static void throws(long n) { if (n) throws(n - 1); else longjmp(back, 3); __asm__ volatile(""); }
+long works(long n) {
+    getcontext(&there), there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = 1 << 20, makecontext(&there, other, 0);
+    long sum = 0;
+    for (volatile long i = 0; i < n; i++) {
+        sum += sums(30);
+        if (!setjmp(back)) throws(10);
+        swapcontext(&here, &there);
+        sum += getppid() + divide(1000 + i, 7);
+        char text[64] = {0}; strcpy(text, "a string that is longer than it would have to be"); sum += strlen(text);
+    }
+    return sum;
+}
+static volatile long calls;
+static void works_too(int signal, siginfo_t *info, void *context) { calls++; volatile char room[calls % 900 + 1]; room[0] = 1; sums(5); __asm__ volatile("pcmpeqb %%xmm3,%%xmm3" ::: "xmm3"); }
+long storm(long n) {
+    quiet(); calls = 0;
+    long expected = works(n);
+    on_told(SIGALRM, works_too, 0);
+    every(50);
+    long found = works(n);
+    while (calls < 20) if (works(n) != expected) break;
+    every(0);
+    return found == expected ? calls : -1;
+}
+static void for_ever(int signal) { for (;;) ; }
+long limits_in_handlers(long n) { quiet(); on(SIGALRM, for_ever, 0); after(1000); for (;;) ; }
+static void jumps_out(int signal) { siglongjmp(place, 1); }
+long jumps_from_anywhere(long n) {
+    quiet(); on(SIGALRM, jumps_out, 0);
+    volatile long i = 0;
+    if (sigsetjmp(place, 1)) i++;
+    if (i >= n) { every(0); return i; }
+    after(200);
+    for (;;) { sums(20); if (!setjmp(back)) throws(10); getppid(); divide(i, 7); }
+}
+
+/* Frames of variable size, opened all the time. */
+FAR static void allocates(long n) { for (long i = 0; i < n; i++) { volatile char room[i * 64 % 8000 + 1]; room[0] = 1; } }
+long jumps_out_of_openings(long n) {
+    quiet(); on(SIGALRM, jumps_out, 0);
+    volatile long i = 0;
+    if (sigsetjmp(place, 1)) i++;
+    if (i >= n) { every(0); return i; }
+    after(200);
+    for (;;) allocates(1000);
+}
+
+/* Attacks. */
+long returns_from_nothing(long n) { return syscall(SYS_rt_sigreturn); }
+static void twice(int signal) { count++; if (count == 1) siglongjmp(place, 1); }
+long returns_after_a_jump(long n) { quiet(); on(SIGUSR1, twice, 0); if (!sigsetjmp(place, 1)) raise(SIGUSR1); return syscall(SYS_rt_sigreturn); }
+static void from_inside(int signal) { host(1); }
+long sigreturn_of_an_outer_call(long n) { quiet(); on(SIGUSR1, from_inside, 0); raise(SIGUSR1); return 5; }
+long inner(long n) { return syscall(SYS_rt_sigreturn); }
+static void ends_in_host(int signal) { host(2); }
+long call_ends_in_a_handler(long n) { quiet(); on(SIGUSR1, ends_in_host, 0); raise(SIGUSR1); return 6; }
+static void traps(int signal) { __builtin_trap(); }
+static void raises_another(int signal) { raise(SIGUSR2); }
+long call_ends_in_a_nested_handler(long n) { quiet(), on(SIGUSR1, raises_another, 0), on(SIGUSR2, traps, 0), on(SIGILL, SIG_DFL, 0); raise(SIGUSR1); return 6; }
+long is_free(long n) { return !blocks(SIGUSR1) && !blocks(SIGUSR2); }
+long no_label(long at) { quiet(); on(SIGUSR1, (void (*)(int))at, 0); raise(SIGUSR1); return 7; }
+static void faults_again(int signal) { count++; load(nowhere); }
+long fault_in_a_handler(long n) { quiet(); on(SIGSEGV, faults_again, 0); load(nowhere); return 8; }
+long default_again(long n) { on(SIGSEGV, SIG_DFL, 0); load(nowhere); return 9; }
+static void endless(int signal) { count++; }
+long fault_for_ever(long n) { quiet(); on(SIGSEGV, endless, 0); load(nowhere); return 10; }
+static void recurses(int signal) { count++; raise(SIGUSR1); }
+long too_many(long n) { quiet(); on(SIGUSR1, recurses, SA_NODEFER); raise(SIGUSR1); return 11; }
+FAR static long overflows(volatile long n) { volatile char room[4096]; room[n & 4095] = 1; return n ? overflows(n - 1) + room[0] : 0; }
+long stack_overflow(long n) { quiet(); on(SIGSEGV, leave, 0); if (sigsetjmp(place, 1)) return 12; return overflows(1 << 20); }
+static void elsewhere(void) { syscall(SYS_rt_sigreturn); }
+static void switches(int signal) {
+    getcontext(&there), there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = 1 << 20, makecontext(&there, elsewhere, 0);
+    swapcontext(&here, &there);
+}
+long returns_on_another_stack(long n) { quiet(); on(SIGUSR1, switches, 0); raise(SIGUSR1); return 13; }
+static void *cancelled(void *how) { ready = 1; if (how) for (;;) pause(); sigset_t none; sigemptyset(&none); for (;;) sigsuspend(&none); }
+long cancels(long n) {
+    for (long i = 0; i < n; i++) {
+        pthread_t thread; void *result = 0; ready = 0;
+        if (pthread_create(&thread, 0, cancelled, (void *)(i & 1))) return -1;
+        while (!ready) ;
+        if (pthread_cancel(thread) || pthread_join(thread, &result) || result != PTHREAD_CANCELED) return -2;
+    }
+    return n;
+}
+long place_of(long n) { return (long)&raises; }
+
+/* What a handler changes in its context. */
+static long good;
+static volatile uintptr_t goes_to, with_stack;
+static void changes(int signal, siginfo_t *info, void *context) {
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    count++;
+    if (goes_to) registers[REG_RIP] = goes_to; else registers[REG_RSI] = (uintptr_t)&good;
+    if (with_stack) registers[REG_RSP] = with_stack;
+}
+FAR static long escaped(void) { return 99; }
+FAR static long loads(void) { long value; __asm__ volatile("mov $0x9000,%%esi; mov (%%rsi),%0" : "=r"(value) :: "rsi"); return value; }
+FAR static long framed(long n) { volatile char room[200]; room[n] = 1; return load(nowhere) + room[n]; }
+FAR static long outer(void) { volatile char here = 1; with_stack = (uintptr_t)&here; return framed(1) + 1000; }
+FAR static long calls_nothing(void) { return ((long (*)(void))nowhere)() + 1; }
+FAR static long copies(char *from, long n) { long to; char *at = (char *)&to; __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(n) :: "memory"); return to; }
+static void set_up(long to) { quiet(), with_stack = 0, goes_to = to, on_told(SIGSEGV, changes, 0); }
+long changes_a_register(long n) { set_up(0), good = 4711; return loads() == 4711 ? count : -1; }
+long goes_elsewhere(long to) {
+    set_up((long)escaped);
+    if (load(nowhere) != 99 || framed(1) != 100) return 1;
+    if (calls_nothing() != 99) return 2; /* the check of the target is its own */
+    if (outer() != 99) return 3;
+    if (copies(nowhere, 8) != 99) return 5;
+    return blocks(SIGSEGV) ? 4 : 0;
+}
+long goes_to_no_label(long to) { set_up(to); return load(nowhere); }
+long goes_beyond(long bits) { set_up((long)escaped), with_stack = (uintptr_t)&bits | bits; return load(nowhere); }
+long changes_in_a_unit(long n) { set_up(0); return copies(nowhere, 8); }
+
+/* A handler on a context that is over, whose slot another one has. */
+static ucontext_t old, new, between;
+static void hides(int signal) { count++, swapcontext(&old, &between); }
+static void in_old(void) { raise(SIGUSR1); }
+FAR static long digs(long n) { volatile char room[512]; room[n] = 1; return (n ? digs(n - 1) : syscall(SYS_rt_sigreturn)) + room[n]; }
+static void in_new(void) { digs(200), swapcontext(&new, &between); }
+static void makes(ucontext_t *context, void (*function)(void)) {
+    getcontext(context), context->uc_stack.ss_sp = stack, context->uc_stack.ss_size = 1 << 20, makecontext(context, function, 0);
+    swapcontext(&between, context);
+}
+long returns_on_a_stack_that_was_anothers(long n) { quiet(), on(SIGUSR1, hides, 0), makes(&old, in_old), makes(&new, in_new); return 14; }
+
+/* Jumps within a function whose frame is larger than what a handler leaves free below rsp: it is closed on the way. */
+FAR static long gotos(long n) {
+    static void *volatile table[2];
+    volatile char big[100000];
+    table[0] = &&even, table[1] = &&odd;
+    for (int j = 0; j < sizeof big; j++) big[j] = j * 7;
+    long i = 0;
+even: if (++i > n) goto out; goto *table[i & 1];
+odd: if (++i > n) goto out; goto *table[i & 1];
+out: for (int j = 0; j < sizeof big; j++) if (big[j] != (char)(j * 7)) return -1;
+    return i;
+}
+long storm_of_gotos(long n) {
+    quiet(), calls = 0, on_told(SIGALRM, works_too, 0), every(300);
+    long found;
+    do found = gotos(100000); while (found > 0 && calls < n);
+    every(0);
+    return found > 0 ? calls : found;
+}
+
+/* Microseconds from when a timer is due until its handler begins, in a loop without calls: the least, or the most, of some. */
+static volatile long began;
+static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000 + t.tv_nsec / 1000; }
+static void begins(int signal) { began = now(); }
+long delay(long most) {
+    quiet(), on(SIGALRM, begins, 0);
+    long found = -1;
+    for (int i = 0; i < 20; i++) {
+        began = 0;
+        long due = now() + 2000;
+        after(2000);
+        while (!began) ;
+        long delay = began - due;
+        if (found < 0 || (most ? delay > found : delay < found)) found = delay;
+    }
+    return found;
+}
+
+static void stays(int signal) { host(3); for (;;) ; }
+long stays_in_a_handler(long n) { quiet(), on(SIGUSR1, stays, 0), raise(SIGUSR1); return 15; }
+long is_default(long n) { struct sigaction now; sigaction(SIGUSR1, 0, &now); return now.sa_handler == SIG_DFL && !blocks(SIGUSR1); }
+long alternates(long n) {
+    stack_t new = {.ss_sp = stack, .ss_size = sizeof stack}, before = {0};
+    if (sigaltstack(0, &before) || before.ss_flags != SS_DISABLE) return 1;
+    if (sigaltstack(&new, 0) || sigaltstack(0, &before) || before.ss_sp != stack || before.ss_size != sizeof stack || before.ss_flags) return 2;
+    new.ss_size = MINSIGSTKSZ - 1;
+    if (!sigaltstack(&new, 0) || errno != ENOMEM) return 3;
+    new.ss_size = sizeof stack, new.ss_flags = 77;
+    if (!sigaltstack(&new, 0) || errno != EINVAL) return 4;
+    quiet(), on(SIGUSR1, note, SA_ONSTACK), raise(SIGUSR1);
+    return count == 1 ? 0 : 5;
+}
+"#;
+
+static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("long host(long)").module());
+
+/// A handler runs.
+static INSIDE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+
+fn options() -> DomainOptions {
+    let host = HostFunction::new(move |domain: &Domain, x: i64| match x {
+        1 => domain.bind::<Long>("inner").expect("an export").call(0).map_or(-1_i64, |_| 1),
+        3 => {
+            let (lock, told) = &INSIDE;
+            *lock.lock().expect("no panic") = true;
+            told.notify_all();
+            3
+        }
+        _ => panic!("the host's function fails"),
+    });
+    DomainOptions::new().gate("host", host).max_guest_threads(4)
+}
+
+fn domain() -> Domain {
+    Domain::new(&MODULE, options()).expect("a domain")
+}
+
+fn call(domain: &Domain, name: &str, x: i64) -> Result<i64, CallError> {
+    domain.bind::<Long>(name).expect("an export").call(x)
+}
+
+#[test]
+fn handlers_run_where_a_signal_is_sent() {
+    let _watchdog = watchdog("handlers_run_where_a_signal_is_sent");
+    let domain = domain();
+    for (name, argument, result) in [
+        ("raises", 1, 2),
+        ("raises", 10_000, 10_001),
+        ("masks", 0, 0),
+        ("nested", 0, 6000),
+        ("nested", 1, 8000),
+        ("once", 0, 1),
+        ("jumps", 1000, 1000),
+        ("aborts", 1, 77),
+        ("alternates", 0, 0),
+    ] {
+        assert_eq!(call(&domain, name, argument).expect(name), result, "{name}({argument})");
+    }
+    let error = call(&domain, "aborts", 0).expect_err("the handler returns");
+    assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Abort);
+}
+
+#[test]
+fn handlers_run_where_an_instruction_fails() {
+    let _watchdog = watchdog("handlers_run_where_an_instruction_fails");
+    let domain = domain();
+    for (name, argument, result) in
+        [("faults", 1, 3), ("faults", 500, 1500), ("barriers", 100, 100), ("red_zones", 100, 100)]
+    {
+        assert_eq!(call(&domain, name, argument).expect(name), result, "{name}({argument})");
+    }
+}
+
+#[test]
+fn what_was_interrupted_goes_on_as_it_was() {
+    let _watchdog = watchdog("what_was_interrupted_goes_on_as_it_was");
+    assert_eq!(call(&domain(), "registers", 200).expect("a value"), 1);
+}
+
+#[test]
+fn handlers_run_by_timers_and_in_other_threads() {
+    let _watchdog = watchdog("handlers_run_by_timers_and_in_other_threads");
+    let domain = domain();
+    for (name, argument, result) in
+        [("spins", 20, 1), ("waits", 0, 0), ("other_threads", 10, 10), ("cancels", 10, 10)]
+    {
+        assert_eq!(call(&domain, name, argument).expect(name), result, "{name}({argument})");
+    }
+}
+
+/// Wherever a handler begins, what it has interrupted goes on, or is left by a jump.
+#[test]
+fn signals_come_at_any_instruction() {
+    let _watchdog = watchdog("signals_come_at_any_instruction");
+    let domain = domain();
+    assert!(call(&domain, "storm", 300).expect("a value") >= 20);
+    assert_eq!(call(&domain, "jumps_from_anywhere", 100).expect("a value"), 100);
+}
+
+/// Where a function has closed its frame, which is as large as it likes, all of it lies below rsp.
+#[test]
+fn frames_that_are_closed_survive() {
+    let _watchdog = watchdog("frames_that_are_closed_survive");
+    let found = call(&domain(), "storm_of_gotos", 100).expect("a value");
+    assert!(found >= 100, "{found}");
+}
+
+/// In the middle of what opens a frame nobody can say where its function began.
+#[test]
+fn handlers_never_begin_in_a_frame_that_opens() {
+    let _watchdog = watchdog("handlers_never_begin_in_a_frame_that_opens");
+    assert_eq!(call(&domain(), "jumps_out_of_openings", 300).expect("a value"), 300);
+}
+
+/// Of a loop without calls. (How long it takes others to come to the processor is their affair.)
+#[test]
+fn signals_come_in_time() {
+    let _watchdog = watchdog("signals_come_in_time");
+    let domain = domain();
+    let [least, most] = [0, 1].map(|most| call(&domain, "delay", most).expect("a time"));
+    assert!((0..5_000).contains(&least), "{least} µs at least");
+    assert!((0..1_000_000).contains(&most), "{most} µs at most");
+}
+
+/// General registers of what was interrupted are a handler's to change, and where it goes on, at a label.
+#[test]
+fn handlers_change_what_they_have_interrupted() {
+    let _watchdog = watchdog("handlers_change_what_they_have_interrupted");
+    let domain = domain();
+    for (name, result) in [("changes_a_register", 1), ("goes_elsewhere", 0)] {
+        assert_eq!(call(&domain, name, 0).expect(name), result, "{name}");
+    }
+}
+
+/// Nothing else. Red without the comparisons: control goes on behind a check of another target, or in the middle of an instruction, or with
+/// the stack of whoever called the domain.
+#[test]
+fn handlers_change_no_more() {
+    let _watchdog = watchdog("handlers_change_no_more");
+    let place = call(&domain(), "place_of", 0).expect("a place");
+    for (name, argument, reason) in [
+        ("goes_to_no_label", place + 4, "label"),
+        ("goes_to_no_label", 0x10, "label"),
+        ("goes_beyond", 0xff_ffff, "beyond the host"),
+        ("goes_beyond", 0xffff_ffff, "another stack"),
+        ("changes_in_a_unit", 0, "in the middle of instructions"),
+    ] {
+        let (kind, said) = refused(name, argument);
+        assert_eq!(kind, FaultKind::Gate, "{name}: {said}");
+        assert!(said.contains(reason), "{name}: {said}");
+    }
+}
+
+/// Who is killed in a handler is killed, and a domain that begins anew knows of no handler and no mask.
+#[test]
+fn kills_and_resets_end_handlers() {
+    let _watchdog = watchdog("kills_and_resets_end_handlers");
+    let mut domain = domain();
+    let stays = domain.bind::<Long>("stays_in_a_handler").expect("an export");
+    std::thread::scope(|scope| {
+        let call = scope.spawn(move || stays.call(0));
+        let (lock, told) = &INSIDE;
+        drop(told.wait_while(lock.lock().expect("no panic"), |inside| !*inside).expect("no panic"));
+        domain.kill();
+        let error = call.join().expect("no panic").expect_err("killed");
+        assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Killed);
+    });
+    domain.reset().expect("a new beginning");
+    assert_eq!(call(&domain, "is_default", 0).expect("a value"), 1);
+    assert_eq!(call(&domain, "raises", 3).expect("a value"), 4);
+}
+
+/// A handler's time is its call's.
+#[test]
+fn limits_hold_in_handlers() {
+    let _watchdog = watchdog("limits_hold_in_handlers");
+    let options = options().time_limit(Duration::from_millis(200));
+    let domain = Domain::new(&MODULE, options).expect("a domain");
+    for name in ["limits_in_handlers", "fault_for_ever"] {
+        let error = call(&domain, name, 0).expect_err("a limit");
+        assert_eq!(error.fault().expect("a fault").kind(), FaultKind::TimeOut, "{name}");
+    }
+    assert_eq!(call(&domain, "raises", 3).expect("another call"), 4);
+}
+
+fn refused(name: &str, argument: i64) -> (FaultKind, String) {
+    let domain = domain();
+    let error = call(&domain, name, argument).expect_err(name);
+    let fault = error.fault().unwrap_or_else(|| panic!("{name}: {error}"));
+    // It is the call that ends: the next one is as good as ever.
+    assert_eq!(call(&domain, "raises", 3).expect("another call"), 4, "behind {name}");
+    assert_eq!(call(&domain, "faults", 3).expect("another call"), 9, "behind {name}");
+    (fault.kind(), fault.reason().to_owned())
+}
+
+/// A module goes on only at what the runtime has kept of this very call, on this very stack. Red without each of the comparisons.
+#[test]
+fn nobody_returns_from_what_is_not_in_progress() {
+    let _watchdog = watchdog("nobody_returns_from_what_is_not_in_progress");
+    for name in [
+        "returns_from_nothing",
+        "returns_after_a_jump",
+        "inner",
+        "returns_on_another_stack",
+        "returns_on_a_stack_that_was_anothers",
+    ] {
+        let (kind, reason) = refused(name, 0);
+        assert_eq!(kind, FaultKind::Gate, "{name}");
+        assert!(reason.contains("rt_sigreturn"), "{name}: {reason}");
+    }
+    // A call that has ended in a handler leaves nothing that a later one could return to.
+    let outer = domain();
+    for _ in 0..50 {
+        call(&outer, "fault_in_a_handler", 0).expect_err("a fault");
+        let error = call(&outer, "returns_from_nothing", 0).expect_err("nothing");
+        assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Gate);
+    }
+    assert_eq!(call(&outer, "sigreturn_of_an_outer_call", 0).expect("the inner call alone ends"), 5);
+}
+
+#[test]
+fn handlers_that_cannot_begin_end_the_call() {
+    let _watchdog = watchdog("handlers_that_cannot_begin_end_the_call");
+    let place = call(&domain(), "place_of", 0).expect("a place");
+    for (name, argument, kind) in [
+        ("no_label", place + 4, FaultKind::Signal(libc::SIGUSR1 as u8)),
+        ("no_label", 0x10, FaultKind::Signal(libc::SIGUSR1 as u8)),
+        ("too_many", 0, FaultKind::Signal(libc::SIGUSR1 as u8)),
+        ("fault_in_a_handler", 0, FaultKind::Segv),
+        ("default_again", 0, FaultKind::Segv),
+        ("stack_overflow", 0, FaultKind::StackOverflow),
+    ] {
+        assert_eq!(refused(name, argument).0, kind, "{name}");
+    }
+    let domain = domain();
+    let error = call(&domain, "call_ends_in_a_handler", 0).expect_err("the host's function fails");
+    assert!(error.to_string().contains("a host function"), "{error}");
+    // What the handler blocks is blocked no more.
+    assert_eq!(call(&domain, "is_free", 0).expect("another call"), 1);
+    call(&domain, "call_ends_in_a_nested_handler", 0).expect_err("a trap");
+    assert_eq!(call(&domain, "is_free", 0).expect("another call"), 1);
+    assert_eq!(call(&domain, "faults", 3).expect("another call"), 9);
+}
