@@ -171,8 +171,14 @@ pub fn rt_sigsuspend(ctx: &SyscallContext<'_>, [mask, size, ..]: [u64; 6]) -> Re
         return Err(Errno::INVAL.into());
     }
     let mask = u64::from_le_bytes(ctx.array(mask)?);
-    ctx.process.signals().suspend(ctx.thread.slot, mask);
-    pause(ctx, [0; 6])
+    let slot = ctx.thread.slot;
+    ctx.process.signals().suspend(slot, mask);
+    let result = pause(ctx, [0; 6]);
+    // A handler runs with that mask. (Where another thread has taken the signal meanwhile, none does: `next_signal` then.)
+    if result != Err(Errno::INTR.into()) || !ctx.process.wakes(slot) {
+        ctx.process.signals().resume(slot);
+    }
+    result
 }
 
 /// `rt_sigtimedwait(set, information or null, timeout or null, set size)`.
