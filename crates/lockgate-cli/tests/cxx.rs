@@ -175,6 +175,8 @@ fn an_uncaught_exception_is_reported() {
     }
     let shop = Shop::new();
     let source = "\
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -190,6 +192,7 @@ extern \"C\" int pay(const char *who) { return shop::Till().pay(who); }
 extern \"C\" int number(int n) { throw n; }
 extern \"C\" int never(int n) noexcept { return n ? throw n : 0; }
 extern \"C\" int active(void) { return std::current_exception() != nullptr; }
+extern \"C\" int gives_up(int n) { if (n) std::fputs(\"no more\\n\", stderr); std::abort(); }
 int twice(int n) { return 2 * n; }
 namespace shop {
 int half(int n) { return n / 2; }
@@ -202,6 +205,7 @@ int half(double n) { return static_cast<int>(n / 2); }
         "int number(int)",
         "int never(int)",
         "int active(void)",
+        "int gives_up(int)",
         "int twice(int)",
         "shop::half(int)",
     ];
@@ -212,7 +216,7 @@ int half(double n) { return static_cast<int>(n / 2); }
     let error = text(&call(&["int pay(const char *)", "joe"]).stderr);
     let said = "the module called abort: an uncaught exception: shop::Closed: no money for joe";
     assert!(error.contains(said), "{error}");
-    assert!(error.contains("shop::Till::pay") && error.contains("till.cpp:9"), "{error}");
+    assert!(error.contains("shop::Till::pay") && error.contains("till.cpp:11"), "{error}");
     let error = text(&call(&["int number(int)", "7"]).stderr);
     assert!(error.contains("an uncaught exception: int;"), "{error}");
     let error = text(&call(&["int never(int)", "7"]).stderr);
@@ -228,6 +232,11 @@ int half(double n) { return static_cast<int>(n / 2); }
         assert!(error.contains("an uncaught exception: int;"), "{n}: {error}");
         assert_eq!(active.call().expect("it returns"), 0, "{n}");
     }
+    // Words are told once.
+    let gives_up = domain.bind::<extern "C" fn(i32) -> i32>("gives_up").expect("it is exported");
+    let ends = [1, 0].map(|n| gives_up.call(n).expect_err("it aborts").to_string());
+    assert!(ends[0].contains("its last message: no more;"), "{}", ends[0]);
+    assert!(!ends[1].contains("message"), "{}", ends[1]);
 
     assert_eq!(text(&call(&["int twice(int)", "21"]).stdout).trim(), "42");
     assert_eq!(text(&call(&["int _ZN4shop4halfEi(int)", "42"]).stdout).trim(), "21");
@@ -240,6 +249,35 @@ int half(double n) { return static_cast<int>(n / 2); }
 #[test]
 fn unwinding() {
     same("unwinding");
+}
+
+/// A base has all of libc, and with it the whole of what C++ has in its place.
+#[test]
+fn a_base_in_cxx() {
+    if !has_cxx() {
+        return;
+    }
+    let shop = Shop::new();
+    let base = "\
+#include <stdexcept>
+#include <string>
+void fail(int n) { throw std::out_of_range(std::to_string(n)); }
+extern \"C\" int caught(int n) { try { fail(n); } catch (const std::exception &e) { return e.what()[0]; } return 0; }
+";
+    shop.write("base.cpp", base);
+    let plugin = "\
+#include <exception>
+void fail(int n);
+extern \"C\" int caught_here(int n) { try { fail(n); } catch (const std::exception &e) { return e.what()[0]; } return 0; }
+";
+    shop.write("plugin.cpp", plugin);
+    shop.lockgate("c++").args(["-O2", "--base", "base.cpp", "-o", "base.lg"]).run_quietly();
+    let joins = ["-O2", "-shared", "--join", "base.lg", "plugin.cpp", "-o", "plugin.lg"];
+    shop.lockgate("c++").args(joins).run_quietly();
+    let module = Module::open(shop.path("base.lg")).expect("a module");
+    let domain = Domain::new(&module, DomainOptions::default()).expect("a domain");
+    let caught = domain.bind::<extern "C" fn(i32) -> i32>("caught").expect("it is exported");
+    assert_eq!(caught.call(7).expect("it returns"), i32::from(b'7'));
 }
 
 #[test]

@@ -78,6 +78,8 @@ fn time_limits_hold() {
 fn streams_are_granted_on_request() {
     lockgate(&["call", library(), "say", "hello"]).gives(0, "");
     lockgate(&["call", "--streams", library(), "say", "hello"]).gives(0, "hello\n");
+    // What waits in a buffer of the module's C library comes, too.
+    lockgate(&["call", "--streams", library(), "say", "hello\nagain"]).gives(0, "hello\nagain\n");
 }
 
 #[test]
