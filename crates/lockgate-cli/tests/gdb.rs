@@ -1015,7 +1015,7 @@ fn hosts_with_the_shared_library() {
     compile.args(["-g", "host.c", "-o", "host", "-I"]).arg(prefix().join("include"));
     compile.arg("-L").arg(&library).arg("-llockgate").arg(format!("-Wl,-rpath,{}", library.display()));
     assert!(compile.status().expect("gcc starts").success());
-    let said = gdb_of(&shop, "./host", "break crash\nrun\nbacktrace\ncontinue\nbacktrace\n", &[]);
+    let said = gdb_of(&shop, "./host", "break crash\nrun\nbacktrace\ndelete\ncontinue\nbacktrace\n", &[]);
     let wanted = [
         "Breakpoint 1",
         "in main () at host.c:6",

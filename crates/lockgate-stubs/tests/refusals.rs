@@ -467,7 +467,7 @@ fn a_path_that_no_source_can_include_is_refused() {
         let header = folder.path().join(std::ffi::OsStr::from_bytes(name));
         std::fs::write(&header, "int f(int x);\n").expect("a file");
         let source = Source { header, ..Source::default() };
-        let said = Client::of(&source, Path::new("x.lg")).err().expect("it is refused").to_string();
+        let said = Client::of(&source, Path::new("x.lg")).expect_err("it is refused").to_string();
         assert!(said.contains("no source can include it"), "{said}");
     }
 }
