@@ -483,14 +483,17 @@ fn host_cpp(record: &Record, functions: &[Function]) -> String {
         false => format!("show_number({value});"),
     };
     let all = |of: Number, values: &str| {
-        format!("    show(\"[\"); for (auto value : {values}) {{ {} }} show(\"]\");\n", show(of, "value"))
+        format!(
+            "    show(\"[\"); for (const auto &value : {values}) {{ {} }} show(\"]\");\n",
+            show(of, "value")
+        )
     };
     let mut text =
         format!("{HOST_CPP}\nstatic void show_record(const df_record &r)\n{{\n    show(\"{{\");\n");
     for (place, (of, count)) in record.0.iter().enumerate() {
         let _ = match count {
             1 => writeln!(text, "    {}", show(*of, &format!("r.f{place}"))),
-            _ => writeln!(text, "    for (auto value : r.f{place}) {{ {} }}", show(*of, "value")),
+            _ => writeln!(text, "    for (const auto &value : r.f{place}) {{ {} }}", show(*of, "value")),
         };
     }
     text += "    show(\"}\");\n}\nRECORDS\n";

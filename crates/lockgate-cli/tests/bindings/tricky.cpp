@@ -53,6 +53,7 @@ static void good()
     CHECK(number.d == 2.5);
     tricky::named named{"abc", {1, 2, 3}, GREEN, {8, 9}};
     auto [sum, at] = tricky::tricky_named(named);
+    CHECK(tricky::number_of(named.colour) == 7);
     CHECK(sum == 13 && at.x == 3 && at.y == 9);
     auto shown = tricky::tricky_show();
     CHECK(shown.size() == 2 && shown[0].name == "first" && shown[1].name == "second" && shown[1].at.x == 7 && shown[1].at.y == 8);

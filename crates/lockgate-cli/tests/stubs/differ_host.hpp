@@ -4,9 +4,11 @@
 
 static void show(const char *text) { std::printf(" %s", text); }
 
-template <class T> void show_number(T value)
+template <class T> void show_number(const T &value)
 {
-    if (std::is_same_v<T, std::uint64_t>)
+    if constexpr (std::is_enum_v<T>)
+        show_number(df::number_of(value));
+    else if (std::is_same_v<T, std::uint64_t>)
         std::printf(" %" PRIu64, static_cast<std::uint64_t>(value));
     else
         std::printf(" %" PRId64, static_cast<std::int64_t>(value));

@@ -494,6 +494,15 @@ inline void take(const void *record, std::size_t offset, std::optional<std::stri
     text = at ? std::optional<std::string>(at) : std::nullopt;
 }
 
+// The number in a field that is an enumeration, whatever the library has put there: C++ says what a number is that the enumeration cannot have
+// only where nothing reads it as one of its values.
+template <class E> std::underlying_type_t<E> number_of(const E &field)
+{
+    std::underlying_type_t<E> number;
+    std::memcpy(&number, &field, sizeof number);
+    return number;
+}
+
 // The client fills what the library lends with this, until it is gone: a handle is shared by threads, and another one's call may take such
 // memory away as soon as the call has returned.
 template <class Client> class lending {

@@ -105,7 +105,7 @@ impl Space<'_, '_> {
 
 /// A name that this header's own text has already gets `_` behind it.
 fn word(name: &str) -> String {
-    const TAKEN: [&str; 6] = ["error", "error_kind", "memory", "place", "span", "text"];
+    const TAKEN: [&str; 7] = ["error", "error_kind", "memory", "number_of", "place", "span", "text"];
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
