@@ -6,8 +6,7 @@ use common::{Shop, text};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A module is made with each of these. (What it has to print does not depend on them: the native program is made once, with the first,
-/// which takes the compiler the least time.)
+/// With each of these.
 const OPTIONS: &[&str] = &["-O0", "-O2 -fno-plt"];
 
 /// What the programs read.
@@ -42,35 +41,32 @@ fn same(name: &str) {
     if !has_cxx() {
         return;
     }
-    let shop = Shop::new();
-    let options = |options: &'static str| options.split(' ').chain(["-std=c++20", "-w"]);
-    let folder = |name: &str| {
-        let folder = shop.path(name);
-        std::fs::create_dir(&folder).expect("a folder");
-        folder
-    };
-    let shown = |output: Output| (text(&output.stdout), text(&output.stderr), output.status.code());
-
-    let mut compiler = shop.command("g++");
-    compiler.args(options(OPTIONS[0])).arg(source(name)).args(["-pthread", "-o", "native"]);
-    let compiled = compiler.output().expect("g++ starts");
-    assert!(compiled.status.success(), "{}", text(&compiled.stderr));
-    let mut native = Command::new(shop.path("native"));
-    native.arg(folder("outside"));
-    let native = shown(run(native));
-    assert!(!native.0.is_empty(), "{name} prints nothing");
-
-    for (number, own) in OPTIONS.iter().enumerate() {
+    for options in OPTIONS {
+        let shop = Shop::new();
+        let options: Vec<&str> = options.split(' ').chain(["-std=c++20", "-w"]).collect();
+        let mut compiler = shop.command("g++");
+        compiler.args(&options).arg(source(name)).args(["-pthread", "-o", "native"]);
+        let compiled = compiler.output().expect("g++ starts");
+        assert!(compiled.status.success(), "{}", text(&compiled.stderr));
         shop.lockgate("c++")
-            .args(options(own))
+            .args(&options)
             .arg(source(name))
             .args(["-pthread", "-o", "module.lg"])
             .run_quietly();
-        let inside = folder(&format!("inside{number}"));
+
+        let [outside, inside] = ["outside", "inside"].map(|folder| {
+            std::fs::create_dir(shop.path(folder)).expect("a folder");
+            shop.path(folder)
+        });
+        let mut native = Command::new(shop.path("native"));
+        native.arg(&outside);
         let mut domain = Command::new(env!("CARGO_BIN_EXE_lockgate"));
         domain.args(["run", "--threads=16", "--time-limit=120s", "--dir"]);
         domain.arg(format!("/folder={}", inside.display())).arg(shop.path("module.lg")).arg("/folder");
-        assert_eq!(shown(run(domain)), native, "{name} {own}");
+        let (native, domain) = (run(native), run(domain));
+        let shown = |output: &Output| (text(&output.stdout), text(&output.stderr), output.status.code());
+        assert_eq!(shown(&domain), shown(&native), "{name} {options:?}");
+        assert!(!native.stdout.is_empty(), "{name} prints nothing");
     }
 }
 
