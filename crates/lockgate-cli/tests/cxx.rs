@@ -44,53 +44,45 @@ impl Compiler {
         here
     }
 
-    /// Compares the program `name`, which is given the folder `/folder`, or one natively. (What it has to print does not depend on the
-    /// options: the native program is made once, with the first set, which takes the compiler the least time.)
+    /// Compares the program `name`, which is given the folder `/folder`, or one natively.
     fn same(&self, name: &str) {
         self.same_with(name, |_| Vec::new());
     }
 
-    /// The same of one that is linked with more.
+    /// The same of one that is linked with more. (The native program has each set of options, too: what is allocated, and so what some
+    /// programs print, depends on them.)
     fn same_with(&self, name: &str, more: impl Fn(&Shop) -> Vec<String>) {
         if !self.is_here(name) {
             return;
         }
         let source = source(name);
-        let shop = Shop::new();
-        let more = more(&shop);
-        let options = |set: &str| -> Vec<String> {
-            let set = ["-std=c++20", "-w"].into_iter().chain(set.split(' '));
-            self.options.iter().copied().chain(set).map(str::to_owned).collect()
-        };
-        let folder = |name: &str| {
-            let folder = shop.path(name);
-            std::fs::create_dir(&folder).expect("a folder");
-            folder
-        };
-        let shown = |output: &Output| (text(&output.stdout), text(&output.stderr), output.status.code());
-
-        let mut compiler = shop.command(self.command);
-        compiler.args(options(self.sets[0])).arg(&source).args(&more).args(["-pthread", "-o", "native"]);
-        let compiled = compiler.output().expect("the compiler starts");
-        assert!(compiled.status.success(), "{}", text(&compiled.stderr));
-        let mut native = Command::new(shop.path("native"));
-        native.arg(folder("outside"));
-        let native = run(native);
-        assert!(!native.stdout.is_empty(), "{}: it prints nothing", source.display());
-
-        for (number, set) in self.sets.iter().enumerate() {
+        for set in self.sets {
+            let shop = Shop::new();
+            let more = more(&shop);
+            let options: Vec<&str> =
+                self.options.iter().copied().chain(["-std=c++20", "-w"]).chain(set.split(' ')).collect();
+            let mut compiler = shop.command(self.command);
+            compiler.args(&options).arg(&source).args(&more).args(["-pthread", "-o", "native"]);
+            let compiled = compiler.output().expect("the compiler starts");
+            assert!(compiled.status.success(), "{}", text(&compiled.stderr));
             let driver = shop.lockgate("c++").env("LOCKGATE_GXX", self.command);
-            driver
-                .args(options(set))
-                .arg(&source)
-                .args(&more)
-                .args(["-pthread", "-o", "module.lg"])
-                .run_quietly();
-            let inside = folder(&format!("inside{number}"));
+            let driver = driver.args(&options).arg(&source).args(&more);
+            driver.args(["-pthread", "-o", "module.lg"]).run_quietly();
+
+            let [outside, inside] = ["outside", "inside"].map(|folder| {
+                std::fs::create_dir(shop.path(folder)).expect("a folder");
+                shop.path(folder)
+            });
+            let mut native = Command::new(shop.path("native"));
+            native.arg(&outside);
             let mut domain = Command::new(env!("CARGO_BIN_EXE_lockgate"));
             domain.args(["run", "--threads=16", "--time-limit=120s", "--dir"]);
             domain.arg(format!("/folder={}", inside.display())).arg(shop.path("module.lg")).arg("/folder");
-            assert_eq!(shown(&run(domain)), shown(&native), "{} {set} {}", self.command, source.display());
+            let (native, domain) = (run(native), run(domain));
+            let shown = |output: &Output| (text(&output.stdout), text(&output.stderr), output.status.code());
+            let what = format!("{} {options:?} {}", self.command, source.display());
+            assert_eq!(shown(&domain), shown(&native), "{what}");
+            assert!(!native.stdout.is_empty(), "{what}: it prints nothing");
         }
     }
 }
