@@ -117,7 +117,7 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 
 systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, crates and libraries in C++ with their own tests, in full
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
-	cargo test --release --locked -p lockgate-cli --test build_systems --test compilers -- --include-ignored
+	cargo test --release --locked -p lockgate-cli --test build_systems --test compilers --test cxx -- --include-ignored
 	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
 	scripts/compiler-tests.sh || [ $$? -eq 77 ]
 	scripts/crate-tests.sh || [ $$? -eq 77 ]
