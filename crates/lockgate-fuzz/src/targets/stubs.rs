@@ -38,6 +38,7 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
         defines: vec![],
         includes: vec![],
         failing_stubs: input.len().is_multiple_of(2),
+        knows_cpp: input.len().is_multiple_of(3),
     };
     let stubs: BTreeSet<&str> = plan.functions.iter().map(|function| &*function.name).collect();
     let without = plan
