@@ -18,6 +18,9 @@ const CPP_FLAGS: &[&str] = &["-O2", "-std=c++17"];
 const CPP: &[(&str, u32)] =
     &[("json", 2000), ("shapes", 600), ("grid", 1600), ("words", 1200), ("patterns", 2500), ("throws", 4000)];
 
+/// A program in C++ whose ratio is no part of the mean: it does nothing but switch contexts, and glibc's switch makes a system call.
+const CONTEXTS: (&str, u32) = ("contexts", 3000);
+
 /// Programs in Rust, each a name that the one of `bench/languages/rust` takes.
 const RUST: &[(&str, u32)] =
     &[("json", 1200), ("patterns", 600), ("deflate", 500), ("maps", 700), ("sorts", 800), ("panics", 2000)];
@@ -36,7 +39,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
     let sources = Corpus::locate()?.root().join("bench/languages");
     let building = progress::bar("build", 0);
     let mut pairs = Vec::new();
-    for (name, count) in CPP {
+    for (name, count) in CPP.iter().chain([&CONTEXTS]) {
         building.set_message(format!("cpp.{name}"));
         let source = sources.join("cpp").join(name).with_extension("cpp");
         let (native, module) = (folder.path().join(name), folder.path().join(name).with_extension("lg"));
@@ -64,7 +67,8 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
 
     let _pinned = Pinned::here()?;
     let names: Vec<&str> = pairs.iter().map(|pair| &*pair.name).collect();
-    let mut metrics = sides::measure("languages", &names, options, |number, round| {
+    let counts = |name: &str| name.strip_prefix("cpp.") != Some(CONTEXTS.0);
+    let mut metrics = sides::measure("languages", &names, options, counts, |number, round| {
         let pair = pairs[number];
         let (mut native, mut sandboxed) = (Command::new(&pair.native), Command::new(lockgate));
         native.args(&pair.arguments);

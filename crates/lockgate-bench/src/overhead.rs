@@ -35,7 +35,8 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
 
     let _pinned = Pinned::here()?;
     let names: Vec<&str> = chosen.iter().map(|program| program.name).collect();
-    let mut metrics = sides::measure("overhead", &names, options, |number, round| {
+    let all = |_: &str| true;
+    let mut metrics = sides::measure("overhead", &names, options, all, |number, round| {
         let program = chosen[number];
         let pair = &pairs[program.driver][round % rounds];
         // The first round warms up: a little work, not counted.

@@ -21,11 +21,12 @@ pub(crate) fn scale(options: &Options, scale: u32) -> u32 {
 }
 
 /// Runs the programs `names` in rounds, each on both sides by `run`, which is given the program's number and the round's. Round 0 warms
-/// up. The result: `time.*` of each side, `<family>.<name>` and the means of [`ratios`].
+/// up. The result: `time.*` of each side, `<family>.<name>` and the means of [`ratios`], in which those count that `counts` says.
 pub(crate) fn measure(
     family: &'static str,
     names: &[&str],
     options: &Options,
+    counts: impl Fn(&str) -> bool,
     mut run: impl FnMut(usize, usize) -> anyhow::Result<[Run; 2]>,
 ) -> anyhow::Result<Vec<Metric>> {
     let rounds = rounds(options);
@@ -51,7 +52,13 @@ pub(crate) fn measure(
             Metric::new(format!("time.{name}.sandboxed"), "s", sandboxed.clone()).against(&native);
         metrics.extend([native, sandboxed]);
     }
-    metrics.extend(ratios(family, names, &times));
+    // The others stand behind the means.
+    let (counted, others): (Vec<_>, Vec<_>) = names.iter().zip(times).partition(|(name, _)| counts(name));
+    let (names, times): (Vec<&str>, Vec<_>) = counted.into_iter().map(|(name, times)| (*name, times)).unzip();
+    if !names.is_empty() {
+        metrics.extend(ratios(family, &names, &times));
+    }
+    metrics.extend(others.iter().map(|(name, (native, ours))| ratio(family, name, native, ours)));
     Ok(metrics)
 }
 
@@ -67,15 +74,19 @@ pub(crate) fn both(name: &str, round: usize, mut sides: [Command; 2]) -> anyhow:
     Ok([first, second])
 }
 
+/// The ratio of a program whose sides took so long, by round.
+fn ratio(family: &str, name: &str, native: &[f64], ours: &[f64]) -> Metric {
+    let by_round = ours.iter().zip(native).map(|(ours, theirs)| ours / theirs).collect();
+    let mut metric = Metric::new(format!("{family}.{name}"), "ratio", by_round);
+    metric.median = median(ours) / median(native);
+    metric
+}
+
 /// The ratios of the programs `names` whose sides took `times`, by round, and their geometric means.
 fn ratios(family: &str, names: &[&str], times: &[(Vec<f64>, Vec<f64>)]) -> Vec<Metric> {
-    let mut metrics = Vec::new();
-    for (name, (native, sandboxed)) in names.iter().zip(times) {
-        let by_round = sandboxed.iter().zip(native).map(|(ours, theirs)| ours / theirs).collect();
-        let mut metric = Metric::new(format!("{family}.{name}"), "ratio", by_round);
-        metric.median = median(sandboxed) / median(native);
-        metrics.push(metric);
-    }
+    let sides = names.iter().zip(times);
+    let mut metrics: Vec<Metric> =
+        sides.map(|(name, (native, ours))| ratio(family, name, native, ours)).collect();
     let of_medians: Vec<f64> = metrics.iter().map(|metric| metric.median).collect();
     let of_rounds = |round: usize| times.iter().map(|(native, ours)| ours[round] / native[round]).collect();
     let rounds: Vec<Vec<f64>> = (0..times[0].0.len()).map(of_rounds).collect();
