@@ -63,7 +63,8 @@ pub fn build(
 /// The compiler of the native side, ready to link.
 fn static_musl(quicker: &[PathBuf]) -> Command {
     let mut command = Command::new("musl-gcc");
-    command.arg("-static").args(quicker);
+    // (Of larger blocks than ours no program asks for the size.)
+    command.args(["-static", "-Wl,--defsym=__lg_usable_size=0"]).args(quicker);
     command
 }
 

@@ -1,10 +1,13 @@
 //! The C library inside a domain, used by several host threads at once (docs/sysroot.md, "Start code").
 
-use lockgate::{Domain, DomainOptions, Module};
+use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Module};
 use lockgate_toolchain::{Link, Sysroot, silent};
+use std::sync::Arc;
+use std::time::Duration;
 
 const SOURCE: &str = r#"
 #include <errno.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,13 +68,25 @@ int cleared(size_t size) {
     return calloc((size_t)-1 / 2, 3) == NULL && errno == ENOMEM;
 }
 int aligned(void) {
-    void *blocks[600];
-    for (size_t size = 0; size < 600; size++) {
+    static char *blocks[4500];
+    for (size_t size = 0; size < 4500; size++) {
         blocks[size] = malloc(size);
-        if (!blocks[size] || (size_t)blocks[size] % 16) return 0;
-        memset(blocks[size], 1, size);
+        if (!blocks[size] || (size_t)blocks[size] % 16 || malloc_usable_size(blocks[size]) < size) return 0;
+        memset(blocks[size], (char)size, malloc_usable_size(blocks[size]));
     }
-    for (size_t size = 0; size < 600; size++) free(blocks[size]);
+    /* They have not met. */
+    for (size_t size = 0; size < 4500; size++)
+        for (size_t i = 0; i < malloc_usable_size(blocks[size]); i++)
+            if (blocks[size][i] != (char)size) return 0;
+    for (size_t size = 0; size < 4500; size++) {
+        /* From each size to one of each. */
+        size_t other = size * 37 % 4500, least = size < other ? size : other;
+        blocks[size] = realloc(blocks[size], other);
+        for (size_t i = 0; i < least; i++)
+            if (blocks[size][i] != (char)size) return 0;
+        memset(blocks[size], 2, other);
+        free(blocks[size]);
+    }
     for (size_t size = 1; size < 600; size++) {
         void *at = realloc(malloc(size), 600 - size);
         void *other;
@@ -87,6 +102,45 @@ void free_twice(size_t size, int between) {
     if (between) free(other);
     free(block);
 }
+/* So many blocks that they are with all others again, and not with those of the thread. */
+void free_long_ago(size_t size) {
+    static char *blocks[600];
+    for (int i = 0; i < 600; i++) blocks[i] = malloc(size);
+    for (int i = 0; i < 600; i++) free(blocks[i]);
+    free(blocks[0]);
+}
+/* As if it were from nobody: with zeros. */
+void *get(size_t size) { return calloc(1, size); }
+void put(void *block) { free(block); }
+void free_odd(size_t size) { free((char *)malloc(size) + 8); }
+/* A megabyte of each of some sizes, again and again. */
+int come_and_go(void) {
+    static char *blocks[65536];
+    for (size_t size = 16; size <= 4096; size += 16) {
+        size_t count = (1 << 20) / size;
+        for (size_t i = 0; i < count; i++)
+            if (!(blocks[i] = malloc(size))) return (int)size;
+        for (size_t i = 0; i < count; i++) free(blocks[i]);
+    }
+    return 0;
+}
+/* Blocks of one thread that others free. */
+static char *passed[1024];
+int pass_on(int seed, int rounds) {
+    unsigned state = seed;
+    for (int i = 0; i < rounds; i++) {
+        state = state * 1103515245 + 12345;
+        size_t size = 32 + (state >> 16) % 900;
+        char *block = malloc(size);
+        memset(block, seed, size);
+        block = __atomic_exchange_n(&passed[(state >> 8) % 1024], block, __ATOMIC_ACQ_REL);
+        for (int at = 1; block && at < 32; at++)
+            if (block[at] != block[0]) return i + 1;
+        free(block);
+    }
+    return 0;
+}
+void hammer_on(int seed) { for (;;) if (hammer(seed, 1000)) __builtin_trap(); }
 void keep_some(void) {
     void *blocks[32][20];
     for (int class = 0; class < 32; class++)
@@ -108,6 +162,10 @@ long locked_add(int times) {
 "#;
 
 fn domain() -> Domain {
+    Domain::new(&module(), DomainOptions::new()).unwrap()
+}
+
+fn module() -> Arc<Module> {
     let folder = tempfile::tempdir().unwrap();
     let sysroot = Sysroot::ensure(&silent).unwrap();
     let (source, object) = (folder.path().join("threads.c"), folder.path().join("threads.o"));
@@ -122,7 +180,7 @@ fn domain() -> Domain {
     let mut link = Link::new(&output);
     link.file(&object).unwrap().export_all(true);
     link.run(&sysroot, &silent).unwrap();
-    Domain::new(&Module::open(&output).unwrap(), DomainOptions::new()).unwrap()
+    Module::open(&output).unwrap()
 }
 
 const THREADS: i32 = 6;
@@ -172,6 +230,40 @@ fn shared_state() {
         }
     });
     assert_eq!(locked_add.call(0).unwrap(), i64::from(THREADS) * 10_000);
+    let pass_on = domain.bind::<extern "C" fn(i32, i32) -> i32>("pass_on").unwrap();
+    std::thread::scope(|scope| {
+        for thread in 1..=THREADS {
+            let pass_on = &pass_on;
+            scope.spawn(move || assert_eq!(pass_on.call(thread, 50_000).unwrap(), 0));
+        }
+    });
+}
+
+/// Calls that are ended in the midst of the allocator leave it as it is, or with its lock, which the next one says.
+#[test]
+fn calls_that_end_in_malloc() {
+    let module = module();
+    let options = || DomainOptions::new().time_limit(Duration::from_millis(2));
+    let (mut domain, mut ended) = (Domain::new(&module, options()).unwrap(), 0);
+    for seed in 1..=100 {
+        let hammer_on = domain.bind::<extern "C" fn(i32)>("hammer_on").unwrap();
+        let error = hammer_on.call(seed).expect_err("it never ends");
+        match error.fault().map(Fault::kind) {
+            Some(FaultKind::TimeOut) => ended += 1,
+            Some(FaultKind::Abort) if error.to_string().contains("a lock of its C library") => {
+                domain = Domain::new(&module, options()).unwrap();
+            }
+            _ => panic!("{error}"),
+        }
+    }
+    assert!(ended >= 50, "{ended}");
+}
+
+/// Memory for many blocks of one size is there for another size afterwards.
+#[test]
+fn small_blocks_of_all_sizes_share_the_memory() {
+    let domain = Domain::new(&module(), DomainOptions::new().memory_limit(16 << 20)).unwrap();
+    assert_eq!(domain.bind::<extern "C" fn() -> i32>("come_and_go").unwrap().call().unwrap(), 0);
 }
 
 /// Blocks that wait are as good as new ones, and a second `free` is noticed.
@@ -179,15 +271,28 @@ fn shared_state() {
 fn small_blocks() {
     let domain = domain();
     let cleared = domain.bind::<extern "C" fn(usize) -> i32>("cleared").unwrap();
-    for size in [1, 15, 16, 17, 100, 511, 512, 513, 5000] {
+    for size in [1, 15, 16, 17, 100, 511, 512, 513, 640, 641, 1024, 1025, 4096, 4097] {
         assert_eq!(cleared.call(size).unwrap(), 1, "{size}");
     }
     assert_eq!(domain.bind::<extern "C" fn() -> i32>("aligned").unwrap().call().unwrap(), 1);
-    for (size, between) in [(24, 0), (24, 1), (512, 1), (5000, 0)] {
-        let domain = self::domain();
-        let free_twice = domain.bind::<extern "C" fn(usize, i32)>("free_twice").unwrap();
-        let error = free_twice.call(size, between).expect_err("freed twice");
-        assert!(matches!(error, lockgate::CallError::Fault(_)), "{size} {between}: {error}");
+    // The last thing that a thread does with the allocator may be the first.
+    let block = domain.bind::<extern "C" fn(usize) -> i64>("get").unwrap().call(40).unwrap();
+    let put = domain.bind::<extern "C" fn(i64)>("put").unwrap();
+    std::thread::scope(|scope| scope.spawn(|| put.call(block).unwrap()).join().unwrap());
+    let noticed = |name: &str, call: &dyn Fn(&Domain) -> Result<(), CallError>| {
+        let error = call(&self::domain()).expect_err(name);
+        let kind = error.fault().map(Fault::kind);
+        assert!(matches!(kind, Some(FaultKind::Ill | FaultKind::Segv)), "{name}: {error}");
+    };
+    for (size, between) in [(24, 0), (24, 1), (512, 1), (4000, 0), (5000, 0)] {
+        noticed("free_twice", &|domain| {
+            domain.bind::<extern "C" fn(usize, i32)>("free_twice").unwrap().call(size, between)
+        });
+    }
+    for size in [24, 1000, 4000] {
+        for name in ["free_long_ago", "free_odd"] {
+            noticed(name, &|domain| domain.bind::<extern "C" fn(usize)>(name).unwrap().call(size));
+        }
     }
 }
 

@@ -104,6 +104,7 @@ const REPLACED: &[&str] = &[
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
     "pthread_once",
+    "realloc:realloc",
     "restore",
     "setjmp",
     "siglongjmp",
@@ -113,6 +114,9 @@ const REPLACED: &[&str] = &[
     "tlsdesc",
     "vfork",
 ];
+
+/// Functions of musl's that ours of the same name call (`libc/malloc.c`).
+const RENAMED: &[(&str, &str)] = &[("malloc_usable_size", "__lg_usable_size")];
 
 /// Members of libgcc.a that are left out, without `.o`: gcc's split stacks, which no module has.
 const SPLIT_STACKS: &[&str] = &["generic-morestack", "generic-morestack-thread", "morestack"];
@@ -270,8 +274,10 @@ impl Build<'_> {
         }
         archive(self.tools, self.options, folder, OURS, LIBC)?;
 
-        let archives =
-            [("libc.a", &self.archives.libc, REPLACED), ("libgcc.a", &self.archives.libgcc, SPLIT_STACKS)];
+        let renamed = folder.join("libc.a");
+        rename(self.tools, RENAMED, &self.tools.libc(), &renamed)?;
+        let libc = read(&renamed)?;
+        let archives = [("libc.a", &libc, REPLACED), ("libgcc.a", &self.archives.libgcc, SPLIT_STACKS)];
         let mut before = 0;
         for (name, bytes, left_out) in archives {
             let exclude = members(bytes).flat_map(|(name, _)| excluded(&name, left_out)).collect();
@@ -301,6 +307,14 @@ pub(crate) fn archive(
     }
     let objects = sources.iter().map(Source::object);
     process::run(tools.ar()?.current_dir(folder).args(["rcD", name]).args(objects)).map(drop)
+}
+
+/// A copy of an archive in which functions have other names.
+pub(crate) fn rename(tools: &Tools, names: &[(&str, &str)], archive: &Path, to: &Path) -> Result<(), Error> {
+    let mut objcopy = tools.binutil("objcopy")?;
+    objcopy.arg("--enable-deterministic-archives");
+    objcopy.args(names.iter().map(|(from, to)| format!("--redefine-sym={from}={to}")));
+    process::run(objcopy.arg(archive).arg(to)).map(drop)
 }
 
 /// Compiles one of our sources, which is in `folder`. C is rewritten like any other; assembly is in the code model already.

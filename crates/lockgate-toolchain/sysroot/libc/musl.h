@@ -86,6 +86,9 @@ struct lg_file {
 hidden void *__libc_malloc_impl(size_t);
 hidden void *__libc_calloc(size_t, size_t);
 hidden void __libc_free(void *);
+hidden void *__libc_realloc(void *, size_t);
+/* musl's malloc_usable_size, which knows its own allocator's blocks. */
+hidden size_t __lg_usable_size(void *);
 hidden void __init_libc(char **environment, char *program);
 hidden void __libc_start_init(void);
 hidden void *__copy_tls(unsigned char *memory);
