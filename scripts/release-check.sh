@@ -8,11 +8,12 @@ fail() {
     echo "release-check: $*" >&2
     exit 1
 }
-# Megabytes (10^6 bytes): the program as it is installed, and the library.
+# Megabytes (10^6 bytes): the program and the library as they are packaged, without the names of functions.
 at_most() {
-    size=$(stat -c %s "$1")
-    [ "$size" -le "$2" ] || fail "$1 has $size bytes, $2 at most"
-    echo "$1: $size bytes"
+    strip -o "$stage/stripped" "$1"
+    size=$(stat -c %s "$stage/stripped")
+    [ "$size" -le "$2" ] || fail "$1 has $size bytes when it is stripped, $2 at most"
+    echo "$1: $size bytes when it is stripped, $(stat -c %s "$1") as it is"
 }
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
