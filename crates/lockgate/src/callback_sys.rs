@@ -27,12 +27,17 @@ pub trait HostClosure<M>: Send + Sync + 'static {
 }
 
 /// True while the calling thread runs a function that a domain called, and not a signal handler.
+///
+/// (Told by how deep the thread's stack is, so this and what asks it for a host have no frames of their own: after a jump out of such a
+/// function the host's next call could be as deep.)
+#[inline(always)]
 fn is_called() -> bool {
     let here = 0_u8;
     call::repair_sys::in_living_gate(&raw const here as u64)
 }
 
 /// In a function that a domain called, what it was made with ([`HostFunction::from_c`]); `None` elsewhere.
+#[inline(always)]
 pub fn user_data() -> Option<usize> {
     is_called().then(call::context)
 }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define SAME(name, type) \
     type same_##name(type value) { return value; }
@@ -140,7 +141,14 @@ lg_pg_box twisted(void) { return (lg_pg_box){{1, 2}, {3, 4}}; }
 const lg_pg_numeric *bad_numeric(int32_t which) {
     static struct { lg_pg_numeric number; int16_t digits[2]; } numbers[] = {
         {{2, 0, LG_PG_POSITIVE, 0}, {1, 10000}}, {{1, 0, 0x1234, 0}, {1}}, {{65535, 0, LG_PG_POSITIVE, 0}, {1}}, {{1, 0, LG_PG_NAN, 0}, {1}}};
-    return &numbers[which].number;
+    if (which != 2)
+        return &numbers[which].number;
+    /* More digits than there are: what is behind the first page cannot be read. */
+    enum { PAGE = 4096, PAGES = 40 };
+    char *all = mmap(NULL, PAGE * PAGES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (all == MAP_FAILED || mprotect(all + PAGE, PAGE * (PAGES - 1), PROT_NONE))
+        return NULL;
+    return memcpy(all + PAGE - sizeof numbers[2], &numbers[2], sizeof numbers[2]);
 }
 /* The lowest byte of rax is the value; compilers leave anything in the others. */
 __attribute__((naked)) bool bad_bool(void) { __asm__("movl $0x100, %eax\n\tret"); }

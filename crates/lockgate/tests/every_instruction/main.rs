@@ -340,7 +340,7 @@ fn a_kill_of_the_caller_ends_a_call_into_another_domain() {
 /// Within `resume`, too, and where it goes on.
 #[test]
 fn a_kill_ends_a_call_that_jumps() {
-    kill_at_every_instruction("jump", 2 * MOST, &["killed, then killed", "returned 3, then killed"]);
+    kill_at_every_instruction("jump", 3 * MOST, &["killed, then killed", "returned 3, then killed"]);
 }
 
 /// Within a switch to another context, there, and on the way back.

@@ -235,10 +235,10 @@ pub fn gates() -> std::ops::Range<u64> {
 pub fn in_lazy_gate(context: *mut libc::c_void) -> bool {
     unsafe extern "C" {
         fn lockgate_gate_resolve();
-        fn lockgate_gate_syscall();
+        fn lockgate_gate_context();
     }
     let at = interrupted(context);
-    (lockgate_gate_resolve as *const () as usize..lockgate_gate_syscall as *const () as usize).contains(&at)
+    (lockgate_gate_resolve as *const () as usize..lockgate_gate_context as *const () as usize).contains(&at)
 }
 
 /// True if it interrupts a proxy, the assembly around proxies and gates, or a domain: what may be jumped out of, as Rust may not.
