@@ -19,7 +19,9 @@ fn no_function_that_handlers_interrupt_has_a_table() {
     let tables = tables(&frames);
     for name in MET {
         let mut found = 0;
-        for line in symbols.lines().filter(|line| line.contains(&format!("{}{name}", name.len()))) {
+        // (`17h` begins the hash behind a function's own name: a crate has one of these names, too.)
+        let own = format!("{}{name}17h", name.len());
+        for line in symbols.lines().filter(|line| line.contains(&own)) {
             let address = line.split(' ').next().expect("an address");
             let address = u64::from_str_radix(address, 16).expect("a number");
             let augmentation = tables.get(&address).unwrap_or_else(|| panic!("{line}: no frame"));
