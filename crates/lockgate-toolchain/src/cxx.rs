@@ -3,8 +3,8 @@
 
 use crate::cache::Key;
 use crate::input::Input;
-use crate::sysroot::{HEADERS, Source, archive, read, source, write};
-use crate::{CxxLibrary, Error, Progress, Sysroot, process};
+use crate::sysroot::{HEADERS, Source, archive, read, rename, source, write};
+use crate::{CxxLibrary, Error, Progress, Sysroot};
 use lockgate_rewrite::Options;
 use std::path::{Path, PathBuf};
 
@@ -130,10 +130,7 @@ impl Recipe {
         archive(tools, options, folder, self.ours, self.sources)?;
         for (&name, library) in self.theirs.iter().zip(libraries) {
             let renamed = folder.join(name);
-            let mut objcopy = tools.binutil("objcopy")?;
-            objcopy.arg("--enable-deterministic-archives");
-            objcopy.args(self.renamed.iter().map(|(from, to)| format!("--redefine-sym={from}={to}")));
-            process::run(objcopy.arg(library).arg(&renamed))?;
+            rename(tools, self.renamed, library, &renamed)?;
             let mut tell = |done: usize, members: usize| {
                 progress("rewriting the C++ library", done as u64, members as u64);
             };
