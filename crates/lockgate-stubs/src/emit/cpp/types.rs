@@ -29,9 +29,10 @@ pub fn all(space: &Space<'_, '_>) -> String {
             END = end.unwrap_or_default(),
         );
     }
+    let kept = surface.kept();
     for key in surface.used() {
         let record = &surface.plan.records[key];
-        match (surface.kept().contains(key), record.is_plain()) {
+        match (kept.contains(key), record.is_plain()) {
             (true, _) => text += &kept_structure(key, record, space),
             (false, false) => text += &structure(key, record, space),
             (false, true) => {}
@@ -43,7 +44,8 @@ pub fn all(space: &Space<'_, '_>) -> String {
 /// Names of all classes of the namespace.
 pub fn names(space: &Space<'_, '_>) -> Vec<String> {
     let surface = space.surface;
-    let is_class = |key: &&str| surface.kept().contains(*key) || !surface.plan.records[*key].is_plain();
+    let kept = surface.kept();
+    let is_class = |key: &&str| kept.contains(key) || !surface.plan.records[*key].is_plain();
     let handles = (1..=surface.plan.handles.len()).map(|number| surface.handle(number));
     let records = surface.used().into_iter().filter(is_class).map(|key| surface.record(key));
     let callbacks = surface.callbacks().into_iter().map(|callback| surface.closure_name(&callback.name));
