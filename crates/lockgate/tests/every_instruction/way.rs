@@ -24,7 +24,7 @@ struct Code {
 }
 
 /// Every so manieth call is stepped from its beginning: its way is the one to know from then on.
-const WHOLE: usize = 16;
+const WHOLE: usize = 128;
 
 impl Way {
     /// Goes ahead of `steps` instructions as far as the way is known. How many instructions those are; nothing if the call has taken
@@ -34,13 +34,12 @@ impl Way {
             self.code = code(process);
         }
         self.calls += 1;
-        let Some(gone) = self.landmark(steps).filter(|_| !self.calls.is_multiple_of(WHOLE)) else {
+        let Some((gone, times)) = self.landmark(steps).filter(|_| !self.calls.is_multiple_of(WHOLE)) else {
             self.places.clear();
             return Some(0);
         };
-        let known = &self.places[..gone];
-        let address = known[gone - 1];
-        if !thread.go_to(address, known.iter().filter(|place| **place == address).count()) {
+        let address = self.places[gone - 1];
+        if !thread.go_to(address, times) {
             self.places.clear();
             self.passed_by.insert(address);
             return None;
@@ -71,18 +70,27 @@ impl Way {
         self.code.iter().any(|code| code.stays && code.range.contains(&place))
     }
 
-    /// How many instructions before the last known place lie ahead of `steps`: of those at which a breakpoint stops once each time. (One
-    /// that repeats itself is many steps, and one stop.)
-    fn landmark(&self, steps: usize) -> Option<usize> {
+    /// A known place before `steps` instructions are over, and for the how manieth time a call comes to it there: the one from which there
+    /// are fewest stops, of a breakpoint on the way to it and of steps from it. Only places at which a breakpoint stops once each time count.
+    /// (One that repeats itself is many steps, and one stop.)
+    fn landmark(&self, steps: usize) -> Option<(usize, usize)> {
         let places = &self.places;
-        let is_one = |&count: &usize| {
-            let place = places[count - 1];
-            let repeats = places.windows(2).any(|two| two == [place, place]);
-            self.code.iter().any(|code| code.range.contains(&place))
-                && !repeats
-                && !self.passed_by.contains(&place)
+        let repeat: BTreeSet<u64> =
+            places.windows(2).filter(|two| two[0] == two[1]).map(|two| two[0]).collect();
+        let is_one = |place: &u64| {
+            self.code.iter().any(|code| code.range.contains(place))
+                && !repeat.contains(place)
+                && !self.passed_by.contains(place)
         };
-        (1..places.len().min(steps)).rev().find(is_one)
+        let mut times = BTreeMap::new();
+        let came = places.iter().take(steps.saturating_sub(1)).map(|place| {
+            let times = times.entry(place).or_insert(0_usize);
+            *times += 1;
+            (place, *times)
+        });
+        let usable = came.enumerate().filter(|(_, (place, _))| is_one(place));
+        let counted = usable.map(|(n, (_, times))| (n + 1, times));
+        counted.min_by_key(|(gone, times)| steps - gone + times)
     }
 }
 
