@@ -52,7 +52,7 @@ impl Bindings {
             let object =
                 path(source.file_name().expect("a name").to_str().expect("text")).with_extension("o");
             let mut compile = Command::new(LOCKGATE);
-            compile.args(["cc", "-g", "-O1", "-w"]).args(&flags).arg("-c").arg(source).arg("-o").arg(&object);
+            compile.args(["cc", "-g", "-O0", "-w"]).args(&flags).arg("-c").arg(source).arg("-o").arg(&object);
             done(&mut compile).map(|_| object).expect("it compiles")
         };
         let objects: Vec<PathBuf> = sources.iter().map(object).collect();
@@ -90,7 +90,7 @@ impl Bindings {
 
     fn link(&self, objects: &[PathBuf], options: &[&str], module: &Path) {
         let mut link = Command::new(LOCKGATE);
-        link.args(["cc", "-g", "-O1", "-w"]).args(options).args(&self.flags).args(objects).arg("-lm");
+        link.args(["cc", "-g", "-O0", "-w"]).args(options).args(&self.flags).args(objects).arg("-lm");
         let exports = self.path("bindings/client").join(self.name).with_extension("exports");
         done(link.arg("-o").arg(module).arg("--exports").arg(exports)).expect("it links");
     }

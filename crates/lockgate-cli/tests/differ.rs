@@ -829,14 +829,14 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 4] {
     done(stubs.args(["-l", "cpp", "-l", "rust", "-l", "python", "-o"]).arg(path("bindings")))
         .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
     let mut link = Command::new(LOCKGATE);
-    link.args(["cc", "-g", "-O1", "-w", &include]).arg(path("library.c")).arg("-o").arg(path("df.lg"));
+    link.args(["cc", "-g", "-O0", "-w", &include]).arg(path("library.c")).arg("-o").arg(path("df.lg"));
     done(link.arg("--exports").arg(path("bindings/client/df.exports"))).expect("it links");
     let client = path("bindings/client/df_client.c");
     let library = prefix().join("lib");
     let compile = |compiler: &str, options: &[&str], output: &str| {
         let mut compile = Command::new(compiler);
         compile
-            .args(["-g", "-O1", "-w"])
+            .args(["-g", "-O0", "-w"])
             .args(options)
             .arg("-I")
             .arg(path("bindings/client"))

@@ -109,7 +109,7 @@ fn stopped_in_a_module() {
         wanted.extend(strings(&[
             "in measure (depth=2) at debugged.c:",
             "in lockgate proxy",
-            "lockgate::binding",
+            "crates/lockgate/src/binding",
             " in main (",
         ]));
         wanted.extend(strings(&["{x = 3, y = 4}", "#1 ", " = 0\n", " = 5\n"]));
@@ -209,8 +209,7 @@ fn stopped_in_a_gate() {
     let mut frames = vec!["in tell (text=".to_owned(), format!(" at debugged.c:{gate}")];
     frames.extend(strings(&["in main (argc=", "in lockgate proxy", " in main ("]));
 
-    let commands =
-        "break tell\nrun\nbreak lockgate::call::service_sys::lockgate_syscall\ncontinue\nbacktrace\n";
+    let commands = "break tell\nrun\nbreak lockgate_syscall\ncontinue\nbacktrace\n";
     let said = gdb(&shop, commands, &["run", "debugged.lg"]);
     let wanted = [strings(&["Breakpoint 2", "in lockgate_gate_syscall"]), frames.clone()].concat();
     assert_in_order(&said, &wanted);

@@ -321,7 +321,7 @@ fn hammer(header: &Header, name: &str, module_flags: &[String]) {
     let word = word(name);
     done(link.arg("--exports").arg(path(&format!("client/{word}.exports")))).expect("it links");
     let mut host = Command::new("gcc");
-    host.args(["-g", "-O1", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"]);
+    host.args(["-g", "-O0", "-w", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I"]);
     host.arg(path("client")).args(&header.flags).arg(&beside).arg("-I").arg(prefix().join("include"));
     host.arg(path("program.c")).arg(path(&format!("client/{word}_client.c"))).arg("-o").arg(path("program"));
     let library = prefix().join("lib");

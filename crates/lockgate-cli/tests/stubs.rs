@@ -17,7 +17,7 @@ const POINTER: i32 = 3;
 const LENGTH: i32 = 5;
 
 fn kit() -> Kit<'static> {
-    Kit { corpus: corpus(), lockgate: Path::new(LOCKGATE), prefix: prefix(), optimisation: "-O1", layouts: 1 }
+    Kit { corpus: corpus(), lockgate: Path::new(LOCKGATE), prefix: prefix(), optimisation: "-O0", layouts: 1 }
 }
 
 fn file(name: &str) -> PathBuf {
