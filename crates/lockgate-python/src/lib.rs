@@ -33,6 +33,7 @@ mod values;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyBytes};
+use unicode_ident as _; // Cargo.toml says why
 
 /// Native classes of the package `lockgate`; use that.
 #[pymodule]

@@ -163,6 +163,76 @@ fn the_python_package_shares_what_tests_have_compiled() {
     assert!(others.is_empty(), "only the Python package has these features: {others:#?}");
 }
 
+/// What cargo compiles to be linked in and what to be run while it compiles (procedural macros, build scripts), for these packages and what
+/// they depend on; those of the tests of `with_tests` as well.
+struct Compiled {
+    linked: BTreeSet<String>,
+    run: BTreeSet<String>,
+}
+
+impl Compiled {
+    fn of(metadata: &serde_json::Value, packages: &[&str], with_tests: bool) -> Compiled {
+        let array = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+        let id = |value: &serde_json::Value| value.as_str().expect("an id").to_owned();
+        let is_macro = |package: &serde_json::Value| {
+            array(&package["targets"]).iter().any(|target| target["kind"][0] == "proc-macro")
+        };
+        let all = array(&metadata["packages"]);
+        let macros: BTreeSet<_> = all.iter().filter(|p| is_macro(p)).map(|p| id(&p["id"])).collect();
+        let nodes: BTreeMap<_, _> =
+            array(&metadata["resolve"]["nodes"]).iter().map(|node| (id(&node["id"]), node.clone())).collect();
+        let roots = all.iter().filter(|p| packages.contains(&p["name"].as_str().expect("a name")));
+        let mut to_do: Vec<_> = roots.map(|p| (id(&p["id"]), false, with_tests)).collect();
+        let mut compiled = Compiled { linked: BTreeSet::new(), run: BTreeSet::new() };
+        while let Some((package, is_run, is_tested)) = to_do.pop() {
+            let set = if is_run { &mut compiled.run } else { &mut compiled.linked };
+            if !set.insert(package.clone()) && !is_tested {
+                continue;
+            }
+            for dependency in array(&nodes[&package]["deps"]) {
+                for kind in array(&dependency["dep_kinds"]) {
+                    let its = id(&dependency["pkg"]);
+                    let run = is_run || macros.contains(&its) || kind["kind"] == "build";
+                    if kind["kind"] != "dev" || is_tested {
+                        to_do.push((its, run, false));
+                    }
+                }
+            }
+        }
+        compiled
+    }
+}
+
+/// Whether a crate, and each that it depends on, has the same features wherever it is used: else it is compiled for macros by itself.
+fn has_one_form(metadata: &serde_json::Value, forms: &BTreeSet<String>, id: &str) -> bool {
+    let (_, version) = id.split_once('#').expect("an id ends with name and version");
+    let start = version.replace('@', " v") + " ";
+    let nodes = metadata["resolve"]["nodes"].as_array().expect("nodes");
+    let node = nodes.iter().find(|node| node["id"] == id).expect("a package of the graph");
+    let mut dependencies = node["deps"].as_array().expect("dependencies").iter();
+    forms.iter().filter(|form| form.starts_with(&start)).count() == 1
+        && dependencies.all(|it| has_one_form(metadata, forms, it["pkg"].as_str().expect("an id")))
+}
+
+/// Red if a crate that procedural macros use is linked in as well for the tests, and not for the package, or the other way round: such a crate
+/// is compiled for both at once, and in another way, and what is built on it with it.
+#[test]
+fn the_python_package_shares_what_macros_have_compiled() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    let members = packages.iter().filter(|package| package["source"].is_null());
+    let members: Vec<&str> = members.filter_map(|package| package["name"].as_str()).collect();
+    let [all, package] = [(&members[..], true), (&["lockgate-python"][..], false)]
+        .map(|(packages, with_tests)| Compiled::of(&metadata, packages, with_tests));
+    assert!(package.run.iter().any(|id| id.contains("syn@2")), "{:?}", package.run);
+    let forms = crates_and_features(&["--workspace"]);
+    let differs = |id: &&String| {
+        all.linked.contains(*id) != package.linked.contains(*id) && has_one_form(&metadata, &forms, id)
+    };
+    let differ: Vec<_> = package.run.iter().filter(differs).collect();
+    assert!(differ.is_empty(), "compiled once more for the Python package: {differ:#?}");
+}
+
 /// A source file that no `mod` names is not compiled: it rots.
 #[test]
 fn every_source_file_belongs_to_a_target() {
