@@ -37,8 +37,6 @@ const MOST_NESTED: u64 = 100_000;
 pub struct Reader {
     selection: Selection,
     header: Header,
-    /// Places of functions in the header's list.
-    numbers: HashMap<String, usize>,
     /// Keys of records by the names of their typedefs.
     typedefs: BTreeMap<String, String>,
     /// Files as they are written, for comments.
@@ -75,7 +73,6 @@ impl Reader {
         Reader {
             selection,
             header: Header::default(),
-            numbers: HashMap::new(),
             typedefs: BTreeMap::new(),
             texts: BTreeMap::new(),
             files: RefCell::default(),
@@ -240,8 +237,7 @@ impl Reader {
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
         let notes = self.notes(cursor, &name)?;
-        if let Some(&known) = self.numbers.get(&name) {
-            let known = &mut self.header.functions[known];
+        if let Some(known) = self.header.functions.named_mut(&name) {
             agree(&known.prototype.parameters, &parameters)
                 .and_then(|()| notes.agrees(&known.notes).map_err(|error| (name.clone(), error)))
                 .map_err(|(of, error)| note_error(cursor, &of, error))?;
@@ -263,7 +259,6 @@ impl Reader {
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
         let comment = comment::beside(text, cursor.extent());
-        self.numbers.insert(name.clone(), self.header.functions.len());
         self.header.functions.push(Function { name, prototype, notes, place, comment });
         Ok(())
     }
