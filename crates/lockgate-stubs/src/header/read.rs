@@ -303,19 +303,21 @@ impl Reader {
         }
         let written = cursor.typedef_type();
         let written = if kind.kind() == CXType_Pointer { written.pointee() } else { written };
-        let result = self.named(function.result(), written.result());
-        self.header.callbacks.insert(
-            name,
-            Prototype {
-                result,
-                parameters,
-                variadic: function.is_variadic(),
-                noreturn: function.is_noreturn(),
-                foreign: function.is_foreign(),
-                never_null: false,
-            },
-        );
+        let prototype = self.prototype(function, written, parameters);
+        self.header.callbacks.insert(name, prototype);
         Ok(())
+    }
+
+    /// A function's type with these parameters; its result is written so.
+    fn prototype(&mut self, function: Type<'_>, written: Type<'_>, parameters: Vec<Parameter>) -> Prototype {
+        Prototype {
+            result: self.named(function.result(), written.result()),
+            parameters,
+            variadic: function.is_variadic(),
+            noreturn: function.is_noreturn(),
+            foreign: function.is_foreign(),
+            never_null: false,
+        }
     }
 
     /// Parameters of the function type `kind` with the names and notes that `cursor` has for them.
@@ -376,32 +378,10 @@ impl Reader {
             return CType { spelling, names: Vec::new(), constant: false, size: 0, shape, enumeration: None };
         }
         let mut names = Vec::new();
-        let mut bare = kind;
-        loop {
-            bare = match bare.kind() {
-                CXType_Typedef => {
-                    let declaration = bare.declaration();
-                    names.push(declaration.name());
-                    declaration.typedef_type()
-                }
-                CXType_Elaborated => bare.named(),
-                _ => break,
-            };
-        }
+        let bare = without_names(kind, &mut names);
         // A pointer to a named type of functions goes by that name, too.
         if bare.kind() == CXType_Pointer && function_type(bare.canonical()).is_some() {
-            let mut pointee = bare.pointee();
-            loop {
-                pointee = match pointee.kind() {
-                    CXType_Typedef => {
-                        let declaration = pointee.declaration();
-                        names.push(declaration.name());
-                        declaration.typedef_type()
-                    }
-                    CXType_Elaborated => pointee.named(),
-                    _ => break,
-                };
-            }
+            without_names(bare.pointee(), &mut names);
         }
         let canonical = bare.canonical();
         let shape = self.shape(if bare.kind() == CXType_Unexposed { canonical } else { bare });
@@ -417,20 +397,12 @@ impl Reader {
     }
 
     /// A type without the names of typedefs, but for those of integers that may hold pointers.
-    fn named(&mut self, bare: Type<'_>, mut written: Type<'_>) -> CType {
+    fn named(&mut self, bare: Type<'_>, written: Type<'_>) -> CType {
         let mut kind = self.kind(bare);
-        loop {
-            written = match written.kind() {
-                CXType_Typedef => {
-                    let declaration = written.declaration();
-                    kind.names
-                        .extend(Some(declaration.name()).filter(|name| POINTERS.contains(&name.as_str())));
-                    declaration.typedef_type()
-                }
-                CXType_Elaborated => written.named(),
-                _ => return kind,
-            };
-        }
+        let mut names = Vec::new();
+        without_names(written, &mut names);
+        kind.names.extend(names.into_iter().filter(|name| POINTERS.contains(&name.as_str())));
+        kind
     }
 
     /// The key of an enumeration, with its values in the header.
@@ -487,15 +459,7 @@ impl Reader {
                         Parameter::new(format!("arg{number}"), kind, Notes::default())
                     };
                     let parameters = all.map(parameter).collect();
-                    let result = self.named(function.result(), written.result());
-                    Shape::Function(Box::new(Prototype {
-                        result,
-                        parameters,
-                        variadic: function.is_variadic(),
-                        noreturn: function.is_noreturn(),
-                        foreign: function.is_foreign(),
-                        never_null: false,
-                    }))
+                    Shape::Function(Box::new(self.prototype(function, written, parameters)))
                 }
                 None => Shape::Pointer(Box::new(self.kind(kind.pointee()))),
             },
@@ -763,6 +727,21 @@ fn enumerators(definition: Cursor<'_>) -> Vec<(String, i128)> {
     let unsigned = is_unsigned(definition.enum_type().canonical());
     let all = definition.children().into_iter().filter(|child| child.kind() == CXCursor_EnumConstantDecl);
     all.map(|child| (child.name(), child.enum_value(unsigned))).collect()
+}
+
+/// The type that names of typedefs stand for; the names are added to `names`.
+fn without_names<'u>(mut kind: Type<'u>, names: &mut Vec<String>) -> Type<'u> {
+    loop {
+        kind = match kind.kind() {
+            CXType_Typedef => {
+                let declaration = kind.declaration();
+                names.push(declaration.name());
+                declaration.typedef_type()
+            }
+            CXType_Elaborated => kind.named(),
+            _ => return kind,
+        };
+    }
 }
 
 /// The function that a pointer's canonical type points to.
