@@ -16,7 +16,13 @@ at_most() {
     echo "$1: $size bytes when it is stripped, $(stat -c %s "$1") as it is"
 }
 stage=$(mktemp -d)
-trap 'rm -rf "$stage"' EXIT
+mkdir -p build
+verified=$(mktemp -d "$PWD/build/verified.XXXXXX")
+# The folders with the packages' sources that cargo has unpacked into its own.
+unpacked() {
+    grep -ohs "${CARGO_HOME:-$HOME/.cargo}/registry/src/-[0-9a-f]*" "$verified"/debug/deps/lockgate*.d | sort -u
+}
+trap 'unpacked | xargs -r rm -rf; rm -rf "$stage" "$verified"' EXIT
 DESTDIR=$stage scripts/install.sh target/dist /usr
 at_most "$stage/usr/bin/lockgate" 10000000
 at_most "$(echo "$stage"/usr/lib/liblockgate.so.*.*.*)" 4000000
@@ -35,7 +41,9 @@ dpkg-parsechangelog -S Version >/dev/null 2>&1 && {
 
 # All at once since cargo 1.90, which builds each from the packages of those before; what has publish = false is left out.
 cargo publish --help | grep -q -- --workspace || fail "cargo 1.90 or later is needed here"
-cargo publish --dry-run --locked --workspace ${RELEASE_CHECK_CARGO:-}
+# What cargo unpacks of a crate it takes again for each package of that version in the same folder, whatever is in the package; and so what
+# it compiles. In a new folder each crate is built from the packages of this tree, not from those of the run before.
+CARGO_TARGET_DIR=$verified cargo publish --dry-run --locked --workspace ${RELEASE_CHECK_CARGO:-}
 
 [ -x build/release/bin/maturin ] || {
     python3 -m venv build/release

@@ -515,13 +515,12 @@ fn headers_without_end() {
 /// Work grows with a header's length, not with its square: a second for a thousand functions would be that, on any machine.
 #[test]
 fn many_functions() {
-    let used = |count: u32| {
+    let used = |count: u32, options: &[&str]| {
         let function = |i| format!("/* does {i} */\n_Bool f{i}(int a, int n{i});\n#define C{i} {i}\n");
         let headers = Headers::new(&[("a.h", &(0..count).map(function).collect::<String>())]);
         let mut command = Command::new("sh");
         command.args(["-c", "\"$@\" > /dev/null && times", "sh", LOCKGATE, "stubs"]).arg(headers.path("a.h"));
-        command.args(["-l", "c", "-l", "python", "-l", "rust", "-m", "m.lg", "-o"]).arg(headers.path("out"));
-        let output = command.output().expect("it runs");
+        let output = command.arg("-o").arg(headers.path("out")).args(options).output().expect("it runs");
         assert!(output.status.success(), "{}", text(&output.stderr));
         // The second line is of the children: `0m1.250000s 0m0.500000s`, user's and system's.
         let times = text(&output.stdout);
@@ -531,8 +530,12 @@ fn many_functions() {
         };
         times.lines().nth(1).expect("two lines").split(' ').map(seconds).sum::<f64>()
     };
-    let (few, many) = (used(2_000), used(16_000));
-    assert!(many < 16.0 * few.max(0.5), "eight times as many functions took {few} and {many} seconds");
+    let clients = ["-m", "m.lg", "-l", "c", "-l", "cpp", "-l", "python", "-l", "rust"];
+    for options in [&clients[..], &["--explain"]] {
+        let (few, many) = (used(2_000, options), used(16_000, options));
+        let what = "eight times as many functions took";
+        assert!(many < 16.0 * few.max(0.5), "{options:?}: {what} {few} and {many} seconds");
+    }
 }
 
 /// A client's files take no other's place, and none of each other's.

@@ -160,9 +160,8 @@ fn contradictions(domain: &Domain<'_>, ours: &Header) -> Result<Vec<Refusal>, Er
             if plan::agree(ours, &theirs, name, domain.gates.contains_key(name)) != Some(false) {
                 continue;
             }
-            let place = |header: &Header| {
-                header.functions.iter().find(|f| f.name == *name).map(|f| f.place.clone()).unwrap_or_default()
-            };
+            let place =
+                |header: &Header| header.functions.named(name).map(|f| f.place.clone()).unwrap_or_default();
             refusals.push(Refusal {
                 place: place(&theirs),
                 what: format!(

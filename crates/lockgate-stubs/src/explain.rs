@@ -59,7 +59,7 @@ fn function_text(text: &mut String, header: &Header, plan: &Plan, function: &Fun
         let beside = siblings(&prototype.parameters);
         line(text, &parameter.name, &self::passing(plan, passing), &why(header, parameter, beside));
     }
-    let own = header.functions.iter().find(|declared| declared.name == *name);
+    let own = header.functions.named(name);
     let notes = own.map(|declared| declared.notes.clone()).unwrap_or_default();
     if *result != Outcome::Void {
         let parameter = Parameter::new("result", prototype.result.clone(), notes.clone());

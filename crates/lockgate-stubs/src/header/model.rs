@@ -1,7 +1,9 @@
 //! What a header declares, free of libclang.
 use crate::annotation::Notes;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
+use std::ops::Deref;
 
 /// Where something is declared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,7 +24,7 @@ impl fmt::Display for Place {
 #[derive(Debug, Default)]
 pub struct Header {
     /// Functions in the order of their first declarations.
-    pub functions: Vec<Function>,
+    pub functions: Functions,
     /// Structures and unions by [`Record::key`].
     pub records: BTreeMap<String, Record>,
     /// Annotated typedefs of functions: parameters with their notes, by the typedef's name.
@@ -45,6 +47,50 @@ pub struct Header {
     pub renamed: BTreeSet<String>,
     /// What the header itself reads of structures: macros and inline functions that the program has of it.
     pub looks: Vec<Look>,
+}
+
+/// Functions, each of another name.
+#[derive(Debug, Default)]
+pub struct Functions {
+    all: Vec<Function>,
+    places: HashMap<String, usize>,
+}
+
+impl Functions {
+    /// The one of this name.
+    pub fn named(&self, name: &str) -> Option<&Function> {
+        self.places.get(name).map(|place| &self.all[*place])
+    }
+
+    /// The same, to be changed.
+    pub fn named_mut(&mut self, name: &str) -> Option<&mut Function> {
+        self.places.get(name).map(|place| &mut self.all[*place])
+    }
+
+    /// Adds one, unless there is one of its name.
+    pub fn push(&mut self, function: Function) {
+        if let Entry::Vacant(place) = self.places.entry(function.name.clone()) {
+            place.insert(self.all.len());
+            self.all.push(function);
+        }
+    }
+}
+
+impl Deref for Functions {
+    type Target = [Function];
+
+    fn deref(&self) -> &[Function] {
+        &self.all
+    }
+}
+
+impl<'f> IntoIterator for &'f Functions {
+    type Item = &'f Function;
+    type IntoIter = std::slice::Iter<'f, Function>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.all.iter()
+    }
 }
 
 /// Something of the header's, compiled into programs, that reads a field.

@@ -37,8 +37,6 @@ const MOST_NESTED: u64 = 100_000;
 pub struct Reader {
     selection: Selection,
     header: Header,
-    /// Places of functions in the header's list.
-    numbers: HashMap<String, usize>,
     /// Keys of records by the names of their typedefs.
     typedefs: BTreeMap<String, String>,
     /// Files as they are written, for comments.
@@ -75,7 +73,6 @@ impl Reader {
         Reader {
             selection,
             header: Header::default(),
-            numbers: HashMap::new(),
             typedefs: BTreeMap::new(),
             texts: BTreeMap::new(),
             files: RefCell::default(),
@@ -240,8 +237,7 @@ impl Reader {
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
         let notes = self.notes(cursor, &name)?;
-        if let Some(&known) = self.numbers.get(&name) {
-            let known = &mut self.header.functions[known];
+        if let Some(known) = self.header.functions.named_mut(&name) {
             agree(&known.prototype.parameters, &parameters)
                 .and_then(|()| notes.agrees(&known.notes).map_err(|error| (name.clone(), error)))
                 .map_err(|(of, error)| note_error(cursor, &of, error))?;
@@ -263,7 +259,6 @@ impl Reader {
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
         let comment = comment::beside(text, cursor.extent());
-        self.numbers.insert(name.clone(), self.header.functions.len());
         self.header.functions.push(Function { name, prototype, notes, place, comment });
         Ok(())
     }
@@ -308,19 +303,21 @@ impl Reader {
         }
         let written = cursor.typedef_type();
         let written = if kind.kind() == CXType_Pointer { written.pointee() } else { written };
-        let result = self.named(function.result(), written.result());
-        self.header.callbacks.insert(
-            name,
-            Prototype {
-                result,
-                parameters,
-                variadic: function.is_variadic(),
-                noreturn: function.is_noreturn(),
-                foreign: function.is_foreign(),
-                never_null: false,
-            },
-        );
+        let prototype = self.prototype(function, written, parameters);
+        self.header.callbacks.insert(name, prototype);
         Ok(())
+    }
+
+    /// A function's type with these parameters; its result is written so.
+    fn prototype(&mut self, function: Type<'_>, written: Type<'_>, parameters: Vec<Parameter>) -> Prototype {
+        Prototype {
+            result: self.named(function.result(), written.result()),
+            parameters,
+            variadic: function.is_variadic(),
+            noreturn: function.is_noreturn(),
+            foreign: function.is_foreign(),
+            never_null: false,
+        }
     }
 
     /// Parameters of the function type `kind` with the names and notes that `cursor` has for them.
@@ -381,32 +378,10 @@ impl Reader {
             return CType { spelling, names: Vec::new(), constant: false, size: 0, shape, enumeration: None };
         }
         let mut names = Vec::new();
-        let mut bare = kind;
-        loop {
-            bare = match bare.kind() {
-                CXType_Typedef => {
-                    let declaration = bare.declaration();
-                    names.push(declaration.name());
-                    declaration.typedef_type()
-                }
-                CXType_Elaborated => bare.named(),
-                _ => break,
-            };
-        }
+        let bare = without_names(kind, &mut names);
         // A pointer to a named type of functions goes by that name, too.
         if bare.kind() == CXType_Pointer && function_type(bare.canonical()).is_some() {
-            let mut pointee = bare.pointee();
-            loop {
-                pointee = match pointee.kind() {
-                    CXType_Typedef => {
-                        let declaration = pointee.declaration();
-                        names.push(declaration.name());
-                        declaration.typedef_type()
-                    }
-                    CXType_Elaborated => pointee.named(),
-                    _ => break,
-                };
-            }
+            without_names(bare.pointee(), &mut names);
         }
         let canonical = bare.canonical();
         let shape = self.shape(if bare.kind() == CXType_Unexposed { canonical } else { bare });
@@ -422,20 +397,12 @@ impl Reader {
     }
 
     /// A type without the names of typedefs, but for those of integers that may hold pointers.
-    fn named(&mut self, bare: Type<'_>, mut written: Type<'_>) -> CType {
+    fn named(&mut self, bare: Type<'_>, written: Type<'_>) -> CType {
         let mut kind = self.kind(bare);
-        loop {
-            written = match written.kind() {
-                CXType_Typedef => {
-                    let declaration = written.declaration();
-                    kind.names
-                        .extend(Some(declaration.name()).filter(|name| POINTERS.contains(&name.as_str())));
-                    declaration.typedef_type()
-                }
-                CXType_Elaborated => written.named(),
-                _ => return kind,
-            };
-        }
+        let mut names = Vec::new();
+        without_names(written, &mut names);
+        kind.names.extend(names.into_iter().filter(|name| POINTERS.contains(&name.as_str())));
+        kind
     }
 
     /// The key of an enumeration, with its values in the header.
@@ -492,15 +459,7 @@ impl Reader {
                         Parameter::new(format!("arg{number}"), kind, Notes::default())
                     };
                     let parameters = all.map(parameter).collect();
-                    let result = self.named(function.result(), written.result());
-                    Shape::Function(Box::new(Prototype {
-                        result,
-                        parameters,
-                        variadic: function.is_variadic(),
-                        noreturn: function.is_noreturn(),
-                        foreign: function.is_foreign(),
-                        never_null: false,
-                    }))
+                    Shape::Function(Box::new(self.prototype(function, written, parameters)))
                 }
                 None => Shape::Pointer(Box::new(self.kind(kind.pointee()))),
             },
@@ -768,6 +727,21 @@ fn enumerators(definition: Cursor<'_>) -> Vec<(String, i128)> {
     let unsigned = is_unsigned(definition.enum_type().canonical());
     let all = definition.children().into_iter().filter(|child| child.kind() == CXCursor_EnumConstantDecl);
     all.map(|child| (child.name(), child.enum_value(unsigned))).collect()
+}
+
+/// The type that names of typedefs stand for; the names are added to `names`.
+fn without_names<'u>(mut kind: Type<'u>, names: &mut Vec<String>) -> Type<'u> {
+    loop {
+        kind = match kind.kind() {
+            CXType_Typedef => {
+                let declaration = kind.declaration();
+                names.push(declaration.name());
+                declaration.typedef_type()
+            }
+            CXType_Elaborated => kind.named(),
+            _ => return kind,
+        };
+    }
 }
 
 /// The function that a pointer's canonical type points to.

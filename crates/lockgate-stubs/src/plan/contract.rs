@@ -11,7 +11,7 @@ pub fn agree(header: &Header, other: &Header, name: &str, gate: bool) -> Option<
 }
 
 fn contract(header: &Header, name: &str, gate: bool) -> Option<String> {
-    let function = header.functions.iter().find(|function| function.name == name)?;
+    let function = header.functions.named(name)?;
     let mut planner = Planner::new(header, Plan::default());
     if gate {
         planner.gate(function);

@@ -160,7 +160,7 @@ impl Planner<'_> {
 
     /// A function of the header's takes what was given back.
     fn frees(&self, name: &str) -> Result<(), No> {
-        let function = self.header.functions.iter().find(|function| function.name == name);
+        let function = self.header.functions.named(name);
         let takes = |parameter: &Parameter| self.notes(parameter).inside;
         match function {
             Some(function)

@@ -2,7 +2,7 @@
 //! are laid out otherwise (`regmatch_t`, `struct rusage`).
 use super::{LeftOut, Plan, Refusal};
 use crate::header::model::{CType, Header, Parameter, Prototype, Record, Shape};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 impl Plan {
     /// Refuses the functions of which something crosses that is another thing with the headers that the module is compiled with,
@@ -12,11 +12,10 @@ impl Plan {
         names.extend(self.gates.iter().map(|gate| &gate.name));
         let mut refused = Vec::new();
         for name in names {
-            let declared = |header: &'_ Header| header.functions.iter().position(|f| f.name == *name);
-            let (Some(here), Some(there)) = (declared(header), declared(inside)) else { continue };
+            let declared = (header.functions.named(name), inside.functions.named(name));
+            let (Some(here), Some(there)) = declared else { continue };
             let mut sides = Sides { plan: self, here: header, there: inside, known: BTreeSet::new() };
-            let here = &header.functions[here];
-            if let Some(what) = sides.prototype(&here.prototype, &inside.functions[there].prototype) {
+            if let Some(what) = sides.prototype(&here.prototype, &there.prototype) {
                 refused.push(Refusal {
                     place: here.place.clone(),
                     function: name.clone(),
@@ -26,18 +25,18 @@ impl Plan {
                 });
             }
         }
-        for refusal in refused {
-            if let Some(at) = self.functions.iter().position(|function| function.name == refusal.function) {
-                let function = self.functions.remove(at);
-                self.left_out.push(LeftOut {
-                    name: function.name,
-                    prototype: function.prototype,
-                    reason: refusal.reason.clone(),
-                    error: function.error,
-                });
-            }
-            self.refusals.push(refusal);
-        }
+        let reasons: HashMap<&str, &String> =
+            refused.iter().map(|refusal| (&*refusal.function, &refusal.reason)).collect();
+        let all = std::mem::take(&mut self.functions);
+        let (left_out, kept) = all.into_iter().partition(|function| reasons.contains_key(&*function.name));
+        self.functions = kept;
+        self.left_out.extend(left_out.into_iter().map(|function| LeftOut {
+            reason: reasons[&*function.name].clone(),
+            name: function.name,
+            prototype: function.prototype,
+            error: function.error,
+        }));
+        self.refusals.extend(refused);
         self.facts.take();
     }
 }

@@ -1002,7 +1002,7 @@ impl<'a> Planner<'a> {
                 "remove it, or name the parameters in this order",
             );
         };
-        if !self.header.functions.iter().any(|f| f.name == by.list) {
+        if self.header.functions.named(&by.list).is_none() {
             return no(format!("LG_FORMAT: {}() is no function of this header", by.list), "name one that is");
         }
         Ok(Some(Formatted { format: format.name.clone(), list, by: by.clone() }))

@@ -155,7 +155,7 @@ impl Planner<'_> {
     /// A function that has been planned is refused for what others do.
     pub(super) fn refuse_after_all(&mut self, name: &str, what: &str, reason: String, remedy: &str) {
         let header = self.header;
-        let Some(declared) = header.functions.iter().find(|function| function.name == *name) else { return };
+        let Some(declared) = header.functions.named(name) else { return };
         self.plan.functions.retain(|function| function.name != *name);
         let error = self.error(declared);
         self.plan.left_out.push(LeftOut {

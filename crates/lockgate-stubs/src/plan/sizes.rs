@@ -75,7 +75,7 @@ impl Planner<'_> {
                         "say one of them by a parameter, by lg_told(…) or by a number",
                     );
                 }
-                let Some(other) = self.header.functions.iter().find(|other| other.name == name) else {
+                let Some(other) = self.header.functions.named(&name) else {
                     continue;
                 };
                 if !asked.contains(&&*other.name) {
@@ -136,7 +136,7 @@ impl Planner<'_> {
                 _ => no(format!("strlen({name}): no string of that name"), "name a pointer to characters"),
             },
             Expression::Call(name, arguments) => {
-                match self.header.functions.iter().find(|function| function.name == *name) {
+                match self.header.functions.named(name) {
                     None => return no(format!("{name}() is no function of this header"), "call one that is"),
                     Some(function) if !function.prototype.result.is_integer() => {
                         return no(
@@ -195,7 +195,7 @@ impl Planner<'_> {
     /// The function tells that, of a handle that is among `siblings`.
     fn check_told(&mut self, told: &Told, siblings: &[Parameter]) -> Result<(), No> {
         let Told { function, handle, what } = told;
-        let Some(teller) = self.header.functions.iter().find(|f| f.name == *function) else {
+        let Some(teller) = self.header.functions.named(function) else {
             return no(format!("{function}() is no function of this header"), "name one that is");
         };
         let of_type = |parameter: &Parameter| handle_name(&parameter.kind);

@@ -113,6 +113,11 @@ impl Closure<'_> {
         self.seen.iter().map(|seen| format!("`{}`", seen.what)).collect()
     }
 
+    /// The variable of the parameter of this name; the name itself of a constant.
+    pub fn variable(&self, name: &str) -> String {
+        self.place(name).map_or_else(|| name.to_owned(), |place| format!("p{place}"))
+    }
+
     /// The place of the parameter of this name; none for a constant.
     pub fn place(&self, name: &str) -> Option<usize> {
         self.plan.prototype.parameters.iter().position(|parameter| parameter.name == name)

@@ -8,6 +8,8 @@ mod closure;
 mod function;
 pub mod layout;
 pub mod surface;
+pub mod table;
+pub mod types;
 
 use super::{File, Target, c};
 use crate::expression::Expression;
@@ -15,6 +17,7 @@ use crate::header::model::CType;
 use crate::plan::{FieldPlan, FunctionPlan, Outcome, Passing, Plan, RecordPlan};
 pub use closure::{Closure, Seen, Shown};
 pub use function::prototype;
+use std::collections::HashSet;
 use surface::Surface;
 
 /// A function, as the language has it.
@@ -155,6 +158,17 @@ pub enum With {
     Handle,
     /// Nothing but the function.
     Nothing,
+}
+
+impl With {
+    /// Its word.
+    pub fn word(self) -> &'static str {
+        match self {
+            With::Data => "data",
+            With::Handle => "handle",
+            With::Nothing => "nothing",
+        }
+    }
 }
 
 /// A buffer of a kept structure.
@@ -306,6 +320,14 @@ impl<'a> Function<'a> {
         self.outs.len()
     }
 
+    /// Names of what comes back.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        // (A parameter may be called `result`.)
+        let name =
+            |out: &CopyOut<'a>| if !out.is_result && out.what == "result" { "result_" } else { out.what };
+        self.outs.iter().map(name)
+    }
+
     /// What the result is, if it comes back.
     pub fn result(&self) -> Option<&Judge<'a>> {
         self.outs.iter().find(|out| out.is_result).map(|out| &out.judge)
@@ -358,12 +380,29 @@ pub fn left_out(surface: &Surface<'_>, before: &str, clean: impl Fn(&str) -> Str
     lines.collect()
 }
 
-/// That `language` cannot tell two things of one name apart, with the remedy.
-pub fn two_of_one_name(name: &str, language: &str, kinds: &str) -> String {
-    format!(
-        "two things of this header would be called {name} in {language}, where {kinds} have names of one kind: leave a function out \
-         with LG_OMIT"
-    )
+/// Refuses what `language` cannot tell apart: two things of one name, where `kinds` have names of one kind.
+///
+/// # Errors
+/// The name, with the remedy.
+pub fn is_unambiguous(
+    names: impl IntoIterator<Item = impl Into<String>>,
+    language: &str,
+    kinds: &str,
+) -> Result<(), String> {
+    let mut known = HashSet::new();
+    match names.into_iter().map(Into::into).find(|name| !known.insert(name.clone())) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "two things of this header would be called {name} in {language}, where {kinds} have names of one kind: leave a function \
+             out with LG_OMIT"
+        )),
+    }
+}
+
+/// A comment of the header's, each line of it behind `before`; `clean` leaves out what such a line cannot have.
+pub fn commented(comment: &str, before: &str, clean: impl Fn(&str) -> String) -> String {
+    let line = |line: &str| format!("{before} {}", clean(line)).trim_end().to_owned() + "\n";
+    comment.lines().map(line).collect()
 }
 
 /// All files of a binding: its own, and those of the client in C.

@@ -145,6 +145,23 @@ impl<'a> Surface<'a> {
         }
     }
 
+    /// The same, what is in a structure before it.
+    pub fn inner_first(&self) -> Vec<&'a str> {
+        let mut keys = Vec::new();
+        self.used().into_iter().for_each(|key| self.place(key, &mut keys));
+        keys
+    }
+
+    fn place(&self, key: &'a str, placed: &mut Vec<&'a str>) {
+        let Some(record) = self.plan.records.get(key).filter(|_| !placed.contains(&key)) else { return };
+        for field in &record.fields {
+            if let Shape::Record(inner) = &field.kind.shape {
+                self.place(inner, placed);
+            }
+        }
+        placed.push(key);
+    }
+
     /// Structures that the library remembers.
     pub fn kept(&self) -> BTreeSet<&'a str> {
         let passed = self.functions.iter().flat_map(|function| &function.parameters);
@@ -324,6 +341,22 @@ impl<'a> Surface<'a> {
             _ => None,
         }
     }
+}
+
+/// Names that the header gives to something of its own.
+pub fn globals(plan: &Plan) -> BTreeSet<&str> {
+    let functions = plan.functions.iter().map(|f| &f.name).chain(plan.left_out.iter().map(|left| &left.name));
+    let types = plan.records.values().map(|record| &record.spelling).chain(&plan.handles);
+    let types = types.chain(plan.enumerations.keys()).map(|name| name.rsplit(' ').next().unwrap_or(name));
+    functions.chain(plan.constants.iter().map(|(name, _)| name)).map(String::as_str).chain(types).collect()
+}
+
+/// All names of the header: those, and what parameters and fields are called.
+pub fn words(plan: &Plan) -> impl Iterator<Item = &str> {
+    let left_out = plan.left_out.iter().map(|left| &left.prototype);
+    let parameters = plan.functions.iter().map(|f| &f.prototype).chain(left_out).flat_map(|p| &p.parameters);
+    let fields = plan.records.values().flat_map(|record| &record.fields).map(|field| &*field.name);
+    globals(plan).into_iter().chain(parameters.map(|p| &*p.name)).chain(fields)
 }
 
 fn has_closures(function: &FunctionPlan) -> bool {

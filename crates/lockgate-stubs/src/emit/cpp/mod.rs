@@ -1,16 +1,16 @@
 //! Bindings for C++17: a header of typed functions over the client in C, with the original header's own types.
-mod callback;
 mod function;
+mod table;
 mod types;
 
 use super::binding::arithmetic::Words;
-use super::binding::surface::{self, Surface};
-use super::binding::{left_out, two_of_one_name, with_client};
+use super::binding::surface::{Surface, globals, words};
+use super::binding::types::{Type, What};
+use super::binding::{commented, is_unambiguous, left_out, with_client};
 use super::template::template;
 use super::{File, Target, c};
 use crate::header::model::{CType, Shape};
 use crate::plan::Plan;
-use std::collections::BTreeSet;
 
 /// The header, and the client that programs are linked with.
 ///
@@ -24,14 +24,18 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
         false => surface.name.clone(),
     };
     let writer = Space { surface: &surface, space: &space };
-    let mut items = types::all(&writer);
-    for callback in surface.callbacks() {
-        items += &callback::class(&surface.closure(callback), &writer);
-    }
+    let types = surface.types(surface.used());
+    let mut items: String = types.iter().map(|kind| types::declaration(kind, &writer)).collect();
+    let mut results = Vec::new();
     for function in &surface.functions {
-        items += &function::function(&surface.function(function), &writer);
+        let form = surface.function(function);
+        items += &function::function(&form, &writer);
+        results.extend((form.gives() > 1).then(|| function::result_name(function)));
     }
-    is_unambiguous(&writer)?;
+    let is_class = |kind: &&Type<'_>| !matches!(kind.what, What::Enumeration(..) | What::Plain(..));
+    let classes = types.iter().filter(is_class).map(|kind| word(&kind.name)).chain(results);
+    let names = classes.chain(surface.functions.iter().map(|function| word(&function.name)));
+    is_unambiguous(names, "C++", "functions and classes")?;
     let read = c::as_read(plan);
     let read = read.map(|(name, condition)| {
         template!("cpp/as_read.hpp.in", NAME = name, CONDITION = condition.replace("_Alignof", "alignof"))
@@ -67,39 +71,18 @@ struct Space<'s, 'a> {
 
 impl Space<'_, '_> {
     /// A class of the namespace, wherever it is spoken of: parameters may have its name.
-    fn class(&self, name: &str) -> String {
+    fn own(&self, name: &str) -> String {
         format!("::{}::{}", self.space, word(name))
     }
 
-    /// The class of handles of this type.
-    fn handle(&self, number: usize) -> String {
-        self.class(&self.surface.handle(number))
-    }
-
     /// C's structure.
-    fn raw(&self, key: &str) -> String {
+    fn raw_record(&self, key: &str) -> String {
         qualified(&self.surface.plan.records[key].spelling)
     }
 
-    /// The same, or, of one with pointers, the class in its place.
-    fn record(&self, key: &str) -> String {
-        let is_plain = self.surface.plan.records[key].is_plain();
-        if is_plain { self.raw(key) } else { self.class(&self.surface.record(key)) }
-    }
-
-    /// What a buffer's elements are: bytes, where C has characters or nothing.
-    fn element(&self, kind: &CType) -> String {
-        surface::element(kind).map_or_else(|| "unsigned char".to_owned(), ctype)
-    }
-
     /// All values of an enumeration.
-    fn list(&self, key: &str) -> String {
+    fn values(&self, key: &str) -> String {
         format!("lg_{}", crate::name::word(key.trim_start_matches("enum ")))
-    }
-
-    /// A value of an enumeration, if the number is one.
-    fn known(&self, key: &str, number: &str, what: &str) -> String {
-        format!("lgs::known({}, {number}, \"{what}\", \"{key}\")", self.list(key))
     }
 }
 
@@ -109,42 +92,19 @@ fn word(name: &str) -> String {
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// Names that the header gives to something of its own.
-fn globals(plan: &Plan) -> BTreeSet<&str> {
-    let functions = plan.functions.iter().map(|f| &f.name).chain(plan.left_out.iter().map(|left| &left.name));
-    let types = plan.records.values().map(|record| &record.spelling).chain(&plan.handles);
-    let types = types.chain(plan.enumerations.keys()).map(|name| name.rsplit(' ').next().unwrap_or(name));
-    functions.chain(plan.constants.iter().map(|(name, _)| name)).map(String::as_str).chain(types).collect()
-}
-
 /// What C++ cannot include has no bindings for C++.
 fn is_includable(plan: &Plan) -> Result<(), String> {
     const WORDS: &str = "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq";
-    let left_out = plan.left_out.iter().map(|left| &left.prototype);
-    let parameters = plan.functions.iter().map(|f| &f.prototype).chain(left_out).flat_map(|p| &p.parameters);
-    let fields = plan.records.values().flat_map(|record| &record.fields).map(|field| &*field.name);
-    let mut names = globals(plan).into_iter().chain(parameters.map(|p| &*p.name)).chain(fields);
-    match names.find(|name| WORDS.split(' ').any(|word| word == *name)) {
+    match words(plan).find(|name| WORDS.split(' ').any(|word| word == *name)) {
         None => Ok(()),
         Some(name) => Err(format!("no program in C++ can include this header: {name} is a word of C++")),
     }
 }
 
-/// C++ would take one of two things with one name.
-fn is_unambiguous(space: &Space<'_, '_>) -> Result<(), String> {
-    let functions = space.surface.functions.iter().map(|function| word(&function.name));
-    let mut known = BTreeSet::new();
-    match types::names(space).into_iter().chain(functions).find(|name| !known.insert(name.clone())) {
-        None => Ok(()),
-        Some(name) => Err(two_of_one_name(&name, "C++", "functions and classes")),
-    }
-}
-
 /// The text of a comment. (A \ at a line's end would join it with the next one.)
 fn documentation(comment: Option<&String>) -> String {
-    let line = |line: &str| format!("// {}", line.trim_end_matches('\\')).trim_end().to_owned() + "\n";
-    comment
-        .map_or(String::new(), |comment| "//\n".to_owned() + &comment.lines().map(line).collect::<String>())
+    let text = |comment: &String| commented(comment, "//", |line| line.trim_end_matches('\\').to_owned());
+    comment.map_or_else(String::new, |comment| "//\n".to_owned() + &text(comment))
 }
 
 /// A variable of this type.

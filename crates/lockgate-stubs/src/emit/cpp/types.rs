@@ -1,63 +1,44 @@
-//! Enumerations, handles, structures with pointers. All else is C's own.
-use super::function::result_name;
-use super::{Space, ctype, word};
+//! Enumerations, handles, structures with pointers, functions that the library calls. All else is C's own.
+use super::{Space, abi, ctype, declared, word};
 use crate::emit::binding::surface::cursors;
-use crate::emit::binding::{Member, members};
+use crate::emit::binding::table::seen;
+use crate::emit::binding::types::{Type, What};
+use crate::emit::binding::{Closure, Member, members};
 use crate::emit::template::template;
 use crate::header::model::Shape;
 use crate::plan::RecordPlan;
 
-/// All types of the namespace.
-pub fn all(space: &Space<'_, '_>) -> String {
-    let surface = space.surface;
-    let mut text = String::new();
-    for key in surface.enumerations() {
-        let values: Vec<String> =
-            surface.plan.enumerations[key].iter().map(|(own, _)| format!("::{own}")).collect();
-        let (list, first, all) = (space.list(key), &values[0], values.join(", "));
-        text += &format!("\n// `{key}`\ninline constexpr decltype({first}) {list}[] = {{{all}}};\n");
-    }
-    for number in 1..=surface.plan.handles.len() {
-        let own = surface.handle(number);
-        let end = surface.release_of(number).map(|release| format!("::{release}(lgs::pointer(raw));"));
-        text += &template!(
-            "cpp/handle.hpp.in",
-            OWN = own,
-            NAME = word(&own),
-            SAID = surface.end_said(number, "When it is destroyed, "),
-            ENDS = if end.is_some() { "true" } else { "false" },
-            END = end.unwrap_or_default(),
-        );
-    }
-    let kept = surface.kept();
-    for key in surface.used() {
-        let record = &surface.plan.records[key];
-        match (kept.contains(key), record.is_plain()) {
-            (true, _) => text += &kept_structure(key, record, space),
-            (false, false) => text += &structure(key, record, space),
-            (false, true) => {}
+/// What is declared for a type.
+pub fn declaration(kind: &Type<'_>, space: &Space<'_, '_>) -> String {
+    let name = word(&kind.name);
+    match &kind.what {
+        What::Enumeration(key, values) => {
+            let values: Vec<String> = values.iter().map(|(own, _)| format!("::{own}")).collect();
+            let (list, first, all) = (space.values(key), &values[0], values.join(", "));
+            format!("\n// `{key}`\ninline constexpr decltype({first}) {list}[] = {{{all}}};\n")
         }
+        What::Handle(number) => {
+            let end = space.surface.release_of(*number);
+            template!(
+                "cpp/handle.hpp.in",
+                OWN = kind.name,
+                NAME = name,
+                SAID = space.surface.end_said(*number, "When it is destroyed, "),
+                ENDS = if end.is_some() { "true" } else { "false" },
+                END = end.map_or_else(String::new, |end| format!("::{end}(lgs::pointer(raw));")),
+            )
+        }
+        What::Plain(..) => String::new(),
+        What::Texts(key, record) => structure(&name, key, record, space),
+        What::Kept(key, record) => kept_structure(&name, key, record, space),
+        What::Closure(form) => closure(&name, form, space),
     }
-    text
-}
-
-/// Names of all classes of the namespace.
-pub fn names(space: &Space<'_, '_>) -> Vec<String> {
-    let surface = space.surface;
-    let kept = surface.kept();
-    let is_class = |key: &&str| kept.contains(key) || !surface.plan.records[*key].is_plain();
-    let handles = (1..=surface.plan.handles.len()).map(|number| surface.handle(number));
-    let records = surface.used().into_iter().filter(is_class).map(|key| surface.record(key));
-    let callbacks = surface.callbacks().into_iter().map(|callback| surface.closure_name(&callback.name));
-    let results = surface.functions.iter().filter(|function| surface.function(function).gives() > 1);
-    let all = handles.chain(records).chain(callbacks).map(|name| word(&name));
-    all.chain(results.map(|function| result_name(function))).collect()
 }
 
 /// A structure with strings.
-fn structure(key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
+fn structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
     let (mut fields, mut into, mut from) = (String::new(), String::new(), String::new());
-    let raw = space.raw(key);
+    let raw = space.raw_record(key);
     let scope = raw.rsplit(' ').next().unwrap_or_default();
     for Member { field, goes_in, is_text } in members(record) {
         let own = &field.name;
@@ -70,7 +51,6 @@ fn structure(key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
             into += &format!("lgs::put(&raw, offsetof({raw}, {own}), {own}, \"{own}\");\n");
         }
     }
-    let name = word(&space.surface.record(key));
     template!(
         "cpp/structure.hpp.in",
         KEY = key,
@@ -83,7 +63,7 @@ fn structure(key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
 }
 
 /// A structure that the library remembers.
-fn kept_structure(key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
+fn kept_structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
     let getter = |Member { field, is_text, .. }: Member<'_>| {
         let own = &field.name;
         match (is_text, &field.kind.shape) {
@@ -96,9 +76,32 @@ fn kept_structure(key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> Stri
     template!(
         "cpp/kept.hpp.in",
         KEY = key,
-        NAME = word(&space.surface.record(key)),
-        RAW = space.raw(key),
+        NAME = name,
+        RAW = space.raw_record(key),
         GETTERS = members(record).map(getter).collect::<String>(),
         CLEAR = clear.collect::<String>(),
+    )
+}
+
+/// The class of one type of callback.
+fn closure(name: &str, form: &Closure<'_>, space: &Space<'_, '_>) -> String {
+    let prototype = &form.plan.prototype;
+    let (kinds, values): (Vec<_>, Vec<_>) = seen(form, space).into_iter().unzip();
+    let types: Vec<String> = prototype.parameters.iter().map(|p| abi(&p.kind)).collect();
+    let raw = types.iter().enumerate();
+    let called = form.names().join(", ");
+    template!(
+        "cpp/closure.hpp.in",
+        OWN = form.name,
+        NAME = name,
+        CALLED = if called.is_empty() { "without parameters" } else { &called },
+        SIGNATURE = format!("{}({})", ctype(&prototype.result), kinds.join(", ")),
+        RAW = abi(&prototype.result),
+        TYPES = types.join(", "),
+        DECLARED = raw
+            .map(|(place, kind)| format!(", {}", declared(kind, &format!("p{place}"))))
+            .collect::<String>(),
+        DATA = form.data.map_or("nullptr".to_owned(), |place| format!("p{place}")),
+        VALUES = values.join(", "),
     )
 }

@@ -1,11 +1,11 @@
 //! Bindings for Python: a module of typed functions over the client in C, which ctypes calls.
-mod callback;
+mod closure;
 mod function;
 mod types;
 
 use super::binding::arithmetic::Words;
 use super::binding::surface::{self, Surface};
-use super::binding::{left_out, two_of_one_name, with_client};
+use super::binding::{is_unambiguous, left_out, with_client};
 use super::template::fill;
 use super::{File, Target};
 use crate::header::model::{CType, Shape, Value};
@@ -25,16 +25,15 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let flags = target.flags().join(" ").replace(['{', '}', '"', '\\'], "");
     let mut text = fill(&support, &[("NAME", name), ("FLAGS", &flags), ("LEFT_OUT", &left_out)]);
     text += &constants(&surface);
-    text += &types::all(&surface);
-    for callback in surface.callbacks() {
-        text += &callback::class(&surface.closure(callback), &surface);
-    }
-    let types = types::names(&surface);
+    let types = surface.types(surface.inner_first());
+    text.extend(types.iter().map(|kind| types::declaration(kind, &surface)));
+    let names = types.iter().map(|kind| word(&kind.name)).collect();
     for function in &surface.functions {
-        text += &function::function(&surface.function(function), &surface, &types);
+        text += &function::function(&surface.function(function), &surface, &names);
     }
     text += &types::ends(&surface);
-    is_unambiguous(&text)?;
+    // (Python lets the last of two things with one name win, without a word.)
+    is_unambiguous(of_module(&text), "Python", "functions, types and constants")?;
     let catching = fill(include_str!("../../../runtime/python/catching.c"), &[("NAME", name)]);
     let files = vec![
         File { name: format!("{name}_protected.py"), text },
@@ -107,15 +106,6 @@ fn of_module(text: &str) -> impl Iterator<Item = &str> {
         let one = defined.map(|text| &text[..name(text)]).or_else(assigned).filter(|word| !word.is_empty());
         one.into_iter().chain(list.split(", ").filter(|word| !word.is_empty()))
     })
-}
-
-/// Python lets the last of two things with one name win, without a word.
-fn is_unambiguous(text: &str) -> Result<(), String> {
-    let mut known = HashSet::new();
-    match of_module(text).find(|name| !known.insert(*name)) {
-        None => Ok(()),
-        Some(name) => Err(two_of_one_name(name, "Python", "functions, types and constants")),
-    }
 }
 
 /// The text of a comment within a documentation string.

@@ -1,58 +1,38 @@
-//! Enumerations, handles, structures.
-use super::{attribute, ctype, enumeration, symbol, word};
+//! Enumerations, handles, structures, functions that the library calls.
+use super::{attribute, closure, ctype, symbol, word};
 use crate::emit::binding::layout::gaps;
 use crate::emit::binding::surface::{Surface, cursors};
+use crate::emit::binding::types::{Type, What};
 use crate::emit::binding::{Cursor, Member, members};
 use crate::emit::template::template;
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, Passing, RecordPlan};
-use std::collections::BTreeSet;
 
-/// All types of the API.
-pub fn all(surface: &Surface<'_>) -> String {
-    let mut text = String::new();
-    for key in surface.enumerations() {
-        let value = |(name, value): &(String, i128)| format!("{} = {value}\n", attribute(name));
-        let values: String = surface.plan.enumerations[key].iter().map(value).collect();
-        text += &template!("python/enumeration.py.in", NAME = enumeration(key), KEY = key, VALUES = values,);
-    }
-    for number in 1..=surface.plan.handles.len() {
-        let name = surface.handle(number);
-        let end = surface.end_said(number, "");
-        text += &template!("python/handle.py.in", CLASS = word(&name), NAME = name, END = end);
-    }
-    let (used, kept) = (surface.used(), surface.kept());
-    // What is in a structure comes before it.
-    let mut keys: Vec<&str> = Vec::new();
-    for key in &used {
-        place(key, surface, &mut keys);
-    }
-    for key in keys {
-        let record = &surface.plan.records[key];
-        let name = surface.record(key);
-        if record.is_plain() && !kept.contains(key) {
-            text += &structure(&word(&name), "_Structure", key, record, surface);
-            continue;
+/// What is declared for a type.
+pub fn declaration(kind: &Type<'_>, surface: &Surface<'_>) -> String {
+    let name = &kind.name;
+    match &kind.what {
+        What::Enumeration(key, values) => {
+            let value = |(name, value): &(String, i128)| format!("{} = {value}\n", attribute(name));
+            let values: String = values.iter().map(value).collect();
+            template!("python/enumeration.py.in", NAME = word(name), KEY = key, VALUES = values)
         }
-        // (What a call leaves in one that is kept is cleared in a single step, by nothing of Python's.)
-        let base = if kept.contains(key) { "ctypes.Structure" } else { "_Structure" };
-        text += &structure(&format!("_{name}"), base, key, record, surface);
-        text += &if kept.contains(key) { kept_class(&name, key, record) } else { class(&name, key, record) };
+        What::Handle(number) => {
+            let end = surface.end_said(*number, "");
+            template!("python/handle.py.in", CLASS = word(name), NAME = name, END = end)
+        }
+        What::Plain(key, record) => structure(&word(name), "_Structure", key, record, surface),
+        What::Texts(key, record) => {
+            let raw = structure(&format!("_{name}"), "_Structure", key, record, surface);
+            raw + &class(name, key, record)
+        }
+        What::Kept(key, record) => {
+            // (What a call leaves in one that is kept is cleared in a single step, by nothing of Python's.)
+            let raw = structure(&format!("_{name}"), "ctypes.Structure", key, record, surface);
+            raw + &kept_class(name, key, record)
+        }
+        What::Closure(form) => closure::class(form, surface),
     }
-    text
-}
-
-/// Names of all types.
-pub fn names(surface: &Surface<'_>) -> BTreeSet<String> {
-    let handles = (1..=surface.plan.handles.len()).map(|number| word(&surface.handle(number)));
-    let records = surface.used().into_iter().map(|key| word(&surface.record(key)));
-    let callbacks =
-        surface.callbacks().into_iter().map(|callback| word(&surface.closure_name(&callback.name)));
-    handles
-        .chain(records)
-        .chain(callbacks)
-        .chain(surface.enumerations().into_iter().map(enumeration))
-        .collect()
 }
 
 /// Functions that end handles, when they are known.
@@ -63,16 +43,6 @@ pub fn ends(surface: &Surface<'_>) -> String {
     };
     let ends = (1..=surface.plan.handles.len()).filter_map(end);
     ["\n".to_owned()].into_iter().chain(ends).collect()
-}
-
-fn place<'a>(key: &'a str, surface: &Surface<'a>, placed: &mut Vec<&'a str>) {
-    let Some(record) = surface.plan.records.get(key).filter(|_| !placed.contains(&key)) else { return };
-    for field in &record.fields {
-        if let Shape::Record(inner) = &field.kind.shape {
-            place(inner, surface, placed);
-        }
-    }
-    placed.push(key);
 }
 
 /// A structure as C has it.

@@ -1,11 +1,11 @@
 //! Bindings for Rust: a crate whose functions are typed and safe, over the client in C, which it compiles.
-mod callback;
+mod closure;
 mod function;
 mod types;
 
 use super::binding::arithmetic::Words;
 use super::binding::surface::{self, Surface};
-use super::binding::{left_out, with_client};
+use super::binding::{commented, left_out, with_client};
 use super::template::{fill, template};
 use super::{File, Target};
 use crate::expression::Expression;
@@ -34,10 +34,8 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
 
 fn library(surface: &Surface<'_>) -> String {
     let mut items: String = surface.constants().map(|(name, value)| constant(name, value)).collect();
-    items += &types::all(surface);
-    for callback in surface.callbacks() {
-        items += &callback::closure(&surface.closure(callback), surface);
-    }
+    let types = surface.types(surface.used());
+    items.extend(types.iter().map(|kind| types::declaration(kind, surface)));
     let mut declared = String::new();
     for function in &surface.functions {
         items += &function::function(&surface.function(function), surface);
@@ -127,9 +125,8 @@ fn type_name(name: &str) -> String {
 /// The text of a comment as documentation.
 fn documentation(comment: Option<&String>) -> String {
     let Some(comment) = comment else { return String::new() };
-    let line = |line: &str| format!("/// {}", line.replace("```", "'''")).trim_end().to_owned();
-    let lines: Vec<String> = comment.lines().map(line).collect();
-    template!("rust/documentation.rs.in", LINES = lines.join("\n"))
+    let lines = commented(comment, "///", |line| line.replace("```", "'''"));
+    template!("rust/documentation.rs.in", LINES = lines)
 }
 
 /// A type as the client has it.

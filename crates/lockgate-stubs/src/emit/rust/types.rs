@@ -1,33 +1,23 @@
-//! Enumerations, handles, structures.
-use super::{sys, type_name, word};
+//! Enumerations, handles, structures, functions that the library calls.
+use super::{closure, sys, type_name, word};
 use crate::emit::binding::layout::{Form, form};
 use crate::emit::binding::surface::{Surface, cursors};
+use crate::emit::binding::types::{Type, What};
 use crate::emit::binding::{Member, members};
 use crate::emit::template::template;
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, RecordPlan};
 
-/// All types of the API.
-pub fn all(surface: &Surface<'_>) -> String {
-    let mut text = String::new();
-    for key in surface.enumerations() {
-        text += &enumeration(key, &surface.plan.enumerations[key]);
+/// What is declared for a type.
+pub fn declaration(kind: &Type<'_>, surface: &Surface<'_>) -> String {
+    match &kind.what {
+        What::Enumeration(key, values) => enumeration(key, values),
+        What::Handle(number) => handle(*number, surface),
+        What::Plain(key, record) => plain(key, record, surface),
+        What::Texts(key, record) => structure(key, record, surface),
+        What::Kept(key, record) => kept_structure(key, record, surface),
+        What::Closure(form) => closure::closure(form, surface),
     }
-    for number in 1..=surface.plan.handles.len() {
-        text += &handle(number, surface);
-    }
-    let kept = surface.kept();
-    let used = surface.used();
-    for (key, record) in surface.plan.records.iter().filter(|(key, _)| used.contains(key.as_str())) {
-        text += &if kept.contains(key.as_str()) {
-            kept_structure(key, record, surface)
-        } else if record.is_plain() {
-            plain(key, record, surface)
-        } else {
-            structure(key, record, surface)
-        };
-    }
-    text
 }
 
 /// Structures with pointers as C has them.
