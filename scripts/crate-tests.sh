@@ -60,12 +60,13 @@ fetch() {
     } >"$root/fetch/Cargo.toml"
     : >"$root/fetch/src/lib.rs"
     cd "$root/fetch"
-    cargo metadata --quiet --format-version 1 >"$root/metadata.json" 2>"$root/log" || skip "cargo cannot fetch: $(tail -1 "$root/log")"
+    # (cargo metadata does not know a dependency that is a program alone.)
+    cargo vendor --quiet --versioned-dirs "$root/vendor" >"$root/log" 2>&1 || skip "cargo cannot fetch: $(tail -1 "$root/log")"
     cd - >/dev/null
     chosen "$@" | while read -r name version; do
         [ -d "$root/sources/$name-$version" ] && continue
-        manifest=$(grep -o "\"manifest_path\":\"[^\"]*/$name-$version/Cargo.toml\"" "$root/metadata.json" | head -1 | cut -d'"' -f4)
-        cp -r "$(dirname "$manifest")" "$root/sources/$name-$version.part"
+        rm -rf "$root/sources/$name-$version.part"
+        cp -r "$root/vendor/$name-$version" "$root/sources/$name-$version.part"
         # It is no member of the workspace around it.
         printf '\n[workspace]\n' >>"$root/sources/$name-$version.part/Cargo.toml"
         mv "$root/sources/$name-$version.part" "$root/sources/$name-$version"

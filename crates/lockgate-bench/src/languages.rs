@@ -18,8 +18,15 @@ const CPP_FLAGS: &[&str] = &["-O2", "-std=c++17"];
 const CPP: &[(&str, u32)] =
     &[("json", 2000), ("shapes", 600), ("grid", 1600), ("words", 1200), ("patterns", 2500), ("throws", 4000)];
 
-/// A program in C++ whose ratio is no part of the mean: it does nothing but switch contexts, and glibc's switch makes a system call.
-const CONTEXTS: (&str, u32) = ("contexts", 3000);
+/// Programs in C++ that do one thing alone, whose ratios are no part of the mean: a row, its file, what its command line begins with, and
+/// how often. (glibc's switch of contexts makes a system call.) Exceptions by depth; the last pass functions with destructors.
+const APART: &[(&str, &str, &[&str], u32)] = &[
+    ("contexts", "contexts", &[], 3000),
+    ("unwind_1", "unwind", &["1", "0"], 1_000_000),
+    ("unwind_10", "unwind", &["10", "0"], 400_000),
+    ("unwind_100", "unwind", &["100", "0"], 60_000),
+    ("unwind_10_held", "unwind", &["10", "1"], 150_000),
+];
 
 /// Programs in Rust, each a name that the one of `bench/languages/rust` takes.
 const RUST: &[(&str, u32)] =
@@ -39,13 +46,17 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
     let sources = Corpus::locate()?.root().join("bench/languages");
     let building = progress::bar("build", 0);
     let mut pairs = Vec::new();
-    for (name, count) in CPP.iter().chain([&CONTEXTS]) {
-        building.set_message(format!("cpp.{name}"));
-        let source = sources.join("cpp").join(name).with_extension("cpp");
-        let (native, module) = (folder.path().join(name), folder.path().join(name).with_extension("lg"));
-        done(Command::new("g++").args(CPP_FLAGS).arg(&source).arg("-o").arg(&native))?;
-        done(Command::new(lockgate).arg("c++").args(CPP_FLAGS).arg(&source).arg("-o").arg(&module))?;
-        let arguments = vec![sides::scale(options, *count).to_string()];
+    let counted = CPP.iter().map(|&(name, count)| (name, name, &[] as &[&str], count));
+    for (name, file, first, count) in counted.chain(APART.iter().copied()) {
+        let (native, module) = (folder.path().join(file), folder.path().join(file).with_extension("lg"));
+        if !native.exists() {
+            building.set_message(format!("cpp.{file}"));
+            let source = sources.join("cpp").join(file).with_extension("cpp");
+            done(Command::new("g++").args(CPP_FLAGS).arg(&source).arg("-o").arg(&native))?;
+            done(Command::new(lockgate).arg("c++").args(CPP_FLAGS).arg(&source).arg("-o").arg(&module))?;
+        }
+        let count = sides::scale(options, count).to_string();
+        let arguments = first.iter().map(|&argument| argument.to_owned()).chain([count]).collect();
         pairs.push(Pair { name: format!("cpp.{name}"), native, module, arguments });
     }
     building.set_message("rust");
@@ -67,7 +78,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>
 
     let _pinned = Pinned::here()?;
     let names: Vec<&str> = pairs.iter().map(|pair| &*pair.name).collect();
-    let counts = |name: &str| name.strip_prefix("cpp.") != Some(CONTEXTS.0);
+    let counts = |name: &str| APART.iter().all(|(apart, ..)| name.strip_prefix("cpp.") != Some(apart));
     let mut metrics = sides::measure("languages", &names, options, counts, |number, round| {
         let pair = pairs[number];
         let (mut native, mut sandboxed) = (Command::new(&pair.native), Command::new(lockgate));

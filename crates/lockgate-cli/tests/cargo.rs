@@ -11,12 +11,14 @@ use lockgate::{Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer};
 use lockgate_bench::command::done;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Duration;
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
 
 const WORDS_SOURCE: &str = include_str!("cargo/words_sys.rs");
 const PLAIN: &str = include_str!("cargo/plain_sys.rs");
 const PROGRAM: &str = include_str!("cargo/program.rs");
+const ENDED: &str = include_str!("cargo/ended.rs");
 const ABORTS: &str = "fn main() {\n    println!(\"{}\", 42);\n    panic!(\"{}\", \"at the end\");\n}\n";
 
 /// What Cargo of the tests' own has set, which another one would take.
@@ -140,6 +142,41 @@ fn a_library_is_called_and_calls() {
     done(gcc.arg(format!("-Wl,-rpath,{}", prefix.join("lib").display()))).expect("it compiles");
     let said = done(Command::new(&host).arg(&path)).expect("it runs");
     assert!(said.starts_with("3 words, 3, 2, 7: ") && said.contains(&expected), "{said}");
+}
+
+/// Calls that end in the middle of a panic, by a limit or by the panic itself: later ones panic and catch as ever, and after a reset std
+/// knows nothing of it any more (docs/limits.md, "What an ended call leaves").
+#[test]
+fn calls_that_end_in_a_panic() {
+    if !can_build("calls_that_end_in_a_panic") {
+        return;
+    }
+    let package = Package::new("ended", WORDS, "src/lib.rs", ENDED);
+    let module = Module::open(package.module("ended")).expect("a module");
+    for (how, kind) in [("hangs", FaultKind::TimeOut), ("fails", FaultKind::Abort)] {
+        let options = DomainOptions::default().time_limit(Duration::from_millis(100));
+        let mut domain = Domain::new(&module, options).expect("a domain");
+        for round in 0..3 {
+            let panicking = domain.bind::<extern "C" fn() -> i32>("panicking").expect("it is exported");
+            let poisons = domain.bind::<extern "C" fn() -> i32>("poisons").unwrap();
+            assert_eq!((panicking.call().unwrap(), poisons.call().unwrap()), (0, 3), "{how} {round}");
+            let ends = domain.bind::<extern "C" fn(i32) -> i32>(how).unwrap();
+            let catches = domain.bind::<extern "C" fn(i32) -> i32>("catches").unwrap();
+            for number in 1..4 {
+                let error = ends.call(number).unwrap_err();
+                let fault = error.fault().expect("a fault");
+                assert_eq!(fault.kind(), kind, "{error}");
+                if kind == FaultKind::Abort {
+                    assert!(fault.reason().contains(&format!("it fails with {number}")), "{error}");
+                }
+                assert_eq!(catches.call(number).unwrap(), -number, "{how} {round}");
+                assert_eq!(ends.call(-number).unwrap(), -number, "{how} {round}");
+                println!("{how} {} {}", panicking.call().unwrap(), poisons.call().unwrap());
+            }
+            drop((panicking, poisons, ends, catches));
+            domain.reset().expect("nobody is inside");
+        }
+    }
 }
 
 /// A `staticlib`, without any crate of ours.

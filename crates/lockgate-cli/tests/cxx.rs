@@ -369,7 +369,6 @@ fn libcxx() {
 
 /// The other programs that clang 14 compiles.
 #[test]
-#[ignore = "minutes; part of `make systems`"]
 fn clang_with_other_programs() {
     for name in ["classes", "unwinding"] {
         CLANG.same(name);

@@ -13,7 +13,11 @@ use std::process::Stdio;
 
 /// Where a line of `programs/debugged.c` is marked with `mark`.
 fn line(mark: &str) -> usize {
-    let source = std::fs::read_to_string(Shop::program("debugged")).unwrap();
+    line_of(&std::fs::read_to_string(Shop::program("debugged")).unwrap(), mark)
+}
+
+/// Where a line of `source` is marked with `mark`.
+fn line_of(source: &str, mark: &str) -> usize {
     source.lines().position(|line| line.ends_with(&format!("// {mark}"))).unwrap() + 1
 }
 
@@ -141,6 +145,48 @@ fn optimised_code() {
             "Value returned is $2 = 14",
         ];
         assert_in_order(&said, &strings(&wanted));
+    }
+}
+
+/// C++: names with scopes, template arguments and parameters, members, references; and from the throw of an exception to its handler.
+#[test]
+fn cxx() {
+    let source = std::fs::read_to_string(Shop::program("till").with_extension("cpp")).unwrap();
+    let [sum, add, throw, pay, caught] =
+        ["SUM", "ADD", "THROW", "PAY", "CAUGHT"].map(|mark| line_of(&source, mark));
+    let frames = |functions: &[(&str, usize)]| -> Vec<String> {
+        let ours =
+            functions.iter().flat_map(|(name, line)| [format!("{name}("), format!(") at till.cpp:{line}\n")]);
+        ours.chain(strings(&["in lockgate proxy", " in main ("])).collect()
+    };
+    for flags in [["-g", "-O0"], ["-gdwarf-4", "-O0"]] {
+        let shop = Shop::new();
+        shop.write("till.cpp", &source);
+        let options = ["till.cpp", "-o", "till.lg", "--export", "int pay(int)"];
+        shop.lockgate("c++").args(flags).args(options).run_quietly();
+        let commands = format!(
+            "break till.cpp:{sum}\nrun\nbacktrace\np item\np *this\nup\np taken\np sum\nptype sum\nup\np items._M_impl._M_finish - items._M_impl._M_start\n\
+             delete\ncatch throw\nbreak till.cpp:{caught}\ncontinue\nbacktrace\ncontinue\ncontinue\n"
+        );
+        let said = gdb(&shop, &commands, &["call", "till.lg", "pay", "60"]);
+        let mut wanted = strings(&["Breakpoint 1", "shop::Sum<long>::add (this=0x"]);
+        wanted.extend(frames(&[
+            ("#0  shop::Sum<long>::add", sum),
+            ("in shop::Till::pay", add),
+            ("in pay", pay),
+        ]));
+        wanted.extend(strings(&[
+            "{price = 60, count = 2}",
+            "{total = 0}",
+            " = 100\n",
+            "{total = 0}",
+            "T add(const std::vector<shop::Item",
+            " = 2\n",
+        ]));
+        wanted.push("Catchpoint".to_owned());
+        wanted.extend(frames(&[("in shop::Till::pay", throw), ("in pay", pay)]));
+        wanted.push(format!(", pay (price=60) at till.cpp:{caught}\n"));
+        assert_in_order(&said, &wanted);
     }
 }
 
