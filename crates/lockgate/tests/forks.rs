@@ -2,7 +2,7 @@
 mod common;
 
 use common::Guest;
-use common::host_sys::in_child_of;
+use common::host_sys::{in_child_of, in_child_that_shares};
 use lockgate::registry::{Allow, Export, Observer, Principal, Registry, Request, Version};
 use lockgate::{
     AllocError, BindError, CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, MemoryError,
@@ -628,4 +628,68 @@ fn a_fork_in_the_middle_of_anything_leaves_a_child_that_works() {
         assert!(ended.iter().all(Result::is_ok), "a child failed");
     });
     assert!(rounds.load(Ordering::Relaxed) > 0);
+}
+
+/// A child that shares the process's memory is the thread that waits for it in all but its number: its calls are that thread's, and end as
+/// they do anywhere.
+#[test]
+fn a_child_that_shares_memory_is_the_thread_that_made_it() {
+    let domain = Guest::c(SOURCE).gate("int host(int)").module();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let again = seen.clone();
+    // Within a call, on another stack than that is on: as any coroutine.
+    let host = HostFunction::new(move |domain: &Domain, n: i32| {
+        let next = domain.bind::<Nullary>("next").expect("an export");
+        let child = || match next.call() {
+            Err(CallError::TooDeep) => 7,
+            other => panic!("{other:?}"),
+        };
+        again.store(in_child_that_shares(child).into(), Ordering::Relaxed);
+        n
+    });
+    let domain = common::started(&domain, patient().gate("host", host));
+    let next = domain.bind::<Nullary>("next").unwrap();
+    let crash = domain.bind::<Nullary>("crash").unwrap();
+    assert_eq!(next.call().unwrap(), 1);
+    let child = || match crash.call() {
+        Err(CallError::Fault(fault)) if fault.kind() == FaultKind::Segv => next.call().unwrap_or(-1) as u8,
+        _ => 0,
+    };
+    for round in 1..20_u8 {
+        assert_eq!(in_child_that_shares(child), 2 * round);
+        assert_eq!(next.call().unwrap(), i32::from(2 * round + 1), "the memory is one");
+    }
+    let call_host = domain.bind::<Unary>("call_host").unwrap();
+    assert_eq!((call_host.call(5).unwrap(), seen.load(Ordering::Relaxed)), (44, 7));
+    assert!(crash.call().unwrap_err().fault().is_some(), "the thread is as it was");
+    assert_eq!(next.call().unwrap(), 40);
+}
+
+/// Whoever starts programs, which takes a child that shares the process's memory, does so from a host function, too, while domains are killed.
+#[test]
+fn programs_are_started_while_domains_end() {
+    let over = AtomicBool::new(false);
+    let guest = Guest::c(SOURCE).gate("int host(int)").module();
+    let host = host_of(|n| n + i32::from(std::process::Command::new("true").status().unwrap().success()));
+    let domain = common::started(&guest, patient().gate("host", host));
+    let call_host = domain.bind::<Unary>("call_host").unwrap();
+    let started = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                let doomed = self::domain(patient());
+                let spin = doomed.bind::<Nullary>("spin").unwrap();
+                std::thread::scope(|inner| {
+                    let spinning = inner.spawn(|| spin.call());
+                    doomed.kill();
+                    spinning.join().unwrap().expect_err("it is killed, or never began");
+                });
+            }
+        });
+        let started: Vec<_> = (0..50).map(|n| call_host.call(n)).collect();
+        over.store(true, Ordering::Relaxed);
+        started
+    });
+    for (n, started) in (0..).zip(started) {
+        assert_eq!(started.unwrap(), n + 1);
+    }
 }

@@ -2,7 +2,7 @@
 mod common;
 
 use common::{Guest, processor_time};
-use lockgate::registry::{ObserveError, observe};
+use lockgate::registry::{ObserveError, Observer, observe};
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Dynamic, Export, HostFunction, OnFailure, Policy, Principal,
     Rebind, Registry, RegistryError, Request, Revoke, Token, Value, Version,
@@ -737,6 +737,40 @@ fn all_places() {
 fn too_many_bindings_are_refused() {
     let output = common::in_child("all_places");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A host that links an import again and again, as after each end of its server, keeps what the last link needs.
+#[test]
+fn what_a_link_replaces_is_let_go_of() {
+    let registry = Registry::new();
+    registry.export_host(HostFunction::new(|_: &Domain, x: i64| x + 1), everyone("increment")).unwrap();
+    let client = client(&registry, "links");
+    let link = |name| registry.link(&client, name, &Principal::nobody(), &Request::newest(name));
+    // More than there are places.
+    for _ in 0..10_000 {
+        link("increment").expect("one place is enough");
+    }
+    let use_increment = client.bind::<Long>("use_increment").unwrap();
+    assert_eq!(use_increment.call(4).unwrap(), 50);
+    let servers = || {
+        let seen = Observer::new(std::process::id()).unwrap().look().unwrap();
+        seen.domains.iter().filter(|domain| domain.name == "linked again").count()
+    };
+    for round in 0..10 {
+        let server = server("linked again");
+        if round % 2 == 0 {
+            let (policy, on_failure) = (Policy::default(), OnFailure::default());
+            client.link("count", &server, "long count(long)", policy, on_failure).unwrap();
+        } else {
+            registry.export(&server, everyone("count")).unwrap();
+            link("count").unwrap();
+            registry.unexport("count").unwrap();
+        }
+        let use_count = client.bind::<Long>("use_count").unwrap();
+        assert_eq!(use_count.call(5).unwrap(), 5, "round {round}: a new one");
+        drop(server);
+        assert_eq!(servers(), 1, "round {round}: servers that nobody calls");
+    }
 }
 
 /// A function of the host's that a constructor calls ends the thread that restarts: nobody is at it any more.

@@ -4,6 +4,7 @@ use super::output::{self, Paint};
 use lockgate::registry::{ObserveError, ObservedBinding, ObservedExport, observe};
 use serde::Serialize;
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 /// Arguments of `lockgate ps`.
@@ -86,6 +87,9 @@ fn all() -> anyhow::Result<Vec<Process>> {
             // Other people's processes, processes without a registry, processes that have ended meanwhile.
             Err(ObserveError::Layout { pid, found }) => {
                 eprintln!("lockgate: process {pid} has a registry in another layout ({found})");
+            }
+            Err(ref error @ ObserveError::System { ref source, .. }) if source.kind() == ErrorKind::Other => {
+                eprintln!("lockgate: {error}");
             }
             Err(_) => {}
         }

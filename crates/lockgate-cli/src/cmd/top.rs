@@ -5,7 +5,7 @@
 
 use super::screen::{Key, Screen};
 use anyhow::{Context as _, bail};
-use lockgate::registry::{Observation, ObserveError, ObservedCalls, ObservedDomain, Observer};
+use lockgate::registry::{Observation, ObservedCalls, ObservedDomain, Observer};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -174,15 +174,20 @@ impl Watch {
             None => (None, Totals::default()),
         };
         let mut seen = Vec::new();
+        let mut gone = None;
         self.observers.retain(|&pid, observer| match observer.look() {
             Ok(observation) => {
                 seen.push((pid, observation));
                 true
             }
-            Err(_) => false, // it has ended
+            // It has ended, or runs another program, which is found at the next look.
+            Err(error) => {
+                gone = Some(error);
+                false
+            }
         });
-        if let (Some(pid), true) = (pid, seen.is_empty()) {
-            bail!(ObserveError::NoProcess(pid));
+        if let (Some(_), Some(error)) = (pid, gone) {
+            bail!(error);
         }
         seen.sort_by_key(|(pid, _)| *pid);
         let mut next = Totals::default();

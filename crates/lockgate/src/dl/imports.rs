@@ -7,7 +7,7 @@ use super::service_sys::Service;
 use super::{DlError, table};
 use crate::binding::Binding;
 use crate::call::{Gate, OnFailure};
-use crate::domain::Core;
+use crate::domain::{Core, release_functions};
 use crate::error::CallError;
 use crate::host::Short;
 use crate::policy::Policy;
@@ -87,6 +87,8 @@ impl Scope {
             let answer = service.answer(noted(import).as_ref());
             let function = answer.map_err(|why| DlError::Service(service.name().to_owned(), why))?;
             core.gates().set_import(import.slot, function.gate());
+            // What answered it before.
+            release_functions(core);
         }
         self.services().0.insert(service.name().to_owned(), service);
         Ok(())

@@ -1,20 +1,68 @@
 //! Libraries that join another's domain: several modules, one heap (docs/dlopen.md).
 //!
 //! Such a module names the files that it was linked with, by their hashes: first the base, whose domain it joins, then others that
-//! joined before. They are opened first, and stay open as long as it. Its symbols are then looked up, in the same order.
+//! joined before. They are opened first, and stay open as long as it. Its symbols are then looked up, in the same order. All of them
+//! are found, read and judged before it is the thread's turn to open: nobody else waits for a file, and no other file than the one
+//! that was named runs in the domain.
 //!
 //! A file does not choose whose memory it shares: a base that the host has open is joined only if the host names it
 //! ([`Options::into`]), and one that was opened for a module that joins is that module's alone, whoever opens the same file later.
 use super::imports::Scope;
 use super::loaded::Loaded;
+use super::verdicts::{Found, Hash, Opened};
 use super::{DlError, Library, Mode, Options, search, table};
 use crate::domain::{JoinError, Target};
 use crate::module::Module;
 use crate::signature::{self, Signature, printable};
 use lockgate_abi::window;
 use lockgate_verify::{Join, Symbolic};
-use std::path::Path;
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// What a module was linked with, and what that was: by hash. Else why there is no such file.
+#[derive(Default)]
+pub(super) struct Needed(HashMap<String, Result<Found, DlError>>);
+
+/// Files that are read for one module: a domain has room for half as many.
+const MOST: usize = 2 * window::JOINED;
+
+impl Needed {
+    /// Finds all that `module` needs.
+    pub fn of(module: &Found) -> Needed {
+        let names = |from: &Found| {
+            let join = from.module.parsed().join.iter();
+            let names = join.flat_map(|join| join.modules.clone());
+            names.map(|name| (from.opened.path().to_owned(), name)).collect::<Vec<(PathBuf, _)>>()
+        };
+        let mut needed = HashMap::new();
+        let mut ahead = VecDeque::from(names(module));
+        while let Some((path, (hash, file))) = ahead.pop_front() {
+            // (Another module may lie in another folder, where the file is.)
+            if needed.len() > MOST || needed.get(&hash).is_some_and(Result::is_ok) {
+                continue;
+            }
+            let found = find(&path, &hash, &file);
+            ahead.extend(found.iter().flat_map(names));
+            needed.insert(hash, found);
+        }
+        Needed(needed)
+    }
+
+    fn take(&mut self, path: &Path, (hash, file): (&str, &str)) -> Result<Found, DlError> {
+        self.0.remove(hash).unwrap_or_else(|| Err(other(path, file)))
+    }
+}
+
+/// The file with this hash that the module in `path` names.
+fn find(path: &Path, hash: &str, file: &str) -> Result<Found, DlError> {
+    // The name is the module's word: nothing but a file beside it, or in the usual folders.
+    let name = Path::new(file).file_name().ok_or_else(|| other(path, file))?;
+    let beside = path.with_file_name(name);
+    let place = if beside.is_file() { beside } else { search::find(Path::new(name))? };
+    let found = Found::new(Opened::new(&place)?)?;
+    if is(found.hash, hash) { Ok(found) } else { Err(other(path, file)) }
+}
 
 /// Where a module goes.
 pub(super) struct Home {
@@ -50,19 +98,25 @@ impl Open {
 ///
 /// # Errors
 /// [`DlError::Join`] if there is something else under these names; and as [`Library::open`].
-pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> Result<Open, DlError> {
+pub(super) fn open(
+    path: &Path,
+    join: &Join,
+    needed: &mut Needed,
+    mode: Mode,
+    options: &Options,
+) -> Result<Open, DlError> {
     let given = options.into.map(Library::loaded).transpose()?.map(|loaded| loaded.home());
     let (hash, file) = &join.modules[0];
     let mut held = Vec::new();
     let base = match given {
-        Some(given) if is(&given, hash) => given,
+        Some(given) if is(given.hash(), hash) => given,
         Some(_) => return Err(other(path, file)),
-        None if table::rows().iter().any(|row| !row.private && is(&row.loaded, hash)) => {
+        None if table::rows().iter().any(|row| !row.private && is(row.loaded.hash(), hash)) => {
             return Err(JoinError::Uninvited { module: name_of(path), base: file.clone() }.into());
         }
         None => {
             let alone = Options { into: None, private: true, ..options.clone() };
-            find_or_open(path, (hash, file), mode, &alone, &mut held)?
+            find_or_open(path, (hash, file), needed, mode, &alone, &mut held)?
         }
     };
     let mut open = Open { base, needed: Vec::new(), held };
@@ -74,8 +128,8 @@ pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> R
     let inside =
         Options { into: Some(Library::from_number(open.base.id())), depth, private: true, ..options.clone() };
     for (hash, file) in &join.modules[1..] {
-        let needed = find_or_open(path, (hash, file), mode, &inside, &mut open.held)?;
-        open.needed.push(needed);
+        let found = find_or_open(path, (hash, file), needed, mode, &inside, &mut open.held)?;
+        open.needed.push(found);
     }
     Ok(open)
 }
@@ -84,31 +138,28 @@ pub(super) fn open(path: &Path, join: &Join, mode: Mode, options: &Options) -> R
 fn find_or_open(
     path: &Path,
     (hash, file): (&str, &str),
+    needed: &mut Needed,
     mode: Mode,
     options: &Options,
     held: &mut Vec<Library>,
 ) -> Result<Arc<Loaded>, DlError> {
     let domain = options.into.map(Library::loaded).transpose()?;
     let is_it = |loaded: &Loaded| {
-        is(loaded, hash) && domain.as_ref().is_some_and(|domain| loaded.shares_domain(domain))
+        is(loaded.hash(), hash) && domain.as_ref().is_some_and(|domain| loaded.shares_domain(domain))
     };
     let found = table::rows().iter().find(|row| is_it(&row.loaded)).map(|row| row.loaded.clone());
     if let Some(found) = found {
         return Ok(found);
     }
-    // The name is the module's word: nothing but a file beside it, or in the usual folders.
-    let name = Path::new(file).file_name().ok_or_else(|| other(path, file))?;
-    let beside = path.with_file_name(name);
-    let place = if beside.is_file() { beside } else { search::find(Path::new(name))? };
+    let found = needed.take(path, (hash, file))?;
     let mode = Mode { now: mode.now, ..Mode::LAZY };
-    let library = Library::open(place, mode, options)?;
+    let library = Library::open_found(found, needed, mode, options)?;
     held.push(library);
-    let loaded = library.loaded()?;
-    if is(&loaded, hash) { Ok(loaded) } else { Err(other(path, file)) }
+    library.loaded()
 }
 
-fn is(loaded: &Loaded, hash: &str) -> bool {
-    *blake3::Hash::from(loaded.hash()).to_hex() == *hash
+fn is(hash: Hash, named: &str) -> bool {
+    *blake3::Hash::from(hash).to_hex() == *named
 }
 
 fn other(path: &Path, file: &str) -> DlError {

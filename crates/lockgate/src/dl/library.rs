@@ -1,10 +1,10 @@
 //! One open library.
-use super::join;
+use super::join::{self, Needed};
 use super::loaded::Loaded;
 use super::serial::Turn;
 use super::service_sys::Service;
 use super::table::{self, Row};
-use super::verdicts::{self, Hash, Opened};
+use super::verdicts::{Found, Hash, Opened};
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
 use crate::call;
 use crate::domain::{self, JoinError};
@@ -16,6 +16,7 @@ use crate::space;
 use lockgate_abi::window;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// An open library: what dlopen's handle is. Copies are the same handle. It is good until it was closed as often as opened;
 /// after that every use is an error.
@@ -59,27 +60,45 @@ impl Library {
         if let Some(known) = Library::open_again(&opened, None, mode, options)? {
             return Ok(known);
         }
-        // Nobody waits for this one's file to be read and judged.
-        let (module, hash) = verdicts::module(&opened)?;
+        // Nobody waits for this one's file to be read and judged, nor for those of what it needs.
+        let found = Found::new(opened)?;
+        let mut needed = if mode.only_if_open { Needed::default() } else { Needed::of(&found) };
+        Library::open_found(found, &mut needed, mode, options)
+    }
+
+    /// Opens what was found: from here on nothing is read, and nobody else opens or closes.
+    ///
+    /// # Errors
+    /// As [`open`](Library::open).
+    pub(super) fn open_found(
+        found: Found,
+        needed: &mut Needed,
+        mode: Mode,
+        options: &Options,
+    ) -> Result<Library, DlError> {
+        let Found { opened, module, hash } = found;
         let turn = Turn::take();
+        let begun = options.begun.or_else(|| module.parsed().join.as_ref().map(|_| Instant::now()));
+        let options = &Options { begun, ..options.clone() };
         if let Some(known) = Library::open_again(&opened, Some(hash), mode, options)? {
             return Ok(known);
         }
+        let path = opened.path();
         if mode.only_if_open {
             return Err(DlError::NotOpen(printable(&path.to_string_lossy())));
         }
         let key = opened.key;
         // Held open until the library, which needs them, is in the table.
         let home = match &module.parsed().join {
-            Some(join) => Some(join::open(&path, join, mode, options)?),
+            Some(join) => Some(join::open(path, join, needed, mode, options)?),
             None if options.into.is_some() => {
                 return Err(JoinError::NotJoining(module.name().to_owned()).into());
             }
             None => None,
         };
         let loaded = match &home {
-            Some(open) => Loaded::joining(&path, key, (module, hash), open.home(), options)?,
-            None => Loaded::new(&path, key, (module, hash), mode, options)?,
+            Some(open) => Loaded::joining(path, key, (module, hash), open.home(), options)?,
+            None => Loaded::new(path, key, (module, hash), mode, options)?,
         };
         let id = loaded.id();
         // In the table before its constructors run: what they call may look for it.
@@ -121,7 +140,7 @@ impl Library {
         };
         // Somebody may have touched the file, or made a link to it, and left its contents alone.
         let is_it = |row: &Row| {
-            is_of_place(row) && (row.loaded.file == opened.key || hash == Some(row.loaded.hash()))
+            is_of_place(row) && hash.map_or(row.loaded.file == opened.key, |hash| row.loaded.hash() == hash)
         };
         let known = table::open_again(mode, is_it).map(Library);
         if known.is_none() && mode.only_if_open && !table::rows().iter().any(is_of_place) {
@@ -149,7 +168,8 @@ impl Library {
     pub fn close(self) -> Result<(), DlError> {
         let turn = Turn::take();
         let gone = table::release(self.0)?;
-        gone.iter().for_each(|loaded| turn.between(loaded, Loaded::finish));
+        let begun = Instant::now();
+        gone.iter().for_each(|loaded| turn.between(loaded, |loaded| loaded.finish(begun.elapsed())));
         gone.into_iter().for_each(Loaded::end);
         domain::settle();
         Ok(())

@@ -87,8 +87,29 @@ impl Opened {
     }
 }
 
+/// A file that was read and judged.
+pub(super) struct Found {
+    pub opened: Opened,
+    pub module: Arc<Module>,
+    pub hash: Hash,
+}
+
+impl Found {
+    /// The verified module in a file.
+    ///
+    /// # Errors
+    /// [`DlError`]: it cannot be read, is no module, or was refused.
+    pub fn new(opened: Opened) -> Result<Found, DlError> {
+        let (module, hash) = module(&opened)?;
+        Ok(Found { opened, module, hash })
+    }
+}
+
 /// Bytes of modules that are kept while nobody has them open.
 const MOST: usize = 256 << 20;
+
+/// States of files that are known, each without its contents: whoever may touch a file makes as many as he likes.
+const MOST_FILES: usize = 4096;
 
 #[derive(Default)]
 struct Verdicts {
@@ -111,11 +132,7 @@ fn verdicts() -> Short<MutexGuard<'static, Verdicts>> {
     Short::new(|| VERDICTS.get(Mutex::default).lock().unwrap_or_else(|e| e.into_inner()))
 }
 
-/// The verified module in a file.
-///
-/// # Errors
-/// [`DlError`]: it cannot be read, is no module, or was refused.
-pub(super) fn module(opened: &Opened) -> Result<(Arc<Module>, Hash), DlError> {
+fn module(opened: &Opened) -> Result<(Arc<Module>, Hash), DlError> {
     let known = verdicts().by_file(&opened.key);
     if let Some(known) = known {
         return Ok(known);
@@ -172,6 +189,9 @@ impl Verdicts {
 
     fn remember(&mut self, key: Option<FileKey>, hash: Hash) {
         if let Some(key) = key {
+            if self.files.len() >= MOST_FILES {
+                self.files.clear();
+            }
             self.files.insert(key, hash);
         }
     }
@@ -189,6 +209,28 @@ impl Verdicts {
             let Some(gone) = oldest.and_then(|oldest| self.modules.remove(&oldest)) else { break };
             self.bytes -= gone.size;
             self.files.retain(|_, hash| self.modules.contains_key(hash));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file that is touched and opened again, for ever.
+    #[test]
+    fn states_of_files_are_not_kept_for_ever() {
+        let mut verdicts = Verdicts::default();
+        let key = |time: usize| FileKey {
+            device: 1,
+            number: 1,
+            size: 1,
+            modified: (time as i64, 0),
+            changed: (time as i64, 0),
+        };
+        for time in 0..3 * MOST_FILES {
+            verdicts.remember(Some(key(time)), [1; 32]);
+            assert!(verdicts.files.len() <= MOST_FILES && verdicts.files.contains_key(&key(time)));
         }
     }
 }

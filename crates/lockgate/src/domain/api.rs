@@ -284,6 +284,8 @@ impl Domain {
         let (callee, image) = (server.core().clone(), server.core().image());
         let binding = Binding::for_domain(callee, &image, signature, self.core(), policy, on_failure)?;
         self.core().gates().set_import(found.slot, Arc::new(binding).gate());
+        // What answered it before.
+        super::release_functions(self.core());
         Ok(())
     }
 

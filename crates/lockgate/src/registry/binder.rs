@@ -4,7 +4,7 @@ use super::request::{Rebind, Request};
 use super::{Entry, Registry, RegistryError, Sayer, Server, Shared, State};
 use crate::binding::{Binding, Dynamic, measured, within_registers};
 use crate::call::Gate;
-use crate::domain::{Core, Domain, DomainOptions};
+use crate::domain::{Core, Domain, DomainOptions, release_functions};
 use crate::error::CallError;
 use crate::function::{Function, FunctionType};
 use crate::host::PerProcess;
@@ -25,6 +25,11 @@ pub(super) enum Bound {
 }
 
 impl Bound {
+    /// Whether it is a function of the host's, given to this import.
+    fn is_hosts_for(&self, core: &Arc<Core>, import: u16) -> bool {
+        matches!(self, Bound::Host { client, slot, .. } if *slot == import && client.as_ptr() == Arc::as_ptr(core))
+    }
+
     fn is_alive(&self) -> bool {
         match self {
             Bound::Domain { binding, .. } => binding.strong_count() > 0,
@@ -133,7 +138,10 @@ impl Registry {
         let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(unknown)?;
         let signature = noted(found.signature.as_deref())?;
         let client = Client { principal, import: Some((domain.core(), found.slot)) };
-        self.answer(client, request, Asked::of(signature.as_ref())).map(drop)
+        self.answer(client, request, Asked::of(signature.as_ref()))?;
+        // What answered it before: the host may link again and again.
+        release_functions(domain.core());
+        Ok(())
     }
 
     /// Binds what an import asks for.
@@ -346,6 +354,8 @@ impl Entry {
             Server::Host(function) => {
                 if let Some((core, slot)) = client.import {
                     let _row = self.list(&name, None)?;
+                    // This one is in its place from now on.
+                    self.bound.retain(|bound| !bound.is_hosts_for(core, slot));
                     let (client, function) = (Arc::downgrade(core), function.clone());
                     self.bound.push(Bound::Host { client, slot, function: function.clone(), _row });
                     return Ok(Answer::Host(function));

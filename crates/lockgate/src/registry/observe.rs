@@ -10,6 +10,7 @@ use crate::stats::table_sys::{
 use rustix::fs::{self, AtFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, Statx, StatxFlags};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -158,6 +159,10 @@ pub fn observe(pid: u32) -> Result<Vec<ObservedExport>, ObserveError> {
 #[derive(Debug)]
 pub struct Observer {
     pid: u32,
+    /// The process's folder below /proc: that process, not one that gets its number later.
+    folder: OwnedFd,
+    /// Which of its descriptors the table is.
+    number: OsString,
     file: File,
 }
 
@@ -168,19 +173,21 @@ impl Observer {
     /// [`ObserveError`].
     pub fn new(pid: u32) -> Result<Observer, ObserveError> {
         let system = |source| failed(pid, source);
-        let folder = PathBuf::from(format!("/proc/{pid}"));
-        if !folder.exists() {
-            return Err(ObserveError::NoProcess(pid));
-        }
-        let own = own_number(&folder);
-        for file in find(&folder.join("fd")).map_err(system)? {
+        let folder = fs::open(format!("/proc/{pid}"), FOLDER, Mode::empty());
+        let folder = folder.map_err(|_| ObserveError::NoProcess(pid))?;
+        let own = Own::of(&folder);
+        for (number, file) in find(&folder, DESCRIPTORS).map_err(system)? {
+            // Descriptors are handed from process to process: somebody else's table is not this one's.
+            if !about(file.as_fd()).is_some_and(|about| own.may_have_made(about.stx_uid)) {
+                continue;
+            }
             let Some(head) = look(&file, 0, &mut { BUDGET }).map_err(system)? else { continue };
             if head.kind != LAYOUT {
                 return Err(ObserveError::Layout { pid, found: head.kind });
             }
             // A forked child has its parent's table open, too.
-            if Some(head.of) == own {
-                return Ok(Observer { pid, file });
+            if Some(head.of) == own.number {
+                return Ok(Observer { pid, folder, number, file });
             }
         }
         Err(ObserveError::None(pid))
@@ -189,61 +196,80 @@ impl Observer {
     /// The process as it is now.
     ///
     /// # Errors
-    /// [`ObserveError`]: the process has ended.
+    /// [`ObserveError`]: the process has ended, or runs another program.
     pub fn look(&self) -> Result<Observation, ObserveError> {
-        // The file outlives the process that wrote it.
-        if !Path::new(&format!("/proc/{}", self.pid)).exists() {
+        // The file outlives the process that wrote it, and the program.
+        let is_there = Path::new(&within(&self.folder, "stat")).exists();
+        if !is_there {
             return Err(ObserveError::NoProcess(self.pid));
         }
-        self.rows().map_err(|source| failed(self.pid, source))
+        let link = within(&self.folder, "fd").join(&self.number);
+        let there = fs::open(link, LOOK, Mode::empty()).ok().and_then(|there| about(there.as_fd()));
+        let identity = |seen: Statx| (seen.stx_dev_major, seen.stx_dev_minor, seen.stx_ino);
+        if there.map(identity) != about(self.file.as_fd()).map(identity) {
+            return Err(ObserveError::None(self.pid));
+        }
+        rows(&self.file).map_err(|source| failed(self.pid, source))
     }
+}
 
-    fn rows(&self) -> io::Result<Observation> {
-        let mut budget = BUDGET;
-        let Some(head) = look(&self.file, 0, &mut budget)? else { return Ok(Observation::default()) };
-        let rate = Rate::since(&head);
-        let mut all = Observation::default();
-        let (mut exports, mut domains) = (HashMap::new(), HashMap::new());
-        let mut bindings = Vec::new();
-        // Rows are used in order: behind one that never was there are no others of its kind.
-        let used = |numbers: Range<usize>| {
-            let file = &self.file;
-            numbers
-                .map_while(move |number| is_used(file, number).transpose().map(|used| used.map(|()| number)))
-        };
-        for number in used(1..BOUND).chain(used(BOUND..ROWS)) {
-            let number = number?;
-            let Some(row) = look(&self.file, number, &mut budget)? else { continue };
-            match row.kind {
-                EXPORT => {
-                    exports.insert((number as u64, row.generation), all.exports.len());
-                    all.exports.push(export(&row));
-                }
-                BINDING => bindings.push((number as u64, row)),
-                DOMAIN => {
-                    let reference = server_reference(number as u64, row.generation);
-                    domains.insert(reference, all.domains.len());
-                    all.domains.push(domain(&row, reference));
-                }
-                _ => {}
+/// How something is opened that may be anything, to look at it.
+const LOOK: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+const FOLDER: OFlags = LOOK.union(OFlags::DIRECTORY);
+
+/// The path of what is called `name` in an open folder.
+fn within(folder: &OwnedFd, name: &str) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()))
+}
+
+/// What is known of a file without asking whoever serves it.
+fn about(file: BorrowedFd<'_>) -> Option<Statx> {
+    fs::statx(file, "", AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC, StatxFlags::BASIC_STATS).ok()
+}
+
+fn rows(file: &File) -> io::Result<Observation> {
+    let mut budget = BUDGET;
+    let Some(head) = look(file, 0, &mut budget)? else { return Ok(Observation::default()) };
+    let rate = Rate::since(&head);
+    let mut all = Observation::default();
+    let (mut exports, mut domains) = (HashMap::new(), HashMap::new());
+    let mut bindings = Vec::new();
+    // Rows are used in order: behind one that never was there are no others of its kind.
+    let used = |numbers: Range<usize>| {
+        numbers.map_while(|number| is_used(file, number).transpose().map(|used| used.map(|()| number)))
+    };
+    for number in used(1..BOUND).chain(used(BOUND..ROWS)) {
+        let number = number?;
+        let Some(row) = look(file, number, &mut budget)? else { continue };
+        match row.kind {
+            EXPORT => {
+                exports.insert((number as u64, row.generation), all.exports.len());
+                all.exports.push(export(&row));
             }
+            BINDING => bindings.push((number as u64, row)),
+            DOMAIN => {
+                let reference = server_reference(number as u64, row.generation);
+                domains.insert(reference, all.domains.len());
+                all.domains.push(domain(&row, reference));
+            }
+            _ => {}
         }
-        for (number, row) in bindings {
-            // Without its export or domain: that is gone meanwhile, or never was.
-            if let Some(place) = exports.get(&(row.of, row.of_generation)) {
-                all.exports[*place].bindings.push(binding(&row, rate));
-            }
-            if let Some(place) = domains.get(&row.numbers[3])
-                && let Some(counts) = counts(&row, rate)
-            {
-                let (id, function) = (server_reference(number, row.generation), row.field(3));
-                all.domains[*place].calls.push(ObservedCalls { id, function, client: row.field(0), counts });
-            }
-        }
-        all.exports.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
-        all.domains.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
-        Ok(all)
     }
+    for (number, row) in bindings {
+        // Without its export or domain: that is gone meanwhile, or never was.
+        if let Some(place) = exports.get(&(row.of, row.of_generation)) {
+            all.exports[*place].bindings.push(binding(&row, rate));
+        }
+        if let Some(place) = domains.get(&row.numbers[3])
+            && let Some(counts) = counts(&row, rate)
+        {
+            let (id, function) = (server_reference(number, row.generation), row.field(3));
+            all.domains[*place].calls.push(ObservedCalls { id, function, client: row.field(0), counts });
+        }
+    }
+    all.exports.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
+    all.domains.sort_by(|a, b| (&a.name, a.id).cmp(&(&b.name, b.id)));
+    Ok(all)
 }
 
 fn failed(pid: u32, source: io::Error) -> ObserveError {
@@ -253,27 +279,37 @@ fn failed(pid: u32, source: io::Error) -> ObserveError {
     }
 }
 
-/// Descriptors by the table's name that are looked at: a process has one, and those of the processes that it was forked from.
-const CANDIDATES: usize = 8;
+/// Descriptors by the table's name that are looked at: a process has one, and those of the processes that it was forked from, of which there
+/// is no end of address space for more.
+const CANDIDATES: usize = 1024;
 
-/// The tables among the descriptors in `folder`.
-fn find(folder: &Path) -> io::Result<Vec<File>> {
+/// Descriptors of a process that are looked at: it may have a million, and share them with thousands of others.
+const DESCRIPTORS: usize = 1 << 16;
+
+/// The tables among the descriptors of the process in `folder`, and their numbers.
+fn find(folder: &OwnedFd, most: usize) -> io::Result<Vec<(OsString, File)>> {
     let name = format!("/memfd:{NAME} (deleted)");
     let is_named = |path: &PathBuf| {
         // A descriptor may be closed meanwhile.
         std::fs::read_link(path).is_ok_and(|target| target == Path::new(&name))
     };
-    let paths = std::fs::read_dir(folder)?.filter_map(|entry| Some(entry.ok()?.path()));
-    Ok(paths.filter(is_named).take(CANDIDATES).filter_map(|path| table_at(&path)).collect())
+    let mut left = std::fs::read_dir(within(folder, "fd"))?;
+    let paths = left.by_ref().take(most).filter_map(|entry| Some(entry.ok()?.path()));
+    let table = |path: PathBuf| Some((path.file_name()?.to_owned(), table_at(&path)?));
+    let found: Vec<_> = paths.filter(is_named).take(CANDIDATES).filter_map(table).collect();
+    if found.is_empty() && left.next().is_some() {
+        let what =
+            format!("it has more than {most} descriptors, and no registry of Lockgate is among the first");
+        return Err(io::Error::other(what));
+    }
+    Ok(found)
 }
 
 /// The table behind a link of another process, whose text anybody can forge: anything may be there, and its owner may be waiting for
 /// somebody to open it. So it is looked at without being opened, in a way that asks nobody; what is a memory file of the right
 /// size is opened without waiting; and only one that nobody can change or truncate any more is read.
 fn table_at(link: &Path) -> Option<File> {
-    let looked_at = fs::open(link, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    let about = |file: BorrowedFd<'_>| fs::statx(file, "", flags, StatxFlags::BASIC_STATS).ok();
+    let looked_at = fs::open(link, LOOK, Mode::empty()).ok()?;
     let (theirs, ours) = (about(looked_at.as_fd())?, about(memory_file()?)?);
     // All memory files lie in one file system of the kernel's, which nobody can mount.
     let place = |seen: &Statx| (seen.stx_dev_major, seen.stx_dev_minor);
@@ -295,10 +331,33 @@ fn memory_file() -> Option<BorrowedFd<'static>> {
     MADE.get_or_init(make).as_ref().map(OwnedFd::as_fd)
 }
 
-/// The number of the process in its own namespace, as it wrote it itself.
-fn own_number(folder: &Path) -> Option<u64> {
-    let status = std::fs::read_to_string(folder.join("status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
+/// What the kernel says of a process.
+#[derive(Default)]
+struct Own {
+    /// Its number in its own namespace, as it wrote it itself.
+    number: Option<u64>,
+    /// Whose it is: real, effective, saved, for files.
+    users: Vec<u32>,
+}
+
+impl Own {
+    fn of(folder: &OwnedFd) -> Own {
+        std::fs::read_to_string(within(folder, "status"))
+            .map_or_else(|_| Own::default(), |text| Own::read(&text))
+    }
+
+    fn read(status: &str) -> Own {
+        let line = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).unwrap_or("");
+        Own {
+            number: line("NSpid:").split_whitespace().last().and_then(|number| number.parse().ok()),
+            users: line("Uid:").split_whitespace().filter_map(|user| user.parse().ok()).collect(),
+        }
+    }
+
+    /// Whether it may have made a memory file that is this user's: root made it where it has given its rights up since.
+    fn may_have_made(&self, user: u32) -> bool {
+        user == 0 || self.users.contains(&user)
+    }
 }
 
 /// A row that did not change while it was read.
@@ -460,6 +519,61 @@ mod tests {
         assert!(behind(&memory(size, seals)).is_some());
     }
 
+    /// The last of many generations has all its ancestors' tables open, before its own.
+    #[test]
+    fn a_table_is_found_behind_those_of_ancestors() {
+        let ancestors: Vec<OwnedFd> = (0..100)
+            .map(|_| {
+                let file = fs::memfd_create(NAME, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).unwrap();
+                fs::ftruncate(&file, (ROWS * ROW) as u64).unwrap();
+                fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).unwrap();
+                file
+            })
+            .collect();
+        let own = fs::open("/proc/self", FOLDER, Mode::empty()).unwrap();
+        let found = find(&own, DESCRIPTORS).unwrap();
+        let is_found = |of: &OwnedFd| found.iter().any(|(number, _)| *number == *of.as_raw_fd().to_string());
+        assert!(ancestors.iter().all(is_found), "{} of 100", found.len());
+        // Behind standard input, output and errors.
+        let error = find(&own, 3).unwrap_err().to_string();
+        assert!(error.contains("more than 3 descriptors"), "{error}");
+    }
+
+    /// Others hand servers what looks like the servers' own.
+    #[test]
+    fn another_users_table_is_no_processs_own() {
+        let own =
+            Own::read("Name:\tx\nPid:\t70\nNSpid:\t70\t3\nUid:\t1000\t1001\t1001\t1002\nGid:\t5\t5\t5\t5\n");
+        assert_eq!((own.number, own.users.as_slice()), (Some(3), &[1000, 1001, 1001, 1002][..]));
+        let made_by = |user| own.may_have_made(user);
+        assert!(made_by(0) && made_by(1000) && made_by(1002) && !made_by(5) && !made_by(1003));
+        assert!(!Own::read("").may_have_made(7));
+    }
+
+    /// A table is looked at as long as the process has it: another program, or another process with its number, has its own.
+    #[test]
+    fn what_a_process_no_longer_has_is_not_looked_at() {
+        let table = || {
+            let file = fs::memfd_create(NAME, MemfdFlags::CLOEXEC).unwrap();
+            fs::ftruncate(&file, (ROWS * ROW) as u64).unwrap();
+            file
+        };
+        let own = fs::open("/proc/self", FOLDER, Mode::empty()).unwrap();
+        let mut there = table();
+        let number = OsString::from(there.as_raw_fd().to_string());
+        let file = File::from(there.try_clone().unwrap());
+        let mut observer = Observer { pid: std::process::id(), folder: own, number, file };
+        assert!(observer.look().is_ok());
+        rustix::io::dup2(table(), &mut there).unwrap();
+        assert!(matches!(observer.look(), Err(ObserveError::None(_))));
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        observer.folder = fs::open(format!("/proc/{}", child.id()), FOLDER, Mode::empty()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Though there is a process with the number.
+        assert!(matches!(observer.look(), Err(ObserveError::NoProcess(_))));
+    }
+
     /// A table all of whose rows seem to change has its reader look a thousand times more, not a million times.
     #[test]
     fn nobody_keeps_the_reader() {
@@ -474,7 +588,7 @@ mod tests {
             assert!(look(&file, number, &mut budget).unwrap().is_none());
             assert_eq!(budget, 0);
         }
-        let seen = Observer { pid: std::process::id(), file }.look().unwrap();
+        let seen = rows(&file).unwrap();
         assert_eq!((seen.exports.len(), seen.domains.len()), (0, 0));
     }
 
@@ -496,7 +610,7 @@ mod tests {
         }
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes).unwrap();
-        let seen = Observer { pid: std::process::id(), file }.look().unwrap();
+        let seen = rows(&file).unwrap();
         assert!(seen.exports.len() > 1000 && seen.domains.len() > 1000);
         let texts = seen.exports.iter().map(|export| &export.name);
         assert!(
@@ -511,9 +625,6 @@ mod tests {
         // Cut off in the middle of a row.
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(&bytes[..ROW + 9]).unwrap();
-        assert!(matches!(
-            Observer { pid: std::process::id(), file }.look(),
-            Err(ObserveError::System { .. })
-        ));
+        assert!(rows(&file).is_err());
     }
 }

@@ -700,6 +700,33 @@ pub fn in_child_of(plain: bool, work: impl FnOnce() -> Result<(), String>) -> Re
     }
 }
 
+/// Runs `work` in a child that has this process's memory, as vfork's has, on a stack of its own; the calling thread waits. What it returned.
+pub fn in_child_that_shares<F: FnOnce() -> u8>(work: F) -> u8 {
+    const STACK: usize = 1 << 20;
+    extern "C" fn run<F: FnOnce() -> u8>(work: *mut libc::c_void) -> libc::c_int {
+        // SAFETY: the option of the thread that waits.
+        let work = unsafe { (*work.cast::<Option<F>>()).take() };
+        work.map_or(255, |work| work().into())
+    }
+    let mut work = Some(work);
+    // SAFETY: the child runs on a new mapping, which goes when it has ended; it has the calling thread's thread-local storage while that waits.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let stack =
+            libc::mmap(std::ptr::null_mut(), STACK, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        assert!(stack != libc::MAP_FAILED, "no memory for a stack");
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        let child = libc::clone(run::<F>, stack.byte_add(STACK), flags, (&raw mut work).cast());
+        assert!(child > 0, "no child: {}", std::io::Error::last_os_error());
+        let mut status = 0;
+        // The library's own signal may come in between.
+        while libc::waitpid(child, &mut status, 0) < 0 {}
+        libc::munmap(stack, STACK);
+        assert!(libc::WIFEXITED(status), "the child ended with {status:#x}");
+        libc::WEXITSTATUS(status) as u8
+    }
+}
+
 /// Runs `work` in a forked child; what it returned.
 pub fn in_fork(work: impl FnOnce() -> bool) -> bool {
     // SAFETY: the child runs the work, which takes no lock that another thread may hold, and ends at once.
