@@ -540,6 +540,17 @@ impl ThreadState {
         }
     }
 
+    /// Whether the thread is in a function of the host's that a domain has called, as far as can be told. For any thread that holds the lock of
+    /// [`THREADS`].
+    pub(super) fn is_with_host(&self) -> bool {
+        // SAFETY: the block lives as long as its state; a record of the array; aligned words, which the thread writes in single instructions.
+        unsafe {
+            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
+            ptr::read_volatile(&raw const (*top).kind) == GATE
+                && !ptr::read_volatile(&raw const (*top.cast::<GateRecord>()).entry).is_null()
+        }
+    }
+
     /// The entries in progress, outermost first, as [`records`](ThreadState::records) are: only what is seen twice is true.
     pub fn entries(&self) -> Vec<SeenEntry> {
         let entry = |record: *const Record| {
