@@ -192,7 +192,8 @@ impl ThreadState {
         let raised = |now: u64| {
             let moved_by = |gate: &&GateRecord| {
                 // SAFETY: the thread's own.
-                let interrupted = self.interruptions.at_gate(gate.mark).map(|one| unsafe { (*one).room });
+                let interrupted =
+                    self.interruptions.at_gate(gate.mark).and_then(|one| unsafe { (*one).room });
                 let mut rooms = interrupted.into_iter().chain([RED_ZONE]);
                 rooms.any(|room| now == gate.control.wrapping_sub(room) & !15)
             };
