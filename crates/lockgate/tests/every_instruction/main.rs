@@ -484,7 +484,7 @@ fn handlers_of_the_domains_own_come_to_no_frame_that_opens() {
 /// and finds none of it. Red if one begins anywhere in U2.
 #[test]
 fn handlers_of_the_domains_own_come_to_no_frame_that_moves() {
-    let outcomes = at_every_instruction("reopen_own", Event::Own, 4 * MOST);
+    let outcomes = at_every_instruction("reopen_own", Event::Own, 2 * MOST);
     assert!(outcomes.keys().eq(["returned 1, then 1"]), "{outcomes:?}");
 }
 

@@ -198,12 +198,12 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         }
         __attribute__((noinline)) static long reopens(long x) {
             volatile char *first = __builtin_alloca(x * 60000);
-            for (int i = 0; i < 100; i++) first[i * 128 + 60000 - 48000] = i;
+            for (int i = 0; i < 26; i++) first[i * 512 + 12000] = i;
             volatile char *second = __builtin_alloca(x * 16);
             second[0] = x;
             __asm__ volatile(\".rept 60\\n add $1,%%rbx\\n.endr\" ::: \"rbx\");
             long wrong = 0;
-            for (int i = 0; i < 100; i++) wrong += first[i * 128 + 60000 - 48000] != i;
+            for (int i = 0; i < 26; i++) wrong += first[i * 512 + 12000] != i;
             return second[0] + wrong;
         }
         long reopen_own(long x) { once_own(stay_own); return reopens(x); }
