@@ -480,8 +480,8 @@ fn handlers_of_the_domains_own_come_to_no_frame_that_opens() {
     assert!(outcomes.keys().eq(["returned 1, then 1"]), "{outcomes:?}");
 }
 
-/// The same where a frame is closed, to be opened further down, with more alive in it than a handler leaves free below rsp: the handler returns,
-/// and finds none of it. Red if one begins anywhere in U2.
+/// The same where a frame is closed, to be opened further down, or at a label, with more alive in it than a handler leaves free below rsp: the
+/// handler returns, and finds none of it. Red if one begins anywhere in U2, or behind the frame's end on the way to a jump.
 #[test]
 fn handlers_of_the_domains_own_come_to_no_frame_that_moves() {
     let outcomes = at_every_instruction("reopen_own", Event::Own, 2 * MOST);
@@ -725,11 +725,16 @@ fn handlers_that_switch_stacks_lead_no_handler_astray() {
     switch_stacks("trap_own", "returned 2");
 }
 
-/// The same of what services a handler may interrupt: those that hold nothing, and switches of contexts. Red if one of them works for the
-/// record that it finds, whose domain is the other call's by then: it tells that domain the time, and takes its context.
+/// The same of services that a handler may interrupt, since they hold nothing. Red if one works for the record that it finds, whose domain is the
+/// other call's by then: it tells that domain the time.
 #[test]
 fn handlers_that_switch_stacks_lead_no_service_astray() {
     switch_with("switches anywhere", "keep_time", "returned 2");
+}
+
+/// The same of switches of contexts. Red if the other call's domain loses a context.
+#[test]
+fn handlers_that_switch_stacks_lead_no_context_astray() {
     switch_with("switches anywhere", "turn", "returned 3");
 }
 

@@ -201,6 +201,10 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             for (int i = 0; i < 26; i++) first[i * 512 + 12000] = i;
             volatile char *second = __builtin_alloca(x * 16);
             second[0] = x;
+            static void *volatile way[1];
+            way[0] = &&there;
+            goto *way[0];
+        there:
             __asm__ volatile(\".rept 60\\n add $1,%%rbx\\n.endr\" ::: \"rbx\");
             long wrong = 0;
             for (int i = 0; i < 26; i++) wrong += first[i * 512 + 12000] != i;
