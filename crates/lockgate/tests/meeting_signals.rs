@@ -131,6 +131,14 @@ long host_under_a_timer(long n) {
     every(0);
     return interrupted;
 }
+/* The only signal comes while the host has the thread. */
+long host_under_an_alarm(long n) {
+    struct itimerval once = {{0, 0}, {0, 5000}};
+    on(SIGALRM, note), count = 0, setitimer(ITIMER_REAL, &once, 0);
+    long interrupted = host(1);
+    while (!count) ;
+    return interrupted;
+}
 static pthread_t caller; static volatile int stops;
 static void *floods(void *unused) { while (!stops) pthread_kill(caller, SIGUSR1); return 0; }
 long host_under_a_flood(long n) {
@@ -287,7 +295,7 @@ fn handlers_on_contexts_take_turns() {
 fn no_signal_interrupts_a_function_of_the_hosts() {
     let _watchdog = watchdog("no_signal_interrupts_a_function_of_the_hosts");
     let domain = domain();
-    for name in ["host_under_a_timer", "host_under_a_flood"] {
+    for name in ["host_under_an_alarm", "host_under_a_timer", "host_under_a_flood"] {
         assert_eq!(call(&domain, name, 0).expect(name), 0, "{name}: waits that were interrupted");
     }
 }
