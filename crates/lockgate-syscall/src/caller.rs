@@ -80,6 +80,8 @@ pub struct ThreadStart {
     pub number: u64,
     /// Word that becomes 0 when the thread has ended; one who waits there wakes.
     pub clear: u64,
+    /// The signals that it begins with blocked: those of the thread that starts it.
+    pub mask: u64,
 }
 
 /// The calling thread, as far as system calls are concerned.

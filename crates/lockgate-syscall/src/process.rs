@@ -146,6 +146,7 @@ impl Process {
         self.take_group_exit(slot);
         let number = thread_number(slot);
         memory.write(start.number, &(number as u32).to_le_bytes())?;
+        self.set_signal_mask(slot, start.mask);
         Ok(number)
     }
 
@@ -247,6 +248,11 @@ impl Process {
     pub fn handles(&self, signal: u32) -> bool {
         let handled = self.handled.load(Ordering::SeqCst);
         (1..=signal_state::LAST).contains(&signal) && handled & signal_state::bit(signal) != 0
+    }
+
+    /// Whether the domain has a handler for any signal.
+    pub fn has_handlers(&self) -> bool {
+        self.handled.load(Ordering::SeqCst) != 0
     }
 
     /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked.

@@ -2,7 +2,6 @@
 //!
 //! `E` is rsp at the entry of a function, the address of the word that its `ret` will pop.
 
-use crate::bitmap::Bitmap;
 use lockgate_abi::{code, stack};
 
 /// What the verifier knows of rsp before a unit (rule V3). All numbers are multiples of 8, and at most a slot.
@@ -92,6 +91,13 @@ impl Frames {
         self.state(sites[found].1)
     }
 
+    /// The last return site at an offset of the text, or before it, and the state there.
+    pub(crate) fn last(&self, offset: u32) -> Option<(u32, State)> {
+        let behind = self.sites.partition_point(|&(at, _)| at <= offset);
+        let &(at, state) = self.sites.get(behind.checked_sub(1)?)?;
+        Some((at, self.state(state)?))
+    }
+
     /// All return sites in address order: image-relative address and state.
     pub fn iter(&self) -> impl Iterator<Item = (u64, State)> + '_ {
         self.sites.iter().filter_map(|&(at, state)| Some((self.address + u64::from(at), self.state(state)?)))
@@ -129,33 +135,14 @@ impl Frames {
     }
 }
 
-/// Where rsp is before every unit: for reports about a function that has stopped anywhere.
-#[derive(Clone, Debug)]
-pub struct States {
-    /// Image-relative address of the text.
-    pub(crate) address: u64,
-    /// In address order: units from this offset on have this state.
-    pub(crate) changes: Vec<(u32, State)>,
-    /// First bytes of units.
-    pub(crate) starts: Bitmap,
-}
-
-impl States {
-    /// Whether a unit begins at an image-relative address: inside one, registers and flags are what its own instructions have made of
-    /// them, and V2 and V5 count on that. Between two units nothing is known of any register but rsp.
-    #[must_use]
-    pub fn is_between_units(&self, address: u64) -> bool {
-        let offset = address.checked_sub(self.address).and_then(|offset| usize::try_from(offset).ok());
-        offset.is_some_and(|offset| self.starts.contains(offset))
-    }
-
-    /// The state before the unit that an image-relative address lies in; what lies behind the text has the last one's.
-    #[must_use]
-    pub fn before(&self, address: u64) -> Option<State> {
-        let offset = u32::try_from(address.checked_sub(self.address)?).ok()?;
-        let after = self.changes.partition_point(|&(from, _)| from <= offset);
-        self.changes.get(after.checked_sub(1)?).map(|&(_, state)| state)
-    }
+/// What is known of an address in the code of a module that is accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Where rsp is before the unit that the address lies in.
+    pub state: State,
+    /// Whether the unit begins there: inside one, registers and flags are what its own instructions have made of them, and V2 and V5 count on
+    /// that. Between two units nothing is known of any register but rsp.
+    pub begins: bool,
 }
 
 #[cfg(test)]

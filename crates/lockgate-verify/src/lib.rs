@@ -33,12 +33,12 @@ mod verify;
 
 pub use control::Control;
 pub use elf::ParseError;
-pub use frame::{Frames, State, States};
+pub use frame::{Frames, Place, State};
 pub use function::Functions;
 pub use module::{Export, Join, Module, Relocation, Segment, SegmentKind, Symbol, Word};
 pub use notes::{Import, Symbolic};
 pub use reading::{Operand, Reading};
-pub use verify::{states, verify};
+pub use verify::{place, verify};
 
 /// Reads the allow-list, which the first verification does otherwise.
 pub fn prepare() {

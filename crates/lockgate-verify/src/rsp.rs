@@ -3,8 +3,7 @@
 //! The pass goes through the text once and carries a [`State`] from unit to unit. Where it changes, the change is logged; when the
 //! text is read, each edge is judged by the log: the state at its target must be the one that it leaves with.
 
-use crate::bitmap::Bitmap;
-use crate::frame::{State, States};
+use crate::frame::State;
 use crate::reject::{Judged, broken};
 use lockgate_abi::{code, stack};
 
@@ -79,9 +78,9 @@ impl<'a> Rsp<'a> {
         self.notes.first().map_or(Ok(()), |&(address, _)| Err(address))
     }
 
-    /// When the text is read: what was found.
-    pub(crate) fn into_states(self, starts: Bitmap) -> States {
-        States { address: self.address, changes: self.changes, starts }
+    /// The pass begins behind a call, where this is known.
+    pub(crate) fn begin(&mut self, state: State) {
+        self.enter(0, state);
     }
 
     /// Units from `at` on have another state.
@@ -204,7 +203,7 @@ impl<'a> Rsp<'a> {
     }
 
     /// The state before the unit at an offset.
-    fn before(&self, at: usize) -> State {
+    pub(crate) fn before(&self, at: usize) -> State {
         let known = self.index.get(at / BLOCK).map_or(self.changes.len(), |&number| number as usize);
         let later = self.changes[known..].iter().take_while(|(from, _)| *from as usize <= at);
         later.last().unwrap_or(&self.changes[known.saturating_sub(1)]).1

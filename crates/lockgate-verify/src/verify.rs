@@ -4,7 +4,7 @@ use crate::bitmap::Bitmap;
 use crate::control::{self, Control};
 use crate::decode::{Decoder, Instruction, Memory};
 use crate::forms::{Forms, flag};
-use crate::frame::{Frames, States};
+use crate::frame::{Frames, Place, State};
 use crate::reject::{Judged, broken};
 use crate::rsp::{Leaving, Rsp};
 use crate::units;
@@ -18,7 +18,7 @@ use lockgate_abi::{PAGE, code, gate, window};
 /// if there is none, then labels (V4), branches (V1, V3) and switch tables (V3, V5).
 pub fn verify(module: &Module) -> Result<Report, Box<Rejection>> {
     let text = segments(module)?;
-    let mut pass = Pass::new(module, text);
+    let mut pass = Pass::new(module, text, &module.states);
     pass.run()
         .and_then(|()| pass.labels())
         .and_then(|()| pass.branches())
@@ -27,16 +27,46 @@ pub fn verify(module: &Module) -> Result<Report, Box<Rejection>> {
     Ok(pass.report())
 }
 
-/// Where rsp is before every unit of a module that [`verify`] accepts, and where units begin.
-///
-/// # Errors
-/// A rule that its units break.
-pub fn states(module: &Module) -> Result<States, Box<Rejection>> {
-    let text = segments(module)?;
-    let mut pass = Pass::new(module, text);
-    match pass.run() {
-        Ok(()) => Ok(pass.rsp.into_states(pass.starts)),
-        Err(broken) => Err(Box::new(crate::reject::explain(pass.address, pass.text, broken))),
+/// Bytes of code that [`place`] reads at most: from the last call before the address.
+pub const FAR: usize = 1 << 20;
+
+/// No unit is longer.
+const UNIT: usize = 64;
+
+/// What is known of an image-relative address in the code of a module that [`verify`] accepts, which was parsed from `file`. [`None`]: it is not in
+/// the code, or [`FAR`] behind all calls, so that this never takes more than some milliseconds.
+#[must_use]
+pub fn place(file: &[u8], module: &Module, frames: &Frames, address: u64) -> Option<Place> {
+    let segments = Module::segments_of(file)?;
+    let (_, start, text) = segments.into_iter().find(|(kind, ..)| *kind == SegmentKind::Code)?;
+    place_in(module, (start, text), frames, address)
+}
+
+/// The same in a module's text.
+pub(crate) fn place_in(
+    module: &Module,
+    (start, text): Text<'_>,
+    frames: &Frames,
+    address: u64,
+) -> Option<Place> {
+    let offset = usize::try_from(address.checked_sub(start)?).ok().filter(|at| *at < text.len())?;
+    let known = frames.last(u32::try_from(offset).ok()?);
+    let from = known.map_or(0, |(at, _)| at as usize);
+    let at = offset - from;
+    if at > FAR {
+        return None;
+    }
+    let text = &text[from..text.len().min(offset + UNIT)];
+    let first = start + from as u64;
+    let notes = &module.states[module.states.partition_point(|&(at, _)| at < first)..];
+    let mut pass = Pass::new(module, (first, text), notes);
+    if let Some((_, state)) = known {
+        pass.rsp.begin(state);
+    }
+    // (Where it is cut off, the text may end in the middle of an instruction.)
+    match pass.units(known.is_none()) {
+        Err(broken) if broken.at <= at => None,
+        _ => Some(Place { state: pass.rsp.before(at), begins: pass.starts.contains(at) }),
     }
 }
 
@@ -135,13 +165,13 @@ const CALLEE_SAVED: u16 = 1 << 3 | 1 << 5 | 0xf000;
 const TEST_PROBE: [u8; 4] = [0xf6, 0x04, 0x24, 0x00];
 
 impl<'a> Pass<'a> {
-    fn new(module: &'a Module, (address, text): Text<'a>) -> Pass<'a> {
+    fn new(module: &'a Module, (address, text): Text<'a>, notes: &'a [(u64, State)]) -> Pass<'a> {
         Pass {
             module,
             address,
             text,
             starts: Bitmap::new(text.len()),
-            rsp: Rsp::new(&module.states, address, text.len()),
+            rsp: Rsp::new(notes, address, text.len()),
             branches: Vec::with_capacity(text.len() / 16),
             switches: Vec::new(),
             frames: Frames::new(address),
@@ -155,8 +185,29 @@ impl<'a> Pass<'a> {
 
     /// V1–V3 and V5, unit by unit.
     fn run(&mut self) -> Judged {
+        let (unit, ends) = self.units(true)?;
+        if !ends {
+            return broken(
+                "V1",
+                unit,
+                "the code's last instruction is none that control does not go on from",
+            );
+        }
+        match self.rsp.finish() {
+            Ok(()) => Ok(()),
+            Err(address) => {
+                let what =
+                    format!("its STATES note has {address:#x}, where no region starts, or out of order");
+                broken("V3", unit, what)
+            }
+        }
+    }
+
+    /// Each unit. `region`: one begins with the first of them. The last one's offset, and whether control goes on from there.
+    #[inline(always)]
+    fn units(&mut self, region: bool) -> Judged<(usize, bool)> {
         let forms = Forms::get();
-        let (mut unit, mut at, mut ends) = (0, 0, true);
+        let (mut unit, mut at, mut ends) = (0, 0, region);
         while at < self.text.len() {
             if ends {
                 self.rsp.region(at)?;
@@ -173,21 +224,7 @@ impl<'a> Pass<'a> {
             };
             (unit, at, ends) = (at, next.at, next.ends);
         }
-        if !ends {
-            return broken(
-                "V1",
-                unit,
-                "the code's last instruction is none that control does not go on from",
-            );
-        }
-        match self.rsp.finish() {
-            Ok(()) => Ok(()),
-            Err(address) => {
-                let what =
-                    format!("its STATES note has {address:#x}, where no region starts, or out of order");
-                broken("V3", unit, what)
-            }
-        }
+        Ok((unit, ends))
     }
 
     /// An instruction that computes.

@@ -11,7 +11,7 @@ pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::take_call_error;
 
 use crate::call::call_abi::{CallAbi, Caller};
-use crate::call::layout::{BindingHeader, GateEntry, NOBODY, RECORD, SLOT_SIZE};
+use crate::call::layout::{BindingHeader, GateEntry, NOBODY, OF_FUNCTION, RECORD, SLOT_SIZE};
 use crate::call::proxies::{Proxy, ProxyListing};
 use crate::call::reporter::Reporter;
 use crate::call::{
@@ -264,9 +264,12 @@ impl Binding {
             Caller::Host => domain.codes().at(domain.base() + address),
             Caller::Domain(_) => None,
         };
+        // Nor is a function all that runs in its calls where handlers of the domain's own signals do.
         let callee = function
+            .filter(|_| !domain.process().has_handlers())
             .and_then(|code| code.function(domain.base() + address))
             .unwrap_or_else(|| domain.state_usage());
+        let of_function = if callee == domain.state_usage() { 0 } else { OF_FUNCTION };
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
         let mut abi = CallAbi::new(caller, callee, policy, &signature, &plan);
         abi.limited = limit != 0;
@@ -295,7 +298,7 @@ impl Binding {
                 .terms()
                 .depth
                 .map_or(u32::MAX, |depth| (depth - 1).saturating_mul(2 * RECORD as u32)),
-            flags: flags(&abi),
+            flags: flags(&abi) | of_function,
             gates: domain.gates().gates(),
             domain: ptr::from_ref::<Instance>(&domain),
             info: Arc::as_ptr(&info),

@@ -216,8 +216,10 @@ pub fn rt_sigpending(ctx: &SyscallContext<'_>, [set, size, ..]: [u64; 6]) -> Rep
         return Err(Errno::INVAL.into());
     }
     let slot = ctx.thread.slot;
-    let pending = ctx.process.signals();
-    let pending = pending.pending(slot) & pending.mask(slot);
+    let pending = {
+        let signals = ctx.process.signals();
+        signals.pending(slot) & signals.mask(slot)
+    };
     ctx.memory.write(set, &pending.to_le_bytes()[..size as usize])?;
     Ok(0)
 }

@@ -26,7 +26,8 @@ pub fn clone(ctx: &SyscallContext<'_>, [flags, start, parent, child, ..]: [u64; 
         ctx.process.count_refused(libc::SYS_clone as u64);
         return Err(Errno::NOSYS.into());
     }
-    Ok(ctx.threads.start(ThreadStart { argument: start, number: parent, clear: child })?)
+    let mask = ctx.process.signals().mask(ctx.thread.slot);
+    Ok(ctx.threads.start(ThreadStart { argument: start, number: parent, clear: child, mask })?)
 }
 
 /// `membarrier(command, flags)`: every processor that runs a thread of this process passes a memory barrier. A module may do as much

@@ -49,14 +49,14 @@ impl Code {
         StateUsage::of_function(&self.module, address.wrapping_sub(self.image))
     }
 
-    /// The state before the instruction at `address`. (For who may wait, and use memory: the module is read anew, once.)
+    /// The state before the unit that `address` lies in. (For who may use memory.)
     pub fn state_before(&self, address: u64) -> Option<State> {
-        self.module.state_before(address.wrapping_sub(self.image))
+        self.module.code_at(address.wrapping_sub(self.image)).map(|place| place.state)
     }
 
     /// Whether a unit begins at `address`. As [`state_before`](Code::state_before).
     pub fn is_between_units(&self, address: u64) -> bool {
-        self.module.is_between_units(address.wrapping_sub(self.image))
+        self.module.code_at(address.wrapping_sub(self.image)).is_some_and(|place| place.begins)
     }
 
     /// The state of the function that goes on at `address`; `None` if no call ends there.

@@ -2,11 +2,11 @@
 //! [`signalled_sys`](super::signalled_sys) goes on.
 use super::instance::Instance;
 use super::interruptions_sys::{Stage, XSAVE_SIZE};
-use super::layout::{EntryRecord, GATE, GateRecord, NEXT_MARK, RECORD, Record};
+use super::layout::{EntryRecord, GATE, GateRecord, NEXT_MARK, OF_FUNCTION, RECORD, Record};
 use super::thread_sys::ThreadState;
 use crate::report::RawFault;
 use libc::ucontext_t;
-use lockgate_abi::{header, stack, window};
+use lockgate_abi::{code, header, stack, window};
 use lockgate_syscall::INFO;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
@@ -21,6 +21,9 @@ pub(super) const KEPT_FLAGS: u64 = 0x8d5;
 
 /// Bytes that a handler has at least.
 pub(super) const LEAST_ROOM: u64 = 4 << 10;
+
+/// Instructions that make a frame as large as a slot, at most.
+const STEPS: usize = 4 * (stack::SLOT / code::MAX_MOVE as u64) as usize;
 
 /// Bytes of Linux's `struct ucontext` on x86-64, without what lies behind it.
 pub(super) const UCONTEXT: usize = 936;
@@ -46,6 +49,9 @@ pub(super) unsafe fn interrupt(
     // SAFETY: a live record, and the array behind it; verified code can be read; the control stack is mapped between its ends.
     unsafe {
         let Some(binding) = (*record).binding.as_ref() else { return false };
+        if binding.flags & OF_FUNCTION != 0 {
+            return false;
+        }
         let domain = &*binding.domain;
         let stacks = domain.base() + window::CONTROL..domain.base() + window::CONTROL_END;
         if !stacks.contains(&rsp) || !rsp.is_multiple_of(8) {
@@ -69,7 +75,7 @@ pub(super) unsafe fn interrupt(
         (*one).stage = Stage::Interrupted;
         (*one).fault = fault;
         (*one).control = rsp - 8;
-        (*one).room = room;
+        (*one).room = Some(room);
         // Below rsp anybody may write: as if the instruction had called something.
         ((rsp - 8) as *mut u64).write_volatile(rip);
         let gate = record.byte_add(RECORD as usize).cast::<GateRecord>();
@@ -107,25 +113,46 @@ pub(super) fn live_below(domain: &Instance, rip: u64, register: impl Fn(usize) -
         return None;
     }
     // A checked jump leaves for where the register says whose low half it checks.
-    let jump = (rip - (LEAVES.len() as u64 - 3)..=rip + CHECKED).find(|at| starts(*at, &LEAVES));
-    let target = jump.and_then(|at| match *text(at - 3) {
-        [rex @ (0x41 | 0x45), 0x89, modrm, ..] => Some(register((modrm >> 3 & 7 | (rex & 4) << 1).into())),
-        _ => None,
-    });
-    let mut at = target.map_or(rip, |target| domain.base() + u64::from(target as u32));
+    let target = |at: u64| {
+        let jump = (at - (LEAVES.len() as u64 - 3)..=at + CHECKED).find(|at| starts(*at, &LEAVES))?;
+        match *text(jump - 3) {
+            [rex @ (0x41 | 0x45), 0x89, modrm, ..] => {
+                Some(register((modrm >> 3 & 7 | (rex & 4) << 1).into()))
+            }
+            _ => None,
+        }
+    };
+    let mut at = rip;
     let mut room = stack::LIVE_BELOW;
-    while room < stack::SLOT {
+    // The jump may be here, or behind a frame's end.
+    let mut may_leave = true;
+    for _ in 0..STEPS {
+        if let Some(target) = if may_leave { target(at) } else { None } {
+            (at, may_leave) = (domain.base() + u64::from(target as u32), false);
+        }
         let (length, moves) = match *text(at) {
             [0xf3, 0x0f, 0x1e, 0xfa, ..] => (4, 0),
-            // `lea d(%rsp),%rsp`, `sub $d,%rsp`, and the probe between two of them.
+            // `lea d(%rsp),%rsp`, `add $d,%rsp`, `sub $d,%rsp`, and the probes between two of them.
             [0x48, 0x8d, 0x64, 0x24, d, ..] => (5, i64::from(d as i8)),
             [0x48, 0x8d, 0xa4, 0x24, a, b, c, d, ..] => (8, i64::from(i32::from_le_bytes([a, b, c, d]))),
+            [0x48, 0x83, 0xc4, d, ..] => (4, i64::from(d as i8)),
+            [0x48, 0x81, 0xc4, a, b, c, d, ..] => (7, i64::from(i32::from_le_bytes([a, b, c, d]))),
             [0x48, 0x83, 0xec, d, ..] => (4, -i64::from(d as i8)),
             [0x48, 0x81, 0xec, a, b, c, d, ..] => (7, -i64::from(i32::from_le_bytes([a, b, c, d]))),
             [0xf6, 0x04, 0x24, 0x00, ..] => (4, 0),
+            [0x89, 0x84, 0x24, ..] => (7, 0),
+            // What U2 is to open with, in r11: `mov %rT,%r11`, `lea d(%r11),%r11`.
+            [0x49 | 0x4d, 0x89, modrm, ..] if modrm & 0xc7 == 0xc3 => (3, 0),
+            [0x4d, 0x8d, 0x5b, ..] => (4, 0),
+            [0x4d, 0x8d, 0x9b, ..] => (7, 0),
+            // The check of a target's upper half: `shr $32,%r11; cmp %gs:W_HIGH,%r11d; je 1f; ud2; 1:`.
+            [0x49, 0xc1, 0xeb, 32, ..] => (4, 0),
+            [0x65, 0x67, 0x44, 0x3b, 0x1c, 0x25, ..] => (10, 0),
+            [0x74, 2, 0x0f, 0x0b, ..] => (4, 0),
             _ if starts(at, &OPEN) => return None,
             _ => return Some(room),
         };
+        may_leave |= moves > 0;
         room += u64::try_from(-moves).unwrap_or(0);
         at += length;
     }

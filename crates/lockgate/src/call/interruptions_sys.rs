@@ -50,8 +50,8 @@ pub(super) struct Interruption {
     pub control: u64,
     /// rsp at the entry of the function that was interrupted; 0: not known.
     pub entry: u64,
-    /// How much of the data stack below `control` may be in use.
-    pub room: u64,
+    /// How much of the data stack below `control` may be in use; [`None`]: not known, and no handler begins there.
+    pub room: Option<u64>,
     /// Where the handler's copy of its `ucontext_t` lies.
     pub copy: u64,
     /// The thread's mask before the handler.
@@ -135,14 +135,26 @@ impl Interruptions {
                     (*one).number = 0;
                 }
             }
+            // (Nobody has a number any more then.)
+            if self.all().all(|one| (*one).number == 0) {
+                self.last.set(0);
+            }
             let index = self.all().position(|one| (*one).number == 0)?;
             let one = start.cast::<Interruption>().wrapping_add(index);
-            self.last.set(self.last.get().checked_add(1)?);
-            (*one).number = self.last.get();
+            self.renumber(one)?;
             (*one).saved.state =
                 start.wrapping_byte_add(MOST * ROOM + index * state).cast::<u8>().cast_const();
             Some(one)
         }
+    }
+
+    /// It is the newest one: its handler is to begin, perhaps once more, after others have that were interrupted since. [`None`]: there are no
+    /// numbers left.
+    pub fn renumber(&self, one: *mut Interruption) -> Option<()> {
+        self.last.set(self.last.get().checked_add(1)?);
+        // SAFETY: as in `numbered`.
+        unsafe { (*one).number = self.last.get() };
+        Some(())
     }
 
     /// The mask that the thread had before the outermost handler of the entry with this record, of which the last may be about to begin at the
@@ -189,3 +201,19 @@ impl Interruptions {
 
 /// Bytes of a place.
 const ROOM: usize = 640;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many there were on a thread. Red if numbers do not begin anew when nobody has one.
+    #[test]
+    fn numbers_are_never_used_up() {
+        let thread = Interruptions::default();
+        thread.last.set(u32::MAX);
+        // SAFETY: on the thread itself, which has no records.
+        let one = unsafe { thread.begin(std::iter::empty(), 64) }.expect("a place");
+        // SAFETY: as in `numbered`.
+        assert_eq!(unsafe { (*one).number }, 1);
+    }
+}

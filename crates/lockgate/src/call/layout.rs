@@ -264,6 +264,9 @@ pub(crate) const SAVED_MXCSR: u32 = 64;
 pub(crate) const KEEPS_X87: u32 = 128;
 /// The same of MXCSR.
 pub(crate) const KEEPS_MXCSR: u32 = 256;
+/// The call goes by what the function alone can touch, and not by what its window can: nothing else may run in it, no handler of a signal of
+/// the domain's own either.
+pub(crate) const OF_FUNCTION: u32 = 512;
 /// The exception masks of an x87 control word.
 pub(crate) const X87_MASKS: u32 = 0x3f;
 
@@ -293,7 +296,7 @@ pub(crate) struct BindingHeader {
     pub limit: u32,
     /// Bytes of records that may lie below a call's: how deep calls nest.
     pub depth: u32,
-    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`], [`SAVED_X87`], [`SAVED_MXCSR`].
+    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`], [`SAVED_X87`], [`SAVED_MXCSR`], [`OF_FUNCTION`].
     pub flags: u32,
     pub gates: *const Gates,
     /// The domain, for Rust.

@@ -29,6 +29,24 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
     }
 }
 
+/// Whether a kick has come, and the entry `record` is one that must end: for long work in a service, which then leaves it to the gate. The host
+/// is not asked.
+///
+/// # Safety
+/// `record` is an entry of the calling thread.
+pub(super) unsafe fn is_over(state: &ThreadState, record: *const EntryRecord) -> bool {
+    // SAFETY: as in `why_stop`; a word that the thread's handlers write.
+    unsafe {
+        (&raw const (*state.block).pending).read_volatile() != 0
+            && (state.stop.load(Ordering::Acquire)
+                || (*record)
+                    .binding
+                    .as_ref()
+                    .is_none_or(|binding| (*binding.domain).is_killed() || (*binding.info).is_stopped())
+                || overdue_limit(state, record.cast()).is_some())
+    }
+}
+
 /// The limit, milliseconds, that has passed of `record` or an entry that it is nested in.
 unsafe fn overdue_limit(state: &ThreadState, mut record: *const Record) -> Option<u32> {
     let overdue = state.overdue.load(Ordering::Acquire);

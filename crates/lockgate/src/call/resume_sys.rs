@@ -192,6 +192,37 @@ pub(super) unsafe fn find(
     Ok(ResumeFrame { entry: activation.entry, address: wanted - u64::from(code::OFF), label })
 }
 
+/// Whether the functions in progress from a gate's rsp at `control` out lead to the handler whose frames end at `bottom`, over no other handler
+/// of any call's; asks now and then whether it is `over` before.
+///
+/// # Safety
+/// As [`functions`].
+pub(super) unsafe fn leads_to(
+    (domain, control, entered): (&Instance, u64, u64),
+    bottom: u64,
+    over: impl Fn() -> u32,
+) -> Result<bool, Over> {
+    let nothing = |_| None;
+    // SAFETY: as the caller's.
+    let mut walk = unsafe { functions(domain, control, entered, &nothing) };
+    let mut budget = BUDGET;
+    loop {
+        // The handler's own frame ends with the word that leads to what it returns to.
+        match walk.next() {
+            Ok(activation) if activation.entry < bottom - 8 => (),
+            Ok(activation) => return Ok(activation.entry <= bottom),
+            Err(_) => return Ok(false),
+        }
+        budget -= 1;
+        if budget == 0 {
+            match over() {
+                GOES_ON => budget = BUDGET,
+                what => return Err(Over::Now(what)),
+            }
+        }
+    }
+}
+
 /// Handlers on the stack of `rsp` that lie below it are no more, since a jump has left them.
 ///
 /// # Safety

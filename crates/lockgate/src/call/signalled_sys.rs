@@ -12,14 +12,16 @@ use super::instance::Instance;
 use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, UCONTEXT, live_below, lowest};
 use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
 use super::layout::{EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame};
+use super::must_end_sys::is_over;
 use super::repair_sys::{self, Found};
 use super::resume_sys::{self, Over, forget_handlers, interrupted, is_label};
-use super::thread_sys::{self, ThreadState};
+use super::thread_sys::ThreadState;
+use super::watch;
 use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::report::{Cause, RawFault};
 use crate::space;
 use crate::walk::{self, end_of_walk};
-use lockgate_abi::{code, stack};
+use lockgate_abi::{code, stack, window};
 use lockgate_syscall::{Fault, Handler, INFO, Info, Memory as _, Next};
 use lockgate_verify::State;
 use rustix::io::Errno;
@@ -153,10 +155,12 @@ unsafe fn find(
                     return Ok(ASKS_AGAIN);
                 }
             },
+            // (It goes on first, and is asked again.)
+            None if known.is_some_and(|one| (*one).room.is_none()) => None,
             None => domain.process().next_signal(slot),
         };
-        if other_calls_wait(state, below) {
-            state.signalled.store(true, Ordering::SeqCst);
+        if domain.process().wakes(slot) || other_calls_wait(state, below) {
+            watch::looks_again(state);
         }
         let handler = match (next, known) {
             (Some(Next::Handler(handler)), _) => handler,
@@ -172,7 +176,7 @@ unsafe fn find(
             (None, None) => return Ok(RETURNS),
         };
         let interruption = match known {
-            Some(one) => Some(one),
+            Some(one) => state.interruptions.renumber(one).map(|()| one),
             None => of_system_call(state, gate, &*frame, &*registers, handler.restarts),
         };
         let address = raised.map_or(0, |raw| raw.address);
@@ -241,7 +245,7 @@ unsafe fn of_system_call(
         copy_state((*one).saved.state, registers.state, size);
         (*one).mark = (*gate).mark;
         (*one).control = (*gate).control;
-        (*one).room = RED_ZONE;
+        (*one).room = Some(RED_ZONE);
         (*one).fault = None;
         Some(one)
     }
@@ -270,7 +274,8 @@ unsafe fn begin(
             return Err(Errno::FAULT);
         }
         let off = u64::from(code::OFF);
-        let info = (control - (*one).room - off - (INFO + UCONTEXT) as u64) & !15;
+        let room = (*one).room.ok_or(Errno::NOMEM)?;
+        let info = (control - room - off - (INFO + UCONTEXT) as u64) & !15;
         let copy = info + INFO as u64;
         // The frame of what the handler returns to, whose return word is nobody's; below that the handler's.
         let bottom = info + off - 16;
@@ -279,6 +284,7 @@ unsafe fn begin(
         }
         (*one).entry = interrupted_entry(domain, (*below).control, &*one).unwrap_or(0);
         let memory = domain.services();
+        copy_thread_pointer(domain, bottom)?;
         memory.write(info, &handler.info.bytes())?;
         memory.write(copy, &copy_of_context(&(*one).saved, handler.mask, address))?;
         domain.stride().begin_stack(bottom - 8 - base, [restorer, 0])?;
@@ -294,6 +300,21 @@ unsafe fn begin(
         let interruption = (*one).number;
         (*one).begins = Going { registers, flags: CLEAN_FLAGS, rip: start, state, interruption };
         (*one).stage = Stage::Begins;
+    }
+    Ok(())
+}
+
+/// A context whose first instructions have not moved the thread pointer to its own slot yet has that of whoever ran there before: the handler
+/// finds the thread's.
+fn copy_thread_pointer(domain: &Instance, control: u64) -> Result<(), Errno> {
+    let slot = domain.slot_of(control);
+    let place =
+        |slot: u32| domain.base() + window::STACKS + u64::from(slot) * stack::SLOT + stack::THREAD_POINTER;
+    let home = domain.contexts().home(slot);
+    if home != slot {
+        let mut word = [0; 8];
+        domain.services().read(place(home), &mut word)?;
+        domain.services().write(place(slot), &word)?;
     }
     Ok(())
 }
@@ -350,15 +371,29 @@ pub(super) unsafe extern "C" fn lockgate_sigreturn(gate: *mut GateRecord, own: *
         let domain = &*(*(*below).binding).domain;
         let control = (*gate).control;
         let is_here = |one: &*mut Interruption| control <= (**one).bottom;
-        let Some(one) = state.interruptions.on(below, domain, control).find(is_here) else {
+        let one = state.interruptions.on(below, domain, control).find(is_here);
+        let over = || if is_over(state, below) { ENDS } else { GOES_ON };
+        let Some(one) = one else {
             end_call(Cause::Syscall(Fault::NoHandler));
             return 0;
         };
+        // (On a context another call may have run since, and have been interrupted: this one goes on over nothing of that.)
+        match resume_sys::leads_to((domain, control, (*below).control), (*one).bottom, over) {
+            Ok(true) => (),
+            Ok(false) => {
+                end_call(Cause::Syscall(Fault::NoHandler));
+                return 0;
+            }
+            Err(_) => {
+                (*block()).pending = 1;
+                return 0;
+            }
+        }
         let mut copy = [0; UCONTEXT];
         if domain.services().read((*one).copy, &mut copy).is_ok() {
             let slot = domain.contexts().home(domain.slot_of(control));
             domain.process().set_signal_mask(slot, word(&copy, ucontext::MASK));
-            if !change(domain, gate, one, &copy) {
+            if !change(state, domain, gate, one, &copy) {
                 return 0;
             }
         }
@@ -373,6 +408,7 @@ pub(super) unsafe extern "C" fn lockgate_sigreturn(gate: *mut GateRecord, own: *
 /// as by `resume`. False: the call ends, or is asked whether it does. Nothing of this depends on what the module says: at a label, and
 /// between two units, any values are as good as others in all registers but rsp (docs/returns.md).
 unsafe fn change(
+    state: &ThreadState,
     domain: &Instance,
     gate: *const GateRecord,
     one: *mut Interruption,
@@ -388,7 +424,7 @@ unsafe fn change(
             let below = entry(gate);
             let (control, entered) = ((*gate).control, (*below).control);
             let behind = |at| interrupted(gate, at);
-            let over = || if thread_sys::is_stopped() { ENDS } else { GOES_ON };
+            let over = || if is_over(state, below) { ENDS } else { GOES_ON };
             let (label, address) = (word(copy, ucontext::RIP) as u32, word(copy, ucontext::RSP) as u32);
             // (Not in the handler, or what it returns to.)
             let address = address.max(((*one).control + 8 - u64::from(code::OFF)) as u32);
@@ -419,8 +455,7 @@ unsafe fn change(
         saved.flags = CLEAN_FLAGS | word(copy, ucontext::FLAGS) & KEPT_FLAGS;
         if is_other(ucontext::RIP) {
             // Another handler may begin before it goes on.
-            let room = live_below(domain, saved.rip, |number| saved.registers[number]);
-            (*one).room = room.unwrap_or(stack::LIVE_BELOW);
+            (*one).room = live_below(domain, saved.rip, |number| saved.registers[number]);
         }
     }
     true

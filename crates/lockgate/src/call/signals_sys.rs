@@ -10,7 +10,7 @@ use super::kernel_signals_sys::{
     Action, DEFAULT, FAULTS, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
 };
 use super::layout::{
-    EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, Record, STATUS_FAULT, UNTAKEN,
+    EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, OF_FUNCTION, RECORD, Record, STATUS_FAULT, UNTAKEN,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{HOSTS, hold_more, in_handler, settle_hosts, unblock};
@@ -552,9 +552,12 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         let Some(cause) = why_stop(state, record) else {
             let waits = (*record).binding.as_ref();
             if state.signalled.load(Ordering::SeqCst)
-                && waits.is_some_and(|binding| (*binding.domain).process().has_signals())
+                && let Some(binding) = waits.filter(|binding| (*binding.domain).process().has_signals())
+                && !interrupt(state, record, frame, None)
+                && binding.flags & OF_FUNCTION != 0
             {
-                interrupt(state, record, frame, None);
+                // Nothing begins in all of this call.
+                state.signalled.store(false, Ordering::SeqCst);
             }
             return;
         };

@@ -192,7 +192,8 @@ impl ThreadState {
         let raised = |now: u64| {
             let moved_by = |gate: &&GateRecord| {
                 // SAFETY: the thread's own.
-                let interrupted = self.interruptions.at_gate(gate.mark).map(|one| unsafe { (*one).room });
+                let interrupted =
+                    self.interruptions.at_gate(gate.mark).and_then(|one| unsafe { (*one).room });
                 let mut rooms = interrupted.into_iter().chain([RED_ZONE]);
                 rooms.any(|room| now == gate.control.wrapping_sub(room) & !15)
             };
@@ -537,6 +538,17 @@ impl ThreadState {
             let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
             let mark = AtomicU64::from_ptr(&raw mut (*self.block).mark).load(Ordering::Relaxed);
             (top as usize, mark)
+        }
+    }
+
+    /// Whether the thread is in a function of the host's that a domain has called, as far as can be told. For any thread that holds the lock of
+    /// [`THREADS`].
+    pub(super) fn is_with_host(&self) -> bool {
+        // SAFETY: the block lives as long as its state; a record of the array; aligned words, which the thread writes in single instructions.
+        unsafe {
+            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
+            ptr::read_volatile(&raw const (*top).kind) == GATE
+                && !ptr::read_volatile(&raw const (*top.cast::<GateRecord>()).entry).is_null()
         }
     }
 

@@ -226,10 +226,18 @@ pub(super) fn tell_of_signal(base: u64) {
         |thread: &ThreadState| thread.entries().iter().any(|entry| space::base_of(entry.control) == base);
     let own = current().map(|state| state.tid);
     for thread in threads.iter().filter(|thread| Some(thread.tid) != own && is_inside(thread)) {
-        thread.signalled.store(true, Ordering::SeqCst);
-        signals_sys::kick(thread);
+        // (Once, however often signals are sent: until it has looked, the watcher goes on.)
+        if !thread.signalled.swap(true, Ordering::SeqCst) && !thread.is_with_host() {
+            signals_sys::kick(thread);
+        }
     }
     drop(threads);
+    ring();
+}
+
+/// The calling thread is to look at signals of its domains' once more. Async-signal-safe.
+pub(super) fn looks_again(thread: &ThreadState) {
+    thread.signalled.store(true, Ordering::SeqCst);
     ring();
 }
 
@@ -498,8 +506,10 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
             // What waits for a domain's threads waits for the next call.
             thread.signalled.store(false, Ordering::SeqCst);
         }
-        let asks = thread.look.load(Ordering::Acquire) || thread.signalled.load(Ordering::SeqCst);
-        found.unanswered |= asks;
+        // (In a function of the host's there is no handler to begin: what waits there would only end by EINTR.)
+        let signalled = thread.signalled.load(Ordering::SeqCst);
+        let asks = thread.look.load(Ordering::Acquire) || signalled && !thread.is_with_host();
+        found.unanswered |= asks || signalled;
         let stops = asks || thread.stop.load(Ordering::Acquire);
         if stops {
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));

@@ -480,8 +480,10 @@ impl AnyDomain for Core {
             return Ok(());
         };
         // The module's own code. It has locks of the module's libc, for which all other threads wait: no handler leaves it.
-        // It may call the host's functions, which may leave.
+        // It may call the host's functions, which may leave. The domain's own handlers would find no thread-local storage.
+        self.process().set_signal_mask(slot as u32, ALL_SIGNALS);
         let status = init.map_err(CallError::Memory).and_then(|init| init.invoke_unseen());
+        self.process().set_signal_mask(slot as u32, 0);
         let failed = match status {
             Ok(status) if status as i32 == 0 => return Ok(()),
             Ok(status) => CallError::ThreadInit { domain: self.name().to_owned(), status: status as i32 },
@@ -497,7 +499,8 @@ impl AnyDomain for Core {
             return;
         }
         if let Some(Ok(exit)) = Binding::internal(self.clone(), symbol::THREAD_EXIT) {
-            // What the module makes of it is its own affair: the slot goes either way.
+            // What the module makes of it is its own affair: the slot goes either way. So does the storage, while signals wait.
+            self.process().set_signal_mask(slot as u32, ALL_SIGNALS);
             drop(exit.invoke(&[]));
         }
     }
@@ -531,6 +534,9 @@ impl Drop for Core {
         grant::end_domain(self.id());
     }
 }
+
+/// A mask.
+const ALL_SIGNALS: u64 = u64::MAX;
 
 /// Window offset of the usable part of a data-stack slot.
 fn stack_start(slot: usize, size: u64) -> u64 {

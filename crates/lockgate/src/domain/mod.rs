@@ -22,6 +22,9 @@ pub use options::DomainOptions;
 pub use reclamation::until_reclaimed;
 pub(crate) use reclamation::{close, close_then, reclaim, release_functions, release_leftovers, settle};
 
+use crate::call::thread_sys;
+use std::time::{Duration, Instant};
+
 /// Ends the domain with this number: it has used up its CPU time. Nothing happens if it is gone.
 fn end_for_cpu_time(id: u32) {
     if let Some(core) = rest::find(id) {
@@ -29,16 +32,42 @@ fn end_for_cpu_time(id: u32) {
     }
 }
 
-/// Has the timers of the domain with this number send what is due: its base, if anything was sent, and when the next is due.
-fn look_at_timers(id: u32) -> (Option<u64>, Option<std::time::Instant>) {
+/// Has the timers of the domain with this number send what is due: its base, if anything was sent, and when they are to be looked at next.
+fn look_at_timers(id: u32) -> (Option<u64>, Option<Instant>) {
     let Some(core) = rest::find(id).filter(|core| !core.is_killed()) else { return (None, None) };
-    let next = core.process().look_at_timers();
-    (core.process().tells_of_signals().then(|| core.base()), next)
+    let due = core.process().look_at_timers();
+    let calls = thread_sys::calls_in(core.base());
+    (
+        core.process().tells_of_signals().then(|| core.base()),
+        due.map(|due| next_look(due, calls, Instant::now())),
+    )
+}
+
+/// When timers of a domain with so many calls in progress are looked at, of which the first is due then: while there are none seldom, however short
+/// they are. What they send waits for the next call, and costs the host's time.
+fn next_look(due: Instant, calls: usize, now: Instant) -> Instant {
+    const SELDOM: Duration = Duration::from_millis(20);
+    if calls == 0 { due.max(now + SELDOM) } else { due }
 }
 
 /// Lets threads that are blocked in the domain with this number look whether they were stopped.
 fn interrupt_waits(id: u32) {
     if let Some(core) = rest::find(id) {
         core.process().interrupt();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_of_a_domain_without_calls_are_looked_at_seldom() {
+        let now = Instant::now();
+        let soon = now + Duration::from_nanos(1);
+        assert_eq!(next_look(soon, 1, now), soon);
+        assert!(next_look(soon, 0, now) > now + Duration::from_millis(10));
+        let late = now + Duration::from_secs(5);
+        assert_eq!(next_look(late, 0, now), late);
     }
 }

@@ -27,7 +27,6 @@ pub struct Module {
     /// Of the report, for debuggers.
     sites: Vec<crate::symbols::Site>,
     symbols: Once<lockgate_symbols::Symbols>,
-    states: Once<Option<lockgate_verify::States>>,
     /// The file's bytes for its own domains, made when one asks for them.
     own_file: PerProcess<Mutex<Option<Arc<OwnedFd>>>>,
 }
@@ -128,7 +127,6 @@ impl Module {
             file,
             sites,
             symbols: Once::new(),
-            states: Once::new(),
             own_file: PerProcess::default(),
         }))
     }
@@ -203,22 +201,9 @@ impl Module {
         self.symbols.get(|| lockgate_symbols::Symbols::read(&self.file))
     }
 
-    /// Where rsp is before the instruction at an image-relative address. As [`symbols`](Module::symbols).
-    pub(crate) fn state_before(&self, address: u64) -> Option<lockgate_verify::State> {
-        self.states()?.before(address)
-    }
-
-    /// Whether a unit begins there. As [`symbols`](Module::symbols).
-    pub(crate) fn is_between_units(&self, address: u64) -> bool {
-        self.states().is_some_and(|states| states.is_between_units(address))
-    }
-
-    fn states(&self) -> Option<&lockgate_verify::States> {
-        let states = || {
-            let parsed = lockgate_verify::Module::parse(&self.file).ok()?;
-            lockgate_verify::states(&parsed).ok()
-        };
-        self.states.get(states).as_ref()
+    /// What is known of an image-relative address, if that can be found out soon.
+    pub(crate) fn code_at(&self, address: u64) -> Option<lockgate_verify::Place> {
+        lockgate_verify::place(&self.file, &self.parsed, &self.report.frames, address)
     }
 }
 

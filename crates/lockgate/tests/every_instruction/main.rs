@@ -28,6 +28,8 @@ enum Event {
     SignalThenKill,
     /// Another thread makes the same call, and waits, or is done.
     Rival,
+    /// Another thread of the domain's sends it SIGUSR2, one of the domain's own signals.
+    Own,
 }
 
 /// The process in which it happens.
@@ -175,6 +177,10 @@ impl Victim {
                 Event::Rival => {
                     self.order("rival");
                     self.answer("rival");
+                }
+                Event::Own => {
+                    self.order("own");
+                    self.answer("own");
                 }
             }
             while stop != Stop::Mark {
@@ -465,6 +471,23 @@ fn calls_of_handlers_change_no_frame_of_the_domains_own() {
     }
 }
 
+/// A signal of the domain's own comes at each instruction by which a frame of variable size is opened: its handler jumps out, to where the
+/// function was called. Red if it begins between the two instructions of U2 that open the frame, where rsp has moved, and nothing tells yet where
+/// the function began. (The branch between is a long one here.)
+#[test]
+fn handlers_of_the_domains_own_come_to_no_frame_that_opens() {
+    let outcomes = at_every_instruction("open_own", Event::Own, MOST);
+    assert!(outcomes.keys().eq(["returned 1, then 1"]), "{outcomes:?}");
+}
+
+/// The same where a frame is closed, to be opened further down, or at a label, with more alive in it than a handler leaves free below rsp: the
+/// handler returns, and finds none of it. Red if one begins anywhere in U2, or behind the frame's end on the way to a jump.
+#[test]
+fn handlers_of_the_domains_own_come_to_no_frame_that_moves() {
+    let outcomes = at_every_instruction("reopen_own", Event::Own, 2 * MOST);
+    assert!(outcomes.keys().eq(["returned 1, then 1"]), "{outcomes:?}");
+}
+
 /// It jumps out of all that.
 #[test]
 fn jumps_out_of_beginning_handlers_leave_nothing_behind() {
@@ -662,17 +685,23 @@ fn no_domain_is_reclaimed_while_stack_arguments_are_copied() {
 /// It switches to another coroutine above in the same mapping, where a domain is called, and is switched back to in a callback of that: either
 /// call is refused, or ends, or the first one is over. Red if a proxy in transit counts as left by a jump: it writes the other call's record.
 fn switch_stacks(scenario: &str, right: &str) {
+    switch_with("switches", scenario, right);
+}
+
+fn switch_with(handler: &str, scenario: &str, right: &str) {
     let outcomes = match scenario.ends_with("_own") {
-        true => at_every_gate(scenario, "switches"),
-        false => with_handler(scenario, Some("switches"), Event::Signal, 2 * MOST),
+        true => at_every_gate(scenario, handler),
+        false => with_handler(scenario, Some(handler), Event::Signal, 2 * MOST),
     };
     for outcome in outcomes.keys() {
-        let (first, other) = outcome.split_once("; ").expect("two calls");
+        let outcome = outcome.strip_suffix("; returned 0, returned 3");
+        let outcome = outcome.and_then(|outcome| outcome.split_once("; "));
+        let (first, other) = outcome.unwrap_or_else(|| panic!("{outcomes:?}"));
         assert!(matches!(other, "none" | "SignalHandler" | "returned 2" | "Gate"), "{outcomes:?}");
         assert!(first == right || matches!(first, "TooDeep" | "Gate"), "{outcomes:?}");
     }
-    let refused = outcomes.get(&format!("{right}; SignalHandler")).copied().unwrap_or_default();
-    assert!(refused > 10, "{outcomes:?}");
+    let refused = format!("{right}; SignalHandler; returned 0, returned 3");
+    assert!(outcomes.get(&refused).copied().unwrap_or_default() > 10, "{outcomes:?}");
 }
 
 #[test]
@@ -694,6 +723,19 @@ fn handlers_that_switch_stacks_lead_no_gate_astray() {
 fn handlers_that_switch_stacks_lead_no_handler_astray() {
     switch_stacks("raise_own", "returned 2");
     switch_stacks("trap_own", "returned 2");
+}
+
+/// The same of services that a handler may interrupt, since they hold nothing. Red if one works for the record that it finds, whose domain is the
+/// other call's by then: it tells that domain the time.
+#[test]
+fn handlers_that_switch_stacks_lead_no_service_astray() {
+    switch_with("switches anywhere", "keep_time", "returned 2");
+}
+
+/// The same of switches of contexts. Red if the other call's domain loses a context.
+#[test]
+fn handlers_that_switch_stacks_lead_no_context_astray() {
+    switch_with("switches anywhere", "turn", "returned 3");
 }
 
 /// It interrupts a call of a coroutine's, and switches to another one, in whose host function's call that one began, and which goes on there,

@@ -133,6 +133,9 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         }
         long ask(long x) { return x + 1 + 0 * getpid(); }
         long tell_time(long x) { struct timespec time; return x + 1 + clock_gettime(CLOCK_MONOTONIC, &time); }
+        static struct timespec told = {-1, -1};
+        long keep_time(long x) { return x + 1 + clock_gettime(CLOCK_MONOTONIC, &told); }
+        long was_told(long x) { return told.tv_sec != -1; }
         long tell_functions(long x) { long rows[20]; return x + (syscall(400, rows, 10, 0) > 0); }
         #include <setjmp.h>
         #include <signal.h>
@@ -167,6 +170,53 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum + own_handled;
         }
+        /* Frames of variable size, opened in the middle of a function that is too long for short branches, while a signal may come whose
+           handler jumps out; and opened once more, below much that lives, while its handler returns. */
+        static sigjmp_buf outside;
+        static volatile long armed, asked;
+        static void leave_own(int signal) { if (armed) siglongjmp(outside, 1); }
+        static void stay_own(int signal) { volatile char room[4000]; for (int i = 0; i < 4000; i++) room[i] = 0x5a; }
+        static void once_own(void (*handler)(int)) {
+            struct sigaction action = {.sa_handler = handler, .sa_flags = SA_NODEFER};
+            if (!asked++) sigaction(SIGUSR2, &action, 0);
+        }
+        __attribute__((noinline)) static long opens(long x) {
+            volatile char room[x * 16];
+            room[0] = x;
+            __asm__ volatile(\".rept 60\\n add $1,%%rbx\\n.endr\" ::: \"rbx\");
+            return room[0];
+        }
+        long open_own(long x) {
+            once_own(leave_own);
+            long sum = x;
+            if (!sigsetjmp(outside, 0)) {
+                armed = 1;
+                sum = opens(x);
+            }
+            armed = 0;
+            return sum;
+        }
+        __attribute__((noinline)) static long reopens(long x) {
+            volatile char *first = __builtin_alloca(x * 60000);
+            for (int i = 0; i < 26; i++) first[i * 512 + 12000] = i;
+            volatile char *second = __builtin_alloca(x * 16);
+            second[0] = x;
+            static void *volatile way[1];
+            way[0] = &&there;
+            goto *way[0];
+        there:
+            __asm__ volatile(\".rept 60\\n add $1,%%rbx\\n.endr\" ::: \"rbx\");
+            long wrong = 0;
+            for (int i = 0; i < 26; i++) wrong += first[i * 512 + 12000] != i;
+            return second[0] + wrong;
+        }
+        long reopen_own(long x) { once_own(stay_own); return reopens(x); }
+        long send_own(long x) {
+            sigset_t all;
+            sigfillset(&all);
+            sigprocmask(SIG_SETMASK, &all, 0);
+            return kill(getpid(), SIGUSR2);
+        }
         long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
         struct wide { char bytes[4000]; };
         struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
@@ -200,8 +250,13 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long ask(long)",
         "long tell_time(long)",
         "long tell_functions(long)",
+        "long keep_time(long)",
+        "long was_told(long)",
         "long doze(long)",
         "long raise_own(long)",
+        "long open_own(long)",
+        "long reopen_own(long)",
+        "long send_own(long)",
         "long trap_own(long)",
         "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
@@ -344,9 +399,12 @@ impl World {
             | "make"
             | "ask"
             | "tell_time"
+            | "keep_time"
             | "tell_functions"
             | "doze"
             | "raise_own"
+            | "open_own"
+            | "reopen_own"
             | "trap_own"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
@@ -624,6 +682,29 @@ extern "C" fn switch_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, context
     }
 }
 
+thread_local! {
+    /// The call is in progress, out of which [`switch_anywhere`] switches.
+    static SWITCHING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The same, in what services of Rust's a handler may interrupt, too.
+extern "C" fn switch_anywhere(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    if SWITCHING.replace(false) {
+        let mut other = OTHER.take().expect("it has not run yet");
+        other.resume();
+        OTHER.set(Some(other));
+    }
+}
+
+/// What another thread finds of what a service has done in the wrong domain: a time that was told, a context that was taken.
+fn untouched(domain: &Domain) -> String {
+    let [told, turn] = ["was_told", "turn"].map(|name| domain.bind::<Long>(name).expect("an export"));
+    std::thread::scope(|scope| {
+        let look = scope.spawn(move || format!("{}, {}", say(told.call(1)), say(turn.call(1))));
+        look.join().expect("no panic")
+    })
+}
+
 /// One call of a coroutine's, in which the signal comes, and what comes of both coroutines' calls. On a thread of its own: it may call no domain
 /// afterwards. Nothing separates the stacks, so that the second one's call is taken for the first one's caller's.
 fn switching_round(scenario: &str, going: &Receiver<()>) {
@@ -636,6 +717,7 @@ fn switching_round(scenario: &str, going: &Receiver<()>) {
     let domain =
         Domain::new(&SERVER, DomainOptions::new().name("other").gate("host", give_way)).expect("a domain");
     let other = domain.bind::<Long>("call_back").expect("an export");
+    domain.bind::<Long>("turn").expect("an export").call(1).expect("a call");
     domain.bind::<Long>("smash").expect("an export").call(1).expect("a call");
     if !scenario.starts_with("lazy") {
         world.call.call(1).expect("a call");
@@ -643,7 +725,12 @@ fn switching_round(scenario: &str, going: &Receiver<()>) {
     let told: [Rc<Cell<Option<String>>>; 2] = Default::default();
     let telling = |index: usize, call: Function<Long>| {
         let told = told[index].clone();
-        move || told.set(Some(say(call.call(1))))
+        move || {
+            SWITCHING.set(index == 0);
+            let result = call.call(1);
+            SWITCHING.set(false);
+            told.set(Some(say(result)));
+        }
     };
     let mut first = Coroutine::new(low, telling(0, world.call.clone()));
     OTHER.set(Some(Coroutine::new(high, telling(1, other))));
@@ -662,7 +749,7 @@ fn switching_round(scenario: &str, going: &Receiver<()>) {
         second.take()
     });
     let first = first.take().expect("the first is over");
-    println!("@outcome {first}; {}", ended.as_deref().unwrap_or("none"));
+    println!("@outcome {first}; {}; {}", ended.as_deref().unwrap_or("none"), untouched(&domain));
 }
 
 /// Back to who resumed the coroutine whose call it interrupts.
@@ -748,6 +835,7 @@ fn victim() {
         Some("faults") => fault_in_handler,
         Some("unwinds") => unwind_in_handler,
         Some("switches") => switch_in_handler,
+        Some("switches anywhere") => switch_anywhere,
         Some("gives way") => give_way_in_handler,
         Some(other) => panic!("no handler {other}"),
     };
@@ -768,6 +856,15 @@ fn victim() {
                             watched(&mut clock);
                         }
                         println!("@killed");
+                    }
+                    "own" => {
+                        let send = {
+                            let world = world.lock().expect("no panic");
+                            let world = world.as_ref().expect("a call is going on");
+                            world.domains[0].bind::<Long>("send_own").expect("an export")
+                        };
+                        assert_eq!(send.call(1).expect("it is sent"), 0);
+                        println!("@own");
                     }
                     "watch" => {
                         watched(&mut clock);
@@ -814,7 +911,7 @@ fn victim() {
                 going_back_round(&going);
             }
         }
-        if own == Some("switches") {
+        if own.is_some_and(|own| own.starts_with("switches")) {
             let going = Mutex::new(going);
             let round = || switching_round(scenario, &going.lock().expect("no panic"));
             loop {

@@ -1,0 +1,348 @@
+//! Signals of a domain's own (docs/decisions/0080) where they meet what else there is: contexts and other threads, functions of the host's,
+//! functions that are called for themselves, frames of all kinds. What own_signals.rs tries is one call on one stack.
+mod common;
+
+use common::{Guest, watchdog};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use rustix::thread::{NanosleepRelativeResult, Timespec, nanosleep};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+type Long = extern "C" fn(i64) -> i64;
+
+const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#include <alloca.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#define FAR __attribute__((noinline, noclone))
+long host(long);
+
+static volatile long count;
+static void on(int signal, void (*handler)(int)) {
+    struct sigaction action = {.sa_handler = handler};
+    sigaction(signal, &action, 0);
+}
+static void note(int signal) { count++; }
+static int blocks(int signal) { sigset_t now; sigprocmask(SIG_BLOCK, 0, &now); return sigismember(&now, signal); }
+static void every(long microseconds) { struct itimerval t = {{0, microseconds}, {0, microseconds}}; setitimer(ITIMER_REAL, &t, 0); }
+
+/* Functions of a few instructions, which call nothing: proxies keep only what these can touch. */
+long touch(volatile long *at) { return *at; }
+long waits_for(volatile long *at) { while (!*at) ; return *at; }
+static volatile long word;
+long address(long n) { word = 0; return (long)&word; }
+static volatile long does;
+FAR static long escaped(void) {
+    unsigned mxcsr = 0x7d80; unsigned short x87 = 0x37b; /* a division by zero is unmasked */
+    __asm__ volatile("ldmxcsr %0; fldcw %1" :: "m"(mxcsr), "m"(x87));
+    return 4242;
+}
+static void leads_away(int signal, siginfo_t *info, void *context) {
+    unsigned mxcsr = 0x7d80;
+    __asm__ volatile("ldmxcsr %0" :: "m"(mxcsr));
+    host(2);
+    if (does == 1) __builtin_trap();
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] = (greg_t)escaped;
+}
+long handles_faults(long what) { does = what; struct sigaction action = {.sa_sigaction = leads_away, .sa_flags = SA_SIGINFO}; return sigaction(SIGSEGV, &action, 0); }
+static void gives_word(int signal) { word = 1; }
+long handles_timers(long n) { on(SIGALRM, gives_word), every(1000); return 0; }
+
+/* A context that two threads run in turn, each with a handler on it. */
+static ucontext_t shared, first, second;
+static char stacks[4][1 << 16];
+static volatile int phase;
+static void makes(ucontext_t *context, void (*function)(void), int number) {
+    getcontext(context), context->uc_stack.ss_sp = stacks[number], context->uc_stack.ss_size = sizeof stacks[number], context->uc_link = 0;
+    makecontext(context, function, 0);
+}
+static void others(int signal) { swapcontext(&shared, &second); }
+static void ours(int signal) { swapcontext(&shared, &first); raise(SIGUSR2); }
+FAR static long digs(long n) {
+    volatile long room[3] = {n, n, n};
+    long result = 0;
+    if (n) result = digs(n - 1) + 1; else { swapcontext(&shared, &first); result = syscall(SYS_rt_sigreturn); }
+    return result + room[1] - room[2];
+}
+static void is_shared(void) { raise(SIGUSR1); digs(400); }
+static void *takes(void *unused) { while (phase != 1) ; swapcontext(&second, &shared); phase = 2; while (phase != 3) ; swapcontext(&second, &shared); return 0; }
+long handlers_of_two_threads(long n) {
+    on(SIGUSR1, ours), on(SIGUSR2, others), phase = 0;
+    makes(&shared, is_shared, 0);
+    pthread_t thread; if (pthread_create(&thread, 0, takes, 0)) return -1;
+    swapcontext(&first, &shared);
+    phase = 1; while (phase != 2) ;
+    swapcontext(&first, &shared);
+    phase = 3; pthread_join(thread, 0);
+    return 1;
+}
+
+/* Handlers on two contexts, of which the older one is interrupted once more when it ends. */
+static ucontext_t older, newer, home;
+static volatile long order;
+static void in_older(int signal) {
+    if (order++) return; /* the second time */
+    swapcontext(&older, &newer);
+    raise(SIGUSR1); /* which is blocked here, and comes when this handler ends */
+}
+static void in_newer(int signal) { order += 10; swapcontext(&newer, &older); order += 100; }
+static void begins_older(void) { raise(SIGUSR1); swapcontext(&older, &newer); order += 10000; setcontext(&home); }
+static void begins_newer(void) { sigset_t none; sigemptyset(&none); raise(SIGUSR2); order += 1000; swapcontext(&newer, &older); }
+long handlers_take_turns(long n) {
+    on(SIGUSR1, in_older), on(SIGUSR2, in_newer), order = 0;
+    makes(&older, begins_older, 0), makes(&newer, begins_newer, 1);
+    swapcontext(&home, &older);
+    return order;
+}
+
+/* Contexts that a timer switches, as threads of a program's own. */
+static ucontext_t turns[4], done;
+static volatile int now; static volatile long work[4], switches, most;
+static void tick(int signal) {
+    int me = now; switches++;
+    if (switches >= most) setcontext(&done);
+    now = (me + 1) % 4;
+    swapcontext(&turns[me], &turns[now]);
+}
+static void works(void) { sigset_t set; sigemptyset(&set), sigaddset(&set, SIGALRM), sigprocmask(SIG_UNBLOCK, &set, 0); for (;;) work[now]++; }
+long preempts(long n) {
+    switches = 0, most = n, now = 0, on(SIGALRM, tick);
+    sigset_t set; sigemptyset(&set), sigaddset(&set, SIGALRM), sigprocmask(SIG_BLOCK, &set, 0);
+    for (int i = 0; i < 4; i++) makes(&turns[i], works, i);
+    every(300), swapcontext(&done, &turns[0]), every(0), on(SIGALRM, SIG_IGN);
+    sigprocmask(SIG_UNBLOCK, &set, 0);
+    return switches;
+}
+
+/* Signals while the host has the thread. */
+long host_under_a_timer(long n) {
+    on(SIGALRM, note), count = 0, every(50);
+    long interrupted = host(1);
+    while (!count) ;
+    every(0);
+    return interrupted;
+}
+/* The only signal comes while the host has the thread. */
+long host_under_an_alarm(long n) {
+    struct itimerval once = {{0, 0}, {0, 5000}};
+    on(SIGALRM, note), count = 0, setitimer(ITIMER_REAL, &once, 0);
+    long interrupted = host(1);
+    while (!count) ;
+    return interrupted;
+}
+static pthread_t caller; static volatile int stops;
+static void *floods(void *unused) { while (!stops) pthread_kill(caller, SIGUSR1); return 0; }
+long host_under_a_flood(long n) {
+    pthread_t thread; on(SIGUSR1, note), count = 0, stops = 0, caller = pthread_self();
+    if (pthread_create(&thread, 0, floods, 0)) return -1;
+    long interrupted = host(1);
+    while (!count) ;
+    stops = 1, pthread_join(thread, 0);
+    return interrupted;
+}
+
+/* Frames of variable size that are closed on the way to a label, and opened there; larger than what a handler leaves free below rsp. */
+static void overwrites(int signal) { volatile char room[3000]; memset((void *)room, 0xa5, sizeof room); count++; }
+FAR static long gotos(long n, long size) {
+    static void *volatile table[2];
+    volatile char big[size];
+    table[0] = &&even, table[1] = &&odd;
+    for (int j = 0; j < size; j++) big[j] = j * 7;
+    long i = 0;
+even: if (++i > n) goto out; goto *table[i & 1];
+odd: if (++i > n) goto out; goto *table[i & 1];
+out: for (int j = 0; j < size; j++) if (big[j] != (char)(j * 7)) return -1;
+    return i;
+}
+long storm_of_gotos(long n) {
+    on(SIGALRM, overwrites), count = 0, every(300);
+    long found;
+    do found = gotos(200000, 150000); while (found > 0 && count < n);
+    every(0);
+    return found > 0 ? count : found;
+}
+
+/* What waits for a signal that another thread takes. */
+static __thread volatile long own_count;
+static void own(int signal) { own_count++; }
+static void *takes_all(void *unused) { while (!stops) { sigset_t none; sigemptyset(&none); sigprocmask(SIG_SETMASK, &none, 0); } return 0; }
+static void *sends(void *unused) { sigset_t all; sigfillset(&all), sigprocmask(SIG_SETMASK, &all, 0); while (!stops) kill(getpid(), SIGUSR1); return 0; }
+long suspends(long times) {
+    pthread_t taker, sender;
+    sigset_t set, empty; sigemptyset(&empty), sigemptyset(&set), sigaddset(&set, SIGUSR1), sigprocmask(SIG_SETMASK, &set, 0);
+    on(SIGUSR1, own), stops = 0;
+    if (pthread_create(&taker, 0, takes_all, 0) || pthread_create(&sender, 0, sends, 0)) return -1;
+    long taken = 0;
+    while (taken < times) {
+        long before = own_count;
+        if (sigsuspend(&empty) != -1 || errno != EINTR) taken = -1000;
+        if (!blocks(SIGUSR1)) taken = -2000;
+        if (taken < 0) break;
+        taken += own_count == before;
+    }
+    stops = 1, pthread_join(taker, 0), pthread_join(sender, 0);
+    sigprocmask(SIG_SETMASK, &empty, 0);
+    return taken;
+}
+static sigset_t inherited;
+static void *looks(void *unused) { sigprocmask(SIG_BLOCK, 0, &inherited); return 0; }
+long first_signal(long n) { on(SIGUSR1, note), count = 0, raise(SIGUSR1); return count; }
+"#;
+
+static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("long host(long)").module());
+
+/// MXCSR and the x87 control word, as a function of the host's has found them.
+static FOUND: AtomicU32 = AtomicU32::new(0);
+
+fn control_words() -> u32 {
+    let (mxcsr, x87, _) = common::host_sys::cpu_state();
+    mxcsr | u32::from(x87) << 16
+}
+
+fn options() -> DomainOptions {
+    let host = HostFunction::new(move |_: &Domain, x: i64| match x {
+        // How often a wait was cut short.
+        1 => (0..20)
+            .map(|_| nanosleep(&Timespec { tv_sec: 0, tv_nsec: 3_000_000 }))
+            .filter(|result| !matches!(result, NanosleepRelativeResult::Ok))
+            .count() as i64,
+        _ => {
+            FOUND.store(control_words(), Ordering::SeqCst);
+            0
+        }
+    });
+    DomainOptions::new().gate("host", host).max_guest_threads(4)
+}
+
+fn domain() -> Domain {
+    Domain::new(&MODULE, options()).expect("a domain")
+}
+
+fn call(domain: &Domain, name: &str, x: i64) -> Result<i64, CallError> {
+    domain.bind::<Long>(name).expect("an export").call(x)
+}
+
+fn kind(error: &CallError) -> FaultKind {
+    error.fault().unwrap_or_else(|| panic!("{error}")).kind()
+}
+
+/// Of a function that calls nothing a proxy keeps what the function can touch, and a handler of the domain's own can touch all that the module
+/// can. Red if one runs in such a call: the host goes on with the module's MXCSR, and ends at its next division.
+#[test]
+fn functions_that_call_nothing_are_not_interrupted() {
+    const NOWHERE: i64 = 0x9000;
+    let before = control_words();
+    for does in [0, 1] {
+        let domain = domain();
+        let touch = domain.bind::<Long>("touch").expect("an export");
+        call(&domain, "handles_faults", does).expect("a handler");
+        FOUND.store(before, Ordering::SeqCst);
+        assert_eq!(kind(&touch.call(NOWHERE).expect_err("a fault")), FaultKind::Segv);
+        assert_eq!(control_words(), before);
+        // Who binds it when there is a handler has a proxy that keeps all.
+        let touch = domain.bind::<Long>("touch").expect("an export");
+        match touch.call(NOWHERE) {
+            Ok(value) => assert_eq!((value, does), (4242, 0)),
+            Err(error) => assert_eq!((kind(&error), does), (FaultKind::Ill, 1)),
+        }
+        assert_eq!(control_words(), before);
+        assert_eq!(FOUND.load(Ordering::SeqCst), before, "a function of the host's has its own MXCSR");
+    }
+    // One that comes by itself waits for the next call.
+    let domain = Domain::new(&MODULE, options().time_limit(Duration::from_millis(200))).expect("a domain");
+    let address = call(&domain, "address", 0).expect("an address");
+    let waits = domain.bind::<Long>("waits_for").expect("an export");
+    call(&domain, "handles_timers", 0).expect("a handler");
+    assert_eq!(kind(&waits.call(address).expect_err("nobody comes")), FaultKind::TimeOut);
+    assert_eq!(call(&domain, "waits_for", address).expect("the handler has run"), 1);
+}
+
+/// Red if a handler's return is known by its stack alone: the other thread's call goes on at what is the frame of a function that it has never
+/// called, and returns by its return word.
+#[test]
+fn nobody_returns_over_what_another_call_has_interrupted() {
+    let _watchdog = watchdog("nobody_returns_over_what_another_call_has_interrupted");
+    let domain = domain();
+    let error = call(&domain, "handlers_of_two_threads", 0).expect_err("a return that is another call's");
+    let fault = error.fault().expect("a fault");
+    assert_eq!(fault.kind(), FaultKind::Gate, "{error}");
+    assert!(fault.reason().contains("rt_sigreturn"), "{error}");
+    drop(domain);
+}
+
+/// Handlers on several contexts of one call end in any order. Red if what is interrupted once more keeps its age: those that came since are
+/// forgotten.
+#[test]
+fn handlers_on_contexts_take_turns() {
+    let _watchdog = watchdog("handlers_on_contexts_take_turns");
+    let domain = domain();
+    assert_eq!(call(&domain, "handlers_take_turns", 0).expect("a value"), 11112);
+    assert_eq!(call(&domain, "preempts", 500).expect("a value"), 500);
+}
+
+/// A domain's signals are no affair of the host's. Red if they are told to a thread that the host has: its waits end, with EINTR, as often as
+/// the module likes.
+#[test]
+fn no_signal_interrupts_a_function_of_the_hosts() {
+    let _watchdog = watchdog("no_signal_interrupts_a_function_of_the_hosts");
+    let domain = domain();
+    for name in ["host_under_an_alarm", "host_under_a_timer", "host_under_a_flood"] {
+        assert_eq!(call(&domain, name, 0).expect(name), 0, "{name}: waits that were interrupted");
+    }
+}
+
+/// Red if only frames of constant size count as closed.
+#[test]
+fn frames_of_variable_size_that_are_closed_survive() {
+    let _watchdog = watchdog("frames_of_variable_size_that_are_closed_survive");
+    let found = call(&domain(), "storm_of_gotos", 200).expect("a value");
+    assert!(found >= 200, "{found}");
+}
+
+/// A wait that ends because of a signal which another thread has taken leaves its own mask behind. Red if only a handler brings it back.
+#[test]
+fn a_wait_whose_signal_is_taken_keeps_the_mask() {
+    let _watchdog = watchdog("a_wait_whose_signal_is_taken_keeps_the_mask");
+    assert_eq!(call(&domain(), "suspends", 20).expect("a value"), 20);
+}
+
+/// What is known of a place in the code is found out from the last call before it, and is what a look at all the code says.
+#[test]
+fn places_are_known_from_the_last_call_on() {
+    let file = Guest::c(SOURCE).gate("long host(long)").build();
+    let module = lockgate_verify::Module::parse(&file).expect("a module");
+    let frames = lockgate_verify::verify(&module).expect("a module that verifies").frames;
+    let code = &module.segments[0];
+    let mut begin = 0;
+    for address in (code.address..code.address + code.size).step_by(13) {
+        let whole = lockgate_verify::place(&file, &module, &lockgate_verify::Frames::default(), address);
+        assert_eq!(lockgate_verify::place(&file, &module, &frames, address), whole, "{address:#x}");
+        begin += usize::from(whole.expect("it is in the code").begins);
+    }
+    assert!(begin > 100, "{begin}");
+    assert_eq!(lockgate_verify::place(&file, &module, &frames, code.address + code.size), None);
+}
+
+/// The first signal of a domain's takes no longer than others, however large the module: its call ends in time.
+#[test]
+fn a_place_far_behind_all_calls_is_not_looked_for() {
+    let text = format!(
+        "{SOURCE}\nlong filler(long x) {{ __asm__ volatile(\".rept 300000\\n add $1,%rax\\n.endr\"); return x; }}\n"
+    );
+    let file = Guest::c(&text).gate("long host(long)").build();
+    let module = lockgate_verify::Module::parse(&file).expect("a module");
+    let frames = lockgate_verify::verify(&module).expect("a module that verifies").frames;
+    let filler = module.exports.iter().find(|export| export.name == "filler").expect("an export").address;
+    let at = |far: u64| lockgate_verify::place(&file, &module, &frames, filler + far);
+    assert!(at(1000).is_some());
+    assert_eq!(at((1 << 20) + 4096), None);
+}
