@@ -192,7 +192,8 @@ library_leveldb() {
     options="$gtest_options -std=c++17 -I$folder -I$folder/include -I$ours -DLEVELDB_PLATFORM_POSIX=1 -DHAVE_FDATASYNC=1 -DHAVE_FULLFSYNC=0 -DHAVE_O_CLOEXEC=1 -DHAVE_CRC32C=0 -DHAVE_SNAPPY=0"
     # shellcheck disable=SC2046 # file names are words
     objects leveldb "$options" $(find "$folder/db" "$folder/table" "$folder/util" "$folder/helpers/memenv" -name '*.cc' ! -name '*_test.cc' ! -name '*windows*' ! -name 'leveldbutil.cc')
-    for test in ${TESTS:-db/autocompact db/corruption db/db db/dbformat db/fault_injection db/filename db/log db/recovery db/skiplist db/version_edit db/version_set db/write_batch helpers/memenv/memenv issues/issue178 issues/issue200 issues/issue320 table/filter_block table/table util/arena util/bloom util/cache util/coding util/crc32c util/env_posix util/env util/hash util/logging util/no_destructor util/status}; do
+    # (db/db needs the library benchmark.)
+    for test in ${TESTS:-db/autocompact db/corruption db/dbformat db/fault_injection db/filename db/log db/recovery db/skiplist db/version_edit db/version_set db/write_batch helpers/memenv/memenv issues/issue178 issues/issue200 issues/issue320 table/filter_block table/table util/arena util/bloom util/cache util/coding util/crc32c util/env_posix util/env util/hash util/logging util/no_destructor util/status}; do
         name=leveldb-$(basename "$test")
         objects "$name" "$options" "$folder/${test}_test.cc"
         program "$name" "" leveldb "$name" gtest
