@@ -8,9 +8,12 @@ const PROCESSOR: f64 = 30.0;
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Looks in a row at which it sleeps and has done nothing since the one before, ten seconds of them: it waits for a file that nobody writes.
-/// (Not a time: where others have the processors, or all of it was stopped, it would be over before anything was done.)
-const IDLE: u32 = 1000;
+/// A reader that has slept so long, and done nothing, waits for a file that nobody writes.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// The looks in a row that this is. (They are counted, and no time is taken: where others have the processors, or all of it was stopped, a time
+/// would be over before anything was done.)
+const LOOKS: u32 = (IDLE.as_millis() / PAUSE.as_millis()) as u32;
 
 /// Memory, bytes.
 const MEMORY: u64 = 4 << 30;
@@ -53,7 +56,7 @@ impl Watch {
             Some(format!("it takes more than {PROCESSOR} seconds of CPU time"))
         } else if memory > MEMORY {
             Some(format!("it takes more than {} GiB of memory", MEMORY >> 30))
-        } else if self.idle > IDLE {
+        } else if self.idle > LOOKS {
             Some(
                 "it includes a file that cannot be read to its end, such as a FIFO that nobody writes to"
                     .to_owned(),
@@ -89,10 +92,10 @@ mod tests {
     #[test]
     fn who_does_not_get_his_turn_waits_for_nothing() {
         let mut watch = Watch { used: 0.01, idle: 0 };
-        for _ in 0..3 * IDLE {
+        for _ in 0..3 * LOOKS {
             assert_eq!(watch.look(false, 0.01, 0), None);
         }
-        for _ in 0..IDLE {
+        for _ in 0..LOOKS {
             assert_eq!(watch.look(true, 0.01, 0), None);
         }
         assert!(watch.look(true, 0.01, 0).is_some_and(|why| why.contains("FIFO")));
