@@ -1054,12 +1054,12 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
 void *lg_dlopen(const char *file, int flags);
 
 /* How lg_dlopen_with() opens. Zeros are sensible: LG_MUTUAL_TRUST, no stack bytes, a timeout of ten
- * seconds for constructors. (A shorter time limit of the domain's counts, too.) */
+ * seconds for constructors. */
 typedef struct lg_dl_options {
     lg_options *domain;   /* limits and grants of its domain, or NULL */
     lg_policy policy;     /* what the host asks for in calls; LG_DEFAULT is what lg_dlopen() does */
     uint32_t stack_bytes; /* of the caller's stack, for functions without a signature; at most 4096 */
-    uint32_t timeout_ms;  /* for all constructors of an open, all destructors of a close; 0: 10000 */
+    uint32_t timeout_ms; /* for constructors and destructors, if the domain has no shorter time limit; 0: 10000 */
     int has_failure;
     uint64_t failure;     /* what failing calls return, if has_failure is not 0 */
     void *into;           /* a library that is open, whose domain the module is to join; or NULL */

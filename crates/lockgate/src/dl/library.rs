@@ -16,7 +16,6 @@ use crate::space;
 use lockgate_abi::window;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// An open library: what dlopen's handle is. Copies are the same handle. It is good until it was closed as often as opened;
 /// after that every use is an error.
@@ -78,8 +77,6 @@ impl Library {
     ) -> Result<Library, DlError> {
         let Found { opened, module, hash } = found;
         let turn = Turn::take();
-        let begun = options.begun.or_else(|| module.parsed().join.as_ref().map(|_| Instant::now()));
-        let options = &Options { begun, ..options.clone() };
         if let Some(known) = Library::open_again(&opened, Some(hash), mode, options)? {
             return Ok(known);
         }
@@ -168,8 +165,7 @@ impl Library {
     pub fn close(self) -> Result<(), DlError> {
         let turn = Turn::take();
         let gone = table::release(self.0)?;
-        let begun = Instant::now();
-        gone.iter().for_each(|loaded| turn.between(loaded, |loaded| loaded.finish(begun.elapsed())));
+        gone.iter().for_each(|loaded| turn.between(loaded, Loaded::finish));
         gone.into_iter().for_each(Loaded::end);
         domain::settle();
         Ok(())

@@ -246,16 +246,15 @@ impl Loaded {
         self.core().terms().time_limit.map_or(self.options.timeout, |limit| limit.min(self.options.timeout))
     }
 
-    /// Runs `work` within what is left of the timeout.
-    fn within<T>(&self, spent: Duration, work: impl FnOnce(Duration) -> T) -> std::io::Result<T> {
+    /// Runs `work` within the timeout.
+    fn within<T>(&self, work: impl FnOnce(Duration) -> T) -> std::io::Result<T> {
         let _awake = watch::Interest::new(true, None, false)?;
-        Ok(work(self.timeout().saturating_sub(spent)))
+        Ok(work(self.timeout()))
     }
 
-    /// Constructors. Those of all that one open needs have one timeout: others wait for their turn as long.
+    /// Constructors.
     pub fn start(&self) -> Result<(), DlError> {
-        let spent = self.options.begun.map_or(Duration::ZERO, |begun| begun.elapsed());
-        let started = self.within(spent, |limit| match &self.base {
+        let started = self.within(|limit| match &self.base {
             None => self.core().start_within(Some(limit)),
             Some(_) => self
                 .run(symbol::INIT, limit)
@@ -274,13 +273,12 @@ impl Loaded {
     }
 
     /// Destructors. The library is in the table no more. Whoever closes it has its turn, for which others wait: nothing of this takes longer
-    /// than the timeout, once for the wait for an exclusive domain's place, once again when its calls have been ended, and for the run; less what those
-    /// of others have `spent` that are closed with it.
-    pub fn finish(&self, spent: Duration) {
+    /// than the timeout, once for the wait for an exclusive domain's place, once again when its calls have been ended, and for the run.
+    pub fn finish(&self) {
         if self.core().is_killed() {
             return;
         }
-        let run = || self.within(spent, |limit| self.run(symbol::FINI, limit));
+        let run = || self.within(|limit| self.run(symbol::FINI, limit));
         let mut done = run();
         if let Ok(Err(CallError::Busy(_))) = done {
             // Somebody has the place of an exclusive domain, for good perhaps: what is in progress ends now, as it would afterwards.

@@ -2,7 +2,7 @@
 use super::Library;
 use crate::domain::DomainOptions;
 use crate::policy::Policy;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Most bytes of stack arguments that a function without a signature may be given.
 pub const MAX_STACK_BYTES: u32 = 4096;
@@ -16,8 +16,6 @@ pub struct Options {
     pub(super) failure: Option<u64>,
     pub(super) timeout: Duration,
     pub(super) into: Option<Library>,
-    /// When the first library of those that wait for each other began to open, if there are several.
-    pub(super) begun: Option<Instant>,
     /// How many libraries wait for this one to be opened.
     pub(super) depth: usize,
     /// It is opened for one of these, and is nobody else's.
@@ -34,7 +32,6 @@ impl Default for Options {
             failure: None,
             timeout: Duration::from_secs(10),
             into: None,
-            begun: None,
             depth: 0,
             private: false,
         }
@@ -73,8 +70,7 @@ impl Options {
         Options { failure: Some(value), ..self }
     }
 
-    /// How long constructors may take, those of what is opened for the library included, and destructors of what one
-    /// [`close`](Library::close) ends, if the domain has no shorter time limit.
+    /// How long constructors may take, and destructors, if the domain has no shorter time limit.
     pub fn timeout(self, timeout: Duration) -> Options {
         Options { timeout, ..self }
     }

@@ -1,16 +1,13 @@
 //! Modules that join a domain and lie, and hosts that let them go too early. (Rule R26.)
 use super::File;
-use super::joining::{ALPHA, BASE, BETA, Files, ask, base_guest, files, joining_guest, open, open_into};
+use super::joining::{ALPHA, BASE, Files, ask, base_guest, files, joining_guest, open, open_into};
 use crate::common::{Guest, mappings, watchdog};
-use crate::fuse_sys;
 use crate::host_sys::{call, read_int, service};
 use lockgate::dl::{self, DlError, JoinError, Library, Mode, Options};
 use lockgate::{CreateError, Domain, DomainOptions, LoadError, Module};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
-use std::time::Duration;
 
 fn refused(path: &Path, base: Library) -> JoinError {
     match Library::open(path, Mode::NOW, &Options::default().into(base)) {
@@ -331,100 +328,6 @@ fn what_lies_in_place_of_another_does_not_run() {
         "its constructor, and its destructor, would have noted that they ran"
     );
     base.close().unwrap();
-}
-
-/// Whoever opens a file waits for the one who serves it; whoever opens or closes another one does not.
-#[test]
-fn nobody_else_waits_for_a_file() {
-    struct Mounted(PathBuf);
-    impl Drop for Mounted {
-        fn drop(&mut self) {
-            fuse_sys::unmount(&self.0);
-        }
-    }
-    let base = File::new("base.so", base_guest(BASE));
-    let alpha = base.beside("f", joining_guest(ALPHA, &[&base.path]));
-    let beta = base.beside("beta.so", joining_guest(BETA, &[&base.path, &alpha]));
-    let served = base.path.with_file_name("served");
-    std::fs::create_dir(&served).unwrap();
-    let device = match fuse_sys::mount(&served) {
-        Ok(device) => device,
-        Err(error) => {
-            support::skipped(
-                "nobody_else_waits_for_a_file",
-                format_args!("no FUSE file system can be mounted here: {error}"),
-            );
-            return;
-        }
-    };
-    let mounted = Mounted(served.clone());
-    std::fs::remove_file(&alpha).unwrap();
-    std::os::unix::fs::symlink(served.join("f"), &alpha).unwrap();
-    let _watch = watchdog("a file that is not given");
-    let ((asked, is_asked), (answer, may_answer)) = (channel(), channel::<()>());
-    let before = move |operation| {
-        if operation == fuse_sys::READ {
-            let _ = asked.send(());
-            let _ = may_answer.recv();
-        }
-    };
-    std::thread::spawn(|| fuse_sys::serve(device, 0, false, before));
-    let base = base.open();
-    let opener =
-        std::thread::spawn(move || Library::open(&beta, Mode::NOW, &Options::default().into(base)).err());
-    is_asked.recv().expect("the file is read");
-    File::c("other.so", "long f(long x) { return x; }").open().close().unwrap();
-    drop(answer);
-    let error = opener.join().unwrap().expect("it is no module");
-    assert!(matches!(error, DlError::Load(_)), "{error}");
-    drop(mounted);
-    base.close().unwrap();
-}
-
-/// A library that needs many others, each of which takes nearly as long as it may: whoever opens or closes another one waits no longer than for
-/// one of them. Too slow a machine ends them even sooner.
-#[test]
-fn all_that_is_opened_and_closed_has_one_timeout() {
-    const SLOW: &str = r#"
-        #include <time.h>
-        long note(long);
-        static void spin(void) {
-            struct timespec begun, now;
-            clock_gettime(CLOCK_MONOTONIC, &begun);
-            do clock_gettime(CLOCK_MONOTONIC, &now);
-            while ((now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000 < 700);
-        }
-    "#;
-    let base = File::new("base.so", base_guest(BASE));
-    let first = |what: &str, number: usize| {
-        format!(
-            "{SLOW} __attribute__(({what})) static void slow(void) {{ spin(); note({number}); }} long f{number}(long x) {{ return x; }}"
-        )
-    };
-    let timeout = Duration::from_secs(1);
-    for what in ["constructor", "destructor"] {
-        let mut files = vec![base.path.clone()];
-        for number in 1..=4 {
-            let needs: String = (1..number)
-                .map(|n| format!("long f{n}(long); long g{number}_{n}(long x) {{ return f{n}(x); }}\n"))
-                .collect();
-            let modules: Vec<&Path> = files.iter().map(PathBuf::as_path).collect();
-            let name = format!("{what}{number}.so");
-            let file = base.beside(&name, joining_guest(&(needs + &first(what, number)), &modules));
-            files.push(file);
-        }
-        let base = base.open();
-        let options = Options::default().into(base).timeout(timeout);
-        let opened = Library::open(&files[4], Mode::NOW, &options);
-        if what == "constructor" {
-            assert!(matches!(opened, Err(DlError::Create(CreateError::Start { .. }))), "{opened:?}");
-        } else {
-            opened.unwrap().close().unwrap();
-        }
-        let noted = ask(base, "noted", 0);
-        assert!(noted < 100, "the {what}s that ran to their ends: {noted}");
-        base.close().unwrap();
-    }
 }
 
 /// The flag is the base's word that all of libc is there, and that its memory begins above the room for others.

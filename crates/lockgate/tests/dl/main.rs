@@ -1,9 +1,6 @@
 //! `lockgate::dl`: what dlopen does, and what it does not survive.
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../refusals/fuse_sys.rs"]
-#[allow(dead_code, reason = "what is refused elsewhere")]
-mod fuse_sys;
 mod host_sys;
 
 mod attacks;

@@ -47,14 +47,12 @@ pub fn unmount(folder: &Path) {
 }
 
 /// Serves until it is unmounted. One operation fails; files are opened with `direct_io`, if that is asked for: then none can be mapped shared.
-/// Each operation is answered when `before` has returned.
-pub fn serve(mut device: File, refused: u32, direct: bool, before: impl Fn(u32)) {
+pub fn serve(mut device: File, refused: u32, direct: bool) {
     let mut request = vec![0; 1 << 20];
     while let Ok(length) = device.read(&mut request) {
         let word = |at: usize| u64::from_le_bytes(request[at..at + 8].try_into().expect("eight bytes"));
         let (operation, unique, node) = ((word(0) >> 32) as u32, word(8), word(16));
         let body = &request[40..length];
-        before(operation);
         let reply = if operation == refused { Err(libc::EIO) } else { answer(operation, node, body, direct) };
         if matches!(operation, FORGET | BATCH_FORGET) {
             continue;

@@ -334,5 +334,5 @@ fn child_that_serves_files() {
     let Ok(order) = std::env::var("SERVE") else { return };
     let (refused, direct) = order.split_once(' ').expect("two numbers");
     let device = std::io::stdin().as_fd().try_clone_to_owned().expect("a descriptor");
-    fuse_sys::serve(device.into(), refused.parse().expect("a number"), direct == "1", |_| ());
+    fuse_sys::serve(device.into(), refused.parse().expect("a number"), direct == "1");
 }
