@@ -1,5 +1,7 @@
-/* `calls.signal`: a program that sends itself signals, and handles them. */
+/* `calls.signal`, `calls.timer`: a program that sends itself signals and has timers send some, and handles them. */
 #include <signal.h>
+#include <sys/time.h>
+#include <time.h>
 
 static volatile long handled;
 
@@ -15,4 +17,35 @@ long raise_many(long n)
     for (long i = 0; i < n; i++)
         raise(SIGUSR1);
     return handled;
+}
+
+static volatile long begun;
+
+static long now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000000000L + t.tv_nsec;
+}
+
+static void begin(int signal)
+{
+    begun = now();
+}
+
+/* Nanoseconds from when a timer is due until its handler begins, which interrupts a loop without calls: all of n. */
+long delays(long n)
+{
+    const struct itimerval timer = {{0, 0}, {0, 1000}};
+    long all = 0;
+    signal(SIGALRM, begin);
+    for (long i = 0; i < n; i++) {
+        begun = 0;
+        long due = now() + 1000000;
+        setitimer(ITIMER_REAL, &timer, 0);
+        while (!begun)
+            ;
+        all += begun - due;
+    }
+    return all;
 }

@@ -12,13 +12,14 @@
 //! `longjmp` costs within a domain that leaves so many functions, their calls included; `calls.throw` a setjmp and a longjmp over
 //! three, as in interpreters whose programs throw all the time. `calls.switch` is one `swapcontext` between two contexts of a domain,
 //! `calls.native_switch` one of the system's C library, which makes a system call for the mask of signals each time. `calls.signal` is one
-//! `raise` in a domain whose handler returns, `calls.native_signal` the same without one.
+//! `raise` in a domain whose handler returns, `calls.native_signal` the same without one; `calls.timer` and `calls.native_timer` are how long after
+//! a timer is due its handler begins, which interrupts a loop without calls.
 
 use crate::contexts_sys::NativeContexts;
 use crate::gs_sys::write_gs_twice;
 use crate::interleave::{Side, interleave, repeat};
 use crate::preset::PRESETS;
-use crate::signals_sys::raise_many as raise_many_natively;
+use crate::signals_sys::{raise_many as raise_many_natively, timer_delays};
 use crate::{Metric, Options, Pinned, objects};
 use anyhow::{Context as _, bail};
 use lockgate::{Domain, DomainOptions, Function, Module, OnFailure, Pointer, Policy};
@@ -32,6 +33,8 @@ const ROUNDS: usize = 1000;
 const CALLS: u32 = 2000;
 /// Signals in one sample.
 const SIGNALS: u32 = 2000;
+/// Timers in one sample.
+const TIMERS: u32 = 5;
 /// Faults in one sample.
 const FAULTS: u32 = 20;
 /// Numbers of functions that a `longjmp` leaves.
@@ -88,9 +91,18 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let switch_many = contexts.bind::<Number>("switch_many")?;
     let mut native_contexts = NativeContexts::new();
     let source = Corpus::locate()?.root().join("bench/signals.c");
-    let signals = objects::module(&source, "signals", &[], &["long raise_many(long n)"], folder.path())?;
+    let signals = objects::module(
+        &source,
+        "signals",
+        &[],
+        &["long raise_many(long n)", "long delays(long n)"],
+        folder.path(),
+    )?;
     let signals = Domain::new(&Module::open(signals)?, DomainOptions::new())?;
     let raise_many = signals.bind::<Number>("raise_many")?;
+    let delays = signals.bind::<Number>("delays")?;
+    // The thread that looks at timers begins with the first: where the kernel likes, not on the processor that is measured on.
+    delays.call(1)?;
     let in_turn = in_turn(&plain)?;
     let client = Domain::new(&plain, DomainOptions::new())?;
     let call_many = client.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_many")?;
@@ -173,6 +185,12 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         anyhow::ensure!(raise_many.call(SIGNALS.into())? == i64::from(SIGNALS), "a signal was lost");
         Ok(start.elapsed().as_nanos() as f64 / f64::from(SIGNALS))
     }));
+    sides.push(Side::timed("calls.native_timer".to_owned(), || {
+        Ok(timer_delays(TIMERS) as f64 / f64::from(TIMERS))
+    }));
+    sides.push(Side::timed("calls.timer".to_owned(), || {
+        Ok(delays.call(TIMERS.into())? as f64 / f64::from(TIMERS))
+    }));
     sides.extend(arguments(&domain)?);
     for count in IN_TURN {
         let functions = in_turn.get(..count).context("as many domains as are called in turn")?;
@@ -182,7 +200,7 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let mut metrics = samples.iter().map(|samples| samples.metric("ns"));
     let native = metrics.next().context("the first side")?;
     let mut others: Vec<Metric> = metrics.map(|metric| metric.against(&native)).collect();
-    for natively in ["calls.native_switch", "calls.native_signal"] {
+    for natively in ["calls.native_switch", "calls.native_signal", "calls.native_timer"] {
         if let Some(at) = others.iter().position(|metric| metric.name == natively) {
             let [native, own] = [at, at + 1].map(|at| others[at].clone());
             others[at + 1] = own.against(&native);

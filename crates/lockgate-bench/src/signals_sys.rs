@@ -1,7 +1,9 @@
 //! Signals of the system's C library: what programs have natively.
-use std::sync::atomic::{AtomicU32, Ordering};
+use rustix::time::{ClockId, clock_gettime};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 static HANDLED: AtomicU32 = AtomicU32::new(0);
+static BEGUN: AtomicI64 = AtomicI64::new(0);
 
 extern "C" fn handle(_: libc::c_int) {
     HANDLED.fetch_add(1, Ordering::Relaxed);
@@ -20,4 +22,40 @@ pub fn raise_many(count: u32) -> u32 {
         libc::signal(signal, before);
     }
     HANDLED.load(Ordering::Relaxed)
+}
+
+/// How long before it is due a timer is set, nanoseconds.
+const DUE: i64 = 1_000_000;
+
+fn now() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+extern "C" fn begin(_: libc::c_int) {
+    BEGUN.store(now(), Ordering::Release);
+}
+
+/// Nanoseconds from when a timer is due until its handler begins, which interrupts a loop: all of `count`.
+pub fn timer_delays(count: u32) -> i64 {
+    let signal = libc::SIGALRM;
+    let mut all = 0;
+    // SAFETY: a handler of one argument that reads the clock and writes a word; nothing else in this program uses the signal.
+    unsafe {
+        let before = libc::signal(signal, begin as *const () as libc::sighandler_t);
+        for _ in 0..count {
+            BEGUN.store(0, Ordering::Release);
+            let zero = libc::timeval { tv_sec: 0, tv_usec: 0 };
+            let timer = libc::itimerval {
+                it_interval: zero,
+                it_value: libc::timeval { tv_sec: 0, tv_usec: DUE / 1000 },
+            };
+            let due = now() + DUE;
+            libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut());
+            while BEGUN.load(Ordering::Acquire) == 0 {}
+            all += BEGUN.load(Ordering::Acquire) - due;
+        }
+        libc::signal(signal, before);
+    }
+    all
 }

@@ -21,6 +21,8 @@ fn calls_are_compared_with_a_native_one() {
             ("calls.switch", "ns"),
             ("calls.native_signal", "ns"),
             ("calls.signal", "ns"),
+            ("calls.native_timer", "ns"),
+            ("calls.timer", "ns"),
             ("calls.arguments.0", "ns"),
             ("calls.arguments.12", "ns"),
             ("calls.in_turn.1", "ns"),

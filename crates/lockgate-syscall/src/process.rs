@@ -26,6 +26,8 @@ pub const COUNTED_TOGETHER: u64 = 1024;
 /// leads to anything that another domain shares but what was granted.
 pub struct Process {
     pub(super) grants: Arc<Grants>,
+    /// Bytes of a thread's stack.
+    stack_size: u64,
     /// What the domain's code was made from.
     own_file: Option<Arc<dyn OwnFile>>,
     pub(super) descriptors: Mutex<Descriptors>,
@@ -82,6 +84,7 @@ impl Process {
             clear: Mutex::default(),
             last_words: Mutex::default(),
             own_file: None,
+            stack_size: stack::MAX_SIZE,
             grants,
         }
     }
@@ -106,6 +109,17 @@ impl Process {
         let limit = i32::try_from(limit).unwrap_or(LIMIT);
         self.descriptors.get_mut().unwrap_or_else(|e| e.into_inner()).restrict(limit);
         self
+    }
+
+    /// The same, whose threads have stacks of so many bytes.
+    pub fn with_stacks(mut self, size: u64) -> Self {
+        self.stack_size = size;
+        self
+    }
+
+    /// Bytes of a thread's stack.
+    pub(super) fn stack_size(&self) -> u64 {
+        self.stack_size
     }
 
     /// The same, whose own file is what `file` opens.

@@ -76,6 +76,8 @@ const LIBC: &[Source] = &[
     source!("libc/lockfile.c"),
     source!("libc/mutex.c"),
     source!("libc/once.c"),
+    source!("libc/thread_join.c"),
+    source!("libc/thread_stack.c"),
     source!("libc/fortify_fail.c"),
     source!("libc/fortify_string.c"),
     source!("libc/fortify_stdio.c"),
@@ -100,6 +102,8 @@ const REPLACED: &[&str] = &[
     "memcmp",
     "memcpy",
     "memmove",
+    "pthread_getattr_np",
+    "pthread_join",
     "pthread_mutex_lock",
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
@@ -354,6 +358,10 @@ fn code_model() -> String {
         ("CONTEXT_LEAVE", context::LEAVE as i64),
         ("CONTEXT_END", context::END as i64),
         ("THREAD_POINTER_DISP", stack::THREAD_POINTER_DISP.into()),
+        ("WINDOW_SIZE", window::SIZE as i64),
+        ("STACKS", window::STACKS as i64),
+        ("STACK_SLOT", stack::SLOT as i64),
+        ("STACK_TOP", stack::TOP as i64),
     ]
     .map(|(name, value)| format!("#define LG_{name} {value}\n"));
     format!("{}#define LG_FUNCTION_START {}\n", constants.concat(), glue::leaf_frame())

@@ -180,8 +180,29 @@ long red_zones(long times) {
     return count;
 }
 
+/* What was in vectors lies on the stack, where a collector looks: in registers alone, and in the upper half of one. */
+#define LOW 0x1122334455667788UL
+#define HIGH 0x99aabbccddeeff01UL
+static volatile int in_place, low_seen, high_seen;
+static void looks(int signal, siginfo_t *info, void *context) {
+    mcontext_t *c = &((ucontext_t *)context)->uc_mcontext;
+    in_place = *(uint64_t *)&c->fpregs->_xmm[5] == LOW;
+    for (volatile uint64_t *p = (uint64_t *)info; p < (uint64_t *)c->gregs[REG_RSP]; p++) low_seen += *p == LOW, high_seen += *p == HIGH;
+    mprotect(page, 4096, PROT_READ | PROT_WRITE);
+}
+long vectors(long n) {
+    quiet(), in_place = low_seen = high_seen = 0;
+    on_told(SIGSEGV, looks, 0);
+    page = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    long low = LOW, high = HIGH;
+    __asm__ volatile("vmovq %0,%%xmm5; vmovq %1,%%xmm6; vperm2f128 $8,%%ymm6,%%ymm6,%%ymm6; xor %k0,%k0; xor %k1,%k1; movb $1,(%2); vzeroupper"
+        : "+r"(low), "+r"(high) : "r"(page) : "xmm5", "xmm6", "memory");
+    return in_place && low_seen == 1 && high_seen == 1;
+}
+
 /* What comes by itself: timers, and other threads. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/time.h>
 #include <time.h>
 static void every(long microseconds) { struct itimerval t = {{0, microseconds}, {0, microseconds}}; setitimer(ITIMER_REAL, &t, 0); }
@@ -207,6 +228,15 @@ long waits(long n) {
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &spec, 0)) return 8;
     if (sigwaitinfo(&set, &info) != SIGUSR2 || info.si_code != SI_TIMER || info.si_value.sival_int != 77) return 9;
     return timer_delete(timer) || !timer_delete(timer) ? 10 : quiet();
+}
+/* A wait ends in time, however often handlers have it begin again. */
+long times_out(long n) {
+    quiet(), on(SIGALRM, note, SA_RESTART), every(5000);
+    sem_t never; sem_init(&never, 0, 0);
+    struct timespec at; clock_gettime(CLOCK_REALTIME, &at), at.tv_sec++;
+    while (sem_timedwait(&never, &at) && errno == EINTR) ;
+    every(0);
+    return errno == ETIMEDOUT ? count : -1;
 }
 static volatile int ready, done; static volatile pthread_t in;
 static void marks(int signal) { in = pthread_self(), done = 1; }
@@ -476,6 +506,7 @@ fn handlers_run_where_an_instruction_fails() {
 fn what_was_interrupted_goes_on_as_it_was() {
     let _watchdog = watchdog("what_was_interrupted_goes_on_as_it_was");
     assert_eq!(call(&domain(), "registers", 200).expect("a value"), 1);
+    assert_eq!(call(&domain(), "vectors", 0).expect("a value"), 1);
 }
 
 #[test]
@@ -487,6 +518,13 @@ fn handlers_run_by_timers_and_in_other_threads() {
     {
         assert_eq!(call(&domain, name, argument).expect(name), result, "{name}({argument})");
     }
+}
+
+/// With `SA_RESTART` waits begin again, but not with all of their time.
+#[test]
+fn waits_that_begin_again_end_in_time() {
+    let _watchdog = watchdog("waits_that_begin_again_end_in_time");
+    assert!(call(&domain(), "times_out", 0).expect("a value") > 0);
 }
 
 /// Wherever a handler begins, what it has interrupted goes on, or is left by a jump.

@@ -10,7 +10,9 @@ const SOURCE: &str = r#"
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 void host(long);
@@ -49,6 +51,33 @@ long sum(long n) {
     for (long i = 0; i < n; i++) if (pthread_create(&threads[i], NULL, add, (void *)i)) return -1;
     for (long i = 0; i < n; i++) { void *result; pthread_join(threads[i], &result); total += (long)result; }
     return total;
+}
+/* Where a thread's stack is: it runs there, all of it can be used, and it is as large as the limit says. */
+static long has_stack(void) {
+    pthread_attr_t attributes;
+    struct rlimit limit;
+    void *low;
+    size_t size;
+    volatile char here = 1;
+    if (pthread_getattr_np(pthread_self(), &attributes) || pthread_attr_getstack(&attributes, &low, &size)) return 1;
+    if (getrlimit(RLIMIT_STACK, &limit) || limit.rlim_cur != size) return 2;
+    if ((uintptr_t)&here - (uintptr_t)low >= size) return 3;
+    ((volatile char *)low)[0] = ((volatile char *)low)[size - 1];
+    return 0;
+}
+static void *in_thread(void *others) {
+    pthread_attr_t attributes;
+    void *low, *own = &attributes;
+    size_t size;
+    pthread_getattr_np((pthread_t)others, &attributes), pthread_attr_getstack(&attributes, &low, &size);
+    return (void *)(has_stack() ? 4 : (uintptr_t)own - (uintptr_t)low < size ? 5 : 0L);
+}
+long stack_of_host(void) { return has_stack(); }
+long stack_of_thread(void) {
+    pthread_t thread;
+    void *result;
+    if (pthread_create(&thread, NULL, in_thread, (void *)pthread_self()) || pthread_join(thread, &result)) return 6;
+    return (long)result;
 }
 static int cleaned;
 static void clean(void *at) { cleaned += *(int *)at; }
@@ -240,6 +269,17 @@ fn modules_start_threads_if_the_host_allows_them() {
     assert_eq!(forbidden.bind::<Binary>("start").unwrap().call(0, 1).unwrap(), -i64::from(libc::EAGAIN));
     let error = Domain::new(&MODULE, DomainOptions::new().thread_limit(4).max_guest_threads(4)).err();
     assert!(error.expect("no place for the host").to_string().contains("fewer than the thread limit"));
+}
+
+/// Collectors and interpreters ask where the stack of a thread is.
+#[test]
+fn stacks_are_where_libc_says() {
+    let domain = domain(DomainOptions::new().max_guest_threads(1).stack_size(256 << 10));
+    for name in ["stack_of_host", "stack_of_thread"] {
+        assert_eq!(domain.bind::<Nullary>(name).expect("an export").call().expect(name), 0, "{name}");
+    }
+    let call = || domain.bind::<Nullary>("stack_of_host").expect("an export").call();
+    assert_eq!(std::thread::scope(|scope| scope.spawn(call).join()).expect("no panic").expect("a call"), 0);
 }
 
 #[test]

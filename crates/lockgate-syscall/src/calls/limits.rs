@@ -17,7 +17,7 @@ fn limit(ctx: &SyscallContext<'_>, resource: u64) -> Result<Record, Errno> {
             0 => u64::from(MAX_DESCRIPTORS),
             limit => limit as u64,
         },
-        libc::RLIMIT_STACK => lockgate_abi::stack::MAX_SIZE,
+        libc::RLIMIT_STACK => ctx.process.stack_size(),
         libc::RLIMIT_AS | libc::RLIMIT_DATA => ctx.memory.usage().0,
         libc::RLIMIT_CORE => 0,
         _ if resource < RESOURCES => INFINITY,

@@ -60,6 +60,7 @@ struct list {
 
 struct cache {
     struct list of[CLASSES];
+    struct cache *next;
 };
 
 /* From the thread's first small block on. */
@@ -74,6 +75,10 @@ static unsigned empty, at_once = FEW;
 /* What is left of what the system has given. */
 static char *rest, *rest_end;
 static const char in_chunk;
+/* Caches of threads that have ended: whoever has the lock next gives their blocks back. Nobody waits for the lock at a thread's end, which libc makes
+   with all signals blocked and its list of threads locked, for which others wait likewise: the lock's owner may be a thread that a handler has
+   stopped until those have answered. */
+static struct cache *left;
 
 static inline size_t class_of(size_t size) {
     if (size <= FINEST) return (size + UNIT - 1) / UNIT + !size;
@@ -191,13 +196,33 @@ static void push(struct block *block, size_t class) {
     if (--chunk->used == 0) drop_chunk(chunk, class);
 }
 
+static void give_back_left(void) {
+    struct cache *own = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQUIRE);
+    while (own) {
+        struct cache *next = own->next;
+        for (size_t class = 1; class < CLASSES; class++) {
+            for (struct block *block; (block = own->of[class].first);) {
+                own->of[class].first = block->next;
+                push(block, class);
+            }
+        }
+        push((struct block *)own, class_of(sizeof *own));
+        own = next;
+    }
+}
+
+static void lock_chunks(void) {
+    __lock(lock);
+    if (__atomic_load_n(&left, __ATOMIC_RELAXED)) give_back_left();
+}
+
 /* A block for the program; others wait in the cache, which has none. */
 static struct block *take(struct cache *own, size_t class) {
     struct list *list = &own->of[class];
     unsigned want = list->next;
     list->next = 2 * want > most(class) / 2 ? most(class) / 2 : 2 * want;
     struct block *first = NULL;
-    __lock(lock);
+    lock_chunks();
     for (struct block *block; want && (block = pop(class)); want--) {
         block->where = own;
         block->next = first;
@@ -213,7 +238,7 @@ static struct block *take(struct cache *own, size_t class) {
 
 /* Gives blocks of a cache back to their chunks, so many at most. */
 static void give_back(struct list *list, size_t class, unsigned count) {
-    __lock(lock);
+    lock_chunks();
     for (; list->first && count; count--) {
         struct block *block = list->first;
         list->first = block->next;
@@ -224,7 +249,7 @@ static void give_back(struct list *list, size_t class, unsigned count) {
 }
 
 static struct cache *new_cache(void) {
-    __lock(lock);
+    lock_chunks();
     struct cache *own = (struct cache *)pop(class_of(sizeof *own));
     __unlock(lock);
     if (!own) return NULL;
@@ -255,7 +280,7 @@ weak void *malloc(size_t size) {
 /* A block in use may look like one that waits: it is looked for. */
 static void check_for_second_free(struct block *block, size_t class, struct cache *own) {
     const int is_cached = block->where == own;
-    if (!is_cached) __lock(lock);
+    if (!is_cached) lock_chunks();
     const struct block *other = is_cached ? own->of[class].first : chunk_of(block)->free;
     while (other && other != block) other = other->next;
     if (!is_cached) __unlock(lock);
@@ -331,9 +356,10 @@ void __dl_thread_cleanup(void) {
     struct cache *own = cache;
     if (!own) return;
     cache = NULL;
+    /* (So that a second free() is noticed.) */
     for (size_t class = 1; class < CLASSES; class++)
-        if (own->of[class].first) give_back(&own->of[class], class, -1U);
-    __lock(lock);
-    push((struct block *)own, class_of(sizeof *own));
-    __unlock(lock);
+        for (struct block *block = own->of[class].first; block; block = block->next) block->where = &in_chunk;
+    own->next = __atomic_load_n(&left, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&left, &own->next, own, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
+    }
 }

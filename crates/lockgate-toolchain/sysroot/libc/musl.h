@@ -98,6 +98,7 @@ hidden void __lock(volatile int *);
 hidden void __unlock(volatile int *);
 hidden int __lockfile(FILE *);
 hidden void __unlockfile(FILE *);
+extern hidden volatile int __thread_list_lock;
 hidden void __tl_lock(void);
 hidden void __tl_unlock(void);
 hidden void __pthread_tsd_run_dtors(void);

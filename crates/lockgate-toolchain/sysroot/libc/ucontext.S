@@ -5,7 +5,7 @@
    the runtime gave for it. RSP is an address on the data stack. RIP is getcontext's landing; 0 where swapcontext has left: control goes on behind
    the switch there, which is known by RSP.
 
-   No signal is ever delivered inside a domain, so there is no mask to save. */
+   A switch leaves the mask of the domain's own signals as it is: to save it would take a system call each time. */
 #include "context.h"
 
 /* Offsets in musl's ucontext_t. */

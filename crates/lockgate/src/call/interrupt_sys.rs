@@ -28,6 +28,9 @@ const STEPS: usize = 4 * (stack::SLOT / code::MAX_MOVE as u64) as usize;
 /// Bytes of Linux's `struct ucontext` on x86-64, without what lies behind it.
 pub(super) const UCONTEXT: usize = 936;
 
+/// Most bytes of vectors that a handler finds above that.
+pub(super) const MOST_VECTORS: usize = 2560;
+
 /// The lowest usable address of the control stack that `control` lies on.
 pub(super) fn lowest(domain: &Instance, control: u64) -> u64 {
     control - control % stack::SLOT + stack::TOP - domain.stack_size_at(control)
@@ -63,7 +66,7 @@ pub(super) unsafe fn interrupt(
         }
         let Some(room) = live_below(domain, rip, |number| registers[number]) else { return false };
         let top = rsp - rsp % stack::SLOT + stack::TOP;
-        let used = room + LEAST_ROOM + 2 * INFO as u64 + 2 * UCONTEXT as u64;
+        let used = room + LEAST_ROOM + 2 * (INFO + UCONTEXT) as u64 + MOST_VECTORS as u64;
         if rsp > top || rsp < lowest(domain, rsp) + used {
             return false;
         }

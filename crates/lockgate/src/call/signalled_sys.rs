@@ -7,9 +7,9 @@
 //! place to go on at. The handler is a label, as is what it returns to, and their frames begin below all that is in use.
 use super::block_sys::block;
 use super::codes::Code;
-use super::gate_sys::{ENDS, GOES_ON, end_call, end_with_panic, entry};
+use super::gate_sys::{ENDS, GOES_ON, component, end_call, end_with_panic, entry};
 use super::instance::Instance;
-use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, UCONTEXT, live_below, lowest};
+use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, MOST_VECTORS, UCONTEXT, live_below, lowest};
 use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
 use super::layout::{EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame};
 use super::must_end_sys::is_over;
@@ -25,6 +25,8 @@ use lockgate_abi::{code, stack, window};
 use lockgate_syscall::{Fault, Handler, INFO, Info, Memory as _, Next};
 use lockgate_verify::State;
 use rustix::io::Errno;
+use std::arch::x86_64::__cpuid_count;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// What the gate does: the system call returns.
@@ -50,6 +52,8 @@ mod ucontext {
     pub const FLAGS: usize = REGISTERS + 8 * 17;
     /// What an instruction has raised: where, as the processor says.
     pub const FAULT_ADDRESS: usize = REGISTERS + 8 * 22;
+    /// Where vectors lie (`fpregs`).
+    pub const VECTORS: usize = REGISTERS + 8 * 23;
     pub const MASK: usize = 296;
 
     /// General registers: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, by their hardware numbers, and where each lies.
@@ -59,8 +63,14 @@ mod ucontext {
     }
 }
 
-/// System calls that begin again behind a handler with `SA_RESTART`.
-fn is_restarted(number: u64) -> bool {
+/// System calls that begin again behind a handler with `SA_RESTART`. A futex's wait for so long does not: it would begin with all of its time
+/// again, and never end under a timer. (libc's functions work out what is left of theirs.)
+fn is_restarted(&SyscallFrame { number, arguments }: &SyscallFrame) -> bool {
+    let [_, operation, _, timeout, ..] = arguments;
+    let command = operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+    if number == libc::SYS_futex as u64 && command == libc::FUTEX_WAIT && timeout != 0 {
+        return false;
+    }
     let restarted = [
         libc::SYS_read,
         libc::SYS_readv,
@@ -230,9 +240,8 @@ unsafe fn of_system_call(
         let one = state.interruptions.begin(state.records(), size)?;
         let Loaded { word: site, ok: 1 } = lockgate_peek((*gate).control as *const u64) else { return None };
         let [rdi, rsi, rdx, r10, r8, r9] = frame.arguments;
-        let begins_again = restarts
-            && registers.result == -i64::from(Errno::INTR.raw_os_error())
-            && is_restarted(frame.number);
+        let begins_again =
+            restarts && registers.result == -i64::from(Errno::INTR.raw_os_error()) && is_restarted(frame);
         let (rax, rip) = match begins_again {
             true => (frame.number, site - GATE_CALL),
             false => (registers.result as u64, site),
@@ -275,7 +284,9 @@ unsafe fn begin(
         }
         let off = u64::from(code::OFF);
         let room = (*one).room.ok_or(Errno::NOMEM)?;
-        let info = (control - room - off - (INFO + UCONTEXT) as u64) & !15;
+        let vectors = vectors(&(*one).saved);
+        let vectors_at = (control - room - off - vectors.len() as u64) & !63;
+        let info = (vectors_at - (INFO + UCONTEXT) as u64) & !15;
         let copy = info + INFO as u64;
         // The frame of what the handler returns to, whose return word is nobody's; below that the handler's.
         let bottom = info + off - 16;
@@ -286,7 +297,10 @@ unsafe fn begin(
         let memory = domain.services();
         copy_thread_pointer(domain, bottom)?;
         memory.write(info, &handler.info.bytes())?;
-        memory.write(copy, &copy_of_context(&(*one).saved, handler.mask, address))?;
+        let mut context = copy_of_context(&(*one).saved, handler.mask, address);
+        context[ucontext::VECTORS..][..8].copy_from_slice(&vectors_at.to_le_bytes());
+        memory.write(copy, &context)?;
+        memory.write(vectors_at, &vectors)?;
         domain.stride().begin_stack(bottom - 8 - base, [restorer, 0])?;
         (*one).bottom = bottom;
         (*one).context = domain.contexts().word(domain.slot_of(bottom));
@@ -330,6 +344,48 @@ unsafe fn interrupted_entry(domain: &Instance, entered: u64, one: &Interruption)
         _ => None,
     };
     walk::entry(state, rsp, end_of_walk(one.control, entered), read)
+}
+
+/// What was in vectors, for those who look through a stack for pointers: as FXSAVE lays it out, and behind that what else there is of vectors,
+/// one after the other. What is as it is initially is not saved, and what lies in its place is not the module's.
+fn vectors(saved: &Going) -> Vec<u8> {
+    const FXSAVE: usize = 512;
+    const HEADER: usize = 64;
+    const MXCSR: Range<usize> = 24..32;
+    const X87: Range<usize> = 32..160;
+    const SSE: Range<usize> = 160..416;
+    /// Upper halves of vectors, masks, the rest of the larger ones, and more of these: by their bits, with their sizes. With XSAVEC the ones that were asked
+    /// for follow each other behind the header.
+    const OTHERS: [(u32, usize); 4] = [(2, 256), (5, 64), (6, 512), (7, 1024)];
+    const { assert!(FXSAVE + 256 + 64 + 512 + 1024 <= MOST_VECTORS) };
+    // SAFETY: the area is as large as the processor says that it must be.
+    let bytes = |range: Range<usize>| unsafe {
+        std::slice::from_raw_parts(saved.state.wrapping_add(range.start), range.len())
+    };
+    let header = |at: usize| u64::from_le_bytes(*bytes(at..at + 8).first_chunk().expect("eight"));
+    let (has, layout) = (header(FXSAVE), header(FXSAVE + 8));
+    let mut found = vec![0; FXSAVE];
+    for (range, is_there) in
+        [(MXCSR, true), (X87, has & component::X87 != 0), (SSE, has & component::SSE != 0)]
+    {
+        if is_there {
+            found[range.clone()].copy_from_slice(bytes(range));
+        }
+    }
+    let mut next = FXSAVE + HEADER;
+    for (bit, size) in OTHERS {
+        let at = match layout >> 63 {
+            0 => __cpuid_count(0xd, bit).ebx as usize,
+            _ => next,
+        };
+        if layout >> bit & 1 != 0 {
+            next += size;
+        }
+        if has >> bit & 1 != 0 {
+            found.extend_from_slice(bytes(at..at + size));
+        }
+    }
+    found
 }
 
 /// What a handler may read of what it has interrupted, and change ([`changed`]).

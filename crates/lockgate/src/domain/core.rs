@@ -546,6 +546,7 @@ fn stack_start(slot: usize, size: u64) -> u64 {
 fn new_process(module: &Arc<Module>, options: &DomainOptions) -> Process {
     Process::new(options.grants.clone())
         .with_descriptors(options.limits.descriptors)
+        .with_stacks(options.terms.stack_size)
         .with_own_file(module.clone())
 }
 
