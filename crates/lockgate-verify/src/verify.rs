@@ -34,7 +34,7 @@ pub const FAR: usize = 1 << 20;
 const UNIT: usize = 64;
 
 /// What is known of an image-relative address in the code of a module that [`verify`] accepts, which was parsed from `file`. [`None`]: it is not in
-/// the code, or [`FAR`] behind all calls, so that this never takes more than some milliseconds.
+/// the code, or `FAR` behind all calls, so that this never takes more than some milliseconds.
 #[must_use]
 pub fn place(file: &[u8], module: &Module, frames: &Frames, address: u64) -> Option<Place> {
     let segments = Module::segments_of(file)?;
