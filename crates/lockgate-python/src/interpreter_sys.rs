@@ -166,7 +166,6 @@ impl Drop for Stay {
 }
 
 unsafe extern "C-unwind" {
-    // PyO3 declares them as functions that do not unwind.
     fn PyObject_Call(
         callable: *mut ffi::PyObject,
         arguments: *mut ffi::PyObject,
@@ -174,6 +173,15 @@ unsafe extern "C-unwind" {
     ) -> *mut ffi::PyObject;
     fn PyErr_WriteUnraisable(object: *mut ffi::PyObject);
 }
+
+/// PyO3 declares these as functions that do not unwind. Where code of its own that calls one lies in the same unit, the compiler takes a call by name
+/// for such a one as well, and leaves [`Stay`] out; of a call through a word that is read each time, it knows nothing.
+static CALL: unsafe extern "C-unwind" fn(
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+    *mut ffi::PyObject,
+) -> *mut ffi::PyObject = PyObject_Call;
+static WRITE_UNRAISABLE: unsafe extern "C-unwind" fn(*mut ffi::PyObject) = PyErr_WriteUnraisable;
 
 /// Calls code of Python's.
 ///
@@ -189,7 +197,7 @@ pub fn call<'py>(
     let named = named.map_or(ptr::null_mut(), |named| named.as_ptr());
     let stay = Stay;
     // SAFETY: live objects, a tuple and perhaps a dictionary; the result is the caller's.
-    let result = unsafe { PyObject_Call(callable.as_ptr(), arguments.as_ptr(), named) };
+    let result = unsafe { (&raw const CALL).read_volatile()(callable.as_ptr(), arguments.as_ptr(), named) };
     mem::forget(stay);
     // SAFETY: as above; null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, result) }
@@ -200,6 +208,7 @@ pub fn unraisable(py: Python<'_>, error: PyErr, object: Option<&Bound<'_, PyAny>
     error.restore(py);
     let stay = Stay;
     // SAFETY: an exception is set; a live object or none.
-    unsafe { PyErr_WriteUnraisable(object.map_or(ptr::null_mut(), |object| object.as_ptr())) };
+    let object = object.map_or(ptr::null_mut(), |object| object.as_ptr());
+    unsafe { (&raw const WRITE_UNRAISABLE).read_volatile()(object) };
     mem::forget(stay);
 }
