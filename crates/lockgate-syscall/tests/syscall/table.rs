@@ -11,6 +11,7 @@ fn dangerous_calls_do_not_exist() {
         libc::SYS_execve,
         libc::SYS_fork,
         libc::SYS_vfork,
+        // (It exists. Without flags, as here, it is `fork`.)
         libc::SYS_clone,
         libc::SYS_clone3,
         libc::SYS_ptrace,

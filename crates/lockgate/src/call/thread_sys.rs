@@ -78,6 +78,7 @@ pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Any + Send + Sy
 
 /// What the runtime keeps of an attached thread. Fields in cells belong to the thread itself; the signal handler
 /// runs on it, too.
+/// Who sets and clears its flags, and what they say: docs/life-of-a-call.md, "The flags of a thread".
 pub(crate) struct ThreadState {
     /// Kernel id.
     pub tid: i32,
