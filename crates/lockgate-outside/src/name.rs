@@ -11,28 +11,22 @@ const LONGEST_TEXT: usize = 16 * LONGEST;
 /// For where a name becomes a name: a module's, from its file; a function's, from debug information.
 pub fn printable(text: &str) -> String {
     let shown = first(text, LONGEST);
-    let mut clean = clean(shown);
-    if shown.len() < text.len() {
-        clean += &format!("… ({} bytes)", text.len());
-    }
-    clean
+    truncated(clean(shown), shown.len(), text.len())
 }
 
-/// The same of bytes that ought to be UTF-8.
+/// The same of bytes that ought to be UTF-8: those that are not become `?`.
 pub fn printable_bytes(bytes: &[u8]) -> String {
-    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST)]);
-    let clean = printable(&shown);
-    if bytes.len() > LONGEST { format!("{clean}… ({} bytes)", bytes.len()) } else { clean }
+    // No character is cut in two.
+    let begins = |&end: &usize| bytes.get(end).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let most = bytes.len().min(LONGEST);
+    let end = (most.saturating_sub(3)..=most).rev().find(begins).unwrap_or(most);
+    truncated(clean(&String::from_utf8_lossy(&bytes[..end])), end, bytes.len())
 }
 
 /// The same of a message of several lines, each as long as a name. Tabs stay.
 pub fn printable_lines(text: &str) -> String {
     let shown = first(text, LONGEST_TEXT);
-    let mut clean = each(shown, printable);
-    if shown.len() < text.len() {
-        clean += &format!("… ({} bytes)", text.len());
-    }
-    clean
+    truncated(each(shown, printable), shown.len(), text.len())
 }
 
 /// The same of a text that somebody asked for: all of it, however long.
@@ -43,6 +37,11 @@ pub fn printable_text(text: &str) -> String {
 fn each(text: &str, piece: fn(&str) -> String) -> String {
     let line = |line: &str| line.split('\t').map(piece).collect::<Vec<_>>().join("\t");
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// `clean`, which is made of the first `shown` bytes of so many, and how many there are if these are not all.
+fn truncated(clean: String, shown: usize, bytes: usize) -> String {
+    if shown < bytes { format!("{clean}… ({bytes} bytes)") } else { clean }
 }
 
 fn clean(text: &str) -> String {
@@ -99,5 +98,20 @@ mod tests {
         assert!(printable_lines(&"x\n".repeat(1 << 20)).ends_with("x\n… (2097152 bytes)"));
         assert_eq!(printable(&"x".repeat(LONGEST)), "x".repeat(LONGEST));
         assert_eq!(printable_text(&long), long);
+    }
+
+    #[test]
+    fn bytes_are_counted_as_they_came() {
+        for bytes in [0, 1, 2000, LONGEST] {
+            assert_eq!(printable_bytes(&vec![0xff; bytes]), "?".repeat(bytes));
+        }
+        for byte in [0xff, 0x80] {
+            let shown = format!("{}… (5000 bytes)", "?".repeat(LONGEST));
+            assert_eq!(printable_bytes(&[byte; 5000]), shown);
+        }
+        for before in 0..4 {
+            let text = "x".repeat(before) + &"\u{1f512}".repeat(LONGEST);
+            assert_eq!(printable_bytes(text.as_bytes()), printable(&text));
+        }
     }
 }

@@ -249,6 +249,7 @@ fn numbers_in_documents_are_those_of_the_code() {
     let grants = constant_of("crates/lockgate/src/grant/mod.rs", "MAX_GRANTS");
     let descriptors = constant_of("crates/lockgate-syscall/src/descriptors.rs", "LIMIT");
     let largest = gib(constant_of("crates/lockgate-outside/src/file.rs", "LARGEST"));
+    let mappings = constant_of("crates/lockgate/src/space/services.rs", "MAX_MAPPINGS");
     let poll = constant_of("crates/lockgate/src/call/watch.rs", "POLL");
     let line_header = kib(constant_of("crates/lockgate-symbols/src/elf.rs", "MAX_HEADER"));
     let abbreviations = kib(constant_of("crates/lockgate-symbols/src/inlines.rs", "MAX_ABBREVIATIONS"));
@@ -284,6 +285,7 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/limits.md", format!("| threads | `thread_limit` | {} |", constant("SLOTS"))),
         ("docs/limits.md", format!("| {} with one thread |", constant("SLOTS") - 1)),
         ("docs/limits.md", format!("| descriptors | `descriptor_limit` | {descriptors} |")),
+        ("docs/limits.md", format!("| mappings | – | {},{:03} |", mappings / 1000, mappings % 1000)),
         ("docs/limits.md", format!("Every {poll} ms the watcher")),
         ("docs/dlopen.md", format!("{joined} modules in the life of one domain")),
         ("docs/dlopen.md", format!("may block for at most {reclaim} ms")),
