@@ -207,8 +207,8 @@ pub fn call<'py>(
 pub fn unraisable(py: Python<'_>, error: PyErr, object: Option<&Bound<'_, PyAny>>) {
     error.restore(py);
     let stay = Stay;
-    // SAFETY: an exception is set; a live object or none.
     let object = object.map_or(ptr::null_mut(), |object| object.as_ptr());
+    // SAFETY: an exception is set; a live object or none.
     unsafe { (&raw const WRITE_UNRAISABLE).read_volatile()(object) };
     mem::forget(stay);
 }
