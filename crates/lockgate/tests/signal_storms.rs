@@ -379,7 +379,6 @@ fn threads_that_have_just_begun_are_sent_signals() {
 }
 
 #[test]
-#[ignore = "a cancellation can come to a thread that has no thread pointer yet: one of twelve runs"]
 fn cancellations_come_to_all_who_wait() {
     let _watchdog = watchdog("cancellations_come_to_all_who_wait");
     call("cancelled", 200);

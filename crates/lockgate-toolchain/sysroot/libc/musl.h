@@ -53,6 +53,8 @@ struct lg_start {
     int (*function)(void *);
     void *argument;
     void *thread_pointer;
+    /* The signals that it blocks. It begins with all blocked: no handler comes before it has its thread pointer. */
+    uint64_t mask;
 };
 
 /* pthread_mutex_t: include/alltypes.h.in, src/internal/pthread_impl.h */
