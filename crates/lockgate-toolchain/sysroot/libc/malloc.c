@@ -196,16 +196,21 @@ static void push(struct block *block, size_t class) {
     if (--chunk->used == 0) drop_chunk(chunk, class);
 }
 
+/* Blocks of a cache go back to their chunks, so many at most. With the lock. */
+static void drain(struct list *list, size_t class, unsigned count) {
+    for (; list->first && count; count--) {
+        struct block *block = list->first;
+        list->first = block->next;
+        list->room++;
+        push(block, class);
+    }
+}
+
 static void give_back_left(void) {
     struct cache *own = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQUIRE);
     while (own) {
         struct cache *next = own->next;
-        for (size_t class = 1; class < CLASSES; class++) {
-            for (struct block *block; (block = own->of[class].first);) {
-                own->of[class].first = block->next;
-                push(block, class);
-            }
-        }
+        for (size_t class = 1; class < CLASSES; class++) drain(&own->of[class], class, -1U);
         push((struct block *)own, class_of(sizeof *own));
         own = next;
     }
@@ -236,15 +241,9 @@ static struct block *take(struct cache *own, size_t class) {
     return first;
 }
 
-/* Gives blocks of a cache back to their chunks, so many at most. */
 static void give_back(struct list *list, size_t class, unsigned count) {
     lock_chunks();
-    for (; list->first && count; count--) {
-        struct block *block = list->first;
-        list->first = block->next;
-        list->room++;
-        push(block, class);
-    }
+    drain(list, class, count);
     __unlock(lock);
 }
 

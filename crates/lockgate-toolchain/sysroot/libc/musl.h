@@ -48,6 +48,11 @@ struct lg_pthread {
     void **tsd;
 };
 
+/* Of a thread's detach_state. */
+#define LG_EXITED 0
+#define LG_JOINABLE 2
+#define LG_DETACHED 3
+
 /* What a thread of the module needs to begin: __clone writes it, _lg_thread_start reads it (libc/process.c). */
 struct lg_start {
     int (*function)(void *);
@@ -103,6 +108,9 @@ hidden void __unlockfile(FILE *);
 extern hidden volatile int __thread_list_lock;
 hidden void __tl_lock(void);
 hidden void __tl_unlock(void);
+/* src/signal/block.c: all signals there are, and what was blocked before, 8 bytes. */
+hidden void __block_all_sigs(void *before);
+hidden void __restore_sigs(void *before);
 hidden void __pthread_tsd_run_dtors(void);
 hidden void __do_orphaned_stdio_locks(void);
 hidden void __dl_thread_cleanup(void);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <sys/types.h>
 
@@ -25,15 +24,14 @@ int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...
     va_end(rest);
     if (!(flags & CLONE_THREAD)) return -ENOSYS;
     struct lg_start *start = (struct lg_start *)((uintptr_t)stack & -sizeof(long)) - 1;
-    const uint64_t all = UINT64_MAX;
     uint64_t mask;
-    lg_call4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&mask, sizeof all);
+    __block_all_sigs(&mask);
     *start = (struct lg_start){function, argument, thread_pointer, mask};
     if (&__libc_single_threaded) __libc_single_threaded = 0;
     /* Either the locks are shared already, or this is the only thread, in the middle of no lock. */
     lg_bias.shared = LG_SHARED;
     int number = (int)lg_call6(SYS_clone, flags, (long)start, (long)parent, (long)child, (long)thread_pointer, 0);
-    lg_call4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, sizeof mask);
+    __restore_sigs(&mask);
     return number;
 }
 
@@ -47,7 +45,7 @@ __attribute__((weak)) _Noreturn void __pthread_exit(void *result) {
 void _lg_thread_start(struct lg_start *start) {
     if (!start) __pthread_exit(PTHREAD_CANCELED);
     __set_thread_area(start->thread_pointer);
-    lg_call4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&start->mask, 0, sizeof start->mask);
+    __restore_sigs(&start->mask);
     start->function(start->argument); /* ends with the system call exit */
     for (;;) lg_call3(SYS_exit, 0, 0, 0);
 }

@@ -5,29 +5,21 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
 
-#include "call.h"
 #include "musl.h"
-
-/* Of a thread's detach_state. */
-#define LG_EXITED 0
-#define LG_JOINABLE 2
-#define LG_DETACHED 3
 
 hidden int __timedwait_cp(volatile int *word, int value, clockid_t clock, const struct timespec *until, int is_private);
 
 static void wait_for_list(void) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     if (!__thread_list_lock) return;
-    const uint64_t all = UINT64_MAX;
     uint64_t before;
-    lg_call4(SYS_rt_sigprocmask, SIG_BLOCK, (long)&all, (long)&before, sizeof all);
+    __block_all_sigs(&before);
     __tl_lock();
     __tl_unlock();
-    lg_call4(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof all);
+    __restore_sigs(&before);
 }
 
 static int join(pthread_t outer, void **result, const struct timespec *until) {

@@ -14,8 +14,6 @@ struct lg_attributes {
     int detached;
 };
 
-/* Of a thread's detach_state. */
-#define LG_DETACHED 3
 /* The number of the thread in the first slot: the process's. */
 #define LG_FIRST_THREAD lg_call3(SYS_getpid, 0, 0, 0)
 
