@@ -36,8 +36,8 @@ impl Tripwires {
                 changed.push(what.to_owned());
             }
         };
-        let blocks = world.memory.iter().flatten();
-        note(blocks.into_iter().all(|byte| *byte == BYTE), "memory of the host was changed");
+        let unchanged = |block: &Vec<u8>| *block == vec![BYTE; block.len()];
+        note(world.memory.iter().all(unchanged), "memory of the host was changed");
         note(world.secret.iter().all(|word| *word == self.secret), "the host's secret was overwritten");
         note(!world.host_code_ran(), "code of the host ran");
         note(world.neighbour.is_unharmed(), "memory of another domain was changed");
@@ -100,10 +100,8 @@ fn code() -> Result<String> {
             both.push(format!("{:#x}–{:#x}", mapping.start, mapping.end));
         }
         if Path::new(&mapping.path) == program && !mapping.rights.contains('w') {
-            let words = crate::common::peek(mapping.start, (mapping.end - mapping.start) as usize / 8);
-            for word in words.context("a mapping of the program cannot be read")? {
-                hash.update(&word.to_le_bytes());
-            }
+            let bytes = crate::common::peek_bytes(mapping.start, (mapping.end - mapping.start) as usize);
+            hash.update(&bytes.context("a mapping of the program cannot be read")?);
         }
     }
     Ok(format!("{} writable and executable: {both:?}", hash.finalize().to_hex()))

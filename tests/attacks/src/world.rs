@@ -1,12 +1,13 @@
 //! A host with something to lose, and what an attacker is told about it.
 use crate::build;
-use crate::common::{Guest, Mapping, host_sys, mappings, peek};
+use crate::common::{Guest, Mapping, host_sys, mappings, peek_bytes};
 use crate::expect::Ending;
 use crate::list::{Aim, Argument, Attack};
 use anyhow::{Context, Result, bail, ensure};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Module, Pointer, Policy, take_call_error};
 use lockgate_abi::window;
 use lockgate_evidence::{Kept, call_kept};
+use memchr::memmem;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::sync::Arc;
@@ -159,11 +160,11 @@ impl World {
         let secret = self.secret[0].to_le_bytes();
         let readable = mappings(domain.base(), domain.base() + window::STRIDE).into_iter();
         for mapping in readable.filter(Mapping::accessible) {
-            let words = (mapping.end - mapping.start) as usize / 8;
             // Beyond the end of a granted file.
-            let Some(words) = peek(mapping.start, words) else { continue };
-            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            if let Some(at) = bytes.windows(secret.len()).position(|bytes| bytes == secret) {
+            let Some(bytes) = peek_bytes(mapping.start, (mapping.end - mapping.start) as usize) else {
+                continue;
+            };
+            if let Some(at) = memmem::find(&bytes, &secret) {
                 let offset = mapping.start - domain.base() + at as u64;
                 bail!("the host's secret lies in the domain, at window offset {offset:#x}");
             }

@@ -89,7 +89,8 @@ fn in_parallel(root: &Path, work: VecDeque<Work<'_>>, jobs: usize) -> Result<Vec
         while let Some(work) = next() {
             work.run(root, |took, came| {
                 // One line each: what several threads print does not mix.
-                println!("{:>7.1} s  {}: {came}", took.as_secs_f64(), came.name);
+                let (took, worked) = (took.as_secs_f64(), came.worked.as_secs_f64());
+                println!("{took:>7.1} s ({worked:>6.1} s of processors)  {}: {came}", came.name);
                 ended.lock().expect("nobody panics with it").push(came);
             })?;
         }

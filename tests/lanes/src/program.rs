@@ -1,11 +1,15 @@
 //! Test programs: how cargo builds them, what they have, how they end.
 use crate::list::Slow;
 use anyhow::{Context, Result, ensure};
+use rustix::io::Errno;
+use rustix::param::clock_ticks_per_second;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
 /// A target of the workspace whose tests can be run.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,6 +39,8 @@ pub struct Ended {
     pub expected: Option<usize>,
     pub passed: usize,
     pub status: ExitStatus,
+    /// What it and all that it has started and waited for have taken of the processors.
+    pub worked: Duration,
     /// What it has said.
     pub log: PathBuf,
 }
@@ -193,8 +199,23 @@ fn logged(root: &Path, name: String, mut command: Command) -> Result<Ended> {
     let log = logs.join(name.replace(' ', "-") + ".log");
     let file = File::create(&log).with_context(|| log.display().to_string())?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-    let status = command.status().with_context(|| name.clone())?;
-    Ok(Ended { name, expected: None, passed: 0, status, log })
+    let mut child = command.spawn().with_context(|| name.clone())?;
+    let worked = worked_until_its_end(&child).with_context(|| name.clone())?;
+    let status = child.wait()?;
+    Ok(Ended { name, expected: None, passed: 0, status, worked, log })
+}
+
+/// Waits for a child's end, and leaves it for [`Child::wait`]: the kernel says what an ended process has taken until then.
+fn worked_until_its_end(child: &Child) -> Result<Duration> {
+    let pid = Pid::from_child(child);
+    while let Err(error) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT) {
+        ensure!(error == Errno::INTR, error);
+    }
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id()))?;
+    // proc_pid_stat(5): utime, stime, cutime, cstime are fields 14 to 17; the name, field 2, may have spaces and brackets in it.
+    let fields = stat.rsplit_once(") ").context("a name in brackets")?.1.split(' ').skip(11).take(4);
+    let ticks: u64 = fields.map(str::parse::<u64>).sum::<Result<_, _>>()?;
+    Ok(Duration::from_secs_f64(ticks as f64 / clock_ticks_per_second() as f64))
 }
 
 /// How many tests have passed, by the program's last word, if that is good.

@@ -291,11 +291,17 @@ pub fn mappings(start: u64, end: u64) -> Vec<Mapping> {
 
 /// Words of this process's memory, whatever its rights; `None` where nothing is mapped.
 pub fn peek(at: u64, words: usize) -> Option<Vec<u64>> {
+    let bytes = peek_bytes(at, words * 8)?;
+    Some(bytes.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes"))).collect())
+}
+
+/// Bytes of this process's memory, likewise.
+pub fn peek_bytes(at: u64, length: usize) -> Option<Vec<u8>> {
     use std::os::unix::fs::FileExt;
     let file = std::fs::File::open("/proc/self/mem").expect("/proc is mounted");
-    let mut bytes = vec![0; words * 8];
+    let mut bytes = vec![0; length];
     file.read_exact_at(&mut bytes, at).ok()?;
-    Some(bytes.chunks_exact(8).map(|w| u64::from_le_bytes(w.try_into().expect("eight bytes"))).collect())
+    Some(bytes)
 }
 
 /// While it lives, the test program may take this long to come to the end of an attack.
