@@ -13,7 +13,9 @@ fn main() {
     let archive = out.join("lib@NAME@_client.a");
     let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
     let mut compile = Command::new(compiler);
-    compile.args(["-O2", "-g", "-fPIC", "-Iclient"]).args(FLAGS).args(lockgate("--cflags").split_whitespace());
+    // As the crate itself. (Not every gcc knows `z`.)
+    let level = std::env::var("OPT_LEVEL").expect("cargo says how").replace('z', "s");
+    compile.arg(format!("-O{level}")).args(["-g", "-fPIC", "-Iclient"]).args(FLAGS).args(lockgate("--cflags").split_whitespace());
     done(compile.args(["-c", "client/@NAME@_client.c", "-o"]).arg(&object));
     done(Command::new("ar").arg("rcs").arg(&archive).arg(&object));
     println!("cargo:rustc-link-search=native={}", out.display());
