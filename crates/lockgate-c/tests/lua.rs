@@ -46,7 +46,7 @@ impl Build<'_> {
         let mut gcc = Command::new("gcc");
         let folder = self.folder.join(folder);
         std::fs::create_dir_all(&folder).expect("the scratch folder is writable");
-        gcc.current_dir(folder).args(["-O1", "-g", "-w", "-DLUA_USE_DLOPEN"]).args(self.lua.flags());
+        gcc.current_dir(folder).args(["-O0", "-g", "-w", "-DLUA_USE_DLOPEN"]).args(self.lua.flags());
         gcc
     }
 
@@ -95,7 +95,7 @@ impl Build<'_> {
             let mut compiler = sysroot.tools().compiler();
             done(
                 compiler
-                    .args(["-O1", "-g", "-w", "-c"])
+                    .args(["-O0", "-g", "-w", "-c"])
                     .args(self.lua.flags())
                     .arg(source)
                     .arg("-o")
@@ -150,7 +150,7 @@ impl Build<'_> {
             for source in sources {
                 let object = folder.join(source.file_stem().expect("a name")).with_extension("o");
                 let mut compiler = sysroot.tools().compiler();
-                compiler.args(["-O1", "-g", "-w", "-fPIC", "-c", &include]).args(self.lua.flags());
+                compiler.args(["-O0", "-g", "-w", "-fPIC", "-c", &include]).args(self.lua.flags());
                 done(compiler.arg(source).arg("-o").arg(&object));
                 link.file(&object).expect("an object");
             }

@@ -23,7 +23,12 @@ struct Compiler {
     sets: &'static [&'static str],
 }
 
-const GXX: Compiler = Compiler { command: "g++", options: &[], sets: &["-O0", "-O2 -fno-plt"] };
+const GXX: Compiler = Compiler { command: "g++", options: &[], sets: &["-O2 -fno-plt"] };
+
+/// The same for programs about frames, which each level makes others of.
+const GXX_UNOPTIMISED: Compiler = Compiler { sets: &["-O0"], ..GXX };
+
+const GXX_AT_OTHER_LEVELS: Compiler = Compiler { sets: &["-O0", "-O1", "-O3", "-Os"], ..GXX };
 
 const CLANG: Compiler = Compiler { command: "clang++", options: &[], sets: &["-O2"] };
 
@@ -157,6 +162,18 @@ fn boost() {
 #[test]
 fn exceptions() {
     same("exceptions");
+    GXX_UNOPTIMISED.same("exceptions");
+}
+
+/// (Compiling the standard library's headers is what takes the time.)
+#[test]
+#[ignore = "minutes"]
+fn other_levels() {
+    for name in
+        ["classes", "streams", "containers", "threads", "files", "coroutines", "exceptions", "unwinding"]
+    {
+        GXX_AT_OTHER_LEVELS.same(name);
+    }
 }
 
 /// An uncaught exception ends the call: the error says what it was, and where it was thrown, with names as the source has them.
@@ -241,6 +258,7 @@ int half(double n) { return static_cast<int>(n / 2); }
 #[test]
 fn unwinding() {
     same("unwinding");
+    GXX_UNOPTIMISED.same("unwinding");
 }
 
 /// A base has all of libc, and with it the whole of what C++ has in its place.

@@ -68,7 +68,7 @@ fn same(built: &Built, program: &str, arguments: &[&str], files: &[(&str, &[u8])
 
 /// Builds library and program of an API of our own, whose program checks everything itself.
 fn synthetic(name: &str) {
-    built(name, &["-O2", "-fsanitize=undefined"], &[]);
+    built(name, &["-O0", "-fsanitize=undefined"], &[]);
 }
 
 fn built(name: &str, options: &[&str], arguments: &[&str]) -> String {
@@ -141,7 +141,7 @@ fn what_is_left_unwritten_is_the_programs() {
     let native = run(&host, &[], folder.path(), b"", None);
     let native = String::from_utf8_lossy(&native.stdout).into_owned();
     assert!(native.contains("int -1 30\n") && native.contains("errno -1 1 -1 0 0 0\n"), "{native}");
-    assert_eq!(built("unwritten", &["-O1"], &[]), native);
+    assert_eq!(built("unwritten", &["-O0"], &[]), native);
 }
 
 /// A library that has failed answers no question with yes, and no status with success; what it says is why.
@@ -172,7 +172,7 @@ fn no_failure_is_an_answer() {
                 struct thing *none = make(\"!\");\n    if (none || use(none, 1) != -1 || strcmp(lg_dead_error()->function, \"use\") != 0)\n        return 5;\n    \
                 struct lg_stub_error error;\n    lg_dead_take_error(&error);\n    \
                 return use(none, 1) != -1 || strcmp(lg_dead_error()->function, \"use\") != 0 ? 6 : 0;\n}\n";
-    made("dead", &["-O1"], [header, source, host]);
+    made("dead", &["-O0"], [header, source, host]);
 }
 
 /// What the program's compiler concludes from a header is so with a client, too, or the call fails: that a result is not null, that two arguments
@@ -237,7 +237,7 @@ fn members_without_a_name_are_members() {
                 if (!same(look(9), 9))\n        return 3;\n    \
                 /* A pointer to somewhere else is none. */\n    \
                 return far(&t) == -1 && lg_inner_error()->kind ? 0 : 4;\n}\n";
-    made("inner", &["-O1"], [&header, &source, host]);
+    made("inner", &["-O0"], [&header, &source, host]);
 }
 
 /// A structure without pointers is remembered like any other, whole; null where a buffer or its length could be is nothing that fails; a string is
@@ -281,7 +281,7 @@ fn null_plain_and_short() {
                 CHECK(!make(\"!\") && fill(none, five, -1) == -1 && !strcmp(who(), \"make\"));\n    \
                 CHECK(!make(\"!\") && use(none, \"\") == 0 && fill(none, five, -1) == -1 && !strcmp(who(), \"fill\"));\n    \
                 CHECK(!make(\"!\") && make(\"\") && fill(none, five, -1) == -1 && !strcmp(who(), \"fill\"));\n    free(five), free(wide);\n    return 0;\n}\n";
-    made("small", &["-O1", "-fsanitize=address"], [header, source, host]);
+    made("small", &["-O0", "-fsanitize=address"], [header, source, host]);
 }
 
 /// A structure that the library makes like another one has that one's buffers, whatever it had before; and making a domain is nothing that a
@@ -310,7 +310,7 @@ fn a_copy_has_the_buffers_of_what_it_is_of() {
                 CHECK(scan_copy(&two, &one, 3) == 0 && two.in == text + 1 && two.left == 5);\n    \
                 CHECK(scan_copy(&two, &one, 4) == -1 && two.in == text + 1 && two.left == 5);\n    \
                 CHECK(scan_next(&one) == 0 && scan_next(&two) == 0);\n    return scan_end(&one) || scan_end(&two);\n}\n";
-    made("like", &["-O1", "-fsanitize=address"], [header, source, host]);
+    made("like", &["-O0", "-fsanitize=address"], [header, source, host]);
 }
 
 /// Handles may lie side by side in an array of the library's, four bytes apart; what no structure can be aligned to is refused, and said.
@@ -326,7 +326,7 @@ fn handles_are_four_bytes_apart() {
                 for (int i = 0; i < 64; i += 2)\n        slot_free(slots[i]);\n    for (int i = 0; i < 64; i++)\n        \
                 CHECK(slot_value(slots[i]) == (i % 2 ? 100 + i : -1));\n    \
                 CHECK(!slot_odd() && strstr(lg_four_error()->message, \"no multiple of 4\"));\n    return 0;\n}\n";
-    made("four", &["-O1"], [header, source, host]);
+    made("four", &["-O0"], [header, source, host]);
 }
 
 /// A client for whose compiler a type is another one than for the generator does not compile.
@@ -394,7 +394,7 @@ fn what_is_kept_for_a_handle_ends_with_it() {
                 printf(\"%d %s\\n\", i, lg_kept_error()->message);\n                return 2;\n            }\n            finish(p);\n        }\n    \
                 if (go(stays, \"42\") != 11 || change(stays, &second) || go(stays, \"42\") != 22)\n        return 3;\n    \
                 finish(other);\n    return go(stays, \"42\") != 22;\n}\n";
-    made("kept", &["-O1"], [header, source, host]);
+    made("kept", &["-O0"], [header, source, host]);
 }
 
 /// A call that fails is heard as a failure: no size builds on what an earlier one said, nor does an error jump to where an earlier one led.
@@ -435,7 +435,7 @@ fn what_was_heard_before_a_failure_counts_no_more() {
                     room = realloc(room, 64);\n    CHECK(thing_size(t, 0) == 64 && thing_fill(t, room) == 1 && thing_put(other, line) == -1);\n\
                     jmp_buf *env = thing_jump(t, longjmp, sizeof(jmp_buf));\n    CHECK(env);\n    if (setjmp(*env)) {\n        puts(\"jumped to a jmp_buf of an earlier call\");\n        return 1;\n    }\n\
                     volatile int lands = 0;\n    if ((lands = setjmp(*thing_jump(t, longjmp, sizeof(jmp_buf)))) == 0)\n        thing_stop(t);\n    CHECK(lands == 1);\n    free(room);\n    thing_free(t);\n    thing_free(other);\n    return 0;\n}\n";
-    made("heard", &["-O1", "-fsanitize=address", "-fsanitize-recover=address"], [header, source, host]);
+    made("heard", &["-O0", "-fsanitize=address", "-fsanitize-recover=address"], [header, source, host]);
 }
 
 /// Whatever frames a callback leaves by a jump or by its thread's end, the domain restarts.
@@ -478,7 +478,7 @@ fn a_release_that_is_cancelled_hangs_nobody() {
                 pthread_t runs, releases;\n    pthread_create(&runs, 0, run, 0);\n    sem_wait(&in);\n    pthread_create(&releases, 0, release, 0);\n    while (!waits())\n        sched_yield();\n    \
                 pthread_cancel(releases);\n    for (int i = 0; i < 1000; i++)\n        sched_yield();\n    sem_post(&on);\n    void *first, *second;\n    pthread_join(releases, &second);\n    pthread_join(runs, &first);\n    \
                 return second == PTHREAD_CANCELED && !first && thing_new() ? 0 : 1;\n}\n";
-    made("cancel", &["-O1"], [header, source, host]);
+    made("cancel", &["-O0"], [header, source, host]);
 }
 
 /// Of two pointers each goes to the callback that it stands beside, and to no other; one goes to all callbacks of its call.
@@ -511,7 +511,7 @@ fn data_goes_to_the_callback_beside_it() {
                 CHECK(brief(thing_new(), rd, &one, wr, &two, how) == right[how]);\n        struct ops ops = {rd, &one, wr, &two};\n        thing *t = thing_new();\n        \
                 CHECK(set(t, &ops) == 0 && go(t, how) == right[how]);\n    }\n    thing *t = thing_new();\n    CHECK(both(t, rd, any, &one, 0) == 10 && both(t, rd, any, &one, 1) == 30 && both(t, 0, any, &one, 1) == 30);\n    \
                 /* Given for two, it is not given for a third. */\n    CHECK(both(thing_new(), rd, any, &one, 1) == 30 && both(thing_new(), rd, 0, &one, 0) == 10);\n    CHECK(wrong == 0);\n    return 0;\n}\n";
-    made("pairs", &["-O1", "-fsanitize=address,undefined"], [header, source, host]);
+    made("pairs", &["-O0", "-fsanitize=address,undefined"], [header, source, host]);
     // An order that says nothing.
     let folder = tempfile::tempdir().expect("a scratch folder");
     let path = folder.path().join("api.h");
@@ -548,7 +548,7 @@ fn a_handle_behind_a_pointer_is_the_calls() {
                 /* (The program's variable still had it when it was asked.) */\n    CHECK(heard == 1);\n    t = thing_new(f, &one);\n    thing_both(&t, &u);\n    CHECK(!t && !u && heard == 2);\n    u = thing_new(f, &two);\n    \
                 thing_both(NULL, &u);\n    CHECK(!u && heard == 112);\n    for (volatile int how = 1; how < 3; how++) {\n        t = thing_new(f, &one);\n        jmp_buf *env = thing_jump(t, longjmp, sizeof(jmp_buf));\n        CHECK(env);\n        \
                 volatile int jumped = 0, by = setjmp(*env);\n        if (by)\n            jumped = by;\n        else\n            thing_fail(&t, how == 1 ? 2 : 1);\n        CHECK(jumped == (how == 1 ? 7 : 1));\n    }\n    return 0;\n}\n";
-    made("behind", &["-O1"], [header, source, host]);
+    made("behind", &["-O0"], [header, source, host]);
 }
 
 /// In a forked child, where no call of a library that does not restart succeeds, errors jump as everywhere.
@@ -565,7 +565,7 @@ fn errors_jump_in_a_forked_child() {
                 thing_free(t);\n        _exit(jumped == 1 ? 0 : 2);\n    }\n    int status = 0;\n    waitpid(child, &status, 0);\n    if (jumped != 10 || status)\n        printf(\"jumped %d, child %x\\n\", jumped, status);\n    \
                 return jumped != 10 || status;\n}\n";
     for restart in ["", ", restart"] {
-        made("child", &["-O1"], [&header.replace("RESTART", restart), source, host]);
+        made("child", &["-O0"], [&header.replace("RESTART", restart), source, host]);
     }
 }
 
@@ -611,7 +611,7 @@ fn formatted_output_reaches_the_programs_file() {
     let source = "#include <stdio.h>\nint print(FILE *f, int n) { return fprintf(f, \"%d and %s;\", n, \"text\") + fprintf(f, \"plain\") + (fwrite(\"\", 1, 0, f) == 0) + (fread(0, 1, 0, f) == 0); }\n";
     let host = "#include <print.h>\n#include <lockgate_stubs.h>\n#include <string.h>\nint main(void)\n{\n    FILE *f = tmpfile();\n    char text[64] = \"\";\n    \
                 int n = print(f, 42);\n    rewind(f);\n    puts(lg_print_error()->message);\n    return n == 19 && fgets(text, sizeof text, f) && strcmp(text, \"42 and text;plain\") == 0 ? 0 : 1;\n}\n";
-    made("print", &["-O1"], [header, source, host]);
+    made("print", &["-O0"], [header, source, host]);
 }
 
 /// A callback fills no more than the library may have, and nothing that it has not.
@@ -625,7 +625,7 @@ fn callbacks_fill_no_more_than_the_library_has() {
                 int main(void)\n{\n    if (fill(rd, &calls, 65536) != 7 || calls != 1)\n        return 1;\n    \
                 if (fill(rd, &calls, 1500000000) != -1 || calls != 1 || lg_filled_error()->kind != LG_STUB_LENGTH)\n        return 2;\n    \
                 if (fill(rd, &calls, 60000000) != -1 || calls != 1 || lg_filled_error()->kind != LG_STUB_POINTER)\n        return 3;\n    return 0;\n}\n";
-    made("filled", &["-O1"], [header, source, host]);
+    made("filled", &["-O0"], [header, source, host]);
 }
 
 /// However many types of handles there are, each is another.
@@ -647,7 +647,7 @@ fn more_types_of_handles_than_a_byte_counts() {
     let host = "#include <types.h>\nint main(void)\n{\n    static char garbage[64] __attribute__((aligned(64)));\n\
                     struct h1 *one = make1();\n    struct h256 *last = make256();\n    return one && look1(one) == 1 && look256(last) == 256 && \
                     look257((struct h257 *)one) == -7 && look256((struct h256 *)one) == -7 && look256((struct h256 *)garbage) == -7 ? 0 : 1;\n}\n";
-    made("types", &["-O1"], [&header, &source, host]);
+    made("types", &["-O0"], [&header, &source, host]);
 }
 
 /// Stubs are told apart by their frames: a linker that puts one into another does not make them one.
@@ -681,88 +681,88 @@ fn what_is_concluded_from_answers() {
 /// AddressSanitizer has variables elsewhere than on the stack: calls within callbacks are told from calls that were left nevertheless.
 #[test]
 fn nested_calls_are_known_with_a_sanitizer() {
-    built("sly", &["-O1", "-fsanitize=address"], &["nested"]);
+    built("sly", &["-O0", "-fsanitize=address"], &["nested"]);
 }
 
 /// What the program frees is a piece of its own heap, whatever the library has built around its answer; a sanitizer knows each.
 #[test]
 fn what_the_program_frees_is_its_own() {
-    built("keeper", &["-O1", "-fsanitize=address,undefined"], &[]);
+    built("keeper", &["-O0", "-fsanitize=address,undefined"], &[]);
     built("keeper", &["-O2"], &[]);
 }
 
 /// What the program owns, fills or is lent is nowhere near any answer, whatever address the library gives.
 #[test]
 fn no_answer_lies_over_what_is_the_programs() {
-    built("keeper", &["-O1", "-fsanitize=address,undefined"], &["owned"]);
+    built("keeper", &["-O0", "-fsanitize=address,undefined"], &["owned"]);
     built("keeper", &["-O2"], &["owned"]);
 }
 
 /// A buffer that is filled in several calls comes back as far as its structure says, and no structure says more than there is.
 #[test]
 fn what_a_field_says_was_written() {
-    built("keeper", &["-O1", "-fsanitize=address,undefined"], &["fill"]);
+    built("keeper", &["-O0", "-fsanitize=address,undefined"], &["fill"]);
 }
 
 /// What the program gives ends with the call or the handle that it was given for, on every thread and in a child.
 #[test]
 fn consent_ends_with_its_giver() {
-    built("lives", &["-O1", "-fsanitize=address,undefined"], &[]);
+    built("lives", &["-O0", "-fsanitize=address,undefined"], &[]);
 }
 
 /// A domain that restarts takes nothing along, and waits for no callback.
 #[test]
 fn nothing_outlives_a_restart() {
-    built("anew", &["-O1", "-fsanitize=address,undefined"], &[]);
+    built("anew", &["-O0", "-fsanitize=address,undefined"], &[]);
 }
 
 /// Arrays of handles stay as long as other answers do.
 #[test]
 fn arrays_of_handles_stay() {
-    built("fresh", &["-O1", "-fsanitize=address,undefined"], &["handles"]);
+    built("fresh", &["-O0", "-fsanitize=address,undefined"], &["handles"]);
 }
 
 /// No answer ends, or has gaps, in the middle of an earlier one that the program still goes by.
 #[test]
 fn no_answer_shortens_an_earlier_one() {
-    built("fresh", &["-O1", "-fsanitize=address,undefined"], &["shorter"]);
+    built("fresh", &["-O0", "-fsanitize=address,undefined"], &["shorter"]);
 }
 
 /// A call from a signal handler's stack, or a coroutine's, is refused, and frees nothing of what it has interrupted.
 #[test]
 fn frames_of_other_stacks_go_on() {
-    built("fresh", &["-O1"], &["stacks"]);
+    built("fresh", &["-O0"], &["stacks"]);
 }
 
 /// The program's jmp_buf is one for each handle, whatever the library answers, and whether it does.
 #[test]
 fn a_handle_has_one_jmp_buf() {
-    built("fresh", &["-O1"], &["jumps"]);
+    built("fresh", &["-O0"], &["jumps"]);
     built("fresh", &["-O2"], &["jumps"]);
 }
 
 /// What several functions tell is the least of it; a call that says itself that it has failed tells nothing, and other threads hear their own.
 #[test]
 fn facts_are_the_least_that_was_heard() {
-    built("fresh", &["-O1", "-fsanitize=address,undefined"], &["facts"]);
+    built("fresh", &["-O0", "-fsanitize=address,undefined"], &["facts"]);
 }
 
 /// Strings that come in pairs are an even number.
 #[test]
 fn pairs_are_pairs() {
-    built("fresh", &["-O1", "-fsanitize=address,undefined"], &["pairs"]);
+    built("fresh", &["-O0", "-fsanitize=address,undefined"], &["pairs"]);
 }
 
 /// Which of the program's functions is called with which of its data is the program's to say.
 #[test]
 fn functions_and_data_stay_together() {
-    built("fresh", &["-O1", "-fsanitize=address,undefined"], &["given"]);
+    built("fresh", &["-O0", "-fsanitize=address,undefined"], &["given"]);
 }
 
 /// How far a pointer moved, and how much is left, agree.
 #[test]
 fn what_is_left_agrees_with_what_was_moved_over() {
-    built("fresh", &["-O1", "-fsanitize=address,undefined"], &["moved"]);
+    built("fresh", &["-O0", "-fsanitize=address,undefined"], &["moved"]);
 }
 
 /// A program may close a plugin that has a client in it, while threads go on that have used it.
@@ -804,7 +804,7 @@ fn a_client_may_be_unloaded() {
     done(link.arg("--exports").arg(path("client/api.exports"))).expect("it links");
     let mut compile = Command::new("gcc");
     compile
-        .args(["-O1", "-fPIC", "-shared", &include, "-I"])
+        .args(["-O0", "-fPIC", "-shared", &include, "-I"])
         .arg(path("client"))
         .arg("-I")
         .arg(folder.path());
@@ -819,13 +819,13 @@ fn a_client_may_be_unloaded() {
 /// Text in a structure ends there, whatever the library has written.
 #[test]
 fn text_in_structures_ends_there() {
-    built("fresh", &["-O1", "-fsanitize=address,undefined"], &["texts"]);
+    built("fresh", &["-O0", "-fsanitize=address,undefined"], &["texts"]);
 }
 
 /// A stream that was left in the middle is not used again: the library's lock on it is held for good.
 #[test]
 fn a_stream_that_was_left_holds_up_no_other() {
-    built("fresh", &["-O1"], &["left"]);
+    built("fresh", &["-O0"], &["left"]);
 }
 
 #[test]
@@ -866,7 +866,7 @@ fn zlib_and_its_own_programs() {
     let flags = corpus().library("zlib").expect("zlib").flags();
     let host = folder.path().join("host");
     let mut compile = Command::new("gcc");
-    compile.args(["-O1", "-g", "-I"]).arg(&built.client).args(&flags).arg(file("zlib_host.c"));
+    compile.args(["-O0", "-g", "-I"]).arg(&built.client).args(&flags).arg(file("zlib_host.c"));
     compile.arg(folder.path().join("client.o")).arg("-o").arg(&host);
     done(kit.link_with_library(&mut compile)).expect("it compiles");
     let lines = run(&host, &["lines"], folder.path(), b"", None);
@@ -971,7 +971,7 @@ fn png_and_its_own_programs() {
     let host = |name: &str, client: &[&Path], objects: &[PathBuf]| {
         let path = folder.path().join(name);
         let mut compile = Command::new("gcc");
-        compile.args(["-O1", "-g", "-Wall", "-Wextra", "-Werror"]);
+        compile.args(["-O0", "-g", "-Wall", "-Wextra", "-Werror"]);
         for folder in client {
             compile.arg("-I").arg(folder);
         }
@@ -1570,7 +1570,7 @@ fn programs_with_other_rights_choose_their_module_themselves() {
     std::fs::write(path("main.c"), main).expect("a file");
     let mut compile = Command::new("gcc");
     compile
-        .args(["-O1", "-I"])
+        .args(["-O0", "-I"])
         .arg(path("client"))
         .arg("-I")
         .arg(folder.path())

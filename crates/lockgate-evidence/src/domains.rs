@@ -68,6 +68,8 @@ const CALLS: u64 = 3;
 /// What the host and another domain have, and must have unchanged after each program.
 struct Canaries {
     memory: Vec<Vec<u8>>,
+    /// What the longest of them was.
+    before: Vec<u8>,
     neighbour: Domain,
     words: lockgate::Pointer<u64>,
 }
@@ -108,7 +110,10 @@ pub fn run(modules: u64, seed: u64) -> Result<Outcome> {
         file[place.table_at..place.table_at + TABLE].copy_from_slice(&adversarial.table);
         match lockgate::Module::from_bytes(&file) {
             Ok(module) => outcome.program(&module, &mut generator.random)?,
-            Err(lockgate::LoadError::Refused { .. }) => outcome.refused += 1,
+            Err(lockgate::LoadError::Refused { .. }) => {
+                outcome.refused += 1;
+                continue;
+            }
             Err(error) => return Err(error.into()),
         }
         if let Some(what) = canaries.changed() {
@@ -223,7 +228,8 @@ impl Canaries {
         let neighbour =
             Domain::new(&lockgate::Module::from_bytes(neighbour)?, DomainOptions::new().name("neighbour"))?;
         let words = neighbour.alloc_slice(&[PATTERN; WORDS])?;
-        Ok(Canaries { memory: SIZES.map(|size| vec![BYTE; size]).to_vec(), neighbour, words })
+        let before = vec![BYTE; SIZES.into_iter().max().unwrap_or(0)];
+        Ok(Canaries { memory: SIZES.map(|size| vec![BYTE; size]).to_vec(), before, neighbour, words })
     }
 
     /// Every canary notices: a harness that cannot fail proves nothing.
@@ -244,12 +250,11 @@ impl Canaries {
 
     /// What is not as it was.
     fn changed(&self) -> Option<&'static str> {
-        if self.memory.iter().flatten().any(|byte| *byte != BYTE) {
+        if self.memory.iter().any(|memory| **memory != self.before[..memory.len()]) {
             return Some("memory of the host");
         }
         let words = self.neighbour.read_slice(self.words, WORDS);
-        if !words.is_ok_and(|words| words.check(|words| words.iter().all(|word| *word == PATTERN)).is_some())
-        {
+        if !words.is_ok_and(|words| words.check(|words| **words == [PATTERN; WORDS]).is_some()) {
             return Some("memory of another domain");
         }
         let answer = self

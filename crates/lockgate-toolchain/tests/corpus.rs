@@ -9,16 +9,22 @@ use lockgate_toolchain::{Link, Sysroot, silent};
 /// The flag sets that every library must pass.
 const FLAGS: &[&str] = &[
     "-O0",
+    "-Os -fstack-protector-all",
+    "-O3 -march=x86-64-v4",
+    "-O2 -fcf-protection=full -fstack-clash-protection",
+    "-O2 -g -fno-plt",
+    "-O2 -flto",
     "-O2",
     "-Os",
-    "-O3 -march=x86-64-v4",
     "-O2 -fcf-protection=full",
     "-O2 -fstack-protector-all",
     "-O2 -fstack-clash-protection",
     "-O2 -fno-plt",
     "-O2 -g",
-    "-O2 -flto",
 ];
+
+/// So many of them have every flag in them, and every level.
+const QUICK: usize = 6;
 
 /// Compiles a library's sources and links all of their functions into a module, which is verified.
 fn build(shop: &Workshop, corpus: &Corpus, name: &str, flags: &str, sysroot: &Sysroot) {
@@ -50,7 +56,7 @@ fn build(shop: &Workshop, corpus: &Corpus, name: &str, flags: &str, sysroot: &Sy
 fn every_flag_set_on_a_small_library() {
     let corpus = Corpus::locate().unwrap();
     let shop = Workshop::new();
-    for flags in FLAGS {
+    for flags in &FLAGS[..QUICK] {
         build(&shop, &corpus, "zlib", flags, &shop.sysroot);
     }
 }

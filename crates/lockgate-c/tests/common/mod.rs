@@ -109,7 +109,7 @@ pub fn compiler(language: Language) -> Command {
         Language::Cpp17 => ("g++", ["-std=c++17", "-Wno-missing-field-initializers", "-x", "c++"]),
     };
     let mut compiler = Command::new(program);
-    compiler.args(arguments).args(["-O1", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
+    compiler.args(arguments).args(["-O0", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
     compiler.arg("-I").arg(installed().join("include"));
     compiler
 }
