@@ -9,8 +9,9 @@
 //! ([`Options::into`]), and one that was opened for a module that joins is that module's alone, whoever opens the same file later.
 use super::imports::Scope;
 use super::loaded::Loaded;
+use super::table::{self, Hold, Look, Pin};
 use super::verdicts::{Found, Hash, Opened};
-use super::{DlError, Library, Mode, Options, search, table};
+use super::{DlError, Library, Mode, Options, search};
 use crate::domain::{JoinError, Target};
 use crate::module::Module;
 use crate::signature::{self, Signature, printable};
@@ -75,17 +76,7 @@ pub(super) struct Home {
 pub(super) struct Open {
     base: Arc<Loaded>,
     needed: Vec<Arc<Loaded>>,
-    /// Opened for this one.
-    held: Vec<Library>,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        for library in self.held.drain(..).rev() {
-            // It was opened once more, and nobody else knows of that.
-            let _ = library.close();
-        }
-    }
+    held: Vec<Pin>,
 }
 
 impl Open {
@@ -109,9 +100,12 @@ pub(super) fn open(
     let (hash, file) = &join.modules[0];
     let mut held = Vec::new();
     let base = match given {
-        Some(given) if is(given.hash(), hash) => given,
+        Some(given) if is(given.hash(), hash) => {
+            held.push(Pin::new(given.id())?);
+            given
+        }
         Some(_) => return Err(other(path, file)),
-        None if table::rows().iter().any(|row| !row.private && is(row.loaded.hash(), hash)) => {
+        None if table::any(|row| !row.private && is(row.loaded.hash(), hash)) => {
             return Err(JoinError::Uninvited { module: name_of(path), base: file.clone() }.into());
         }
         None => {
@@ -119,7 +113,7 @@ pub(super) fn open(
             find_or_open(path, (hash, file), needed, mode, &alone, &mut held)?
         }
     };
-    let mut open = Open { base, needed: Vec::new(), held };
+    let mut open = Open { base, needed: Vec::new(), held: held };
     // Each waits for the next one, on this thread's stack.
     let depth = options.depth + 1;
     if depth > window::JOINED {
@@ -141,21 +135,27 @@ fn find_or_open(
     needed: &mut Needed,
     mode: Mode,
     options: &Options,
-    held: &mut Vec<Library>,
+    held: &mut Vec<Pin>,
 ) -> Result<Arc<Loaded>, DlError> {
     let domain = options.into.map(Library::loaded).transpose()?;
     let is_it = |loaded: &Loaded| {
         is(loaded.hash(), hash) && domain.as_ref().is_some_and(|domain| loaded.shares_domain(domain))
     };
-    let found = table::rows().iter().find(|row| is_it(&row.loaded)).map(|row| row.loaded.clone());
-    if let Some(found) = found {
-        return Ok(found);
+    loop {
+        match table::look(Hold::Pin, |row| is_it(&row.loaded)) {
+            Look::Open(found) => {
+                held.push(Pin::of(found.id()));
+                return Ok(found);
+            }
+            Look::Starts(id) => table::wait(id, options.until)?,
+            Look::None => break,
+        }
     }
     let found = needed.take(path, (hash, file))?;
     let mode = Mode { now: mode.now, ..Mode::LAZY };
-    let library = Library::open_found(found, needed, mode, options)?;
-    held.push(library);
-    library.loaded()
+    let opened = Library::open_found(found, needed, mode, options, Hold::Pin)?;
+    held.push(Pin::of(opened.id()));
+    Ok(opened)
 }
 
 fn is(hash: Hash, named: &str) -> bool {
