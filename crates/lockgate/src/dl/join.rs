@@ -25,11 +25,12 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Needed(HashMap<String, Result<Found, DlError>>);
 
-/// Files that are read for one module: a domain has room for half as many.
+/// Looks for files for one module: a domain has room for half as many.
 const MOST: usize = 2 * window::JOINED;
 
 impl Needed {
-    /// Finds all that `module` needs.
+    /// Finds all that `module` needs. Which files, how many and how large they are is the module's word: all of them together are no more work
+    /// than one file may be.
     pub fn of(module: &Found) -> Needed {
         let names = |from: &Found| {
             let join = from.module.parsed().join.iter();
@@ -38,12 +39,14 @@ impl Needed {
         };
         let mut needed = HashMap::new();
         let mut ahead = VecDeque::from(names(module));
+        let (mut looks, mut bytes) = (MOST, lockgate_outside::LARGEST);
         while let Some((path, (hash, file))) = ahead.pop_front() {
             // (Another module may lie in another folder, where the file is.)
-            if needed.len() > MOST || needed.get(&hash).is_some_and(Result::is_ok) {
+            if looks == 0 || needed.get(&hash).is_some_and(Result::is_ok) {
                 continue;
             }
-            let found = find(&path, &hash, &file);
+            looks -= 1;
+            let found = find(&path, &hash, &file, &mut bytes);
             ahead.extend(found.iter().flat_map(names));
             needed.insert(hash, found);
         }
@@ -55,14 +58,16 @@ impl Needed {
     }
 }
 
-/// The file with this hash that the module in `path` names.
-fn find(path: &Path, hash: &str, file: &str) -> Result<Found, DlError> {
+/// The file with this hash that the module in `path` names, if that is no larger than what is left of `bytes`.
+fn find(path: &Path, hash: &str, file: &str, bytes: &mut u64) -> Result<Found, DlError> {
     // The name is the module's word: nothing but a file beside it, or in the usual folders.
     let name = Path::new(file).file_name().ok_or_else(|| other(path, file))?;
     let beside = path.with_file_name(name);
     let place = if beside.is_file() { beside } else { search::find(Path::new(name))? };
-    let found = Found::new(Opened::new(&place)?)?;
-    if is(found.hash, hash) { Ok(found) } else { Err(other(path, file)) }
+    let opened = Opened::new(&place)?;
+    let left = bytes.checked_sub(opened.size());
+    *bytes = left.ok_or_else(|| JoinError::TooMuch { module: name_of(path), other: printable(file) })?;
+    Found::of_these(opened, |found| is(*found, hash))?.ok_or_else(|| other(path, file))
 }
 
 /// Where a module goes.
