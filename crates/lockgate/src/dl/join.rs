@@ -118,7 +118,7 @@ pub(super) fn open(
             find_or_open(path, (hash, file), needed, mode, &alone, &mut held)?
         }
     };
-    let mut open = Open { base, needed: Vec::new(), held: held };
+    let mut open = Open { base, needed: Vec::new(), held };
     // Each waits for the next one, on this thread's stack.
     let depth = options.depth + 1;
     if depth > window::JOINED {

@@ -137,8 +137,7 @@ fn hostile_constructors_end() {
 #[test]
 fn the_shortest_timeouts_end_what_loops() {
     let _watchdog = watchdog("a constructor that loops, with next to no time");
-    let source =
-        "__attribute__((constructor)) static void start(void) { for (;;) __asm__ volatile(\"\"); }\nlong f(void) { return 1; }";
+    let source = "__attribute__((constructor)) static void start(void) { for (;;) __asm__ volatile(\"\"); }\nlong f(void) { return 1; }";
     let file = File::c("looping-at-once.so", source);
     for timeout in [Duration::ZERO, Duration::from_micros(300)] {
         let options = Options::default().timeout(timeout);
