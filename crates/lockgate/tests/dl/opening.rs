@@ -212,10 +212,12 @@ fn what_an_opening_needs_stays_until_it_has_ended() {
         assert_eq!(ask(joined, "has_begun", 0), 10);
         assert_eq!(call(of_base, 1), 2, "a module needs it");
         // The same while the module's destructors run.
+        assert_eq!(base.open(), library);
         INSIDE.store(false, Ordering::SeqCst);
         GO_ON.store(false, Ordering::SeqCst);
         let leaves = scope.spawn(move || joined.close().unwrap());
         until(&INSIDE);
+        library.close().unwrap();
         assert_eq!(call(of_base, 1), 2, "code of the module's still runs");
         assert!(joined.name().is_err() && library.close().is_err());
         GO_ON.store(true, Ordering::SeqCst);
