@@ -14,6 +14,15 @@ fn until(flag: &AtomicBool) {
     }
 }
 
+/// Lets a service go on when it goes, also when what follows fails.
+struct GoesOn(&'static AtomicBool);
+
+impl Drop for GoesOn {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// A module whose constructor or destructor calls this service.
 fn calling(name: &str, kind: &str, service: &str) -> File {
     let source = format!(
@@ -43,6 +52,7 @@ fn constructors_and_destructors_of_others_are_not_waited_for() {
         GO_ON.store(false, Ordering::SeqCst);
         let file = calling(&format!("slow-{kind}.so"), kind, "stay_here");
         thread::scope(|scope| {
+            let _goes_on = GoesOn(&GO_ON);
             let slow = scope.spawn(|| file.open().close().unwrap());
             until(&INSIDE);
             let library = other.open();
@@ -68,6 +78,7 @@ fn constructors_of_the_same_library_are_waited_for() {
     dl::provide(service("long stay_before_others(void)", stay as *const ()));
     let file = calling("shared-start.so", "constructor", "stay_before_others");
     thread::scope(|scope| {
+        let _goes_on = GoesOn(&GO_ON);
         let first = scope.spawn(|| file.open());
         until(&INSIDE);
         let hurried = Options::default().timeout(Duration::from_millis(50));
@@ -109,6 +120,7 @@ fn who_has_waited_for_constructors_that_fail_opens_it_himself() {
     let file =
         File::new("failing.so", Guest::c_with(source, &["-O2", "-g"]).gate("long stay_and_fail(void)"));
     thread::scope(|scope| {
+        let _goes_on = GoesOn(&GO_ON);
         let first = scope.spawn(|| Library::open(&file.path, Mode::NOW, &Options::default()));
         while INSIDE.load(Ordering::SeqCst) == 0 {
             thread::yield_now();
@@ -202,6 +214,7 @@ fn what_an_opening_needs_stays_until_it_has_ended() {
     let library = base.open();
     let of_base = library.function("of_base").unwrap();
     thread::scope(|scope| {
+        let _goes_on = GoesOn(&GO_ON);
         let options = Options::default().into(library);
         let joins = scope.spawn(move || Library::open(&part, Mode::NOW, &options).unwrap());
         until(&INSIDE);
