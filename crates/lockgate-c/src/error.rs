@@ -364,6 +364,8 @@ impl From<DlError> for Failure {
             DlError::NotConfined(_) => Status::Parse,
             DlError::Imports { .. } => Status::Import,
             DlError::Join(_) => Status::Join,
+            DlError::Busy(_) => Status::Busy,
+            DlError::Ring(_) => Status::Deadlock,
             DlError::Handle => Status::Handle,
             DlError::Forked => Status::Forked,
             DlError::NotExposed(..) => Status::NotMapped,

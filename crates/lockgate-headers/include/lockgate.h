@@ -219,7 +219,7 @@ typedef enum lg_status {
     LG_E_REVOKED = 54,  /* the registry took the name back */
     LG_E_RESTARTED = 55, /* the domain was restarted; bind again */
     LG_E_UNRESOLVED = 56, /* an import was not found at its first call */
-    LG_E_BUSY = 57,     /* the exclusive domain was busy for too long */
+    LG_E_BUSY = 57,     /* the exclusive domain was busy for too long, or a library's constructors on another thread */
     LG_E_DEADLOCK = 58, /* the call would wait for itself */
     LG_E_CALLEE = 59,   /* another domain that the domain called failed */
     LG_E_THREAD_INIT = 60, /* thread-local storage of the module could not be made */
@@ -1040,9 +1040,11 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * be passed in a vector register. lg_dlsym_typed() makes it exact.
  *
  * Thread-safe, all of them. Constructors and destructors run on the thread that opens or closes,
- * inside the domain; one thread at a time opens and closes. Cost: an open of a module that was
- * verified before some 20 microseconds, the first of a megabyte some milliseconds; lg_dlsym() a
- * microsecond for a new symbol, then some hundred nanoseconds; calls as in
+ * inside the domain, and no other thread waits for them, but who opens the same file while its
+ * constructors run: until they have, or the timeout in its options is over (LG_E_BUSY). Two threads
+ * that would wait for each other's constructors do not: one gets LG_E_DEADLOCK. Cost: an open of a
+ * module that was verified before some 20 microseconds, the first of a megabyte some milliseconds;
+ * lg_dlsym() a microsecond for a new symbol, then some hundred nanoseconds; calls as in
  * lg_function_pointer(). */
 
 /* Opens a module: `file` is a path if it has a slash; else it is looked for in the folders of
@@ -1059,7 +1061,7 @@ typedef struct lg_dl_options {
     lg_options *domain;   /* limits and grants of its domain, or NULL */
     lg_policy policy;     /* what the host asks for in calls; LG_DEFAULT is what lg_dlopen() does */
     uint32_t stack_bytes; /* of the caller's stack, for functions without a signature; at most 4096 */
-    uint32_t timeout_ms; /* for constructors and destructors, if the domain has no shorter time limit; 0: 10000 */
+    uint32_t timeout_ms; /* for all constructors of one opening, and for a library's destructors, if the domain has no shorter time limit; 0: 10000 */
     int has_failure;
     uint64_t failure;     /* what failing calls return, if has_failure is not 0 */
     void *into;           /* a library that is open, whose domain the module is to join; or NULL */

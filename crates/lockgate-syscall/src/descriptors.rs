@@ -28,9 +28,6 @@ impl Kind {
     }
 }
 
-/// By file: the description that holds the domain's record locks on it.
-pub(super) type Locks = BTreeMap<(u64, u64), Arc<Description>>;
-
 /// A stream that the host granted. Its open file description is the host's own, and perhaps other processes' too.
 #[derive(Debug, Clone)]
 pub(super) struct Stream {

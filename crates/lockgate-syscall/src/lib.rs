@@ -26,6 +26,7 @@ mod memory;
 mod outcome;
 mod paths;
 mod process;
+mod record_locks;
 mod robust;
 mod signal_state;
 mod table;

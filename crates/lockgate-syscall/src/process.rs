@@ -1,9 +1,10 @@
 //! What the system calls of one domain remember.
 use super::caller::{WaitingSignals, thread_number};
 use super::current::Current;
-use super::descriptors::{Description, Descriptors, LIMIT, Locks, Reserved};
+use super::descriptors::{Description, Descriptors, LIMIT, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
+use super::record_locks::Locks;
 use super::robust::release_robust;
 use super::signal_state::{self, Handler, Info, Next, Signals};
 use super::timers::Timers;

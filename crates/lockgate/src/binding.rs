@@ -270,7 +270,8 @@ impl Binding {
             .and_then(|code| code.function(domain.base() + address))
             .unwrap_or_else(|| domain.state_usage());
         let of_function = if callee == domain.state_usage() { 0 } else { OF_FUNCTION };
-        let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX));
+        // 0 is none: what is shorter than the watcher's unit is one of them.
+        let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1));
         let mut abi = CallAbi::new(caller, callee, policy, &signature, &plan);
         abi.limited = limit != 0;
         abi.depth = domain.terms().depth.is_some();

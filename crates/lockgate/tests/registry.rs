@@ -798,3 +798,21 @@ fn a_restart_whose_thread_ends_is_over() {
     let new = registry.restart("server").expect("nobody is at it");
     assert_eq!(new.bind::<Long>("f").unwrap().call(1).unwrap(), 2);
 }
+
+/// What is refused may be code of the host's own, which asks the registry when it goes.
+#[test]
+fn what_an_export_refuses_goes_without_the_registrys_lock() {
+    let _watchdog = common::watchdog("a function that asks the registry when it goes");
+    struct Asks(Registry, Arc<AtomicUsize>);
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            self.1.store(self.0.names().len(), Ordering::SeqCst);
+        }
+    }
+    let registry = registry();
+    let seen = Arc::new(AtomicUsize::new(0));
+    let asks = Asks(registry.clone(), seen.clone());
+    let function = HostFunction::new(move |_: &Domain, x: i64| x + asks.1.load(Ordering::SeqCst) as i64);
+    assert!(matches!(registry.export_host(function, everyone("count")), Err(RegistryError::Taken { .. })));
+    assert_eq!(seen.load(Ordering::SeqCst), 4);
+}

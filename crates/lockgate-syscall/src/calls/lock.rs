@@ -12,6 +12,7 @@ use crate::wire::{Record, half, word};
 use lockgate_kernel::{Command, record_lock};
 use rustix::fs::{FlockOperation, SeekFrom};
 use rustix::io::Errno;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,35 +29,55 @@ pub(super) fn set(
     wait: bool,
 ) -> Reply {
     let wanted = copied(ctx, file, at)?;
-    let kind = i32::from(wanted.l_type);
-    if (kind == libc::F_RDLCK && !file.readable) || (kind == libc::F_WRLCK && !file.writable) {
-        return Err(Errno::BADF.into());
-    }
+    let bytes = bytes_of(&wanted)?;
+    let kind = match i32::from(wanted.l_type) {
+        libc::F_RDLCK if file.readable => Some(false),
+        libc::F_WRLCK if file.writable => Some(true),
+        libc::F_UNLCK => None,
+        libc::F_RDLCK | libc::F_WRLCK => return Err(Errno::BADF.into()),
+        _ => return Err(Errno::INVAL.into()),
+    };
     retry(ctx, wait, || {
         let mut locks = locked(&ctx.process.locks);
         // Whoever closes the number from here on waits for these books, and finds the lock in them.
         if !locked(&ctx.process.descriptors).names(number, file) {
             return Err(Errno::BADF);
         }
-        let holder = match locks.get(&file.identity) {
-            Some(holder) => Arc::clone(holder),
-            None if kind == libc::F_UNLCK => return Ok(()),
+        let holder = match locks.holder(file.identity) {
+            Some(holder) => holder,
+            None if kind.is_none() => return Ok(()),
             None => Arc::clone(file),
         };
         // A second owner for one file would exclude the first.
-        if kind == libc::F_WRLCK && !holder.writable || kind == libc::F_RDLCK && !holder.readable {
+        if kind.is_some_and(|writing| if writing { !holder.writable } else { !holder.readable }) {
             return Err(Errno::NOLCK);
         }
+        let pieces = locks.with(file.identity, &bytes, kind)?;
         record_lock(holder.fd(), Command::Set, &mut wanted.clone())?;
-        locks.insert(file.identity, holder);
+        locks.set(file.identity, holder, pieces);
         Ok(())
     })
+}
+
+/// The bytes that an absolute `struct flock` is about, as Linux reads it: a length of 0 is all that follows, a negative one what comes
+/// before.
+///
+/// # Errors
+/// `EINVAL`, `EOVERFLOW`.
+fn bytes_of(lock: &libc::flock) -> Result<RangeInclusive<u64>, Errno> {
+    let (start, length) = (lock.l_start, lock.l_len);
+    let (first, last) = match length {
+        0 => (start, i64::MAX),
+        1.. => (start, start.checked_add(length - 1).ok_or(Errno::OVERFLOW)?),
+        _ => (start.checked_add(length).filter(|first| *first >= 0).ok_or(Errno::INVAL)?, start - 1),
+    };
+    Ok(first as u64..=last as u64)
 }
 
 /// `fcntl(fd, F_GETLK, flock)`.
 pub(super) fn get(ctx: &SyscallContext<'_>, file: &Arc<Description>, at: u64) -> Reply {
     let mut lock = copied(ctx, file, at)?;
-    let holder = locked(&ctx.process.locks).get(&file.identity).cloned().unwrap_or_else(|| file.clone());
+    let holder = locked(&ctx.process.locks).holder(file.identity).unwrap_or_else(|| file.clone());
     record_lock(holder.fd(), Command::Get, &mut lock)?;
     let record = Record::new()
         .u16(lock.l_type as u16)
@@ -72,7 +93,7 @@ pub(super) fn get(ctx: &SyscallContext<'_>, file: &Arc<Description>, at: u64) ->
 
 /// Drops the domain's record locks on a file when any of its descriptors is closed, as POSIX says.
 pub(super) fn release(ctx: &SyscallContext<'_>, closed: &Description) {
-    if let Some(holder) = locked(&ctx.process.locks).remove(&closed.identity) {
+    if let Some(holder) = locked(&ctx.process.locks).remove(closed.identity) {
         let mut all = absolute(libc::F_UNLCK as i16, 0, 0);
         // Unlocking fails only for a bad descriptor, and this one is open.
         let _ = record_lock(holder.fd(), Command::Set, &mut all);

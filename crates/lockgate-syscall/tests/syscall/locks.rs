@@ -167,3 +167,25 @@ fn a_lock_that_comes_after_the_close_is_not_taken() {
     assert_eq!(open(&third), Outcome::Return(0));
     third.ok(libc::SYS_fcntl, &[0, SET, flock(&third, libc::F_WRLCK, 0, 0)]);
 }
+
+/// Each piece is memory of the kernel's, which no limit of the domain's counts, and more work for whoever locks the file.
+#[test]
+fn pieces_that_are_locked_are_counted() {
+    let (_host, one, two) = pair();
+    let a = one.open("/data/db", libc::O_RDWR);
+    for piece in 0..1024 {
+        one.ok(libc::SYS_fcntl, &[a, SET, flock(&one, libc::F_WRLCK, 2 * piece, 1)]);
+    }
+    let more = [a, SET, flock(&one, libc::F_WRLCK, 4096, 1)];
+    assert_eq!(one.err(libc::SYS_fcntl, &more), Errno::NOLCK);
+    // What was refused is not locked, and what becomes one piece is one.
+    let b = two.open("/data/db", libc::O_RDWR);
+    two.ok(libc::SYS_fcntl, &[b, SET, flock(&two, libc::F_WRLCK, 4096, 1)]);
+    one.ok(libc::SYS_fcntl, &[a, SET, flock(&one, libc::F_WRLCK, 0, 2048)]);
+    two.ok(libc::SYS_fcntl, &[b, SET, flock(&two, libc::F_UNLCK, 0, 0)]);
+    one.ok(libc::SYS_fcntl, &more);
+    assert_eq!(two.err(libc::SYS_fcntl, &[b, SET, flock(&two, libc::F_RDLCK, 4096, 1)]), Errno::AGAIN);
+    // Whoever closes the file has none.
+    one.ok(libc::SYS_close, &[a]);
+    two.ok(libc::SYS_fcntl, &[b, SET, flock(&two, libc::F_WRLCK, 0, 0)]);
+}

@@ -46,6 +46,12 @@ pub enum DlError {
     /// `RTLD_NOLOAD`, and it is not open.
     #[error("{0} is not open")]
     NotOpen(String),
+    /// Another thread opens it, and its constructors had not ended when this one's time was over.
+    #[error("{0} is being opened by another thread, where its constructors have not ended in time")]
+    Busy(String),
+    /// Two threads, each of which waits for what the other opens.
+    #[error("{0} is being opened by another thread, whose constructors wait for this one")]
+    Ring(String),
     /// `RTLD_NOW`, and there are imports that nothing answers.
     #[error("{library}: {}", .missing.join("; "))]
     Imports {

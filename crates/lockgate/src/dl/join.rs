@@ -9,8 +9,9 @@
 //! ([`Options::into`]), and one that was opened for a module that joins is that module's alone, whoever opens the same file later.
 use super::imports::Scope;
 use super::loaded::Loaded;
+use super::table::{self, Hold, Look, Pin};
 use super::verdicts::{Found, Hash, Opened};
-use super::{DlError, Library, Mode, Options, search, table};
+use super::{DlError, Library, Mode, Options, search};
 use crate::domain::{JoinError, Target};
 use crate::module::Module;
 use crate::signature::{self, Signature, printable};
@@ -24,11 +25,12 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Needed(HashMap<String, Result<Found, DlError>>);
 
-/// Files that are read for one module: a domain has room for half as many.
+/// Looks for files for one module: a domain has room for half as many.
 const MOST: usize = 2 * window::JOINED;
 
 impl Needed {
-    /// Finds all that `module` needs.
+    /// Finds all that `module` needs. Which files, how many and how large they are is the module's word: all of them together are no more work
+    /// than one file may be.
     pub fn of(module: &Found) -> Needed {
         let names = |from: &Found| {
             let join = from.module.parsed().join.iter();
@@ -37,12 +39,14 @@ impl Needed {
         };
         let mut needed = HashMap::new();
         let mut ahead = VecDeque::from(names(module));
+        let (mut looks, mut bytes) = (MOST, lockgate_outside::LARGEST);
         while let Some((path, (hash, file))) = ahead.pop_front() {
             // (Another module may lie in another folder, where the file is.)
-            if needed.len() > MOST || needed.get(&hash).is_some_and(Result::is_ok) {
+            if looks == 0 || needed.get(&hash).is_some_and(Result::is_ok) {
                 continue;
             }
-            let found = find(&path, &hash, &file);
+            looks -= 1;
+            let found = find(&path, &hash, &file, &mut bytes);
             ahead.extend(found.iter().flat_map(names));
             needed.insert(hash, found);
         }
@@ -54,14 +58,16 @@ impl Needed {
     }
 }
 
-/// The file with this hash that the module in `path` names.
-fn find(path: &Path, hash: &str, file: &str) -> Result<Found, DlError> {
+/// The file with this hash that the module in `path` names, if that is no larger than what is left of `bytes`.
+fn find(path: &Path, hash: &str, file: &str, bytes: &mut u64) -> Result<Found, DlError> {
     // The name is the module's word: nothing but a file beside it, or in the usual folders.
     let name = Path::new(file).file_name().ok_or_else(|| other(path, file))?;
     let beside = path.with_file_name(name);
     let place = if beside.is_file() { beside } else { search::find(Path::new(name))? };
-    let found = Found::new(Opened::new(&place)?)?;
-    if is(found.hash, hash) { Ok(found) } else { Err(other(path, file)) }
+    let opened = Opened::new(&place)?;
+    let left = bytes.checked_sub(opened.size());
+    *bytes = left.ok_or_else(|| JoinError::TooMuch { module: name_of(path), other: printable(file) })?;
+    Found::of_these(opened, |found| is(*found, hash))?.ok_or_else(|| other(path, file))
 }
 
 /// Where a module goes.
@@ -75,17 +81,7 @@ pub(super) struct Home {
 pub(super) struct Open {
     base: Arc<Loaded>,
     needed: Vec<Arc<Loaded>>,
-    /// Opened for this one.
-    held: Vec<Library>,
-}
-
-impl Drop for Open {
-    fn drop(&mut self) {
-        for library in self.held.drain(..).rev() {
-            // It was opened once more, and nobody else knows of that.
-            let _ = library.close();
-        }
-    }
+    held: Vec<Pin>,
 }
 
 impl Open {
@@ -109,9 +105,12 @@ pub(super) fn open(
     let (hash, file) = &join.modules[0];
     let mut held = Vec::new();
     let base = match given {
-        Some(given) if is(given.hash(), hash) => given,
+        Some(given) if is(given.hash(), hash) => {
+            held.push(Pin::new(given.id())?);
+            given
+        }
         Some(_) => return Err(other(path, file)),
-        None if table::rows().iter().any(|row| !row.private && is(row.loaded.hash(), hash)) => {
+        None if table::any(|row| !row.private && is(row.loaded.hash(), hash)) => {
             return Err(JoinError::Uninvited { module: name_of(path), base: file.clone() }.into());
         }
         None => {
@@ -141,21 +140,27 @@ fn find_or_open(
     needed: &mut Needed,
     mode: Mode,
     options: &Options,
-    held: &mut Vec<Library>,
+    held: &mut Vec<Pin>,
 ) -> Result<Arc<Loaded>, DlError> {
     let domain = options.into.map(Library::loaded).transpose()?;
     let is_it = |loaded: &Loaded| {
         is(loaded.hash(), hash) && domain.as_ref().is_some_and(|domain| loaded.shares_domain(domain))
     };
-    let found = table::rows().iter().find(|row| is_it(&row.loaded)).map(|row| row.loaded.clone());
-    if let Some(found) = found {
-        return Ok(found);
+    loop {
+        match table::look(Hold::Pin, |row| is_it(&row.loaded)) {
+            Look::Open(found) => {
+                held.push(Pin::of(found.id()));
+                return Ok(found);
+            }
+            Look::Starts(id) => table::wait(id, options.until)?,
+            Look::None => break,
+        }
     }
     let found = needed.take(path, (hash, file))?;
     let mode = Mode { now: mode.now, ..Mode::LAZY };
-    let library = Library::open_found(found, needed, mode, options)?;
-    held.push(library);
-    library.loaded()
+    let opened = Library::open_found(found, needed, mode, options, Hold::Pin)?;
+    held.push(Pin::of(opened.id()));
+    Ok(opened)
 }
 
 fn is(hash: Hash, named: &str) -> bool {

@@ -1,9 +1,8 @@
 //! One open library.
 use super::join::{self, Needed};
 use super::loaded::Loaded;
-use super::serial::Turn;
 use super::service_sys::Service;
-use super::table::{self, Row};
+use super::table::{self, Hold, Look, Row};
 use super::verdicts::{Found, Hash, Opened};
 use super::{DlError, MAX_STACK_BYTES, Mode, Options, search};
 use crate::call;
@@ -56,16 +55,18 @@ impl Library {
         let path = search::find(name.as_ref())?;
         // Once: identity and contents are of this descriptor, not of what the path leads to at one moment and another.
         let opened = Opened::new(&path)?;
-        if let Some(known) = Library::open_again(&opened, None, mode, options)? {
+        if let Some(known) = Library::open_again(&opened, None, mode, &options.begun())? {
             return Ok(known);
         }
         // Nobody waits for this one's file to be read and judged, nor for those of what it needs.
         let found = Found::new(opened)?;
         let mut needed = if mode.only_if_open { Needed::default() } else { Needed::of(&found) };
-        Library::open_found(found, &mut needed, mode, options)
+        // One time for the constructors of all of them.
+        let options = options.begun();
+        Ok(Library(Library::open_found(found, &mut needed, mode, &options, Hold::Host(mode))?.id()))
     }
 
-    /// Opens what was found: from here on nothing is read, and nobody else opens or closes.
+    /// Opens what was found: from here on no file is read.
     ///
     /// # Errors
     /// As [`open`](Library::open).
@@ -74,76 +75,107 @@ impl Library {
         needed: &mut Needed,
         mode: Mode,
         options: &Options,
-    ) -> Result<Library, DlError> {
+        how: Hold,
+    ) -> Result<Arc<Loaded>, DlError> {
         let Found { opened, module, hash } = found;
-        let turn = Turn::take();
-        if let Some(known) = Library::open_again(&opened, Some(hash), mode, options)? {
-            return Ok(known);
-        }
         let path = opened.path();
         if mode.only_if_open {
-            return Err(DlError::NotOpen(printable(&path.to_string_lossy())));
+            let known = Library::open_again(&opened, Some(hash), mode, options)?;
+            let closed = || DlError::NotOpen(printable(&path.to_string_lossy()));
+            return known.ok_or_else(closed)?.loaded();
         }
-        let key = opened.key;
-        // Held open until the library, which needs them, is in the table.
-        let home = match &module.parsed().join {
-            Some(join) => Some(join::open(path, join, needed, mode, options)?),
-            None if options.into.is_some() => {
-                return Err(JoinError::NotJoining(module.name().to_owned()).into());
+        let join = module.parsed().join.as_ref();
+        let mut home = None;
+        let loaded = loop {
+            let turn = table::turn();
+            match Library::look(&opened, Some(hash), options, how)? {
+                Look::Open(known) => return Ok(known),
+                Look::Starts(id) => {
+                    drop(turn);
+                    table::wait(id, options.until)?;
+                }
+                Look::None if join.is_none() && options.into.is_some() => {
+                    return Err(JoinError::NotJoining(module.name().to_owned()).into());
+                }
+                // Held open until the library, which needs them, has started. Their constructors run now: others have their turns.
+                Look::None if join.is_some() && home.is_none() => {
+                    drop(turn);
+                    home = join.map(|join| join::open(path, join, needed, mode, options)).transpose()?;
+                }
+                Look::None => {
+                    let parts = (module.clone(), hash);
+                    let loaded = match &home {
+                        Some(open) => Loaded::joining(path, opened.key, parts, open.home(), options)?,
+                        None => Loaded::new(path, opened.key, parts, mode, options)?,
+                    };
+                    // In the table before its constructors run: what they call may look for it.
+                    table::enter(&loaded, options.private, how);
+                    break loaded;
+                }
             }
-            None => None,
         };
-        let loaded = match &home {
-            Some(open) => Loaded::joining(path, key, (module, hash), open.home(), options)?,
-            None => Loaded::new(path, key, (module, hash), mode, options)?,
-        };
-        let id = loaded.id();
-        // In the table before its constructors run: what they call may look for it.
-        table::rows().push(Row {
-            loaded: loaded.clone(),
-            count: 1,
-            global: mode.global,
-            keep: mode.keep,
-            private: options.private,
-        });
-        if let Err(error) = turn.between(&loaded, Loaded::start) {
-            table::strike(id);
-            loaded.end();
+        if let Err(error) = loaded.start(options.until) {
+            table::strike(loaded.id());
             return Err(error);
         }
-        Ok(Library(id))
+        table::started(loaded.id());
+        // Its constructors may have had it closed.
+        drop(home);
+        table::end_what_nobody_needs();
+        table::find(loaded.id())
     }
 
-    /// The library that is open from this file, once more: the same state of the file, or, with a hash, the same contents. `None` if
-    /// there is none.
+    /// The library that is open from this file, held open once more: the same state of the file, or, with a hash, the same contents.
     ///
     /// # Errors
-    /// [`DlError::NotOpen`] if it was to be open, [`DlError::Handle`].
+    /// [`DlError::Handle`].
+    fn look(opened: &Opened, hash: Option<Hash>, options: &Options, how: Hold) -> Result<Look, DlError> {
+        let is_of_place = Library::is_of_place(opened, options)?;
+        // Somebody may have touched the file, or made a link to it, and left its contents alone.
+        let is_it = |row: &Row| {
+            is_of_place(row) && hash.map_or(row.loaded.file == opened.key, |hash| row.loaded.hash() == hash)
+        };
+        Ok(table::look(how, is_it))
+    }
+
+    /// Whether a library was made from this file, in whatever state that was, and is for whoever opens it with these options.
+    ///
+    /// # Errors
+    /// [`DlError::Handle`].
+    fn is_of_place(opened: &Opened, options: &Options) -> Result<impl Fn(&Row) -> bool, DlError> {
+        let into = options.into.map(Library::loaded).transpose()?;
+        let (key, private) = (opened.key, options.private);
+        Ok(move |row: &Row| {
+            // What was made for one library is nobody else's, unless the host says that it wants the domain of that one.
+            let is_there = match &into {
+                Some(into) => row.loaded.shares_domain(into),
+                None => !row.private && !private,
+            };
+            is_there && row.loaded.file.is_place_of(&key)
+        })
+    }
+
+    /// The same for the host, as soon as its constructors have run. `None` if there is none.
+    ///
+    /// # Errors
+    /// [`DlError::NotOpen`] if it was to be open, [`DlError::Handle`], [`DlError::Busy`], [`DlError::Ring`].
     fn open_again(
         opened: &Opened,
         hash: Option<Hash>,
         mode: Mode,
         options: &Options,
     ) -> Result<Option<Library>, DlError> {
-        let _turn = Turn::take();
-        let into = options.into.map(Library::loaded).transpose()?;
-        let is_of_place = |row: &Row| {
-            // What was made for one library is nobody else's, unless the host says that it wants the domain of that one.
-            let is_there = match &into {
-                Some(into) => row.loaded.shares_domain(into),
-                None => !row.private && !options.private,
-            };
-            is_there && row.loaded.file.is_place_of(&opened.key)
-        };
-        // Somebody may have touched the file, or made a link to it, and left its contents alone.
-        let is_it = |row: &Row| {
-            is_of_place(row) && hash.map_or(row.loaded.file == opened.key, |hash| row.loaded.hash() == hash)
-        };
-        let known = table::open_again(mode, is_it).map(Library);
-        if known.is_none() && mode.only_if_open && !table::rows().iter().any(is_of_place) {
+        loop {
+            match Library::look(opened, hash, options, Hold::Host(mode))? {
+                Look::Open(known) => return Ok(Some(Library(known.id()))),
+                Look::Starts(id) => table::wait(id, options.until)?,
+                Look::None => break,
+            }
+        }
+        if mode.only_if_open && !table::any(Library::is_of_place(opened, options)?) {
             return Err(DlError::NotOpen(printable(&opened.path().to_string_lossy())));
         }
-        Ok(known)
+        Ok(None)
     }
 
     /// The library with this number, which may be none.
@@ -163,10 +195,8 @@ impl Library {
     /// # Errors
     /// [`DlError::Handle`]. What goes wrong in a destructor is no error of this: see [`last_failure`](super::last_failure).
     pub fn close(self) -> Result<(), DlError> {
-        let turn = Turn::take();
-        let gone = table::release(self.0)?;
-        gone.iter().for_each(|loaded| turn.between(loaded, Loaded::finish));
-        gone.into_iter().for_each(Loaded::end);
+        table::release(self.0)?;
+        table::end_what_nobody_needs();
         domain::settle();
         Ok(())
     }
@@ -333,10 +363,10 @@ impl Library {
     /// The library whose window `address` lies in; of several in one domain the one whose image it lies in, or the base.
     pub fn of_address(address: u64) -> Option<Library> {
         let (base, offset) = (space::base_of(address), address % window::STRIDE);
-        let rows = table::rows();
-        let mut inside: Vec<&Row> = rows.iter().filter(|row| row.loaded.core().base() == base).collect();
-        inside.sort_by_key(|row| !row.loaded.image().holds(offset));
-        inside.first().map(|row| Library(row.loaded.id()))
+        let place = |loaded: &Loaded| {
+            (loaded.core().base() == base).then(|| (!loaded.image().holds(offset), loaded.id()))
+        };
+        table::least(place).map(Library)
     }
 
     /// The library that has called the service that the calling thread is in.

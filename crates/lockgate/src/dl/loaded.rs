@@ -24,10 +24,13 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Number of the next library.
 pub(super) static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Time that constructors have whose time is over: they end, and their error says why.
+const LEAST: Duration = Duration::from_millis(1);
 
 /// Symbols of the runtime in every module, which are none of the library's own.
 pub(super) fn runtime_symbol(name: &str) -> bool {
@@ -246,15 +249,17 @@ impl Loaded {
         self.core().terms().time_limit.map_or(self.options.timeout, |limit| limit.min(self.options.timeout))
     }
 
-    /// Runs `work` within the timeout.
-    fn within<T>(&self, work: impl FnOnce(Duration) -> T) -> std::io::Result<T> {
+    /// Runs `work`, which is told how long it may take, while the watcher is awake.
+    fn within<T>(&self, limit: Duration, work: impl FnOnce(Duration) -> T) -> std::io::Result<T> {
         let _awake = watch::Interest::new(true, None, false)?;
-        Ok(work(self.timeout()))
+        Ok(work(limit))
     }
 
-    /// Constructors.
-    pub fn start(&self) -> Result<(), DlError> {
-        let started = self.within(|limit| match &self.base {
+    /// Constructors, which must have ended by then.
+    pub fn start(&self, until: Option<Instant>) -> Result<(), DlError> {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()).max(LEAST));
+        let limit = left.into_iter().chain([self.timeout()]).min().unwrap_or(LEAST);
+        let started = self.within(limit, |limit| match &self.base {
             None => self.core().start_within(Some(limit)),
             Some(_) => self
                 .run(symbol::INIT, limit)
@@ -272,13 +277,13 @@ impl Loaded {
         }
     }
 
-    /// Destructors. The library is in the table no more. Whoever closes it has its turn, for which others wait: nothing of this takes longer
-    /// than the timeout, once for the wait for an exclusive domain's place, once again when its calls have been ended, and for the run.
+    /// Destructors. The library is in the table no more. Nothing of this takes longer than the timeout, once for the wait for an exclusive
+    /// domain's place, once again when its calls have been ended, and for the run.
     pub fn finish(&self) {
         if self.core().is_killed() {
             return;
         }
-        let run = || self.within(|limit| self.run(symbol::FINI, limit));
+        let run = || self.within(self.timeout(), |limit| self.run(symbol::FINI, limit));
         let mut done = run();
         if let Ok(Err(CallError::Busy(_))) = done {
             // Somebody has the place of an exclusive domain, for good perhaps: what is in progress ends now, as it would afterwards.

@@ -23,7 +23,6 @@ mod loaded;
 mod mode;
 mod options;
 mod search;
-mod serial;
 mod service_sys;
 mod table;
 mod verdicts;

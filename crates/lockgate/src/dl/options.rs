@@ -2,7 +2,7 @@
 use super::Library;
 use crate::domain::DomainOptions;
 use crate::policy::Policy;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Most bytes of stack arguments that a function without a signature may be given.
 pub const MAX_STACK_BYTES: u32 = 4096;
@@ -16,6 +16,8 @@ pub struct Options {
     pub(super) failure: Option<u64>,
     pub(super) timeout: Duration,
     pub(super) into: Option<Library>,
+    /// When the constructors that are run must have ended: of one opening, all of them.
+    pub(super) until: Option<Instant>,
     /// How many libraries wait for this one to be opened.
     pub(super) depth: usize,
     /// It is opened for one of these, and is nobody else's.
@@ -32,6 +34,7 @@ impl Default for Options {
             failure: None,
             timeout: Duration::from_secs(10),
             into: None,
+            until: None,
             depth: 0,
             private: false,
         }
@@ -70,8 +73,15 @@ impl Options {
         Options { failure: Some(value), ..self }
     }
 
-    /// How long constructors may take, and destructors, if the domain has no shorter time limit.
+    /// How long the constructors may take of all that is opened at once, and how long a library's destructors, if the domain has no shorter
+    /// time limit.
     pub fn timeout(self, timeout: Duration) -> Options {
         Options { timeout, ..self }
+    }
+
+    /// The same for constructors that begin now.
+    pub(super) fn begun(&self) -> Options {
+        // None is for ever: no clock gets there.
+        Options { until: Instant::now().checked_add(self.timeout), ..self.clone() }
     }
 }

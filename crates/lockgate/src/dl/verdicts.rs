@@ -79,6 +79,11 @@ impl Opened {
         &self.path
     }
 
+    /// Bytes.
+    pub fn size(&self) -> u64 {
+        self.key.size
+    }
+
     /// Its bytes, and which file they are of, if it did not change meanwhile.
     fn read(&self) -> std::io::Result<(Vec<u8>, Option<FileKey>)> {
         let bytes = lockgate_outside::read_open(&self.file, &self.metadata)?;
@@ -100,8 +105,17 @@ impl Found {
     /// # Errors
     /// [`DlError`]: it cannot be read, is no module, or was refused.
     pub fn new(opened: Opened) -> Result<Found, DlError> {
-        let (module, hash) = module(&opened)?;
-        Ok(Found { opened, module, hash })
+        let known = Found::of_these(opened, |_| true)?;
+        Ok(known.expect("every hash is asked for"))
+    }
+
+    /// The same, if the file's bytes have a hash that is asked for: others are not judged, which takes much longer than reading them.
+    ///
+    /// # Errors
+    /// As [`new`](Found::new).
+    pub fn of_these(opened: Opened, asked: impl Fn(&Hash) -> bool) -> Result<Option<Found>, DlError> {
+        let found = module(&opened, asked)?;
+        Ok(found.map(|(module, hash)| Found { opened, module, hash }))
     }
 }
 
@@ -132,17 +146,20 @@ fn verdicts() -> Short<MutexGuard<'static, Verdicts>> {
     Short::new(|| VERDICTS.get(Mutex::default).lock().unwrap_or_else(|e| e.into_inner()))
 }
 
-fn module(opened: &Opened) -> Result<(Arc<Module>, Hash), DlError> {
+fn module(opened: &Opened, asked: impl Fn(&Hash) -> bool) -> Result<Option<(Arc<Module>, Hash)>, DlError> {
     let known = verdicts().by_file(&opened.key);
     if let Some(known) = known {
-        return Ok(known);
+        return Ok(Some(known).filter(|(_, hash)| asked(hash)));
     }
     let path = opened.path();
     let (bytes, key) = opened.read().map_err(|source| file_error(path, source))?;
     let hash = *blake3::hash(&bytes).as_bytes();
+    if !asked(&hash) {
+        return Ok(None);
+    }
     let known = verdicts().with_file(key, &hash);
     if let Some(module) = known {
-        return Ok((module, hash));
+        return Ok(Some((module, hash)));
     }
     if is_ordinary_library(&bytes) {
         return Err(DlError::NotConfined(path.to_owned()));
@@ -154,7 +171,7 @@ fn module(opened: &Opened) -> Result<(Arc<Module>, Hash), DlError> {
     verdicts.keep(hash, &module, size);
     verdicts.remember(key, hash);
     drop(verdicts);
-    Ok((module, hash))
+    Ok(Some((module, hash)))
 }
 
 fn file_error(path: &Path, source: std::io::Error) -> DlError {

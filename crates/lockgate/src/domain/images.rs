@@ -51,6 +51,14 @@ pub enum JoinError {
         /// File name of the module that it takes symbols from.
         other: String,
     },
+    /// The files that it was linked with are together larger than one may be.
+    #[error("{module} needs {other}, which is too large: what a module was linked with has at most {max} bytes in all", max = lockgate_outside::LARGEST)]
+    TooMuch {
+        /// The module.
+        module: String,
+        /// File name of one that it takes symbols from.
+        other: String,
+    },
     /// Modules that were linked with modules that were linked with modules.
     #[error("{0} needs more modules, one after the other, than a domain has: at most {max}", max = window::JOINED)]
     TooDeep(String),

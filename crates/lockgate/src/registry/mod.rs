@@ -148,7 +148,9 @@ impl Registry {
     ) -> Result<(), RegistryError> {
         let function = function.into();
         let signature = Signature { name: export.name.clone(), ..function.signature().clone() };
-        self.state().enter(export, signature, Sayer::Host, Server::Host(function))?;
+        // What is refused goes when the lock is free again: it may be the host's own code, which may ask the registry.
+        let entered = self.state().enter(export, signature, Sayer::Host, Server::Host(function.clone()));
+        entered?;
         self.shared.exported.notify_all();
         Ok(())
     }

@@ -133,6 +133,19 @@ fn hostile_constructors_end() {
     }
 }
 
+/// Less than the unit of time limits is a limit, too, not none.
+#[test]
+fn the_shortest_timeouts_end_what_loops() {
+    let _watchdog = watchdog("a constructor that loops, with next to no time");
+    let source = "__attribute__((constructor)) static void start(void) { for (;;) __asm__ volatile(\"\"); }\nlong f(void) { return 1; }";
+    let file = File::c("looping-at-once.so", source);
+    for timeout in [Duration::ZERO, Duration::from_micros(300)] {
+        let options = Options::default().timeout(timeout);
+        let error = dl::Library::open(&file.path, Mode::NOW, &options).unwrap_err().to_string();
+        assert!(error.contains("time"), "{error}");
+    }
+}
+
 #[test]
 fn closing_ends_calls_in_progress() {
     let _watchdog = watchdog("a library that is closed with a thread inside");

@@ -330,6 +330,21 @@ fn what_lies_in_place_of_another_does_not_run() {
     base.close().unwrap();
 }
 
+/// What lies there is not even judged: that takes much longer than reading, and what is not what was linked with is of no use.
+#[test]
+fn what_lies_in_place_of_another_is_not_judged() {
+    let files = files();
+    let base = files.base.open();
+    std::fs::write(&files.alpha, "no module at all").unwrap();
+    let error = refused(&files.beta, base);
+    assert!(matches!(&error, JoinError::Other { other, .. } if other == "alpha.so"), "{error:?}");
+    // Files that are read for one module are together no larger than one may be, whatever it names.
+    std::fs::File::create(&files.alpha).unwrap().set_len(1 << 30).unwrap();
+    let error = refused(&files.beta, base);
+    assert!(matches!(&error, JoinError::TooMuch { other, .. } if other == "alpha.so"), "{error:?}");
+    base.close().unwrap();
+}
+
 /// The flag is the base's word that all of libc is there, and that its memory begins above the room for others.
 #[test]
 fn a_module_that_is_no_base_is_not_joined() {

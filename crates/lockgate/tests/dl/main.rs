@@ -10,6 +10,7 @@ mod joining;
 mod joining_attacks;
 mod manners;
 mod notes;
+mod opening;
 mod pointers;
 
 use common::Guest;
