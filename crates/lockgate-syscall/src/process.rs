@@ -44,6 +44,8 @@ pub struct Process {
     due: Mutex<Option<Option<Instant>>>,
     is_due_new: AtomicBool,
     handled: AtomicU64,
+    /// Slots of threads whose masks a wait has replaced, and nobody has given back yet.
+    suspended: AtomicU64,
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
@@ -74,6 +76,7 @@ impl Process {
             due: Mutex::default(),
             is_due_new: AtomicBool::new(false),
             handled: AtomicU64::new(0),
+            suspended: AtomicU64::new(0),
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
             waits: Waits::default(),
@@ -178,7 +181,10 @@ impl Process {
     /// The thread of this slot has left calls by a jump whose frames lie below `rsp`.
     pub fn thread_jumps(&self, slot: u32, rsp: u64) {
         self.waits.forget(slot, rsp);
-        self.change_signals(|signals| signals.want(slot, 0));
+        self.change_signals(|signals| {
+            signals.want(slot, 0);
+            signals.resume(slot);
+        });
     }
 
     /// The call of the thread with this slot ends in a handler, and the thread has this mask from then on. Async-signal-safe.
@@ -205,6 +211,7 @@ impl Process {
         let result = change(&mut signals);
         self.waiting.store(signals.waiting(), Ordering::SeqCst);
         self.handled.store(signals.handled(), Ordering::SeqCst);
+        self.suspended.store(signals.suspended(), Ordering::SeqCst);
         result
     }
 
@@ -256,6 +263,12 @@ impl Process {
     /// Whether a signal waits for the thread of this slot that it does not block.
     pub fn wakes(&self, slot: u32) -> bool {
         self.has_signals() && self.signals().wakes(slot)
+    }
+
+    /// Whether the thread of this slot is to ask for its [next signal](Process::next_signal), whatever waits by now: its mask is one that it had
+    /// for a wait.
+    pub fn is_suspended(&self, slot: u32) -> bool {
+        self.suspended.load(Ordering::SeqCst) >> slot & 1 != 0
     }
 
     /// Whether the domain has a handler for a signal. Async-signal-safe.

@@ -221,6 +221,11 @@ impl Signals {
         own.fold(0, |set, (_, info)| set | bit(info.signal))
     }
 
+    /// Threads whose masks are replaced, a bit for each slot.
+    pub(super) fn suspended(&self) -> u64 {
+        self.suspended.keys().fold(0, |set, thread| set | 1 << thread)
+    }
+
     /// Whether something is to be done about a signal on this thread.
     pub(super) fn wakes(&self, thread: u32) -> bool {
         let wanted = self.wanted.get(&thread).copied().unwrap_or_default();
