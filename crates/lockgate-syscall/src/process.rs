@@ -38,11 +38,10 @@ pub struct Process {
     masks: [AtomicU64; stack::SLOTS as usize],
     /// Number of signals that wait, and the set of those that have handlers: for who does not want to lock.
     waiting: AtomicUsize,
-    /// One was sent of which other threads are to be told; when the first timer is due, if that has changed.
+    /// One was sent of which other threads are to be told.
     tells: AtomicBool,
-    pub(super) timers: Mutex<Timers>,
-    due: Mutex<Option<Option<Instant>>>,
-    is_due_new: AtomicBool,
+    timers: Mutex<Timers>,
+    has_changed_timers: AtomicBool,
     handled: AtomicU64,
     /// Slots of threads whose masks a wait has replaced, and nobody has given back yet.
     suspended: AtomicU64,
@@ -73,8 +72,7 @@ impl Process {
             waiting: AtomicUsize::new(0),
             tells: AtomicBool::new(false),
             timers: Mutex::default(),
-            due: Mutex::default(),
-            is_due_new: AtomicBool::new(false),
+            has_changed_timers: AtomicBool::new(false),
             handled: AtomicU64::new(0),
             suspended: AtomicU64::new(0),
             locks: Mutex::default(),
@@ -231,15 +229,22 @@ impl Process {
         self.tells.load(Ordering::SeqCst) && self.tells.swap(false, Ordering::SeqCst)
     }
 
-    pub(super) fn note_timers(&self, next: Option<Instant>) {
-        *locked(&self.due) = Some(next);
-        self.is_due_new.store(true, Ordering::SeqCst);
+    /// Changes timers; whoever runs the domain is told.
+    pub(super) fn change_timers<T>(&self, change: impl FnOnce(&mut Timers) -> T) -> T {
+        let result = change(&mut locked(&self.timers));
+        self.has_changed_timers.store(true, Ordering::SeqCst);
+        result
     }
 
-    /// When the first timer is due, if that has changed since this was last asked.
-    pub fn changed_timers(&self) -> Option<Option<Instant>> {
-        let is_new = self.is_due_new.load(Ordering::SeqCst) && self.is_due_new.swap(false, Ordering::SeqCst);
-        is_new.then(|| locked(&self.due).take()).flatten()
+    /// Whether timers have changed since this was last asked.
+    pub fn has_changed_timers(&self) -> bool {
+        let changed = &self.has_changed_timers;
+        changed.load(Ordering::SeqCst) && changed.swap(false, Ordering::SeqCst)
+    }
+
+    /// When the first timer is due, as they are now.
+    pub fn next_timer(&self) -> Option<Instant> {
+        locked(&self.timers).next()
     }
 
     /// Sends what timers send that are due. Returns when the next one is.
