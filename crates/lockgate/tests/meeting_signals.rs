@@ -22,6 +22,7 @@ const SOURCE: &str = r#"
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 #define FAR __attribute__((noinline, noclone))
@@ -200,6 +201,15 @@ long polls(long times) { return taken_waits(times, 1); }
 
 /* Calls that the host leaves by a jump. */
 long sets_mask(long mask) { sigset_t set; memset(&set, 0, sizeof set), memcpy(&set, &mask, 8); return sigprocmask(SIG_SETMASK, &set, 0); }
+long has_timers(long n) {
+    for (int i = 0; i < 32; i++) {
+        timer_t timer;
+        struct itimerspec soon = {{0, 1}, {0, 1}};
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCHLD};
+        if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &soon, 0)) return -1;
+    }
+    return 0;
+}
 long own_mask(long n) { sigset_t now; sigprocmask(SIG_BLOCK, 0, &now); memcpy(&n, &now, 8); return n; }
 long left_in_a_wait(long polls) { sigset_t none; sigemptyset(&none); return waits_with(polls, &none); }
 static sigset_t inherited;
@@ -359,6 +369,17 @@ fn a_wait_that_the_host_leaves_keeps_the_mask() {
         });
         host_sys::left_behind(libc::SIGUSR2);
         assert_eq!(call(&domain, "own_mask", 0).expect("a value"), MASK, "{polls}");
+    }
+}
+
+/// The watcher looks at a domain's timers when nobody is inside. Red if that counts as a use: one reset of twenty is refused.
+#[test]
+fn timers_keep_no_domain_from_being_reset() {
+    let _watchdog = watchdog("timers_keep_no_domain_from_being_reset");
+    let mut domain = domain();
+    for _ in 0..400 {
+        assert_eq!(call(&domain, "has_timers", 0).expect("a value"), 0);
+        domain.reset().expect("nobody is inside");
     }
 }
 
