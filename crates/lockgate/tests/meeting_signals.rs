@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Guest, host_sys, watchdog};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Pool};
 use rustix::thread::{NanosleepRelativeResult, Timespec, nanosleep};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -211,6 +211,8 @@ long has_timers(long n) {
     return 0;
 }
 long own_mask(long n) { sigset_t now; sigprocmask(SIG_BLOCK, 0, &now); memcpy(&n, &now, 8); return n; }
+static void asks_host(int signal) { host(3); }
+long left_in_a_handler(long mask) { sets_mask(mask), on(SIGUSR1, asks_host); return raise(SIGUSR1); }
 long left_in_a_wait(long polls) { sigset_t none; sigemptyset(&none); return waits_with(polls, &none); }
 static sigset_t inherited;
 static void *looks(void *unused) { sigprocmask(SIG_BLOCK, 0, &inherited); return 0; }
@@ -380,6 +382,23 @@ fn timers_keep_no_domain_from_being_reset() {
     for _ in 0..400 {
         assert_eq!(call(&domain, "has_timers", 0).expect("a value"), 0);
         domain.reset().expect("nobody is inside");
+    }
+}
+
+/// What a jump of the host's has left behind is cleared away at the thread's next call. Red if that finds the next user of a domain of a pool: its
+/// thread has the mask of the last one.
+#[test]
+fn a_call_that_the_host_leaves_is_not_the_next_users() {
+    let _watchdog = watchdog("a_call_that_the_host_leaves_is_not_the_next_users");
+    let pool = Pool::new(&MODULE, options(), 1);
+    for user in 0..4 {
+        let domain = pool.take().expect("a domain");
+        assert_eq!(call(&domain, "own_mask", 0).expect("a value"), 0, "user {user}");
+        let jumps = domain.bind::<Long>("left_in_a_handler").expect("an export");
+        assert!(in_a_deeper_frame(|| host_sys::jumped_out(|| drop(jumps.call(MASK)))), "the host jumps");
+        drop(jumps);
+        drop(domain);
+        assert_eq!(pool.ready(), 1, "user {user}");
     }
 }
 

@@ -380,12 +380,14 @@ impl Core {
         self.snapshot = Snapshot::take(self.module(), self.stride(), &self.books, start..start + length).ok();
     }
 
-    /// The quick reset: possible if there is a snapshot and only the calling thread has entered.
+    /// The quick reset: possible if there is a snapshot, and only the calling thread has entered. It must have left by returns: records of
+    /// calls that a jump has left are looked at later, when they would lead to the next user.
     fn restore(&mut self) -> bool {
         if self.wake().is_err() {
             return false;
         }
-        let own = thread_sys::current().map(|thread| thread.tid);
+        let own = thread_sys::current().filter(|thread| !thread.has_calls_in(self.base()));
+        let own = own.map(|thread| thread.tid);
         let alone = matches!(self.slots().owners.as_slice(), [owner] if owner.is_some() && *owner == own)
             && self.contexts().mapped().next().is_none();
         let snapshot = self.snapshot.as_ref().filter(|_| alone && !self.is_killed());
