@@ -20,6 +20,17 @@ use std::time::Instant;
 /// that have a name are told apart.
 pub const COUNTED_TOGETHER: u64 = 1024;
 
+/// What a domain's start has made of its [`Process`]: for those that begin where it ended.
+#[derive(Clone)]
+pub struct Started {
+    current: Arc<Current>,
+    umask: u32,
+    signals: Signals,
+    refused: BTreeMap<u64, u64>,
+    robust: BTreeMap<u32, u64>,
+    clear: BTreeMap<u32, u64>,
+}
+
 /// The emulated process of one domain: descriptor table, current directory, identity, counters.
 ///
 /// Cheap to make; a domain that is reset gets a new one from the same [`Grants`], and so has nothing of the one before: no field
@@ -121,6 +132,65 @@ impl Process {
     /// Bytes of a thread's stack.
     pub(super) fn stack_size(&self) -> u64 {
         self.stack_size
+    }
+
+    /// What the start has made of it; [`None`]: more than another one can begin with, such as files that are open, or timers. Nobody may run in
+    /// the domain.
+    pub fn started(&self) -> Option<Started> {
+        // Every field is named: who adds one says here what of it a start leaves.
+        let Process {
+            // What it was made of and with.
+            grants,
+            stack_size: _,
+            own_file: _,
+            // Where nobody runs, nobody waits, is told, or has left a handler.
+            waits: _,
+            left: _,
+            masks: _,
+            tells: _,
+            has_changed_timers: _,
+            group_exits: _,
+            // They follow from the signals.
+            waiting: _,
+            handled: _,
+            suspended: _,
+            // Words for an error that there was none of.
+            said: _,
+            last_words: _,
+            descriptors,
+            current,
+            signals,
+            timers,
+            locks,
+            umask,
+            refused,
+            robust,
+            clear,
+        } = self;
+        let is_plain = locked(descriptors).are_new(&grants.streams)
+            && locked(timers).are_unused()
+            && locked(locks).is_empty()
+            && locked(signals).waiting() == 0;
+        is_plain.then(|| Started {
+            current: locked(current).clone(),
+            umask: umask.load(Ordering::Relaxed),
+            signals: locked(signals).clone(),
+            refused: locked(refused).clone(),
+            robust: locked(robust).clone(),
+            clear: locked(clear).clone(),
+        })
+    }
+
+    /// The same, behind a start that has left this.
+    pub fn with_start(mut self, start: &Started) -> Self {
+        let Started { current, umask, signals, refused, robust, clear } = start.clone();
+        self.current = Mutex::new(current);
+        self.umask = AtomicU32::new(umask);
+        self.refused = Mutex::new(refused);
+        self.robust = Mutex::new(robust);
+        self.clear = Mutex::new(clear);
+        self.change_signals(|own| *own = signals);
+        self
     }
 
     /// The same, whose own file is what `file` opens.

@@ -81,7 +81,7 @@ pub enum Next {
 }
 
 /// What one domain has asked for, and what waits for it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Signals {
     /// By signal number; absent is the default action.
     actions: BTreeMap<u32, [u8; ACTION]>,
