@@ -87,7 +87,7 @@ pub(super) fn look_at<T>(id: u32, look: impl FnOnce(&Core) -> T) -> Option<T> {
     Some(result)
 }
 
-/// The domain, if nobody but the caller holds it, or will. The watcher is not asked: it lets go of it first.
+/// The domain, if nobody but the caller holds it. The watcher lets go of it first.
 ///
 /// # Errors
 /// The domain.
