@@ -228,6 +228,19 @@ impl Descriptors {
         Descriptors { slots: slots.collect(), reserved: BTreeSet::new(), limit, open: Arc::default() }
     }
 
+    /// Whether there is nothing but `streams`, as [`new`](Descriptors::new) makes them.
+    pub(super) fn are_new(&self, streams: &[Option<Stream>; 3]) -> bool {
+        let is_new = |slot: &Slot, stream: &Stream| {
+            let own = &slot.description;
+            Arc::ptr_eq(&own.fd, &stream.fd) && own.flags().is_empty() && !slot.close_on_exec
+        };
+        let wanted = (0..).zip(streams).filter_map(|(number, stream)| Some((number, stream.as_ref()?)));
+        wanted.clone().count() == self.slots.len()
+            && wanted
+                .into_iter()
+                .all(|(number, stream)| self.slots.get(&number).is_some_and(|slot| is_new(slot, stream)))
+    }
+
     /// Room for one more open description.
     ///
     /// # Errors

@@ -45,7 +45,7 @@ pub use directory::pseudo_file_system;
 pub use grants::{Access, GrantError, Grants};
 pub use memory::{Memory, Placement, Protection, Resize};
 pub use outcome::{Fault, Outcome};
-pub use process::{COUNTED_TOGETHER, Process};
+pub use process::{COUNTED_TOGETHER, Process, Started};
 pub use signal_state::{Handler, INFO, Info, Next};
 pub use table::{Class, Entry, TABLE, is_plain};
 

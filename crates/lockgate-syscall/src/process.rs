@@ -21,6 +21,17 @@ use std::time::Instant;
 /// that have a name are told apart.
 pub const COUNTED_TOGETHER: u64 = 1024;
 
+/// What a domain's start has made of its [`Process`]: for those that begin where it ended.
+#[derive(Clone)]
+pub struct Started {
+    current: Arc<Current>,
+    umask: u32,
+    signals: Signals,
+    refused: BTreeMap<u64, u64>,
+    robust: BTreeMap<u32, u64>,
+    clear: BTreeMap<u32, u64>,
+}
+
 /// The emulated process of one domain: descriptor table, current directory, identity, counters.
 ///
 /// Cheap to make; a domain that is reset gets a new one from the same [`Grants`], and so has nothing of the one before: no field
@@ -39,12 +50,13 @@ pub struct Process {
     masks: [AtomicU64; stack::SLOTS as usize],
     /// Number of signals that wait, and the set of those that have handlers: for who does not want to lock.
     waiting: AtomicUsize,
-    /// One was sent of which other threads are to be told; when the first timer is due, if that has changed.
+    /// One was sent of which other threads are to be told.
     tells: AtomicBool,
-    pub(super) timers: Mutex<Timers>,
-    due: Mutex<Option<Option<Instant>>>,
-    is_due_new: AtomicBool,
+    timers: Mutex<Timers>,
+    has_changed_timers: AtomicBool,
     handled: AtomicU64,
+    /// Slots of threads whose masks a wait has replaced, and nobody has given back yet.
+    suspended: AtomicU64,
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
@@ -72,9 +84,9 @@ impl Process {
             waiting: AtomicUsize::new(0),
             tells: AtomicBool::new(false),
             timers: Mutex::default(),
-            due: Mutex::default(),
-            is_due_new: AtomicBool::new(false),
+            has_changed_timers: AtomicBool::new(false),
             handled: AtomicU64::new(0),
+            suspended: AtomicU64::new(0),
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
             waits: Waits::default(),
@@ -121,6 +133,65 @@ impl Process {
     /// Bytes of a thread's stack.
     pub(super) fn stack_size(&self) -> u64 {
         self.stack_size
+    }
+
+    /// What the start has made of it; [`None`]: more than another one can begin with, such as files that are open, or timers. Nobody may run in
+    /// the domain.
+    pub fn started(&self) -> Option<Started> {
+        // Every field is named: who adds one says here what of it a start leaves.
+        let Process {
+            // What it was made of and with.
+            grants,
+            stack_size: _,
+            own_file: _,
+            // Where nobody runs, nobody waits, is told, or has left a handler.
+            waits: _,
+            left: _,
+            masks: _,
+            tells: _,
+            has_changed_timers: _,
+            group_exits: _,
+            // They follow from the signals.
+            waiting: _,
+            handled: _,
+            suspended: _,
+            // Words for an error that there was none of.
+            said: _,
+            last_words: _,
+            descriptors,
+            current,
+            signals,
+            timers,
+            locks,
+            umask,
+            refused,
+            robust,
+            clear,
+        } = self;
+        let is_plain = locked(descriptors).are_new(&grants.streams)
+            && locked(timers).are_unused()
+            && locked(locks).is_empty()
+            && locked(signals).waiting() == 0;
+        is_plain.then(|| Started {
+            current: locked(current).clone(),
+            umask: umask.load(Ordering::Relaxed),
+            signals: locked(signals).clone(),
+            refused: locked(refused).clone(),
+            robust: locked(robust).clone(),
+            clear: locked(clear).clone(),
+        })
+    }
+
+    /// The same, behind a start that has left this.
+    pub fn with_start(mut self, start: &Started) -> Self {
+        let Started { current, umask, signals, refused, robust, clear } = start.clone();
+        self.current = Mutex::new(current);
+        self.umask = AtomicU32::new(umask);
+        self.refused = Mutex::new(refused);
+        self.robust = Mutex::new(robust);
+        self.clear = Mutex::new(clear);
+        self.change_signals(|own| *own = signals);
+        self
     }
 
     /// The same, whose own file is what `file` opens.
@@ -179,7 +250,10 @@ impl Process {
     /// The thread of this slot has left calls by a jump whose frames lie below `rsp`.
     pub fn thread_jumps(&self, slot: u32, rsp: u64) {
         self.waits.forget(slot, rsp);
-        self.change_signals(|signals| signals.want(slot, 0));
+        self.change_signals(|signals| {
+            signals.want(slot, 0);
+            signals.resume(slot);
+        });
     }
 
     /// The call of the thread with this slot ends in a handler, and the thread has this mask from then on. Async-signal-safe.
@@ -206,6 +280,7 @@ impl Process {
         let result = change(&mut signals);
         self.waiting.store(signals.waiting(), Ordering::SeqCst);
         self.handled.store(signals.handled(), Ordering::SeqCst);
+        self.suspended.store(signals.suspended(), Ordering::SeqCst);
         result
     }
 
@@ -225,15 +300,22 @@ impl Process {
         self.tells.load(Ordering::SeqCst) && self.tells.swap(false, Ordering::SeqCst)
     }
 
-    pub(super) fn note_timers(&self, next: Option<Instant>) {
-        *locked(&self.due) = Some(next);
-        self.is_due_new.store(true, Ordering::SeqCst);
+    /// Changes timers; whoever runs the domain is told.
+    pub(super) fn change_timers<T>(&self, change: impl FnOnce(&mut Timers) -> T) -> T {
+        let result = change(&mut locked(&self.timers));
+        self.has_changed_timers.store(true, Ordering::SeqCst);
+        result
     }
 
-    /// When the first timer is due, if that has changed since this was last asked.
-    pub fn changed_timers(&self) -> Option<Option<Instant>> {
-        let is_new = self.is_due_new.load(Ordering::SeqCst) && self.is_due_new.swap(false, Ordering::SeqCst);
-        is_new.then(|| locked(&self.due).take()).flatten()
+    /// Whether timers have changed since this was last asked.
+    pub fn has_changed_timers(&self) -> bool {
+        let changed = &self.has_changed_timers;
+        changed.load(Ordering::SeqCst) && changed.swap(false, Ordering::SeqCst)
+    }
+
+    /// When the first timer is due, as they are now.
+    pub fn next_timer(&self) -> Option<Instant> {
+        locked(&self.timers).next()
     }
 
     /// Sends what timers send that are due. Returns when the next one is.
@@ -257,6 +339,12 @@ impl Process {
     /// Whether a signal waits for the thread of this slot that it does not block.
     pub fn wakes(&self, slot: u32) -> bool {
         self.has_signals() && self.signals().wakes(slot)
+    }
+
+    /// Whether the thread of this slot is to ask for its [next signal](Process::next_signal), whatever waits by now: its mask is one that it had
+    /// for a wait.
+    pub fn is_suspended(&self, slot: u32) -> bool {
+        self.suspended.load(Ordering::SeqCst) >> slot & 1 != 0
     }
 
     /// Whether the domain has a handler for a signal. Async-signal-safe.

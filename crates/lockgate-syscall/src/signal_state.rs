@@ -81,7 +81,7 @@ pub enum Next {
 }
 
 /// What one domain has asked for, and what waits for it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(super) struct Signals {
     /// By signal number; absent is the default action.
     actions: BTreeMap<u32, [u8; ACTION]>,
@@ -219,6 +219,11 @@ impl Signals {
     pub(super) fn pending(&self, thread: u32) -> u64 {
         let own = self.waiting.iter().filter(|(to, _)| to.is_none_or(|to| to == thread));
         own.fold(0, |set, (_, info)| set | bit(info.signal))
+    }
+
+    /// Threads whose masks are replaced, a bit for each slot.
+    pub(super) fn suspended(&self) -> u64 {
+        self.suspended.keys().fold(0, |set, thread| set | 1 << thread)
     }
 
     /// Whether something is to be done about a signal on this thread.

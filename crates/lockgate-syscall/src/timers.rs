@@ -79,6 +79,11 @@ impl Default for Timers {
 }
 
 impl Timers {
+    /// Whether none was made or set.
+    pub(super) fn are_unused(&self) -> bool {
+        self.made.is_empty() && self.real.due.is_none()
+    }
+
     /// When the first one is due.
     pub(super) fn next(&self) -> Option<Instant> {
         [&self.real].into_iter().chain(self.made.values()).filter_map(|timer| timer.due).min()

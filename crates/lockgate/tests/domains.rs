@@ -612,3 +612,67 @@ fn child_without_streams() {
         assert!(link.is_err(), "{number}: {link:?}");
     }
 }
+
+/// A start that leaves something in everything that a domain has but its memory.
+const STARTS: &str = r#"
+#define _GNU_SOURCE
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+static int got;
+static void note(int signal) { got = signal; }
+__attribute__((constructor)) static void init(void) {
+    struct sigaction action = {.sa_handler = note};
+    sigset_t set;
+    sigemptyset(&set), sigaddset(&set, SIGUSR2);
+    sigaction(SIGUSR1, &action, 0), sigprocmask(SIG_BLOCK, &set, 0);
+    umask(077);
+    struct itimerval day = {.it_value.tv_sec = 86400};
+    if (getenv("TIMER")) setitimer(ITIMER_REAL, &day, 0);
+    if (getenv("SENDS")) kill(getpid(), SIGUSR2);
+}
+/* A digit for each thing that is as the start has left it. */
+int find(void) {
+    sigset_t now, waiting;
+    sigprocmask(SIG_BLOCK, 0, &now), sigpending(&waiting);
+    mode_t mask = umask(0);
+    umask(mask);
+    got = 0, raise(SIGUSR1);
+    struct itimerval left;
+    getitimer(ITIMER_REAL, &left);
+    return (got == SIGUSR1) + 10 * sigismember(&now, SIGUSR2) + 100 * (mask == 077) + 1000 * (left.it_value.tv_sec > 0)
+        + 10000 * sigismember(&waiting, SIGUSR2);
+}
+int spoil(void) {
+    struct itimerval none = {0};
+    setitimer(ITIMER_REAL, &none, 0), signal(SIGUSR1, SIG_IGN), signal(SIGUSR2, SIG_IGN), umask(022);
+    sigset_t set;
+    sigemptyset(&set), sigprocmask(SIG_SETMASK, &set, 0);
+    return 0;
+}
+"#;
+
+/// What a module's start has made of signals, masks, files and timers is there for each user of a domain of a pool, as it is in a new domain.
+/// Red if a reset brings back the memory alone.
+#[test]
+fn a_reset_brings_back_what_the_start_has_made() {
+    let module = Guest::c(STARTS).module();
+    for (name, expected) in [("NONE", 111), ("TIMER", 1111), ("SENDS", 10111)] {
+        let options = || DomainOptions::new().environment(name, "1");
+        let call =
+            |domain: &Domain, name| domain.bind::<extern "C" fn() -> i32>(name).unwrap().call().unwrap();
+        let mut own = Domain::new(&module, options()).unwrap();
+        let pool = Pool::new(&module, options(), 1);
+        for _ in 0..3 {
+            assert_eq!(call(&own, "find"), expected, "{name}");
+            call(&own, "spoil");
+            own.reset().unwrap();
+            let domain = pool.take().unwrap();
+            assert_eq!(call(&domain, "find"), expected, "{name}, of a pool");
+            call(&domain, "spoil");
+        }
+    }
+}

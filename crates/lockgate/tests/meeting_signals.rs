@@ -2,8 +2,8 @@
 //! functions that are called for themselves, frames of all kinds. What own_signals.rs tries is one call on one stack.
 mod common;
 
-use common::{Guest, watchdog};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use common::{Guest, host_sys, watchdog};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Pool};
 use rustix::thread::{NanosleepRelativeResult, Timespec, nanosleep};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -15,12 +15,14 @@ const SOURCE: &str = r#"
 #define _GNU_SOURCE
 #include <alloca.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 #define FAR __attribute__((noinline, noclone))
@@ -176,7 +178,8 @@ static __thread volatile long own_count;
 static void own(int signal) { own_count++; }
 static void *takes_all(void *unused) { while (!stops) { sigset_t none; sigemptyset(&none); sigprocmask(SIG_SETMASK, &none, 0); } return 0; }
 static void *sends(void *unused) { sigset_t all; sigfillset(&all), sigprocmask(SIG_SETMASK, &all, 0); while (!stops) kill(getpid(), SIGUSR1); return 0; }
-long suspends(long times) {
+static int waits_with(long polls, sigset_t *mask) { return polls ? ppoll(0, 0, 0, mask) : sigsuspend(mask); }
+static long taken_waits(long times, long polls) {
     pthread_t taker, sender;
     sigset_t set, empty; sigemptyset(&empty), sigemptyset(&set), sigaddset(&set, SIGUSR1), sigprocmask(SIG_SETMASK, &set, 0);
     on(SIGUSR1, own), stops = 0;
@@ -184,7 +187,7 @@ long suspends(long times) {
     long taken = 0;
     while (taken < times) {
         long before = own_count;
-        if (sigsuspend(&empty) != -1 || errno != EINTR) taken = -1000;
+        if (waits_with(polls, &empty) != -1 || errno != EINTR) taken = -1000;
         if (!blocks(SIGUSR1)) taken = -2000;
         if (taken < 0) break;
         taken += own_count == before;
@@ -193,6 +196,24 @@ long suspends(long times) {
     sigprocmask(SIG_SETMASK, &empty, 0);
     return taken;
 }
+long suspends(long times) { return taken_waits(times, 0); }
+long polls(long times) { return taken_waits(times, 1); }
+
+/* Calls that the host leaves by a jump. */
+long sets_mask(long mask) { sigset_t set; memset(&set, 0, sizeof set), memcpy(&set, &mask, 8); return sigprocmask(SIG_SETMASK, &set, 0); }
+long has_timers(long n) {
+    for (int i = 0; i < 32; i++) {
+        timer_t timer;
+        struct itimerspec soon = {{0, 1}, {0, 1}};
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCHLD};
+        if (timer_create(CLOCK_MONOTONIC, &event, &timer) || timer_settime(timer, 0, &soon, 0)) return -1;
+    }
+    return 0;
+}
+long own_mask(long n) { sigset_t now; sigprocmask(SIG_BLOCK, 0, &now); memcpy(&n, &now, 8); return n; }
+static void asks_host(int signal) { host(3); }
+long left_in_a_handler(long mask) { sets_mask(mask), on(SIGUSR1, asks_host); return raise(SIGUSR1); }
+long left_in_a_wait(long polls) { sigset_t none; sigemptyset(&none); return waits_with(polls, &none); }
 static sigset_t inherited;
 static void *looks(void *unused) { sigprocmask(SIG_BLOCK, 0, &inherited); return 0; }
 long first_signal(long n) { on(SIGUSR1, note), count = 0, raise(SIGUSR1); return count; }
@@ -204,7 +225,7 @@ static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("l
 static FOUND: AtomicU32 = AtomicU32::new(0);
 
 fn control_words() -> u32 {
-    let (mxcsr, x87, _) = common::host_sys::cpu_state();
+    let (mxcsr, x87, _) = host_sys::cpu_state();
     mxcsr | u32::from(x87) << 16
 }
 
@@ -215,6 +236,10 @@ fn options() -> DomainOptions {
             .map(|_| nanosleep(&Timespec { tv_sec: 0, tv_nsec: 3_000_000 }))
             .filter(|result| !matches!(result, NanosleepRelativeResult::Ok))
             .count() as i64,
+        3 => {
+            host_sys::jump_out();
+            0
+        }
         _ => {
             FOUND.store(control_words(), Ordering::SeqCst);
             0
@@ -314,6 +339,72 @@ fn frames_of_variable_size_that_are_closed_survive() {
 fn a_wait_whose_signal_is_taken_keeps_the_mask() {
     let _watchdog = watchdog("a_wait_whose_signal_is_taken_keeps_the_mask");
     assert_eq!(call(&domain(), "suspends", 20).expect("a value"), 20);
+}
+
+/// The same of `ppoll`.
+#[test]
+fn a_poll_whose_signal_is_taken_keeps_the_mask() {
+    let _watchdog = watchdog("a_poll_whose_signal_is_taken_keeps_the_mask");
+    assert_eq!(call(&domain(), "polls", 5).expect("a value"), 5);
+}
+
+/// Further down than where the test calls from, so that its next call tells that this is gone.
+#[inline(never)]
+fn in_a_deeper_frame<T>(work: impl FnOnce() -> T) -> T {
+    let room = std::hint::black_box([0_u8; 4096]);
+    let result = work();
+    std::hint::black_box(room);
+    result
+}
+
+/// SIGUSR2 and SIGTERM.
+const MASK: i64 = 0x4800;
+
+/// So does one that the host leaves by a jump. Red if the thread has the wait's own mask from then on.
+#[test]
+fn a_wait_that_the_host_leaves_keeps_the_mask() {
+    let _watchdog = watchdog("a_wait_that_the_host_leaves_keeps_the_mask");
+    let domain = domain();
+    let (wait, own) = (domain.bind::<Long>("left_in_a_wait").expect("an export"), host_sys::thread_number());
+    host_sys::jump_out_at(libc::SIGUSR2);
+    for polls in [0, 1] {
+        call(&domain, "sets_mask", MASK).expect("a value");
+        std::thread::scope(|scope| {
+            scope.spawn(move || host_sys::send_asleep(own, libc::SIGUSR2));
+            let jumped = in_a_deeper_frame(|| host_sys::jumped_out(|| drop(wait.call(polls))));
+            assert!(jumped, "the handler jumps");
+        });
+        host_sys::left_behind(libc::SIGUSR2);
+        assert_eq!(call(&domain, "own_mask", 0).expect("a value"), MASK, "{polls}");
+    }
+}
+
+/// The watcher looks at a domain's timers when nobody is inside. Red if that counts as a use: one reset of twenty is refused.
+#[test]
+fn timers_keep_no_domain_from_being_reset() {
+    let _watchdog = watchdog("timers_keep_no_domain_from_being_reset");
+    let mut domain = domain();
+    for _ in 0..400 {
+        assert_eq!(call(&domain, "has_timers", 0).expect("a value"), 0);
+        domain.reset().expect("nobody is inside");
+    }
+}
+
+/// What a jump of the host's has left behind is cleared away at the thread's next call. Red if that finds the next user of a domain of a pool: its
+/// thread has the mask of the last one.
+#[test]
+fn a_call_that_the_host_leaves_is_not_the_next_users() {
+    let _watchdog = watchdog("a_call_that_the_host_leaves_is_not_the_next_users");
+    let pool = Pool::new(&MODULE, options(), 1);
+    for user in 0..4 {
+        let domain = pool.take().expect("a domain");
+        assert_eq!(call(&domain, "own_mask", 0).expect("a value"), 0, "user {user}");
+        let jumps = domain.bind::<Long>("left_in_a_handler").expect("an export");
+        assert!(in_a_deeper_frame(|| host_sys::jumped_out(|| drop(jumps.call(MASK)))), "the host jumps");
+        drop(jumps);
+        drop(domain);
+        assert_eq!(pool.ready(), 1, "user {user}");
+    }
 }
 
 /// What is known of a place in the code is found out from the last call before it, and is what a look at all the code says.

@@ -1,4 +1,5 @@
 //! `poll`, `ppoll`.
+use super::signal;
 use crate::SyscallContext;
 use crate::descriptors::{self, Kind};
 use crate::outcome::Reply;
@@ -24,14 +25,7 @@ pub fn ppoll(ctx: &SyscallContext<'_>, [fds, count, timeout, mask, size, ..]: [u
         return Err(Errno::INVAL.into());
     }
     let mask = u64::from_le_bytes(ctx.array(mask)?);
-    let slot = ctx.thread.slot;
-    ctx.process.signals().suspend(slot, mask);
-    let result = wait(ctx, fds, count, until);
-    // The handler, if one is to run, runs with that mask.
-    if result != Err(Errno::INTR.into()) {
-        ctx.process.signals().resume(slot);
-    }
-    result
+    signal::with_mask(ctx, mask, || wait(ctx, fds, count, until))
 }
 
 /// One `struct pollfd`: number, events asked for, and what it came to.

@@ -171,12 +171,17 @@ pub fn rt_sigsuspend(ctx: &SyscallContext<'_>, [mask, size, ..]: [u64; 6]) -> Re
         return Err(Errno::INVAL.into());
     }
     let mask = u64::from_le_bytes(ctx.array(mask)?);
+    with_mask(ctx, mask, || pause(ctx, [0; 6]))
+}
+
+/// Waits with another mask. A handler that ends the wait begins with that one, and gives the thread its own back when it returns; where another
+/// thread takes the signal first, whoever asks for what comes next does ([`Process::is_suspended`](crate::Process::is_suspended)).
+pub(super) fn with_mask(ctx: &SyscallContext<'_>, mask: u64, wait: impl FnOnce() -> Reply) -> Reply {
     let slot = ctx.thread.slot;
-    ctx.process.signals().suspend(slot, mask);
-    let result = pause(ctx, [0; 6]);
-    // A handler runs with that mask. (Where another thread has taken the signal meanwhile, none does: `next_signal` then.)
-    if result != Err(Errno::INTR.into()) || !ctx.process.wakes(slot) {
-        ctx.process.signals().resume(slot);
+    ctx.process.change_signals(|signals| signals.suspend(slot, mask));
+    let result = wait();
+    if result != Err(Errno::INTR.into()) {
+        ctx.process.change_signals(|signals| signals.resume(slot));
     }
     result
 }

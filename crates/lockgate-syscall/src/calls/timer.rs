@@ -1,7 +1,6 @@
 //! `alarm`, `setitimer`, `timer_create` and their like: they send the domain signals of its own (docs/decisions/0080).
 use super::clock::clock;
 use crate::SyscallContext;
-use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::signal_state::LAST;
 use crate::timers::{Sends, Setting, Timers};
@@ -12,12 +11,8 @@ use std::time::Duration;
 
 const ITIMER_REAL: u64 = 0;
 
-/// Changes timers; whoever runs the domain is told when the first one is due now.
 fn change<T>(ctx: &SyscallContext<'_>, change: impl FnOnce(&mut Timers) -> T) -> T {
-    let mut timers = locked(&ctx.process.timers);
-    let result = change(&mut timers);
-    ctx.process.note_timers(timers.next());
-    result
+    ctx.process.change_timers(change)
 }
 
 /// `alarm(seconds)`: seconds that were left, rounded up.

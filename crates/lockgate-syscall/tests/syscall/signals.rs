@@ -108,6 +108,18 @@ fn blocked_signals_wait() {
     assert_eq!(guest.err(libc::SYS_kill, &[pid, 40]), Errno::AGAIN);
 }
 
+/// A thread has the mask of a wait for as long as that: also where time ends it.
+#[test]
+fn a_wait_with_a_mask_gives_it_back() {
+    let guest = Guest::bare();
+    let (own, of_wait, before) = (guest.words(&[0xa00]), guest.words(&[0x5500]), guest.room(8));
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_SETMASK as u64, own, 0, 8]);
+    assert_eq!(guest.ok(libc::SYS_ppoll, &[before, 0, guest.words(&[0, 1000]), of_wait, 8]), 0);
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_BLOCK as u64, 0, before, 8]);
+    assert_eq!(guest.word(before), 0xa00);
+    assert!(!guest.process.is_suspended(0));
+}
+
 /// Nobody can say that an instruction has raised what he sends.
 #[test]
 fn what_is_sent_says_so() {

@@ -108,11 +108,11 @@ unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const Sysca
         if process.tells_of_signals() {
             watch::tell_of_signal(domain.base());
         }
-        if let Some(next) = process.changed_timers() {
-            watch::look_at_timers(domain.id(), next);
+        if process.has_changed_timers() {
+            watch::look_at_timers(domain.id(), || process.next_timer());
         }
         // (Behind a wait with a mask of its own in any case: another thread may take what has ended it, until the gate has asked.)
-        if frame.number == libc::SYS_rt_sigsuspend as u64 || process.wakes(thread.slot) {
+        if process.is_suspended(thread.slot) || process.wakes(thread.slot) {
             // The gate asks what is to be done about it.
             // SAFETY: a word of the thread's own block.
             unsafe { (*block()).pending = 1 };

@@ -365,8 +365,11 @@ fn vectors(saved: &Going) -> Vec<u8> {
     let header = |at: usize| u64::from_le_bytes(*bytes(at..at + 8).first_chunk().expect("eight"));
     let (has, layout) = (header(FXSAVE), header(FXSAVE + 8));
     let mut found = vec![0; FXSAVE];
+    found[MXCSR].copy_from_slice(&INITIAL.0[MXCSR]);
+    // (XSAVEC leaves MXCSR out with the rest of SSE: what lies in its place then is the host's.)
+    let has_mxcsr = layout >> 63 == 0 || has & component::SSE != 0;
     for (range, is_there) in
-        [(MXCSR, true), (X87, has & component::X87 != 0), (SSE, has & component::SSE != 0)]
+        [(MXCSR, has_mxcsr), (X87, has & component::X87 != 0), (SSE, has & component::SSE != 0)]
     {
         if is_there {
             found[range.clone()].copy_from_slice(bytes(range));
@@ -520,4 +523,33 @@ unsafe fn change(
 /// The word at an offset.
 fn word(bytes: &[u8; UCONTEXT], at: usize) -> u64 {
     u64::from_le_bytes(*bytes[at..].first_chunk().expect("inside"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// XSAVEC writes nothing of a component that is as it is initially, MXCSR with SSE. Red if what lies there counts, which is what the host's
+    /// stack has had in that place.
+    #[test]
+    fn a_handler_finds_nothing_of_the_hosts_among_vectors() {
+        #[repr(align(64))]
+        struct Area([u8; 4096]);
+        let mut area = Area([0x5a; 4096]);
+        let compact = 1_u64 << 63 | component::X87 | component::SSE | component::AVX;
+        area.0[512..576].fill(0);
+        area.0[520..528].copy_from_slice(&compact.to_le_bytes());
+        let saved = |area: &Area| Going {
+            registers: [0; 16],
+            flags: 0,
+            rip: 0,
+            state: area.0.as_ptr(),
+            interruption: 0,
+        };
+        let found = vectors(&saved(&area));
+        assert!(!found.contains(&0x5a), "{found:x?}");
+        assert_eq!(found[24..28], 0x1f80_u32.to_le_bytes());
+        area.0[512..520].copy_from_slice(&component::SSE.to_le_bytes());
+        assert_eq!(vectors(&saved(&area))[24..28], [0x5a; 4]);
+    }
 }

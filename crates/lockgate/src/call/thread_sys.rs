@@ -531,6 +531,11 @@ impl ThreadState {
         (1..=count.min(most)).map(move |index| first.wrapping_byte_add(index * RECORD as usize).cast_const())
     }
 
+    /// Whether the thread's records tell of calls of the domain at `base`: in progress, or left by a jump.
+    pub fn has_calls_in(&self, base: u64) -> bool {
+        self.entries().iter().any(|entry| space::base_of(entry.control) == base)
+    }
+
     /// Where the thread stands: its innermost record, and the number of the gates that it has been in. For any thread that holds the lock of
     /// [`THREADS`].
     pub(super) fn stands(&self) -> (usize, u64) {

@@ -241,10 +241,11 @@ pub(super) fn looks_again(thread: &ThreadState) {
     ring();
 }
 
-/// The first timer of the domain with this number is due then.
-pub(super) fn look_at_timers(id: u32, due: Option<Instant>) {
+/// The timers of the domain with this number have changed; `due` says when the first one is due. It is asked here: of two threads that change
+/// timers, the one that comes last says what both have left.
+pub(super) fn look_at_timers(id: u32, due: impl FnOnce() -> Option<Instant>) {
     let mut interested = interested();
-    match due {
+    match due() {
         Some(due) => {
             interested.timers.insert(id, due);
             // Without a watcher no timer is looked at.

@@ -2,7 +2,7 @@
 use super::core::Core;
 use super::limits::Usage;
 use super::options::DomainOptions;
-use super::start;
+use super::{rest, start};
 use crate::binding::{Binding, Dynamic};
 use crate::call::{OnFailure, signals_sys};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
@@ -77,7 +77,7 @@ impl Domain {
     pub(crate) fn for_pool(module: &Arc<Module>, options: DomainOptions) -> Result<Domain, CreateError> {
         let mut domain = Domain::new(module, options)?;
         if let Some(core) = domain.core.take() {
-            let core = Arc::try_unwrap(core).map(|mut core| {
+            let core = rest::to_reset(core).map(|mut core| {
                 core.take_snapshot();
                 Arc::new(core)
             });
@@ -477,7 +477,7 @@ impl Domain {
         signals_sys::look_again();
         let core = self.core.take().expect("present between calls");
         // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.
-        match Arc::try_unwrap(core) {
+        match rest::to_reset(core) {
             Ok(core) => Ok(Core::reset(core, |core| self.core = Some(core))?),
             Err(core) => Err(ResetError::InUse(self.core.insert(core).name().to_owned())),
         }

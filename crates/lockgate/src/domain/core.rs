@@ -19,7 +19,7 @@ use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
 use crate::symbols::perf_map;
 use lockgate_abi::{ABI_VERSION, PAGE, gate, header, stack, symbol, window};
-use lockgate_syscall::Process;
+use lockgate_syscall::{Process, Started};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
 use std::any::Any;
@@ -42,8 +42,8 @@ pub(crate) struct Core {
     resolver: Option<Arc<Resolver>>,
     options: DomainOptions,
     pub(super) slots: Mutex<Slots>,
-    /// The memory after the start, for domains of a pool.
-    snapshot: Option<Snapshot>,
+    /// What there was after the start, for domains of a pool: the memory, and the rest.
+    snapshot: Option<(Snapshot, Started)>,
     guest_threads: GuestThreads,
     /// Parks the watcher again when the last domain that it watches goes.
     watch: watch::Interest,
@@ -351,7 +351,7 @@ impl Core {
         grant::end_domain(self.id());
         let restored = self.restore();
         let emptied = if restored { Ok(()) } else { self.empty() };
-        self.renew();
+        self.renew(restored);
         let core = Arc::new(self);
         keep(core.clone());
         emptied.map_err(|error| CreateError::Space { name: core.name().to_owned(), source: error.into() })?;
@@ -374,22 +374,28 @@ impl Core {
         }
     }
 
-    /// Remembers the memory as it is, for quick resets; without it they run the module's start again.
+    /// Remembers what the start has made, for quick resets; without it they run the module's start again.
     pub fn take_snapshot(&mut self) {
         let (start, length) = self.stack_range(0);
-        self.snapshot = Snapshot::take(self.module(), self.stride(), &self.books, start..start + length).ok();
+        self.snapshot = self.process().started().and_then(|started| {
+            let stack = start..start + length;
+            let memory = Snapshot::take(self.module(), self.stride(), &self.books, stack).ok()?;
+            Some((memory, started))
+        });
     }
 
-    /// The quick reset: possible if there is a snapshot and only the calling thread has entered.
+    /// The quick reset: possible if there is a snapshot, and only the calling thread has entered. It must have left by returns: records of
+    /// calls that a jump has left are looked at later, when they would lead to the next user.
     fn restore(&mut self) -> bool {
         if self.wake().is_err() {
             return false;
         }
-        let own = thread_sys::current().map(|thread| thread.tid);
+        let own = thread_sys::current().filter(|thread| !thread.has_calls_in(self.base()));
+        let own = own.map(|thread| thread.tid);
         let alone = matches!(self.slots().owners.as_slice(), [owner] if owner.is_some() && *owner == own)
             && self.contexts().mapped().next().is_none();
         let snapshot = self.snapshot.as_ref().filter(|_| alone && !self.is_killed());
-        snapshot.is_some_and(|s| s.restore(self.module(), self.stride(), &self.books).is_ok())
+        snapshot.is_some_and(|(memory, _)| memory.restore(self.module(), self.stride(), &self.books).is_ok())
     }
 
     fn empty(&mut self) -> Result<(), Errno> {
@@ -412,14 +418,14 @@ impl Core {
     }
 
     /// Everything of a domain but its memory becomes that of a new one. Every field is named: who adds one says here what a reset
-    /// makes of it.
-    fn renew(&mut self) {
+    /// makes of it. `restored`: it is as it was after its start.
+    fn renew(&mut self, restored: bool) {
         let Core {
             // What the domain was made of and with.
             _listing: _,
             options,
             resolver: _,
-            snapshot: _,
+            snapshot,
             // Domains that others join are not reset.
             joined: _,
             // Stacks: `restore` or `empty`.
@@ -429,7 +435,11 @@ impl Core {
             guest_threads,
             watch,
         } = self;
-        instance.renew(new_process(instance.module(), options));
+        let new = new_process(instance.module(), options);
+        instance.renew(match snapshot.as_ref().filter(|_| restored) {
+            Some((_, started)) => new.with_start(started),
+            None => new,
+        });
         *guest_threads = GuestThreads::default();
         if let Some(meter) = watch.meter() {
             meter.reset();

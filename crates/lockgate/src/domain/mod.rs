@@ -27,20 +27,23 @@ use std::time::{Duration, Instant};
 
 /// Ends the domain with this number: it has used up its CPU time. Nothing happens if it is gone.
 fn end_for_cpu_time(id: u32) {
-    if let Some(core) = rest::find(id) {
-        core.spend();
-    }
+    rest::look_at(id, |core| core.spend());
 }
 
 /// Has the timers of the domain with this number send what is due: its base, if anything was sent, and when they are to be looked at next.
 fn look_at_timers(id: u32) -> (Option<u64>, Option<Instant>) {
-    let Some(core) = rest::find(id).filter(|core| !core.is_killed()) else { return (None, None) };
-    let due = core.process().look_at_timers();
-    let calls = thread_sys::calls_in(core.base());
-    (
-        core.process().tells_of_signals().then(|| core.base()),
-        due.map(|due| next_look(due, calls, Instant::now())),
-    )
+    let look = |core: &Core| {
+        if core.is_killed() {
+            return (None, None);
+        }
+        let due = core.process().look_at_timers();
+        let calls = thread_sys::calls_in(core.base());
+        (
+            core.process().tells_of_signals().then(|| core.base()),
+            due.map(|due| next_look(due, calls, Instant::now())),
+        )
+    };
+    rest::look_at(id, look).unwrap_or_default()
 }
 
 /// When timers of a domain with so many calls in progress are looked at, of which the first is due then: while there are none seldom, however short
@@ -52,9 +55,7 @@ fn next_look(due: Instant, calls: usize, now: Instant) -> Instant {
 
 /// Lets threads that are blocked in the domain with this number look whether they were stopped.
 fn interrupt_waits(id: u32) {
-    if let Some(core) = rest::find(id) {
-        core.process().interrupt();
-    }
+    rest::look_at(id, |core| core.process().interrupt());
 }
 
 #[cfg(test)]

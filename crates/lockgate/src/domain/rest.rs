@@ -67,9 +67,35 @@ pub(super) fn enlist(core: &Arc<Core>, owner: i32) {
     domains().insert(core.id(), Listed { core: Arc::downgrade(core), owner: Some(owner) });
 }
 
-/// The domain with this number, if it has been entered.
-pub(super) fn find(id: u32) -> Option<Arc<Core>> {
-    domains().get(&id)?.core.upgrade()
+/// The watcher looks at a domain, which it holds meanwhile.
+static LOOKING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
+
+fn looking() -> MutexGuard<'static, ()> {
+    LOOKING.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// Has `look` look at the domain with this number, if it has been entered: for the watcher, which looks at domains that nobody is in, too.
+/// [`to_reset`] waits for it.
+pub(super) fn look_at<T>(id: u32, look: impl FnOnce(&Core) -> T) -> Option<T> {
+    let looking = looking();
+    let core = domains().get(&id)?.core.upgrade()?;
+    let result = look(&core);
+    // If we are the last to hold it, nobody waits to reset it; and what goes with it may want to reset others.
+    let last = Arc::into_inner(core);
+    drop(looking);
+    drop(last);
+    Some(result)
+}
+
+/// The domain, if nobody but the caller holds it. The watcher lets go of it first.
+///
+/// # Errors
+/// The domain.
+pub(super) fn to_reset(core: Arc<Core>) -> Result<Core, Arc<Core>> {
+    Arc::try_unwrap(core).or_else(|core| {
+        let _looking = looking();
+        Arc::try_unwrap(core)
+    })
 }
 
 /// That thread has ended.
