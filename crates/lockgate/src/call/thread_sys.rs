@@ -7,7 +7,7 @@ use super::interruptions_sys::Interruptions;
 use super::kernel_signals_sys::kernel_sigaltstack;
 use super::layout::{
     BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
-    RED_ZONE, Record, ThreadBlock,
+    RED_ZONE, Record, ThreadBlock, by_window, first_header,
 };
 use super::mapping_sys::Mapping;
 use super::signal_frames_sys;
@@ -213,7 +213,8 @@ impl ThreadState {
         domain: &Instance,
     ) {
         // SAFETY: the thread's own records.
-        let mark = gate.map(|gate| unsafe { (*gate).mark });
+        let (mark, control) = unsafe { (gate.map(|gate| (*gate).mark), (*record).control) };
+        let slot = domain.contexts().home(domain.slot_of(control));
         if let Some(mask) = self.interruptions.mask_before(record, mark) {
             // SAFETY: the thread's own record.
             let slot = domain.slot_of(unsafe { (*record).control });
@@ -569,7 +570,7 @@ impl ThreadState {
                     _ => return None,
                 };
                 let control = ptr::read_volatile(&raw const (*record).control);
-                let binding = ptr::read_volatile(&raw const (*record).binding) as usize;
+                let binding = first_header(ptr::read_volatile(&raw const (*record).binding)) as usize;
                 Some(SeenEntry { control, limit, is_left, binding })
             }
         };
@@ -591,8 +592,10 @@ pub(crate) fn forget(binding: *const BindingHeader) {
                     .cast_mut(),
             )
         };
-        let _ =
-            word.compare_exchange(binding.cast_mut(), ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+        for header in [binding, by_window(binding)] {
+            let header = header.cast_mut();
+            let _ = word.compare_exchange(header, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+        }
     }
 }
 
