@@ -11,6 +11,7 @@ use lockgate::{Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer};
 use lockgate_bench::command::done;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Arc;
 use std::time::Duration;
 
 const TARGET: &str = "x86_64-unknown-linux-musl";
@@ -144,18 +145,24 @@ fn a_library_is_called_and_calls() {
     assert!(said.starts_with("3 words, 3, 2, 7: ") && said.contains(&expected), "{said}");
 }
 
-/// Calls that end in the middle of a panic, by a limit or by the panic itself: later ones panic and catch as ever, and after a reset std
-/// knows nothing of it any more (docs/limits.md, "What an ended call leaves").
+/// Calls that end in the middle of a panic, by a limit or by the panic itself: later ones panic and catch as ever, and std knows nothing of it any
+/// more (docs/limits.md, "What an ended call leaves"). Red if what std counts is not found, in its own object or where it was optimised with the
+/// crate.
 #[test]
 fn calls_that_end_in_a_panic() {
     if !can_build("calls_that_end_in_a_panic") {
         return;
     }
-    let package = Package::new("ended", WORDS, "src/lib.rs", ENDED);
-    let module = Module::open(package.module("ended")).expect("a module");
+    for more in ["", "[profile.dev]\nlto = true\nopt-level = 2\n"] {
+        let package = Package::new("ended", &(WORDS.to_owned() + more), "src/lib.rs", ENDED);
+        ends_in_a_panic(&Module::open(package.module("ended")).expect("a module"));
+    }
+}
+
+fn ends_in_a_panic(module: &Arc<Module>) {
     for (how, kind) in [("hangs", FaultKind::TimeOut), ("fails", FaultKind::Abort)] {
         let options = DomainOptions::default().time_limit(Duration::from_millis(100));
-        let mut domain = Domain::new(&module, options).expect("a domain");
+        let mut domain = Domain::new(module, options).expect("a domain");
         for round in 0..3 {
             let panicking = domain.bind::<extern "C" fn() -> i32>("panicking").expect("it is exported");
             let poisons = domain.bind::<extern "C" fn() -> i32>("poisons").unwrap();
@@ -171,7 +178,8 @@ fn calls_that_end_in_a_panic() {
                 }
                 assert_eq!(catches.call(number).unwrap(), -number, "{how} {round}");
                 assert_eq!(ends.call(-number).unwrap(), -number, "{how} {round}");
-                println!("{how} {} {}", panicking.call().unwrap(), poisons.call().unwrap());
+                let left = (panicking.call().unwrap(), poisons.call().unwrap());
+                assert_eq!(left, (0, 3), "{how} {round} {number}");
             }
             drop((panicking, poisons, ends, catches));
             domain.reset().expect("nobody is inside");

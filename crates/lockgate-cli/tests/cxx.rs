@@ -6,6 +6,7 @@ use common::{Shop, text};
 use lockgate::{Domain, DomainOptions, Module};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 /// What the programs read.
 const INPUT: &str = "a line\nanother";
@@ -421,6 +422,37 @@ extern \"C\" int pay(int sum) {
     let error = text(&call("4").stderr);
     let said = "the module called abort: terminating with uncaught exception of type shop::Closed: no money";
     assert!(error.contains(said) && error.contains("pay.cpp:8"), "{error}");
+}
+
+/// A call that is ended in a catch leaves the next one no exception: libc++abi keeps it where no name says so, but tells where that is.
+#[test]
+fn libcxx_forgets_exceptions_of_calls_that_were_ended() {
+    if !LIBCXX.is_here("libcxx_forgets_exceptions_of_calls_that_were_ended") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <exception>
+extern \"C\" int hangs(int n) { try { throw n; } catch (int) { for (;;) __asm__ volatile(\"\"); } }
+extern \"C\" int active(int n) { return std::current_exception() != nullptr; }
+extern \"C\" int catches(int n) { try { throw n; } catch (int sum) { return sum; } }
+";
+    shop.write("hangs.cpp", source);
+    let exports = ["int hangs(int)", "int active(int)", "int catches(int)"];
+    let exports = exports.iter().flat_map(|export| ["--export", export]);
+    let options = ["-stdlib=libc++", "-O1", "-w", "hangs.cpp", "-o", "hangs.lg"];
+    shop.lockgate("c++").env("LOCKGATE_GXX", LIBCXX.command).args(options).args(exports).run_quietly();
+    let module = Module::open(shop.path("hangs.lg")).expect("a module");
+    let options = DomainOptions::default().time_limit(Duration::from_millis(500));
+    let domain = Domain::new(&module, options).expect("a domain");
+    let bind = |name| domain.bind::<extern "C" fn(i32) -> i32>(name).expect("it is exported");
+    for n in 1..4 {
+        bind("hangs").call(n).expect_err("it ends");
+        assert_eq!(
+            (bind("active").call(n).expect("it returns"), bind("catches").call(n).expect("it does")),
+            (0, n)
+        );
+    }
 }
 
 /// `LOCKGATE_GCC` may name a clang, for C; its choices of linkers and libraries are taken, and g++ says that libc++ is none of its own.

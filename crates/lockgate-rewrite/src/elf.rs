@@ -66,6 +66,7 @@ pub mod sym {
     pub const FUNC: u8 = 2;
     pub const SECTION: u8 = 3;
     pub const FILE: u8 = 4;
+    pub const TLS: u8 = 6;
     pub const IFUNC: u8 = 10;
     pub const LOCAL: u8 = 0;
     pub const WEAK: u8 = 2;

@@ -19,6 +19,7 @@ mod emit;
 mod encode;
 mod error;
 mod frames;
+mod in_progress;
 mod labels;
 mod landing;
 mod liveness;

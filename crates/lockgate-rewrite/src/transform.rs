@@ -10,7 +10,8 @@ use crate::map::AddressMap;
 use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::rewriter::Rewriter;
 use crate::{
-    Options, Rewritten, Stats, across, dwarf, frames, labels, missing_tables, replaced, switch, tables,
+    Options, Rewritten, Stats, across, dwarf, frames, in_progress, labels, missing_tables, replaced, switch,
+    tables,
 };
 
 /// See [`crate::rewrite_object`].
@@ -40,6 +41,7 @@ fn transform_object(
 ) -> Result<(Object, AddressMap, Stats), Error> {
     let mut stats = Stats { replaced: replaced::replace(file, &mut object)?, ..Stats::default() };
     refuse_unsupported(file, &object)?;
+    in_progress::list(&mut object);
     let mut code = Code::read(file, &object)?;
     let pads = code.mark_pads(file, &object)?;
     let tables = tables::find(&code, &object);

@@ -353,11 +353,6 @@ impl Process {
         (1..=signal_state::LAST).contains(&signal) && handled & signal_state::bit(signal) != 0
     }
 
-    /// Whether the domain has a handler for any signal.
-    pub fn has_handlers(&self) -> bool {
-        self.handled.load(Ordering::SeqCst) != 0
-    }
-
     /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked.
     pub fn next_signal(&self, slot: u32) -> Option<Next> {
         self.change_signals(|signals| {

@@ -25,6 +25,11 @@ struct Held {
 pub(super) struct Locks(BTreeMap<(u64, u64), Held>);
 
 impl Locks {
+    /// Whether the domain has locked nothing of any file.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Who holds the domain's locks on a file.
     pub(super) fn holder(&self, file: (u64, u64)) -> Option<Arc<Description>> {
         self.0.get(&file).map(|held| Arc::clone(&held.holder))

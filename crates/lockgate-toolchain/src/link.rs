@@ -12,8 +12,15 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Symbols of the sysroot that the runtime looks up, and finds in every module.
-const RUNTIME_EXPORTS: &[&str] =
-    &[symbol::INIT, symbol::FINI, symbol::THREAD_INIT, symbol::THREAD_EXIT, symbol::ALLOC, symbol::FREE];
+const RUNTIME_EXPORTS: &[&str] = &[
+    symbol::INIT,
+    symbol::FINI,
+    symbol::THREAD_INIT,
+    symbol::THREAD_EXIT,
+    symbol::THREAD_MEND,
+    symbol::ALLOC,
+    symbol::FREE,
+];
 
 /// Those of a module that joins a domain.
 const JOIN_EXPORTS: &[&str] = &[symbol::INIT, symbol::FINI];

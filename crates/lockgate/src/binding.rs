@@ -11,12 +11,12 @@ pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::take_call_error;
 
 use crate::call::call_abi::{CallAbi, Caller};
-use crate::call::layout::{BindingHeader, GateEntry, NOBODY, OF_FUNCTION, RECORD, SLOT_SIZE};
+use crate::call::layout::{BindingHeader, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE};
 use crate::call::proxies::{Proxy, ProxyListing};
 use crate::call::reporter::Reporter;
 use crate::call::{
-    self, AnyDomain, Closed, Gate, Info, Instance, OnFailure, Thunk, flags, signals_sys, thread_sys,
-    unseen_sys, watch,
+    self, AnyDomain, Closed, Gate, Info, Instance, OnFailure, Thunk, flags, of_function, signals_sys,
+    thread_sys, unseen_sys, watch,
 };
 use crate::error::{BindError, CallError};
 use crate::host::environment;
@@ -264,26 +264,25 @@ impl Binding {
             Caller::Host => domain.codes().at(domain.base() + address),
             Caller::Domain(_) => None,
         };
-        // Nor is a function all that runs in its calls where handlers of the domain's own signals do.
-        let callee = function
-            .filter(|_| !domain.process().has_handlers())
-            .and_then(|code| code.function(domain.base() + address))
-            .unwrap_or_else(|| domain.state_usage());
-        let of_function = if callee == domain.state_usage() { 0 } else { OF_FUNCTION };
+        let function = function.and_then(|code| code.function(domain.base() + address));
         // 0 is none: what is shorter than the watcher's unit is one of them.
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1));
-        let mut abi = CallAbi::new(caller, callee, policy, &signature, &plan);
-        abi.limited = limit != 0;
-        abi.depth = domain.terms().depth.is_some();
-        abi.exclusive = domain.terms().exclusive.is_some();
-        abi.reports = pointer.is_some();
-        if generic {
-            abi = abi.without_signature();
-        }
-        let proxy = Proxy::of(abi)?;
+        let abi = |callee| {
+            let mut abi = CallAbi::new(caller, callee, policy, &signature, &plan);
+            abi.limited = limit != 0;
+            abi.depth = domain.terms().depth.is_some();
+            abi.exclusive = domain.terms().exclusive.is_some();
+            abi.reports = pointer.is_some();
+            if generic { abi.without_signature() } else { abi }
+        };
+        // Where a handler of the domain's own signals begins in a call, the function is not all that runs in it: then it goes by the window.
+        let by_window = abi(domain.state_usage());
+        let by_function = function.map(abi).filter(|abi| abi.callee != by_window.callee);
+        let abi = by_function.unwrap_or(by_window);
+        let (proxy, wide) = (Proxy::of(abi)?, Proxy::of(by_window)?);
         let info = Arc::new(Info::new(signature.name.clone(), domain.clone(), on_failure, row, queue));
         let slot = domain.id() * SLOT_SIZE;
-        let header = BindingHeader {
+        let header = |proxy: &Proxy, flags: u32| BindingHeader {
             proxy: AtomicUsize::new(proxy.enter),
             leave: proxy.leave,
             window: domain.base(),
@@ -299,7 +298,7 @@ impl Binding {
                 .terms()
                 .depth
                 .map_or(u32::MAX, |depth| (depth - 1).saturating_mul(2 * RECORD as u32)),
-            flags: flags(&abi) | of_function,
+            flags,
             gates: domain.gates().gates(),
             domain: ptr::from_ref::<Instance>(&domain),
             info: Arc::as_ptr(&info),
@@ -309,10 +308,12 @@ impl Binding {
             reporter: pointer.as_ref().map_or(ptr::null(), |pointer| Arc::as_ptr(&pointer.reporter)),
             retired: AtomicBool::new(false),
         };
+        let own = flags(&abi) | by_function.map_or(0, |abi| of_function(&abi, &by_window));
+        let headers = Headers([header(&proxy, own), header(&wide, flags(&by_window))]);
         let (thunk, header) = match pointer.and_then(|pointer| pointer.front) {
-            Some(front) => front.revive(header),
+            Some(front) => front.revive(headers),
             None => {
-                let way = Way::new(header)?;
+                let way = Way::new(headers)?;
                 let header = way.header();
                 (way, header)
             }

@@ -453,6 +453,40 @@ fn records_of_functions_that_are_gone_lead_nowhere() {
     assert_eq!(asked.load(Ordering::Relaxed), before, "a domain that is gone was asked");
 }
 
+/// The same of a call that goes by another header of its binding's, since a handler of the domain's own has begun in it. Red if only the first
+/// header's records are looked for.
+#[test]
+fn records_of_handlers_that_are_gone_lead_nowhere() {
+    const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#include <signal.h>
+long host(long);
+static void leaves(int signal) { host(1); }
+long handles(long n) { struct sigaction action = {.sa_handler = leaves}; return sigaction(SIGSEGV, &action, 0); }
+long touch(volatile long *at) { return *at; }
+"#;
+    const NOWHERE: i64 = 0x9000;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let asking = asked.clone();
+    let host = HostFunction::new(|_: &Domain, _: i64| -> i64 {
+        host_sys::jump_out();
+        0
+    });
+    let options = DomainOptions::new().gate("host", host).stop_if(move || {
+        asking.fetch_add(1, Ordering::Relaxed);
+        false
+    });
+    let left = Guest::c(SOURCE).gate("long host(long)").domain_with(options);
+    assert_eq!(bind(&left, "handles").call(0).expect("a handler"), 0);
+    let (touch, other) = (bind(&left, "touch"), domain(DomainOptions::new(), |x| x));
+    assert!(host_sys::jumped_out(|| deeper(|| drop(touch.call(NOWHERE)))), "the host function jumps");
+    drop(touch);
+    drop(left);
+    let before = asked.load(Ordering::Relaxed);
+    other.kill(); // kicks this thread
+    assert_eq!(asked.load(Ordering::Relaxed), before, "a domain that is gone was asked");
+}
+
 /// In turn, they may: each call is over before the next coroutine's begins.
 #[test]
 fn coroutines_take_turns() {

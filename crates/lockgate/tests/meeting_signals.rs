@@ -3,7 +3,10 @@
 mod common;
 
 use common::{Guest, host_sys, watchdog};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Pool};
+use lockgate::{
+    Allow, CallError, Domain, DomainOptions, Export, FaultKind, HostFunction, Module, Pool, Principal,
+    Registry, Request, Revoke, Version,
+};
 use rustix::thread::{NanosleepRelativeResult, Timespec, nanosleep};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -37,7 +40,7 @@ static void note(int signal) { count++; }
 static int blocks(int signal) { sigset_t now; sigprocmask(SIG_BLOCK, 0, &now); return sigismember(&now, signal); }
 static void every(long microseconds) { struct itimerval t = {{0, microseconds}, {0, microseconds}}; setitimer(ITIMER_REAL, &t, 0); }
 
-/* Functions of a few instructions, which call nothing: proxies keep only what these can touch. */
+/* Functions of a few instructions, which call nothing: proxies keep only what these can touch, until a handler begins. */
 long touch(volatile long *at) { return *at; }
 long waits_for(volatile long *at) { while (!*at) ; return *at; }
 static volatile long word;
@@ -48,12 +51,15 @@ FAR static long escaped(void) {
     __asm__ volatile("ldmxcsr %0; fldcw %1" :: "m"(mxcsr), "m"(x87));
     return 4242;
 }
+static volatile long going;
+FAR static long goes_on(void) { for (going = 1;;) __asm__ volatile(""); }
+long is_going(long n) { return going; }
 static void leads_away(int signal, siginfo_t *info, void *context) {
     unsigned mxcsr = 0x7d80;
     __asm__ volatile("ldmxcsr %0" :: "m"(mxcsr));
     host(2);
     if (does == 1) __builtin_trap();
-    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] = (greg_t)escaped;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] = (greg_t)(does == 2 ? goes_on : escaped);
 }
 long handles_faults(long what) { does = what; struct sigaction action = {.sa_sigaction = leads_away, .sa_flags = SA_SIGINFO}; return sigaction(SIGSEGV, &action, 0); }
 static void gives_word(int signal) { word = 1; }
@@ -261,34 +267,85 @@ fn kind(error: &CallError) -> FaultKind {
 }
 
 /// Of a function that calls nothing a proxy keeps what the function can touch, and a handler of the domain's own can touch all that the module
-/// can. Red if one runs in such a call: the host goes on with the module's MXCSR, and ends at its next division.
+/// can. Red if the call goes on by that proxy: the host goes on with the module's MXCSR, and ends at its next division; or if no handler begins
+/// in such a call.
 #[test]
-fn functions_that_call_nothing_are_not_interrupted() {
+fn functions_that_call_nothing_are_interrupted() {
     const NOWHERE: i64 = 0x9000;
     let before = control_words();
     for does in [0, 1] {
         let domain = domain();
-        let touch = domain.bind::<Long>("touch").expect("an export");
+        let early = domain.bind::<Long>("touch").expect("an export");
+        assert_eq!(kind(&early.call(NOWHERE).expect_err("a fault")), FaultKind::Segv);
         call(&domain, "handles_faults", does).expect("a handler");
-        FOUND.store(before, Ordering::SeqCst);
-        assert_eq!(kind(&touch.call(NOWHERE).expect_err("a fault")), FaultKind::Segv);
-        assert_eq!(control_words(), before);
-        // Who binds it when there is a handler has a proxy that keeps all.
-        let touch = domain.bind::<Long>("touch").expect("an export");
-        match touch.call(NOWHERE) {
-            Ok(value) => assert_eq!((value, does), (4242, 0)),
-            Err(error) => assert_eq!((kind(&error), does), (FaultKind::Ill, 1)),
+        let late = domain.bind::<Long>("touch").expect("an export");
+        for touch in [early, late] {
+            // Other words than those of any call before: noted where the handler begins.
+            let (mxcsr, x87) = (0x3f80, 0x27f);
+            let (mut words, mut after) = (0, 0);
+            FOUND.store(0, Ordering::SeqCst);
+            common::host_sys::with_mxcsr(mxcsr, || {
+                common::host_sys::with_x87_control(x87, || {
+                    words = control_words();
+                    match touch.call(NOWHERE) {
+                        Ok(value) => assert_eq!((value, does), (4242, 0)),
+                        Err(error) => assert_eq!((kind(&error), does), (FaultKind::Ill, 1)),
+                    }
+                    after = control_words();
+                });
+            });
+            assert_eq!((words, after), (mxcsr | u32::from(x87) << 16, words));
+            assert_eq!(FOUND.load(Ordering::SeqCst), words, "a function of the host's has its own words");
+            assert_eq!(control_words(), before);
         }
-        assert_eq!(control_words(), before);
-        assert_eq!(FOUND.load(Ordering::SeqCst), before, "a function of the host's has its own MXCSR");
     }
-    // One that comes by itself waits for the next call.
-    let domain = Domain::new(&MODULE, options().time_limit(Duration::from_millis(200))).expect("a domain");
+    // One that comes by itself, for which the function waits: it makes no call, and has been bound before there was a handler.
+    let limited = options().time_limit(Duration::from_secs(20));
+    let domain = Domain::new(&MODULE, limited).expect("a domain");
     let address = call(&domain, "address", 0).expect("an address");
     let waits = domain.bind::<Long>("waits_for").expect("an export");
     call(&domain, "handles_timers", 0).expect("a handler");
-    assert_eq!(kind(&waits.call(address).expect_err("nobody comes")), FaultKind::TimeOut);
-    assert_eq!(call(&domain, "waits_for", address).expect("the handler has run"), 1);
+    assert_eq!(waits.call(address).expect("the handler has run"), 1);
+}
+
+/// The same where the handler comes to be there while the call is in progress, by another thread's hand.
+#[test]
+fn a_handler_that_comes_during_a_call_begins_in_it() {
+    let _watchdog = watchdog("a_handler_that_comes_during_a_call_begins_in_it");
+    let domain = domain();
+    let address = call(&domain, "address", 0).expect("an address");
+    std::thread::scope(|scope| {
+        let waits = domain.bind::<Long>("waits_for").expect("an export");
+        let waiting = scope.spawn(move || waits.call(address));
+        while domain.usage().calls == 0 {
+            std::thread::yield_now();
+        }
+        call(&domain, "handles_timers", 0).expect("a handler");
+        assert_eq!(waiting.join().expect("a thread").expect("the handler has run"), 1);
+    });
+}
+
+/// A call that a handler has begun in is known by its binding all the same: that can be revoked. Red if what the call goes by from then on is taken
+/// for another binding: it goes on for ever.
+#[test]
+fn calls_that_were_interrupted_are_revoked() {
+    let _watchdog = watchdog("calls_that_were_interrupted_are_revoked");
+    const NOWHERE: i64 = 0x9000;
+    let (registry, server) = (Registry::new(), domain());
+    let export = Export::new("touch", Version::new(1, 0)).of("long touch(long)").allow(Allow::Everyone);
+    registry.export(&server, export).expect("it is exported");
+    let touch = registry.bind::<Long>(&Principal::nobody(), &Request::newest("touch")).expect("a function");
+    call(&server, "handles_faults", 2).expect("a handler");
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| touch.call(NOWHERE));
+        while call(&server, "is_going", 0).expect("a number") == 0 {
+            std::thread::yield_now();
+        }
+        // (Nothing else interrupts the loop that the handler has led to.)
+        registry.revoke("touch", Revoke::Stop).expect("it is there");
+        let error = inside.join().expect("a thread").expect_err("it ends");
+        assert!(matches!(&error, CallError::Revoked(name) if name == "touch"), "{error}");
+    });
 }
 
 /// Red if a handler's return is known by its stack alone: the other thread's call goes on at what is the frame of a function that it has never

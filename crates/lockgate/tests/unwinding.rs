@@ -2,7 +2,7 @@
 mod common;
 
 use common::Guest;
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, OnFailure, Policy};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -125,4 +125,130 @@ fn section(file: &[u8], name: &str) -> (usize, usize) {
     let parsed = object::File::parse(file).unwrap();
     let (at, length) = parsed.section_by_name(name).unwrap().file_range().unwrap();
     (at as usize, length as usize)
+}
+
+/// What libraries of languages keep of a thread: C++'s own, and what Rust's std has (its name says what it is).
+const KEPT: &str = r#"
+#include <exception>
+static __thread struct { long count; long hook; } panics __asm__("std11panic_count17LOCAL_PANIC_COUNT");
+struct Endless { ~Endless() { for (;;) __asm__ volatile(""); } };
+extern "C" {
+long host(long);
+long in_progress(long n) { return (std::current_exception() != nullptr) + 2 * std::uncaught_exceptions() + 10 * (panics.count + panics.hook); }
+long hangs_in_a_catch(long n) { try { throw 5; } catch (int) { for (;;) __asm__ volatile(""); } return n; }
+long hangs_in_a_destructor(long n) { try { Endless endless; throw 5; } catch (int) { return 1; } }
+long panics_and_hangs(long n) { panics.count++, panics.hook = 1; for (;;) __asm__ volatile(""); return n; }
+long panics_and_faults(long n) { panics.count++; __builtin_trap(); return n; }
+long panics_and_asks(long n) { panics.count++; return host(n); }
+/* In the midst of one, the host's function is called, and then what is in progress ends by itself. */
+long panics_around(long n) { panics.count++; host(n); return panics.count--; }
+long catches_around(long n) { try { throw 5; } catch (int) { host(n); return std::current_exception() != nullptr; } return 0; }
+}
+"#;
+
+fn kept(host: impl Fn(&Domain, i64) -> i64 + Send + Sync + 'static) -> Option<Domain> {
+    let guest = Guest::cxx(KEPT, &["-O2", "-g1"])?.gate("long host(long)");
+    let host = HostFunction::new(move |domain: &Domain, n: i64| host(domain, n));
+    Some(guest.domain_with(DomainOptions::new().gate("host", host).time_limit(Duration::from_millis(200))))
+}
+
+type Long = extern "C" fn(i64) -> i64;
+
+fn ask(domain: &Domain, name: &str) -> Result<i64, CallError> {
+    domain.bind::<Long>(name).expect("an export").call(1)
+}
+
+fn number(domain: &Domain, name: &str) -> i64 {
+    common::in_time(|| ask(domain, name)).expect("a number")
+}
+
+/// A call that is ended in the midst of an exception or a panic leaves its thread nothing of that. Red without `_lg_thread_mend`, or if a way for a
+/// call to end has no mark.
+#[test]
+fn nothing_is_in_progress_behind_a_call_that_was_ended() {
+    let host = |_: &Domain, _: i64| -> i64 {
+        common::host_sys::jump_out();
+        0
+    };
+    let Some(domain) = kept(host) else { return };
+    for name in
+        ["hangs_in_a_catch", "hangs_in_a_destructor", "panics_and_hangs", "panics_and_faults", "in_progress"]
+    {
+        for _ in 0..3 {
+            assert_eq!(ask(&domain, name).is_ok(), name == "in_progress", "{name}");
+            assert_eq!(number(&domain, "in_progress"), 0, "{name}");
+        }
+    }
+    assert!(
+        common::host_sys::jumped_out(|| drop(ask(&domain, "panics_and_asks"))),
+        "the host function jumps"
+    );
+    assert_eq!(number(&domain, "in_progress"), 0, "a jump");
+    // Each thread has its own; the first thread's place is the next one's.
+    let twice = || {
+        ask(&domain, "panics_and_faults").expect_err("a fault");
+        std::thread::scope(|scope| {
+            let other = || {
+                let before = number(&domain, "in_progress");
+                ask(&domain, "panics_and_faults").expect_err("a fault");
+                before
+            };
+            assert_eq!(scope.spawn(other).join().expect("a thread"), 0);
+        });
+        assert_eq!(number(&domain, "in_progress"), 0);
+        ask(&domain, "panics_and_faults").expect_err("a fault");
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(twice).join().expect("a thread");
+        }
+    });
+}
+
+/// Calls of the same domain that go on further out keep what is in progress there; and what an inner one has left goes with them. Red if the
+/// inner call's end is the end of everything.
+#[test]
+fn what_is_in_progress_further_out_goes_on() {
+    let host = |domain: &Domain, _: i64| {
+        ask(domain, "panics_and_faults").expect_err("a fault");
+        number(domain, "in_progress")
+    };
+    let Some(domain) = kept(host) else { return };
+    // Of the two that are in progress then the inner one is nobody's, but is counted as long as the outer one is.
+    assert_eq!(number(&domain, "panics_around"), 2);
+    assert_eq!(number(&domain, "in_progress"), 0);
+    assert_eq!(number(&domain, "catches_around"), 1);
+    assert_eq!(number(&domain, "in_progress"), 0);
+}
+
+/// A domain that calls another one, where that breaks off, has it mended in its next call. Red if only calls of the host's mend.
+#[test]
+fn what_a_call_between_domains_has_left_is_mended() {
+    let Some(server) = kept(|_: &Domain, n: i64| n) else { return };
+    let client = Guest::c(
+        "long panics_and_faults(long), in_progress(long); long asks(long n) { panics_and_faults(n); return in_progress(n); }",
+    );
+    let client = client.gate("long panics_and_faults(long)").gate("long in_progress(long)").domain();
+    for name in ["panics_and_faults", "in_progress"] {
+        let signature = format!("long {name}(long)");
+        client.link(name, &server, &signature, Policy::INTEGRITY, OnFailure::Return(7)).expect("a link");
+    }
+    for _ in 0..3 {
+        assert_eq!(number(&client, "asks"), 0);
+    }
+}
+
+/// What mends is code of the module's, inside the call's limits, whatever it does. Red without a limit of its own.
+#[test]
+fn mending_ends_within_the_calls_limit() {
+    let source =
+        "static volatile long ended; void *__cxa_get_globals_fast(void) { while (ended) ; return 0; }
+        long fails(long n) { ended = n; __builtin_trap(); } long works(long n) { return 5; }";
+    let domain = Guest::c(source).domain_with(DomainOptions::new().time_limit(Duration::from_millis(50)));
+    assert_eq!(number(&domain, "works"), 5);
+    ask(&domain, "fails").expect_err("a fault");
+    for _ in 0..3 {
+        let error = ask(&domain, "works").expect_err("it is not mended");
+        assert_eq!(error.fault().expect("a fault").kind(), FaultKind::TimeOut, "{error}");
+    }
 }

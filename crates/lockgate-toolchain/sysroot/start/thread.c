@@ -1,6 +1,9 @@
 /* Thread-local storage of a host thread inside the module (lockgate_abi::symbol::THREAD_INIT, THREAD_EXIT): what pthread_create
-   does before clone and pthread_exit before the exit system call, without a stack, which the runtime provides. */
+   does before clone and pthread_exit before the exit system call, without a stack, which the runtime provides. And what a call
+   leaves there that was ended in its midst (THREAD_MEND). */
 #include <errno.h>
+#include <stdint.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -76,4 +79,26 @@ void _lg_thread_exit(void) {
     self->prev->next = self->next;
     __tl_unlock();
     lg_call3(SYS_munmap, (long)self->map_base, self->map_size, 0);
+}
+
+/* What libraries of languages keep of the exceptions and panics that are in progress on a thread (lockgate-rewrite, src/in_progress.rs): a
+   variable of so many bytes, from the thread pointer on; or, if there are none, the function that returns where C++ keeps them, from here on. */
+struct in_progress { int32_t place; uint32_t size; };
+extern const struct in_progress __lg_in_progress_start[], __lg_in_progress_end[];
+
+/* As the C++ ABI has it. */
+struct exceptions { void *caught; unsigned uncaught; };
+
+/* The thread's last call was ended in its midst, and it is in no other: what was in progress then is over. (What an exception itself holds is
+   lost, as other memory is that the call had.) */
+void _lg_thread_mend(void) {
+    for (const struct in_progress *one = __lg_in_progress_start; one < __lg_in_progress_end; one++) {
+        if (one->size) {
+            memset((char *)lg_self() + one->place, 0, one->size);
+            continue;
+        }
+        struct exceptions *(*where)(void) = (struct exceptions *(*)(void))((const char *)one + one->place);
+        struct exceptions *exceptions = where();
+        if (exceptions) exceptions->caught = 0, exceptions->uncaught = 0;
+    }
 }

@@ -6,7 +6,7 @@
 //! host that opens and closes for ever needs no more memory.
 use super::{Binding, Parts, PointerParts};
 use crate::call::call_abi::Caller;
-use crate::call::layout::BindingHeader;
+use crate::call::layout::{BindingHeader, Headers};
 use crate::call::reporter::Reporter;
 use crate::call::{self, AnyDomain, OnFailure, Thunk};
 use crate::host::{Owner, PerProcess};
@@ -19,9 +19,9 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A header at a fixed place.
+/// Headers at a fixed place; where nothing else is said, the first one.
 #[repr(transparent)]
-pub(super) struct Header(UnsafeCell<BindingHeader>);
+pub(super) struct Header(UnsafeCell<Headers>);
 
 // SAFETY: headers are shared between threads by design: what changes while others look is atomic.
 unsafe impl Send for Header {}
@@ -29,8 +29,8 @@ unsafe impl Send for Header {}
 unsafe impl Sync for Header {}
 
 impl Header {
-    pub fn new(header: BindingHeader) -> Header {
-        Header(UnsafeCell::new(header))
+    pub fn new(headers: Headers) -> Header {
+        Header(UnsafeCell::new(headers))
     }
 }
 
@@ -39,7 +39,7 @@ impl Deref for Header {
 
     fn deref(&self) -> &BindingHeader {
         // SAFETY: it is written in `Front::revive` only, when nobody looks.
-        unsafe { &*self.0.get() }
+        unsafe { &*self.0.get().cast::<BindingHeader>() }
     }
 }
 
@@ -59,20 +59,20 @@ fn free_ways() -> MutexGuard<'static, Vec<(Thunk, &'static Header)>> {
 }
 
 impl Way {
-    /// One whose header is `header` from now on.
+    /// One whose headers are these from now on.
     ///
     /// # Errors
     /// The kernel's, if there is no memory for code.
-    pub(super) fn new(header: BindingHeader) -> Result<Arc<Way>, Errno> {
+    pub(super) fn new(headers: Headers) -> Result<Arc<Way>, Errno> {
         let known = free_ways().pop();
         let (thunk, place) = match known {
             Some((thunk, place)) => {
                 // SAFETY: no binding has it, so nobody may call through its thunk.
-                unsafe { ptr::write(place.0.get(), header) };
+                unsafe { ptr::write(place.0.get(), headers) };
                 (thunk, place)
             }
             None => {
-                let place: &'static Header = Box::leak(Box::new(Header::new(header)));
+                let place: &'static Header = Box::leak(Box::new(Header::new(headers)));
                 (Thunk::new(&raw const **place)?, place)
             }
         };
@@ -116,9 +116,10 @@ impl Front {
     }
 
     /// Makes the front lead to the procedure that `new` describes.
-    pub(super) fn revive(self, new: BindingHeader) -> (Arc<Way>, &'static Header) {
+    pub(super) fn revive(self, new: Headers) -> (Arc<Way>, &'static Header) {
         let Front { thunk, header } = self;
-        let old = header.0.get();
+        let old = header.0.get().cast::<BindingHeader>();
+        let Headers([new, by_window]) = new;
         let _guard = call::retiring();
         // SAFETY: since the header was retired no thread can be in its proxy, and threads that come through its thunk read
         // `proxy`, `reporter` and, under the lock that is held, `retired` only. The reporter is the same symbol's, kept for good.
@@ -126,6 +127,7 @@ impl Front {
             let (proxy, reporter) = ((*old).proxy.load(Ordering::Relaxed), (*old).reporter);
             let target = new.proxy.load(Ordering::Relaxed);
             new.proxy.store(proxy, Ordering::Relaxed);
+            ptr::write(old.add(1), BindingHeader { reporter, ..by_window });
             ptr::write(old, BindingHeader { reporter, ..new });
             (*old).proxy.store(target, Ordering::Release);
         }

@@ -70,6 +70,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     if thread_sys::is_inside(state) {
         return Err(CallError::SignalHandler);
     }
+    state.mends_at_next_call();
     if thread_sys::is_to_return(state) {
         thread_sys::ask_before_calls();
         let why = "the function is to return before anything is called".to_owned();

@@ -213,6 +213,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         failure: Cell::new(None),
         looked: last_sentence().into(),
         out_of_turn: Cell::new(false),
+        broken: Cell::new(false),
         stack,
         waits_for: AtomicPtr::default(),
         awaited: UnsafeCell::new(None),

@@ -197,6 +197,28 @@ pub(crate) fn flags(abi: &CallAbi) -> u32 {
     flags
 }
 
+/// The bits of [`BindingHeader::flags`] of calls that go by one function, whose proxy does less than that of calls by the window: what that hides
+/// and it does not.
+pub(crate) fn of_function(abi: &CallAbi, by_window: &CallAbi) -> u32 {
+    let hidden = Duties::of(by_window).hide_in.beyond(Duties::of(abi).hide_in);
+    let mut unhidden = 0;
+    for (set, bits) in [
+        (hidden.x87, 1 | UNHIDDEN_ENVIRONMENT),
+        (hidden.x87_environment, UNHIDDEN_ENVIRONMENT),
+        (hidden.vector, 1 << 1),
+        // (A proxy that clears a vector register clears all of it.)
+        (hidden.upper && !abi.callee.vector, 1 << 2 | 1 << 6),
+        (hidden.mask, 1 << 5),
+        (hidden.evex, 1 << 7),
+        (hidden.mxcsr_read, UNHIDDEN_MXCSR),
+    ] {
+        if set {
+            unhidden |= bits;
+        }
+    }
+    OF_FUNCTION | unhidden << UNHIDDEN_SHIFT
+}
+
 /// The instruction that proxies read a window's base with, through gs. It faults where gs points nowhere.
 pub(super) const WINDOW_CHECK: [u8; 9] = {
     let [a, b, c, d] = HEADER_W.to_le_bytes();

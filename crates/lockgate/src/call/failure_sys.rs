@@ -1,5 +1,5 @@
 //! What callers through raw function pointers learn of calls that failed: an error of the thread, a handler, a value.
-use super::layout::BindingHeader;
+use super::layout::{BindingHeader, first_header};
 use super::living_sys::living;
 use super::reporter::Reporter;
 use super::{outcome_sys, thread_sys};
@@ -131,7 +131,8 @@ pub(super) unsafe extern "C" fn lockgate_report_failure(
     ended: u32,
 ) {
     // SAFETY: headers with reporters, and the reporters, stay for good; the results are on the caller's stack.
-    let (header, reporter, results) = unsafe { (&*header, &*(*header).reporter, &mut *results) };
+    let (header, reporter, results) =
+        unsafe { (&*first_header(header), &*(*header).reporter, &mut *results) };
     // A signal handler's call: what it interrupted may hold any lock, the allocator's and ours, and has a last error of its own.
     let is_handlers = match ended {
         0 => thread_sys::on_alternate_stack(),

@@ -1,6 +1,8 @@
 //! What gates do in Rust: closures, and ending the call in progress. (System calls: [`super::service_sys`].)
 use super::interruptions_sys::XSAVE_SIZE;
-use super::layout::{BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, RESULT_RAX, STATUS_FAULT};
+use super::layout::{
+    BindingHeader, EntryRecord, GateEntry, GateRecord, RECORD, RESULT_RAX, STATUS_FAULT, first_header,
+};
 use super::must_end_sys::{outer_must_stop, why_stop};
 use super::repair_sys::Found;
 use super::thread_sys::{self, AnyDomain, ThreadState};
@@ -227,12 +229,12 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
         if let Some(raw) = &ending {
             let entry = entry(gate);
             if raw.cause != Cause::Forked {
-                state.leaves_handlers(entry, Some(gate), &*(*(*entry).binding).domain);
+                state.breaks_off(entry, Some(gate), &*(*(*entry).binding).domain);
             }
             // As in transit, until the gate is off the records: a handler's own call would find this error.
             (*state.block).transit = outcome_sys::untaken(entry);
             *state.fault.get() = Some(*raw);
-            state.failed.set((*entry).binding);
+            state.failed.set(first_header((*entry).binding));
             (*state.block).status = STATUS_FAULT;
         }
         ending.is_some()

@@ -14,7 +14,7 @@ use crate::stats::Row;
 use lockgate_abi::{stack, window};
 use lockgate_syscall::Process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What a domain wants of its calls.
@@ -68,6 +68,8 @@ pub(crate) struct Instance {
     admissions: Admissions,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
     owner: AtomicU32,
+    /// Threads, by their slots: a call of theirs was ended in its midst, and what that has left with them is not mended yet.
+    broken: AtomicU64,
 }
 
 /// What an instance is made of.
@@ -101,6 +103,7 @@ impl Instance {
             spent: AtomicBool::new(false),
             admissions: Admissions::default(),
             owner: AtomicU32::new(0),
+            broken: AtomicU64::new(0),
         }
     }
 
@@ -127,6 +130,7 @@ impl Instance {
             spent,
             admissions,
             owner,
+            broken,
         } = self;
         *process = new;
         *contexts = Contexts::default();
@@ -134,6 +138,7 @@ impl Instance {
         (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
         *admissions = Admissions::default();
         *owner = AtomicU32::default();
+        *broken = AtomicU64::default();
     }
 
     pub fn name(&self) -> &str {
@@ -227,6 +232,21 @@ impl Instance {
         &self.owner
     }
 
+    /// A call of the thread with this slot, its own and no context's, ends in its midst. Async-signal-safe.
+    pub fn note_broken(&self, slot: u32) {
+        self.broken.fetch_or(bit(slot), Ordering::AcqRel);
+    }
+
+    /// Whether one did, and it is not mended.
+    pub fn is_broken(&self, slot: u32) -> bool {
+        self.broken.load(Ordering::Acquire) & bit(slot) != 0
+    }
+
+    /// It is mended, or about to be. Whether it was broken.
+    pub fn take_broken(&self, slot: u32) -> bool {
+        self.broken.fetch_and(!bit(slot), Ordering::AcqRel) & bit(slot) != 0
+    }
+
     pub fn admissions(&self) -> &Admissions {
         &self.admissions
     }
@@ -276,4 +296,10 @@ impl Instance {
         self.admissions.close();
         self.process.kill();
     }
+}
+
+/// Of a slot's thread.
+fn bit(slot: u32) -> u64 {
+    const { assert!(stack::SLOTS <= u64::BITS as u64) };
+    1_u64.checked_shl(slot).unwrap_or(0)
 }

@@ -2,7 +2,10 @@
 //! [`signalled_sys`](super::signalled_sys) goes on.
 use super::instance::Instance;
 use super::interruptions_sys::{Stage, XSAVE_SIZE};
-use super::layout::{EntryRecord, GATE, GateRecord, NEXT_MARK, OF_FUNCTION, RECORD, Record};
+use super::layout::{
+    EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, NEXT_MARK, OF_FUNCTION, RECORD, Record,
+    UNHIDDEN_SHIFT, by_window,
+};
 use super::thread_sys::ThreadState;
 use crate::report::RawFault;
 use libc::ucontext_t;
@@ -52,9 +55,8 @@ pub(super) unsafe fn interrupt(
     // SAFETY: a live record, and the array behind it; verified code can be read; the control stack is mapped between its ends.
     unsafe {
         let Some(binding) = (*record).binding.as_ref() else { return false };
-        if binding.flags & OF_FUNCTION != 0 {
-            return false;
-        }
+        // Where the caller's control words are, which the function may not be able to touch.
+        let Some(words) = frame.uc_mcontext.fpregs.as_ref() else { return false };
         let domain = &*binding.domain;
         let stacks = domain.base() + window::CONTROL..domain.base() + window::CONTROL_END;
         if !stacks.contains(&rsp) || !rsp.is_multiple_of(8) {
@@ -79,6 +81,7 @@ pub(super) unsafe fn interrupt(
         (*one).fault = fault;
         (*one).control = rsp - 8;
         (*one).room = Some(room);
+        (*one).unhidden = widen(record, words);
         // Below rsp anybody may write: as if the instruction had called something.
         ((rsp - 8) as *mut u64).write_volatile(rip);
         let gate = record.byte_add(RECORD as usize).cast::<GateRecord>();
@@ -99,6 +102,29 @@ pub(super) unsafe fn interrupt(
         registers[libc::REG_EFL as usize] = CLEAN_FLAGS as i64;
     }
     true
+}
+
+/// A call that goes by what one function can touch goes by its window from now on, since all of that may run in a handler: what the function
+/// cannot touch is as the caller has left it, and is noted as the window's proxy would have done; the exit is that proxy's. Returns what that
+/// would have hidden from the module besides (`UNHIDDEN_*`): it is in the registers still.
+unsafe fn widen(record: *mut EntryRecord, words: &libc::_libc_fpstate) -> u32 {
+    // SAFETY: the caller's: a live entry's binding; behind the header of a call that goes by one function lies the other one.
+    unsafe {
+        let own = (*record).binding;
+        if (*own).flags & OF_FUNCTION == 0 {
+            return 0;
+        }
+        let other = by_window(own);
+        let more = (*other).flags & !(*own).flags;
+        if more & KEEPS_X87 != 0 {
+            (*record).x87_control = words.cwd.into();
+        }
+        if more & KEEPS_MXCSR != 0 {
+            (*record).mxcsr = words.mxcsr;
+        }
+        (&raw mut (*record).binding).write_volatile(other);
+        (*own).flags >> UNHIDDEN_SHIFT
+    }
 }
 
 /// How far below rsp the data of the function at `rip` may reach; [`None`]: it cannot be interrupted there. Where a function has closed its

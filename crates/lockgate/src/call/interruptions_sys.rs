@@ -56,6 +56,8 @@ pub(super) struct Interruption {
     pub copy: u64,
     /// The thread's mask before the handler.
     pub mask: u64,
+    /// Where the module's registers are saved first: what is the caller's there, as `UNHIDDEN_*`.
+    pub unhidden: u32,
     /// What an instruction has raised, and whoever asks for it is told of it.
     pub fault: Option<RawFault>,
     pub saved: Going,

@@ -264,9 +264,16 @@ pub(crate) const SAVED_MXCSR: u32 = 64;
 pub(crate) const KEEPS_X87: u32 = 128;
 /// The same of MXCSR.
 pub(crate) const KEEPS_MXCSR: u32 = 256;
-/// The call goes by what the function alone can touch, and not by what its window can: nothing else may run in it, no handler of a signal of
-/// the domain's own either.
+/// The call goes by what the function alone can touch, and not by what its window can: nothing else may run in it. The header for calls by the
+/// window lies behind this one ([`by_window`]).
 pub(crate) const OF_FUNCTION: u32 = 512;
+/// From this bit on, with [`OF_FUNCTION`]: what the function's proxy leaves in registers of the caller's secrets, and the window's hides
+/// (`UNHIDDEN_*`).
+pub(crate) const UNHIDDEN_SHIFT: u32 = 16;
+/// Components of XSAVE by their bits, the lowest of which is x87; of that perhaps the environment alone; the flags of MXCSR.
+pub(crate) const UNHIDDEN_COMPONENTS: u32 = 0xff;
+pub(crate) const UNHIDDEN_ENVIRONMENT: u32 = 1 << 8;
+pub(crate) const UNHIDDEN_MXCSR: u32 = 1 << 9;
 /// The exception masks of an x87 control word.
 pub(crate) const X87_MASKS: u32 = 0x3f;
 
@@ -296,7 +303,8 @@ pub(crate) struct BindingHeader {
     pub limit: u32,
     /// Bytes of records that may lie below a call's: how deep calls nest.
     pub depth: u32,
-    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`], [`SAVED_X87`], [`SAVED_MXCSR`], [`OF_FUNCTION`].
+    /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`], [`SAVED_X87`], [`SAVED_MXCSR`], [`KEEPS_X87`], [`KEEPS_MXCSR`],
+    /// [`OF_FUNCTION`], and what is from [`UNHIDDEN_SHIFT`] on.
     pub flags: u32,
     pub gates: *const Gates,
     /// The domain, for Rust.
@@ -313,6 +321,24 @@ pub(crate) struct BindingHeader {
     pub reporter: *const Reporter,
     /// `info` and `domain` are gone, or going: see `call/living_sys.rs`.
     pub retired: AtomicBool,
+}
+
+/// A binding's header, for its calls, and behind it the one for calls that go by the window after all ([`OF_FUNCTION`]). No others are made: by its
+/// address alone a header says which of the two it is.
+#[repr(C, align(256))]
+pub(crate) struct Headers(pub [BindingHeader; 2]);
+
+const HEADER: usize = size_of::<BindingHeader>();
+const _: () = assert!(2 * HEADER == align_of::<Headers>() && size_of::<Headers>() == 2 * HEADER);
+
+/// The first of the two headers of which `header` is one: what a binding is known by. (Nothing is read.)
+pub(crate) fn first_header(header: *const BindingHeader) -> *const BindingHeader {
+    header.map_addr(|address| address & !HEADER)
+}
+
+/// The second of the two headers of which `header` is one. (As there.)
+pub(crate) fn by_window(header: *const BindingHeader) -> *const BindingHeader {
+    header.map_addr(|address| address | HEADER)
 }
 
 /// What a module wants of `resume`, and then what it gets.

@@ -5,7 +5,7 @@
 use super::failure_sys::lockgate_report_failure;
 use super::gate_sys::{GOES_ON, LEFT, entry};
 use super::layout::{
-    EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, STATUS_FAULT,
+    EntryRecord, FROM_DOMAIN, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, STATUS_FAULT, first_header,
 };
 use super::repair_sys::{self, Found};
 use super::thread_sys::{self, ThreadState};
@@ -46,7 +46,7 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
         *state.fault.get() = Some(RawFault { registers, entry: (*innermost).control, ..fault });
         let outermost = free_domains(state, innermost);
         let binding = (*outermost).binding;
-        state.failed.set(binding);
+        state.failed.set(first_header(binding));
         (*block).transit = outcome_sys::untaken(outermost);
         restore_words(&*outermost);
         // Nobody comes back to it a second time.

@@ -68,7 +68,7 @@ pub(crate) mod unseen_sys;
 pub(crate) mod watch;
 
 pub(crate) use code_sys::{Thunk, is_code};
-pub(crate) use emit::flags;
+pub(crate) use emit::{flags, of_function};
 pub(crate) use gate_sys::{
     OwnGate, caller, calling_base, component, context, end_when_it_returns, end_with, has_caller,
 };

@@ -11,7 +11,10 @@ use super::gate_sys::{ENDS, GOES_ON, component, end_call, end_with_panic, entry}
 use super::instance::Instance;
 use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, MOST_VECTORS, UCONTEXT, live_below, lowest};
 use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
-use super::layout::{EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame};
+use super::layout::{
+    EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame, UNHIDDEN_COMPONENTS,
+    UNHIDDEN_ENVIRONMENT, UNHIDDEN_MXCSR,
+};
 use super::must_end_sys::is_over;
 use super::repair_sys::{self, Found};
 use super::resume_sys::{self, Over, forget_handlers, interrupted, is_label};
@@ -43,6 +46,20 @@ static INITIAL: Initial = {
     [bytes[24], bytes[25]] = 0x1f80_u16.to_le_bytes();
     Initial(bytes)
 };
+
+/// What XSAVE's area begins with: where things are.
+mod area {
+    use std::ops::Range;
+    /// Bytes before the header, which begins with the components that are not as they are initially.
+    pub const FXSAVE: usize = 512;
+    /// Status and tags, behind the control word.
+    pub const X87_STATUS: Range<usize> = 2..6;
+    /// Opcode and addresses of the last instruction.
+    pub const X87_ENVIRONMENT: Range<usize> = 6..24;
+    pub const MXCSR: Range<usize> = 24..32;
+    pub const X87: Range<usize> = 32..160;
+    pub const SSE: Range<usize> = 160..416;
+}
 
 /// Linux's `struct ucontext` on x86-64, as far as a handler may look: where things are.
 mod ucontext {
@@ -148,6 +165,7 @@ unsafe fn find(
                 Stage::Interrupted => {
                     let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
                     copy_state((*one).saved.state, (*registers).state, size);
+                    hide((*one).saved.state.cast_mut(), (*one).unhidden);
                     (*one).stage = Stage::Asks;
                 }
                 Stage::Asks => {}
@@ -265,6 +283,32 @@ unsafe fn copy_state(to: *const u8, from: *const u8, size: usize) {
     unsafe { std::ptr::copy_nonoverlapping(from, to.cast_mut(), size) }
 }
 
+/// Takes what is the caller's out of the saved state of a call that went by one function until now ([`UNHIDDEN_COMPONENTS`] and the rest): of what
+/// the function cannot touch, which the window's proxy would have hidden.
+unsafe fn hide(state: *mut u8, unhidden: u32) {
+    use area::{FXSAVE, MXCSR, SSE, X87};
+    // SAFETY: the thread's own area, which is as large as the processor says that it must be.
+    let area = unsafe { std::slice::from_raw_parts_mut(state, FXSAVE + 8) };
+    let components = u64::from(unhidden & UNHIDDEN_COMPONENTS);
+    if components & component::X87 != 0 {
+        area[area::X87_STATUS].fill(0);
+        area[X87].fill(0);
+    }
+    if unhidden & UNHIDDEN_ENVIRONMENT != 0 {
+        area[area::X87_ENVIRONMENT].fill(0);
+    }
+    if components & component::SSE != 0 {
+        area[SSE].fill(0);
+    }
+    if unhidden & UNHIDDEN_MXCSR != 0 {
+        area[MXCSR.start] &= !0x3f;
+    }
+    // Of the others nothing need be known: they are as they are initially. (The control words of these two stay.)
+    let initial = components & !(component::X87 | component::SSE);
+    let has = area[FXSAVE..].first_chunk_mut().expect("eight");
+    *has = (u64::from_le_bytes(*has) & !initial).to_le_bytes();
+}
+
 /// Puts what the handler is told below all that is in use, and makes it the innermost function.
 unsafe fn begin(
     domain: &Instance,
@@ -349,11 +393,8 @@ unsafe fn interrupted_entry(domain: &Instance, entered: u64, one: &Interruption)
 /// What was in vectors, for those who look through a stack for pointers: as FXSAVE lays it out, and behind that what else there is of vectors,
 /// one after the other. What is as it is initially is not saved, and what lies in its place is not the module's.
 fn vectors(saved: &Going) -> Vec<u8> {
-    const FXSAVE: usize = 512;
+    use area::{FXSAVE, MXCSR, SSE, X87};
     const HEADER: usize = 64;
-    const MXCSR: Range<usize> = 24..32;
-    const X87: Range<usize> = 32..160;
-    const SSE: Range<usize> = 160..416;
     /// Upper halves of vectors, masks, the rest of the larger ones, and more of these: by their bits, with their sizes. With XSAVEC the ones that were asked
     /// for follow each other behind the header.
     const OTHERS: [(u32, usize); 4] = [(2, 256), (5, 64), (6, 512), (7, 1024)];

@@ -10,7 +10,8 @@ use super::kernel_signals_sys::{
     Action, DEFAULT, FAULTS, KICK, SA_RESTORER, kernel_action, kernel_sigaltstack, lifelines,
 };
 use super::layout::{
-    EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, OF_FUNCTION, RECORD, Record, STATUS_FAULT, UNTAKEN,
+    EntryRecord, GATE, GateRecord, KEEPS_MXCSR, KEEPS_X87, RECORD, Record, STATUS_FAULT, UNTAKEN,
+    first_header,
 };
 pub(crate) use super::mask_sys::starting_a_thread;
 use super::mask_sys::{HOSTS, hold_more, in_handler, settle_hosts, unblock};
@@ -550,14 +551,12 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         }
         state.look.store(false, Ordering::Release);
         let Some(cause) = why_stop(state, record) else {
-            let waits = (*record).binding.as_ref();
+            let binding = (*record).binding.as_ref();
             if state.signalled.load(Ordering::SeqCst)
-                && let Some(binding) = waits.filter(|binding| (*binding.domain).process().has_signals())
-                && !interrupt(state, record, frame, None)
-                && binding.flags & OF_FUNCTION != 0
+                && binding.is_some_and(|binding| (*binding.domain).process().has_signals())
             {
-                // Nothing begins in all of this call.
-                state.signalled.store(false, Ordering::SeqCst);
+                // (Where it cannot be, the next kick tries again.)
+                interrupt(state, record, frame, None);
             }
             return;
         };
@@ -585,14 +584,14 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
         if let Some(binding) = (*record).binding.as_ref().filter(|_| raw.cause != Cause::Forked) {
-            state.leaves_handlers(record, None, &*binding.domain);
+            state.breaks_off(record, None, &*binding.domain);
         }
         if raw.cause == Cause::Forked {
             // The way back from the gate has given the thread its place in the domain again.
             (*state.block).alternate_size = u64::MAX;
         }
         *state.fault.get() = Some(raw);
-        state.failed.set((*record).binding);
+        state.failed.set(first_header((*record).binding));
         admit_anew();
         // What came behind our back, by a plain system call or a jump: the thread goes on with this mask.
         let mask = (&raw mut frame.uc_sigmask).cast::<u64>();

@@ -7,7 +7,7 @@ use super::interruptions_sys::Interruptions;
 use super::kernel_signals_sys::kernel_sigaltstack;
 use super::layout::{
     BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
-    RED_ZONE, Record, ThreadBlock,
+    RED_ZONE, Record, ThreadBlock, by_window, first_header,
 };
 use super::mapping_sys::Mapping;
 use super::signal_frames_sys;
@@ -117,6 +117,8 @@ pub(crate) struct ThreadState {
     pub looked: AtomicU64,
     /// A function of the host's has come back to a domain's call that was not the innermost one: which records are alive is not known.
     pub out_of_turn: Cell<bool>,
+    /// A call of the thread's has broken off, in a domain that has not mended what that left.
+    pub(super) broken: Cell<bool>,
     /// The thread's own stack.
     pub(super) stack: Range<u64>,
     /// The word of the exclusive domain that the thread waits for.
@@ -204,20 +206,53 @@ impl ThreadState {
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
     }
 
-    /// The call of the entry with this record, of `domain`'s, which is there, ends, perhaps at this gate, or was left by a jump: the thread's mask
-    /// in it is what it was before the outermost handler that is in progress in the call, or is about to begin. Async-signal-safe.
-    pub(super) fn leaves_handlers(
+    /// The call of the entry with this record, of `domain`'s, which is there, ends in its midst, perhaps at this gate, or was left by a jump: the
+    /// thread's mask in it is what it was before the outermost handler that is in progress in the call, or is about to begin; and the thread's
+    /// next call there mends what this one leaves. Async-signal-safe.
+    pub(super) fn breaks_off(
         &self,
         record: *const EntryRecord,
         gate: Option<*const GateRecord>,
         domain: &Instance,
     ) {
         // SAFETY: the thread's own records.
-        let mark = gate.map(|gate| unsafe { (*gate).mark });
+        let (mark, control) = unsafe { (gate.map(|gate| (*gate).mark), (*record).control) };
+        let slot = domain.contexts().home(domain.slot_of(control));
         if let Some(mask) = self.interruptions.mask_before(record, mark) {
-            // SAFETY: the thread's own record.
-            let slot = domain.slot_of(unsafe { (*record).control });
-            domain.process().leaves_handlers(domain.contexts().home(slot), mask);
+            domain.process().leaves_handlers(slot, mask);
+        }
+        domain.note_broken(slot);
+        self.has_broken_off();
+    }
+
+    /// A domain has something to mend. Async-signal-safe.
+    pub(crate) fn has_broken_off(&self) {
+        self.broken.set(true);
+        ask_before_calls();
+    }
+
+    /// Has the thread's next call of each domain in which there is something to mend look for its place there ([`AnyDomain::attach`]), which does
+    /// that. Where the thread is in another call of the domain it has to wait for the end of that: what is in progress there goes on.
+    pub(super) fn mends_at_next_call(&self) {
+        if !self.broken.take() {
+            return;
+        }
+        for domain in self.domains() {
+            let place = self.place(domain.id());
+            // (What is left of a thread that the module has started itself is its clean-up, below its frames.)
+            let is_modules = starter().is_some_and(|id| id == domain.id());
+            if place == 0 || is_modules || !domain.is_broken(domain.contexts().home(domain.slot_of(place))) {
+                continue;
+            }
+            // SAFETY: the thread's own records.
+            let is_inside = self.records().any(|record| unsafe {
+                (*record).is_entry()
+                    && space::base_of((*record.cast::<EntryRecord>()).control) == domain.base()
+            });
+            match is_inside {
+                true => self.broken.set(true),
+                false => self.set_slot(domain.id(), 0),
+            }
         }
     }
 
@@ -574,7 +609,7 @@ impl ThreadState {
                     _ => return None,
                 };
                 let control = ptr::read_volatile(&raw const (*record).control);
-                let binding = ptr::read_volatile(&raw const (*record).binding) as usize;
+                let binding = first_header(ptr::read_volatile(&raw const (*record).binding)) as usize;
                 Some(SeenEntry { control, limit, is_left, binding })
             }
         };
@@ -596,8 +631,10 @@ pub(crate) fn forget(binding: *const BindingHeader) {
                     .cast_mut(),
             )
         };
-        let _ =
-            word.compare_exchange(binding.cast_mut(), ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+        for header in [binding, by_window(binding)] {
+            let header = header.cast_mut();
+            let _ = word.compare_exchange(header, ptr::null_mut(), Ordering::AcqRel, Ordering::Relaxed);
+        }
     }
 }
 

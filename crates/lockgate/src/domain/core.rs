@@ -240,6 +240,9 @@ impl Core {
     /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
     pub(super) fn release(&self, thread: &ThreadState, slot: usize) {
         thread.set_slot(self.id(), 0);
+        if slot != 0 {
+            self.take_broken(slot as u32);
+        }
         self.contexts().drop_lost(slot as u32, |_| false);
         self.process().thread_leaves(&self.services(), slot as u32);
         let mut slots = self.slots();
@@ -471,6 +474,30 @@ impl Core {
     }
 }
 
+impl Core {
+    /// Has the module forget what was in progress on the calling thread when its last call was ended in its midst. `queue`: see
+    /// [`AnyDomain::attach`].
+    fn mend(
+        self: Arc<Core>,
+        thread: &ThreadState,
+        slot: usize,
+        queue: Option<Duration>,
+    ) -> Result<(), CallError> {
+        if !self.take_broken(slot as u32) {
+            return Ok(());
+        }
+        let Some(mend) = Binding::internal_within(self.clone(), symbol::THREAD_MEND, queue) else {
+            return Ok(());
+        };
+        let mended = mend.map_err(CallError::Memory).and_then(|mend| mend.invoke_unseen());
+        if mended.is_err() {
+            self.note_broken(slot as u32);
+            thread.has_broken_off();
+        }
+        mended.map(drop)
+    }
+}
+
 impl AnyDomain for Core {
     fn attach(self: Arc<Core>, thread: &ThreadState, queue: Option<Duration>) -> Result<(), CallError> {
         if self.is_killed() {
@@ -478,13 +505,15 @@ impl AnyDomain for Core {
         }
         let (slot, rsp, known) = self.claim(thread.tid, true)?;
         thread.set_slot(self.id(), rsp);
-        if known {
-            return Ok(());
+        if !known {
+            thread.remember(self.weak());
         }
-        thread.remember(self.weak());
-        if slot == 0 {
+        if !known && slot == 0 {
             rest::enlist(&self, thread.tid);
-            return Ok(());
+        }
+        // (The first slot's storage is the next thread's.)
+        if known || slot == 0 {
+            return self.mend(thread, slot, queue);
         }
         let Some(init) = Binding::internal_within(self.clone(), symbol::THREAD_INIT, queue) else {
             return Ok(());

@@ -4,6 +4,7 @@ mod common;
 
 mod classes;
 mod host_sys;
+mod interrupted;
 mod mechanism;
 mod processor;
 mod reach;
