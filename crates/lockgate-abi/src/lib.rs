@@ -229,8 +229,8 @@ pub mod symbol {
     pub const THREAD_INIT: &str = "_lg_thread_init";
     /// `void _lg_thread_exit(void)`: frees what `_lg_thread_init` made.
     pub const THREAD_EXIT: &str = "_lg_thread_exit";
-    /// `void _lg_thread_mend(void)`: forgets exceptions and panics that were in progress on the thread when a call of its was ended, in no other
-    /// call of which it is any more.
+    /// `int _lg_thread_mend(void)`: forgets exceptions and panics that were in progress on the thread when a call of its was ended, in no other
+    /// call of which it is any more. 0: the module has nothing that could be in progress, and need not be asked again.
     pub const THREAD_MEND: &str = "_lg_thread_mend";
     /// `void _lg_thread_start(void *start)`: runs a thread that the module made, on the thread's own stack slot. `start` is what
     /// the module gave with the system call `clone`; null on a thread that a function of the host's has ended, which cleans up as one

@@ -90,8 +90,8 @@ extern const struct in_progress __lg_in_progress_start[], __lg_in_progress_end[]
 struct exceptions { void *caught; unsigned uncaught; };
 
 /* The thread's last call was ended in its midst, and it is in no other: what was in progress then is over. (What an exception itself holds is
-   lost, as other memory is that the call had.) */
-void _lg_thread_mend(void) {
+   lost, as other memory is that the call had.) 0: no library here keeps any, and the host need not ask again. */
+int _lg_thread_mend(void) {
     for (const struct in_progress *one = __lg_in_progress_start; one < __lg_in_progress_end; one++) {
         if (one->size) {
             memset((char *)lg_self() + one->place, 0, one->size);
@@ -101,4 +101,5 @@ void _lg_thread_mend(void) {
         struct exceptions *exceptions = where();
         if (exceptions) exceptions->caught = 0, exceptions->uncaught = 0;
     }
+    return __lg_in_progress_start != __lg_in_progress_end;
 }

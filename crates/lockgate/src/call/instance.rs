@@ -70,6 +70,8 @@ pub(crate) struct Instance {
     owner: AtomicU32,
     /// Threads, by their slots: a call of theirs was ended in its midst, and what that has left with them is not mended yet.
     broken: AtomicU64,
+    /// The module has said that nothing can be left that way.
+    is_unbreakable: AtomicBool,
 }
 
 /// What an instance is made of.
@@ -104,6 +106,7 @@ impl Instance {
             admissions: Admissions::default(),
             owner: AtomicU32::new(0),
             broken: AtomicU64::new(0),
+            is_unbreakable: AtomicBool::new(false),
         }
     }
 
@@ -131,6 +134,7 @@ impl Instance {
             admissions,
             owner,
             broken,
+            is_unbreakable,
         } = self;
         *process = new;
         *contexts = Contexts::default();
@@ -139,6 +143,7 @@ impl Instance {
         *admissions = Admissions::default();
         *owner = AtomicU32::default();
         *broken = AtomicU64::default();
+        *is_unbreakable = AtomicBool::default();
     }
 
     pub fn name(&self) -> &str {
@@ -232,9 +237,19 @@ impl Instance {
         &self.owner
     }
 
-    /// A call of the thread with this slot, its own and no context's, ends in its midst. Async-signal-safe.
-    pub fn note_broken(&self, slot: u32) {
-        self.broken.fetch_or(bit(slot), Ordering::AcqRel);
+    /// A call of the thread with this slot, its own and no context's, ends in its midst. Whether there is something to mend then.
+    /// Async-signal-safe.
+    pub fn note_broken(&self, slot: u32) -> bool {
+        let may_be = !self.is_unbreakable.load(Ordering::Relaxed);
+        if may_be {
+            self.broken.fetch_or(bit(slot), Ordering::AcqRel);
+        }
+        may_be
+    }
+
+    /// The module has nothing that a call's end could leave in progress. (If that is not so, the loss is its own.)
+    pub fn says_that_nothing_breaks(&self) {
+        self.is_unbreakable.store(true, Ordering::Relaxed);
     }
 
     /// Whether one did, and it is not mended.

@@ -221,8 +221,9 @@ impl ThreadState {
         if let Some(mask) = self.interruptions.mask_before(record, mark) {
             domain.process().leaves_handlers(slot, mask);
         }
-        domain.note_broken(slot);
-        self.has_broken_off();
+        if domain.note_broken(slot) {
+            self.has_broken_off();
+        }
     }
 
     /// A domain has something to mend. Async-signal-safe.

@@ -490,9 +490,12 @@ impl Core {
             return Ok(());
         };
         let mended = mend.map_err(CallError::Memory).and_then(|mend| mend.invoke_unseen());
-        if mended.is_err() {
-            self.note_broken(slot as u32);
-            thread.has_broken_off();
+        match mended {
+            // The result is an `int`.
+            Ok(said) if said as u32 == 0 => self.says_that_nothing_breaks(),
+            Ok(_) => (),
+            Err(_) if self.note_broken(slot as u32) => thread.has_broken_off(),
+            Err(_) => (),
         }
         mended.map(drop)
     }
