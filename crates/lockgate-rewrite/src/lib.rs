@@ -21,6 +21,7 @@ mod error;
 mod frames;
 mod labels;
 mod landing;
+mod leb128;
 mod liveness;
 mod map;
 mod missing_tables;
@@ -41,6 +42,7 @@ mod transform;
 
 pub use archive::is_archive;
 pub use error::{Error, Place, Reason};
+pub use leb128::push_sleb;
 pub use states::states;
 
 /// What to do with an input.
