@@ -187,7 +187,7 @@ fn options_of_run() {
         (&["--threads", "62"], 0, &[]),
         (&["--threads", "63"], 2, &["63 is not in 0..=62"]),
         (&["--env", "A=1", "--env", "A=2"], 125, &["A is given twice"]),
-        (&["--env", "=1"], 2, &["the variable has no name"]),
+        (&["--env", "=1"], 125, &["the variable has no name"]),
         (&["--env", "A=1", "--env", "AA=2"], 0, &[]),
         (&["--cwd", "/nonexistent"], 125, &["--cwd /nonexistent: no directory of the domain is called so"]),
         (&["--dir", &granted, "--cwd", "/d/out"], 125, &["--cwd /d/out: no directory"]),
