@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python install release-check deb deb-check reproducible sbom demo postgres-demo python check test test-examples test-python lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test test-examples test-python lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -19,8 +19,17 @@ dist: ## program and library as they are installed and packaged, target/dist: sm
 	@scripts/setup.sh build
 	scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-cli -p lockgate-c
 
-dist-python: ## the Python package's native half likewise
-	scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-python
+PYTHON = python3
+
+dist-python: ## the Python package's native half likewise: for CPython 3.11 and later, or for an older PYTHON=python3 alone
+	PYO3_PYTHON="$(PYTHON)" scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-python \
+		$$("$(PYTHON)" -c 'import sys; print("" if sys.version_info >= (3, 11) else "--no-default-features")')
+
+wheels: ## the Python package's wheels, in build/wheels: for CPython 3.11 and later, for 3.9 and 3.10 where they are installed
+	PYTHON="$(PYTHON)" scripts/wheels.sh
+
+pythons: dist ## the wheels, and the Python package's tests with each CPython from 3.9 on that is installed
+	scripts/pythons.sh || [ $$? -eq 77 ]
 
 reproducible: dist ## builds the same once more in another folder: equal bytes
 	scripts/reproducible-check.sh
@@ -29,10 +38,11 @@ sbom: ## build/sbom.cdx.json: the crates that are linked in, with licences and c
 	mkdir -p build
 	python3 scripts/sbom.py build/sbom.cdx.json
 
-release-check: dist ## sizes, every crate packaged and built from its package in order, the wheel; publishes nothing
+release-check: dist ## sizes, every crate packaged and built from its package in order, the wheels; publishes nothing
 	scripts/release-check.sh
 
-deb: dist dist-python sbom ## Debian packages in build/deb, lintian without errors
+deb: dist sbom ## Debian packages in build/deb, lintian without errors
+	$(MAKE) dist-python PYTHON=/usr/bin/python3
 	scripts/deb.sh
 
 deb-check: ## installs the packages into a scratch root, uses each, removes them (as root)
@@ -54,7 +64,7 @@ postgres-demo: setup benches ## PostgreSQL: a role with a module of its own, a h
 
 python: build ## the Python package, optimised, in the virtual environment build/python
 	@scripts/setup.sh python
-	scripts/python.sh build/python release
+	PYTHON="$(PYTHON)" scripts/python.sh build/python release
 
 lint: setup ## formatting, lints, prose of documents and headers, documentation warnings
 	cargo fmt --all --check
@@ -84,7 +94,7 @@ test-examples: setup
 	cargo test --workspace --locked --doc
 
 test-python: setup
-	scripts/python.sh build/python-test dev
+	PYTHON="$(PYTHON)" scripts/python.sh build/python-test dev
 	scripts/watchdog.sh build/python-test/bin/python -m pytest -o faulthandler_timeout=600
 
 docs: ## the documents as a site with search, in build/site/; all links are checked

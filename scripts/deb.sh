@@ -16,6 +16,7 @@ work=$root/build/deb/lockgate
 rm -rf "$root/build/deb"
 mkdir -p "$work"
 cp -R debian "$work/"
+/usr/bin/python3 -c 'import sys; sys.exit(sys.version_info >= (3, 11))' && sed -i 's/^X-Python3-Version: .*/X-Python3-Version: >= 3.9/' "$work/debian/control"
 for version in /usr/include/postgresql/*/server; do
     [ -e "$version" ] || fail "no headers of PostgreSQL: apt-get install postgresql-server-dev-all"
     version=${version%/server}

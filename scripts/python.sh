@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs the Python package into a virtual environment: python.sh FOLDER PROFILE, where PROFILE is cargo's
-# (`dev` shares what `cargo test` has compiled). The folder is made if it is not there.
+# (`dev` shares what `cargo test` has compiled). The folder is made if it is not there, with the interpreter PYTHON (python3).
 set -eu
 
 fail() {
@@ -11,7 +11,7 @@ fail() {
 folder=$1
 profile=$2
 root=$(dirname "$0")/..
-[ -x "$folder/bin/pip" ] || python3 -m venv "$folder" ||
+[ -x "$folder/bin/pip" ] || "${PYTHON:-python3}" -m venv "$folder" ||
     fail "cannot make a virtual environment in $folder: install python3-venv (scripts/setup.sh does)"
 "$folder/bin/pip" install --quiet --disable-pip-version-check \
     --config-settings=build-args="--profile $profile --locked" "$root[test]" ||

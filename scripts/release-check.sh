@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whether this tree could be released: sizes, every crate packaged and built from its package alone, in order, and the wheel.
+# Whether this tree could be released: sizes, every crate packaged and built from its package alone, in order, and the wheels.
 # Nothing is published. Cargo and pip take from the network what they do not have.
 set -eu
 
@@ -45,11 +45,7 @@ cargo publish --help | grep -q -- --workspace || fail "cargo 1.90 or later is ne
 # it compiles. In a new folder each crate is built from the packages of this tree, not from those of the run before.
 CARGO_TARGET_DIR=$verified cargo publish --dry-run --locked --workspace ${RELEASE_CHECK_CARGO:-}
 
-[ -x build/release/bin/maturin ] || {
-    python3 -m venv build/release
-    build/release/bin/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
-}
-rm -rf build/wheels
-scripts/reproducible.sh build/release/bin/maturin build --profile dist --locked --out build/wheels
-ls build/wheels/lockgate-"$version"-cp311-abi3-*.whl || fail "no wheel for every CPython from 3.11 on"
+scripts/wheels.sh
+ls build/wheels/*.whl
+ls build/wheels/lockgate-"$version"-cp311-abi3-*.whl >/dev/null || fail "no wheel for every CPython from 3.11 on"
 echo "release-check: $version can be released"

@@ -451,29 +451,3 @@ fn signals_leave_nothing_behind() {
         }
     }
 }
-
-/// What `lockgate run` is told has one reading.
-#[test]
-fn options_of_run() {
-    let shop = Shop::new();
-    shop.write("s.c", HELLO);
-    std::fs::create_dir_all(shop.path("data/in")).unwrap();
-    shop.lockgate("cc").args(["s.c", "-o", "s.lg"]).run_quietly();
-    let cases: &[(&[&str], &str)] = &[
-        (&["--threads", "62"], ""),
-        (&["--threads", "63"], "63 is not in 0..=62"),
-        (&["--env", "A=1", "--env", "A=2"], "A is given twice"),
-        (&["--env", "=1"], "the variable has no name"),
-        (&["--env", "A=1", "--env", "AA=2"], ""),
-        (&["--cwd", "/nonexistent"], "--cwd /nonexistent: no directory of the domain is called so"),
-        (&["--dir", "/d=data", "--cwd", "/d/out"], "--cwd /d/out: no directory"),
-        (&["--dir", "/d=data", "--cwd", "/d/in"], ""),
-        (&["--dir", "/d=data", "--cwd", "/d"], ""),
-    ];
-    for (options, message) in cases {
-        let output = shop.lockgate("run").args(*options).arg("s.lg").output();
-        let errors = text(&output.stderr);
-        assert_eq!(output.status.success(), message.is_empty(), "{options:?}: {errors}");
-        assert!(errors.contains(message), "{options:?}: {errors}");
-    }
-}

@@ -59,7 +59,9 @@ impl View {
         // SAFETY: the buffer is held, and as long as the copy.
         let done = unsafe {
             let order = b'C' as c_char;
-            ffi::PyBuffer_ToContiguous(bytes.as_mut_ptr().cast(), &raw const **buffer, buffer.len, order)
+            // (Declared as what is not changed, or not, with and without the stable ABI.)
+            let view = (&raw const **buffer).cast_mut();
+            ffi::PyBuffer_ToContiguous(bytes.as_mut_ptr().cast(), view, buffer.len, order)
         };
         if done == 0 { Ok(bytes) } else { Err(PyErr::fetch(object.py())) }
     }

@@ -110,7 +110,7 @@ def test_asyncio(hostile):
             await hostile.divide.call_async(1, 0)
         with pytest.raises(lockgate.Timeout):
             await hostile.loop.call_async(timeout=0.05)
-        with pytest.raises(TimeoutError):
+        with pytest.raises(asyncio.TimeoutError):  # not TimeoutError before CPython 3.11
             await asyncio.wait_for(hostile.loop.call_async(), 0.05)
         task = asyncio.ensure_future(hostile.loop.call_async())
         while hostile.domain.threads_inside == 0:

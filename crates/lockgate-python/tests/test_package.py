@@ -1,5 +1,6 @@
 """The package as users get it: types, documentation, the example, what the documents say."""
 
+import ast
 import inspect
 import json
 import os
@@ -33,6 +34,21 @@ def test_the_stubs_name_what_the_native_half_has():
     functions = set(re.findall(r"^def (\w+)", stubs, re.MULTILINE))
     have = {name for name, value in vars(lockgate._native).items() if inspect.isbuiltin(value)}
     assert functions == have
+
+
+def test_its_sources_are_python_of_the_oldest_version():
+    """What the grammar tells; `make pythons` runs them."""
+    oldest = re.search(r'^requires-python = ">=3\.(\d+)"$', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
+    sources = [part for part in resources.files(lockgate).iterdir() if part.name.endswith((".py", ".pyi"))]
+    assert len(sources) > 10
+    for source in sources:
+        ast.parse(source.read_text(), source.name, feature_version=(3, int(oldest[1])))
+
+
+def test_policies_are_texts():
+    """As with enum.StrEnum, in each version."""
+    policy = lockgate.Policy.INTEGRITY
+    assert policy == str(policy) == f"{policy}" == "integrity" and isinstance(policy, str)
 
 
 @pytest.mark.parametrize("name", lockgate.__all__)

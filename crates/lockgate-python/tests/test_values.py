@@ -67,7 +67,7 @@ def test_numpy_scalars_are_numbers(values):
 def test_arguments_travel_in_registers_and_on_the_stack(values):
     given = (-1, 0.5, 3, 0.25, 5, 6, 7, 8, 9, 10.5)
     weights = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
-    assert values.mixed(*given) == sum(w * x for w, x in zip(weights, given, strict=True))
+    assert values.mixed(*given) == sum(w * x for w, x in zip(weights, given))
 
 
 def test_structures_by_value(values):

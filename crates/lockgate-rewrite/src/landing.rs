@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::code::CodePlace;
 use crate::elf::{Object, Section};
+use crate::leb128::take_uleb;
 
 /// A landing pad, and the code whose calls end there.
 struct Pad {
@@ -134,15 +135,15 @@ fn landings(area: &[u8]) -> Option<Vec<(u64, Range<u64>)>> {
         return None;
     }
     if byte(&mut rest)? != OMIT {
-        uleb(&mut rest)?;
+        take_uleb(&mut rest).ok()?;
     }
     let encoding = byte(&mut rest)?;
-    let size = usize::try_from(uleb(&mut rest)?).ok()?;
+    let size = usize::try_from(take_uleb(&mut rest).ok()?).ok()?;
     let mut sites = rest.get(..size)?;
     let mut landings = Vec::new();
     while !sites.is_empty() {
         let mut field = || match encoding {
-            ULEB128 => uleb(&mut sites),
+            ULEB128 => take_uleb(&mut sites).ok(),
             UDATA4 => {
                 let (value, rest) = sites.split_first_chunk()?;
                 sites = rest;
@@ -151,7 +152,7 @@ fn landings(area: &[u8]) -> Option<Vec<(u64, Range<u64>)>> {
             _ => None,
         };
         let (start, size, landing) = (field()?, field()?, field()?);
-        uleb(&mut sites)?;
+        take_uleb(&mut sites).ok()?;
         if landing != 0 {
             landings.push((landing, start..start.saturating_add(size)));
         }
@@ -163,18 +164,6 @@ fn byte(rest: &mut &[u8]) -> Option<u8> {
     let (first, tail) = rest.split_first()?;
     *rest = tail;
     Some(*first)
-}
-
-fn uleb(rest: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let next = byte(rest)?;
-        value |= u64::from(next & 0x7f) << shift;
-        if next & 0x80 == 0 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 #[cfg(test)]

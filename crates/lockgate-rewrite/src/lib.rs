@@ -22,6 +22,7 @@ mod frames;
 mod in_progress;
 mod labels;
 mod landing;
+mod leb128;
 mod liveness;
 mod map;
 mod missing_tables;
@@ -42,6 +43,7 @@ mod transform;
 
 pub use archive::is_archive;
 pub use error::{Error, Place, Reason};
+pub use leb128::push_sleb;
 pub use states::states;
 
 /// What to do with an input.

@@ -11,6 +11,7 @@ use crate::decode::{NONE, Text, mark};
 use crate::elf::{Object, Reloc, Section, Symbol, reloc, shf, sht, sym};
 use crate::encode::{Reg, number as number_of};
 use crate::frames::{ENTRY, Frames, State, TextFrames};
+use crate::leb128::push_uleb;
 use crate::liveness::Liveness;
 
 /// Registers that callees keep, and DWARF's numbers of them.
@@ -111,13 +112,13 @@ fn program(text: &Text, live: &mut Liveness, frames: &TextFrames, function: Rang
         at = here;
         if next.below != row.below {
             out.push(0x0e);
-            uleb(u64::try_from(next.below).ok()? + 8, &mut out);
+            push_uleb(&mut out, u64::try_from(next.below).ok()? + 8);
         }
         for (bit, (_, register)) in KEPT.into_iter().enumerate() {
             match (row.saved >> bit & 1, next.saved >> bit & 1) {
                 (0, 1) => {
                     out.push(0x80 | register);
-                    uleb(slots[bit]? as u64 / 8 + 1, &mut out);
+                    push_uleb(&mut out, slots[bit]? as u64 / 8 + 1);
                 }
                 (1, 0) => out.push(0xc0 | register),
                 _ => (),
@@ -216,12 +217,4 @@ fn follow(
         _ => None,
     });
     Some(known.collect())
-}
-
-fn uleb(mut value: u64, out: &mut Vec<u8>) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }

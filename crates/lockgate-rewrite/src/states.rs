@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use lockgate_abi::code::LABEL;
 
+use crate::leb128::push_uleb;
+
 /// Where rsp is, in the terms of rule V3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -188,13 +190,13 @@ impl Scan {
                 continue;
             };
             let at = self.starts[number];
-            uleb128(&mut note, u64::from(at - previous));
+            push_uleb(&mut note, u64::from(at - previous));
             previous = at;
             match state {
-                State::Constant(o) => uleb128(&mut note, 2 * (o as u64 / 8)),
+                State::Constant(o) => push_uleb(&mut note, 2 * (o as u64 / 8)),
                 State::Computed(b, d) => {
-                    uleb128(&mut note, 2 * (b as u64 / 8) + 1);
-                    uleb128(&mut note, d as u64 / 8);
+                    push_uleb(&mut note, 2 * (b as u64 / 8) + 1);
+                    push_uleb(&mut note, d as u64 / 8);
                 }
             }
         }
@@ -263,15 +265,4 @@ fn cases(
     let table = table.ip_rel_memory_address();
     let case = |entry: u64| Some(table.wrapping_add_signed(word(table + 4 * entry)?.into()) as usize);
     (0..=compare.immediate(1)).map(case).collect()
-}
-
-fn uleb128(bytes: &mut Vec<u8>, mut value: u64) {
-    loop {
-        let low = value as u8 & 0x7f;
-        value >>= 7;
-        if value == 0 {
-            return bytes.push(low);
-        }
-        bytes.push(low | 0x80);
-    }
 }

@@ -303,22 +303,10 @@ fn common_frame() -> Vec<u8> {
     // DW_CFA_def_cfa_sf, DW_CFA_offset_extended_sf, DW_CFA_val_offset_sf.
     for (operation, register, offset) in [(0x12, RSP, 8 - off), (0x11, RETURN, off - 8), (0x15, RSP, off)] {
         body.extend([operation, register]);
-        signed_leb128(&mut body, offset / UNIT);
+        lockgate_rewrite::push_sleb(&mut body, offset / UNIT);
     }
     body.resize(body.len().next_multiple_of(4), 0);
     [&(body.len() as u32).to_le_bytes(), &body[..]].concat()
-}
-
-fn signed_leb128(bytes: &mut Vec<u8>, mut value: i64) {
-    loop {
-        let low = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == i64::from(low).wrapping_shl(57) >> 63 {
-            bytes.push(low);
-            return;
-        }
-        bytes.push(low | 0x80);
-    }
 }
 
 #[cfg(test)]

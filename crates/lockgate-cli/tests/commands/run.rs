@@ -157,8 +157,12 @@ fn refused_system_calls_are_listed() {
     assert_eq!(run(&["--quiet"], &["socket"]).err, "");
 }
 
+/// What it is told has one reading, and what it refuses is explained.
 #[test]
-fn bad_options_are_explained() {
+fn options_of_run() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::create_dir(host.path().join("in")).unwrap();
+    let granted = format!("/d={}", host.path().display());
     let cases: &[(&[&str], i32, &[&str])] = &[
         (
             &["--dir", "/data=/nowhere/at/all"],
@@ -180,6 +184,15 @@ fn bad_options_are_explained() {
         (&["--memory-limit", "1T"], 2, &["none of K, M, G"]),
         (&["--memory-limit", "1K"], 125, &["memory limit is 1024"]),
         (&["--stack-size", "100"], 125, &["stack size 100 is not a multiple of 4096"]),
+        (&["--threads", "62"], 0, &[]),
+        (&["--threads", "63"], 2, &["63 is not in 0..=62"]),
+        (&["--env", "A=1", "--env", "A=2"], 125, &["A is given twice"]),
+        (&["--env", "=1"], 125, &["the variable has no name"]),
+        (&["--env", "A=1", "--env", "AA=2"], 0, &[]),
+        (&["--cwd", "/nonexistent"], 125, &["--cwd /nonexistent: no directory of the domain is called so"]),
+        (&["--dir", &granted, "--cwd", "/d/out"], 125, &["--cwd /d/out: no directory"]),
+        (&["--dir", &granted, "--cwd", "/d/in"], 0, &[]),
+        (&["--dir", &granted, "--cwd", "/d"], 0, &[]),
     ];
     for (options, status, parts) in cases {
         run(options, &["status", "0"]).fails(*status, parts);

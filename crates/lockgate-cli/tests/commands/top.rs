@@ -137,9 +137,9 @@ fn on_a_terminal() {
 #[test]
 fn signals_leave_the_terminal_as_it_was() {
     for (signal, status) in [("TERM", 143), ("HUP", 129), ("INT", 130)] {
-        let command = format!(
-            "sh -c 'echo PID $$ .; exec {LOCKGATE} top --delay 3600'; echo status $?; stty -a; echo END"
-        );
+        // Whoever runs the tests may ignore signals (nohup, jobs of a shell), and what is ignored stays so.
+        let top = format!("env --default-signal=INT,TERM,HUP {LOCKGATE} top --delay 3600");
+        let command = format!("sh -c 'echo PID $$ .; exec {top}'; echo status $?; stty -a; echo END");
         let mut terminal = Terminal::new(&command);
         let said = terminal.read_until("domains, by cpu");
         let pid = said.split_once("PID ").unwrap().1.split_once(' ').unwrap().0;

@@ -72,7 +72,7 @@ class Callback:
         structure = hasattr(expected, "_fields_")
 
         def answer(domain: Any, *plain: Any) -> Any:
-            arguments = [value if wrap is None else wrap(domain, value) for value, wrap in zip(plain, wraps, strict=True)]
+            arguments = [value if wraps[at] is None else wraps[at](domain, value) for at, value in enumerate(plain)]
             result = function(*arguments)
             if structure:
                 # Not whatever bytes() takes: zeros for a number, or another structure's bytes.

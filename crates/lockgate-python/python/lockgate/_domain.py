@@ -18,13 +18,17 @@ from ._pointer import Pointer, address_of, length_of
 from ._types import STRING_LIMIT, Shape
 
 
-class Policy(enum.StrEnum):
+class Policy(str, enum.Enum):
     """What a call keeps apart beyond what it always does (docs/policies.md). ``"+counted"`` and ``"+timed"`` may be added."""
 
     MUTUAL_DISTRUST = "mutual distrust"
     SERVER_TRUSTED = "server trusted"
     INTEGRITY = "integrity"
     MUTUAL_TRUST = "mutual trust"
+
+    # As in enum.StrEnum, which CPython 3.9 and 3.10 do not have.
+    __str__ = str.__str__
+    __format__ = str.__format__
 
 
 class Usage(NamedTuple):

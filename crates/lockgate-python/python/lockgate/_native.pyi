@@ -1,9 +1,11 @@
 """The native half: what the package is made on. Names that begin with `_` are for the package only."""
 
-from collections.abc import Buffer, Callable, Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
+
+from typing_extensions import Buffer, Self
 
 _Kind = tuple[str, Any]
 _Import = tuple[str, str, list[_Kind], Callable[..., Any]]

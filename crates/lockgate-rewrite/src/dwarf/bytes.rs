@@ -1,6 +1,7 @@
-//! Little-endian reading with bounds, and the variable-length integers of DWARF.
+//! Little-endian reading with bounds.
 
 use super::Malformed;
+use crate::leb128::{Bad, take_sleb, take_uleb};
 
 /// A read position in a section's bytes.
 #[derive(Clone, Debug)]
@@ -55,41 +56,21 @@ impl<'a> Cursor<'a> {
     }
 
     pub(super) fn uleb(&mut self) -> Result<u64, Malformed> {
-        let start = self.pos;
-        let mut value = 0u64;
-        for shift in (0..).step_by(7) {
-            let byte = self.u8()?;
-            let bits = u64::from(byte & 0x7f);
-            if shift < 64 && (bits << shift) >> shift == bits {
-                value |= bits << shift;
-            } else if bits != 0 {
-                return Err(Malformed::at(start, "has an integer of more than 64 bits"));
-            }
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
-        Ok(value)
+        self.number(take_uleb)
     }
 
     pub(super) fn sleb(&mut self) -> Result<i64, Malformed> {
-        let start = self.pos;
-        let mut value = 0i64;
-        let mut shift = 0;
-        loop {
-            let byte = self.u8()?;
-            if shift >= 64 {
-                return Err(Malformed::at(start, "has an integer of more than 64 bits"));
-            }
-            value |= i64::from(byte & 0x7f) << shift;
-            shift += 7;
-            if byte & 0x80 == 0 {
-                if shift < 64 && byte & 0x40 != 0 {
-                    value |= -1 << shift;
-                }
-                return Ok(value);
-            }
-        }
+        self.number(take_sleb)
+    }
+
+    fn number<T>(&mut self, take: impl Fn(&mut &'a [u8]) -> Result<T, Bad>) -> Result<T, Malformed> {
+        let mut rest = &self.bytes[self.pos..self.end];
+        let value = take(&mut rest).map_err(|bad| match bad {
+            Bad::Truncated => Malformed::at(self.end, "is truncated"),
+            Bad::TooLarge => Malformed::at(self.pos, "has an integer of more than 64 bits"),
+        })?;
+        self.pos = self.end - rest.len();
+        Ok(value)
     }
 
     /// A zero-terminated string, without the zero.
@@ -118,46 +99,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Appends `value` as ULEB128.
-pub(super) fn push_uleb(out: &mut Vec<u8>, mut value: u64) {
-    loop {
-        let byte = (value & 0x7f) as u8;
-        value >>= 7;
-        if value == 0 {
-            return out.push(byte);
-        }
-        out.push(byte | 0x80);
-    }
-}
-
-/// Appends `value` as SLEB128.
-pub(super) fn push_sleb(out: &mut Vec<u8>, mut value: i64) {
-    loop {
-        let byte = (value & 0x7f) as u8;
-        value >>= 7;
-        let sign = byte & 0x40 != 0;
-        if (value == 0 && !sign) || (value == -1 && sign) {
-            return out.push(byte);
-        }
-        out.push(byte | 0x80);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn variable_length_integers_read_back() {
-        for value in [0, 1, -1, 63, 64, -64, -65, 127, 128, i64::from(i32::MIN), i64::MAX, i64::MIN] {
-            let mut signed = Vec::new();
-            push_sleb(&mut signed, value);
-            let mut unsigned = Vec::new();
-            push_uleb(&mut unsigned, value as u64);
-            assert_eq!(Cursor::new(&signed, 0, signed.len()).unwrap().sleb().unwrap(), value);
-            assert_eq!(Cursor::new(&unsigned, 0, unsigned.len()).unwrap().uleb().unwrap(), value as u64);
-        }
-    }
 
     #[test]
     fn what_is_cut_short_is_an_error() {

@@ -14,8 +14,9 @@ use std::collections::BTreeMap;
 use lockgate_abi::code::OFF;
 
 use super::Malformed;
-use super::bytes::{Cursor, push_sleb, push_uleb};
+use super::bytes::Cursor;
 use super::expr::{self, RSP};
+use crate::leb128::{push_sleb, push_uleb};
 
 /// DWARF's number of the return address (System V ABI for x86-64, figure 3.36).
 const RETURN_ADDRESS: u16 = 16;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use gimli::{Encoding, EndianSlice, Expression, LittleEndian, Operation, Register, UnitOffset};
 use lockgate_abi::code::OFF;
 
-use super::bytes::push_sleb;
+use crate::leb128::push_sleb;
 
 /// DWARF's number of rsp (System V ABI for x86-64, figure 3.36).
 pub(super) const RSP: u16 = 7;

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::bytes::{Cursor, push_sleb, push_uleb};
+use super::bytes::Cursor;
 use super::cfi::{self, DATA_ALIGN, Factors, Row};
 use super::splice::{Splice, Spliced};
 use super::{Context, Malformed, Section, Stats};
+use crate::leb128::{push_sleb, push_uleb};
 use crate::map::SectionMap;
 
 /// DW_EH_PE_omit: no pointer.

@@ -11,11 +11,11 @@ use gimli::{
     EndianSlice, LittleEndian, Reader as _, UnitHeader, UnitOffset, UnitType,
 };
 
-use super::bytes::{push_sleb, push_uleb};
 use super::expr::{self, Edit, EntryRef, Role};
 use super::splice::{Splice, Spliced};
 use super::{Context, Edge, Malformed, Section, Sections, Stats, sections};
 use crate::elf::{Object, reloc};
+use crate::leb128::{push_sleb, push_uleb};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 

@@ -5,9 +5,10 @@
 
 use std::collections::VecDeque;
 
-use super::bytes::{Cursor, push_sleb, push_uleb};
+use super::bytes::Cursor;
 use super::splice::{Splice, Spliced};
 use super::{Context, Edge, Malformed, Section, Stats};
+use crate::leb128::{push_sleb, push_uleb};
 use crate::map::SectionMap;
 
 /// Numbers of the standard opcodes (DWARF 5 §6.2.5.2) and of the extended ones (§6.2.5.3).

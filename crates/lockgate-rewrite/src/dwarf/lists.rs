@@ -7,11 +7,12 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use super::bytes::{Cursor, push_uleb};
+use super::bytes::Cursor;
 use super::expr::{self, Analysis, Edit, EntryRef, Role};
 use super::info::{FixedRefs, Lists, Unit};
 use super::splice::{Splice, Spliced};
 use super::{Context, Edge, Malformed, Section, Sections, Stats};
+use crate::leb128::push_uleb;
 
 /// What lists of one section hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

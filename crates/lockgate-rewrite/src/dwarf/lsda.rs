@@ -1,10 +1,11 @@
 //! `.gcc_except_table`: the call-site tables of functions that catch or clean up, re-emitted for moved code.
 //! (Itanium C++ ABI, "Exception Handling Tables"; the layout is that of gcc's `except.cc`.)
 
-use super::bytes::{Cursor, push_uleb};
+use super::bytes::Cursor;
 use super::frame::LsdaRef;
 use super::splice::{Splice, Spliced};
 use super::{Context, Malformed, Section, Stats};
+use crate::leb128::push_uleb;
 
 const OMIT: u8 = 0xff;
 const ULEB128: u8 = 0x01;
