@@ -151,13 +151,12 @@ impl Pin {
 }
 
 impl Pin {
-    /// The function pointer.
+    /// The function pointer, for a call of the domain of this name.
     ///
     /// # Errors
-    /// The domain was reset or closed.
-    pub fn pointer(&self, py: Python<'_>) -> PyResult<u64> {
-        let gone = || errors::plain(py, "Closed", &"the domain of this function pointer was reset or closed");
-        self.address().ok_or_else(gone)
+    /// The domain was reset since the call's argument was converted.
+    pub fn pointer(&self, py: Python<'_>, domain: &str) -> PyResult<u64> {
+        self.address().ok_or_else(|| errors::older(py, domain))
     }
 }
 

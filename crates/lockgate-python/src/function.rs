@@ -348,7 +348,7 @@ impl Call {
         }
         if let Ok(pin) = value.cast::<Pin>() {
             self.is_for(py, binding, &*domain.get().live(py)?)?;
-            let pointer = pin.get().pointer(py)?;
+            let pointer = pin.get().pointer(py, domain.get().name())?;
             self.passed.get_or_insert_default().keep(pin.as_any());
             return Ok(Some(pointer));
         }
