@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import sys
 from pathlib import Path
 
 import lockgate
@@ -34,6 +35,8 @@ def test_the_stub_has_what_each_class_has():
         if "__eq__" in own:
             own -= {"__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__"}  # come with it
         stubbed = set(names(node.body)) - {"__repr__", "__str__", "__buffer__", "__release_buffer__"}
+        if sys.version_info < (3, 10):
+            own -= {"__new__"} - stubbed  # what cannot be made says so there; later, by a flag
         assert stubbed == own, node.name
 
 
