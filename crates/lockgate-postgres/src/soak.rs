@@ -87,7 +87,7 @@ pub fn soak(installation: &Installation, lasting: Duration) -> anyhow::Result<So
         database.run(&database.user(), FUNCTIONS)?;
         let crowd = Crowd::default();
         let (database, crowd) = (&database, &crowd);
-        std::thread::scope(|scope| -> anyhow::Result<()> {
+        let lived = std::thread::scope(|scope| -> anyhow::Result<()> {
             let live = |number| scope.spawn(move || live(database, number, lasting, crowd));
             let sessions: Vec<_> = (0..SESSIONS).map(live).collect();
             let disturber = scope.spawn(|| disturb(database, crowd));
@@ -98,7 +98,8 @@ pub fn soak(installation: &Installation, lasting: Duration) -> anyhow::Result<So
                 end.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
             }
             Ok(())
-        })?;
+        });
+        lived.with_context(|| format!("the server's log: {}", server.log()))?;
         database.check()?;
         std::mem::take(&mut *lock(&crowd.found))
     };
