@@ -16,7 +16,7 @@ fn domains_are_created_cold_and_pooled_and_counted() {
             ("domains.rss_per_idle", "KiB"),
             ("domains.page_tables_per_idle", "KiB"),
             ("domains.mappings_per_idle", "count"),
-            ("domains.max", "count"),
+            ("domains.made", "count"),
         ],
     );
 }
