@@ -3,7 +3,7 @@ use super::clock::clock;
 use crate::SyscallContext;
 use crate::outcome::Reply;
 use crate::signal_state::LAST;
-use crate::timers::{Sends, Setting, Timers};
+use crate::timers::{Sends, Setting};
 use crate::wire::{Record, half, word};
 use rustix::io::Errno;
 use rustix::time::ClockId;
@@ -11,14 +11,10 @@ use std::time::Duration;
 
 const ITIMER_REAL: u64 = 0;
 
-fn change<T>(ctx: &SyscallContext<'_>, change: impl FnOnce(&mut Timers) -> T) -> T {
-    ctx.process.change_timers(change)
-}
-
 /// `alarm(seconds)`: seconds that were left, rounded up.
 pub fn alarm(ctx: &SyscallContext<'_>, [seconds, ..]: [u64; 6]) -> Reply {
     let new = (Duration::from_secs((seconds as u32).into()), Duration::ZERO);
-    let (left, _) = change(ctx, |timers| timers.real(Some(new)));
+    let (left, _) = ctx.process.change_timers(|timers| timers.real(Some(new)));
     Ok(left.as_secs() + u64::from(left.subsec_nanos() > 0))
 }
 
@@ -28,7 +24,7 @@ pub fn setitimer(ctx: &SyscallContext<'_>, [which, new, old, ..]: [u64; 6]) -> R
         return Err(if which <= 2 { Errno::NOSYS } else { Errno::INVAL }.into());
     }
     let new = if new == 0 { (Duration::ZERO, Duration::ZERO) } else { setting(ctx, new, 1000)? };
-    let before = change(ctx, |timers| timers.real(Some(new)));
+    let before = ctx.process.change_timers(|timers| timers.real(Some(new)));
     ctx.give(old, &record(before, 1000).0)?;
     Ok(0)
 }
@@ -38,7 +34,7 @@ pub fn getitimer(ctx: &SyscallContext<'_>, [which, at, ..]: [u64; 6]) -> Reply {
     if which != ITIMER_REAL {
         return Err(if which <= 2 { Errno::NOSYS } else { Errno::INVAL }.into());
     }
-    let now = change(ctx, |timers| timers.real(None));
+    let now = ctx.process.change_timers(|timers| timers.real(None));
     ctx.memory.write(at, &record(now, 1000).0)?;
     Ok(0)
 }
@@ -84,8 +80,9 @@ pub fn timer_create(ctx: &SyscallContext<'_>, [number, event, id, ..]: [u64; 6])
         }
     };
     let by_itself = |number: u32| Sends { signal: libc::SIGALRM as u32, to: None, value: number.into() };
-    let made =
-        change(ctx, |timers| timers.make(clock, |number| sends.unwrap_or_else(|| Some(by_itself(number)))))?;
+    let made = ctx.process.change_timers(|timers| {
+        timers.make(clock, |number| sends.unwrap_or_else(|| Some(by_itself(number))))
+    })?;
     ctx.memory.write(id, &made.to_le_bytes())?;
     Ok(0)
 }
@@ -94,29 +91,29 @@ pub fn timer_create(ctx: &SyscallContext<'_>, [number, event, id, ..]: [u64; 6])
 pub fn timer_settime(ctx: &SyscallContext<'_>, [number, flags, new, old, ..]: [u64; 6]) -> Reply {
     let (mut left, interval) = setting(ctx, new, 1)?;
     if flags as i32 & libc::TIMER_ABSTIME != 0 && !left.is_zero() {
-        let now = rustix::time::clock_gettime(change(ctx, |timers| timers.clock(number))?);
+        let now = rustix::time::clock_gettime(ctx.process.change_timers(|timers| timers.clock(number))?);
         let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
         left = left.saturating_sub(now).max(Duration::from_nanos(1));
     }
-    let before = change(ctx, |timers| timers.set(number, Some((left, interval))))?;
+    let before = ctx.process.change_timers(|timers| timers.set(number, Some((left, interval))))?;
     ctx.give(old, &record(before, 1).0)?;
     Ok(0)
 }
 
 /// `timer_gettime(number, setting)`.
 pub fn timer_gettime(ctx: &SyscallContext<'_>, [number, at, ..]: [u64; 6]) -> Reply {
-    let now = change(ctx, |timers| timers.set(number, None))?;
+    let now = ctx.process.change_timers(|timers| timers.set(number, None))?;
     ctx.memory.write(at, &record(now, 1).0)?;
     Ok(0)
 }
 
 /// `timer_getoverrun(number)`.
 pub fn timer_getoverrun(ctx: &SyscallContext<'_>, [number, ..]: [u64; 6]) -> Reply {
-    Ok(change(ctx, |timers| timers.overrun(number))?.into())
+    Ok(ctx.process.change_timers(|timers| timers.overrun(number))?.into())
 }
 
 /// `timer_delete(number)`.
 pub fn timer_delete(ctx: &SyscallContext<'_>, [number, ..]: [u64; 6]) -> Reply {
-    change(ctx, |timers| timers.delete(number))?;
+    ctx.process.change_timers(|timers| timers.delete(number))?;
     Ok(0)
 }

@@ -203,13 +203,13 @@ pub(crate) fn of_function(abi: &CallAbi, by_window: &CallAbi) -> u32 {
     let hidden = Duties::of(by_window).hide_in.beyond(Duties::of(abi).hide_in);
     let mut unhidden = 0;
     for (set, bits) in [
-        (hidden.x87, 1 | UNHIDDEN_ENVIRONMENT),
+        (hidden.x87, component::X87 as u32 | UNHIDDEN_ENVIRONMENT),
         (hidden.x87_environment, UNHIDDEN_ENVIRONMENT),
-        (hidden.vector, 1 << 1),
+        (hidden.vector, component::SSE as u32),
         // (A proxy that clears a vector register clears all of it.)
-        (hidden.upper && !abi.callee.vector, 1 << 2 | 1 << 6),
-        (hidden.mask, 1 << 5),
-        (hidden.evex, 1 << 7),
+        (hidden.upper && !abi.callee.vector, (component::AVX | component::ZMM_UPPER) as u32),
+        (hidden.mask, component::MASKS as u32),
+        (hidden.evex, component::ZMM_MORE as u32),
         (hidden.mxcsr_read, UNHIDDEN_MXCSR),
     ] {
         if set {

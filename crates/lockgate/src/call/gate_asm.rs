@@ -959,7 +959,7 @@ lockgate_gate_end:
     SAVED_MXCSR = const SAVED_MXCSR,
     HIDES = const HIDES,
     HEADER_W = const lockgate_abi::header::W,
-    AVX512 = const super::gate_sys::component::AVX512,
+    AVX512 = const super::layout::component::AVX512,
     INTERRUPTION = const offset_of!(EntryRecord, interruption),
     GOING_STATE = const offset_of!(Going, state),
     GOING_INTERRUPTION = const offset_of!(Going, interruption),

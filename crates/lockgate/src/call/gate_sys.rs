@@ -25,14 +25,6 @@ pub(super) const AVX: u8 = 1;
 /// AVX-512: zmm16–31 and masks, too.
 pub(super) const ZMM: u8 = 2;
 
-/// State components of XSAVE (Intel SDM vol. 1, 13.1).
-pub(crate) mod component {
-    pub const X87: u64 = 1;
-    pub const SSE: u64 = 2;
-    pub const AVX: u64 = 4;
-    pub const AVX512: u64 = 0xe0;
-}
-
 /// Sizes the save area of system-call gates; returns the components that the system lets programs use.
 pub(crate) fn prepare() -> u64 {
     // SAFETY: host::prepare has checked for OSXSAVE.

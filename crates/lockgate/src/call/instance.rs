@@ -247,11 +247,6 @@ impl Instance {
         may_be
     }
 
-    /// The module has nothing that a call's end could leave in progress. (If that is not so, the loss is its own.)
-    pub fn says_that_nothing_breaks(&self) {
-        self.is_unbreakable.store(true, Ordering::Relaxed);
-    }
-
     /// Whether one did, and it is not mended.
     pub fn is_broken(&self, slot: u32) -> bool {
         self.broken.load(Ordering::Acquire) & bit(slot) != 0
@@ -260,6 +255,11 @@ impl Instance {
     /// It is mended, or about to be. Whether it was broken.
     pub fn take_broken(&self, slot: u32) -> bool {
         self.broken.fetch_and(!bit(slot), Ordering::AcqRel) & bit(slot) != 0
+    }
+
+    /// The module has nothing that a call's end could leave in progress. (If that is not so, the loss is its own.)
+    pub fn says_that_nothing_breaks(&self) {
+        self.is_unbreakable.store(true, Ordering::Relaxed);
     }
 
     pub fn admissions(&self) -> &Admissions {

@@ -270,12 +270,24 @@ pub(crate) const OF_FUNCTION: u32 = 512;
 /// From this bit on, with [`OF_FUNCTION`]: what the function's proxy leaves in registers of the caller's secrets, and the window's hides
 /// (`UNHIDDEN_*`).
 pub(crate) const UNHIDDEN_SHIFT: u32 = 16;
-/// Components of XSAVE by their bits, the lowest of which is x87; of that perhaps the environment alone; the flags of MXCSR.
+/// [Components](component) of XSAVE; of x87 perhaps the environment alone; the flags of MXCSR.
 pub(crate) const UNHIDDEN_COMPONENTS: u32 = 0xff;
 pub(crate) const UNHIDDEN_ENVIRONMENT: u32 = 1 << 8;
 pub(crate) const UNHIDDEN_MXCSR: u32 = 1 << 9;
 /// The exception masks of an x87 control word.
 pub(crate) const X87_MASKS: u32 = 0x3f;
+
+/// State components of XSAVE (Intel SDM vol. 1, 13.1).
+pub(crate) mod component {
+    pub const X87: u64 = 1;
+    pub const SSE: u64 = 2;
+    pub const AVX: u64 = 4;
+    pub const MASKS: u64 = 0x20;
+    /// The rest of the first 16 vectors, and 16 more.
+    pub const ZMM_UPPER: u64 = 0x40;
+    pub const ZMM_MORE: u64 = 0x80;
+    pub const AVX512: u64 = MASKS | ZMM_UPPER | ZMM_MORE;
+}
 
 /// The part of a binding that thunk, proxy and gates read.
 #[repr(C)]

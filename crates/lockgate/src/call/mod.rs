@@ -70,7 +70,7 @@ pub(crate) mod watch;
 pub(crate) use code_sys::{Thunk, is_code};
 pub(crate) use emit::{flags, of_function};
 pub(crate) use gate_sys::{
-    OwnGate, caller, calling_base, component, context, end_when_it_returns, end_with, has_caller,
+    OwnGate, caller, calling_base, context, end_when_it_returns, end_with, has_caller,
 };
 pub(crate) use gate_tables_sys::{Gate, GateTables};
 pub use info::OnFailure;

@@ -7,13 +7,13 @@
 //! place to go on at. The handler is a label, as is what it returns to, and their frames begin below all that is in use.
 use super::block_sys::block;
 use super::codes::Code;
-use super::gate_sys::{ENDS, GOES_ON, component, end_call, end_with_panic, entry};
+use super::gate_sys::{ENDS, GOES_ON, end_call, end_with_panic, entry};
 use super::instance::Instance;
 use super::interrupt_sys::{CLEAN_FLAGS, KEPT_FLAGS, LEAST_ROOM, MOST_VECTORS, UCONTEXT, live_below, lowest};
 use super::interruptions_sys::{Interruption, Stage, XSAVE_SIZE};
 use super::layout::{
     EntryRecord, GateRecord, GateState, Going, RED_ZONE, RSP, SyscallFrame, UNHIDDEN_COMPONENTS,
-    UNHIDDEN_ENVIRONMENT, UNHIDDEN_MXCSR,
+    UNHIDDEN_ENVIRONMENT, UNHIDDEN_MXCSR, component,
 };
 use super::must_end_sys::is_over;
 use super::repair_sys::{self, Found};

@@ -258,8 +258,8 @@ impl Loaded {
 
     /// Constructors, which must have ended by then.
     pub fn start(&self, until: Option<Instant>) -> Result<(), DlError> {
-        let left = until.map(|until| until.saturating_duration_since(Instant::now()).max(LEAST));
-        let limit = left.into_iter().chain([self.timeout()]).min().unwrap_or(LEAST);
+        let left = |until: Instant| until.saturating_duration_since(Instant::now()).max(LEAST);
+        let limit = until.map_or(self.timeout(), |until| self.timeout().min(left(until)));
         let started = self.within(limit, |limit| match &self.base {
             None => self.core().start_within(Some(limit)),
             Some(_) => self

@@ -109,9 +109,9 @@ impl Table {
 
     /// Whether who runs the constructors of this library waits for the calling thread.
     fn waits_for_me(&self, id: u64) -> bool {
-        let mut next = Some(id);
+        let (me, mut next) = (me(), Some(id));
         while let Some(thread) = next.and_then(|id| self.row(id)?.starts_on) {
-            if thread == me() {
+            if thread == me {
                 return true;
             }
             next = self.waiting.iter().find(|(waits, _)| *waits == thread).map(|(_, id)| *id);
@@ -303,15 +303,14 @@ fn end(gone: Vec<Arc<Loaded>>) {
 
 /// The thread ends, in code of a library perhaps.
 extern "C" fn leave(_: *mut c_void) {
-    let mut table = table();
-    let mine = |thread: &i32| *thread == me();
-    table.pins.retain(|(thread, _)| !mine(thread));
-    table.waiting.retain(|(thread, _)| !mine(thread));
-    let begun = table.rows.extract_if(.., |row| row.starts_on.is_some_and(|thread| mine(&thread)));
-    let begun: Vec<_> = begun.map(|row| (me(), row.loaded)).collect();
+    let (me, mut table) = (me(), table());
+    table.pins.retain(|(thread, _)| *thread != me);
+    table.waiting.retain(|(thread, _)| *thread != me);
+    let begun = table.rows.extract_if(.., |row| row.starts_on == Some(me));
+    let begun: Vec<_> = begun.map(|row| (me, row.loaded)).collect();
     // What they need stays until they have ended: the last first.
     table.ending.extend(begun.into_iter().rev());
-    let ending = table.ending.iter().filter(|(thread, _)| mine(thread));
+    let ending = table.ending.iter().filter(|(thread, _)| *thread == me);
     let gone: Vec<_> = ending.map(|(_, loaded)| loaded.clone()).collect();
     drop(table);
     STARTED.notify_all();

@@ -9,9 +9,10 @@ use super::start;
 use crate::binding::Binding;
 use crate::call::call_abi::StateUsage;
 use crate::call::layout::GateEntry;
+use crate::call::layout::component;
 use crate::call::meter::Meter;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
-use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, component, watch};
+use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::module::Module;
@@ -472,9 +473,7 @@ impl Core {
         }
         self.clone().attach(&state, queue)
     }
-}
 
-impl Core {
     /// Has the module forget what was in progress on the calling thread when its last call was ended in its midst. `queue`: see
     /// [`AnyDomain::attach`].
     fn mend(
@@ -490,14 +489,15 @@ impl Core {
             return Ok(());
         };
         let mended = mend.map_err(CallError::Memory).and_then(|mend| mend.invoke_unseen());
-        match mended {
-            // The result is an `int`.
-            Ok(said) if said as u32 == 0 => self.says_that_nothing_breaks(),
-            Ok(_) => (),
-            Err(_) if self.note_broken(slot as u32) => thread.has_broken_off(),
-            Err(_) => (),
+        let said = mended.inspect_err(|_| {
+            if self.note_broken(slot as u32) {
+                thread.has_broken_off();
+            }
+        })?;
+        if said as i32 == 0 {
+            self.says_that_nothing_breaks();
         }
-        mended.map(drop)
+        Ok(())
     }
 }
 
