@@ -478,7 +478,7 @@ fn limits_hold_where_a_handler_is_always_next() {
     let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(10)));
     let stay = domain.bind::<Unary>("stay").unwrap();
     for _ in 0..5 {
-        common::host_sys::signals_without_end(libc::SIGUSR1, || {
+        common::host_sys::signals_without_end(libc::SIGUSR1, domain.base(), || {
             let error = stay.call(4).unwrap_err();
             assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
         });
