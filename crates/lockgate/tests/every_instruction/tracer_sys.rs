@@ -4,6 +4,8 @@
     reason = "ptrace(2) and waitpid(2) with arguments of their types, on a thread that this process traces"
 )]
 
+use rustix::thread::{CpuSet, Pid, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
 /// Why the thread has stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
@@ -17,9 +19,14 @@ pub enum Stop {
     Kick,
 }
 
-/// A thread that this process traces.
+/// A thread that this process traces. It runs on the CPU of the thread that traces it: they never run at the same time, and waking each other
+/// across CPUs took two thirds of what a step takes.
 #[derive(Debug, Clone, Copy)]
-pub struct Tracee(libc::pid_t);
+pub struct Tracee {
+    number: libc::pid_t,
+    /// Where the two may run otherwise.
+    cpus: [CpuSet; 2],
+}
 
 /// `si_code` of the trap of `int3`.
 const OF_INT3: i32 = 0x80;
@@ -27,7 +34,14 @@ const OF_INT3: i32 = 0x80;
 impl Tracee {
     /// Traces thread `number` of a child.
     pub fn seize(number: libc::pid_t) -> Tracee {
-        let tracee = Tracee(number);
+        let cpus = [None, Pid::from_raw(number)].map(|thread| {
+            let before = sched_getaffinity(thread).expect("a thread's CPUs");
+            let mut one = CpuSet::new();
+            one.set(sched_getcpu());
+            sched_setaffinity(thread, &one).expect("one of its CPUs");
+            before
+        });
+        let tracee = Tracee { number, cpus };
         tracee.request(libc::PTRACE_SEIZE, 0);
         tracee
     }
@@ -35,8 +49,8 @@ impl Tracee {
     /// Waits until it stops.
     pub fn wait(self) -> Stop {
         let mut status = 0;
-        let waited = unsafe { libc::waitpid(self.0, &mut status, libc::__WALL) };
-        assert_eq!(waited, self.0, "{}", std::io::Error::last_os_error());
+        let waited = unsafe { libc::waitpid(self.number, &mut status, libc::__WALL) };
+        assert_eq!(waited, self.number, "{}", std::io::Error::last_os_error());
         assert!(libc::WIFSTOPPED(status), "the victim has ended: status {status:#x}");
         match libc::WSTOPSIG(status) {
             libc::SIGTRAP => {
@@ -77,7 +91,7 @@ impl Tracee {
     }
 
     fn has_pending(self) -> bool {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.0)).expect("a thread");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.number)).expect("a thread");
         let pending = status.lines().find_map(|line| line.strip_prefix("SigPnd:")).expect("signals");
         !pending.trim().trim_matches('0').is_empty()
     }
@@ -89,7 +103,8 @@ impl Tracee {
         self.request(libc::PTRACE_GETREGS, &raw mut registers as usize);
         // What is there can be read: the thread is about to execute it.
         registers.rax == libc::SYS_rt_sigreturn as u64
-            && unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.0, registers.rip, 0) } & 0xffff == SYSCALL
+            && unsafe { libc::ptrace(libc::PTRACE_PEEKTEXT, self.number, registers.rip, 0) } & 0xffff
+                == SYSCALL
     }
 
     /// Takes the trap flag away that a step has left: one over `popfq`, as gates of signals have it, makes the kernel take the flag for the
@@ -97,9 +112,9 @@ impl Tracee {
     fn has_stepped(self) {
         const TRAP: libc::c_long = 0x100;
         let flags = std::mem::offset_of!(libc::user_regs_struct, eflags);
-        let now = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, self.0, flags, 0) };
+        let now = unsafe { libc::ptrace(libc::PTRACE_PEEKUSER, self.number, flags, 0) };
         if now & TRAP != 0 {
-            let done = unsafe { libc::ptrace(libc::PTRACE_POKEUSER, self.0, flags, now & !TRAP) };
+            let done = unsafe { libc::ptrace(libc::PTRACE_POKEUSER, self.number, flags, now & !TRAP) };
             assert_ne!(done, -1, "flags: {}", std::io::Error::last_os_error());
         }
     }
@@ -132,7 +147,7 @@ impl Tracee {
     fn set_debug_register(self, number: usize, value: usize) {
         let registers = std::mem::offset_of!(libc::user, u_debugreg);
         let done = unsafe {
-            libc::ptrace(libc::PTRACE_POKEUSER, self.0, registers + number * size_of::<usize>(), value)
+            libc::ptrace(libc::PTRACE_POKEUSER, self.number, registers + number * size_of::<usize>(), value)
         };
         assert_ne!(done, -1, "debug register {number}: {}", std::io::Error::last_os_error());
     }
@@ -146,18 +161,21 @@ impl Tracee {
 
     /// Sends it a signal; `process` is the one that it belongs to.
     pub fn send(self, process: u32, signal: libc::c_int) {
-        let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, self.0, signal) };
+        let sent = unsafe { libc::syscall(libc::SYS_tgkill, process, self.number, signal) };
         assert_eq!(sent, 0, "{}", std::io::Error::last_os_error());
     }
 
     /// On, by itself.
     pub fn release(self) {
         self.has_stepped();
+        for (thread, cpus) in [None, Pid::from_raw(self.number)].into_iter().zip(&self.cpus) {
+            sched_setaffinity(thread, cpus).expect("its CPUs");
+        }
         self.request(libc::PTRACE_DETACH, 0);
     }
 
     fn request(self, request: libc::c_uint, data: usize) {
-        let done = unsafe { libc::ptrace(request, self.0, 0, data) };
+        let done = unsafe { libc::ptrace(request, self.number, 0, data) };
         assert_ne!(done, -1, "ptrace request {request:#x}: {}", std::io::Error::last_os_error());
     }
 }
