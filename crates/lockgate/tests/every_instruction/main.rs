@@ -646,7 +646,7 @@ fn what_unwinds_finds_code_between_domains() {
 /// place, and shows no record, leaves it by that much lower.
 #[test]
 fn jumps_out_of_gates_move_no_stack() {
-    let outcomes = at_some_instructions("wide", Some("jumps"), Event::Signal, 4 * MOST, 1);
+    let outcomes = at_some_instructions("wide", Some("jumps"), Event::Signal, 3 * MOST, 1);
     assert!(outcomes.keys().eq(&["jumped, then 2", "returned 2, then 2"]), "{outcomes:?}");
 }
 

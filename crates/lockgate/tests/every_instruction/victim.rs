@@ -218,7 +218,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
             return kill(getpid(), SIGUSR2);
         }
         long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
-        struct wide { char bytes[4000]; };
+        struct wide { char bytes[1000]; };
         struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
             host(x);
             return (struct wide){{x + b + c + d + e + f + g + h}};
@@ -258,7 +258,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long reopen_own(long)",
         "long send_own(long)",
         "long trap_own(long)",
-        "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)",
+        "struct { char bytes[1000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
         "long go_deeper(long)",
         "long wait_8(long, long, long, long, long, long, long, long)",
@@ -273,7 +273,7 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
 });
 static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let source = "long for_ever(long), increment(long);
-        struct wide { char bytes[4000]; } wide(long, long, long, long, long, long, long, long);
+        struct wide { char bytes[1000]; } wide(long, long, long, long, long, long, long, long);
         long call_wide(long x) { return wide(x, 0, 0, 0, 0, 0, 0, 1).bytes[0]; }
         long wait_8(long, long, long, long, long, long, long, long);
         long wait(long x) { return for_ever(x) - 1; } long twice(long x) { return increment(increment(x)) + 1; }
@@ -284,7 +284,7 @@ static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let guest = Guest::c(&source).gate("long for_ever(long)").gate("long increment(long)");
     let guest = guest.gate("long crash(long)").export("long deep_failing(long)");
     let guest = guest.gate("long wait_8(long, long, long, long, long, long, long, long)");
-    let wide = "struct { char bytes[4000]; } wide(long, long, long, long, long, long, long, long)";
+    let wide = "struct { char bytes[1000]; } wide(long, long, long, long, long, long, long, long)";
     let guest = guest.gate(wide).export("long call_wide(long)");
     let guest = guest.export("long wait_on_stack(long)").export("long smash(long)").export("long deep(long)");
     guest.export("long wait(long)").export("long twice(long)").export("long where(void)").module()
