@@ -19,8 +19,8 @@ pub enum Stop {
     Kick,
 }
 
-/// A thread that this process traces. It runs on the CPU of the thread that traces it: they never run at the same time, and waking each other
-/// across CPUs took two thirds of what a step takes.
+/// A thread that this process traces. It runs on the CPU of the thread that traces it: they never run at the same time, and to wake a CPU that
+/// is idle takes longer than a step.
 #[derive(Debug, Clone, Copy)]
 pub struct Tracee {
     number: libc::pid_t,
@@ -34,10 +34,10 @@ const OF_INT3: i32 = 0x80;
 impl Tracee {
     /// Traces thread `number` of a child.
     pub fn seize(number: libc::pid_t) -> Tracee {
+        let mut one = CpuSet::new();
+        one.set(sched_getcpu());
         let cpus = [None, Pid::from_raw(number)].map(|thread| {
             let before = sched_getaffinity(thread).expect("a thread's CPUs");
-            let mut one = CpuSet::new();
-            one.set(sched_getcpu());
             sched_setaffinity(thread, &one).expect("one of its CPUs");
             before
         });
