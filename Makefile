@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test test-examples test-python lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test thorough test-examples test-python lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -89,6 +89,9 @@ test: lint ## lints, then every test
 	@grep '^SKIPPED' build/tests/make-test-python.log || true
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
+thorough: ## `make test` with all cases of the tests that take a part of theirs in each run
+	LOCKGATE_THOROUGH=1 $(MAKE) test
+
 # What `make test` runs beside the test programs.
 test-examples: setup
 	cargo test --workspace --locked --doc
@@ -167,7 +170,7 @@ stubs-libraries: ## libraries of share/stubs that the tests do not bring along, 
 fuzz: setup ## ten million inputs for each fuzz target (a night); build/fuzz.json
 	-scripts/fuzz.sh
 
-evidence: benches verifier fuzz mutants sweep attacks systems libclangs torture bench ## all of these (hours), then what they show together
+evidence: benches thorough verifier fuzz mutants sweep attacks systems libclangs torture bench ## all of these (hours), then what they show together
 	target/release/lockgate-bench evidence
 
 layers: ## the pictures of layers in ARCHITECTURE.md, from tests/hygiene/layers.txt

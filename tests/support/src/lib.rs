@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// `make test` names a file in this variable, empties it first and shows it last.
 const FILE: &str = "LOCKGATE_SKIPPED";
@@ -24,6 +25,50 @@ pub fn skipped(what: impl Display, why: impl Display) {
         // One write: lines of several programs do not mix.
         let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
         written.unwrap_or_else(|error| panic!("{FILE}={}: {error}", path.display()));
+    }
+}
+
+/// `make thorough` sets this variable: tests that take a part of their cases take all of them.
+const THOROUGH: &str = "LOCKGATE_THOROUGH";
+
+/// The part that another run took, to take it again.
+const PART: &str = "LOCKGATE_PART";
+
+/// Whether tests do all that they can, however long that takes (`make thorough`).
+pub fn thorough() -> bool {
+    std::env::var_os(THOROUGH).is_some()
+}
+
+/// The part of a test's cases that this run takes: another with each run, so that runs together take all of them; all at once in
+/// `make thorough`.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    number: usize,
+    of: usize,
+}
+
+impl Part {
+    /// One in `of` of the cases of `what`. A failed test's output says how to take the same part again.
+    ///
+    /// # Panics
+    /// If `LOCKGATE_PART` is no number, or `of` is 0.
+    pub fn one_in(of: usize, what: impl Display) -> Part {
+        if thorough() {
+            return Part { number: 0, of: 1 };
+        }
+        let number = match std::env::var(PART) {
+            Ok(number) => number.parse().unwrap_or_else(|_| panic!("{PART}={number} is no number")),
+            // (A second is a new part, and there is nothing to keep between runs.)
+            Err(_) => SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.as_secs()),
+        };
+        let number = usize::try_from(number % of as u64).expect("below a usize");
+        println!("{what}: one case in {of}; the same ones with {PART}={number}, all with {THOROUGH}=1");
+        Part { number, of }
+    }
+
+    /// Whether the case `index` is in it.
+    pub fn has(self, index: usize) -> bool {
+        index % self.of == self.number
     }
 }
 
@@ -86,6 +131,43 @@ mod tests {
     fn child_that_skips() {
         skipped("a part", "there is no such thing");
         skipped("another", "the same");
+    }
+
+    #[test]
+    fn parts_together_are_all_cases() {
+        for of in 1..5 {
+            let mut taken: Vec<usize> = Vec::new();
+            for number in 0..of {
+                let part = Part { number, of };
+                taken.extend((0..20).filter(|index| part.has(*index)));
+            }
+            taken.sort_unstable();
+            assert_eq!(taken, (0..20).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_part_is_taken_again_and_all_of_them_at_once() {
+        let own = std::env::current_exe().expect("the test program's path");
+        let part = |variables: &[(&str, &str)]| {
+            let mut child = Command::new(&own);
+            child.args(["--ignored", "--nocapture", "--exact", "tests::child_that_takes_a_part"]);
+            child.env_remove(THOROUGH).env_remove(PART).envs(variables.iter().copied());
+            let said =
+                String::from_utf8(child.output().expect("the test program runs").stdout).expect("text");
+            let line = said.lines().find(|line| line.starts_with("takes ")).map(str::to_owned);
+            line.unwrap_or_else(|| panic!("{said}"))
+        };
+        assert_eq!(part(&[(PART, "6")]), "takes [2, 6]");
+        assert_eq!(part(&[(PART, "6"), (THOROUGH, "1")]), "takes [0, 1, 2, 3, 4, 5, 6, 7]");
+        assert_eq!(part(&[]).split(',').count(), 2);
+    }
+
+    #[test]
+    #[ignore = "run by a_part_is_taken_again_and_all_of_them_at_once"]
+    fn child_that_takes_a_part() {
+        let part = Part::one_in(4, "numbers");
+        println!("takes {:?}", (0..8).filter(|index| part.has(*index)).collect::<Vec<_>>());
     }
 
     #[test]
