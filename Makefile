@@ -131,7 +131,7 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, crates and libraries in C++ with their own tests, Boehm's collector and the C library's own tests, in full
 	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test build_systems --test compilers --test cxx -- --include-ignored
-	cargo test --release --locked -p lockgate --test call_graphs -- --include-ignored
+	cargo test --release --locked -p lockgate-tests --test call_graphs -- --include-ignored
 	scripts/compiler-tests.sh || [ $$? -eq 77 ]
 	scripts/crate-tests.sh || [ $$? -eq 77 ]
 	scripts/random-programs.sh || [ $$? -eq 77 ]
@@ -147,7 +147,7 @@ torture: setup benches ## a thousand million calls among signals, crashes and ki
 	target/release/lockgate-bench soak --json build/bench/soak.json
 	target/release/lockgate-bench cycles --json build/bench/cycles.json
 	target/release/lockgate-bench postgres-soak --json build/bench/postgres-soak.json
-	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate --test any_handlers --test random_returns -- --include-ignored
+	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate-tests --test any_handlers --test random_returns -- --include-ignored
 	-scripts/thread-sanitizer.sh build/thread-sanitizer
 
 COUNT ?= 1000000

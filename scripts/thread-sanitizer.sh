@@ -29,7 +29,7 @@ export TSAN_OPTIONS="handle_segv=0 handle_sigbus=0 handle_sigill=0 handle_sigfpe
 # The debuggers' and profilers' views are not about threads, and programs that tests compile are not instrumented.
 export RUSTFLAGS="-Zsanitizer=thread -Cforce-frame-pointers=yes --cfg lockgate_sanitized"
 programs() {
-    cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir "$target" --locked --no-run -p lockgate \
+    cargo +nightly test -Zbuild-std --target x86_64-unknown-linux-gnu --target-dir "$target" --locked --no-run -p lockgate-tests \
         --test threads --test calls --test crossings --test async_calls --test registry --test limits --test grants
 }
 built=$(programs 2>&1) || { echo "$built" >&2; skip "the tests could not be built"; }
@@ -37,7 +37,7 @@ built=$(programs 2>&1) || { echo "$built" >&2; skip "the tests could not be buil
 # Each test runs in a process of its own, and once more if it hangs, up to five times. The kernel's signals, by which the runtime ends
 # threads, find some of them inside the sanitizer, with its locks held; the runtime's handler, which is instrumented, waits for these for
 # ever. A lock of ours would be waited for each time. Not run: two tests in which threads are killed all the time.
-folder=$PWD/crates/lockgate
+folder=$PWD/crates/lockgate/tests
 tests=0 failed=0 hung=0
 : >"$log"
 for program in $(echo "$built" | sed -n 's/^ *Executable .* (\(.*\))$/\1/p'); do

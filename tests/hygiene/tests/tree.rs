@@ -514,6 +514,28 @@ fn the_page_of_tests_lists_every_test_program() {
     assert!(rows.is_empty(), "docs/tests.md has crates that the tree does not have: {:?}", rows.keys());
 }
 
+/// The runtime's tests are listed by hand, since their package's manifest lies among them: a file that is not listed would not run.
+#[test]
+fn the_runtimes_tests_are_all_listed() {
+    let folder = root().join("crates/lockgate/tests");
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
+    let mut listed: Vec<&str> =
+        manifest.lines().filter_map(|line| line.strip_prefix("path = \"")?.strip_suffix('"')).collect();
+    listed.sort_unstable();
+    let mut there: Vec<String> = Vec::new();
+    for entry in fs::read_dir(&folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().expect("a name").to_str().expect("UTF-8");
+        if path.join("main.rs").exists() {
+            there.push(format!("{name}/main.rs"));
+        } else if name.ends_with(".rs") {
+            there.push(name.to_owned());
+        }
+    }
+    there.sort_unstable();
+    assert_eq!(listed, there);
+}
+
 /// The anchor of a heading, as GitHub and mdBook make it.
 fn slug(heading: &str) -> String {
     let text = heading.trim_start_matches('#').trim().to_lowercase();
