@@ -47,8 +47,10 @@ pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -
         flags &= OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     }
     let mode = if flags.contains(OFlags::CREATE) { file_mode(ctx, mode) } else { Mode::empty() };
+    // In this order: a domain without files hears that there is no such file, not that it has too many.
+    let place = ctx.locate(fd as i32, &path)?;
     let reserved = ctx.process.reserve()?;
-    let description = ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, flags, mode)?;
+    let description = place.open(&ctx.process.grants, flags, mode)?;
     if flags.contains(OFlags::TRUNC) && description.kind == Kind::Regular {
         truncate::empty(ctx, &description)?;
     }

@@ -36,6 +36,15 @@ fn host_numbers_mean_nothing() {
     assert_eq!(file.metadata().unwrap().len(), 0);
 }
 
+/// "Too many open files" would send its author to look for descriptors that leak.
+#[test]
+fn without_grants_there_is_no_such_file() {
+    let guest = Guest::bare();
+    for path in [&b"/etc/shadow\0"[..], b"shadow\0", b"/\0"] {
+        assert_eq!(guest.err(libc::SYS_open, &[guest.put(path), 0]), Errno::NOENT, "{path:?}");
+    }
+}
+
 #[test]
 fn granted_streams_have_one_direction() {
     let (mut reader, guest) = pipes();
