@@ -259,20 +259,26 @@ pub fn in_lazy_gate(context: *mut libc::c_void) -> bool {
     (lockgate_gate_resolve as *const () as usize..lockgate_gate_context as *const () as usize).contains(&at)
 }
 
-/// True if it interrupts a proxy, the assembly around proxies and gates, or a domain: what may be jumped out of, as Rust may not.
-pub fn outside_of_rust(context: *mut libc::c_void) -> bool {
+/// The runtime's assembly: what gates, proxies and services that are not disturbed are made of.
+pub fn assembly() -> [std::ops::Range<u64>; 3] {
     unsafe extern "C" {
-        fn lockgate_gate_import();
-        fn lockgate_gate_end();
         fn lockgate_exit();
         fn lockgate_invoke();
+        fn lockgate_undisturbed_call();
+        fn lockgate_kernel();
     }
+    let exit = lockgate_exit as *const () as u64..lockgate_invoke as *const () as u64;
+    let undisturbed = lockgate_undisturbed_call as *const () as u64..lockgate_kernel as *const () as u64;
+    [gates(), exit, undisturbed]
+}
+
+/// True if it interrupts a proxy, the assembly around proxies and gates, or a domain: what may be jumped out of, as Rust may not.
+pub fn outside_of_rust(context: *mut libc::c_void) -> bool {
     let at = interrupted(context);
     let mut found = unsafe { std::mem::zeroed() };
     let in_no_file = unsafe { libc::dladdr(at as *const libc::c_void, &mut found) } == 0;
-    in_no_file
-        || (lockgate_gate_import as *const () as usize..lockgate_gate_end as *const () as usize).contains(&at)
-        || (lockgate_exit as *const () as usize..lockgate_invoke as *const () as usize).contains(&at)
+    let [gates, exit, _] = assembly();
+    in_no_file || [gates, exit].iter().any(|code| code.contains(&(at as u64)))
 }
 
 fn interrupted(context: *mut libc::c_void) -> usize {
