@@ -179,14 +179,15 @@ fn refuse_each(again: u32, manner: Manner) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("guest.lg"), Guest::c_with(SOURCE, &["-O1"]).build()).unwrap();
     let mut refused = std::collections::BTreeMap::<String, u32>::new();
-    let mut n = 1;
-    while let Some(calls) = with_refusal(folder.path(), n, again, manner) {
+    let part = support::Part::one_in(4, format_args!("refusals, {again} later again, {manner:?}"));
+    for n in (1..).filter(|n| part.has(*n as usize)) {
+        let Some(calls) = with_refusal(folder.path(), n, again, manner) else { break };
         *refused.entry(calls).or_default() += 1;
-        n += 1;
     }
-    println!("{n} refusals: {refused:?}");
-    // mmap, mprotect, mremap, madvise.
-    for number in [9, 10, 25, 28] {
+    println!("{refused:?}");
+    assert!(refused.values().sum::<u32>() > 30, "hardly anything was refused: {refused:?}");
+    // mmap, mprotect, mremap, madvise: some are few.
+    for number in if support::thorough() { &[9, 10, 25, 28][..] } else { &[10, 28] } {
         let first = format!("{number} ");
         assert!(
             refused.keys().any(|calls| calls.starts_with(&first)),
