@@ -28,6 +28,11 @@ def program() -> Path:
     pytest.exit("no lockgate program: run `make python`, or set LOCKGATE to it", returncode=2)
 
 
+def times(all_of_them: int, usually: int) -> int:
+    """How often a test repeats what it does: `all_of_them` in `make thorough`."""
+    return all_of_them if "LOCKGATE_THOROUGH" in os.environ else usually
+
+
 class Builder:
     """Builds modules."""
 

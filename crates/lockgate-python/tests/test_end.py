@@ -3,6 +3,7 @@
 Before CPython 3.14 it ends them by `pthread_exit` when they want its lock; nothing of Lockgate can be unwound."""
 
 import pytest
+from conftest import times
 
 BEGIN = """
 import asyncio, ctypes, sys, threading, time, lockgate
@@ -140,12 +141,12 @@ def work():
 threads = [threading.Thread(target=work) for _ in range(3)]
 for thread in threads: thread.start()
 sys.setswitchinterval(1e-6)
-for _ in range(50):
+for _ in range(int(sys.argv[2])):
     if os.fork() == 0:
         sys.exit(0)
     assert os.wait()[1] == 0
 over.set()
 for thread in threads: thread.join()
 """
-    done = child(code, build("hostile"), timeout=90)
+    done = child(code, build("hostile"), str(times(50, 15)), timeout=90)
     assert done.returncode == 0, done

@@ -11,6 +11,7 @@ from ctypes import byref, c_int32
 
 import lockgate
 import pytest
+from conftest import times
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 
@@ -140,7 +141,7 @@ def test_children_of_a_process_with_busy_threads(build):
     for thread in threads:
         thread.start()
     try:
-        for _ in range(20):
+        for _ in range(times(20, 6)):
             in_child(lambda: works(hostile))
     finally:
         over.set()
@@ -169,7 +170,7 @@ def test_asynchronous_calls_of_a_child(build):
 
 
 def test_a_child_does_not_write_to_what_its_parent_passes(build):
-    lib = lockgate.CDLL(build("hostile"), time_limit=3.0)
+    lib = lockgate.CDLL(build("hostile"), time_limit=1.0)
     with pytest.raises(lockgate.Timeout):
         lib.meet((c_int32 * 2)(0, 0))  # its memory is free again
     begin, begun = os.pipe()

@@ -7,7 +7,7 @@ from ctypes import POINTER, c_double, c_int, c_int32, c_int64, c_size_t, c_uint6
 
 import lockgate
 import pytest
-from conftest import During
+from conftest import During, times
 from lockgate import Allow, Principal, Registry, Token
 
 EVERYONE = [Allow.everyone()]
@@ -393,7 +393,7 @@ def test_no_call_enters_another_instance_than_its_arguments_are_for(build):
     threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
     for thread in threads:
         thread.start()
-    for _ in range(300):
+    for _ in range(times(300, 60)):
         before = sum(answered)
         registry.restart("instances")
         # (Threads that are at it, in various places.)
