@@ -39,7 +39,8 @@ fn every_library_has_sources_and_headers() {
 fn every_program_prints_its_checksum() {
     let corpus = Corpus::locate().unwrap();
     let scratch = tempfile::tempdir().unwrap();
-    for (name, checksum) in EXPECTED {
+    let part = support::Part::one_in(3, "programs");
+    for (_, (name, checksum)) in EXPECTED.iter().enumerate().filter(|(number, _)| part.has(*number)) {
         let (program, driver, library) = corpus.program(name).unwrap();
         let binary = scratch.path().join(program.driver);
         if !binary.exists() {

@@ -64,7 +64,7 @@ impl Effort {
     /// Instructions executed.
     fn semantics(self) -> u64 {
         match self {
-            Effort::Quick => 100_000,
+            Effort::Quick => 50_000,
             Effort::Long => 12_000_000,
             Effort::Full => 100_000_000,
         }
@@ -73,7 +73,7 @@ impl Effort {
     /// Steps of programs.
     fn programs(self) -> u64 {
         match self {
-            Effort::Quick => 30_000,
+            Effort::Quick => 15_000,
             Effort::Long => 12_000_000,
             Effort::Full => 100_000_000,
         }
@@ -82,7 +82,7 @@ impl Effort {
     /// Programs called in domains.
     fn domains(self) -> u64 {
         match self {
-            Effort::Quick => 100,
+            Effort::Quick => 50,
             Effort::Long => 30_000,
             Effort::Full => 1_000_000,
         }

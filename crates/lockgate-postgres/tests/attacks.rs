@@ -123,12 +123,15 @@ fn the_attack_suite_harms_no_server() {
             GRANT pg_read_server_files TO attacked_user;";
         database.run("postgres", rights).unwrap();
         let attacks = list::read(&list::suite()).unwrap();
+        let part = support::Part::one_in(3, "attacks on a server");
         let next = AtomicUsize::new(0);
         let ends = Mutex::new((0, Vec::new()));
         let work = || {
             let mut attacker = Attacker::new(&database);
-            while let Some(attack) = attacks.get(next.fetch_add(1, Ordering::Relaxed)) {
-                if attack.source.is_none() {
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(attack) = attacks.get(number) else { break };
+                if attack.source.is_none() || !part.has(number) {
                     continue;
                 }
                 if let Some(said) = attacker.attempt(attack, folder.path()) {
@@ -145,7 +148,8 @@ fn the_attack_suite_harms_no_server() {
         });
         let (tried, wrong) = ends.into_inner().unwrap();
         assert!(wrong.is_empty(), "{} of {tried}:\n{}", wrong.len(), wrong.join("\n"));
-        assert!(tried > 350, "only {tried} modules came of the suite");
+        let least = if support::thorough() { 350 } else { 100 };
+        assert!(tried > least, "only {tried} modules came of the suite");
         database.check().unwrap();
     }
     server.stop("INT").unwrap().expect("it stops");

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 #[test]
 fn a_server_survives_everything_at_once() {
-    let soak = soak(common::installation(), Duration::from_secs(10)).unwrap();
+    let seconds = if support::thorough() { 10 } else { 5 };
+    let soak = soak(common::installation(), Duration::from_secs(seconds)).unwrap();
     assert_eq!(soak.wrong, [""; 0], "answers");
     assert_eq!(soak.crashes, [""; 0], "processes of the server");
-    assert!(soak.rounds > 50, "{soak:?}");
+    assert!(soak.rounds > 20, "{soak:?}");
     // Memory needs longer to say anything.
     assert_eq!(Held { resident_kib: 0, ..soak.growth }, Held::default());
 }
