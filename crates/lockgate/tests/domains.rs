@@ -2,7 +2,10 @@
 mod common;
 
 use common::Guest;
-use lockgate::{AllocError, CallError, Domain, DomainOptions, FaultKind, MemoryError, Module, Pointer, Pool};
+use lockgate::{
+    AllocError, CallError, Domain, DomainOptions, FaultKind, HostFunction, MemoryError, Module, OnFailure,
+    Pointer, Policy, Pool,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -232,6 +235,93 @@ fn a_reset_leaves_no_word_behind() {
     use_it(&domain);
     domain.reset().unwrap();
     assert_eq!(places(&domain), pristine);
+}
+
+/// A start that makes constants and reserves memory, and a user that changes either and gives them their rights back.
+const CONSTANTS: &str = r#"
+#define _GNU_SOURCE
+#include <string.h>
+#include <sys/mman.h>
+static char *constant, *reserved;
+__attribute__((constructor)) static void start(void) {
+    constant = mmap(0, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    strcpy(constant, "constant");
+    mprotect(constant, 65536, PROT_READ);
+    reserved = mmap(0, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+static void write_there(char *at, int rights) {
+    mprotect(at, 65536, PROT_READ | PROT_WRITE);
+    strcpy(at, "secret");
+    strcpy(at + 8192, "secret");
+    mprotect(at, 65536, rights);
+}
+static void map_there(char *at, int rights) { mmap(at, 65536, rights, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0); }
+long use(long how) {
+    switch (how) {
+    case 0: write_there(constant, PROT_READ); break;
+    case 1: write_there(reserved, PROT_NONE); break;
+    case 2: map_there(constant, PROT_READ); break;
+    case 3: madvise(constant, 65536, MADV_DONTNEED); break;
+    case 4: munmap(constant, 65536); map_there(constant, PROT_READ); break;
+    case 5: munmap(reserved, 65536); map_there(reserved, PROT_READ | PROT_WRITE); strcpy(reserved, "secret"); mprotect(reserved, 65536, PROT_NONE);
+    }
+    return 0;
+}
+long is_new(void) {
+    int fine = !strcmp(constant, "constant") && !constant[8192];
+    mprotect(reserved, 65536, PROT_READ);
+    return fine && !reserved[0] && !reserved[8192];
+}
+"#;
+
+/// Red if a reset takes what the module cannot write for what it has not written.
+#[test]
+fn what_the_start_has_made_constant_is_as_it_was() {
+    let module = Guest::c_with(CONSTANTS, &["-O1"]).module();
+    let pool = Pool::new(&module, DomainOptions::new(), 1);
+    for how in 0..6 {
+        let domain = pool.take().unwrap();
+        assert_eq!(domain.bind::<extern "C" fn(i64) -> i64>("use").unwrap().call(how).unwrap(), 0);
+        drop(domain);
+        assert_eq!(pool.ready(), 1, "{how}");
+        let domain = pool.take().unwrap();
+        assert_eq!(domain.bind::<extern "C" fn() -> i64>("is_new").unwrap().call().unwrap(), 1, "{how}");
+    }
+}
+
+/// What a domain's user has linked is no import of the next one's, however it was linked, and however the domain is reset; what the domain was
+/// made with is. Red if the tables of gates outlive their user.
+#[test]
+fn what_the_last_user_has_linked_is_gone() {
+    let client = Guest::c(
+        "long ask(long); long host(long); long use(long x) { return ask(x); } long use_host(long x) { return host(x); }",
+    );
+    let client = client.gate("long ask(long)").gate("long host(long)").module();
+    let server = Guest::c("long ask(long x) { return x + 4711; }").module();
+    let mine: HostFunction = HostFunction::new(|_: &Domain, x: i64| x + 1);
+    let options = || DomainOptions::new().gate("host", mine.clone());
+    let call = |domain: &Domain, name: &str| domain.bind::<extern "C" fn(i64) -> i64>(name).unwrap().call(1);
+    let link = |domain: &Domain| {
+        let server = Domain::new(&server, DomainOptions::new()).unwrap();
+        domain.link("ask", &server, "long ask(long)", Policy::INTEGRITY, OnFailure::Return(7)).unwrap();
+        domain.link("host", &server, "long ask(long)", Policy::INTEGRITY, OnFailure::Return(7)).unwrap();
+        assert_eq!(call(domain, "use").unwrap(), 4712);
+        assert_eq!(call(domain, "use_host").unwrap(), 4712);
+    };
+    let is_new = |domain: &Domain| {
+        call(domain, "use").expect_err("nobody has linked it");
+        assert_eq!(call(domain, "use_host").unwrap(), 2);
+    };
+    let pool = Pool::new(&client, options(), 1);
+    let first = pool.take().unwrap();
+    link(&first);
+    drop(first);
+    assert_eq!(pool.ready(), 1);
+    is_new(&pool.take().unwrap());
+    let mut domain = Domain::new(&client, options()).unwrap();
+    link(&domain);
+    domain.reset().unwrap();
+    is_new(&domain);
 }
 
 /// A domain's user that leaves behind what a module can, and tells what it finds.

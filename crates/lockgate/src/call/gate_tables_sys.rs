@@ -1,6 +1,6 @@
 //! The tables of functions that gates call.
 use super::layout::{GateEntry, Gates};
-use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock, barrier};
 use lockgate_abi::gate;
 use std::any::Any;
@@ -26,8 +26,11 @@ pub(crate) struct GateTables {
     gates: Box<Gates>,
     /// By slot of the gate table.
     imports: Box<[AtomicPtr<GateEntry>]>,
-    /// Entries of imports that are bound at their first call, by slot.
-    _lazy: Box<[GateEntry]>,
+    /// Entries of imports that are bound at their first call, by slot; none, if no import is.
+    lazy: Box<[GateEntry]>,
+    /// What the domain was made with: what it calls again after a reset. And whether anything else has been linked since.
+    first: Vec<(u16, Gate)>,
+    is_linked: AtomicBool,
     /// By number of the callback; made when the first one is.
     callbacks: OnceLock<Box<[AtomicPtr<GateEntry>]>>,
     free: Mutex<VecDeque<u64>>,
@@ -92,6 +95,11 @@ unsafe impl Send for GateTables {}
 // SAFETY: as above.
 unsafe impl Sync for GateTables {}
 
+/// Where an import leads that is not linked.
+fn unlinked(lazy: &[GateEntry], slot: usize) -> *mut GateEntry {
+    ptr::from_ref(lazy.get(slot).unwrap_or_else(|| GateEntry::none())).cast_mut()
+}
+
 impl GateTables {
     /// Tables with `imports` at their slots. Other slots below `count` are looked for at their first call, if the tables are `lazy`.
     pub fn new(
@@ -100,10 +108,8 @@ impl GateTables {
         lazy: bool,
         xsave_mask: u64,
     ) -> GateTables {
-        let seekers: Box<[GateEntry]> = (0..count as u16).map(GateEntry::lazy).collect();
-        let first = |slot: usize| if lazy { &seekers[slot] } else { GateEntry::none() };
-        let table: Box<[_]> =
-            (0..count).map(|slot| AtomicPtr::new(ptr::from_ref(first(slot)).cast_mut())).collect();
+        let lazy: Box<[GateEntry]> = (0..count as u16).filter(|_| lazy).map(GateEntry::lazy).collect();
+        let table: Box<[_]> = (0..count).map(|slot| AtomicPtr::new(unlinked(&lazy, slot))).collect();
         let gates = Box::new(Gates {
             imports: table.as_ptr().cast(),
             import_count: table.len() as u64,
@@ -114,15 +120,23 @@ impl GateTables {
         let tables = GateTables {
             gates,
             imports: table,
-            _lazy: seekers,
+            lazy,
+            first: imports.into_iter().collect(),
+            is_linked: AtomicBool::new(false),
             callbacks: OnceLock::new(),
             free: Mutex::default(),
             kept: Mutex::default(),
         };
-        for (slot, gate) in imports {
-            tables.set_import(slot, gate);
-        }
+        tables.link_first();
         tables
+    }
+
+    /// Imports go where they went when the domain was made, as far as that was said.
+    fn link_first(&self) {
+        for (slot, gate) in &self.first {
+            self.set_import(*slot, gate.clone());
+        }
+        self.is_linked.store(false, Ordering::Relaxed);
     }
 
     /// What gates read.
@@ -175,6 +189,7 @@ impl GateTables {
         // An import is called through a thunk of the module, whose return address lies below the stack arguments.
         let stack_distance = gate.entry.stack_distance + gate::IMPORT_DEPTH;
         let entry = GateEntry { stack_distance, ..gate.entry };
+        self.is_linked.store(true, Ordering::Relaxed);
         self.keep(Gate { entry, ..gate }, &self.imports[usize::from(slot)])
     }
 
@@ -242,8 +257,27 @@ impl GateTables {
         is_done
     }
 
-    /// Lets go of what only removed callbacks led to. Nobody may run in the domain.
-    pub fn forget_callbacks(&mut self) {
+    /// What the domain's last user has linked, and had as callbacks, is gone: imports are what the domain was made with. Nobody may run in the
+    /// domain.
+    pub fn renew(&mut self) {
+        if self.is_linked.load(Ordering::Relaxed) {
+            let mut kept = self.kept();
+            for (slot, place) in self.imports.iter().enumerate() {
+                kept.leave(place.swap(unlinked(&self.lazy, slot), Ordering::SeqCst));
+            }
+            drop(kept);
+            self.link_first();
+        }
+        let free = self.free.get_mut().unwrap_or_else(|e| e.into_inner());
+        // How many the last user had is nobody else's business.
+        if free.len() as u64 == gate::CALLBACKS && free.front() != Some(&0) {
+            *free = (0..gate::CALLBACKS).collect();
+        }
+        self.forget_callbacks();
+    }
+
+    /// Lets go of what only removed callbacks led to.
+    fn forget_callbacks(&mut self) {
         let callbacks = self.callbacks.get().into_iter().flatten();
         let used: HashSet<_> =
             self.imports.iter().chain(callbacks).map(|entry| entry.load(Ordering::Relaxed)).collect();

@@ -138,7 +138,7 @@ impl Instance {
         } = self;
         *process = new;
         *contexts = Contexts::default();
-        gates.forget_callbacks();
+        gates.renew();
         (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
         *admissions = Admissions::default();
         *owner = AtomicU32::default();

@@ -76,15 +76,18 @@ impl Domain {
     /// A new domain that remembers what it was after its start, for quick resets.
     pub(crate) fn for_pool(module: &Arc<Module>, options: DomainOptions) -> Result<Domain, CreateError> {
         let mut domain = Domain::new(module, options)?;
-        if let Some(core) = domain.core.take() {
-            let core = rest::to_reset(core).map(|mut core| {
-                core.take_snapshot();
-                Arc::new(core)
-            });
-            domain = Domain::from_core(core.unwrap_or_else(|shared| shared));
-            domain.core().remember();
-        }
+        domain.take_snapshot();
         Ok(domain)
+    }
+
+    /// Remembers what the domain is after its start, if nobody else holds it.
+    fn take_snapshot(&mut self) {
+        let core = self.core.take().expect("present between calls");
+        let core = rest::to_reset(core).map(|mut core| {
+            core.take_snapshot();
+            Arc::new(core)
+        });
+        self.core.insert(core.unwrap_or_else(|shared| shared)).remember();
     }
 
     /// Runs a whole program, whose module exports `_lg_main`, to its end on the calling thread.
@@ -238,7 +241,7 @@ impl Domain {
     /// The signature is the host's, if `name` is a prototype; the modules' notes, where there are any, must agree with it. With a name
     /// alone, import and export must both have one, and the same.
     ///
-    /// The other domain stays as long as this one does.
+    /// The other domain stays until this one ends, or is reset: after that, the import is what the domain was made with.
     ///
     /// # Errors
     /// [`LinkError`].
@@ -478,7 +481,12 @@ impl Domain {
         let core = self.core.take().expect("present between calls");
         // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.
         match rest::to_reset(core) {
-            Ok(core) => Ok(Core::reset(core, |core| self.core = Some(core))?),
+            Ok(core) => {
+                if Core::reset(core, |core| self.core = Some(core))? {
+                    self.take_snapshot();
+                }
+                Ok(())
+            }
             Err(core) => Err(ResetError::InUse(self.core.insert(core).name().to_owned())),
         }
     }

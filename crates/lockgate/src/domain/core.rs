@@ -347,23 +347,25 @@ impl Core {
     }
 
     /// Back to what the domain was after its start, before any module joined (none joins domains that are reset): `self` has no other owner, so nobody is inside. The domain goes
-    /// to `keep` in any case.
+    /// to `keep` in any case. True if it had a snapshot, which it has no more: the start has run again, and has made other things.
     ///
     /// # Errors
     /// As for a new domain. It is not to be used then.
-    pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<(), CreateError> {
+    pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<bool, CreateError> {
         grant::end_domain(self.id());
         let restored = self.restore();
+        let is_stale = !restored && self.snapshot.take().is_some();
         let emptied = if restored { Ok(()) } else { self.empty() };
         self.renew(restored);
         let core = Arc::new(self);
         keep(core.clone());
         emptied.map_err(|error| CreateError::Space { name: core.name().to_owned(), source: error.into() })?;
-        if !restored {
-            return core.start();
+        if restored {
+            core.remember();
+        } else {
+            core.start()?;
         }
-        core.remember();
-        Ok(())
+        Ok(is_stale)
     }
 
     pub(super) fn weak(self: &Arc<Core>) -> Weak<dyn AnyDomain> {

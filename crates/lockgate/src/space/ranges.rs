@@ -118,6 +118,11 @@ impl Ranges {
         top.checked_sub(length).filter(|&at| at >= area.start)
     }
 
+    /// All pieces, with their rights.
+    pub fn all_pieces(&self) -> impl Iterator<Item = (Range<u64>, Protection)> + '_ {
+        self.pieces.iter().map(|piece| (piece.start..piece.end, piece.rights))
+    }
+
     /// All ranges.
     pub fn all(&self) -> impl Iterator<Item = Range<u64>> + '_ {
         self.pieces.iter().map(|piece| piece.start..piece.end)

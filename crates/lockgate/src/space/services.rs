@@ -87,6 +87,10 @@ struct Books {
     /// None of them: what the domain gave back and the kernel does not know of yet. Writable, with old contents; counts against the
     /// limit, but gives way to what the domain asks for.
     kept: Ranges,
+    /// What the module could not write when a memo was made, of which nobody has a copy; and whether it has asked for a change of that since:
+    /// it may have written it meanwhile, although it has the same rights again.
+    constant: Ranges,
+    constant_touched: bool,
     /// End of the brk heap, any byte.
     brk: u64,
     /// Bytes that count against the limit: image, stacks, heap, mappings.
@@ -109,7 +113,7 @@ pub(crate) struct Memo {
 impl Memo {
     /// The ranges that the module could write.
     pub fn writable(&self) -> impl Iterator<Item = Range<u64>> + '_ {
-        let pieces = self.ranges.all().flat_map(|range| self.ranges.pieces(range));
+        let pieces = self.ranges.all_pieces();
         pieces.filter(|(_, rights)| *rights == Protection::ReadWrite).map(|(range, _)| range)
     }
 }
@@ -133,6 +137,8 @@ impl Services {
             shared: Ranges::unmerged(),
             copies: Ranges::default(),
             kept: Ranges::default(),
+            constant: Ranges::default(),
+            constant_touched: false,
             seams: BTreeSet::new(),
             budget: 0,
             brk: image_end,
@@ -182,7 +188,21 @@ impl Services {
             books.ranges.remove(range);
         }
         // Every field by its name: whoever adds one says here what a reset makes of it. Seams are the kernel's, not the domain's.
-        let Books { ranges, shared, copies, seams: _, budget: _, kept, brk, used, peak, refused } = books;
+        let Books {
+            ranges,
+            shared,
+            copies,
+            seams: _,
+            budget: _,
+            kept,
+            constant,
+            constant_touched,
+            brk,
+            used,
+            peak,
+            refused,
+        } = books;
+        (*constant, *constant_touched) = (Ranges::default(), false);
         (*ranges, *shared, *kept) = (Ranges::default(), Ranges::unmerged(), Ranges::default());
         *copies = Ranges::default();
         (*brk, *peak, *refused) = (self.area.start, *used, 0);
@@ -191,8 +211,15 @@ impl Services {
 
     /// The books as they are, to come back to. `None` if a file backs some of the memory: its contents are not the domain's alone.
     pub fn memo(&self) -> Option<Memo> {
-        let books = self.books();
+        let mut books = self.books();
         let own = books.shared.len() == 0;
+        let mut constant = Ranges::default();
+        for (range, rights) in books.ranges.all_pieces() {
+            if rights != Protection::ReadWrite {
+                constant.insert(range, rights);
+            }
+        }
+        (books.constant, books.constant_touched) = (constant, false);
         own.then(|| Memo {
             ranges: books.ranges.clone(),
             copies: books.copies.clone(),
@@ -205,7 +232,8 @@ impl Services {
     /// Gives back what the domain mapped since `memo` was made.
     ///
     /// # Errors
-    /// `EINVAL` if it gave back, changed the rights of, or put a file in the place of, what it had then; else the kernel's.
+    /// `EINVAL` if it gave back, changed the rights of, or put a file in the place of, what it had then, or changed anything of what it could
+    /// not write, even if that is as it was; else the kernel's.
     pub fn restore(&self, stride: &Stride, memo: &Memo) -> Result<(), Errno> {
         let mut open = self.books();
         let books = &mut *open;
@@ -213,7 +241,7 @@ impl Services {
             let own = books.shared.mapped(range.clone()) == 0;
             own && books.ranges.pieces(range.clone()).eq(memo.ranges.pieces(range))
         });
-        if !same {
+        if !same || books.constant_touched {
             return Err(Errno::INVAL);
         }
         books.let_go(stride)?;
@@ -224,8 +252,21 @@ impl Services {
                 books.ranges.remove(gap);
             }
         }
-        // Every field by its name: whoever adds one says here what a reset makes of it.
-        let Books { ranges, shared, copies, seams: _, budget: _, kept, brk, used, peak, refused } = books;
+        // Every field by its name: whoever adds one says here what a reset makes of it. What is constant is as it was.
+        let Books {
+            ranges,
+            shared,
+            copies,
+            seams: _,
+            budget: _,
+            kept,
+            constant: _,
+            constant_touched: _,
+            brk,
+            used,
+            peak,
+            refused,
+        } = books;
         (*ranges, *shared, *kept) = (memo.ranges.clone(), Ranges::unmerged(), Ranges::default());
         *copies = memo.copies.clone();
         (*brk, *used, *peak, *refused) = (memo.brk, memo.used, memo.peak, 0);
@@ -339,6 +380,7 @@ impl Services {
             }
         }
         books.allow(&range, |ranges| ranges.insert(range.clone(), rights))?;
+        books.touch(&range);
         stride.protect(range.start, range.end - range.start, rights)?;
         match rights {
             Protection::None => stride.hide(range.start, range.end - range.start),
@@ -354,7 +396,7 @@ impl Services {
     /// # Errors
     /// `EINVAL` for what holds the copy of a file: nobody knows any more what the file has.
     pub fn discard(&self, stride: &Stride, at: u64, length: u64, lazily: bool) -> Result<(), Errno> {
-        let books = self.books();
+        let mut books = self.books();
         if length == 0 {
             return Ok(());
         }
@@ -365,6 +407,7 @@ impl Services {
         if lazily && length < FREED {
             return Ok(());
         }
+        books.touch(&range);
         for (piece, _) in books.ranges.pieces(range) {
             stride.discard(piece.start, piece.end - piece.start)?;
         }
@@ -440,6 +483,7 @@ impl Services {
         let length = range.end - range.start;
         let replaced = books.ranges.mapped(range.clone());
         books.charge(length - replaced, self.limit)?;
+        books.touch(&range);
         if let Err(error) = self.back(books, stride, range.clone(), rights, backing) {
             // What was there may be gone.
             books.used -= length - books.ranges.mapped(range);
@@ -518,6 +562,7 @@ impl Services {
         if range.is_empty() || books.ranges.mapped(range.clone()) == 0 {
             return Ok(());
         }
+        books.touch(&range);
         if books.may_keep(&range) {
             books.kept.insert(range.clone(), Protection::ReadWrite);
         } else {
@@ -578,6 +623,11 @@ impl Services {
 }
 
 impl Books {
+    /// Something of `range` changes: its rights, or what is there.
+    fn touch(&mut self, range: &Range<u64>) {
+        self.constant_touched |= self.constant.mapped(range.clone()) > 0;
+    }
+
     fn charge(&mut self, bytes: u64, limit: u64) -> Result<(), Errno> {
         match self.used.checked_add(bytes) {
             Some(used) if used <= limit => {
