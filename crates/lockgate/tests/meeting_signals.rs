@@ -481,6 +481,51 @@ fn places_are_known_from_the_last_call_on() {
     assert_eq!(lockgate_verify::place(&file, &module, &frames, code.address + code.size), None);
 }
 
+/// Handlers in handlers, in the innermost of which the host is called.
+const GREEDY: &str = r#"
+#include <signal.h>
+long host(long);
+static volatile long depth, wanted, result;
+static void deeper(int signal) { if (++depth < wanted) raise(SIGUSR1); else result = host(3); }
+long greedy(long n) {
+    struct sigaction action = {.sa_handler = deeper, .sa_flags = SA_NODEFER};
+    sigaction(SIGUSR1, &action, 0);
+    depth = 0, wanted = n, result = -1;
+    raise(SIGUSR1);
+    return result;
+}
+"#;
+
+/// A library that probes memory under a handler of its own.
+const PROBES: &str = r#"
+#include <setjmp.h>
+#include <signal.h>
+static sigjmp_buf out;
+static void leave(int signal) { siglongjmp(out, 1); }
+long probe(long at) {
+    struct sigaction action = {.sa_handler = leave};
+    sigaction(SIGSEGV, &action, 0);
+    return sigsetjmp(out, 1) ? -1 : *(volatile long *)at;
+}
+"#;
+
+/// A domain that has as many handlers in progress as it may takes none of the thread's other domains' handlers. Red if they share the places.
+#[test]
+fn a_domain_has_its_handlers_whatever_others_have() {
+    let _watchdog = watchdog("a_domain_has_its_handlers_whatever_others_have");
+    let other = Guest::c(PROBES).module();
+    let other = Domain::new(&other, DomainOptions::new()).expect("a domain");
+    let asks = HostFunction::new(move |_: &Domain, _: i64| call(&other, "probe", 0).expect("a value"));
+    let options = DomainOptions::new().gate("host", asks);
+    let greedy = Guest::c(GREEDY).gate("long host(long)").domain_with(options);
+    for depth in [1, 23, 24] {
+        assert_eq!(call(&greedy, "greedy", depth).expect("a value"), -1, "{depth}");
+    }
+    let error = call(&greedy, "greedy", 25).expect_err("too many");
+    assert!(error.to_string().contains("too many"), "{error}");
+    assert_eq!(call(&greedy, "greedy", 24).expect("a value"), -1);
+}
+
 /// The first signal of a domain's takes no longer than others, however large the module: its call ends in time.
 #[test]
 fn a_place_far_behind_all_calls_is_not_looked_for() {

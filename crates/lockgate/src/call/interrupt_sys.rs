@@ -73,7 +73,7 @@ pub(super) unsafe fn interrupt(
             return false;
         }
         let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
-        let Some(one) = state.interruptions.begin(state.records(), size) else { return false };
+        let Some(one) = state.interruptions.begin(state.records(), domain.base(), size) else { return false };
         (*one).saved.registers = registers;
         (*one).saved.rip = rip;
         (*one).saved.flags = CLEAN_FLAGS | register(libc::REG_EFL) & KEPT_FLAGS;

@@ -7,6 +7,7 @@ use super::instance::Instance;
 use super::layout::{EntryRecord, GATE, GateRecord, Going, Record};
 use super::mapping_sys::Mapping;
 use crate::report::RawFault;
+use crate::space;
 use crate::walk::Activation;
 use lockgate_abi::stack;
 use std::cell::{Cell, UnsafeCell};
@@ -15,8 +16,11 @@ use std::sync::atomic::AtomicU64;
 /// Bytes that a gate which keeps all of the module's state needs for XSAVEC, or XSAVE.
 pub(super) static XSAVE_SIZE: AtomicU64 = AtomicU64::new(0);
 
-/// Most that a thread has at once, in all its calls.
+/// Most that a domain has at once on a thread, in all calls there: less than there is, so that none takes what another one's handlers need.
 const MOST: usize = 24;
+
+/// Most that a thread has, in all domains.
+const PLACES: usize = 4 * MOST;
 
 /// How far a gate that asks has come with one.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -84,7 +88,7 @@ impl Interruptions {
         // SAFETY: the thread's own; set once.
         let start =
             unsafe { (*self.memory.get()).as_ref() }.map(|memory| memory.start().cast::<Interruption>());
-        start.into_iter().flat_map(|start| (0..MOST).map(move |index| start.wrapping_add(index)))
+        start.into_iter().flat_map(|start| (0..PLACES).map(move |index| start.wrapping_add(index)))
     }
 
     /// The one with this number.
@@ -110,14 +114,15 @@ impl Interruptions {
         self.all().find(|&one| unsafe { (*one).number != 0 && (*one).mark == mark })
     }
 
-    /// A new one, of no entry yet, with room for vectors; [`None`]: there are too many. Those that belong to no entry any more, and to no gate,
-    /// are free. Async-signal-safe.
+    /// A new one, of no entry yet, with room for vectors, for the domain with the window base `base`; [`None`]: there are too many. Those that
+    /// belong to no entry any more, and to no gate, are free. Async-signal-safe.
     ///
     /// # Safety
     /// On the thread itself, with its records; `state` is how much room vectors need, a multiple of 64.
     pub unsafe fn begin(
         &self,
-        records: impl Iterator<Item = *const Record> + Clone,
+        records: impl Iterator<Item = *const Record>,
+        base: u64,
         state: usize,
     ) -> Option<*mut Interruption> {
         const { assert!(size_of::<Interruption>() < ROOM) };
@@ -125,17 +130,30 @@ impl Interruptions {
         unsafe {
             let memory = &mut *self.memory.get();
             if memory.is_none() {
-                *memory = Mapping::new(MOST * (ROOM + state)).ok();
+                *memory = Mapping::new(PLACES * (ROOM + state)).ok();
             }
             let start = memory.as_ref()?.start();
-            for one in self.all().filter(|&one| (*one).number != 0) {
-                let is_used = records.clone().any(|record| match (*record).is_entry() {
-                    true => self.of(record.cast()).any(|other| other == one),
-                    false => (*record).kind == GATE && (*record.cast::<GateRecord>()).mark == (*one).mark,
-                });
+            let mut used = [false; PLACES];
+            let mut use_it = |one: *mut Interruption| {
+                used[one.offset_from_unsigned(start.cast::<Interruption>())] = true;
+            };
+            for record in records {
+                if (*record).is_entry() {
+                    self.of(record.cast()).for_each(&mut use_it);
+                } else if (*record).kind == GATE {
+                    self.at_gate((*record.cast::<GateRecord>()).mark).into_iter().for_each(&mut use_it);
+                }
+            }
+            let mut own = 0;
+            for (one, is_used) in self.all().zip(used) {
                 if !is_used {
                     (*one).number = 0;
+                } else if space::base_of((*one).control) == base {
+                    own += 1;
                 }
+            }
+            if own >= MOST {
+                return None;
             }
             // (Nobody has a number any more then.)
             if self.all().all(|one| (*one).number == 0) {
@@ -145,7 +163,7 @@ impl Interruptions {
             let one = start.cast::<Interruption>().wrapping_add(index);
             self.renumber(one)?;
             (*one).saved.state =
-                start.wrapping_byte_add(MOST * ROOM + index * state).cast::<u8>().cast_const();
+                start.wrapping_byte_add(PLACES * ROOM + index * state).cast::<u8>().cast_const();
             Some(one)
         }
     }
@@ -214,7 +232,7 @@ mod tests {
         let thread = Interruptions::default();
         thread.last.set(u32::MAX);
         // SAFETY: on the thread itself, which has no records.
-        let one = unsafe { thread.begin(std::iter::empty(), 64) }.expect("a place");
+        let one = unsafe { thread.begin(std::iter::empty(), 0, 64) }.expect("a place");
         // SAFETY: as in `numbered`.
         assert_eq!(unsafe { (*one).number }, 1);
     }

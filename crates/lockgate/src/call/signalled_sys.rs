@@ -255,7 +255,7 @@ unsafe fn of_system_call(
     let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
     // SAFETY: the gate's record and frame; the areas have room for so much; the word is the return site of the gate's own call.
     unsafe {
-        let one = state.interruptions.begin(state.records(), size)?;
+        let one = state.interruptions.begin(state.records(), space::base_of((*gate).control), size)?;
         let Loaded { word: site, ok: 1 } = lockgate_peek((*gate).control as *const u64) else { return None };
         let [rdi, rsi, rdx, r10, r8, r9] = frame.arguments;
         let begins_again =

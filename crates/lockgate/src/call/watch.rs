@@ -418,9 +418,36 @@ fn watch() {
     }
 }
 
-/// Where a thread stands that has been kicked, and how often it has been there.
+/// Why a thread is kicked.
+#[derive(Clone, Copy, Default)]
+struct Reasons {
+    overdue: bool,
+    stop: bool,
+    look: bool,
+    killed: bool,
+    /// A signal of a domain's own waits, as long as the domain likes.
+    signalled: bool,
+}
+
+impl Reasons {
+    fn all(self) -> [bool; 5] {
+        [self.overdue, self.stop, self.look, self.killed, self.signalled]
+    }
+
+    fn any(self) -> bool {
+        self.all().contains(&true)
+    }
+
+    /// Whether there is one that was not there `before`.
+    fn more_than(self, before: Reasons) -> bool {
+        self.all().iter().zip(before.all()).any(|(now, before)| *now && !before)
+    }
+}
+
+/// Where a thread stands that has been kicked, why, and how often it has been there.
 struct Kicked {
     at: (usize, u64),
+    reasons: Reasons,
     since: Instant,
     times: u32,
     next: Instant,
@@ -436,15 +463,23 @@ impl Kicked {
     /// True if it is time for a kick of a thread. Where it has not moved since many, it is in a function of the host's, whose gate will
     /// ask, or has left the call by a jump, and waits for something that each of them interrupts: the next one comes when it has been
     /// there for twice as long. One that has found a handler of the host's says nothing about what that has interrupted and is not
-    /// counted: where handlers follow each other all the time, it takes many until one comes between them.
-    fn is_due(kicks: &mut Kicks, thread: &ThreadState, now: Instant) -> bool {
-        let at = thread.stands();
-        let new = || Kicked { at, since: now, times: 0, next: now };
-        let known = kicks.entry(thread.tid).or_insert_with(new);
-        if known.at != at {
+    /// counted: where handlers follow each other all the time, it takes many until one comes between them. A new reason begins anew: kicks for a
+    /// signal that cannot begin yet come to nothing in the domain's own code, where one for a limit ends the call.
+    fn is_due(
+        kicks: &mut Kicks,
+        thread: i32,
+        at: (usize, u64),
+        is_covered: bool,
+        reasons: Reasons,
+        now: Instant,
+    ) -> bool {
+        let new = || Kicked { at, reasons, since: now, times: 0, next: now };
+        let known = kicks.entry(thread).or_insert_with(new);
+        if known.at != at || reasons.more_than(known.reasons) {
             *known = new();
         }
-        if thread.covered.load(Ordering::Acquire) {
+        known.reasons = reasons;
+        if is_covered {
             return true;
         }
         if now < known.next {
@@ -507,16 +542,22 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
             // What waits for a domain's threads waits for the next call.
             thread.signalled.store(false, Ordering::SeqCst);
         }
-        // (In a function of the host's there is no handler to begin: what waits there would only end by EINTR.)
         let signalled = thread.signalled.load(Ordering::SeqCst);
-        let asks = thread.look.load(Ordering::Acquire) || signalled && !thread.is_with_host();
-        found.unanswered |= asks || signalled;
-        let stops = asks || thread.stop.load(Ordering::Acquire);
-        if stops {
+        let reasons = Reasons {
+            overdue: overdue.is_some(),
+            stop: thread.stop.load(Ordering::Acquire),
+            look: thread.look.load(Ordering::Acquire),
+            killed: found.inhabited.len() > before,
+            // (In a function of the host's there is no handler to begin: what waits there would only end by EINTR.)
+            signalled: signalled && !thread.is_with_host(),
+        };
+        found.unanswered |= reasons.look || signalled;
+        if reasons.stop || reasons.look || reasons.signalled {
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }
-        if overdue.is_some() || stops || found.inhabited.len() > before {
-            if Kicked::is_due(kicks, thread, now) {
+        if reasons.any() {
+            let is_covered = thread.covered.load(Ordering::Acquire);
+            if Kicked::is_due(kicks, thread.tid, thread.stands(), is_covered, reasons, now) {
                 signals_sys::kick(thread);
             }
             found.pause = INSIST;
@@ -529,4 +570,32 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
         samples.take(&threads, meters);
     }
     found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A domain whose signal cannot begin has a thread kicked for as long as it likes; red if that makes the kick rarer which its limit asks for.
+    #[test]
+    fn a_new_reason_is_no_rarer_for_those_before() {
+        let (mut kicks, begun) = (Kicks::new(), Instant::now());
+        let mut is_due = |milliseconds: u64, reasons: Reasons| {
+            let now = begun + Duration::from_millis(milliseconds);
+            Kicked::is_due(&mut kicks, 1, (1, 1), false, reasons, now)
+        };
+        let signalled = Reasons { signalled: true, ..Reasons::default() };
+        let kicked = (0..10_000).filter(|now| is_due(*now, signalled)).count();
+        assert!((MANY as usize..100).contains(&kicked), "{kicked} kicks in ten seconds");
+        for reasons in [
+            Reasons { overdue: true, ..signalled },
+            Reasons { look: true, ..signalled },
+            Reasons { overdue: true, stop: true, ..signalled },
+            Reasons { overdue: true, killed: true, ..Reasons::default() },
+        ] {
+            // Long before it would be for the signal alone, and once more as often.
+            let due: Vec<bool> = (10_000..10_010).map(|now| is_due(now, reasons)).collect();
+            assert!(due.iter().all(|due| *due), "{due:?}");
+        }
+    }
 }
