@@ -83,12 +83,20 @@ impl Bindings {
         let options = stubs.get_args().map(std::ffi::OsStr::to_owned).collect();
         done(stubs.args(["-l", "rust", "-l", "python", "-o"]).arg(path("bindings"))).expect("bindings");
         let bindings = Bindings { name, folder, options, flags, objects };
-        bindings.link(&bindings.objects, &[], &bindings.path("module.lg"));
+        if !bindings.objects.is_empty() {
+            bindings.link(&bindings.objects, &[], &bindings.path("module.lg"));
+        }
         bindings
     }
 
     /// Those of a library of the corpus.
     fn of_corpus(name: &'static str) -> Bindings {
+        let main = corpus().library(name).expect("in the corpus");
+        Bindings::of_some_of(name, &main.sources)
+    }
+
+    /// Those of a library of which only these sources are compiled; of none, there is no module.
+    fn of_some_of(name: &'static str, sources: &[PathBuf]) -> Bindings {
         let library = LIBRARIES.iter().find(|library| library.name == name).expect("in the table");
         let main = corpus().library(name).expect("in the corpus");
         let mut flags = main.flags();
@@ -98,7 +106,7 @@ impl Bindings {
         let annotations = corpus().root().join("share/stubs").join(library.annotations);
         let mut options = vec!["-a".to_owned(), annotations.display().to_string()];
         options.extend(flags.iter().filter(|flag| flag.starts_with("-I") || flag.starts_with("-D")).cloned());
-        Bindings::new(library.client, &header, &options, flags, &main.sources, library.partial)
+        Bindings::new(library.client, &header, &options, flags, sources, library.partial)
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -317,7 +325,12 @@ fn expat() {
     Bindings::of_corpus("expat").pass();
 }
 
+/// Bindings of the largest header; in one of two runs, with the library, which takes as long to compile as all others.
 #[test]
 fn sqlite() {
-    Bindings::of_corpus("sqlite").pass_with(&[]);
+    if Part::one_in(2, "SQLite's library").has(0) {
+        Bindings::of_corpus("sqlite").pass_with(&[]);
+    } else {
+        Bindings::of_some_of("sqlite", &[]).python();
+    }
 }

@@ -1,7 +1,7 @@
 //! Every function of every header of share/stubs, called at random from several threads with a library behind it that answers at random, and changes
 //! what it has answered: under AddressSanitizer and UBSan nothing is read or written but what C would let the program believe.
 //!
-//! A second for each header of our own, and for one of the libraries in turn; `make stubs-hammer SECONDS=600` for longer.
+//! A second for each header; `make stubs-hammer SECONDS=600` for longer.
 #[path = "common/installed.rs"]
 mod installed;
 
@@ -18,7 +18,6 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::Part;
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
@@ -340,7 +339,7 @@ fn hammer(header: &Header, name: &str, module_flags: &[String]) {
     assert!(good.is_some_and(|calls| calls > 300), "{name}: hardly a call: {text}");
 }
 
-/// Each header; those of `share/stubs`, and those of the other tests.
+/// Each header once; those of `share/stubs`, and those of the other tests.
 #[test]
 fn random_answers_lead_no_program_astray() {
     let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
@@ -357,9 +356,7 @@ fn random_answers_lead_no_program_astray() {
     // (SQLite's client, which takes as long to compile as all others, is left to `make stubs-hammer`.)
     let is_long = std::env::var_os(SECONDS).is_some();
     let wanted = |library: &&Library| is_long || library.client != "sqlite";
-    let libraries = LIBRARIES.iter().filter(wanted).filter(|library| seen.insert(library.client));
-    let part = Part::one_in(if is_long { 1 } else { 3 }, "headers of libraries");
-    for (_, library) in libraries.enumerate().filter(|(index, _)| part.has(*index)) {
+    for library in LIBRARIES.iter().filter(wanted).filter(|library| seen.insert(library.client)) {
         let main = corpus().library(library.name).expect("in the corpus");
         let mut flags = main.flags();
         flags.extend(library.defines.iter().map(|define| format!("-D{define}")));
