@@ -1,13 +1,19 @@
 //! `lockgate stubs`: programs of others with protected libraries, and what happens to them when the libraries attack.
 #[path = "common/installed.rs"]
 mod installed;
+#[path = "common/reading.rs"]
+mod reading;
 
 use installed::{corpus, prefix};
 use lockgate_bench::command::done;
 use lockgate_bench::stubs::library::{Built, Kit, LIBRARIES, Library};
+use reading::lockgate;
+use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex, OnceLock};
+use support::Part;
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
 
@@ -66,36 +72,59 @@ fn same(built: &Built, program: &str, arguments: &[&str], files: &[(&str, &[u8])
     assert!(plain.3 == protected.3, "{program} {arguments:?}: files");
 }
 
+/// The folder in which `make` makes what is called `name`: once for all tests that ask.
+fn once(name: String, make: impl FnOnce(&Path)) -> PathBuf {
+    static MADE: Mutex<BTreeMap<String, Arc<OnceLock<PathBuf>>>> = Mutex::new(BTreeMap::new());
+    let place = Arc::clone(MADE.lock().expect("no panic").entry(name).or_default());
+    let make = || {
+        let folder = support::shared_folder();
+        make(&folder);
+        folder
+    };
+    place.get_or_init(make).clone()
+}
+
 /// Builds library and program of an API of our own, whose program checks everything itself.
 fn synthetic(name: &str) {
     built(name, &["-O0", "-fsanitize=undefined"], &[]);
 }
 
+/// The folder with the module and the client of a library of our own.
+fn of_our_own(name: &str, include: &str) -> PathBuf {
+    once(name.to_owned(), |folder| {
+        let (module, client) = (folder.join(name).with_extension("lg"), folder.join("client"));
+        let mut stubs = lockgate();
+        stubs.arg("stubs").arg(file(&format!("{name}.h"))).arg("-m").arg(&module).arg("-o").arg(&client);
+        done(&mut stubs).expect("stubs");
+        let mut link = lockgate();
+        link.args(["cc", "-g", "-O1", include]).arg(file(&format!("{name}.c"))).arg("-o").arg(&module);
+        done(link.arg("--exports").arg(client.join(format!("{name}.exports")))).expect("it links");
+    })
+}
+
 fn built(name: &str, options: &[&str], arguments: &[&str]) -> String {
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let path = |name: &str| folder.path().join(name);
-    let kit = kit();
     let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
-    let mut compile = Command::new(LOCKGATE);
-    compile.args(["cc", "-g", "-O1", "-c", &include]).arg(file(&format!("{name}.c")));
-    done(compile.arg("-o").arg(path("library.o"))).expect("it compiles");
-    let module = path(&format!("{name}.lg"));
-    let mut stubs = Command::new(LOCKGATE);
-    stubs.arg("stubs").arg(file(&format!("{name}.h"))).arg("-m").arg(&module).arg("-o").arg(path("client"));
-    done(&mut stubs).expect("stubs");
-    let mut link = Command::new(LOCKGATE);
-    link.arg("cc").arg(path("library.o")).arg("-o").arg(&module);
-    done(link.arg("--exports").arg(path(&format!("client/{name}.exports")))).expect("it links");
-    let mut compile = Command::new("gcc");
-    compile.args(["-std=gnu11", "-g", "-Wall", "-Wextra", "-Werror"]).args(options);
-    compile.arg(&include).arg("-I").arg(path("client")).arg("-I").arg(file(""));
-    compile.arg("-I").arg(prefix().join("include")).arg(file(&format!("{name}_host.c")));
-    compile.arg(path(&format!("client/{name}_client.c"))).arg("-o").arg(path("host"));
-    done(kit.link_with_library(&mut compile)).expect("it compiles");
-    let output = run(&path("host"), arguments, folder.path(), b"", None);
+    let client = of_our_own(name, &include).join("client");
+    let host = once(format!("{name} {options:?}"), |folder| {
+        let mut compile = Command::new("gcc");
+        compile.args(["-std=gnu11", "-Wall", "-Wextra", "-Werror"]).args(options);
+        compile.arg(&include).arg("-I").arg(&client).arg("-I").arg(file(""));
+        compile.arg("-I").arg(prefix().join("include")).arg(file(&format!("{name}_host.c")));
+        compile.arg(client.join(format!("{name}_client.c"))).arg("-o").arg(folder.join("host"));
+        done(kit().link_with_library(&mut compile)).expect("it compiles");
+    });
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let output = run(&host.join("host"), arguments, folder.path(), b"", None);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}\n{text}{}", output.status, String::from_utf8_lossy(&output.stderr));
     text.into_owned()
+}
+
+/// The same as the compiler makes it of most programs, in one run of three.
+fn optimised(name: &str, arguments: &[&str]) {
+    if Part::one_in(3, format!("{name} at -O2")).has(name.len()) {
+        built(name, &["-O2"], arguments);
+    }
 }
 
 /// The same of three texts: what a test makes itself.
@@ -106,19 +135,14 @@ fn made(name: &str, options: &[&str], texts: [&str; 3]) {
         std::fs::write(path(end), text).expect("a file");
     }
     let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
-    let mut stubs = Command::new(LOCKGATE);
+    let mut stubs = lockgate();
     stubs.arg("stubs").arg(path(".h")).arg("-m").arg(path(".lg")).arg("-o").arg(folder.path().join("client"));
     done(&mut stubs).expect("stubs");
-    let mut link = Command::new(LOCKGATE);
+    let mut link = lockgate();
     link.args(["cc", "-g", "-O1", "-w", &include]).arg(path(".c")).arg("-o").arg(path(".lg"));
     done(link.arg("--exports").arg(folder.path().join(format!("client/{name}.exports")))).expect("it links");
     let mut compile = Command::new("gcc");
-    compile
-        .args(["-std=gnu11", "-g"])
-        .args(options)
-        .arg(&include)
-        .arg("-I")
-        .arg(folder.path().join("client"));
+    compile.args(["-std=gnu11"]).args(options).arg(&include).arg("-I").arg(folder.path().join("client"));
     compile.arg("-I").arg(folder.path()).arg("-I").arg(prefix().join("include")).arg(path("_host.c"));
     compile.arg(folder.path().join(format!("client/{name}_client.c"))).arg("-o").arg(path(""));
     done(kit().link_with_library(&mut compile)).expect("it compiles");
@@ -340,7 +364,7 @@ fn a_client_is_compiled_with_the_types_that_were_read() {
                   int cells(cell *cells LG_INOUT LG_SIZE(n), int n);\nint letters(wchar_t *text LG_INOUT LG_SIZE(n), int n);\n";
     std::fs::write(folder.path().join("asread.h"), header).expect("a file");
     let client = folder.path().join("client");
-    let mut stubs = Command::new(LOCKGATE);
+    let mut stubs = lockgate();
     stubs.arg("stubs").arg(folder.path().join("asread.h")).args(["-m", "asread.lg", "-o"]).arg(&client);
     done(&mut stubs).expect("stubs");
     for (option, named) in [
@@ -353,10 +377,15 @@ fn a_client_is_compiled_with_the_types_that_were_read() {
         ("-DWIDE", Some("cell")),
     ] {
         let mut compile = Command::new("gcc");
-        compile.args(["-std=gnu11", "-w", "-c", option]).arg("-I").arg(&client).arg("-I").arg(folder.path());
+        compile
+            .args(["-std=gnu11", "-w", "-fsyntax-only", option])
+            .arg("-I")
+            .arg(&client)
+            .arg("-I")
+            .arg(folder.path());
         compile.arg(format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display()));
         compile.arg("-I").arg(prefix().join("include")).arg(client.join("asread_client.c"));
-        let output = compile.arg("-o").arg(folder.path().join("client.o")).output().expect("gcc");
+        let output = compile.output().expect("gcc");
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), named.is_none(), "{option}: {said}");
         if let Some(named) = named {
@@ -518,7 +547,7 @@ fn data_goes_to_the_callback_beside_it() {
     let text = "#include <lockgate/annotations.h>\ntypedef int (*visit)(void *data, int n);\n\
                 int walk(visit f, void *one LG_DATA, void *two LG_DATA, visit g);\n";
     std::fs::write(&path, text).expect("a file");
-    let mut stubs = Command::new(LOCKGATE);
+    let mut stubs = lockgate();
     stubs.arg("stubs").arg(&path).args(["-m", "/m.lg", "-o"]).arg(folder.path().join("client"));
     let said = done(&mut stubs).expect_err("it is refused").to_string();
     assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
@@ -577,7 +606,7 @@ fn sizes_in_a_ring_are_refused() {
     let head = "#include <lockgate/annotations.h>\n#include <stddef.h>\ntypedef struct thing thing;\nthing *thing_new(void);\n";
     let refused = |text: &str| {
         std::fs::write(&path, format!("{head}{text}")).expect("a file");
-        let mut stubs = Command::new(LOCKGATE);
+        let mut stubs = lockgate();
         stubs.arg("stubs").arg(&path).args(["-m", "/m.lg", "-o"]).arg(folder.path().join("client"));
         done(&mut stubs).err().map(|error| error.to_string()).unwrap_or_default()
     };
@@ -635,14 +664,12 @@ fn more_types_of_handles_than_a_byte_counts() {
     let (mut header, mut source) =
         ("#include <lockgate/annotations.h>\n".to_owned(), "static long h[600];\n".to_owned());
     for n in 1..=260 {
-        let _ = writeln!(
-            header,
-            "struct h{n}; struct h{n} *make{n}(void); int look{n}(struct h{n} *h) LG_ERROR(-7);"
-        );
-        let _ = writeln!(
-            source,
-            "void *make{n}(void) {{ return h + 2 * {n}; }} int look{n}(void *h) {{ return h ? {n} : 0; }}"
-        );
+        let _ = writeln!(header, "struct h{n}; struct h{n} *make{n}(void);");
+        let _ = writeln!(source, "void *make{n}(void) {{ return h + 2 * {n}; }}");
+        if [1, 256, 257].contains(&n) {
+            let _ = writeln!(header, "int look{n}(struct h{n} *h) LG_ERROR(-7);");
+            let _ = writeln!(source, "int look{n}(void *h) {{ return h ? {n} : 0; }}");
+        }
     }
     let host = "#include <types.h>\nint main(void)\n{\n    static char garbage[64] __attribute__((aligned(64)));\n\
                     struct h1 *one = make1();\n    struct h256 *last = make256();\n    return one && look1(one) == 1 && look256(last) == 256 && \
@@ -688,14 +715,14 @@ fn nested_calls_are_known_with_a_sanitizer() {
 #[test]
 fn what_the_program_frees_is_its_own() {
     built("keeper", &["-O0", "-fsanitize=address,undefined"], &[]);
-    built("keeper", &["-O2"], &[]);
+    optimised("keeper", &[]);
 }
 
 /// What the program owns, fills or is lent is nowhere near any answer, whatever address the library gives.
 #[test]
 fn no_answer_lies_over_what_is_the_programs() {
     built("keeper", &["-O0", "-fsanitize=address,undefined"], &["owned"]);
-    built("keeper", &["-O2"], &["owned"]);
+    optimised("keeper", &["owned"]);
 }
 
 /// A buffer that is filled in several calls comes back as far as its structure says, and no structure says more than there is.
@@ -738,7 +765,7 @@ fn frames_of_other_stacks_go_on() {
 #[test]
 fn a_handle_has_one_jmp_buf() {
     built("fresh", &["-O0"], &["jumps"]);
-    built("fresh", &["-O2"], &["jumps"]);
+    optimised("fresh", &["jumps"]);
 }
 
 /// What several functions tell is the least of it; a call that says itself that it has failed tells nothing, and other threads hear their own.
@@ -796,10 +823,10 @@ fn a_client_may_be_unloaded() {
         std::fs::write(path(name), text).expect("a file");
     }
     let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
-    let mut stubs = Command::new(LOCKGATE);
+    let mut stubs = lockgate();
     done(stubs.arg("stubs").arg(path("api.h")).arg("-m").arg(path("api.lg")).arg("-o").arg(path("client")))
         .expect("stubs");
-    let mut link = Command::new(LOCKGATE);
+    let mut link = lockgate();
     link.args(["cc", "-g", "-O1"]).arg(path("api.c")).arg("-o").arg(path("api.lg"));
     done(link.arg("--exports").arg(path("client/api.exports"))).expect("it links");
     let mut compile = Command::new("gcc");
@@ -866,7 +893,7 @@ fn zlib_and_its_own_programs() {
     let flags = corpus().library("zlib").expect("zlib").flags();
     let host = folder.path().join("host");
     let mut compile = Command::new("gcc");
-    compile.args(["-O0", "-g", "-I"]).arg(&built.client).args(&flags).arg(file("zlib_host.c"));
+    compile.args(["-O0", "-I"]).arg(&built.client).args(&flags).arg(file("zlib_host.c"));
     compile.arg(folder.path().join("client.o")).arg("-o").arg(&host);
     done(kit.link_with_library(&mut compile)).expect("it compiles");
     let lines = run(&host, &["lines"], folder.path(), b"", None);
@@ -874,7 +901,7 @@ fn zlib_and_its_own_programs() {
     let expected = [(1, POINTER), (2, LENGTH), (3, POINTER), (4, FAULT)];
     for (attack, kind) in expected {
         let module = folder.path().join(format!("hostile{attack}.lg"));
-        let mut link = Command::new(LOCKGATE);
+        let mut link = lockgate();
         link.args(["cc", "-g", "-O1", "-w"]).args(&flags).arg(format!("-DATTACK={attack}"));
         link.arg(file("hostile_zlib.c")).args(&weak).arg("-o").arg(&module);
         done(link.arg("--exports").arg(built.client.join("zlib.exports"))).expect("it links");
@@ -899,7 +926,16 @@ fn zlib_and_its_own_programs() {
     }
 }
 
+/// Larger libraries: one in each run.
 #[test]
+fn libraries_and_their_own_programs() {
+    let all = [expat_and_its_own_programs, png_and_its_own_programs, sqlite_and_its_shell];
+    let part = Part::one_in(all.len(), "libraries and their own programs");
+    for (_, library) in all.into_iter().enumerate().filter(|(index, _)| part.has(*index)) {
+        library();
+    }
+}
+
 fn expat_and_its_own_programs() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let built = kit().build(library("expat"), folder.path()).expect("expat");
@@ -926,7 +962,6 @@ fn expat_and_its_own_programs() {
     same(&built, "outline", &[], &[], b"<a><b x='1'></a>");
 }
 
-#[test]
 fn png_and_its_own_programs() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let kit = kit();
@@ -971,7 +1006,7 @@ fn png_and_its_own_programs() {
     let host = |name: &str, client: &[&Path], objects: &[PathBuf]| {
         let path = folder.path().join(name);
         let mut compile = Command::new("gcc");
-        compile.args(["-O0", "-g", "-Wall", "-Wextra", "-Werror"]);
+        compile.args(["-O0", "-Wall", "-Wextra", "-Werror"]);
         for folder in client {
             compile.arg("-I").arg(folder);
         }
@@ -999,7 +1034,6 @@ fn png_and_its_own_programs() {
 }
 
 /// SQLite, with a program that measures it, and with its own shell: most of what that can do, from standard input, with files.
-#[test]
 fn sqlite_and_its_shell() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let built = kit().build(library(lockgate_corpus::SHELL), folder.path()).expect("sqlite and its shell");
@@ -1317,23 +1351,25 @@ fn what_is_not_sound_is_refused() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let header = folder.path().join("api.h");
     let mut wrong = Vec::new();
-    for (text, expected) in cases {
+    let program = Part::one_in(12, "headers that the program refuses, too");
+    for (index, (text, expected)) in cases.iter().enumerate() {
         std::fs::write(&header, format!("#include <lockgate/annotations.h>\n{text}\n")).expect("a file");
-        let output = Command::new(LOCKGATE)
-            .arg("stubs")
-            .arg(&header)
-            .arg("-m")
-            .arg("x.lg")
-            .arg("-o")
-            .arg(folder.path().join("client"))
-            .output()
-            .expect("it starts");
-        let message = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success(), "{text}: accepted");
-        if !expected.iter().all(|part| message.contains(part)) {
-            wrong.push(format!("{text}: {message}"));
+        let said = reading::read(&header, &[]);
+        assert_ne!(said.status, 0, "{text}: accepted");
+        let mut messages = vec![said.err + &said.refused];
+        if program.has(index) {
+            let mut stubs = lockgate();
+            stubs.arg("stubs").arg(&header).args(["-m", "x.lg", "-o"]).arg(folder.path().join("client"));
+            let output = stubs.output().expect("it starts");
+            assert!(!output.status.success(), "{text}: accepted");
+            assert!(!folder.path().join("client").exists(), "{text}: something was written");
+            messages.push(String::from_utf8_lossy(&output.stderr).into_owned());
         }
-        assert!(!folder.path().join("client").exists(), "{text}: something was written");
+        for message in messages {
+            if !expected.iter().all(|part| message.contains(part)) {
+                wrong.push(format!("{text}: {message}"));
+            }
+        }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
@@ -1351,7 +1387,7 @@ fn annotations_vanish() {
 #[test]
 fn decisions_are_explained() {
     let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
-    let mut command = Command::new(LOCKGATE);
+    let mut command = lockgate();
     let text =
         done(command.arg("stubs").arg(file("sly.h")).arg(include).arg("--explain")).expect("an explanation");
     for line in [
@@ -1375,7 +1411,6 @@ fn decisions_are_explained() {
 #[test]
 fn annotations_of_callbacks_count_wherever_they_stand() {
     let folder = tempfile::tempdir().expect("a scratch folder");
-    let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let said = "void *buffer LG_OUT LG_SIZE(size), size_t size, void *data";
     let plain = "void *buffer, size_t size, void *data";
     let cases = [
@@ -1412,9 +1447,7 @@ fn annotations_of_callbacks_count_wherever_they_stand() {
                 "#include \"load.h\"\n#include <lockgate/annotations.h>\nLG_DOMAIN(\"load\", time=1000);\nLG_ERRORS(int, -1);\n{annotations}\n"
             ),
         );
-        let mut command = Command::new(LOCKGATE);
-        command.arg("stubs").arg(&api).arg("-a").arg(&notes).args([&include, "--explain"]);
-        let text = done(&mut command).expect("an explanation");
+        let text = reading::explained(&api, &[&notes]).out;
         assert!(text.contains("[LG_OUT LG_SIZE(size)]"), "{header}\n{annotations}\n{text}");
     }
 }
@@ -1463,8 +1496,7 @@ fn what_has_two_readings_is_refused() {
     let text: String = declarations.iter().map(|(_, _, declaration)| format!("{declaration};\n")).collect();
     let before = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\nstruct entry;\n";
     std::fs::write(&header, format!("{before}{text}")).expect("a file");
-    let output = Command::new(LOCKGATE).arg("stubs").arg(&header).arg("--explain").output().expect("it runs");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let text = reading::explained(&header, &[]).out;
     for (vague, name, declaration) in declarations {
         let refused =
             text.lines().any(|line| line.starts_with(&format!("{name}: ")) && line.contains("refused: "));
@@ -1480,7 +1512,7 @@ fn nothing_else_looks_at_what_a_domain_can_write() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let client = |name: &str, header: &Path, options: &[String]| {
         let out = folder.path().join(name);
-        let mut stubs = Command::new(LOCKGATE);
+        let mut stubs = lockgate();
         stubs.arg("stubs").arg(header).args(options).args(["--partial", "-m", "none.lg", "-o"]).arg(&out);
         done(&mut stubs).expect("stubs");
         let sources = std::fs::read_dir(&out).expect("a folder").flatten().map(|entry| entry.path());
@@ -1555,14 +1587,14 @@ fn programs_with_other_rights_choose_their_module_themselves() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let path = |name: &str| folder.path().join(name);
     std::fs::write(path("api.h"), "const char *version(void);\n").expect("a file");
-    let mut stubs = Command::new(LOCKGATE);
+    let mut stubs = lockgate();
     stubs.arg("stubs").arg(path("api.h")).arg("-m").arg(path("api.lg")).arg("-o").arg(path("client"));
     done(&mut stubs).expect("stubs");
     for (name, answer) in [("api", "genuine"), ("evil", "evil")] {
         let source = path(name).with_extension("c");
         std::fs::write(&source, format!("const char *version(void) {{ return \"{answer}\"; }}\n"))
             .expect("a file");
-        let mut link = Command::new(LOCKGATE);
+        let mut link = lockgate();
         link.args(["cc", "-g", "-O1"]).arg(source).arg("-o").arg(path(name).with_extension("lg"));
         done(link.arg("--exports").arg(path("client/api.exports"))).expect("it links");
     }
@@ -1596,7 +1628,7 @@ fn programs_with_other_rights_choose_their_module_themselves() {
 fn annotations_fit_what_distributions_install() {
     let read = |header: &Path, annotations: &str, options: &[&str]| {
         let out = tempfile::tempdir().expect("a scratch folder");
-        let mut stubs = Command::new(LOCKGATE);
+        let mut stubs = lockgate();
         stubs.arg("stubs").arg(header).arg("-a").arg(corpus().root().join("share/stubs").join(annotations));
         stubs.args(options).args(["--partial", "-m", "/m.lg", "-o"]).arg(out.path());
         done(&mut stubs).unwrap_or_else(|error| panic!("{}: {error}", header.display()));
@@ -1660,9 +1692,10 @@ fn annotations_fit_what_distributions_install() {
         ("brotli/encode.h", "brotli_encode.lg.h"),
         ("brotli/decode.h", "brotli_decode.lg.h"),
     ];
-    for (header, annotations) in installed {
+    let part = Part::one_in(3, "installed headers");
+    for (index, (header, annotations)) in installed.into_iter().enumerate() {
         let header = Path::new("/usr/include").join(header);
-        if header.is_file() {
+        if part.has(index) && header.is_file() {
             read(&header, annotations, &[]);
         }
     }

@@ -4,12 +4,22 @@ use super::model::Value;
 use clang_sys::*;
 use std::ffi::{CStr, CString, c_char, c_uint, c_void};
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
 /// Loads libclang for this thread. What is said if it cannot be found is clang-sys's.
 pub fn load() -> Result<(), String> {
     if is_loaded() { Ok(()) } else { clang_sys::load() }
+}
+
+/// Where libclang is that [`load`] loads: what LIBCLANG_PATH may say, so that nobody searches again.
+///
+/// # Errors
+/// As [`load`].
+pub fn path() -> Result<PathBuf, String> {
+    load()?;
+    let library = get_library().ok_or("it is not loaded")?;
+    Ok(library.path().to_owned())
 }
 
 /// A parsed file.

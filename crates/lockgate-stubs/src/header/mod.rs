@@ -13,6 +13,7 @@ use read::{Reader, Selection};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 /// What to read, and how the API's programs are compiled.
 #[derive(Debug, Clone, Default)]
@@ -313,8 +314,11 @@ fn folder_with_annotations() -> Result<lockgate_outside::Folder, ReadError> {
 }
 
 /// The folder of the compiler's own headers (`stddef.h`): the library libclang comes without.
-fn compiler_headers() -> Option<String> {
-    let output = Command::new("gcc").arg("-print-file-name=include").output().ok()?;
-    let folder = String::from_utf8(output.stdout).ok()?.trim().to_owned();
-    Path::new(&folder).is_absolute().then_some(folder)
+fn compiler_headers() -> Option<&'static String> {
+    static FOLDER: LazyLock<Option<String>> = LazyLock::new(|| {
+        let output = Command::new("gcc").arg("-print-file-name=include").output().ok()?;
+        let folder = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+        Path::new(&folder).is_absolute().then_some(folder)
+    });
+    FOLDER.as_ref()
 }
