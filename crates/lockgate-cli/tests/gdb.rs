@@ -70,7 +70,8 @@ fn gdb_in_turn(shop: &Shop, runs: &[(&str, &[&str])]) -> Vec<String> {
     let files: Vec<String> = [format!("source {}\n", script.display())].into_iter().chain(files).collect();
     let [said, errors] = gdb_of_files(shop, &["set auto-load off"], &files, &[LOCKGATE]);
     let [each, errors] = [&said, &errors].map(|said| said.split(MARK).skip(1).collect::<Vec<_>>());
-    assert!(each.len() == runs.len() && errors.len() == runs.len(), "gdb does not come to the end: {said}");
+    assert_eq!(each.len(), runs.len(), "gdb ends in the last run that it began: {said}");
+    assert_eq!(each.len(), errors.len(), "{said}");
     each.iter().zip(errors).map(|(said, errors)| format!("{said}{errors}")).collect()
 }
 
