@@ -27,11 +27,13 @@ const WORK: &[(&str, &str)] = &[
     ("split.bzip2_compress", "$P -c part >out && echo done"),
 ];
 
-/// Builds bzip2 in `folder`, which is made, with the C compiler `compiler` and the patches of those names, and runs its own tests.
+/// Builds bzip2 in `folder`, which is made, with the C compiler `compiler`, its makefile's `variables`, and the patches of those names, and runs its
+/// own tests.
 pub fn bzip2(
     corpus: &Corpus,
     folder: &Path,
     compiler: &str,
+    variables: &[&str],
     patches: &[&str],
     library: &Path,
 ) -> anyhow::Result<PathBuf> {
@@ -42,7 +44,7 @@ pub fn bzip2(
         done(Command::new("patch").args(["-p1", "-s", "-d"]).arg(folder).arg("-i").arg(patch))?;
     }
     let mut make = Command::new("make");
-    make.current_dir(folder).arg(format!("CC={compiler}")).args(["bzip2", "test"]);
+    make.current_dir(folder).arg(format!("CC={compiler}")).args(variables).args(["bzip2", "test"]);
     done(make.env("LOCKGATE_LIBRARY", library))?;
     Ok(folder.join("bzip2"))
 }
@@ -57,7 +59,7 @@ pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Report> {
     let names = ["plain", "split"];
     let mut programs = Vec::new();
     for (name, compiler) in names.iter().zip(&compilers) {
-        programs.push(bzip2(&corpus, &folder.path().join(name), compiler, &[ANNOTATIONS], &library)?);
+        programs.push(bzip2(&corpus, &folder.path().join(name), compiler, &[], &[ANNOTATIONS], &library)?);
     }
     let share = if options.quick { QUICK } else { 1 };
     let sides = ["one", "several"].map(|side| folder.path().join(side));

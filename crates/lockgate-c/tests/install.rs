@@ -5,31 +5,43 @@ mod common;
 use common::{built, done, installed, module, root};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
+use support::Part;
 
 const PREFIX: &str = "/opt/lockgate";
 
 /// Where libraries are, below a prefix: of its own, and of a system with a folder for each architecture.
 const LIBRARIES: [&str; 2] = ["lib", "lib/x86_64-linux-gnu"];
 
-/// A folder into which the library was installed for [`PREFIX`].
-fn staged(libraries: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a scratch folder");
+/// Of [`LIBRARIES`], the one that this run takes (all in `make thorough`).
+fn libraries() -> Vec<&'static str> {
+    let part = Part::one_in(LIBRARIES.len(), "folders of libraries");
+    (0..LIBRARIES.len()).filter(|index| part.has(*index)).map(|index| LIBRARIES[index]).collect()
+}
+
+/// A folder into which the library was installed for [`PREFIX`], for all tests that want the same.
+fn staged(libraries: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(support::shared_folder).join(libraries.replace('/', "-"));
+    std::fs::create_dir_all(&folder).expect("the shared folder is writable");
+    // (It does nothing where it has been done.)
     let mut script = Command::new(root().join("scripts/install-library.sh"));
-    done(script.arg(built()).args([PREFIX, libraries]).env("DESTDIR", folder.path()));
+    done(script.arg(built()).args([PREFIX, libraries]).env("DESTDIR", &folder));
     folder
 }
 
 /// Where PREFIX is /usr, a header of libc's stays libc's.
 #[test]
 fn only_our_own_headers_are_installed() {
-    let staged = staged("lib");
-    let include = staged.path().join(PREFIX.trim_start_matches('/')).join("include");
-    let mut names: Vec<String> = std::fs::read_dir(include)
-        .expect("headers are there")
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
-        .collect();
-    names.sort();
-    assert_eq!(names, ["lockgate", "lockgate.h", "lockgate.hpp", "lockgate_pg.h", "lockgate_ring.h"]);
+    for libraries in libraries() {
+        let include = staged(libraries).join(PREFIX.trim_start_matches('/')).join("include");
+        let mut names: Vec<String> = std::fs::read_dir(include)
+            .expect("headers are there")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+            .collect();
+        names.sort();
+        assert_eq!(names, ["lockgate", "lockgate.h", "lockgate.hpp", "lockgate_pg.h", "lockgate_ring.h"]);
+    }
 }
 
 fn example(name: &str) -> PathBuf {
@@ -38,19 +50,19 @@ fn example(name: &str) -> PathBuf {
 
 #[test]
 fn pkg_config_finds_it_and_a_program_runs() {
-    LIBRARIES.into_iter().for_each(by_pkg_config);
+    libraries().into_iter().for_each(by_pkg_config);
 }
 
 fn by_pkg_config(libraries: &str) {
     let staged = staged(libraries);
-    let at = staged.path().join(PREFIX.trim_start_matches('/'));
+    let at = staged.join(PREFIX.trim_start_matches('/'));
     let pkg_config = |arguments: &[&str]| {
         let mut command = Command::new("pkg-config");
         command
             .args(arguments)
             .arg("lockgate")
             .env("PKG_CONFIG_LIBDIR", at.join(libraries).join("pkgconfig"));
-        done(command.env("PKG_CONFIG_SYSROOT_DIR", staged.path()))
+        done(command.env("PKG_CONFIG_SYSROOT_DIR", &staged))
     };
     assert_eq!(pkg_config(&["--modversion"]).trim(), env!("CARGO_PKG_VERSION"));
     let text =
@@ -81,12 +93,12 @@ fn by_pkg_config(libraries: &str) {
 
 #[test]
 fn cmake_finds_it_and_both_libraries_link() {
-    LIBRARIES.into_iter().for_each(by_cmake);
+    libraries().into_iter().for_each(by_cmake);
 }
 
 fn by_cmake(libraries: &str) {
     let staged = staged(libraries);
-    let at = staged.path().join(PREFIX.trim_start_matches('/'));
+    let at = staged.join(PREFIX.trim_start_matches('/'));
     let outside = tempfile::tempdir().expect("a scratch folder");
     module(outside.path(), "checksum.lg", &example("cpp/checksum.c"), &[]);
     let build = outside.path().join("build");

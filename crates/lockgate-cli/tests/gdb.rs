@@ -10,6 +10,7 @@ use installed::prefix;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Policy};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use support::Part;
 
 /// Where a line of `programs/debugged.c` is marked with `mark`.
 fn line(mark: &str) -> usize {
@@ -53,21 +54,46 @@ fn gdb_alone(shop: &Shop, program: &str, commands: &str, rest: &[&str]) -> Strin
 
 /// What gdb says to the commands `first`, to the program that it is given with `rest`, and to `commands`.
 fn gdb_itself(shop: &Shop, first: &[&str], commands: &str, rest: &[&str]) -> String {
+    gdb_of_files(shop, first, &[commands.to_owned()], rest).concat()
+}
+
+/// What gdb says to each of `runs`, which are commands and arguments of `lockgate`, one after the other. (It takes longer to read the program's
+/// symbols than to run it.)
+fn gdb_in_turn(shop: &Shop, runs: &[(&str, &[&str])]) -> Vec<String> {
+    const MARK: &str = "=== the next run ===";
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lockgate/gdb/lockgate.py");
+    let files = runs.iter().map(|(commands, arguments)| {
+        let arguments: Vec<String> = arguments.iter().map(|argument| format!("'{argument}'")).collect();
+        let mark = format!("echo {MARK}\\n\npython gdb.write(\"{MARK}\\n\", gdb.STDERR)\n");
+        format!("{mark}set args {}\n{commands}", arguments.join(" "))
+    });
+    let files: Vec<String> = [format!("source {}\n", script.display())].into_iter().chain(files).collect();
+    let [said, errors] = gdb_of_files(shop, &["set auto-load off"], &files, &[LOCKGATE]);
+    let [each, errors] = [&said, &errors].map(|said| said.split(MARK).skip(1).collect::<Vec<_>>());
+    assert_eq!(each.len(), runs.len(), "gdb ends in the last run that it began: {said}");
+    assert_eq!(each.len(), errors.len(), "{said}");
+    each.iter().zip(errors).map(|(said, errors)| format!("{said}{errors}")).collect()
+}
+
+/// What gdb says, and writes as errors, to files with these commands; one goes on where another ended with an error.
+fn gdb_of_files(shop: &Shop, first: &[&str], files: &[String], rest: &[&str]) -> [String; 2] {
     // (To the C library's main, in whose place newer versions take Rust's for the outermost function.)
     let always = "set pagination off\nset confirm off\nset breakpoint pending on\nset width 0\nset style enabled off\nset backtrace past-main on\n";
-    let commands = shop.write("commands.gdb", &format!("{always}{commands}"));
+    let files = files.iter().enumerate().flat_map(|(number, commands)| {
+        let file = shop.write(&format!("commands{number}.gdb"), &format!("{always}{commands}"));
+        ["-x".into(), file.into_os_string()]
+    });
     let output = shop
         .command("gdb")
         .args(["-nx", "-q", "-batch"])
         .args(first.iter().flat_map(|first| ["-iex", first]))
-        .arg("-x")
-        .arg(commands)
+        .args(files)
         .args(rest)
         .env_remove("DEBUGINFOD_URLS")
         .stdin(Stdio::null())
         .output()
         .expect("gdb is installed: scripts/setup.sh");
-    format!("{}{}", text(&output.stdout), text(&output.stderr))
+    [text(&output.stdout), text(&output.stderr)]
 }
 
 /// Asserts that `wanted` occur in `said`, in this order.
@@ -85,13 +111,19 @@ fn strings(wanted: &[&str]) -> Vec<String> {
     wanted.iter().map(|&text| text.to_owned()).collect()
 }
 
+/// Those of `all` that this run takes: each has gdb read the program's symbols.
+fn some<T, const N: usize>(all: [T; N], test: &str) -> impl Iterator<Item = T> {
+    let part = Part::one_in(N, test);
+    all.into_iter().enumerate().filter_map(move |(index, one)| part.has(index).then_some(one))
+}
+
 /// Flags under which arguments and locals are all there, and flags under which the code is as in real use.
 const PLAIN: [&[&str]; 2] = [&["-g", "-O0"], &["-gdwarf-4", "-O0", "-ffunction-sections"]];
 
 #[test]
 fn stopped_in_a_module() {
     let [sum, last, descent] = ["SUM", "LAST", "DESCENT"].map(line);
-    for flags in PLAIN {
+    for flags in some(PLAIN, "stopped_in_a_module") {
         let shop = Shop::new();
         module(&shop, flags);
         let commands = format!(
@@ -126,7 +158,7 @@ fn stopped_in_a_module() {
 fn optimised_code() {
     let flags: [&[&str]; 3] =
         [&["-g", "-O2"], &["-g", "-O3", "-march=x86-64-v3"], &["-g3", "-Og", "-fcf-protection=full"]];
-    for flags in flags {
+    for flags in some(flags, "optimised_code") {
         let shop = Shop::new();
         module(&shop, &[flags, &["-fno-optimize-sibling-calls"]].concat());
         let commands = "break area\nrun\ninfo args\nbacktrace\np points[1]\nfinish\n";
@@ -159,7 +191,7 @@ fn cxx() {
             functions.iter().flat_map(|(name, line)| [format!("{name}("), format!(") at till.cpp:{line}\n")]);
         ours.chain(strings(&["in lockgate proxy", " in main ("])).collect()
     };
-    for flags in [["-g", "-O0"], ["-gdwarf-4", "-O0"]] {
+    for flags in some([["-g", "-O0"], ["-gdwarf-4", "-O0"]], "cxx") {
         let shop = Shop::new();
         shop.write("till.cpp", &source);
         let options = ["till.cpp", "-o", "till.lg", "--export", "int pay(int)"];
@@ -200,7 +232,7 @@ fn every_instruction() {
         &["-O1", "-fstack-protector-all", "-fstack-clash-protection"],
     ];
     let script = Shop::program("steps").with_extension("py");
-    for flags in flags {
+    for flags in some(flags, "every_instruction") {
         let shop = Shop::new();
         module(&shop, &[&["-g"], flags].concat());
         let commands = format!("source {}\n", script.display());
@@ -234,10 +266,12 @@ fn failed_checks() {
         .args(["traps.c", "-o", "traps.lg", "--export", "fail", "-w", "-g", "-O2"])
         .args(["-fno-inline", "-fno-optimize-sibling-calls"])
         .run_quietly();
-    for case in 0..6 {
+    let cases = ["0", "1", "2", "3", "4", "5"];
+    let calls = cases.map(|case| ["call", "traps.lg", "int fail(int)", case]);
+    let runs: Vec<(&str, &[&str])> =
+        calls.iter().map(|call| ("run\nbacktrace\ncontinue\n", &call[..])).collect();
+    for (case, said) in gdb_in_turn(&shop, &runs).into_iter().enumerate() {
         let line = source.lines().position(|line| line.ends_with(&format!("// CASE {case}"))).unwrap() + 1;
-        let arguments = ["call", "traps.lg", "int fail(int)", &case.to_string()];
-        let said = gdb(&shop, "run\nbacktrace\ncontinue\n", &arguments);
         let mut wanted = strings(&["received signal SIG", "fail (which="]);
         wanted.push(format!(" at traps.c:{line}\n"));
         wanted.extend(strings(&["in lockgate proxy", " in main (", "lockgate: domain traps.lg"]));
@@ -412,7 +446,8 @@ fn calls_in_every_direction() {
     let program = program.to_str().unwrap();
     let arguments =
         ["--args", program, "--exact", "host_of_two", "--ignored", "--nocapture", "--test-threads", "1"];
-    for flags in [&["-O0"][..], &["-O2", "-fno-optimize-sibling-calls"]] {
+    let flags = [&["-O0"][..], &["-O2", "-fno-optimize-sibling-calls"]];
+    for flags in some(flags, "calls_in_every_direction") {
         let shop = Shop::new();
         shop.write("server.c", SERVER);
         shop.write("client.c", CLIENT);
@@ -490,20 +525,30 @@ fn nothing_that_gdb_makes_of_names_is_obeyed() {
         "_RNvC1au18a31mEVILX_0ha4300g",
         "_ZN9evil$u7f$x17h0123456789abcdefE",
     ];
-    for name in names {
-        let shop = Shop::new();
+    let shop = Shop::new();
+    let modules: Vec<String> = (0..names.len()).map(|n| format!("evil{n}.lg")).collect();
+    for (name, module) in names.iter().zip(&modules) {
         let source = format!(
             "int evil(int *p) __asm__(\"{name}\");\n__attribute__((noinline)) int evil(int *p) {{ return *p + 1; }}\n\
              int crash(int *p) {{ return evil(p) + 1; }}\n"
         );
         shop.write("evil.c", &source);
-        let arguments = ["-O1", "-fno-ipa-cp", "-fno-ipa-sra", "evil.c", "-o", "evil.lg"];
+        let arguments = ["-O1", "-fno-ipa-cp", "-fno-ipa-sra", "evil.c", "-o", module];
         shop.lockgate("cc").args(arguments).args(["--export", "int crash(int *)"]).run_quietly();
-        let said = gdb(&shop, "run\nbacktrace\n", &["call", "evil.lg", "int crash(int *)", "0"]);
+    }
+    for said in crashes(&shop, "run\nbacktrace\n", &modules) {
         assert!(said.contains("SIGSEGV") && said.contains("evil") | said.contains("EVIL"), "{said:?}");
         let obeyed = said.chars().find(|&c| c.is_control() && c != '\n' && c != '\t');
         assert_eq!(obeyed, None, "{said:?}");
     }
+}
+
+/// What gdb says to `commands` where the function `crash` of each of `modules` is called.
+fn crashes(shop: &Shop, commands: &str, modules: &[String]) -> Vec<String> {
+    let calls: Vec<_> =
+        modules.iter().map(|module| ["call", module.as_str(), "int crash(int *)", "0"]).collect();
+    let runs: Vec<(&str, &[&str])> = calls.iter().map(|call| (commands, &call[..])).collect();
+    gdb_in_turn(shop, &runs)
 }
 
 /// gdb sees of a module what it may show, and runs nothing that comes with it; one that is damaged takes nothing from the others.
@@ -922,12 +967,15 @@ fn debug_information_that_ends_gdb_is_left_out() {
         ("an unknown instruction", changed(".eh_frame", &instructions, 0x17), ""),
         ("pointers of an unknown kind", changed(".eh_frame", &encodings, 0x0f), ""),
     ];
-    for (name, file, refused) in cases {
-        std::fs::write(shop.path("bad.lg"), file).unwrap();
-        let said = gdb(&shop, "run\nbacktrace\n", &["call", "bad.lg", "int crash(int *)", "0"]);
+    let modules: Vec<String> = (0..cases.len()).map(|case| format!("bad{case}.lg")).collect();
+    for (module, (_, file, _)) in modules.iter().zip(&cases) {
+        std::fs::write(shop.path(module), file).unwrap();
+    }
+    let said = crashes(&shop, "run\nbacktrace\n", &modules);
+    for ((module, said), (name, _, refused)) in modules.iter().zip(said).zip(cases) {
         assert_in_order(&said, &strings(&["SIGSEGV", "#0 ", "crash (", "in lockgate proxy", " in main ("]));
-        let wanted = "lockgate: no debug information of bad.lg: ";
-        assert_eq!(said.contains(wanted), !refused.is_empty(), "{name}: {said}");
+        let wanted = format!("lockgate: no debug information of {module}: ");
+        assert_eq!(said.contains(&wanted), !refused.is_empty(), "{name}: {said}");
         assert!(said.contains(refused), "{name}: {said}");
     }
 }
@@ -951,11 +999,13 @@ fn no_file_of_a_modules_choice_is_opened() {
     let shop = Shop::new();
     let plain = plain_module(&shop);
     let run = |commands: &str, module: &str| gdb(&shop, commands, &["call", module, "int crash(int *)", "0"]);
-    for name in [0x2130, 0x76] {
+    let own = [0x2130, 0x76].map(|name| {
         let own = ([(name, 0x08), (0x2131, 0x07)], [&b"/else/where\0"[..], &7_u64.to_le_bytes()].concat());
-        let file = with_unit(&plain, (&own.0, &own.1), &[], &[]);
-        std::fs::write(shop.path("split.lg"), file).unwrap();
-        let said = run("run\nbacktrace\n", "split.lg");
+        let module = format!("split{name}.lg");
+        std::fs::write(shop.path(&module), with_unit(&plain, (&own.0, &own.1), &[], &[])).unwrap();
+        module
+    });
+    for said in crashes(&shop, "run\nbacktrace\n", &own) {
         assert!(said.contains("in crash (") && !said.contains("DWO"), "{said}");
     }
 
@@ -963,17 +1013,22 @@ fn no_file_of_a_modules_choice_is_opened() {
     elsewhere.write("secret.txt", "what was not for you\nnor this\n");
     let path = elsewhere.path("secret.txt");
     let above = Path::new("..").join(path.strip_prefix(shop.path("").parent().unwrap()).unwrap());
+    let mut named = Vec::new();
     for (path, version) in
         [(&path, "-gdwarf-5"), (&above, "-gdwarf-5"), (&path, "-gdwarf-4"), (&above, "-gdwarf-4")]
     {
         let source = format!("#line 1 \"{}\"\nint crash(int *p) {{ return *p; }}\n", path.display());
         shop.write("named.c", &source);
-        let arguments = [version, "-O1", "named.c", "-o", "named.lg", "--export", "crash"];
+        named.push(format!("named{}.lg", named.len()));
+        let arguments = [version, "-O1", "named.c", "-o", &named[named.len() - 1], "--export", "crash"];
         shop.lockgate("cc").args(arguments).run_quietly();
-        let said = run("run\nlist\ninfo source\n", "named.lg");
+    }
+    for said in crashes(&shop, "run\nlist\ninfo source\n", &named) {
         assert!(said.contains("secret.txt:1") && !said.contains("not for you"), "{said}");
-        let told = format!("directory {}\nrun\n", elsewhere.path("").display());
-        assert!(run(&told, "named.lg").contains("1\twhat was not for you"), "{path:?}");
+    }
+    let told = format!("directory {}\nrun\n", elsewhere.path("").display());
+    for (said, module) in crashes(&shop, &told, &named).iter().zip(&named) {
+        assert!(said.contains("1\twhat was not for you"), "{module}: {said}");
     }
 
     // A function that is to be asked which function it is: gdb would call it.

@@ -10,6 +10,8 @@ use lockgate_bench::command::done;
 use lockgate_bench::split;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
+use support::Part;
 
 #[path = "split/refusals.rs"]
 mod refusals;
@@ -18,11 +20,29 @@ fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/split").join(name)
 }
 
+/// Where the archive lies without debug information, which the linker would copy into each program.
+fn library() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let folder = support::shared_folder();
+        let archive = prefix().join("lib/liblockgate.a");
+        done(Command::new("objcopy").arg("--strip-debug").arg(archive).arg(folder.join("liblockgate.a")))
+            .expect("a copy");
+        folder
+    })
+}
+
 /// `lockgate cc --split` in the shop's folder.
 fn split_by_us(shop: &Shop) -> Command {
     let mut command = shop.command(env!("CARGO_BIN_EXE_lockgate"));
-    command.args(["cc", "--split"]).env("LOCKGATE_LIBRARY", prefix().join("lib"));
+    command.args(["cc", "--split"]).env("LOCKGATE_LIBRARY", library());
     command
+}
+
+/// Those of `all` that this run takes: each links a program with the library.
+fn some<T, const N: usize>(all: [T; N], test: &str) -> impl Iterator<Item = T> {
+    let part = Part::one_in(N, test);
+    all.into_iter().enumerate().filter_map(move |(index, one)| part.has(index).then_some(one))
 }
 
 /// gcc with the annotations' header.
@@ -101,7 +121,8 @@ fn options_of_compilers_change_no_answer() {
          int main(void)\n{\n    struct pair pairs[3] = {{SMALL, 2, 3}, {SMALL, 5, 6}, {SMALL, 7, 8}};\n    int size = grow(pairs, LARGE);\n    \
          return !(size == (int)sizeof *pairs && pairs[1].kind == LARGE && pairs[1].c == 5 && pairs[1].n == 9 && pairs[2].kind == SMALL && pairs[2].n == 8);\n}\n",
     );
-    for options in [&["-g3"][..], &["-ggdb3", "-fvisibility=hidden"]] {
+    let all = [&["-g3"][..], &["-ggdb3", "-fvisibility=hidden"]];
+    for options in some(all, "options_of_compilers_change_no_answer") {
         done(split_by_us(&shop).args(["-O1", "-o", "split", "option.c"]).args(options)).expect("it splits");
         assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(0), "{options:?}");
     }
@@ -200,7 +221,7 @@ fn types_that_both_libraries_have_cross() {
 #[test]
 fn one_file() {
     let shop = Shop::new();
-    for optimisation in ["-O0", "-O3"] {
+    for optimisation in some(["-O0", "-O3"], "one_file") {
         done(by_gcc(&shop).args([optimisation, "-o", "plain"]).arg(file("one_file.c"))).expect("it compiles");
         done(split_by_us(&shop).args([optimisation, "-o", "split"]).arg(file("one_file.c")))
             .expect("it splits");
@@ -236,7 +257,8 @@ fn sizes_that_ask_entries_and_lto() {
          LG_DOMAIN(\"parser\", time=1000) LG_ENTRY const char *get(const char *key)\n{\n    \
          static char bytes[8];\n    bytes[7] = strcmp(key, \"key\") == 0 ? 3 : 4;\n    return bytes;\n}\n",
     );
-    for options in [&["-O1"] as &[&str], &["-O2", "-flto"]] {
+    let all = [&["-O1"] as &[&str], &["-O2", "-flto"]];
+    for options in some(all, "sizes_that_ask_entries_and_lto") {
         done(split_by_us(&shop).args(options).args(["main.c", "parser.c", "-o", "split"]))
             .expect("it splits");
         assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(3), "{options:?}");
@@ -347,11 +369,12 @@ fn languages_of_sources() {
         std::fs::copy(file(source), shop.path(name)).unwrap();
     }
     shop.write("other.c", "int other;\n");
-    for arguments in [
+    let all = [
         &["-x", "c", "one.c", "other.c"][..],
         &["-x", "c", "one.txt", "-x", "none", "other.c"],
         &["-xc", "one.txt", "other.c"],
-    ] {
+    ];
+    for arguments in some(all, "languages_of_sources") {
         done(split_by_us(&shop).args(["-O1", "-o", "split"]).args(arguments)).expect("it splits");
         let symbols = done(Command::new("nm").arg(shop.path("split"))).expect("it has symbols");
         assert!(symbols.contains("parser_module"), "{arguments:?}: nothing was split");
@@ -420,14 +443,17 @@ fn the_example() {
     assert_eq!(said, "these settings are not to be trusted\n2 settings: port 8080, 4 workers\n");
 }
 
-/// bzip2 as its authors publish it, with a few annotations: its own build and tests, then a file that attacks a known hole.
+/// bzip2 as its authors publish it, with a few annotations: its own build and tests, then a file that attacks a known hole. (Compiling it with
+/// optimisation is what would take the time.)
 #[test]
 fn bzip2_survives_its_history() {
     let shop = Shop::new();
     let published = corpus().package("bzip2-sys").expect("in the corpus").join("bzip2-1.0.8");
+    let unoptimised = ["CFLAGS=-Wall -Winline -O0 -g -D_FILE_OFFSET_BITS=64"];
+    let variables = if support::thorough() { &[][..] } else { &unoptimised };
     let build = |name: &str, compiler: &str| {
         let patches = [split::ANNOTATIONS, split::HOLE];
-        split::bzip2(corpus(), &shop.path(name), compiler, &patches, &prefix().join("lib"))
+        split::bzip2(corpus(), &shop.path(name), compiler, variables, &patches, library())
             .expect("its own tests pass")
     };
     let compiler = format!("{} cc --split", env!("CARGO_BIN_EXE_lockgate"));

@@ -27,11 +27,11 @@ pub fn built() -> PathBuf {
     test.parent().expect("a folder").to_owned()
 }
 
-/// Where the library is installed for all tests of this build.
+/// Where the library is installed for all tests of this build, those of other packages as well.
 pub fn installed() -> &'static Path {
     static PREFIX: OnceLock<PathBuf> = OnceLock::new();
     PREFIX.get_or_init(|| {
-        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate-c");
+        let prefix = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lockgate");
         done(Command::new(root().join("scripts/install-library.sh")).arg(built()).arg(&prefix));
         prefix
     })

@@ -14,7 +14,6 @@
 #include <numeric>
 #include <optional>
 #include <random>
-#include <regex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -36,10 +35,6 @@ int main() {
     std::stable_sort(numbers.begin(), numbers.end(), std::greater<>());
     std::cout << numbers[500] << ' ' << std::accumulate(numbers.begin(), numbers.end(), 0) << ' '
               << std::uniform_int_distribution<int>(1, 6)(random) << ' ' << std::normal_distribution<double>()(random) << '\n';
-    std::regex address("(\\w+)@(\\w+)\\.com");
-    std::smatch match;
-    std::string mail = "mail joe@example.com now";
-    std::cout << std::regex_search(mail, match, address) << ' ' << match[1] << ' ' << std::regex_replace(mail, address, "$2") << '\n';
     std::variant<int, std::string, double> either = "text";
     std::cout << either.index() << ' ' << std::visit([](const auto &value) { return sizeof value; }, either) << '\n';
     std::any anything = std::string("any");
