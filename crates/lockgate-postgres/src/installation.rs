@@ -31,7 +31,7 @@ pub struct Installation {
 
 impl Installation {
     /// Builds the extension, with the library that lies beside the calling program, and puts it into a copy of the PostgreSQL that `$PG_CONFIG`, or
-    /// `pg_config`, tells of.
+    /// `pg_config`, tells of. What is built is kept beside the library, for the next program that wants the same.
     ///
     /// # Errors
     /// There is no PostgreSQL, or not its headers; what the compiler says.
@@ -64,21 +64,7 @@ impl Installation {
         link_all(&share, &inside(&share), &["extension"])?;
         link_all(&share.join("extension"), &inside(&share.join("extension")), &[])?;
 
-        let library = folder.join("library");
-        let program = std::env::current_exe()?;
-        let beside = program.parent().context("a program lies in a folder")?;
-        done(Command::new(root().join("scripts/install-library.sh")).arg(beside).arg(&library))?;
-        let source = folder.join("source");
-        done(Command::new("cp").arg("-R").arg(root().join("postgres")).arg(&source))?;
-        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-        for goals in [vec!["clean".to_owned()], vec![format!("-j{jobs}"), "install".to_owned()]] {
-            let mut make = Command::new("make");
-            make.arg("-s").arg("-C").arg(&source).args(goals);
-            make.arg(format!("PG_CONFIG={config}")).arg(format!("LOCKGATE={}", library.display()));
-            make.arg(format!("DESTDIR={}", tree.display()));
-            // Not the flags of a make that runs this.
-            done(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL")).context(BROKEN)?;
-        }
+        put_extension(&config, &version, &tree)?;
         Ok(Installation { folder, _keeper: keeper, programs, own_programs, version })
     }
 
@@ -107,6 +93,58 @@ impl Installation {
         let path = done(Command::new(config).arg("--pkglibdir"))?;
         Ok(self.folder.join("tree").join(path.trim_end().trim_start_matches('/')))
     }
+}
+
+/// Puts the extension into `tree`: as it was built before, if it comes of the same sources, library and PostgreSQL.
+fn put_extension(config: &str, version: &str, tree: &Path) -> anyhow::Result<()> {
+    let program = std::env::current_exe()?;
+    let beside = program.parent().context("a program lies in a folder")?;
+    let kept = beside.join("postgres-extension");
+    let (library, built, source, stamp) =
+        (kept.join("library"), kept.join("built"), kept.join("source"), kept.join("stamp"));
+    fs::create_dir_all(&kept).with_context(|| format!("cannot make {}", kept.display()))?;
+    // One program at a time, until it has its copy.
+    let lock = fs::File::open(&kept)?;
+    rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)?;
+    done(Command::new(root().join("scripts/install-library.sh")).arg(beside).arg(&library))?;
+    let archive = library.join("lib/liblockgate.a").metadata().context("the library is not there")?;
+    let mut wanted = format!("{config} {version} {:?} {}\n", archive.modified()?, archive.len()).into_bytes();
+    read_all(&root().join("postgres"), &mut wanted)?;
+    if fs::read(&stamp).ok() != Some(wanted.clone()) {
+        for old in [&stamp, &source, &built] {
+            done(Command::new("rm").arg("-rf").arg(old))?;
+        }
+        done(Command::new("cp").arg("-R").arg(root().join("postgres")).arg(&source))?;
+        let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+        for goals in [vec!["clean".to_owned()], vec![format!("-j{jobs}"), "install".to_owned()]] {
+            let mut make = Command::new("make");
+            make.arg("-s").arg("-C").arg(&source).args(goals);
+            make.arg(format!("PG_CONFIG={config}")).arg(format!("LOCKGATE={}", library.display()));
+            make.arg(format!("DESTDIR={}", built.display()));
+            // Not the flags of a make that runs this.
+            done(make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL")).context(BROKEN)?;
+        }
+        fs::write(&stamp, wanted)?;
+    }
+    done(Command::new("cp").arg("-R").arg(built.join(".")).arg(tree))?;
+    Ok(())
+}
+
+/// The names and contents of all files below `folder`, in order, to tell changes by.
+fn read_all(folder: &Path, into: &mut Vec<u8>) -> anyhow::Result<()> {
+    let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+    paths.sort();
+    for path in paths {
+        if path.is_dir() {
+            read_all(&path, into)?;
+        } else {
+            let file = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+            into.extend(format!("{} {}\n", path.display(), file.len()).into_bytes());
+            into.extend(file);
+        }
+    }
+    Ok(())
 }
 
 /// Fills the new folder `to` with links to what is in `from`, but for what `except` names.

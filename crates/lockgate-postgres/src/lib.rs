@@ -1,8 +1,8 @@
 //! The PostgreSQL extension in `postgres/`, built and tried: a private copy of the machine's PostgreSQL with the extension in it
 //! ([`Installation`]), servers on it that nobody else can reach ([`Server`]), sessions ([`Session`]), and modules ([`module`]).
 //!
-//! Nothing outside of temporary folders is written, so that it takes no rights; as root, servers run as another user, because PostgreSQL refuses to run as
-//! root.
+//! Nothing is written outside of temporary folders, and of the calling program's own folder, where the built extension is kept: it takes no
+//! rights. As root, servers run as another user, because PostgreSQL refuses to run as root.
 #![forbid(unsafe_code)]
 
 mod held;
