@@ -247,6 +247,13 @@ impl Process {
         }
     }
 
+    /// The next thread of this slot begins as the start has left it: its storage is kept.
+    pub fn thread_begins_as(&self, slot: u32, start: &Started) {
+        self.change_signals(|signals| signals.begin_as(slot, &start.signals));
+        locked(&self.clear).extend(start.clear.get_key_value(&slot));
+        locked(&self.robust).extend(start.robust.get_key_value(&slot));
+    }
+
     /// The thread of this slot has left calls by a jump whose frames lie below `rsp`.
     pub fn thread_jumps(&self, slot: u32, rsp: u64) {
         self.waits.forget(slot, rsp);

@@ -136,6 +136,13 @@ impl Signals {
         self.waiting.retain(|(to, _)| *to != Some(thread));
     }
 
+    /// A thread begins as `start` has it.
+    pub(super) fn begin_as(&mut self, thread: u32, start: &Signals) {
+        self.forget(thread);
+        self.masks.extend(start.masks.get_key_value(&thread));
+        self.alternate.extend(start.alternate.get_key_value(&thread));
+    }
+
     pub(super) fn mask(&self, thread: u32) -> u64 {
         self.masks.get(&thread).copied().unwrap_or_default()
     }

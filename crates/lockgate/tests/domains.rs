@@ -324,6 +324,21 @@ fn what_the_last_user_has_linked_is_gone() {
     is_new(&domain);
 }
 
+/// The thread in a pool's domain ends while that is ready: the next user's finds what the start has made, in the same storage. Red if the mask,
+/// and what else is a thread's, is what a new thread has.
+#[test]
+fn a_thread_that_ends_takes_nothing_of_the_start_with_it() {
+    let source = "#include <signal.h>
+        __attribute__((constructor)) static void start(void) { sigset_t set; sigemptyset(&set), sigaddset(&set, SIGUSR1); sigprocmask(SIG_BLOCK, &set, 0); }
+        long is_blocked(void) { sigset_t now; sigprocmask(SIG_BLOCK, 0, &now); return sigismember(&now, SIGUSR1); }";
+    let pool = Pool::new(&Guest::c(source).module(), DomainOptions::new(), 1);
+    let is_blocked =
+        || pool.take().unwrap().bind::<extern "C" fn() -> i64>("is_blocked").unwrap().call().unwrap();
+    assert_eq!(std::thread::scope(|scope| scope.spawn(is_blocked).join().unwrap()), 1);
+    assert_eq!(pool.ready(), 1);
+    assert_eq!([is_blocked(), is_blocked()], [1, 1]);
+}
+
 /// A domain's user that leaves behind what a module can, and tells what it finds.
 const TENANT: &str = r#"
 #define _GNU_SOURCE

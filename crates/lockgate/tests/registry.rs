@@ -230,6 +230,27 @@ fn unexport_ends_binding_and_revoke_ends_bindings() {
     assert!(bind(&registry, "crash").unwrap().call(0).unwrap_err().fault().is_some());
 }
 
+/// A function of the host's has two names, and an import is linked to the one, then to the other. Red if the first name takes it away.
+#[test]
+fn a_name_takes_back_what_it_gave_last() {
+    let registry = Registry::new();
+    let function = HostFunction::new(|_: &Domain, x: i64| x + 1);
+    for name in ["ask", "ask.again"] {
+        registry.export_host(function.clone(), everyone(name)).unwrap();
+    }
+    let client =
+        Guest::c("long ask(long); long use(long x) { return ask(x); }").gate("long ask(long)").domain();
+    let call = || client.bind::<Long>("use").unwrap().call(1);
+    for name in ["ask", "ask.again"] {
+        registry.link(&client, "ask", &Principal::nobody(), &Request::newest(name)).unwrap();
+        assert_eq!(call().unwrap(), 2);
+    }
+    registry.revoke("ask", Revoke::Finish).unwrap();
+    assert_eq!(call().unwrap(), 2);
+    registry.revoke("ask.again", Revoke::Finish).unwrap();
+    assert!(matches!(call(), Err(CallError::Revoked(_))));
+}
+
 #[test]
 fn revocation_reaches_threads_that_call_all_the_time() {
     let _watchdog = common::watchdog("calls that go on after the revocation");

@@ -246,6 +246,9 @@ impl Core {
         }
         self.contexts().drop_lost(slot as u32, |_| false);
         self.process().thread_leaves(&self.services(), slot as u32);
+        if let (0, Some((_, start))) = (slot, &self.snapshot) {
+            self.process().thread_begins_as(0, start);
+        }
         let mut slots = self.slots();
         slots.owners[slot] = None;
         self.publish_threads(&slots);

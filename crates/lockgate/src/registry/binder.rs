@@ -169,10 +169,17 @@ impl Registry {
             match state.find(client.principal, request, signature) {
                 Ok(entry) => {
                     entry.may_be_believed(client, asked)?;
-                    let answer = entry.bind(client, request)?;
+                    let (answer, bound) = entry.bind(client, request)?;
+                    let key = (entry.export.name.clone(), entry.export.version.major);
                     if let Some((core, slot)) = client.import {
-                        // Under the lock: what takes bindings back or replaces them finds this one in its place.
+                        // Under the lock: what takes bindings back or replaces them finds this one in its place. Under whatever name the import
+                        // had a function of the host's before, nobody takes that away from it any more: this may be the same one.
                         core.gates().set_import(slot, answer.gate());
+                        let entries = state.entries.values_mut();
+                        entries.for_each(|entry| entry.bound.retain(|bound| !bound.is_hosts_for(core, slot)));
+                    }
+                    if let Some(entry) = state.entries.get_mut(&key) {
+                        entry.bound.push(bound);
                     }
                     return Ok(answer);
                 }
@@ -329,8 +336,8 @@ impl Entry {
         }
     }
 
-    /// Binds for a client that may.
-    fn bind(&mut self, client: Client<'_>, request: &Request) -> Result<Answer, RegistryError> {
+    /// Binds for a client that may, to whom it is given once the rest of it is written down here.
+    fn bind(&mut self, client: Client<'_>, request: &Request) -> Result<(Answer, Bound), RegistryError> {
         self.bound.retain(Bound::is_alive);
         let policy = self.export.policy.union(request.policy);
         let name = match client.import {
@@ -348,17 +355,14 @@ impl Entry {
                 let binding = Arc::new(binding);
                 let client = client.import.map(|(core, slot)| (Arc::downgrade(core), slot));
                 let (weak, rebind) = (Arc::downgrade(&binding), request.rebind);
-                self.bound.push(Bound::Domain { binding: weak, client, rebind });
-                Ok(Answer::Binding(binding))
+                Ok((Answer::Binding(binding), Bound::Domain { binding: weak, client, rebind }))
             }
             Server::Host(function) => {
                 if let Some((core, slot)) = client.import {
                     let _row = self.list(&name, None)?;
-                    // This one is in its place from now on.
-                    self.bound.retain(|bound| !bound.is_hosts_for(core, slot));
                     let (client, function) = (Arc::downgrade(core), function.clone());
-                    self.bound.push(Bound::Host { client, slot, function: function.clone(), _row });
-                    return Ok(Answer::Host(function));
+                    let bound = Bound::Host { client, slot, function: function.clone(), _row };
+                    return Ok((Answer::Host(function), bound));
                 }
                 Err(RegistryError::HostFunction(request.name.clone()))
             }
