@@ -471,6 +471,15 @@ impl Domain {
     /// # Errors
     /// [`ResetError`].
     pub fn reset(&mut self) -> Result<(), ResetError> {
+        self.reset_with(|_| ())
+    }
+
+    /// The same; `starting` gets the domain before its constructors run, so that others can [kill](Domain::kill) it
+    /// meanwhile. A later reset is refused as long as that is kept.
+    ///
+    /// # Errors
+    /// As [`reset`](Domain::reset).
+    pub fn reset_with(&mut self, starting: impl FnOnce(Kept)) -> Result<(), ResetError> {
         if self.core().is_inherited() {
             return Err(ResetError::Forked(self.name().to_owned()));
         }
@@ -478,7 +487,10 @@ impl Domain {
         let core = self.core.take().expect("present between calls");
         // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.
         match rest::to_reset(core) {
-            Ok(core) => Ok(Core::reset(core, |core| self.core = Some(core))?),
+            Ok(core) => Ok(Core::reset(core, |core| {
+                self.core = Some(core);
+                starting(self.keep());
+            })?),
             Err(core) => Err(ResetError::InUse(self.core.insert(core).name().to_owned())),
         }
     }
