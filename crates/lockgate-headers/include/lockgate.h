@@ -1159,7 +1159,8 @@ int lg_hide(void *handle, void *at);
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);
 
-/* The library that has called the service in which the thread is, or NULL. */
+/* The library that has called the service in which the thread is, or NULL. While its destructors
+ * run, its handle leads to its memory and symbols as before; to close it again is LG_E_HANDLE. */
 void *lg_caller(void);
 
 /* The open library whose memory an address is, or NULL. */

@@ -1,7 +1,7 @@
 /* A module whose constructors and destructors call the host, and loop if it says so. */
 int host_add(int a, int b);
 
-static int begun;
+int begun;
 __attribute__((constructor)) static void begin(void) {
     begun = host_add(1, 2);
     for (volatile int loops = begun < 0; loops;)
