@@ -6,7 +6,7 @@ use crate::handle::{Handle, Handled};
 use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
 use crate::text_sys::put_part;
-use lockgate::{AtThreadEnd, CallError, Domain, Pool, PooledDomain, ResetError, Usage};
+use lockgate::{AtThreadEnd, CallError, Domain, Kept, Pool, PooledDomain, ResetError, Usage};
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_void};
 use std::mem::ManuallyDrop;
@@ -16,13 +16,38 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard, TryLockError};
 
 /// What `lg_domain` stands for.
 pub struct DomainObject {
-    /// Only a reset changes it.
-    domain: RwLock<Option<Home>>,
+    /// Only a reset changes it, and holds the lock for moments, in which nobody else's code runs.
+    place: RwLock<Place>,
     name: CString,
     /// It ends with the handle.
     closing: AtomicBool,
     /// Whose it is. What a forked child's parent was doing with it, its lock included, stays as it was.
     owner: lockgate::Owner,
+}
+
+/// Where the domain is.
+enum Place {
+    Here(Home),
+    /// A thread resets it, and has it. Nobody else reaches it but to kill it.
+    Resetting(Resetting),
+    /// It could not be started again.
+    Ended,
+}
+
+/// What others know of a domain that is being reset.
+#[derive(Default)]
+struct Resetting {
+    /// It, from when its constructors run.
+    starting: Option<Kept>,
+    /// Somebody has ended it meanwhile.
+    killed: AtomicBool,
+}
+
+impl Resetting {
+    fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        self.starting.as_deref().inspect(|domain| domain.kill());
+    }
 }
 
 /// Whose domain it is.
@@ -46,9 +71,11 @@ impl Handled for DomainObject {
 
 impl Drop for DomainObject {
     fn drop(&mut self) {
-        let domain = self.domain.get_mut().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Home::Own(domain)) = domain.filter(|_| *self.closing.get_mut()) {
-            domain.close();
+        let place =
+            std::mem::replace(self.place.get_mut().unwrap_or_else(PoisonError::into_inner), Place::Ended);
+        match place {
+            Place::Here(Home::Own(domain)) if *self.closing.get_mut() => domain.close(),
+            _ => (),
         }
     }
 }
@@ -68,7 +95,7 @@ impl DomainObject {
     fn at(home: Home) -> DomainObject {
         let name = c_string(home.domain().name());
         DomainObject {
-            domain: RwLock::new(Some(home)),
+            place: RwLock::new(Place::Here(home)),
             name,
             closing: AtomicBool::new(false),
             owner: lockgate::Owner::this(),
@@ -87,10 +114,103 @@ impl DomainObject {
     /// What `body` makes of the domain.
     pub(crate) fn with<R>(&self, body: impl FnOnce(&Domain) -> Result<R, Failure>) -> Result<R, Failure> {
         self.here()?;
-        let domain = self.domain.read().unwrap_or_else(PoisonError::into_inner);
-        let gone = || Failure::new(Status::Killed, ENDED);
-        body(domain.as_ref().ok_or_else(gone)?.domain())
+        match &*self.place.read().unwrap_or_else(PoisonError::into_inner) {
+            Place::Here(home) => body(home.domain()),
+            Place::Resetting(_) => Err(self.resetting()),
+            Place::Ended => Err(ended()),
+        }
     }
+
+    /// # Errors
+    /// [`Status::Forked`], [`Status::Killed`].
+    fn kill(&self) -> Result<(), Failure> {
+        self.here()?;
+        match &*self.place.read().unwrap_or_else(PoisonError::into_inner) {
+            Place::Here(home) => home.domain().kill(),
+            Place::Resetting(resetting) => resetting.kill(),
+            Place::Ended => return Err(ended()),
+        }
+        Ok(())
+    }
+
+    fn resetting(&self) -> Failure {
+        let name = self.name.to_string_lossy();
+        Failure::new(
+            Status::Busy,
+            format!(
+                "domain {name} is being reset; functions that its constructors call reach it as LG_CALLER"
+            ),
+        )
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Place> {
+        self.place.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the domain for a reset.
+    ///
+    /// # Errors
+    /// [`Status::InUse`], [`Status::Killed`], [`Status::Argument`].
+    fn take_to_reset(&self) -> Result<Domain, Failure> {
+        let in_use = || {
+            let name = self.name.to_string_lossy();
+            Failure::new(Status::InUse, format!("domain {name} is being used: reset it afterwards"))
+        };
+        let mut place = match self.place.try_write() {
+            Ok(place) => place,
+            Err(TryLockError::Poisoned(place)) => place.into_inner(),
+            Err(TryLockError::WouldBlock) => return Err(in_use()),
+        };
+        match &*place {
+            Place::Here(Home::Own(_)) => (),
+            Place::Here(Home::Pooled(_)) => {
+                return Err(Failure::argument(
+                    "a pool resets its domains: free the handle, and take another",
+                ));
+            }
+            Place::Resetting(_) => return Err(in_use()),
+            Place::Ended => return Err(ended()),
+        }
+        match std::mem::replace(&mut *place, Place::Resetting(Resetting::default())) {
+            Place::Here(Home::Own(domain)) => Ok(domain),
+            _ => unreachable!("it was looked at"),
+        }
+    }
+
+    /// The domain's constructors are going to run.
+    fn starting(&self, domain: Kept) {
+        if let Place::Resetting(resetting) = &mut *self.write() {
+            resetting.starting = Some(domain);
+            if *resetting.killed.get_mut() {
+                resetting.kill();
+            }
+        }
+    }
+
+    /// The reset has ended; without a domain, the domain has ended, too.
+    fn settle(&self, domain: Option<Domain>) {
+        let mut place = self.write();
+        let next = domain.map_or(Place::Ended, |domain| Place::Here(Home::Own(domain)));
+        let Place::Resetting(resetting) = std::mem::replace(&mut *place, next) else { return };
+        match &*place {
+            Place::Here(home) => {
+                // Before it could be reached, perhaps.
+                if resetting.killed.load(Ordering::Acquire) {
+                    home.domain().kill();
+                }
+                // Before somebody else resets it.
+                drop(resetting);
+            }
+            _ => {
+                drop(place);
+                resetting.kill();
+            }
+        }
+    }
+}
+
+fn ended() -> Failure {
+    Failure::new(Status::Killed, ENDED)
 }
 
 /// `LG_CALLER` of the header.
@@ -129,10 +249,7 @@ pub extern "C" fn lg_domain_close(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
         let object = domain.take()?;
         object.closing.store(true, Ordering::Release);
-        object.with(|domain| {
-            domain.kill();
-            Ok(())
-        })
+        object.kill()
     })
 }
 
@@ -140,10 +257,13 @@ pub extern "C" fn lg_domain_close(domain: Handle<DomainObject>) -> i32 {
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_domain_kill(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
-        domain.with(|domain| {
-            domain.kill();
-            Ok(())
-        })
+        if domain.bits() == CALLER {
+            return domain.with(|domain| {
+                domain.kill();
+                Ok(())
+            });
+        }
+        domain.get()?.kill()
     })
 }
 
@@ -168,76 +288,51 @@ pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
         let object = domain.get()?;
         object.here()?;
-        // SAFETY: `Resetting` keeps the object at least as long as the lock.
-        let lock: &'static RwLock<Option<Home>> = unsafe { &*std::ptr::from_ref(&object.domain) };
-        let place = match lock.try_write() {
-            Ok(place) => place,
-            Err(TryLockError::Poisoned(place)) => place.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                let name = object.name.to_string_lossy();
-                return Err(Failure::new(
-                    Status::InUse,
-                    format!("domain {name} is being used: reset it afterwards"),
-                ));
-            }
-        };
-        let mut resetting = Resetting { place, _object: object.clone() };
-        let home = resetting.place.take().ok_or_else(|| Failure::new(Status::Killed, ENDED))?;
-        let mut domain = match home {
-            Home::Own(domain) => domain,
-            pooled => {
-                *resetting.place = Some(pooled);
-                return Err(Failure::argument(
-                    "a pool resets its domains: free the handle, and take another",
-                ));
-            }
-        };
-        let _ends_here = resetting.begin();
-        let done = domain.reset();
+        let mut domain = object.take_to_reset()?;
+        let mut ends_here = EndsHere::begin(object.clone());
+        let done = domain.reset_with(|domain| object.starting(domain));
         // One that cannot be started again has ended.
         if !matches!(done, Err(ResetError::Create(_))) {
-            RESETTING.with_borrow_mut(|all| {
-                if let Some(innermost) = all.last_mut() {
-                    *innermost.place = Some(Home::Own(domain));
-                }
-            });
+            ends_here.domain = Some(domain);
         }
+        drop(ends_here);
         Ok(done?)
     })
 }
 
-/// A reset, in which the module's constructors run: a function of the program's that they call may end the thread, out of the frame that
-/// waits for them. Then the domain has ended, and nobody waits for the lock.
-struct Resetting {
-    place: RwLockWriteGuard<'static, Option<Home>>,
-    _object: Arc<DomainObject>,
-}
-
 thread_local! {
-    /// The thread's, innermost last. Left behind as [`AtThreadEnd`] says.
-    static RESETTING: RefCell<ManuallyDrop<Vec<Resetting>>> = const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+    /// What the thread resets, innermost last. The module's constructors run in it: a function of the program's that they call may end
+    /// the thread, out of the frame that waits for them. Then the domain has ended. Left behind as [`AtThreadEnd`] says.
+    static RESETTING: RefCell<ManuallyDrop<Vec<Arc<DomainObject>>>> =
+        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
 }
 
 static END: AtThreadEnd = AtThreadEnd::new(leave);
 
 extern "C" fn leave(_: *mut c_void) {
-    drop(RESETTING.with_borrow_mut(|resetting| std::mem::take(&mut **resetting)));
-}
-
-impl Resetting {
-    fn begin(self) -> EndsHere {
-        RESETTING.with_borrow_mut(|all| all.push(self));
-        END.arm();
-        EndsHere
-    }
+    let left = RESETTING.with_borrow_mut(|resetting| std::mem::take(&mut **resetting));
+    left.iter().rev().for_each(|object| object.settle(None));
 }
 
 /// Ends the thread's innermost reset when the frame does.
-struct EndsHere;
+struct EndsHere {
+    domain: Option<Domain>,
+}
+
+impl EndsHere {
+    fn begin(object: Arc<DomainObject>) -> EndsHere {
+        RESETTING.with_borrow_mut(|all| all.push(object));
+        END.arm();
+        EndsHere { domain: None }
+    }
+}
 
 impl Drop for EndsHere {
     fn drop(&mut self) {
-        drop(RESETTING.with_borrow_mut(|all| all.pop()));
+        let innermost = RESETTING.with_borrow_mut(|all| all.pop());
+        if let Some(object) = innermost {
+            object.settle(self.domain.take());
+        }
     }
 }
 

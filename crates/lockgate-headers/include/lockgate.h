@@ -219,7 +219,8 @@ typedef enum lg_status {
     LG_E_REVOKED = 54,  /* the registry took the name back */
     LG_E_RESTARTED = 55, /* the domain was restarted; bind again */
     LG_E_UNRESOLVED = 56, /* an import was not found at its first call */
-    LG_E_BUSY = 57,     /* the exclusive domain was busy for too long, or a library's constructors on another thread */
+    LG_E_BUSY = 57,     /* the exclusive domain was busy for too long, or a library's constructors on another thread; a domain is being
+                         * reset */
     LG_E_DEADLOCK = 58, /* the call would wait for itself */
     LG_E_CALLEE = 59,   /* another domain that the domain called failed */
     LG_E_THREAD_INIT = 60, /* thread-local storage of the module could not be made */
@@ -529,7 +530,10 @@ lg_status lg_domain_close(lg_domain *domain);
 
 /* Returns the domain to its pristine image and starts it again. Its functions and callbacks must
  * have been freed, and no thread may be using the domain: LG_E_IN_USE. If the domain cannot be
- * started again (LG_E_START, LG_E_MEMORY), it has ended: LG_E_KILLED from then on. */
+ * started again (LG_E_START, LG_E_MEMORY), it has ended: LG_E_KILLED from then on. Until this
+ * returns, what needs the domain is LG_E_BUSY, on any thread, also in functions that its
+ * constructors call: these have LG_CALLER. lg_domain_kill(), lg_domain_close() and
+ * lg_domain_free() work as ever: the first two end the constructors (LG_E_START). */
 lg_status lg_domain_reset(lg_domain *domain);
 
 /* Name in reports. NULL if there is no such domain. */
@@ -1155,7 +1159,8 @@ int lg_hide(void *handle, void *at);
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);
 
-/* The library that has called the service in which the thread is, or NULL. */
+/* The library that has called the service in which the thread is, or NULL. While its destructors
+ * run, its handle leads to its memory and symbols as before; to close it again is LG_E_HANDLE. */
 void *lg_caller(void);
 
 /* The open library whose memory an address is, or NULL. */

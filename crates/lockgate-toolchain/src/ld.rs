@@ -121,12 +121,13 @@ impl Job<'_> {
         }
         add(&["-z", "text", "-z", "norelro", "-z", "noexecstack"]);
         add(&["-z", "max-page-size=4096", "--build-id=none", "--hash-style=gnu", "--eh-frame-hdr"]);
-        add(&["--no-demangle", "--error-unresolved-symbols", "-nostdlib", "-e", self.entry, "-T"]);
-        arguments.push(self.script.into());
-        arguments.extend(["-o".into(), (&path).into()]);
+        add(&["--no-demangle", "--error-unresolved-symbols", "-nostdlib", "-e", self.entry, "-o"]);
+        arguments.push((&path).into());
         arguments.extend(self.exports.iter().map(|name| format!("--undefined={name}").into()));
         arguments.extend(more.iter().map(OsString::from));
         arguments.extend(self.arguments.iter().cloned());
+        // Behind the inputs: what it provides (`end`, for example) is theirs if they define it, also if it was asked for before.
+        arguments.extend(["-T".into(), self.script.into()]);
         let mut command = self.tools.ld()?;
         process::arguments_in_file(&mut command, self.folder, arguments)?;
         let output = process::output(&mut command)?;

@@ -34,6 +34,20 @@ fn modules_describe_themselves() {
     assert_eq!(module.sources, [(hash, object.to_string_lossy().into_owned())]);
 }
 
+/// What the linker script provides is the inputs' own if they define it. Red if ld reads the script before the inputs.
+#[test]
+fn functions_may_have_names_that_linker_scripts_provide() {
+    let shop = Workshop::new();
+    let names = ["end", "edata", "etext"];
+    shop.link_source(
+        "int end(void) { return 1; } int edata(void) { return 2; } int etext(void) { return 3; }",
+        &names,
+    )
+    .unwrap();
+    let exports = shop.module().exports;
+    assert!(names.iter().all(|name| exports.iter().any(|export| export.name == *name)));
+}
+
 /// Where threads start comes with `clone`, and nothing of pthread_create into a module that starts none.
 #[test]
 fn threads_come_with_what_starts_them() {

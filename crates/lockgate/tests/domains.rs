@@ -3,8 +3,8 @@ mod common;
 
 use common::Guest;
 use lockgate::{
-    AllocError, CallError, Domain, DomainOptions, FaultKind, HostFunction, MemoryError, Module, OnFailure,
-    Pointer, Policy, Pool,
+    AllocError, CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, MemoryError, Module,
+    OnFailure, Pointer, Policy, Pool, ResetError,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -130,6 +130,18 @@ fn reset_returns_to_the_pristine_image() {
         assert!(used.memory_used() < before);
         assert_eq!(used.bind::<extern "C" fn() -> i32>("has_kept").unwrap().call().unwrap(), 0);
     }
+}
+
+/// Others have the domain from when its constructors run, and can end them.
+#[test]
+fn a_domain_can_be_killed_while_it_is_reset() {
+    let mut domain = domain();
+    let mut kept = None;
+    domain.reset_with(|starting| kept = Some(starting)).unwrap();
+    assert!(matches!(domain.reset(), Err(ResetError::InUse(_))), "as long as that is kept");
+    assert_eq!(kept.expect("before the constructors").base(), domain.base());
+    let done = domain.reset_with(|starting| starting.kill());
+    assert!(matches!(done, Err(ResetError::Create(CreateError::Start { .. }))), "{done:?}");
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -287,6 +288,107 @@ static void left(void) {
 }
 #endif
 
+/* A reset keeps no lock while constructors run: what they call, and other threads, get answers. Without that, these wait for ever, and the
+ * alarm ends the program. */
+static lg_domain *being_reset;
+static enum { QUIET, ASKS, ASKS_ELSEWHERE, KILLS, KILLS_ELSEWHERE, FREES, CLOSES, LOOPS } in_reset;
+static sem_t loops_now;
+static int answers;
+
+static void *ask(void *unused) {
+    (void)unused;
+    lg_usage usage;
+    STATUS(LG_E_BUSY, lg_domain_usage(being_reset, &usage, sizeof usage));
+    SAYS("is being reset");
+    NOTHING(LG_E_BUSY, lg_domain_base(being_reset));
+    NOTHING(LG_E_BUSY, lg_bind(being_reset, "int value(void)", LG_DEFAULT));
+    NOTHING(LG_E_BUSY, lg_memory_alloc(being_reset, 1));
+    STATUS(LG_E_BUSY, lg_domain_guest_threads_fault(being_reset));
+    STATUS(LG_E_IN_USE, lg_domain_reset(being_reset));
+    CHECK(strcmp(lg_domain_name(being_reset), "first") == 0);
+    answers++;
+    return NULL;
+}
+
+static void *end_it(void *unused) {
+    (void)unused;
+    STATUS(LG_OK, lg_domain_kill(being_reset));
+    answers++;
+    return NULL;
+}
+
+static void elsewhere(void *(*work)(void *)) {
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, work, NULL) == 0 && pthread_join(thread, NULL) == 0);
+}
+
+static int called_in_reset(int a, int b) {
+    if (in_reset != QUIET)
+        CHECK(lg_domain_base(LG_CALLER));
+    switch (in_reset) {
+    case QUIET: break;
+    case ASKS: ask(NULL); break;
+    case ASKS_ELSEWHERE: elsewhere(ask); break;
+    case KILLS: end_it(NULL); break;
+    case KILLS_ELSEWHERE: elsewhere(end_it); break;
+    case FREES: STATUS(LG_OK, lg_domain_free(being_reset)); break;
+    case CLOSES: STATUS(LG_OK, lg_domain_close(being_reset)); break;
+    case LOOPS: CHECK(sem_post(&loops_now) == 0); return -1;
+    }
+    return a + b;
+}
+
+static void *end_when_it_loops(void *unused) {
+    while (sem_wait(&loops_now) != 0)
+        ;
+    return end_it(unused);
+}
+
+static void resets(void) {
+    lg_options *options = lg_options_new();
+    STATUS(LG_OK, lg_options_name(options, "first"));
+    STATUS(LG_OK, lg_options_gate(options, "int host_add(int, int)", (lg_code)called_in_reset, NULL));
+    lg_module *first = open_module("first.lg");
+    CHECK(sem_init(&loops_now, 0, 0) == 0);
+    CHECK(signal(SIGALRM, SIG_DFL) != SIG_ERR);
+    alarm(60);
+    in_reset = QUIET;
+    being_reset = new_domain(first, options);
+    uint64_t base = lg_domain_base(being_reset);
+    in_reset = ASKS;
+    STATUS(LG_OK, lg_domain_reset(being_reset));
+    in_reset = ASKS_ELSEWHERE;
+    STATUS(LG_OK, lg_domain_reset(being_reset)); /* what was asked has not been left in use */
+    CHECK(answers == 2 && lg_domain_base(being_reset) == base);
+    lg_function *value = bind(being_reset, "value");
+    CHECK(POINTER(int (*)(void), value)() == 3);
+    STATUS(LG_OK, lg_function_free(value));
+    in_reset = FREES;
+    STATUS(LG_OK, lg_domain_reset(being_reset));
+    STATUS(LG_E_HANDLE, lg_domain_reset(being_reset));
+    in_reset = QUIET;
+    being_reset = new_domain(first, options);
+    in_reset = CLOSES;
+    STATUS(LG_E_START, lg_domain_reset(being_reset));
+    STATUS(LG_E_HANDLE, lg_domain_reset(being_reset));
+    for (int i = 0; i < 3; i++) {
+        in_reset = QUIET;
+        being_reset = new_domain(first, options);
+        in_reset = i == 0 ? KILLS : i == 1 ? KILLS_ELSEWHERE : LOOPS;
+        pthread_t thread;
+        CHECK(i != 2 || pthread_create(&thread, NULL, end_when_it_loops, NULL) == 0);
+        STATUS(LG_E_START, lg_domain_reset(being_reset));
+        CHECK(lg_last_fault() && lg_last_fault()->kind == LG_FAULT_KILLED);
+        CHECK(i != 2 || pthread_join(thread, NULL) == 0);
+        CHECK(answers == 3 + i);
+        STATUS(LG_E_KILLED, lg_domain_kill(being_reset));
+        NOTHING(LG_E_KILLED, lg_bind(being_reset, "int value(void)", LG_DEFAULT));
+        STATUS(LG_OK, lg_domain_free(being_reset));
+    }
+    alarm(0);
+    STATUS(LG_OK, lg_options_free(options));
+}
+
 static void programs(void) {
     lg_module *program = open_module("program.lg");
     lg_options *options = lg_options_new();
@@ -322,6 +424,7 @@ int main(void) {
     granted();
     lives();
     pools();
+    resets();
 #ifndef __SANITIZE_ADDRESS__
     left();
 #endif

@@ -92,6 +92,13 @@ impl Table {
         self.rows.iter().find(|row| row.loaded.id() == id)
     }
 
+    /// Libraries that the calling thread knows: the open ones, and those whose destructors it runs, which may ask for themselves in services.
+    fn known(&self) -> impl Iterator<Item = &Arc<Loaded>> {
+        let me = me();
+        let ending = self.ending.iter().filter(move |(thread, _)| *thread == me).map(|(_, loaded)| loaded);
+        self.rows.iter().map(|row| &row.loaded).chain(ending)
+    }
+
     fn hold(&mut self, at: usize, how: Hold) {
         let row = &mut self.rows[at];
         match how {
@@ -189,7 +196,7 @@ pub(super) fn wait(id: u64, until: Option<Instant>) -> Result<(), DlError> {
 /// # Errors
 /// [`DlError::Handle`].
 pub(super) fn find(id: u64) -> Result<Arc<Loaded>, DlError> {
-    table().row(id).map(|row| row.loaded.clone()).ok_or_else(|| unknown(id))
+    table().known().find(|loaded| loaded.id() == id).cloned().ok_or_else(|| unknown(id))
 }
 
 /// Whether there is such a library.
@@ -202,10 +209,10 @@ pub(super) fn global() -> Vec<Arc<Loaded>> {
     table().rows.iter().filter(|row| row.global).map(|row| row.loaded.clone()).collect()
 }
 
-/// The library among them for which this is least.
+/// The library that the thread knows for which this is least.
 pub(super) fn least<K: Ord>(key: impl Fn(&Loaded) -> Option<K>) -> Option<u64> {
     let table = table();
-    let keys = table.rows.iter().filter_map(|row| Some((key(&row.loaded)?, row.loaded.id())));
+    let keys = table.known().filter_map(|loaded| Some((key(loaded)?, loaded.id())));
     keys.min().map(|(_, id)| id)
 }
 

@@ -474,6 +474,15 @@ impl Domain {
     /// # Errors
     /// [`ResetError`].
     pub fn reset(&mut self) -> Result<(), ResetError> {
+        self.reset_with(|_| ())
+    }
+
+    /// The same; `starting` gets the domain before its constructors run, so that others can [kill](Domain::kill) it
+    /// meanwhile. A later reset is refused as long as that is kept.
+    ///
+    /// # Errors
+    /// As [`reset`](Domain::reset).
+    pub fn reset_with(&mut self, starting: impl FnOnce(Kept)) -> Result<(), ResetError> {
         if self.core().is_inherited() {
             return Err(ResetError::Forked(self.name().to_owned()));
         }
@@ -482,7 +491,11 @@ impl Domain {
         // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.
         match rest::to_reset(core) {
             Ok(core) => {
-                if Core::reset(core, |core| self.core = Some(core))? {
+                let is_stale = Core::reset(core, |core| {
+                    self.core = Some(core);
+                    starting(self.keep());
+                })?;
+                if is_stale {
                     self.take_snapshot();
                 }
                 Ok(())
