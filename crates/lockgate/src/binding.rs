@@ -15,7 +15,7 @@ use crate::call::layout::{BindingHeader, GateEntry, Headers, NOBODY, RECORD, SLO
 use crate::call::proxies::{Proxy, ProxyListing};
 use crate::call::reporter::Reporter;
 use crate::call::{
-    self, AnyDomain, Closed, Gate, Info, Instance, OnFailure, Thunk, flags, of_function, signals_sys,
+    self, AnyDomain, Closed, Gate, Info, Instance, Lent, OnFailure, Thunk, flags, of_function, signals_sys,
     thread_sys, unseen_sys, watch,
 };
 use crate::error::{BindError, CallError};
@@ -29,7 +29,7 @@ use crate::stats::Row;
 use crate::symbols::perf_map;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Duration;
 
 /// An entry point of a domain, bound for one caller.
@@ -45,6 +45,8 @@ pub(crate) struct Binding {
     caller: Caller,
     /// What takes the calls of this binding, or of callers that ask, since its domain was restarted.
     successor: OnceLock<Arc<Binding>>,
+    /// Its own raw function pointer was given out.
+    listed: Once,
 }
 
 /// What a binding is made of, beside its domain.
@@ -53,16 +55,28 @@ struct Parts {
     address: u64,
     signature: Signature,
     plan: Plan,
-    caller: Caller,
-    policy: Policy,
-    on_failure: OnFailure,
-    row: Option<Arc<Row>>,
+    terms: Terms,
     limit: Option<Duration>,
     /// How long a call may wait for its turn in an exclusive domain, if not as long as the domain says.
     queue: Option<Duration>,
     /// Nobody knows the signature.
     generic: bool,
     pointer: Option<PointerParts>,
+}
+
+/// What a binding has by its caller.
+struct Terms {
+    caller: Caller,
+    policy: Policy,
+    on_failure: OnFailure,
+    row: Option<Arc<Row>>,
+    lent: Lent,
+}
+
+impl Terms {
+    fn new(caller: Caller, policy: Policy) -> Terms {
+        Terms { caller, policy, on_failure: OnFailure::default(), row: None, lent: Lent::default() }
+    }
 }
 
 /// What a binding needs whose pointer stays callable for good.
@@ -83,7 +97,7 @@ impl Binding {
         policy: Policy,
     ) -> Result<Binding, BindError> {
         let image = domain.image();
-        Binding::of_export(domain, &image, signature, Caller::Host, policy, OnFailure::default(), None)
+        Binding::of_export(domain, &image, signature, Terms::new(Caller::Host, policy))
     }
 
     /// Binds a function of one of its images for calls from `caller`.
@@ -98,15 +112,8 @@ impl Binding {
         policy: Policy,
         on_failure: OnFailure,
     ) -> Result<Binding, BindError> {
-        Binding::of_export(
-            domain,
-            image,
-            signature,
-            Caller::Domain(caller.state_usage()),
-            policy,
-            on_failure,
-            None,
-        )
+        let terms = Terms::new(Caller::Domain(caller.state_usage()), policy);
+        Binding::of_export(domain, image, signature, Terms { on_failure, ..terms })
     }
 
     /// Binds it for the host, or for calls from a domain, with its traffic counted in `row`.
@@ -123,17 +130,26 @@ impl Binding {
     ) -> Result<Binding, BindError> {
         let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.state_usage()));
         let image = domain.image();
-        Binding::of_export(domain, &image, signature, caller, policy, on_failure, Some(row))
+        let terms = Terms { on_failure, row: Some(row), ..Terms::new(caller, policy) };
+        Binding::of_export(domain, &image, signature, terms)
     }
 
-    /// The same function of `domain`, another instance of the same module, for the same caller.
+    /// The same function of `domain`, another instance of the same module, for the same caller; `hands_on`: this one's calls are
+    /// going to be its calls ([`hand_on`](Binding::hand_on)).
     ///
     /// # Errors
     /// [`BindError::Memory`].
-    pub fn again(&self, domain: Arc<dyn AnyDomain>) -> Result<Binding, BindError> {
+    pub fn again(&self, domain: Arc<dyn AnyDomain>, hands_on: bool) -> Result<Binding, BindError> {
         let Binding { signature, policy, caller, info, .. } = self;
-        let (image, row) = (domain.image(), info.row().cloned());
-        Binding::of_export(domain, &image, signature.clone(), *caller, *policy, info.on_failure, row)
+        let image = domain.image();
+        let terms = Terms {
+            caller: *caller,
+            policy: *policy,
+            on_failure: info.on_failure,
+            row: info.row().cloned(),
+            lent: if hands_on { info.lent().clone() } else { Lent::default() },
+        };
+        Binding::of_export(domain, &image, signature.clone(), terms)
     }
 
     /// What the module itself says of its export `name`, for a host that says nothing.
@@ -155,13 +171,10 @@ impl Binding {
         domain: Arc<dyn AnyDomain>,
         image: &Placed,
         signature: Signature,
-        caller: Caller,
-        policy: Policy,
-        on_failure: OnFailure,
-        row: Option<Arc<Row>>,
+        terms: Terms,
     ) -> Result<Binding, BindError> {
         domain.here().map_err(|_| BindError::Forked(domain.name().to_owned()))?;
-        if let Caller::Host = caller {
+        if let Caller::Host = terms.caller {
             signals_sys::look_again();
         }
         let module = &image.module;
@@ -184,10 +197,7 @@ impl Binding {
             address: image.at + export.address,
             signature,
             plan,
-            caller,
-            policy: policy.union(domain.terms().policy),
-            on_failure,
-            row,
+            terms: Terms { policy: terms.policy.union(domain.terms().policy), ..terms },
             limit: domain.terms().time_limit,
             queue: None,
             generic: false,
@@ -226,11 +236,8 @@ impl Binding {
             address,
             plan: Plan::new(&signature).expect("one word fits in registers"),
             signature,
-            caller: Caller::Host,
             // Nothing of the host's registers stays behind in a new domain's memory.
-            policy: Policy::MUTUAL_DISTRUST,
-            on_failure: OnFailure::default(),
-            row: None,
+            terms: Terms::new(Caller::Host, Policy::MUTUAL_DISTRUST),
             limit: queue.or(domain.terms().time_limit),
             queue,
             generic: false,
@@ -241,19 +248,8 @@ impl Binding {
 
     fn make(domain: Arc<dyn AnyDomain>, parts: Parts) -> std::io::Result<Binding> {
         domain.here().map_err(std::io::Error::other)?;
-        let Parts {
-            address,
-            signature,
-            plan,
-            caller,
-            policy,
-            on_failure,
-            row,
-            limit,
-            queue,
-            generic,
-            pointer,
-        } = parts;
+        let Parts { address, signature, plan, terms, limit, queue, generic, pointer } = parts;
+        let Terms { caller, policy, on_failure, row, lent } = terms;
         let policy = measured(policy);
         let row = row.or_else(|| list(&signature, caller, policy));
         if let Some(row) = &row {
@@ -280,7 +276,7 @@ impl Binding {
         let by_function = function.map(abi).filter(|abi| abi.callee != by_window.callee);
         let abi = by_function.unwrap_or(by_window);
         let (proxy, wide) = (Proxy::of(abi)?, Proxy::of(by_window)?);
-        let info = Arc::new(Info::new(signature.name.clone(), domain.clone(), on_failure, row, queue));
+        let info = Arc::new(Info::new(signature.name.clone(), domain.clone(), on_failure, row, queue, lent));
         let slot = domain.id() * SLOT_SIZE;
         let header = |proxy: &Proxy, flags: u32| BindingHeader {
             proxy: AtomicUsize::new(proxy.enter),
@@ -322,8 +318,8 @@ impl Binding {
         domain.admissions().admit(&header.admission, slot);
         let name = || format!("thunk of {} [{}]", signature.name, domain.name());
         perf_map::list(thunk.code() as usize, Thunk::SIZE, name);
-        let successor = OnceLock::new();
-        Ok(Binding { thunk, header, info, proxy, signature, plan, policy, caller, successor })
+        let (successor, listed) = (OnceLock::new(), Once::new());
+        Ok(Binding { thunk, header, info, proxy, signature, plan, policy, caller, successor, listed })
     }
 
     pub fn name(&self) -> &str {
@@ -336,6 +332,11 @@ impl Binding {
 
     pub fn domain(&self) -> &Arc<dyn AnyDomain> {
         &self.info.domain
+    }
+
+    /// The domain that takes calls now: another instance after a restart that the binding survived.
+    pub fn serving(&self) -> &Arc<dyn AnyDomain> {
+        &self.info.newest().domain
     }
 
     pub fn plan(&self) -> &Plan {
@@ -398,7 +399,7 @@ impl Binding {
         self.info.domain.admissions().admit(&self.header.admission, self.header.slot);
     }
 
-    /// Hands later calls on to `successor`, for the same caller with the same signature. A binding has one at most.
+    /// Hands later calls on to `successor`, made [`again`](Binding::again) for that. A binding has one at most.
     pub fn hand_on(&self, successor: Arc<Binding>) {
         let (header, info) = ((&raw const **successor.header).cast_mut(), successor.info.clone());
         if self.successor.set(successor).is_ok() {
@@ -560,7 +561,7 @@ impl Dynamic {
 
     /// Base of the instance that takes calls now: another one after a restart that the binding survived.
     pub fn base(&self) -> u64 {
-        self.binding.info().newest().domain.base()
+        self.binding.serving().base()
     }
 
     /// The function in the instance that takes calls now, if it was bound with [`Rebind::OnRequest`](crate::Rebind::OnRequest) and its

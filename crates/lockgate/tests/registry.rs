@@ -4,8 +4,9 @@ mod common;
 use common::{Guest, processor_time};
 use lockgate::registry::{ObserveError, Observer, observe};
 use lockgate::{
-    Allow, CallError, Domain, DomainOptions, Dynamic, Export, HostFunction, OnFailure, Policy, Principal,
-    Rebind, Registry, RegistryError, Request, Revoke, Token, Value, Version,
+    Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, HostFunction, OnFailure, Policy,
+    Principal, Rebind, Registry, RegistryError, Request, Revoke, Token, Value, Version, Workers,
+    take_call_error,
 };
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -357,6 +358,118 @@ fn a_restarted_domain_serves_those_that_rebind() {
     assert_eq!(rebinding.call(5).unwrap(), 5);
     registry.revoke("count", Revoke::Finish).unwrap();
     assert!(matches!(rebinding.call(5).unwrap_err(), CallError::Revoked(_)), "through every instance");
+}
+
+/// A way to call one function.
+type Call<'a> = &'a dyn Fn(i64) -> Result<i64, CallError>;
+
+/// The server, `f` of it as the host has it, and a domain that has nothing to do with them.
+fn rebound() -> (Registry, Dynamic, Domain) {
+    let source = "long f(long x) {
+        if (x == 1) *(volatile long *)16 = 1;
+        if (x == 2) for (;;) __asm__ volatile(\"\");
+        return x + 1; }";
+    let module = Guest::c(source).export("long f(long)").module();
+    let options = DomainOptions::new().name("server").time_limit(Duration::from_millis(20));
+    let server = Domain::new(&module, options).unwrap();
+    let registry = Registry::new();
+    registry.export(&server, everyone("f")).unwrap();
+    let dynamic = registry.bind_dynamic(&Principal::nobody(), &Request::new("f", V1).rebind(Rebind::Yes));
+    (registry, dynamic.unwrap(), Domain::new(&module, DomainOptions::new().name("other")).unwrap())
+}
+
+fn by_pointer(pointer: *const (), x: i64) -> Result<i64, CallError> {
+    let result = common::host_sys::call_by_pointer(pointer, x);
+    take_call_error().map_or(Ok(result), Err)
+}
+
+fn integer(value: Value) -> i64 {
+    if let Value::Signed(number) = value { number } else { panic!("{value}") }
+}
+
+/// By whichever way a call comes to the instance that serves now: who has made it is told how it ended, and can call others afterwards.
+#[test]
+fn callers_are_told_of_failures_in_every_instance() {
+    let workers = Workers::new(1, 2).unwrap();
+    for (early, restarts) in [(true, 0), (true, 1), (false, 1), (true, 2), (false, 2)] {
+        let (registry, dynamic, other) = rebound();
+        let request = Request::new("f", V1).rebind(Rebind::Yes);
+        let typed = registry.bind::<Long>(&Principal::nobody(), &request).unwrap();
+        let give = || [dynamic.as_ptr(), typed.as_ptr()];
+        let given = early.then(give);
+        let served = (0..restarts).map(|_| registry.restart("server").unwrap()).last();
+        let given = given.unwrap_or_else(give);
+        let others = other.bind::<Long>("f").unwrap();
+        let ways: [(&str, Call<'_>); 6] = [
+            ("a pointer", &|x| by_pointer(given[0], x)),
+            ("a typed function's pointer", &|x| by_pointer(given[1], x)),
+            ("a value", &|x| dynamic.call(&[Value::Signed(x)]).map(integer)),
+            ("a typed function", &|x| typed.call(x)),
+            ("a worker", &|x| dynamic.call_async(&workers, vec![Value::Signed(x)])?.wait().map(integer)),
+            ("a typed function's worker", &|x| typed.call_async(&workers, x)?.wait()),
+        ];
+        let ended = |way, x| {
+            let (way, call): (&str, Call<'_>) = way;
+            let what = format!("{way}, asked for early: {early}, after {restarts} restarts: f({x})");
+            let error = call(x).expect_err(&what);
+            assert_eq!(others.call(5).unwrap_or_else(|error| panic!("{what}: {error}")), 6);
+            other.alloc::<i64>(1).unwrap_or_else(|error| panic!("{what}: {error}"));
+            (what, error)
+        };
+        for way in ways {
+            let (what, error) = ended(way, 1);
+            assert_eq!(error.fault().and_then(|fault| fault.address()), Some(16), "{what}: {error}");
+            let (what, error) = ended(way, 2);
+            let kind = error.fault().map(|fault| fault.kind());
+            assert!(matches!(kind, Some(FaultKind::TimeOut { .. })), "{what}: {error}");
+            assert_eq!(way.1(7).unwrap(), 8, "{what}");
+        }
+        for way in ways.iter().filter(|_| served.is_some()) {
+            served.as_ref().unwrap().kill();
+            let (what, error) = ended(*way, 7);
+            assert!(matches!(error, CallError::Killed(_)), "{what}: {error}");
+        }
+    }
+}
+
+/// A pointer to the function of one instance tells why a call failed, whether or not others' had been given out, or are gone.
+#[test]
+fn a_pointer_outlives_those_to_earlier_instances() {
+    for early in [true, false] {
+        let (registry, first, _other) = rebound();
+        if early {
+            first.as_ptr();
+        }
+        registry.restart("server").unwrap();
+        let next = first.newest().unwrap();
+        let pointer = next.as_ptr();
+        let error = first.call(&[Value::Signed(1)]).expect_err("the same instance");
+        assert_eq!(error.fault().and_then(|fault| fault.address()), Some(16), "{error}");
+        drop(first);
+        let error = by_pointer(pointer, 1).unwrap_err();
+        assert_eq!(error.fault().and_then(|fault| fault.address()), Some(16), "{error}");
+    }
+}
+
+/// The calls of a domain that wait for workers are counted together, from before a restart or not.
+#[test]
+fn calls_by_rebound_functions_wait_in_the_queue_of_their_instance() {
+    let (registry, rebound, _other) = rebound();
+    let new = registry.restart("server").unwrap();
+    let workers = Workers::new(1, 1).unwrap();
+    let (begun, begins) = std::sync::mpsc::channel();
+    let (goes_on, waits) = std::sync::mpsc::channel::<()>();
+    let busy = new.spawn_call(&workers, move || {
+        begun.send(()).unwrap();
+        Ok(waits.recv().is_err())
+    });
+    begins.recv().unwrap();
+    let waiting = rebound.call_async(&workers, vec![Value::Signed(7)]).unwrap();
+    let full = new.bind::<Long>("f").unwrap().call_async(&workers, 7);
+    assert!(matches!(full, Err(CallError::QueueFull { limit: 1, .. })), "{full:?}");
+    drop(goes_on);
+    assert!(busy.unwrap().wait().unwrap());
+    assert_eq!(waiting.wait().unwrap(), Value::Signed(8));
 }
 
 /// Arguments that are made for one instance must not enter the next one: who asks for its function gets that, and no call goes there by itself.

@@ -4,11 +4,11 @@
 //! header are never freed. When the domain is gone, the header leads to code that reports the call as failed, and nothing
 //! else of it is looked at; when the same symbol of the same module is looked up again, the front is used again, so that a
 //! host that opens and closes for ever needs no more memory.
-use super::{Binding, Parts, PointerParts};
+use super::{Binding, Parts, PointerParts, Terms};
 use crate::call::call_abi::Caller;
 use crate::call::layout::{BindingHeader, Headers};
 use crate::call::reporter::Reporter;
-use crate::call::{self, AnyDomain, OnFailure, Thunk};
+use crate::call::{self, AnyDomain, Thunk};
 use crate::host::{Owner, PerProcess};
 use crate::policy::Policy;
 use crate::signature::{Plan, Signature, Type};
@@ -164,10 +164,7 @@ impl Binding {
             generic: signature.is_none(),
             signature: Signature { name, ..signature.unwrap_or_else(unknown) },
             plan,
-            caller: Caller::Host,
-            policy: policy.union(domain.terms().policy),
-            on_failure: OnFailure::default(),
-            row: None,
+            terms: Terms::new(Caller::Host, policy.union(domain.terms().policy)),
             limit: domain.terms().time_limit,
             queue: None,
             pointer: Some(PointerParts { reporter, front }),

@@ -14,13 +14,13 @@ fn lent() -> MutexGuard<'static, BTreeMap<usize, Weak<Binding>>> {
 }
 
 pub(super) fn add(binding: &Arc<Binding>) {
-    if !binding.info.lend() {
-        lent().insert(binding.address(), Arc::downgrade(binding));
-    }
+    binding.info.lend();
+    // Each of those that share what `lend` says has its own place: the others may go before it.
+    binding.listed.call_once(|| drop(lent().insert(binding.address(), Arc::downgrade(binding))));
 }
 
 pub(super) fn remove(binding: &Binding) {
-    if binding.info.is_lent() {
+    if binding.listed.is_completed() {
         lent().remove(&binding.address());
     }
 }

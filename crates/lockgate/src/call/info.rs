@@ -26,9 +26,13 @@ pub(crate) struct Info {
     stopped: AtomicBool,
     /// Of what takes the calls of this binding since its domain was restarted.
     successor: OnceLock<Arc<Info>>,
-    /// Somebody has a raw function pointer to it.
-    lent: AtomicBool,
+    lent: Lent,
 }
+
+/// Whether somebody has a raw function pointer to a binding, or to one that it takes calls of, or that takes calls of it: by whichever
+/// of them a call came, the one that it ran in says how it ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lent(Arc<AtomicBool>);
 
 /// Why a binding admits no calls any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,7 @@ impl Info {
         on_failure: OnFailure,
         row: Option<Arc<Row>>,
         queue: Option<Duration>,
+        lent: Lent,
     ) -> Info {
         Info {
             name,
@@ -73,18 +78,23 @@ impl Info {
             closed: Mutex::default(),
             stopped: AtomicBool::new(false),
             successor: OnceLock::new(),
-            lent: AtomicBool::new(false),
+            lent,
         }
     }
 
     /// True if a raw function pointer was given out.
     pub fn is_lent(&self) -> bool {
-        self.lent.load(Ordering::Acquire)
+        self.lent.0.load(Ordering::Acquire)
     }
 
-    /// A raw function pointer is given out. True if one was before.
-    pub fn lend(&self) -> bool {
-        self.lent.swap(true, Ordering::AcqRel)
+    /// A raw function pointer is given out.
+    pub fn lend(&self) {
+        self.lent.0.store(true, Ordering::Release);
+    }
+
+    /// For a binding that takes the calls of this one.
+    pub fn lent(&self) -> &Lent {
+        &self.lent
     }
 
     /// # Errors

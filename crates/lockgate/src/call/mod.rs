@@ -74,7 +74,7 @@ pub(crate) use gate_sys::{
 };
 pub(crate) use gate_tables_sys::{Gate, GateTables};
 pub use info::OnFailure;
-pub(crate) use info::{Closed, Info};
+pub(crate) use info::{Closed, Info, Lent};
 pub(crate) use instance::{Instance, Parts, Terms};
 pub(crate) use living_sys::retiring;
 pub(crate) use process_sys::{components, for_debuggers, prepare};

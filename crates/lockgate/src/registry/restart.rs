@@ -128,7 +128,8 @@ impl State {
             entry.bound.retain_mut(|bound| {
                 let Bound::Domain { binding, client, rebind } = bound else { return true };
                 let Some(before) = binding.upgrade() else { return false };
-                let rebound = if *rebind == Rebind::No { None } else { before.again(new.clone()).ok() };
+                let again = || before.again(new.clone(), *rebind == Rebind::Yes).ok();
+                let rebound = if *rebind == Rebind::No { None } else { again() };
                 let Some(after) = rebound.map(Arc::new) else {
                     before.close(Closed::Restarted);
                     left.bindings.push(before);

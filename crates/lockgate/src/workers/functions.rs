@@ -16,7 +16,7 @@ impl Dynamic {
         arguments: Vec<Value>,
     ) -> Result<AsyncCall<Value>, CallError> {
         let function = self.clone();
-        spawn(self.binding.domain().clone(), to.into(), move || function.call(&arguments))
+        spawn(self.binding.serving().clone(), to.into(), move || function.call(&arguments))
     }
 }
 
@@ -39,7 +39,7 @@ macro_rules! arity {
                 $($A: Send),*
             {
                 let function = self.clone();
-                spawn(self.binding.domain().clone(), to.into(), move || function.call($($a),*))
+                spawn(self.binding.serving().clone(), to.into(), move || function.call($($a),*))
             }
         }
     };

@@ -1244,3 +1244,9 @@ pub fn give_way() {
     // SAFETY: it is running, and both contexts are valid.
     unsafe { libc::swapcontext(&raw mut (*own).here, &raw const (*own).caller) };
 }
+
+/// Calls the function at `pointer`, which a function `long f(long)` has given.
+pub fn call_by_pointer(pointer: *const (), x: i64) -> i64 {
+    // SAFETY: a function of this type; what it returns is a number whether it has ended by a return or not.
+    unsafe { std::mem::transmute::<*const (), extern "C" fn(i64) -> i64>(pointer)(x) }
+}
