@@ -397,7 +397,10 @@ fn callers_are_told_of_failures_in_every_instance() {
         let typed = registry.bind::<Long>(&Principal::nobody(), &request).unwrap();
         let give = || [dynamic.as_ptr(), typed.as_ptr()];
         let given = early.then(give);
-        let served = (0..restarts).map(|_| registry.restart("server").unwrap()).last();
+        let mut served = None;
+        for _ in 0..restarts {
+            served = Some(registry.restart("server").unwrap());
+        }
         let given = given.unwrap_or_else(give);
         let others = other.bind::<Long>("f").unwrap();
         let ways: [(&str, Call<'_>); 6] = [
@@ -421,7 +424,7 @@ fn callers_are_told_of_failures_in_every_instance() {
             assert_eq!(error.fault().and_then(|fault| fault.address()), Some(16), "{what}: {error}");
             let (what, error) = ended(way, 2);
             let kind = error.fault().map(|fault| fault.kind());
-            assert!(matches!(kind, Some(FaultKind::TimeOut { .. })), "{what}: {error}");
+            assert!(matches!(kind, Some(FaultKind::TimeOut)), "{what}: {error}");
             assert_eq!(way.1(7).unwrap(), 8, "{what}");
         }
         for way in ways.iter().filter(|_| served.is_some()) {
