@@ -78,7 +78,7 @@ impl<F: FunctionType> Function<F> {
 
     /// The error of the last call through [`as_ptr`](Function::as_ptr) on this thread, if it had one.
     pub fn take_error(&self) -> Option<CallError> {
-        outcome_sys::failed().then(|| outcome_sys::take_error(self.binding.info())).flatten()
+        outcome_sys::failed().then(|| outcome_sys::take_raw_error(self.binding.info())).flatten()
     }
 }
 

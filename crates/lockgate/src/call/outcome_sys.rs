@@ -104,7 +104,24 @@ pub(crate) fn whose(raw: bool) -> Whose {
 /// Why the call through the thunk of `binding` that has just come back failed, given that [`failed`]; `None` if it returned.
 #[cold]
 pub(crate) fn take_error(binding: &Info) -> Option<CallError> {
-    match whose(binding.is_lent()) {
+    // SAFETY: our own block.
+    let (status, transit) = unsafe { ((*block()).status, (*block()).transit) };
+    take(binding, binding.is_lent() && !was_looked_at(status, transit))
+}
+
+/// The same for those who ask when they like, if the binding has any.
+pub(crate) fn take_raw_error(binding: &Info) -> Option<CallError> {
+    take(binding, binding.is_lent())
+}
+
+/// Whether the last call's end was written down for a caller that looks at once. (A pointer to its function may have been given out since, by
+/// another thread.)
+fn was_looked_at(status: u64, transit: u64) -> bool {
+    status & STATUS_RAW_HANDLER == 0 && (status >= STATUS_HANDLER || transit & UNTAKEN != 0)
+}
+
+fn take(binding: &Info, raw: bool) -> Option<CallError> {
+    match whose(raw) {
         Whose::Handlers => Some(CallError::SignalHandler),
         Whose::Nobodys => None,
         Whose::Callers => Some(take_refusal().unwrap_or_else(|| take_fault(binding))),
@@ -250,4 +267,26 @@ pub(crate) fn failed_binding() -> *const BindingHeader {
 /// Forgets the error of a call through a raw function pointer, if nobody took it.
 pub(crate) fn forget_error() {
     taken();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a thread's block says between a call's end and the caller's look at it; in between another thread may ask for the function's pointer.
+    /// Red if the caller then takes itself for one who has the pointer: a handler's refusal would be a return, with any result.
+    #[test]
+    fn a_pointer_that_is_given_out_meanwhile_changes_no_calls_end() {
+        for (status, transit, expected) in [
+            (STATUS_HANDLER, 0, true),
+            (STATUS_HANDLER | STATUS_REFUSED, 0x7000 | UNTAKEN, true),
+            (STATUS_REFUSED, 0x7000 | UNTAKEN, true),
+            // Those were of callers with the pointer.
+            (STATUS_RAW_HANDLER, 0, false),
+            (STATUS_RAW_HANDLER | STATUS_REFUSED, 0, false),
+            (STATUS_REFUSED, 0, false),
+        ] {
+            assert_eq!(was_looked_at(status, transit), expected, "{status:#x}, {transit:#x}");
+        }
+    }
 }
