@@ -35,6 +35,8 @@ pub struct Domain {
     generation: AtomicU64,
     /// Told when a reset is over.
     settled: Changes,
+    /// What a reset that another thread is in the midst of has made, while its constructors run: they can be ended.
+    starting: Mutex<Option<lockgate::Kept>>,
     scratch: Arc<Scratch>,
 }
 
@@ -181,6 +183,46 @@ impl Domain {
         Ok(())
     }
 
+    /// Ends the constructors that another thread's reset runs, if one does: waits until they begin. True if there were any; the domain is closed
+    /// when that reset is over.
+    ///
+    /// # Errors
+    /// This thread resets it; Ctrl-C.
+    fn end_reset(&self, py: Python<'_>) -> PyResult<bool> {
+        while self.owner.is_here() {
+            let seen = self.settled.count();
+            match self.state().resetting {
+                None => return Ok(false),
+                Some(thread) if thread == std::thread::current().id() => return Err(self.busy(py)),
+                Some(_) => {}
+            }
+            let starting = self.starting.lock().unwrap_or_else(|e| e.into_inner()).take();
+            if let Some(domain) = starting {
+                detach(py, || {
+                    domain.kill();
+                    drop(domain);
+                });
+                return Ok(true);
+            }
+            detach(py, || self.settled.wait(seen, LOOK));
+            py.check_signals()?;
+        }
+        Ok(false)
+    }
+
+    /// Ends all calls in progress, and constructors that another thread's reset runs.
+    ///
+    /// # Errors
+    /// It was closed; it is a parent's; this thread resets it; Ctrl-C while it waits.
+    pub fn kill_all(&self, py: Python<'_>) -> PyResult<()> {
+        self.here(py)?;
+        if !self.end_reset(py)? {
+            let live = self.live(py)?;
+            detach(py, || live.kill());
+        }
+        Ok(())
+    }
+
     fn busy(&self, py: Python<'_>) -> PyErr {
         errors::plain(py, "Busy", &format_args!("domain {} is in use", self.name))
     }
@@ -271,6 +313,7 @@ impl Domain {
             state: Mutex::new(State { live: Some(Arc::new(live)), answers, kept, ..State::default() }),
             generation: AtomicU64::new(0),
             settled: Changes::default(),
+            starting: Mutex::default(),
             scratch: Arc::default(),
         }
     }
@@ -414,6 +457,7 @@ impl Domain {
         if !self.owner.is_here() {
             return Ok(()); // it lives on in the parent
         }
+        self.end_reset(py)?;
         self.settle(py)?;
         let live = self.state().live.clone();
         let Some(live) = live else { return Ok(()) };
@@ -444,10 +488,16 @@ impl Domain {
 /// Resets a domain that nobody uses. A thread that has ended may hold it for a moment yet.
 ///
 /// One that could not be started again is of no use to anybody; the others can be tried again.
-fn again(mut domain: lockgate::Domain) -> (Option<Live>, Result<(), ResetError>) {
+fn again(
+    mut domain: lockgate::Domain,
+    starting: &Mutex<Option<lockgate::Kept>>,
+) -> (Option<Live>, Result<(), ResetError>) {
+    let put = |kept| *starting.lock().unwrap_or_else(|e| e.into_inner()) = kept;
     let end = Instant::now() + LOOK;
     loop {
-        match domain.reset() {
+        let done = domain.reset_with(|domain| put(Some(domain)));
+        put(None);
+        match done {
             Err(ResetError::InUse(_)) if Instant::now() < end => std::thread::yield_now(),
             Err(error @ ResetError::Create(_)) => return (None, Err(error)),
             done => return (Some(Live::Own(domain)), done),
@@ -476,7 +526,7 @@ impl Domain {
         let rest = left.part();
         let live = left.live.map(Arc::try_unwrap);
         let (live, done) = detach(py, || match live {
-            Some(Ok(Live::Own(domain))) => again(domain),
+            Some(Ok(Live::Own(domain))) => again(domain, &self.starting),
             // To reset its domains is the pool's to do.
             Some(Ok(Live::Pooled(domain, pool))) => match domain.give_back() {
                 Ok(()) => match pool.take_shared() {
@@ -484,7 +534,7 @@ impl Domain {
                     Err(error) => (None, Err(ResetError::Create(error))),
                 },
                 // It is not the pool's any more.
-                Err(domain) => again(domain),
+                Err(domain) => again(domain, &self.starting),
             },
             _ => unreachable!("nobody else had it"),
         });

@@ -219,11 +219,10 @@ impl Domain {
         Ok(())
     }
 
-    /// Ends all calls in progress, on any thread, and refuses new ones.
+    /// Ends all calls in progress, on any thread, and refuses new ones. Constructors that a reset on another thread runs end, too, and the
+    /// domain is closed.
     fn kill(&self, py: Python<'_>) -> PyResult<()> {
-        let live = self.live(py)?;
-        detach(py, || live.kill());
-        Ok(())
+        self.kill_all(py)
     }
 
     /// Ends the domain for good. Calls in progress raise `Killed`, later ones `Closed`. Nothing happens the second time.

@@ -119,6 +119,40 @@ def test_a_refused_reset_changes_nothing(hostile):
         hostile.call_kept(1)
 
 
+@pytest.mark.parametrize("end", ["kill", "close"])
+def test_constructors_that_a_reset_runs_can_be_ended(tmp_path, end):
+    """They loop for ever when they run again: whoever ends the domain on another thread does not wait for them."""
+    source = tmp_path / "loops.c"
+    source.write_text(
+        "int again(void); __attribute__((constructor)) static void start(void) { while (again()) ; } int one(void) { return 1; }"
+    )
+    built = [program(), "cc", "-O1", "-shared", "--gate", "int again(void)", "-o", tmp_path / "loops.lg", source]
+    assert subprocess.run(built).returncode == 0
+    first, begun, ended = [True], threading.Event(), []
+
+    def again():
+        if first:
+            return 0
+        begun.set()
+        return 1
+
+    domain = lockgate.Domain(tmp_path / "loops.lg", imports={"again": again})
+    first.clear()
+
+    def reset():
+        try:
+            domain.reset()
+        except lockgate.Error as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=reset)
+    thread.start()
+    begun.wait()
+    getattr(domain, end)()
+    thread.join()
+    assert len(ended) == 1 and domain.closed, ended
+
+
 def test_calls_wait_for_a_reset_of_another_thread(values):
     """They come before it, and it is refused, or behind it: no third thing happens to them."""
     wrong, over = [], threading.Event()
