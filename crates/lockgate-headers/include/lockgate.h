@@ -528,7 +528,8 @@ lg_status lg_domain_guest_threads_fault(lg_domain *domain);
  * each other keep each other alive until you close one of them. */
 lg_status lg_domain_close(lg_domain *domain);
 
-/* Returns the domain to its pristine image and starts it again. Its functions and callbacks must
+/* Returns the domain to its pristine image and starts it again. Its imports are what it was made
+ * with: what was linked since then is not any more. Its functions and callbacks must
  * have been freed, and no thread may be using the domain: LG_E_IN_USE. If the domain cannot be
  * started again (LG_E_START, LG_E_MEMORY), it has ended: LG_E_KILLED from then on. Until this
  * returns, what needs the domain is LG_E_BUSY, on any thread, also in functions that its
@@ -776,7 +777,8 @@ typedef struct lg_on_failure {
  * directly from now on, on the caller's thread. With a name, both modules' notes must have the same
  * signature. In its place you may give the export's prototype; the notes that exist must agree with
  * it. One module's word never decides what is read and written of the other's memory. The server
- * lives as long as this domain. LG_E_IMPORT, LG_E_NO_SIGNATURE, LG_E_SIGNATURE, LG_E_MISSING. */
+ * lives until this domain ends or is reset: after that, the import is what the domain was made
+ * with. LG_E_IMPORT, LG_E_NO_SIGNATURE, LG_E_SIGNATURE, LG_E_MISSING. */
 lg_status lg_domain_link(lg_domain *domain, const char *import, lg_domain *server, const char *name, lg_policy policy,
                          const lg_on_failure *failure);
 

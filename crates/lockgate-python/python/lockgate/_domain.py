@@ -288,7 +288,7 @@ class Domain(_native.Domain):
     ) -> None:  # fmt: skip
         """Answers the module's import `name` with a function of another domain, which is then called directly.
 
-        If that fails, the caller gets `on_failure`; with None, its own call ends, too.
+        If that fails, the caller gets `on_failure`; with None, its own call ends, too. A reset takes the link away.
         """
         self._link(name, server, export or name, str(policy), on_failure)
 

@@ -111,6 +111,7 @@ class Registry(_native.Registry):
     ) -> None:  # fmt: skip
         """Answers the import `import_` of the domain's module with what is exported as `name` (as `import_`, by default).
 
-        If a call of it fails, the caller gets `on_failure`; with None, its own call ends, too.
+        If a call of it fails, the caller gets `on_failure`; with None, its own call ends, too. A reset of the domain takes the
+        link away.
         """
         self._link(domain, import_, principal, (name or import_, version, str(policy), rebind, on_failure), wait)
