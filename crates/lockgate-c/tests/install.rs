@@ -6,7 +6,7 @@ use common::{built, done, installed, module, root};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
-use support::Part;
+use support::one_of;
 
 const PREFIX: &str = "/opt/lockgate";
 
@@ -15,8 +15,7 @@ const LIBRARIES: [&str; 2] = ["lib", "lib/x86_64-linux-gnu"];
 
 /// Of [`LIBRARIES`], the one that this run takes (all in `make thorough`).
 fn libraries() -> Vec<&'static str> {
-    let part = Part::one_in(LIBRARIES.len(), "folders of libraries");
-    (0..LIBRARIES.len()).filter(|index| part.has(*index)).map(|index| LIBRARIES[index]).collect()
+    one_of(LIBRARIES, "folders of libraries").collect()
 }
 
 /// A folder into which the library was installed for [`PREFIX`], for all tests that want the same.

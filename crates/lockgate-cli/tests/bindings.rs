@@ -170,9 +170,7 @@ impl Bindings {
         // (Each kind of thing is in one of these.)
         if ["tricky", "zlib"].contains(&name) {
             let others = [("g++", "c++20"), ("clang++", "c++17"), ("clang++", "c++20")];
-            let part = Part::one_in(others.len(), "compilers of C++");
-            let others = others.into_iter().enumerate().filter(|(index, _)| part.has(*index));
-            for (_, (compiler, standard)) in others {
+            for (compiler, standard) in support::one_of(others, "compilers of C++") {
                 let flags = said
                     .split(&*source.to_string_lossy())
                     .next()
@@ -233,8 +231,7 @@ impl Bindings {
     fn pass_with(&self, always: &[Language]) -> Vec<Language> {
         let others: Vec<_> = LANGUAGES.into_iter().filter(|language| !always.contains(language)).collect();
         let part = Part::one_in(others.len(), format!("languages of {}", self.name));
-        let chosen = others.into_iter().enumerate().filter(|(index, _)| part.has(*index));
-        let languages: Vec<_> = always.iter().copied().chain(chosen.map(|(_, language)| language)).collect();
+        let languages: Vec<_> = always.iter().copied().chain(part.among(others)).collect();
         self.pass_in(&languages);
         languages
     }

@@ -174,7 +174,7 @@ fn same(program: &str, options: &str) {
 fn each_program_with_some_options() {
     let programs = programs();
     let part = Part::one_in(2, "programs");
-    for (number, program) in programs.iter().enumerate().filter(|(number, _)| part.has(*number)) {
+    for (number, program) in part.among(programs.iter().enumerate()) {
         same(program, OPTIONS[number % OPTIONS.len()]);
     }
 }

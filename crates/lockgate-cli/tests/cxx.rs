@@ -115,11 +115,7 @@ fn same(name: &str) {
 /// One of `cases` in each run, all in `make thorough`: compiling the standard library's templates is what takes the time.
 fn one_of_them_is_the_same(test: &str, cases: &[(Compiler, &str)]) {
     let part = Part::one_in(cases.len(), test);
-    for (index, (compiler, name)) in cases.iter().enumerate() {
-        if part.has(index) {
-            compiler.same(name);
-        }
-    }
+    part.among(cases).for_each(|(compiler, name)| compiler.same(name));
 }
 
 /// The same of a program that is linked with more, which lies in its folder or is named there.

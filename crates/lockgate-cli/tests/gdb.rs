@@ -10,7 +10,7 @@ use installed::prefix;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Policy};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use support::Part;
+use support::one_of;
 
 /// Where a line of `programs/debugged.c` is marked with `mark`.
 fn line(mark: &str) -> usize {
@@ -111,19 +111,13 @@ fn strings(wanted: &[&str]) -> Vec<String> {
     wanted.iter().map(|&text| text.to_owned()).collect()
 }
 
-/// Those of `all` that this run takes: each has gdb read the program's symbols.
-fn some<T, const N: usize>(all: [T; N], test: &str) -> impl Iterator<Item = T> {
-    let part = Part::one_in(N, test);
-    all.into_iter().enumerate().filter_map(move |(index, one)| part.has(index).then_some(one))
-}
-
 /// Flags under which arguments and locals are all there, and flags under which the code is as in real use.
 const PLAIN: [&[&str]; 2] = [&["-g", "-O0"], &["-gdwarf-4", "-O0", "-ffunction-sections"]];
 
 #[test]
 fn stopped_in_a_module() {
     let [sum, last, descent] = ["SUM", "LAST", "DESCENT"].map(line);
-    for flags in some(PLAIN, "stopped_in_a_module") {
+    for flags in one_of(PLAIN, "stopped_in_a_module") {
         let shop = Shop::new();
         module(&shop, flags);
         let commands = format!(
@@ -158,7 +152,7 @@ fn stopped_in_a_module() {
 fn optimised_code() {
     let flags: [&[&str]; 3] =
         [&["-g", "-O2"], &["-g", "-O3", "-march=x86-64-v3"], &["-g3", "-Og", "-fcf-protection=full"]];
-    for flags in some(flags, "optimised_code") {
+    for flags in one_of(flags, "optimised_code") {
         let shop = Shop::new();
         module(&shop, &[flags, &["-fno-optimize-sibling-calls"]].concat());
         let commands = "break area\nrun\ninfo args\nbacktrace\np points[1]\nfinish\n";
@@ -191,7 +185,7 @@ fn cxx() {
             functions.iter().flat_map(|(name, line)| [format!("{name}("), format!(") at till.cpp:{line}\n")]);
         ours.chain(strings(&["in lockgate proxy", " in main ("])).collect()
     };
-    for flags in some([["-g", "-O0"], ["-gdwarf-4", "-O0"]], "cxx") {
+    for flags in one_of([["-g", "-O0"], ["-gdwarf-4", "-O0"]], "cxx") {
         let shop = Shop::new();
         shop.write("till.cpp", &source);
         let options = ["till.cpp", "-o", "till.lg", "--export", "int pay(int)"];
@@ -232,7 +226,7 @@ fn every_instruction() {
         &["-O1", "-fstack-protector-all", "-fstack-clash-protection"],
     ];
     let script = Shop::program("steps").with_extension("py");
-    for flags in some(flags, "every_instruction") {
+    for flags in one_of(flags, "every_instruction") {
         let shop = Shop::new();
         module(&shop, &[&["-g"], flags].concat());
         let commands = format!("source {}\n", script.display());
@@ -447,7 +441,7 @@ fn calls_in_every_direction() {
     let arguments =
         ["--args", program, "--exact", "host_of_two", "--ignored", "--nocapture", "--test-threads", "1"];
     let flags = [&["-O0"][..], &["-O2", "-fno-optimize-sibling-calls"]];
-    for flags in some(flags, "calls_in_every_direction") {
+    for flags in one_of(flags, "calls_in_every_direction") {
         let shop = Shop::new();
         shop.write("server.c", SERVER);
         shop.write("client.c", CLIENT);

@@ -11,7 +11,7 @@ use lockgate_bench::split;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
-use support::Part;
+use support::one_of;
 
 #[path = "split/refusals.rs"]
 mod refusals;
@@ -37,12 +37,6 @@ fn split_by_us(shop: &Shop) -> Command {
     let mut command = shop.command(env!("CARGO_BIN_EXE_lockgate"));
     command.args(["cc", "--split"]).env("LOCKGATE_LIBRARY", library());
     command
-}
-
-/// Those of `all` that this run takes: each links a program with the library.
-fn some<T, const N: usize>(all: [T; N], test: &str) -> impl Iterator<Item = T> {
-    let part = Part::one_in(N, test);
-    all.into_iter().enumerate().filter_map(move |(index, one)| part.has(index).then_some(one))
 }
 
 /// gcc with the annotations' header.
@@ -122,7 +116,7 @@ fn options_of_compilers_change_no_answer() {
          return !(size == (int)sizeof *pairs && pairs[1].kind == LARGE && pairs[1].c == 5 && pairs[1].n == 9 && pairs[2].kind == SMALL && pairs[2].n == 8);\n}\n",
     );
     let all = [&["-g3"][..], &["-ggdb3", "-fvisibility=hidden"]];
-    for options in some(all, "options_of_compilers_change_no_answer") {
+    for options in one_of(all, "options_of_compilers_change_no_answer") {
         done(split_by_us(&shop).args(["-O1", "-o", "split", "option.c"]).args(options)).expect("it splits");
         assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(0), "{options:?}");
     }
@@ -221,7 +215,7 @@ fn types_that_both_libraries_have_cross() {
 #[test]
 fn one_file() {
     let shop = Shop::new();
-    for optimisation in some(["-O0", "-O3"], "one_file") {
+    for optimisation in one_of(["-O0", "-O3"], "one_file") {
         done(by_gcc(&shop).args([optimisation, "-o", "plain"]).arg(file("one_file.c"))).expect("it compiles");
         done(split_by_us(&shop).args([optimisation, "-o", "split"]).arg(file("one_file.c")))
             .expect("it splits");
@@ -258,7 +252,7 @@ fn sizes_that_ask_entries_and_lto() {
          static char bytes[8];\n    bytes[7] = strcmp(key, \"key\") == 0 ? 3 : 4;\n    return bytes;\n}\n",
     );
     let all = [&["-O1"] as &[&str], &["-O2", "-flto"]];
-    for options in some(all, "sizes_that_ask_entries_and_lto") {
+    for options in one_of(all, "sizes_that_ask_entries_and_lto") {
         done(split_by_us(&shop).args(options).args(["main.c", "parser.c", "-o", "split"]))
             .expect("it splits");
         assert_eq!(outcome(&mut shop.command(shop.path("split"))).0, Some(3), "{options:?}");
@@ -374,7 +368,7 @@ fn languages_of_sources() {
         &["-x", "c", "one.txt", "-x", "none", "other.c"],
         &["-xc", "one.txt", "other.c"],
     ];
-    for arguments in some(all, "languages_of_sources") {
+    for arguments in one_of(all, "languages_of_sources") {
         done(split_by_us(&shop).args(["-O1", "-o", "split"]).args(arguments)).expect("it splits");
         let symbols = done(Command::new("nm").arg(shop.path("split"))).expect("it has symbols");
         assert!(symbols.contains("parser_module"), "{arguments:?}: nothing was split");

@@ -931,7 +931,7 @@ fn zlib_and_its_own_programs() {
 fn libraries_and_their_own_programs() {
     let all = [expat_and_its_own_programs, png_and_its_own_programs, sqlite_and_its_shell];
     let part = Part::one_in(all.len(), "libraries and their own programs");
-    for (_, library) in all.into_iter().enumerate().filter(|(index, _)| part.has(*index)) {
+    for library in part.among(all) {
         library();
     }
 }

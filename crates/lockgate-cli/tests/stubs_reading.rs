@@ -539,7 +539,7 @@ fn many_functions() {
     };
     let all = ["--explain", "-m m.lg", "-m m.lg -l cpp", "-m m.lg -l python", "-m m.lg -l rust"];
     let part = Part::one_in(all.len(), "what is written of many functions");
-    for (_, options) in all.iter().enumerate().filter(|(index, _)| part.has(*index)) {
+    for options in part.among(&all) {
         let (few, many) = (used(2_000, options), used(16_000, options));
         let what = "eight times as many functions took";
         assert!(many < 16.0 * few.max(0.5), "{options}: {what} {few} and {many} seconds");

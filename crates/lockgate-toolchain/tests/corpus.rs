@@ -55,7 +55,7 @@ fn every_flag_set_on_a_small_library() {
     let corpus = Corpus::locate().unwrap();
     let shop = Workshop::new();
     let part = Part::one_in(5, "zlib's sets of flags");
-    for (_, flags) in FLAGS.iter().enumerate().filter(|(number, _)| part.has(*number)) {
+    for flags in part.among(FLAGS) {
         build(&shop, &corpus, "zlib", flags, &shop.sysroot);
     }
 }
@@ -66,7 +66,7 @@ fn every_other_library_once() {
     let shop = Workshop::new();
     let part = Part::one_in(2, "other libraries");
     let others = [("bzip2", "-O2 -flto"), ("expat", "-O2"), ("lua", "-O3 -march=x86-64-v4"), ("png", "-O2")];
-    for (_, (name, flags)) in others.iter().enumerate().filter(|(number, _)| part.has(*number)) {
+    for (name, flags) in part.among(others) {
         build(&shop, &corpus, name, flags, &shop.sysroot);
     }
 }
@@ -76,8 +76,7 @@ fn strict_bounds() {
     let corpus = Corpus::locate().unwrap();
     let shop = Workshop::new();
     let sysroot = Sysroot::ensure_strict_bounds(&silent).unwrap();
-    let part = Part::one_in(2, "libraries with strict bounds");
-    for (_, name) in ["zlib", "lua"].iter().enumerate().filter(|(number, _)| part.has(*number)) {
+    for name in support::one_of(["zlib", "lua"], "libraries with strict bounds") {
         build(&shop, &corpus, name, "-O2", &sysroot);
         assert!(shop.module().strict_bounds);
     }

@@ -70,6 +70,16 @@ impl Part {
     pub fn has(self, index: usize) -> bool {
         index % self.of == self.number
     }
+
+    /// Those of `cases` that are in it.
+    pub fn among<I: IntoIterator>(self, cases: I) -> impl Iterator<Item = I::Item> {
+        cases.into_iter().enumerate().filter_map(move |(index, case)| self.has(index).then_some(case))
+    }
+}
+
+/// One of `cases` of `what` in each run, all in `make thorough`.
+pub fn one_of<T, const N: usize>(cases: [T; N], what: impl Display) -> impl Iterator<Item = T> {
+    Part::one_in(N, what).among(cases)
 }
 
 /// A new folder for what all tests of this program share. Nothing that is static is dropped at a program's end; so what programs have left that
@@ -139,7 +149,7 @@ mod tests {
             let mut taken: Vec<usize> = Vec::new();
             for number in 0..of {
                 let part = Part { number, of };
-                taken.extend((0..20).filter(|index| part.has(*index)));
+                taken.extend(part.among(0..20));
             }
             taken.sort_unstable();
             assert_eq!(taken, (0..20).collect::<Vec<_>>());
@@ -166,8 +176,7 @@ mod tests {
     #[test]
     #[ignore = "run by a_part_is_taken_again_and_all_of_them_at_once"]
     fn child_that_takes_a_part() {
-        let part = Part::one_in(4, "numbers");
-        println!("takes {:?}", (0..8).filter(|index| part.has(*index)).collect::<Vec<_>>());
+        println!("takes {:?}", Part::one_in(4, "numbers").among(0..8).collect::<Vec<_>>());
     }
 
     #[test]
