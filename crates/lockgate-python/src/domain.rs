@@ -168,19 +168,28 @@ impl Domain {
     /// # Errors
     /// This thread resets it; Ctrl-C.
     fn settle(&self, py: Python<'_>) -> PyResult<()> {
+        self.settle_unless(py, || false).map(drop)
+    }
+
+    /// The same until `is_enough` says, while another thread resets it, that there is no need to wait any longer. True then.
+    ///
+    /// # Errors
+    /// As [`settle`](Domain::settle).
+    fn settle_unless(&self, py: Python<'_>, is_enough: impl Fn() -> bool) -> PyResult<bool> {
         while self.owner.is_here() {
             let seen = self.settled.count();
             let resetting = self.state().resetting;
             match resetting {
-                None => return Ok(()),
+                None => return Ok(false),
                 Some(thread) if thread == std::thread::current().id() => return Err(self.busy(py)),
+                Some(_) if is_enough() => return Ok(true),
                 Some(_) => {}
             }
             detach(py, || self.settled.wait(seen, LOOK));
             py.check_signals()?;
         }
         // Whoever reset it when this child was forked is not here.
-        Ok(())
+        Ok(false)
     }
 
     /// Ends the constructors that another thread's reset runs, if one does: waits until they begin. True if there were any; the domain is closed
@@ -189,25 +198,12 @@ impl Domain {
     /// # Errors
     /// This thread resets it; Ctrl-C.
     fn end_reset(&self, py: Python<'_>) -> PyResult<bool> {
-        while self.owner.is_here() {
-            let seen = self.settled.count();
-            match self.state().resetting {
-                None => return Ok(false),
-                Some(thread) if thread == std::thread::current().id() => return Err(self.busy(py)),
-                Some(_) => {}
-            }
+        self.settle_unless(py, || {
             let starting = self.starting.lock().unwrap_or_else(|e| e.into_inner()).take();
-            if let Some(domain) = starting {
-                detach(py, || {
-                    domain.kill();
-                    drop(domain);
-                });
-                return Ok(true);
-            }
-            detach(py, || self.settled.wait(seen, LOOK));
-            py.check_signals()?;
-        }
-        Ok(false)
+            let was_starting = starting.is_some();
+            detach(py, || drop(starting.inspect(|domain| domain.kill())));
+            was_starting
+        })
     }
 
     /// Ends all calls in progress, and constructors that another thread's reset runs.
