@@ -66,13 +66,17 @@ python: build ## the Python package, optimised, in the virtual environment build
 	@scripts/setup.sh python
 	PYTHON="$(PYTHON)" scripts/python.sh build/python release
 
+# Crates that no other project uses: nobody reads their documentation but in their sources. (tests/hygiene compares the list with the manifests.)
+UNPUBLISHED = attacks hygiene installed lanes lockgate-bench lockgate-corpus lockgate-demo lockgate-evidence lockgate-example lockgate-fuzz \
+	lockgate-postgres lockgate-python lockgate-tests models mutants site support sweep
+
 lint: setup ## formatting, lints, prose of documents and headers, documentation warnings
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path bench/peers/wasmtime/Cargo.toml
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --locked --quiet --workspace --test prose
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace $(UNPUBLISHED:%=--exclude %) --no-deps --locked --quiet
 
 check: setup ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
 	cargo fmt --all --check
@@ -129,9 +133,9 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
 
 systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, crates and libraries in C++ with their own tests, Boehm's collector and the C library's own tests, in full
-	cargo test --release --locked -p lockgate-toolchain --test corpus -- --include-ignored
-	cargo test --release --locked -p lockgate-cli --test build_systems --test compilers --test cxx -- --include-ignored
-	cargo test --release --locked -p lockgate-tests --test call_graphs -- --include-ignored
+	cargo test --release --locked -p lockgate-toolchain --test suites corpus:: -- --include-ignored
+	cargo test --release --locked -p lockgate-cli --test suites -- --include-ignored build_systems:: compilers:: cxx::
+	cargo test --release --locked -p lockgate-tests --test suites call_graphs:: -- --include-ignored
 	scripts/compiler-tests.sh || [ $$? -eq 77 ]
 	scripts/crate-tests.sh || [ $$? -eq 77 ]
 	scripts/random-programs.sh || [ $$? -eq 77 ]
@@ -147,7 +151,7 @@ torture: setup benches ## a thousand million calls among signals, crashes and ki
 	target/release/lockgate-bench soak --json build/bench/soak.json
 	target/release/lockgate-bench cycles --json build/bench/cycles.json
 	target/release/lockgate-bench postgres-soak --json build/bench/postgres-soak.json
-	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate-tests --test any_handlers --test random_returns -- --include-ignored
+	LOCKGATE_RANDOM_STEPS=100000000 cargo test --release --locked -p lockgate-tests --test suites -- --include-ignored any_handlers:: random_returns::
 	-scripts/thread-sanitizer.sh build/thread-sanitizer
 
 COUNT ?= 1000000
@@ -156,13 +160,13 @@ forks: setup ## forks in the middle of other threads' calls, COUNT=1000000 (hour
 
 SECONDS ?= 600
 stubs-hammer: ## random answers to every function of share/stubs under sanitizers, SECONDS=600 for each header
-	LOCKGATE_HAMMER_SECONDS=$(SECONDS) cargo test --locked -p lockgate-cli --test hammer -- --nocapture
+	LOCKGATE_HAMMER_SECONDS=$(SECONDS) cargo test --locked -p lockgate-cli --test suites hammer:: -- --nocapture
 
 HEADERS ?= 2000
 ANSWERS ?= 500
 SEED ?= 1
 stubs-differ: ## HEADERS=2000 random headers, answered at random ANSWERS=500 times by a hostile library: the clients in C, C++, Rust and Python must say the same; SEED is the first
-	LOCKGATE_DIFFER_HEADERS=$(HEADERS) LOCKGATE_DIFFER_ANSWERS=$(ANSWERS) LOCKGATE_DIFFER_SEED=$(SEED) cargo test --locked -p lockgate-cli --test differ -- --nocapture
+	LOCKGATE_DIFFER_HEADERS=$(HEADERS) LOCKGATE_DIFFER_ANSWERS=$(ANSWERS) LOCKGATE_DIFFER_SEED=$(SEED) cargo test --locked -p lockgate-cli --test suites differ:: -- --nocapture
 
 stubs-libraries: ## libraries of share/stubs that the tests do not bring along, from SOURCES=folder or Debian's source packages, with their own programs
 	scripts/stubs-libraries.sh $(SOURCES) || [ $$? -eq 77 ]

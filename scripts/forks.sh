@@ -12,8 +12,8 @@ cd "$root"
 wanted=${1:-1000000}
 batch=${2:-10000}
 profile=${PROFILE:-release}
-test=a_fork_in_the_middle_of_anything_leaves_a_child_that_works
-binary=$(cargo test --locked --profile "$profile" -p lockgate-tests --test forks --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
+test=forks::a_fork_in_the_middle_of_anything_leaves_a_child_that_works
+binary=$(cargo test --locked --profile "$profile" -p lockgate-tests --test suites --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))$/\1/p')
 [ -x "$binary" ] || {
     echo "forks: the test was not built" >&2
     exit 1

@@ -44,10 +44,10 @@ if [ $# -eq 0 ]; then
 fi
 [ $# -gt 0 ] || { echo "libclangs.sh: no libclang is installed, and apt knows of none" >&2; exit 77; }
 
-# (Cargo builds, and says where the programs are; it does not see the variables below.)
-cargo test --locked -p lockgate-cli --test split --test stubs --test stubs_reading --no-run >"$root/build.log" 2>&1 ||
+# (Cargo builds, and says where the program is; it does not see the variables below.)
+cargo test --locked -p lockgate-cli --test suites --no-run >"$root/build.log" 2>&1 ||
     { cat "$root/build.log" >&2; exit 1; }
-programs=$(sed -n 's/^ *Executable tests.*(\(.*\))$/\1/p' "$root/build.log")
+program=$(sed -n 's/^ *Executable tests.*(\(.*\))$/\1/p' "$root/build.log")
 lockgate=$top/target/debug/lockgate
 
 # Everything that the program makes, in one folder for all versions: its name is in what is made.
@@ -95,10 +95,9 @@ for folder; do
         echo "$name: FAILED: made something else than $(basename "$first" | sed s/made-//) ($made.diff)"
         failed=1
     fi
-    for program in $programs; do
-        test=$(basename "$program" | sed 's/-[0-9a-f]*$//')
+    for test in split stubs stubs_reading; do
         log=$root/$name-$test.log
-        if (cd crates/lockgate-cli && CARGO_MANIFEST_DIR=$PWD "$top/scripts/watchdog.sh" "$top/$program") >"$log" 2>&1; then
+        if (cd crates/lockgate-cli && CARGO_MANIFEST_DIR=$PWD "$top/scripts/watchdog.sh" "$top/$program" "$test::") >"$log" 2>&1; then
             echo "$name: $test: $(sed -n 's/^test result: ok. //p' "$log")"
         else
             echo "$name: $test: FAILED ($log)"

@@ -30,11 +30,15 @@ threads() {
     fi
 }
 
-# Threads of tests have the tests' names, as far as the kernel keeps them: 15 bytes.
+# The tests that the backtraces name. Without gdb: those whose threads there are, of whose names the kernel keeps 15 bytes.
 tests() {
-    for task in "/proc/$program"/task/*; do cat "$task/comm"; done 2>/dev/null | sort -u >"$names"
+    for task in "/proc/$program"/task/*; do cat "$task/comm"; done 2>/dev/null | sort -u >"$said.names"
     timeout 20 "$1" --list 2>/dev/null </dev/null | sed -n 's/: test$//p' | while read -r test; do
-        ! grep -qxF "$(printf %.15s "$test")" "$names" || echo "watchdog: the test that hangs: $test"
+        if grep -q '^#' "$said"; then
+            grep -qw "$test" "$said"
+        else
+            grep -qxF "$(printf %.15s "$test")" "$said.names"
+        fi && echo "watchdog: the test that hangs: $test"
     done
 }
 
@@ -45,15 +49,16 @@ watch() {
         waited=$((waited + 1))
         [ "$(began $program)" = "$born" ] || return
     done
-    names=$(mktemp)
+    said=$(mktemp)
+    family=$(family $program)
+    for process in $family; do threads "$process"; done >"$said" 2>&1
     {
         echo "watchdog: not over after $limit seconds, so it hangs: $*"
         tests "$@"
-        family=$(family $program)
-        for process in $family; do threads "$process"; done
+        cat "$said"
         echo "watchdog: ended: $*"
     } >&2
-    rm -f "$names"
+    rm -f "$said" "$said.names"
     kill -KILL $family 2>/dev/null
 }
 

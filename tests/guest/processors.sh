@@ -68,13 +68,13 @@ folder() {
     case $1 in attacks | installed) echo "tests/$1" ;; lockgate-tests) echo crates/lockgate/tests ;; *) echo "crates/$1" ;; esac
 }
 for test in cases reading encodings tables hostile; do
-    add verifier -p lockgate-verify --test $test -- -q
+    add verifier -p lockgate-verify --test suites -- -q $test::
 done
 add evidence -p lockgate-evidence --test quick -- -q accepted_ the_decoders
 add proxies -p lockgate --lib -- -q call:: host::
-add signals -p lockgate-tests --test rules_signals -- -q
-add signals -p lockgate-tests --test rules_cpu -- -q
-add installed -p installed --test handlers -- -q of_a_program
+add signals -p lockgate-tests --test suites -- -q rules_signals::
+add signals -p lockgate-tests --test suites -- -q rules_cpu::
+add installed -p installed --test suites -- -q of_a_program
 add attacks -p attacks --test hygiene -- -q
 case " $PARTS " in
 *" attacks "*)

@@ -1,8 +1,7 @@
 //! `lockgate-bench create` runs. A process of its own: counting domains takes all kernel mappings that it may have, and they come back
 //! only when the thread that called them has ended.
 
-mod common;
-use common::{QUICK, has};
+use crate::common::{QUICK, has};
 use lockgate_bench::create;
 
 #[test]

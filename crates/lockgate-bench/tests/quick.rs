@@ -1,8 +1,7 @@
 //! The benchmarks that take seconds run, and yield the metrics that SPECIFICATION.md names. What they measure is not judged
 //! here: that depends on the machine and its load.
 
-mod common;
-use common::{QUICK, has};
+use crate::common::{QUICK, has};
 use lockgate_bench::{calls, capi, ipc};
 
 #[test]

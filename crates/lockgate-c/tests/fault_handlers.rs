@@ -1,8 +1,7 @@
 //! R14 where handlers of faults stand around the library, which the process has once or twice: the host's own fault comes to each of them once,
 //! and to the one that was there at first in the end.
 
-mod common;
-use common::{Language, done, installed, program, run};
+use crate::common::{Language, done, installed, program, run};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -27,7 +26,7 @@ impl Hosts {
         program(Language::C99, &source("plugin.c"), &at("plugin.so"), &["-shared", "-fPIC"]);
         program(Language::C99, &source("chain.c"), &at("linked"), &["-Wl,--no-as-needed", "-Wno-pedantic"]);
         let compiled = |from: &str, to: &str, flags: &[&str], archive: bool| {
-            let mut compiler = common::compiler(Language::C99);
+            let mut compiler = crate::common::compiler(Language::C99);
             compiler.args(["-Wno-pedantic", "-fPIC"]).args(flags).arg(source(from)).arg("-o").arg(at(to));
             if archive {
                 compiler.args(["-x", "none"]).arg(installed().join("lib/liblockgate.a"));
@@ -48,11 +47,11 @@ impl Hosts {
     /// What is said, and the signal that ends the process.
     fn run(&self, host: &Path, plugins: &[&Path], first: &str, steps: &str) -> (String, Option<i32>) {
         let mut command = Command::new(host);
-        command.args([first, steps]).args(plugins).current_dir(common::modules());
+        command.args([first, steps]).args(plugins).current_dir(crate::common::modules());
         // A signal that goes in circles does so for ever.
         let mut limited = Command::new("timeout");
         limited.args(["-s", "KILL", "60"]).arg(command.get_program()).args(command.get_args());
-        let output = run(limited.current_dir(common::modules()));
+        let output = run(limited.current_dir(crate::common::modules()));
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let signal =
             output.status.signal().or(output.status.code().filter(|&code| code > 128).map(|c| c - 128));

@@ -1,8 +1,7 @@
 //! The library as its users get it: installed below DESTDIR, found by pkg-config and CMake from outside of the tree; the examples, and the
 //! README's program.
 
-mod common;
-use common::{built, done, installed, module, root};
+use crate::common::{built, done, installed, module, root};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -119,7 +118,7 @@ fn by_cmake(libraries: &str) {
     std::fs::write(wrong.join("CMakeLists.txt"), text).expect("a scratch folder");
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(&wrong).arg("-B").arg(wrong.join("build"));
-    let output = common::run(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", at.display())));
+    let output = crate::common::run(configure.arg(format!("-DCMAKE_PREFIX_PATH={}", at.display())));
     assert!(!output.status.success(), "version 0.1 does not do for 0.2");
 }
 
@@ -187,7 +186,7 @@ fn block(text: &str, language: &str) -> String {
 }
 
 /// Compiles a program, runs it beside the module `cube.lg` of the README, and returns what it said.
-fn beside_cube(language: common::Language, text: &str) -> String {
+fn beside_cube(language: crate::common::Language, text: &str) -> String {
     let module_source = readme("Quick start: C");
     let (_, rest) = module_source.split_once("cat > cube.c <<'EOF'\n").expect("cube.c");
     let cube: String =
@@ -200,19 +199,19 @@ fn beside_cube(language: common::Language, text: &str) -> String {
     };
     module(folder.path(), "cube.lg", &write("cube.c", &cube), &[]);
     let binary = folder.path().join("program");
-    common::program(language, &write("program.c", text), &binary, &["-Wno-unused-result"]);
+    crate::common::program(language, &write("program.c", text), &binary, &["-Wno-unused-result"]);
     done(Command::new(&binary).current_dir(folder.path()))
 }
 
 #[test]
 fn the_program_of_the_readme_runs() {
-    let said = beside_cube(common::Language::C99, &block(&readme("Quick start: embedding in C"), "c"));
+    let said = beside_cube(crate::common::Language::C99, &block(&readme("Quick start: embedding in C"), "c"));
     assert!(said.starts_with("3\n") && said.contains("cube.c:"), "{said}");
 }
 
 #[test]
 fn the_program_of_the_page_on_cpp_runs() {
     let page = std::fs::read_to_string(root().join("docs/start/cpp.md")).expect("the page");
-    let said = beside_cube(common::Language::Cpp17, &block(&page, "cpp"));
+    let said = beside_cube(crate::common::Language::Cpp17, &block(&page, "cpp"));
     assert!(said.starts_with("3\n") && said.contains("cube.c:"), "{said}");
 }

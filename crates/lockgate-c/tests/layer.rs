@@ -1,7 +1,6 @@
 //! The C++ layer: it works, and misuse of it does not compile.
 
-mod common;
-use common::{Language, compiler, done, modules, program, run};
+use crate::common::{Language, compiler, done, modules, program, run};
 use std::path::Path;
 use std::process::Command;
 

@@ -1,8 +1,7 @@
 //! A real program that loads plugins with dlopen, before and after: Lua, whose `require` loads C modules (`examples/c/lua`), and Lua in one domain
 //! with its plugins (`examples/c/shared-heap`).
 
-mod common;
-use common::{done, installed, root, run};
+use crate::common::{done, installed, root, run};
 use lockgate_corpus::{Corpus, Library};
 use lockgate_toolchain::{Link, Sysroot, silent};
 use std::io::{Seek as _, Write as _};

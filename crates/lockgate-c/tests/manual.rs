@@ -1,6 +1,5 @@
 //! The manual pages say what the header says.
 
-mod common;
 use lockgate_c::manual::{HEADER, Page, pages};
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -79,7 +78,8 @@ fn man_finds_nothing_to_complain_about() {
     for Page { file, text } in pages().into_iter().filter(|page| !page.text.starts_with(".so")) {
         let path = folder.path().join(&file);
         std::fs::write(&path, text).expect("the scratch folder is writable");
-        let output = common::run(Command::new("groff").args(["-man", "-Tutf8", "-ww", "-z"]).arg(&path));
+        let output =
+            crate::common::run(Command::new("groff").args(["-man", "-Tutf8", "-ww", "-z"]).arg(&path));
         let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success() && complaints.is_empty(), "{file}: {complaints}");
     }

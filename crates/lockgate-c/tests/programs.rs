@@ -1,8 +1,7 @@
 //! Programs in C that use the library as theirs does: every function, every error, hostile modules. Each is compiled as
 //! C99 and as C++17 without a warning.
 
-mod common;
-use common::{Language, done, program};
+use crate::common::{Language, done, program};
 use std::path::Path;
 use std::process::Command;
 use support::Part;
@@ -32,7 +31,7 @@ fn passes(name: &str) {
     for language in [Language::C99, Language::Cpp17].into_iter().take(1 + usize::from(as_cpp)) {
         let binary = folder.path().join(format!("{name}-{language:?}"));
         program(language, &source, &binary, &[]);
-        done(Command::new(&binary).current_dir(common::modules()));
+        done(Command::new(&binary).current_dir(crate::common::modules()));
     }
 }
 
@@ -43,11 +42,11 @@ fn two_copies_of_the_library_live_in_one_process() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let (plugin, host) = (folder.path().join("plugin.so"), folder.path().join("host"));
     program(Language::C99, &source("plugin.c"), &plugin, &["-shared", "-fPIC"]);
-    let mut compiler = common::compiler(Language::C99);
+    let mut compiler = crate::common::compiler(Language::C99);
     compiler.arg("-Wno-pedantic").arg(source("two.c")).arg("-o").arg(&host);
-    compiler.args(["-x", "none"]).arg(common::installed().join("lib/liblockgate.a"));
+    compiler.args(["-x", "none"]).arg(crate::common::installed().join("lib/liblockgate.a"));
     done(compiler.args(["-lm", "-lpthread", "-ldl"]));
-    done(Command::new(&host).arg(&plugin).current_dir(common::modules()));
+    done(Command::new(&host).arg(&plugin).current_dir(crate::common::modules()));
 }
 
 #[test]

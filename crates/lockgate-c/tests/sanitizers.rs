@@ -1,8 +1,7 @@
 //! Hosts under AddressSanitizer, UndefinedBehaviorSanitizer, ThreadSanitizer and valgrind: nothing is reported of what the library does, and what
 //! the host does wrong is reported still (docs/debugging.md).
 
-mod common;
-use common::{Language, done, modules, program, root, run};
+use crate::common::{Language, done, modules, program, root, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::Part;
@@ -24,9 +23,9 @@ fn build(folder: &Path, name: &str, flags: &[&str]) -> Command {
 /// The same; the library is linked statically.
 fn build_statically(folder: &Path, name: &str, flags: &[&str]) -> Command {
     let binary = folder.join(name);
-    let mut compiler = common::compiler(Language::C99);
+    let mut compiler = crate::common::compiler(Language::C99);
     compiler.args(flags).arg(source(name)).arg("-o").arg(&binary);
-    compiler.args(["-x", "none"]).arg(common::installed().join("lib/liblockgate.a"));
+    compiler.args(["-x", "none"]).arg(crate::common::installed().join("lib/liblockgate.a"));
     done(compiler.args(["-lm", "-lpthread", "-ldl"]));
     in_modules(&binary)
 }

@@ -1,13 +1,9 @@
 //! Bindings that `lockgate stubs` makes for C++, Rust and Python: of real libraries, and of one that attacks.
-#[path = "common/installed.rs"]
-mod installed;
-#[path = "common/reading.rs"]
-mod reading;
 
-use installed::{corpus, prefix};
+use crate::installed::{corpus, prefix};
+use crate::reading::lockgate;
 use lockgate_bench::command::done;
 use lockgate_bench::stubs::library::LIBRARIES;
-use reading::lockgate;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::Part;

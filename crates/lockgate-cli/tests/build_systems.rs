@@ -1,8 +1,6 @@
 //! Real projects, built by their own build systems with `lockgate cc` as the compiler.
 
-mod common;
-
-use common::{Shop, text};
+use crate::common::{Shop, text};
 use std::path::Path;
 use std::process::Command;
 

@@ -1,11 +1,8 @@
 //! Rust inside a domain: `lockgate cargo`, the crate lockgate-guest, and what std does there.
 //!
 //! The target's std is rustup's (`rustup target add x86_64-unknown-linux-musl`); where it is not, each test says so and does nothing.
-mod common;
-#[path = "common/installed.rs"]
-mod installed;
 
-use common::{Shop, text};
+use crate::common::{Shop, text};
 use lockgate::grant::{Region, Rights, Ring};
 use lockgate::{Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer};
 use lockgate_bench::command::done;
@@ -136,7 +133,7 @@ fn a_library_is_called_and_calls() {
     assert!(trace.contains("core::panicking::panic_fmt") && trace.contains("words::divide"), "{trace}");
 
     let host = package.0.path("host");
-    let prefix = installed::prefix();
+    let prefix = crate::installed::prefix();
     let mut gcc = Command::new("gcc");
     gcc.arg("-g").arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cargo/host.c")).arg("-o").arg(&host);
     gcc.arg("-I").arg(prefix.join("include")).arg("-L").arg(prefix.join("lib")).arg("-llockgate");

@@ -1,8 +1,6 @@
 //! `lockgate cc`, `link` and `rewrite` as build systems and people call them.
 
-mod common;
-
-use common::{Shop, text};
+use crate::common::{Shop, text};
 
 const HELLO: &str = "#include <stdio.h>\nint main(void) { puts(\"hello\"); return 0; }\n";
 

@@ -1,9 +1,7 @@
 //! Small programs that check themselves (`tests/compilers`), natively and in a domain, with sets of the compiler's options: what they print
 //! and return is the same, or the module is refused with a reason.
 
-mod common;
-
-use common::{Shop, text};
+use crate::common::{Shop, text};
 use fastrand::Rng;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,6 @@
 //! Programs in C++ (`tests/cxx`): what they print and return is the same natively and in a domain.
 
-mod common;
-
-use common::{Shop, text};
+use crate::common::{Shop, text};
 use lockgate::{Domain, DomainOptions, Module};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -2,11 +2,9 @@
 //! Those in C and C++ run under AddressSanitizer and UBSan.
 //!
 //! One of two headers here; `make stubs-differ HEADERS=2000 ANSWERS=500` for more. LOCKGATE_DIFFER_SEED picks the first; what is found names its own.
-#[path = "common/installed.rs"]
-mod installed;
 
+use crate::installed::{corpus, prefix};
 use fastrand::Rng;
-use installed::{corpus, prefix};
 use lockgate_bench::command::done;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -1,8 +1,6 @@
 //! `examples/stubs`, as its README says, and the plugin of docs/start/c.md. (The others are tested where their languages are.)
-#[path = "common/installed.rs"]
-mod installed;
 
-use installed::{corpus, prefix};
+use crate::installed::{corpus, prefix};
 use lockgate_bench::command::done;
 use std::io::Write as _;
 use std::os::unix::process::ExitStatusExt as _;

@@ -1,12 +1,8 @@
 //! gdb on a process that is stopped inside a domain, and on core files: functions, lines, arguments, locals, and backtraces
 //! that cross the gates between hosts and modules (crates/lockgate/gdb/lockgate.py).
 
-mod common;
-#[path = "common/installed.rs"]
-mod installed;
-
-use common::{Shop, text};
-use installed::prefix;
+use crate::common::{Shop, text};
+use crate::installed::prefix;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Policy};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -439,7 +435,7 @@ fn calls_in_every_direction() {
     let program = std::env::current_exe().unwrap();
     let program = program.to_str().unwrap();
     let arguments =
-        ["--args", program, "--exact", "host_of_two", "--ignored", "--nocapture", "--test-threads", "1"];
+        ["--args", program, "--exact", "gdb::host_of_two", "--ignored", "--nocapture", "--test-threads", "1"];
     let flags = [&["-O0"][..], &["-O2", "-fno-optimize-sibling-calls"]];
     for flags in one_of(flags, "calls_in_every_direction") {
         let shop = Shop::new();
@@ -1083,7 +1079,7 @@ fn names_are_those_of_the_module_that_is_there() {
     assert!(sizes.iter().all(|size| *size == sizes[0]), "{sizes:?}");
     let program = std::env::current_exe().unwrap();
     let program = program.to_str().unwrap();
-    let arguments = ["--exact", "host_of_many", "--ignored", "--nocapture", "--test-threads", "1"];
+    let arguments = ["--exact", "gdb::host_of_many", "--ignored", "--nocapture", "--test-threads", "1"];
     let commands = format!("run\n{}", "frame\ncontinue\n".repeat(12));
     let said = gdb_of(&shop, program, &commands, &arguments);
     let stops: Vec<&str> = said.split("received signal SIGSEGV").skip(1).collect();
@@ -1150,7 +1146,8 @@ fn healthy_programs_do_not_stop() {
     shop.lockgate("cc").args(["-O1", "well.c", "-o", "well.lg"]).args(exports).run_quietly();
     let program = std::env::current_exe().unwrap();
     let program = program.to_str().unwrap();
-    let arguments = ["--exact", "host_without_a_fault", "--ignored", "--nocapture", "--test-threads", "1"];
+    let arguments =
+        ["--exact", "gdb::host_without_a_fault", "--ignored", "--nocapture", "--test-threads", "1"];
     let said = gdb_of(&shop, program, "run\n", &arguments);
     assert!(said.contains("1 passed") && !said.contains("received signal"), "{said}");
 

@@ -2,10 +2,8 @@
 //! what it has answered: under AddressSanitizer and UBSan nothing is read or written but what C would let the program believe.
 //!
 //! A second for each header; `make stubs-hammer SECONDS=600` for longer.
-#[path = "common/installed.rs"]
-mod installed;
 
-use installed::{corpus, prefix};
+use crate::installed::{corpus, prefix};
 use lockgate_bench::command::done;
 use lockgate_bench::stubs::library::{LIBRARIES, Library};
 use lockgate_stubs::Client;

@@ -1,8 +1,6 @@
 //! `perf record` on a process with a domain: samples have the names of modules' functions.
 
-mod common;
-
-use common::{Shop, text};
+use crate::common::{Shop, text};
 
 const BUSY: &str = r#"
 volatile long sum;

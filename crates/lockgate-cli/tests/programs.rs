@@ -1,8 +1,6 @@
 //! Whole C programs, compiled natively and by `lockgate cc`: what they print and return must be the same.
 
-mod common;
-
-use common::{Shop, text};
+use crate::common::{Shop, text};
 use std::os::unix::process::ExitStatusExt;
 use support::Part;
 

@@ -1,8 +1,6 @@
 //! The README's quick start, and those of docs/start, do what they say, as they are written there.
 
-mod common;
-
-use common::{Shop, text};
+use crate::common::{Shop, text};
 
 const README: &str = include_str!("../../../README.md");
 const START_C: &str = include_str!("../../../docs/start/c.md");

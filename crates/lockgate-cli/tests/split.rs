@@ -1,11 +1,7 @@
 //! `lockgate cc --split`: one program, several domains.
 
-mod common;
-#[path = "common/installed.rs"]
-mod installed;
-
-use common::{Shop, text};
-use installed::{corpus, prefix};
+use crate::common::{Shop, text};
+use crate::installed::{corpus, prefix};
 use lockgate_bench::command::done;
 use lockgate_bench::split;
 use std::path::{Path, PathBuf};
@@ -13,7 +9,6 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use support::one_of;
 
-#[path = "split/refusals.rs"]
 mod refusals;
 
 fn file(name: &str) -> PathBuf {

@@ -1,13 +1,9 @@
 //! `lockgate stubs`: programs of others with protected libraries, and what happens to them when the libraries attack.
-#[path = "common/installed.rs"]
-mod installed;
-#[path = "common/reading.rs"]
-mod reading;
 
-use installed::{corpus, prefix};
+use crate::installed::{corpus, prefix};
+use crate::reading::lockgate;
 use lockgate_bench::command::done;
 use lockgate_bench::stubs::library::{Built, Kit, LIBRARIES, Library};
-use reading::lockgate;
 use std::collections::BTreeMap;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::{Path, PathBuf};
@@ -1354,7 +1350,7 @@ fn what_is_not_sound_is_refused() {
     let program = Part::one_in(12, "headers that the program refuses, too");
     for (index, (text, expected)) in cases.iter().enumerate() {
         std::fs::write(&header, format!("#include <lockgate/annotations.h>\n{text}\n")).expect("a file");
-        let said = reading::read(&header, &[]);
+        let said = crate::reading::read(&header, &[]);
         assert_ne!(said.status, 0, "{text}: accepted");
         let mut messages = vec![said.err + &said.refused];
         if program.has(index) {
@@ -1447,7 +1443,7 @@ fn annotations_of_callbacks_count_wherever_they_stand() {
                 "#include \"load.h\"\n#include <lockgate/annotations.h>\nLG_DOMAIN(\"load\", time=1000);\nLG_ERRORS(int, -1);\n{annotations}\n"
             ),
         );
-        let text = reading::explained(&api, &[&notes]).out;
+        let text = crate::reading::explained(&api, &[&notes]).out;
         assert!(text.contains("[LG_OUT LG_SIZE(size)]"), "{header}\n{annotations}\n{text}");
     }
 }
@@ -1496,7 +1492,7 @@ fn what_has_two_readings_is_refused() {
     let text: String = declarations.iter().map(|(_, _, declaration)| format!("{declaration};\n")).collect();
     let before = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\nstruct entry;\n";
     std::fs::write(&header, format!("{before}{text}")).expect("a file");
-    let text = reading::explained(&header, &[]).out;
+    let text = crate::reading::explained(&header, &[]).out;
     for (vague, name, declaration) in declarations {
         let refused =
             text.lines().any(|line| line.starts_with(&format!("{name}: ")) && line.contains("refused: "));

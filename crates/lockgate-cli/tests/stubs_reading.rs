@@ -1,8 +1,6 @@
 //! `lockgate stubs`, the side that reads: what a header and its annotations say, and what they do not.
-#[path = "common/reading.rs"]
-mod reading;
 
-use reading::{Said, explained, lockgate};
+use crate::reading::{Said, explained, lockgate};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use support::Part;

@@ -211,7 +211,7 @@ fn thread_local_state() {
     });
     assert_eq!(bump.call().unwrap(), 102);
     let destroyed = domain.bind::<extern "C" fn() -> i32>("destroyed_sum").unwrap();
-    assert_eq!(destroyed.call().unwrap(), (1..=THREADS).sum(), "every thread's destructor ran once");
+    assert_eq!(destroyed.call().unwrap(), (1..=THREADS).sum::<i32>(), "every thread's destructor ran once");
 }
 
 /// malloc, stdio and mutexes with every thread inside at once.

@@ -1,8 +1,6 @@
 //! A failed check of the code model is reported with function and source line, as every other fault.
 
-mod common;
-
-use common::Shop;
+use crate::common::Shop;
 
 /// Function of each case of `programs/traps.c`.
 const CASES: [&str; 8] = ["fail", "fail", "fail", "fail", "fail", "fail", "unbounded", "ends_in_a_call"];

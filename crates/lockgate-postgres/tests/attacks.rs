@@ -1,12 +1,10 @@
 //! The attack suite (tests/attacks), let loose on a server by a role without rights: every module of it is installed; those that are accepted are
 //! called; after each the same session answers, and at the end no page of the server's data is damaged.
 
-mod common;
-
+use crate::common::installation;
 use attacks::build::foreign_file;
 use attacks::expect::{By, Expect};
 use attacks::list::{self, Aim, Argument, Attack, Source};
-use common::installation;
 use lockgate_postgres::{Database, Server, Session};
 use std::collections::BTreeMap;
 use std::fs;

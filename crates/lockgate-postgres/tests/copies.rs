@@ -1,8 +1,6 @@
 //! Modules are rows of a table: dumps hold them, replicas have them.
 
-mod common;
-
-use common::{changed_types, installation, modules, server};
+use crate::common::{changed_types, installation, modules, server};
 use lockgate_postgres::{Server, Session, done};
 use std::time::{Duration, Instant};
 

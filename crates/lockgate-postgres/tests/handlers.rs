@@ -1,8 +1,6 @@
 //! R11, R14 in a server: languages that are loaded after the first call, and install handlers of faults.
 
-mod common;
-
-use common::{installation, modules, server, watchdog};
+use crate::common::{installation, modules, server, watchdog};
 use lockgate_postgres::done;
 use std::path::{Path, PathBuf};
 use std::process::Command;

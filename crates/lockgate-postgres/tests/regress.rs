@@ -1,9 +1,7 @@
 //! SQL with expected answers, as in pg_regress: `postgres/test/sql/NAME.sql`, each in a database of its own, must print
 //! `postgres/test/expected/NAME.out`. `LOCKGATE_BLESS=1` writes what is printed there instead; look at the difference before you commit it.
 
-mod common;
-
-use common::{modules, server, watchdog};
+use crate::common::{modules, server, watchdog};
 use lockgate_postgres::root;
 use std::fs;
 

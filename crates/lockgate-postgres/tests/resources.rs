@@ -1,8 +1,6 @@
 //! What a session takes of the server's: descriptors, memory, time. PostgreSQL keeps books of its descriptors, and a commit that gets none is a PANIC.
 
-mod common;
-
-use common::{built, installation, server, watchdog};
+use crate::common::{built, installation, server, watchdog};
 use lockgate_postgres::{Database, Server, Session};
 use std::path::PathBuf;
 use std::sync::OnceLock;

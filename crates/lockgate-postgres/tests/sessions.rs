@@ -1,8 +1,6 @@
 //! What psql alone cannot show: cancels, terminations, shutdowns, several sessions at once, parallel workers, preloaded libraries.
 
-mod common;
-
-use common::{built, changed_types, installation, modules, server, watchdog};
+use crate::common::{built, changed_types, installation, modules, server, watchdog};
 use lockgate_postgres::{Database, Server, Session, done};
 use std::time::{Duration, Instant};
 

@@ -1,14 +1,12 @@
 //! A few seconds of `lockgate-bench postgres-soak`.
 
-mod common;
-
 use lockgate_postgres::{Held, soak};
 use std::time::Duration;
 
 #[test]
 fn a_server_survives_everything_at_once() {
     let seconds = if support::thorough() { 10 } else { 5 };
-    let soak = soak(common::installation(), Duration::from_secs(seconds)).unwrap();
+    let soak = soak(crate::common::installation(), Duration::from_secs(seconds)).unwrap();
     assert_eq!(soak.wrong, [""; 0], "answers");
     assert_eq!(soak.crashes, [""; 0], "processes of the server");
     assert!(soak.rounds > 20, "{soak:?}");

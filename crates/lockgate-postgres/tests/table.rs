@@ -1,8 +1,6 @@
 //! The table of modules: who keeps whom waiting, and what a superuser may do to it.
 
-mod common;
-
-use common::{modules, server, watchdog};
+use crate::common::{modules, server, watchdog};
 use lockgate_postgres::Database;
 
 /// Two modules of the database's owner, and a function of his.

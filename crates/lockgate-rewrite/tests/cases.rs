@@ -5,8 +5,6 @@
 //! assembly is the body of a global function `f`. `BLESS=1 cargo test` writes what came out into the tables:
 //! read the difference before you keep it.
 
-mod support;
-
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -36,7 +34,7 @@ fn table(name: &str) -> PathBuf {
 }
 
 fn assemble(source: &str) -> Vec<u8> {
-    support::assemble(&format!(".globl f\n.type f,@function\nf:\n{source}\n"))
+    crate::support::assemble(&format!(".globl f\n.type f,@function\nf:\n{source}\n"))
 }
 
 fn check(name: &str, options: &Options) {
@@ -47,12 +45,12 @@ fn check(name: &str, options: &Options) {
     for case in &cases {
         let outcome = rewrite_object(name, &assemble(&case.source), options);
         let rewritten = outcome.unwrap_or_else(|error| panic!("{name}, {}: {error}", case.title));
-        let got: Vec<String> = support::listing(&rewritten.bytes, ".text")
+        let got: Vec<String> = crate::support::listing(&rewritten.bytes, ".text")
             .into_iter()
             .map(|line| format!("    {line}"))
             .collect();
         let got = got.join("\n");
-        if let Err(rejection) = lockgate_verify::verify(&support::module(&rewritten.bytes)) {
+        if let Err(rejection) = lockgate_verify::verify(&crate::support::module(&rewritten.bytes)) {
             writeln!(failures, "{name}, {}: rejected: {rejection}\n{got}", case.title).expect("a string");
         }
         if got != case.expected && !bless {

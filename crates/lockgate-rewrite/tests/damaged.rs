@@ -1,7 +1,5 @@
 //! Damaged and foreign inputs: an error that says what is wrong, never a crash.
 
-mod support;
-
 use lockgate_rewrite::{Options, rewrite_archive, rewrite_object};
 
 const SOURCE: &str = "
@@ -31,7 +29,7 @@ fn rewrite(bytes: &[u8]) -> Result<Vec<u8>, String> {
 /// Every byte of an object flipped in several ways, and the object cut off at every length.
 #[test]
 fn no_damage_crashes() {
-    let object = support::assemble(&SOURCE.replace(", f+2", ""));
+    let object = crate::support::assemble(&SOURCE.replace(", f+2", ""));
     assert!(rewrite(&object).is_ok());
     let (mut refused, mut accepted) = (0, 0);
     for at in 0..object.len() {
@@ -53,7 +51,7 @@ fn no_damage_crashes() {
 
 #[test]
 fn foreign_inputs_are_named() {
-    let object = support::assemble(SOURCE.replace(", f+2", "").as_str());
+    let object = crate::support::assemble(SOURCE.replace(", f+2", "").as_str());
     let patched = |at: usize, value: u8| {
         let mut patched = object.clone();
         patched[at] = value;
@@ -78,7 +76,7 @@ fn foreign_inputs_are_named() {
 /// Linkers and other readers would take another symbol table than the rewriter.
 #[test]
 fn symbol_tables_that_readers_disagree_about_are_refused() {
-    let object = support::assemble(SOURCE.replace(", f+2", "").as_str());
+    let object = crate::support::assemble(SOURCE.replace(", f+2", "").as_str());
     let word = |at: usize| u64::from_le_bytes(object[at..at + 8].try_into().expect("eight bytes")) as usize;
     let (table, count) = (word(40), usize::from(object[60]));
     let headers = (0..count).map(|index| table + 64 * index);
@@ -98,7 +96,7 @@ fn symbol_tables_that_readers_disagree_about_are_refused() {
 
 #[test]
 fn a_pointer_into_an_instruction_is_refused() {
-    let message = rewrite(&support::assemble(SOURCE)).expect_err("f+2 is no instruction");
+    let message = rewrite(&crate::support::assemble(SOURCE)).expect_err("f+2 is no instruction");
     assert!(message.contains("section .data.rel at 0x8"), "{message}");
     assert!(message.contains("middle of an instruction"), "{message}");
 }
@@ -119,17 +117,18 @@ fn archives_that_are_none() {
 /// Link-time optimisation's objects hold no code to rewrite.
 #[test]
 fn intermediate_code_is_refused() {
-    let object = support::compile("int f(int a) { return a + 1; }", &["-O2", "-flto"]);
+    let object = crate::support::compile("int f(int a) { return a + 1; }", &["-O2", "-flto"]);
     let message = rewrite(&object).expect_err("slim LTO object");
     assert!(message.contains("intermediate code") && message.contains("-ffat-lto-objects"), "{message}");
-    let fat = support::compile("int f(int a) { return a + 1; }", &["-O2", "-flto", "-ffat-lto-objects"]);
+    let fat =
+        crate::support::compile("int f(int a) { return a + 1; }", &["-O2", "-flto", "-ffat-lto-objects"]);
     assert!(rewrite(&fat).is_ok());
 }
 
 /// Sections that share their bytes, and names that share theirs, would need memory out of all proportion to the file.
 #[test]
 fn what_overlaps_is_refused() {
-    let object = support::assemble("f: ret");
+    let object = crate::support::assemble("f: ret");
     let headers = u64::from_le_bytes(object[40..48].try_into().expect("eight bytes")) as usize;
     // The first section becomes the whole file.
     let mut overlapping = object.clone();
@@ -157,12 +156,12 @@ fn what_overlaps_is_refused() {
 #[test]
 fn names_of_members_are_bytes() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    std::fs::write(folder.path().join("a.o"), support::assemble(".globl f\nf: ret")).expect("a file");
+    std::fs::write(folder.path().join("a.o"), crate::support::assemble(".globl f\nf: ret")).expect("a file");
     for name in ["\u{fc}\u{fc}.o", "a b.o", "exactly_15_byte"] {
         std::fs::copy(folder.path().join("a.o"), folder.path().join(name)).expect("a copy");
         let archive = folder.path().join("l.a");
         let _ = std::fs::remove_file(&archive);
-        support::run(
+        crate::support::run(
             "ar",
             &["rcs", archive.to_str().expect("UTF-8"), folder.path().join(name).to_str().expect("UTF-8")],
         );
@@ -180,8 +179,8 @@ fn names_of_members_are_bytes() {
 fn prefixes_without_effect() {
     let source = "f: .byte 0x49, 0x48, 0x8b, 0x04, 0x24\n ret"; // rex.WB rex.W mov (%rsp),%rax
     let listing = |source: &str| {
-        let bytes = rewrite(&support::assemble(source)).expect("rewritten");
-        support::listing(&bytes, ".text")
+        let bytes = rewrite(&crate::support::assemble(source)).expect("rewritten");
+        crate::support::listing(&bytes, ".text")
     };
     assert_eq!(listing(source), listing("f: mov (%rsp),%rax\n ret"));
 }
@@ -189,7 +188,7 @@ fn prefixes_without_effect() {
 /// Thread-local variables lie in no code.
 #[test]
 fn a_thread_local_variable_in_code_is_refused() {
-    let object = support::assemble(
+    let object = crate::support::assemble(
         ".globl f\n.text\nf: mov %fs:t@tpoff,%eax\n ret\n.section .tdata,\"awT\"\n.globl t\nt: .long 1\n",
     );
     // The symbol moves from .tdata to .text, the first section.
@@ -225,7 +224,7 @@ fn forms_that_stand_before_their_values_drop_the_debug_information() {
             .uleb128 0
         2:"
         );
-        let object = support::assemble(&source);
+        let object = crate::support::assemble(&source);
         rewrite_object("damaged.o", &object, &Options::default()).expect("code").stats.debug_dropped.concat()
     };
     for (abbreviation, reference) in [
@@ -265,7 +264,7 @@ fn long_inputs_take_no_longer_than_they_are_long() {
         ("computed gotos in one function", gotos(1)),
         ("computed gotos in many", gotos(30)),
     ] {
-        let object = support::assemble(&source);
+        let object = crate::support::assemble(&source);
         let (done, finished) = std::sync::mpsc::channel();
         std::thread::spawn(move || done.send(rewrite(&object)));
         let result = finished.recv_timeout(std::time::Duration::from_secs(60));

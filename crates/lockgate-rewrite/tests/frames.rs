@@ -1,8 +1,6 @@
 //! Functions made at random, of pieces that do all that can be done to rsp: what the rewriter accepts, the verifier accepts too, and
 //! the states that [`lockgate_rewrite::states`] derives are enough for it.
 
-mod support;
-
 use fastrand::Rng;
 use std::fmt::Write;
 
@@ -98,7 +96,7 @@ fn what_is_accepted_is_verified() {
     let (mut accepted, mut failures) = (0, String::new());
     for seed in first..first + cases {
         let source = function(&mut Rng::with_seed(seed));
-        let object = support::assemble(&source);
+        let object = crate::support::assemble(&source);
         for strict_bounds in [false, true] {
             let options = Options { strict_bounds, ..Options::default() };
             let outcome = std::panic::catch_unwind(|| rewrite_object("f.o", &object, &options));
@@ -108,8 +106,8 @@ fn what_is_accepted_is_verified() {
             };
             let Ok(rewritten) = outcome else { continue };
             accepted += 1;
-            if let Err(rejection) = lockgate_verify::verify(&support::module(&rewritten.bytes)) {
-                let listing = support::listing(&rewritten.bytes, ".text").join("\n    ");
+            if let Err(rejection) = lockgate_verify::verify(&crate::support::module(&rewritten.bytes)) {
+                let listing = crate::support::listing(&rewritten.bytes, ".text").join("\n    ");
                 writeln!(failures, "seed {seed}: {rejection}\n{source}\n    {listing}").expect("a string");
             }
         }
@@ -134,10 +132,10 @@ fn landing_pads_open_their_frames() {
         int loop(int n) { int s = 0; for (int i = 1; i < n; i++) { Guard g; char b[i]; use(b, i); s += b[0]; } return s; }
     ";
     for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
-        let object = support::compile(SOURCE, &["-x", "c++", "-fPIE", "-fno-rtti", level]);
+        let object = crate::support::compile(SOURCE, &["-x", "c++", "-fPIE", "-fno-rtti", level]);
         let rewritten = rewrite_object("f.o", &object, &Options::default())
             .unwrap_or_else(|error| panic!("{level}: {error}"));
-        let verdict = lockgate_verify::verify(&support::module(&rewritten.bytes));
+        let verdict = lockgate_verify::verify(&crate::support::module(&rewritten.bytes));
         verdict.unwrap_or_else(|rejection| panic!("{level}: {rejection}"));
         assert!(rewritten.stats.labels > 4, "{level}: pads have labels: {}", rewritten.stats.labels);
     }
@@ -147,12 +145,13 @@ fn landing_pads_open_their_frames() {
 #[test]
 fn sections_begin_with_functions() {
     let rewrite = |source: &str| {
-        let object =
-            support::assemble(&format!("{source}\n.globl f\n.type f,@function\nf: call external\nret\n"));
+        let object = crate::support::assemble(&format!(
+            "{source}\n.globl f\n.type f,@function\nf: call external\nret\n"
+        ));
         rewrite_object("f.o", &object, &Options::default())
     };
     let rewritten = rewrite("1: dec %edi; jne 1b; ret").expect("accepted");
-    lockgate_verify::verify(&support::module(&rewritten.bytes)).expect("verified");
+    lockgate_verify::verify(&crate::support::module(&rewritten.bytes)).expect("verified");
     let message = rewrite("1: push %rbx; dec %edi; jne 1b; pop %rbx; ret").expect_err("refused").to_string();
     assert!(message.contains("something of it left on the stack"), "{message}");
 }
@@ -160,12 +159,12 @@ fn sections_begin_with_functions() {
 /// A global label inside a function, as profilers and tables of exceptions have them, is passed by, and cannot be entered.
 #[test]
 fn global_labels_inside_of_functions() {
-    let object = support::assemble(
+    let object = crate::support::assemble(
         ".globl f, inside\n.type f,@function\nf: push %rbx\ncall external\ninside: call external\npop %rbx\nret\n.size f,.-f\n",
     );
     let rewritten = rewrite_object("f.o", &object, &Options::default()).expect("accepted");
-    lockgate_verify::verify(&support::module(&rewritten.bytes)).expect("verified");
-    let listing = support::listing(&rewritten.bytes, ".text");
+    lockgate_verify::verify(&crate::support::module(&rewritten.bytes)).expect("verified");
+    let listing = crate::support::listing(&rewritten.bytes, ".text");
     let label = listing.iter().rposition(|line| line == "endbr64").expect("the label");
     assert!(listing[label - 1].starts_with("jmp ") && listing[label + 1] == "ud2", "{listing:?}");
     assert!(listing[label + 2].starts_with("call "), "{listing:?}");

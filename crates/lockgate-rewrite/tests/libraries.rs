@@ -1,7 +1,5 @@
 //! The libraries that every module links: all of musl and libgcc, but for listed members.
 
-mod support;
-
 use std::process::Command;
 
 use lockgate_rewrite::{Options, Stats, rewrite_archive};
@@ -67,10 +65,10 @@ fn verify_members(archive: &[u8]) {
     for member in members.members() {
         let member = member.expect("a member");
         let object = member.data(archive).expect("its contents");
-        if support::listing(object, ".text").is_empty() && !has_code(object) {
+        if crate::support::listing(object, ".text").is_empty() && !has_code(object) {
             continue;
         }
-        if let Err(rejection) = lockgate_verify::verify(&support::module(object)) {
+        if let Err(rejection) = lockgate_verify::verify(&crate::support::module(object)) {
             panic!("{}: {rejection}", String::from_utf8_lossy(member.name()));
         }
         judged += 1;

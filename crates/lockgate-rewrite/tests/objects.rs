@@ -1,12 +1,10 @@
 //! What belongs to an object besides its instructions: groups, fragments, symbols, references between sections.
 
-mod support;
-
 use lockgate_rewrite::{Options, rewrite_object};
 use object::{Object, ObjectComdat, ObjectSection, ObjectSymbol};
 
 fn rewrite(source: &str) -> Vec<u8> {
-    let rewritten = rewrite_object("object.o", &support::assemble(source), &Options::default());
+    let rewritten = rewrite_object("object.o", &crate::support::assemble(source), &Options::default());
     rewritten.unwrap_or_else(|error| panic!("{error}")).bytes
 }
 
@@ -30,7 +28,7 @@ inline:
         .map(|index| file.section_by_index(index).expect("a member").name().expect("its name").to_owned())
         .collect();
     assert_eq!(names, [".text.inline", ".rela.text.inline"]);
-    let listing = support::listing(&bytes, ".text.inline");
+    let listing = crate::support::listing(&bytes, ".text.inline");
     // A weak function may be replaced: calls of it stay the linker's.
     assert_eq!(listing[0], "endbr64");
     assert!(listing[1].ends_with("# other-4") && listing[2].ends_with("# inline-4"), "{listing:?}");
@@ -46,7 +44,7 @@ fn fragments_fall_through() {
     call *hook@GOTPCREL(%rip)
 ",
     );
-    let listing = support::listing(&bytes, ".init");
+    let listing = crate::support::listing(&bytes, ".init");
     let trap = listing.iter().position(|line| line == "ud2").expect("the check's trap");
     assert!(listing[trap - 1].starts_with("jmp "), "the end is reached past the trap: {listing:?}");
     assert_eq!(trap, listing.len() - 1);
@@ -110,12 +108,15 @@ int may_throw(int);
 void done(int *);
 int f(int a) { int kept __attribute__((cleanup(done))) = a; return may_throw(a) + kept; }
 ";
-    let object = support::compile(source, &["-O2", "-fexceptions"]);
+    let object = crate::support::compile(source, &["-O2", "-fexceptions"]);
     let rewritten = rewrite_object("f.o", &object, &Options::default()).expect("C with clean-ups");
     let labels: usize = [".text", ".text.unlikely", ".text.cold"]
         .iter()
         .map(|section| {
-            support::listing(&rewritten.bytes, section).iter().filter(|line| *line == "endbr64").count()
+            crate::support::listing(&rewritten.bytes, section)
+                .iter()
+                .filter(|line| *line == "endbr64")
+                .count()
         })
         .sum();
     assert!(labels >= 2, "the function and its landing pad");
@@ -145,7 +146,7 @@ count:
     .size count,.-count
 "
         ));
-        let instructions = support::instructions(&bytes, ".text");
+        let instructions = crate::support::instructions(&bytes, ".text");
         let back = instructions.iter().find(|instruction| instruction.is_jcc_short()).expect("the loop");
         back.near_branch_target()
     };
@@ -162,7 +163,8 @@ fn boosts_contexts_give_way() {
     let function = |name: &str| {
         format!(".globl {name}\n.type {name},@function\n{name}: {code}\n.size {name},.-{name}\n")
     };
-    let rewrite = |text: &str| rewrite_object("object.o", &support::assemble(text), &Options::default());
+    let rewrite =
+        |text: &str| rewrite_object("object.o", &crate::support::assemble(text), &Options::default());
     let defined = |object: &[u8]| {
         let file = object::File::parse(object).unwrap();
         let symbols = file.symbols().filter(|symbol| symbol.is_definition() && symbol.is_global());
@@ -185,7 +187,7 @@ fn switches_of_stacks_are_refused_with_what_their_library_offers() {
         mov %rax,(%rdi)\nmov %rsp,8(%rdi)\nmov 8(%rsi),%rsp\nmov (%rsi),%rdx\njmp *%rdx\n";
     let libco = "co_swap_function:\n.byte 0x48,0x89,0x26,0x48,0x8b,0x27,0x58,0xff,0xe0\n.zero 32\n";
     for (text, remedy) in [(minicoro, "with -DMCO_USE_UCONTEXT"), (libco, "libco's ucontext.c")] {
-        let refused = rewrite_object("object.o", &support::assemble(text), &Options::default());
+        let refused = rewrite_object("object.o", &crate::support::assemble(text), &Options::default());
         let error = refused.expect_err("it sets rsp").to_string();
         assert!(error.contains("it switches stacks") && error.contains(remedy), "{error}");
     }
@@ -250,13 +252,13 @@ fn rusts_memmove_gives_way() {
         let text = format!(
             ".globl {name}\n.hidden {name}\n.type {name},@function\n{name}:\n{code}\n.size {name},.-{name}\n"
         );
-        rewrite_object("object.o", &support::assemble(&text), &Options::default())
+        rewrite_object("object.o", &crate::support::assemble(&text), &Options::default())
     };
     let name = "_RNvNtCskiztjUJ2uJD_17compiler_builtins3mem7memmove";
     for code in [MEMMOVE, &memmove_of_an_older_rustc()] {
         let rewritten = function(name, code).expect("it gives way");
         assert_eq!(rewritten.stats.replaced, [name]);
-        let listing = support::listing(&rewritten.bytes, ".text");
+        let listing = crate::support::listing(&rewritten.bytes, ".text");
         assert!(listing.iter().all(|line| line != "std"), "{listing:?}");
     }
     // What others have, or is not the same to the last byte, stays, and is refused for the flag.

@@ -1,8 +1,6 @@
 //! The rewriter's output without one of its protections is refused: in everything that the tables of cases make, each place
 //! where a protection of `protections.txt` stands loses it, one at a time, and the verifier must name the rule.
 
-mod support;
-
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic};
 use lockgate_abi::code;
 use lockgate_rewrite::{Options, rewrite_object};
@@ -123,10 +121,10 @@ fn outputs() -> Vec<(String, Module)> {
         for case in text.split("## ").skip(1) {
             let (title, body) = case.split_once('\n').expect("a title line");
             let source = body.split("--\n").next().unwrap_or_default();
-            let object = support::assemble(&format!(".globl f\n.type f,@function\nf:\n{source}\n"));
+            let object = crate::support::assemble(&format!(".globl f\n.type f,@function\nf:\n{source}\n"));
             let rewritten =
                 rewrite_object(table, &object, &Options::default()).expect("accepted in cases.rs");
-            let mut module = support::module(&rewritten.bytes);
+            let mut module = crate::support::module(&rewritten.bytes);
             module.exports.push(Export { name: "f".to_owned(), address: 0, signature: None });
             verify(&module).unwrap_or_else(|rejection| panic!("{table}, {title}: {rejection}"));
             outputs.push((format!("{table}, {title}"), module));
@@ -143,7 +141,7 @@ fn each_protection_is_needed() {
     for (title, module) in outputs() {
         let code = module.segments[0].bytes.clone();
         let instructions: Vec<_> = Decoder::new(64, &code, DecoderOptions::NONE).iter().collect();
-        let texts: Vec<_> = instructions.iter().map(support::text).collect();
+        let texts: Vec<_> = instructions.iter().map(crate::support::text).collect();
         for (protection, found) in protections.iter().zip(&mut found) {
             let length = protection.lines.len();
             for start in 0..texts.len().saturating_sub(length - 1) {

@@ -1,8 +1,6 @@
 //! Real C libraries, whole, through compiler, rewriter, linker and verifier, with the flags that people use.
 
-mod common;
-
-use common::Workshop;
+use crate::common::Workshop;
 use lockgate_corpus::{Corpus, LIBRARIES};
 use lockgate_toolchain::{Link, Sysroot, silent};
 use support::Part;

@@ -1,8 +1,6 @@
 //! The link: what goes in, what comes out, what is refused.
 
-mod common;
-
-use common::Workshop;
+use crate::common::Workshop;
 use lockgate_toolchain::Error;
 use lockgate_verify::Module;
 use object::{Object as _, ObjectSymbol as _};

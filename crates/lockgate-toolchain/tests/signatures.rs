@@ -1,8 +1,6 @@
 //! Signatures from debug information: what the notes say about functions that were exported by name.
 
-mod common;
-
-use common::Workshop;
+use crate::common::Workshop;
 use lockgate_toolchain::{CxxLibrary, Error, LinkOutcome, silent};
 
 /// How people compile for debugging.

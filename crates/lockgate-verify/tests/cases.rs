@@ -1,9 +1,7 @@
 //! The verdicts of `tests/cases/*.txt`: see the README there.
 
-mod support;
-
+use crate::support::{Placement, module};
 use lockgate_verify::{Functions, Module, Report, State, verify};
-use support::{Placement, module};
 
 /// One line of a case file.
 struct Case {
@@ -38,7 +36,7 @@ fn cases(name: &str, text: &str) -> Vec<Case> {
         let at = words.iter().find_map(|word| word.strip_prefix('*')).unwrap_or("0");
         let at = 0x1000 + u64::from_str_radix(at, 16).expect(&place);
         let function = (verdict == "function").then(|| (at, words[1].to_owned()));
-        let code = support::bytes(words.last().unwrap());
+        let code = crate::support::bytes(words.last().unwrap());
         let states = words.iter().filter_map(|word| word.strip_prefix('@')).map(|note| state(note, &place));
         let states = states.collect();
         Case { place, rule, placement: last, code, states, report, function }
@@ -131,14 +129,14 @@ fn every_reject_case_is_a_minimal_change_of_the_accepted_one_above_it() {
 fn the_seed_cases_have_their_verdicts() {
     for line in include_str!("cases/seed.txt").lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<_> = line.split('|').map(str::trim).collect();
-        let verdict = verify(&module(&support::bytes(fields[1]), Placement::Followed));
+        let verdict = verify(&module(&crate::support::bytes(fields[1]), Placement::Followed));
         assert_eq!(verdict.is_ok(), fields[0] == "ACCEPT", "{line}: {verdict:?}");
     }
 }
 
 #[test]
 fn a_rejection_names_rule_address_bytes_and_instruction() {
-    let rejection = verify(&module(&support::bytes("9050"), Placement::Followed)).unwrap_err();
+    let rejection = verify(&module(&crate::support::bytes("9050"), Placement::Followed)).unwrap_err();
     assert_eq!((rejection.rule, rejection.address), ("V1", 0x1001));
     assert_eq!((rejection.bytes.as_str(), rejection.instruction.as_str()), ("50", "push %rax"));
     assert!(rejection.to_string().starts_with("V1: "), "{rejection}");
@@ -146,10 +144,11 @@ fn a_rejection_names_rule_address_bytes_and_instruction() {
     assert_eq!(json["rule"], "V1");
     assert_eq!(json["address"], 0x1001);
     // No instruction at all.
-    let rejection = verify(&module(&support::bytes("9006"), Placement::Followed)).unwrap_err();
+    let rejection = verify(&module(&crate::support::bytes("9006"), Placement::Followed)).unwrap_err();
     assert!(rejection.bytes.starts_with("06") && rejection.instruction == "(bad)", "{rejection}");
     // A branch to the byte behind it, which is in the middle of an instruction.
-    let rejection = verify(&module(&support::bytes("eb01b890909090"), Placement::Followed)).unwrap_err();
+    let rejection =
+        verify(&module(&crate::support::bytes("eb01b890909090"), Placement::Followed)).unwrap_err();
     let text = "V1: its target 0x1003 is not the start of a unit at 0x1000: eb01 jmp short 0x1003";
     assert!(rejection.to_string().starts_with(&text[..text.len() - 20]), "{rejection}");
 }

@@ -1,9 +1,7 @@
 //! What is said of single functions beyond the cases of `cases/v6-functions.txt`: how far is looked, and in what.
 
-mod support;
-
+use crate::support::{Placement, elf::FileBuilder, module};
 use lockgate_verify::{Functions, Module, verify};
-use support::{Placement, elf::FileBuilder, module};
 
 const LABEL: &str = "f30f1efa";
 /// `fld1; ret`.
@@ -11,7 +9,7 @@ const X87: &str = "d9e8c3";
 
 /// A module of `text`, and `constants` behind it.
 fn large(text: &str, constants: Vec<u8>) -> Module {
-    let module = support::large(support::bytes(text), constants);
+    let module = crate::support::large(crate::support::bytes(text), constants);
     verify(&module).expect("a module that is accepted");
     module
 }
@@ -56,7 +54,7 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn files_and_their_modules_say_the_same() {
     for code in ["f30f1efac3", "f30f1efad9e8c3", "f30f1efa65ff142500100100c3"] {
-        let file = FileBuilder { code: support::bytes(code), ..FileBuilder::default() }.build();
+        let file = FileBuilder { code: crate::support::bytes(code), ..FileBuilder::default() }.build();
         let module = Module::parse(&file).expect("a module");
         let in_file = Functions::in_file(&file).expect("a module");
         for at in [0, 4, 5, 4095, 4096, 1 << 40, u64::MAX] {
@@ -88,7 +86,7 @@ fn anything_may_be_asked() {
                 _ => text += &hex(&random().to_le_bytes()[..1 + (random() % 4) as usize]),
             }
         }
-        let module = module(&support::bytes(&text), Placement::Followed);
+        let module = module(&crate::support::bytes(&text), Placement::Followed);
         let _ = Functions::of(&module).report(0x1000);
     }
 }

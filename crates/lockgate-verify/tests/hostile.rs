@@ -1,11 +1,9 @@
 //! The verifier against modules that no parser made, random code, and mutated code.
 
-mod support;
-
+use crate::support::{Placement, module};
 use lockgate_abi::window;
 use lockgate_verify::{Export, Join, Module, Relocation, SegmentKind, State, Word, verify};
 use proptest::prelude::*;
-use support::{Placement, module};
 
 /// A change of a legal module that rule V0 forbids. [`Module`]'s fields are public: the verdict must not rest on
 /// how a module was made.
@@ -80,7 +78,7 @@ fn v0_holds_however_a_module_was_made() {
 
 #[test]
 fn v4_exports_are_labels() {
-    let mut module = module(&support::bytes("f30f1efac3"), Placement::Followed);
+    let mut module = module(&crate::support::bytes("f30f1efac3"), Placement::Followed);
     let mut verdict = |address| {
         module.exports = vec![Export { name: "f".to_owned(), signature: None, address }];
         verify(&module).map(|_| ()).map_err(|rejection| (rejection.rule, rejection.address))
@@ -93,9 +91,9 @@ fn v4_exports_are_labels() {
 
 /// cmp $1,%rax; ja out; lea table(%rip),%rcx; movslq (%rcx,%rax,4),%rdx; add %rcx,%rdx; jmp *%rdx; out: ud2
 fn switch(at: u64, table: u64) -> Vec<u8> {
-    let mut code = support::bytes("4883f8017710488d0d");
+    let mut code = crate::support::bytes("4883f8017710488d0d");
     code.extend((table.wrapping_sub(at + 13) as u32).to_le_bytes());
-    code.extend(support::bytes("486314814801caffe20f0b"));
+    code.extend(crate::support::bytes("486314814801caffe20f0b"));
     code
 }
 
@@ -147,7 +145,8 @@ fn units_have_one_entrance() {
         ("U3", "", "89ff656748033c2508000100f348ab", ""),
     ];
     for (name, entry, unit, exit) in units {
-        let (entry, unit, exit) = (support::bytes(entry), support::bytes(unit), support::bytes(exit));
+        let (entry, unit, exit) =
+            (crate::support::bytes(entry), crate::support::bytes(unit), crate::support::bytes(exit));
         for nops in (0..200).step_by(9) {
             for inside in 0..unit.len() {
                 let before = nops + entry.len();
@@ -173,7 +172,7 @@ fn labels_are_found_at_every_offset() {
     for neighbours in ["90909090909090", "cccccccccccccc", "31c931c931c931c9", "7a7a7a7a7a7a7a10"] {
         for before in 0..24 {
             let code = |immediate: &str| {
-                let mov = support::bytes(&format!("b8{immediate}{neighbours}"));
+                let mov = crate::support::bytes(&format!("b8{immediate}{neighbours}"));
                 [&vec![0x90; before], &mov[..], &[0x90; 160]].concat()
             };
             let verdict = |immediate| {
@@ -208,7 +207,7 @@ fn the_report_has_the_return_sites() {
     let mut code = Vec::new();
     let mut sites = Vec::new();
     for (bytes, state) in parts {
-        code.extend(support::bytes(bytes));
+        code.extend(crate::support::bytes(bytes));
         sites.extend(state.map(|state| (0x1000 + code.len() as u64, state)));
     }
     let call = 0x1000 + 9;
@@ -231,7 +230,7 @@ fn the_report_counts() {
 
 #[test]
 fn the_report_is_serialised_for_json() {
-    let report = verify(&module(&support::bytes("65ff14250010010090"), Placement::Followed)).unwrap();
+    let report = verify(&module(&crate::support::bytes("65ff14250010010090"), Placement::Followed)).unwrap();
     let json = serde_json::to_value(&report).unwrap();
     assert_eq!(json["gates"], serde_json::json!([0]));
     assert_eq!(json["x87"], false);
@@ -247,7 +246,7 @@ fn accepted() -> Vec<Vec<u8>> {
     ];
     let lines = files.iter().flat_map(|text| text.lines()).filter_map(|line| line.strip_prefix("accept "));
     lines
-        .map(|line| support::bytes(line.split(" |").next().unwrap().split(' ').next_back().unwrap()))
+        .map(|line| crate::support::bytes(line.split(" |").next().unwrap().split(' ').next_back().unwrap()))
         .collect()
 }
 

@@ -1,12 +1,10 @@
 //! Time and memory of the verifier are linear in the text, whatever it holds.
 
-mod support;
-
 use lockgate_verify::{Module, State, verify};
 
 /// A module of `text`, padded, and `constants` behind it.
 fn large(text: Vec<u8>, constants: Vec<u8>, states: Vec<(u64, State)>) -> Module {
-    let mut module = support::large(text, constants);
+    let mut module = crate::support::large(text, constants);
     module.states = states;
     module
 }
@@ -16,7 +14,7 @@ fn large(text: Vec<u8>, constants: Vec<u8>, states: Vec<(u64, State)>) -> Module
 fn any_text_is_verified_in_linear_time() {
     const SIZE: usize = 16 << 20;
     let repeated = |unit: &str| {
-        let unit = support::bytes(unit);
+        let unit = crate::support::bytes(unit);
         unit.iter().copied().cycle().take(SIZE / unit.len() * unit.len()).collect::<Vec<u8>>()
     };
     let constants = vec![0; 4096];
@@ -36,10 +34,10 @@ fn any_text_is_verified_in_linear_time() {
         let mut constants = vec![0; (8 * count).next_multiple_of(4096)];
         for i in 0..count {
             // cmp $1,%rax; ja to the nop; lea table(%rip),%rcx; movslq (%rcx,%rax,4),%rdx; add %rcx,%rdx; jmp *%rdx; nop
-            text.extend(support::bytes("4883f8017710488d0d"));
+            text.extend(crate::support::bytes("4883f8017710488d0d"));
             let address = constants_at + table(i);
             text.extend((address.wrapping_sub(SWITCH * i + 13) as u32).to_le_bytes());
-            text.extend(support::bytes("486314814801caffe290"));
+            text.extend(crate::support::bytes("486314814801caffe290"));
             for entry in [table(i), table(i) + 4] {
                 constants[entry..entry + 4]
                     .copy_from_slice(&(0_u32.wrapping_sub(address as u32)).to_le_bytes());

@@ -1,10 +1,8 @@
 //! The parser: legal modules, and files that are damaged or hostile.
 
-mod support;
-
+use crate::support::elf::{CONSTANTS, DATA, FileBuilder, at};
 use lockgate_abi::{code, gate, note, window};
 use lockgate_verify::{Module, ParseError, SegmentKind, State, verify};
-use support::elf::{CONSTANTS, DATA, FileBuilder, at};
 
 #[test]
 fn a_module_is_read_completely() {
@@ -481,7 +479,7 @@ fn symbols_for_reports_are_read_if_they_can_be() {
         header[40..44].copy_from_slice(&link.to_le_bytes());
         header
     };
-    let names = support::elf::NAMES.len() as u64;
+    let names = crate::support::elf::NAMES.len() as u64;
     file.extend(section(2, at::SYMBOLS, 72, 1));
     file.extend(section(3, at::STRINGS, names, 0));
     file[40..48].copy_from_slice(&sections.to_le_bytes());

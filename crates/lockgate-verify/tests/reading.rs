@@ -1,7 +1,5 @@
 //! [`Reading`]: what the verifier says of single instructions to those who check it. `tests/reading.txt` has the table.
 
-mod support;
-
 use lockgate_verify::Reading;
 
 /// In words: length, control flow or memory operand, access, what is written, probe, and what the report gets.
@@ -51,7 +49,7 @@ fn every_reading_is_as_listed() {
         let [hex, assembly, expected] = line.split(" | ").collect::<Vec<_>>()[..] else {
             panic!("not three parts: {line}")
         };
-        let got = summary(&support::bytes(hex));
+        let got = summary(&crate::support::bytes(hex));
         if got != expected {
             wrong.push(format!("{hex} | {assembly} | {got}"));
         }

@@ -1,11 +1,9 @@
 //! Module files whose tables are legal but unusual: in another order, exactly as large as they must be, absent, or damaged in ways that
 //! only their neighbours show.
 
-mod support;
-
+use crate::support::elf::{CONSTANTS, DATA, FileBuilder, at};
 use lockgate_abi::{code, note, window};
 use lockgate_verify::{Module, ParseError, verify};
-use support::elf::{CONSTANTS, DATA, FileBuilder, at};
 
 /// Number of the first of the builder's own dynamic entries: the hash table; then strings, their size, symbols, relocations, their size, the end.
 const HASH: usize = 0;
@@ -212,7 +210,7 @@ fn symbols_for_reports_are_sorted() {
     let mut file = rich(&[undefined_function]).build();
     let sections = file.len() as u64;
     for (kind, offset, size, link) in
-        [(2, at::SYMBOLS, 24 * 6, 1), (3, at::STRINGS, support::elf::NAMES.len(), 0)]
+        [(2, at::SYMBOLS, 24 * 6, 1), (3, at::STRINGS, crate::support::elf::NAMES.len(), 0)]
     {
         let mut header = [0; 64];
         header[4] = kind;

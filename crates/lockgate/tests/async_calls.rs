@@ -1,7 +1,6 @@
 //! Asynchronous calls: workers, queues, cancellation, deadlines (docs/limits.md).
-mod common;
 
-use common::{Guest, watchdog};
+use crate::common::{Guest, watchdog};
 use lockgate::{AsyncCall, CallError, CreateError, Domain, DomainOptions, HostFunction, Module, Workers};
 use std::future::Future;
 use std::pin::Pin;
@@ -238,7 +237,7 @@ fn dropping_workers_cancels_and_finishing_waits() {
     let calls: Vec<_> = (5..50).map(|how| stay.call_async(&workers, how).unwrap()).collect();
     workers.finish();
     assert!(calls.iter().all(AsyncCall::has_ended));
-    assert_eq!(calls.into_iter().map(|call| call.wait().unwrap()).sum::<i32>(), (5..50).sum());
+    assert_eq!(calls.into_iter().map(|call| call.wait().unwrap()).sum::<i32>(), (5..50).sum::<i32>());
 }
 
 #[test]

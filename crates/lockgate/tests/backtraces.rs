@@ -1,9 +1,6 @@
 //! Reports name the functions that were in progress, with their lines, through everything that compilers and call paths do.
-#[path = "common/bare.rs"]
-mod bare;
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::debug::{Backtrace, DomainFrames};
 use lockgate::{CallError, Domain, DomainOptions, Fault, HostFunction, Policy};
 use std::time::{Duration, Instant};
@@ -92,7 +89,8 @@ fn domain(flags: &[&str]) -> Domain {
 
 fn fault(domain: &Domain, entry_point: &str) -> Box<Fault> {
     let function = domain.bind::<extern "C" fn() -> i32>(entry_point).unwrap();
-    let ended = if entry_point == "forever" { function.call() } else { common::in_time(|| function.call()) };
+    let ended =
+        if entry_point == "forever" { function.call() } else { crate::common::in_time(|| function.call()) };
     let error = ended.expect_err(entry_point);
     match error {
         CallError::Fault(fault) => fault,
@@ -149,7 +147,7 @@ fn lines_are_those_of_the_calls() {
 fn endless_recursion_is_cut_short() {
     let domain = domain(&["-O1"]);
     let deep = domain.bind::<extern "C" fn(i32) -> i32>("deep").unwrap();
-    let error = common::in_time(|| deep.call(0)).unwrap_err();
+    let error = crate::common::in_time(|| deep.call(0)).unwrap_err();
     let started = Instant::now();
     let backtrace = error.fault().unwrap().backtrace();
     // (A debug build needs milliseconds; without an end it would be minutes.)
@@ -352,7 +350,7 @@ trap: ud2
 /// Nothing is guessed. Red if a frame is what the words of the stack look like.
 #[test]
 fn frames_are_exact_without_any_information() {
-    let file = bare::module(BARE, "16 long host(long)\n");
+    let file = crate::bare::module(BARE, "16 long host(long)\n");
     let parsed = lockgate_verify::Module::parse(&file).unwrap();
     let mut functions: Vec<(u64, &str)> =
         parsed.exports.iter().map(|export| (export.address, export.name.as_str())).collect();

@@ -1,7 +1,6 @@
 //! Calls in every shape of the System V ABI.
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::{BindError, CallError, Dynamic, Value};
 
 const SOURCE: &str = r#"

@@ -1,9 +1,8 @@
 //! Contexts (`<ucontext.h>`, docs/returns.md): what programs do with them, and what nobody may do with them. Walks, returns and limits
 //! that hold within a call hold within each of its contexts.
-mod common;
 
-use common::host_sys::{exit_now, fork_here, install_raw_handler, signal_storm, wait_for};
-use common::{Guest, in_time, started, watchdog};
+use crate::common::host_sys::{exit_now, fork_here, install_raw_handler, signal_storm, wait_for};
+use crate::common::{Guest, in_time, started, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, Policy, Pool};
 use lockgate_abi::{context, stack};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -216,7 +215,7 @@ fn sixty_contexts_take_turns_over_many_calls() {
             assert_eq!(calls.run(i), expected, "context {i}, round {round}");
         }
     }
-    assert_eq!(calls.two("sum", 0, 1000).unwrap(), (71..=1070).sum());
+    assert_eq!(calls.two("sum", 0, 1000).unwrap(), (71..=1070).sum::<i64>());
 }
 
 #[test]
@@ -848,7 +847,7 @@ fn signals_on_control_stacks_change_nothing() {
     install_raw_handler(libc::SIGUSR1, false);
     let signals = signal_storm(libc::SIGUSR1, || {
         for round in 0..300 {
-            assert_eq!(calls.two("sum", 0, 100).unwrap(), (100 * round + 2..100 * round + 102).sum());
+            assert_eq!(calls.two("sum", 0, 100).unwrap(), (100 * round + 2..100 * round + 102).sum::<i64>());
             assert_eq!(calls.two("sum", 1, 20).unwrap(), 100);
         }
     });

@@ -1,7 +1,6 @@
 //! Copies to and from memory that may go at any moment (rule R23): whole, or exactly as far as both sides are there.
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate_abi::PAGE;
 use std::ffi::c_void;
 use std::ptr;
@@ -131,14 +130,14 @@ mod barrier {
 /// domain's side does.
 #[test]
 fn r23_faults_at_the_hosts_side_go_to_its_handler() {
-    let output = common::in_child("child_copies_behind_barriers");
+    let output = crate::common::in_child("copies_sys::child_copies_behind_barriers");
     assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
 #[ignore = "run by r23_faults_at_the_hosts_side_go_to_its_handler"]
 fn child_copies_behind_barriers() {
-    let _watchdog = common::watchdog("copies behind barriers");
+    let _watchdog = crate::common::watchdog("copies behind barriers");
     let domain = Guest::c("int unused(void) { return 0; }").domain();
     barrier::install();
     for length in [2, 30, 6000] {

@@ -1,7 +1,6 @@
 //! Domains call each other: arguments, recursion, function pointers, failures.
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::{
     CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Pointer, Policy,
 };

@@ -1,7 +1,6 @@
 //! Domains: memory access from the host, threads, resets, pools, whole programs, many at once.
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::{
     AllocError, CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, MemoryError, Module,
     OnFailure, Pointer, Policy, Pool, ResetError,
@@ -189,11 +188,11 @@ fn pools_hand_out_pristine_domains() {
     assert_eq!(bases.len(), 1, "one domain served them all");
     let last = pool.take().unwrap();
     let image = last.base() + lockgate_abi::window::HEADER;
-    for mapping in common::mappings(image, last.base() + lockgate_abi::window::SIZE) {
+    for mapping in crate::common::mappings(image, last.base() + lockgate_abi::window::SIZE) {
         if !mapping.rights.starts_with("rw") {
             continue;
         }
-        let bytes: Vec<u8> = common::peek(mapping.start, (mapping.end - mapping.start) as usize / 8)
+        let bytes: Vec<u8> = crate::common::peek(mapping.start, (mapping.end - mapping.start) as usize / 8)
             .unwrap()
             .into_iter()
             .flat_map(u64::to_le_bytes)
@@ -209,12 +208,12 @@ fn pools_hand_out_pristine_domains() {
 fn a_reset_leaves_no_word_behind() {
     let module = module();
     let words = |domain: &Domain| -> Vec<(u64, u64)> {
-        let mappings = common::mappings(domain.base(), domain.base() + lockgate_abi::window::STRIDE);
+        let mappings = crate::common::mappings(domain.base(), domain.base() + lockgate_abi::window::STRIDE);
         let writable = mappings.into_iter().filter(|mapping| mapping.rights.starts_with("rw"));
         let mut words = Vec::new();
         for mapping in writable {
             let length = (mapping.end - mapping.start) as usize / 8;
-            let values = common::peek(mapping.start, length).unwrap();
+            let values = crate::common::peek(mapping.start, length).unwrap();
             let place = |index: usize| mapping.start + index as u64 * 8 - domain.base();
             words.extend(
                 values.iter().enumerate().filter(|(_, word)| **word != 0).map(|(i, word)| (place(i), *word)),
@@ -654,13 +653,13 @@ fn five_thousand_domains_live_at_once() {
             domain
         })
         .collect();
-    assert!(common::mappings(0, u64::MAX).len() < 10 * domains.len() + 1000);
+    assert!(crate::common::mappings(0, u64::MAX).len() < 10 * domains.len() + 1000);
 }
 
 /// A process without address space gets an error that says so, and goes on.
 #[test]
 fn no_address_space_is_an_error() {
-    let output = common::in_child("child_runs_out_of_address_space");
+    let output = crate::common::in_child("domains::child_runs_out_of_address_space");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("no address space or kernel mappings left"), "{output:?}");
     assert!(text.contains("still alive"), "{output:?}");
@@ -670,9 +669,9 @@ fn no_address_space_is_an_error() {
 #[ignore = "run by no_address_space_is_an_error"]
 fn child_runs_out_of_address_space() {
     let module = module();
-    common::host_sys::limit_address_space(4 << 30);
+    crate::common::host_sys::limit_address_space(4 << 30);
     println!("{}", Domain::new(&module, DomainOptions::new()).unwrap_err());
-    common::host_sys::limit_address_space(u64::MAX);
+    crate::common::host_sys::limit_address_space(u64::MAX);
     Domain::new(&module, DomainOptions::new()).unwrap();
     println!("still alive");
 }
@@ -683,7 +682,7 @@ fn forked_children_are_refused() {
     let domain = domain();
     let next = domain.bind::<extern "C" fn() -> i32>("next").unwrap();
     next.call().unwrap();
-    let refused = common::host_sys::in_fork(|| matches!(next.call(), Err(CallError::Forked)));
+    let refused = crate::common::host_sys::in_fork(|| matches!(next.call(), Err(CallError::Forked)));
     assert!(refused, "the child entered");
     assert_eq!(next.call().unwrap(), 2);
 }
@@ -692,7 +691,7 @@ fn forked_children_are_refused() {
 /// domain's gets one, or another domain that is granted the process's streams would have it, and so would the process's own messages.
 #[test]
 fn nothing_that_is_opened_becomes_a_stream_of_the_process() {
-    let output = common::in_child("child_without_streams");
+    let output = crate::common::in_child("domains::child_without_streams");
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -716,7 +715,7 @@ fn child_without_streams() {
     let bytes = Guest::c(OPENS).build();
     let host = tempfile::tempdir().unwrap();
     std::fs::write(host.path().join("secret"), "a tenant's").unwrap();
-    common::host_sys::close_standard_streams();
+    crate::common::host_sys::close_standard_streams();
     let module = Module::from_bytes(&bytes).unwrap();
     let grants = Grants::default().directory("/data", host.path(), Access::ReadWrite).unwrap();
     let tenant = Domain::new(&module, DomainOptions::new().grants(grants)).unwrap();

@@ -1,7 +1,6 @@
 //! Every fault of a domain is an error of the call, with a report; the host goes on.
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::{Access, CallError, Domain, DomainOptions, FaultKind};
 use std::time::{Duration, Instant};
 
@@ -59,7 +58,8 @@ fn every_kind_of_fault_is_an_error() {
     let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
     for (name, kind, reason) in cases {
         let function = domain.bind::<extern "C" fn()>(name).unwrap();
-        let ended = if kind == TimeOut { function.call() } else { common::in_time(|| function.call()) };
+        let ended =
+            if kind == TimeOut { function.call() } else { crate::common::in_time(|| function.call()) };
         let error = ended.expect_err(name);
         let fault = error.fault().unwrap_or_else(|| panic!("{name}: {error}"));
         assert_eq!(fault.kind(), kind, "{fault}");
@@ -67,7 +67,7 @@ fn every_kind_of_fault_is_an_error() {
         assert_eq!((fault.domain(), fault.entry_point()), ("guest", name));
         let location = fault.location().unwrap_or_else(|| panic!("{name}: {fault}"));
         assert!(location.function.is_some(), "{fault}");
-        assert_eq!(common::in_time(|| fine.call()).expect("the domain goes on"), 7, "after {name}");
+        assert_eq!(crate::common::in_time(|| fine.call()).expect("the domain goes on"), 7, "after {name}");
     }
 }
 
@@ -111,7 +111,7 @@ fn an_endless_call_is_stopped_within_ten_milliseconds_of_its_deadline() {
 /// map memory, too.
 #[test]
 fn faults_do_not_leak() {
-    let output = common::in_child("child_counts_leaks");
+    let output = crate::common::in_child("faults::child_counts_leaks");
     assert!(output.status.success(), "{output:?}");
 }
 

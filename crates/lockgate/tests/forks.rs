@@ -1,8 +1,7 @@
 //! Forked children: nothing of their parent's domains, everything else.
-mod common;
 
-use common::Guest;
-use common::host_sys::{in_child_of, in_child_that_shares};
+use crate::common::Guest;
+use crate::common::host_sys::{in_child_of, in_child_that_shares};
 use lockgate::registry::{Allow, Export, Observer, Principal, Registry, Request, Version};
 use lockgate::{
     AllocError, BindError, CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, MemoryError,
@@ -53,7 +52,7 @@ fn patient() -> DomainOptions {
 }
 
 fn domain(options: DomainOptions) -> Domain {
-    common::started(&module(), options)
+    crate::common::started(&module(), options)
 }
 
 fn expect(what: bool, text: &str) -> Result<(), String> {
@@ -81,7 +80,7 @@ fn own_domain_works() -> Result<(), String> {
 #[test]
 fn children_of_handlers_end_their_calls() {
     for name in ["child_asks", "child_makes_contexts", "child_switches", "child_jumps"] {
-        let output = common::in_child(name);
+        let output = crate::common::in_child(&format!("forks::{name}"));
         assert!(output.status.success(), "{name}: {output:?}");
     }
 }
@@ -113,7 +112,7 @@ int switches(void) { make(); for (;;) swapcontext(&other, &one); }
 "#;
 
 fn forks_in(name: &str) {
-    let _watchdog = common::watchdog("a child that does not end");
+    let _watchdog = crate::common::watchdog("a child that does not end");
     let exports = ["int asks(void)", "int makes(void)", "int switches(void)", "int jumps(void)"];
     let guest = exports.into_iter().fold(Guest::c(LOOPS), Guest::export);
     let domain = guest.domain_with(DomainOptions::new().time_limit(Duration::from_millis(200)));
@@ -124,9 +123,9 @@ fn forks_in(name: &str) {
         matches!(error, CallError::Forked)
             || error.fault().is_some_and(|fault| fault.kind() == FaultKind::TimeOut)
     };
-    let (well, all) = common::host_sys::forks_in_handlers(libc::SIGUSR1, false, || {
+    let (well, all) = crate::common::host_sys::forks_in_handlers(libc::SIGUSR1, false, || {
         let first = endless.call();
-        !common::host_sys::is_forked_child()
+        !crate::common::host_sys::is_forked_child()
             || first.is_err_and(ends) && matches!(endless.call(), Err(CallError::Forked))
     });
     assert_eq!(well, all);
@@ -176,20 +175,20 @@ int frames(void) { int sum = 0; for (int n = 0; n < 300; n++) sum += computed(n)
 /// was linked for.
 #[test]
 fn children_that_nobody_hears_of_return_to_nothing() {
-    let output = common::in_child("child_in_frames");
+    let output = crate::common::in_child("forks::child_in_frames");
     assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
 #[ignore = "run by children_that_nobody_hears_of_return_to_nothing"]
 fn child_in_frames() {
-    let _watchdog = common::watchdog("a child that does not end");
-    common::host_sys::map_low_memory();
+    let _watchdog = crate::common::watchdog("a child that does not end");
+    crate::common::host_sys::map_low_memory();
     let frames = Guest::c(FRAMES).export("int frames(void)").domain().bind::<Nullary>("frames").unwrap();
     let expected = frames.call().expect("a sum");
-    let (well, all) = common::host_sys::forks_in_handlers(libc::SIGUSR1, true, || {
+    let (well, all) = crate::common::host_sys::forks_in_handlers(libc::SIGUSR1, true, || {
         let first = frames.call();
-        match common::host_sys::is_forked_child() {
+        match crate::common::host_sys::is_forked_child() {
             true => matches!(first, Err(CallError::Forked)) || first.is_ok_and(|sum| sum == expected),
             false => first.is_ok_and(|sum| sum == expected),
         }
@@ -294,8 +293,8 @@ fn code_that_the_parent_uses_again_does_not_change_under_a_child() {
     let domain = domain(limited());
     let bind = || domain.bind::<Nullary>("next").unwrap();
     let old: Vec<Function<Nullary>> = (0..64).map(|_| bind()).collect();
-    let write = common::host_sys::shared_word();
-    let child = common::host_sys::start_child(|| {
+    let write = crate::common::host_sys::shared_word();
+    let child = crate::common::host_sys::start_child(|| {
         while write.load(Ordering::Acquire) == 0 {
             std::thread::yield_now();
         }
@@ -313,19 +312,19 @@ fn code_that_the_parent_uses_again_does_not_change_under_a_child() {
 fn a_fork_inside_a_call_ends_the_call_in_the_child() {
     for plain in kinds() {
         for nested in [false, true] {
-            let outcome = common::host_sys::shared_word();
+            let outcome = crate::common::host_sys::shared_word();
             let in_child = Arc::new(AtomicBool::new(false));
             let mark = in_child.clone();
             let host = host_of(move |n| {
-                let child = common::host_sys::fork_here(plain);
+                let child = crate::common::host_sys::fork_here(plain);
                 if child != 0 {
-                    common::host_sys::wait_for(child);
+                    crate::common::host_sys::wait_for(child);
                     return n;
                 }
                 mark.store(true, Ordering::Relaxed);
                 if nested && let Err(what) = own_domain_works() {
                     eprintln!("in the child: {what}");
-                    common::host_sys::exit_now(3);
+                    crate::common::host_sys::exit_now(3);
                 }
                 n
             });
@@ -343,7 +342,7 @@ fn a_fork_inside_a_call_ends_the_call_in_the_child() {
                     eprintln!("in the child: {result:?} {again:?} {works:?}");
                 }
                 outcome.store(if right && works.is_ok() { 1 } else { 2 }, Ordering::Release);
-                common::host_sys::exit_now(0);
+                crate::common::host_sys::exit_now(0);
             }
             assert_eq!(result.unwrap(), 5, "the parent goes on");
             assert_eq!(outcome.load(Ordering::Acquire), 1, "plain {plain}, nested {nested}");
@@ -360,7 +359,7 @@ fn limits_of_the_parents_calls_do_not_end_the_childs() {
     let child = Arc::new(AtomicUsize::new(0));
     let number = child.clone();
     let host = host_of(move |n| {
-        let forked = common::host_sys::fork_here(false);
+        let forked = crate::common::host_sys::fork_here(false);
         if forked != 0 {
             number.store(forked as usize, Ordering::Relaxed);
             return n;
@@ -373,16 +372,16 @@ fn limits_of_the_parents_calls_do_not_end_the_childs() {
             let worked = work.call(10_000_000);
             if worked.is_err() {
                 eprintln!("in the child: {worked:?}");
-                common::host_sys::exit_now(3);
+                crate::common::host_sys::exit_now(3);
             }
         }
-        common::host_sys::exit_now(0)
+        crate::common::host_sys::exit_now(0)
     });
     let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(200)).gate("host", host));
     let called = domain.bind::<Unary>("call_host").unwrap().call(4);
     assert!(!in_child.load(Ordering::Relaxed));
     drop(called); // a busy machine may take longer for a fork
-    assert!(common::host_sys::wait_for(child.load(Ordering::Relaxed) as i32));
+    assert!(crate::common::host_sys::wait_for(child.load(Ordering::Relaxed) as i32));
 }
 
 /// Resets look at the memory of the process that asks.
@@ -517,9 +516,8 @@ fn a_child_that_no_handler_heard_of_notices_by_itself() {
         "a_reset_in_a_child_forgets_the_last_tenant",
     ];
     for test in TESTS {
-        let program = std::env::current_exe().unwrap();
-        let mut command = std::process::Command::new(program);
-        command.args([test, "--exact", "--test-threads=1"]).env("LOCKGATE_PLAIN_FORKS", "1");
+        let mut command = crate::common::own_test(&format!("forks::{test}"));
+        command.env("LOCKGATE_PLAIN_FORKS", "1");
         let output = command.output().unwrap();
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains("1 passed"), "{test}: {text}");
@@ -647,7 +645,7 @@ fn a_child_that_shares_memory_is_the_thread_that_made_it() {
         again.store(in_child_that_shares(child).into(), Ordering::Relaxed);
         n
     });
-    let domain = common::started(&domain, patient().gate("host", host));
+    let domain = crate::common::started(&domain, patient().gate("host", host));
     let next = domain.bind::<Nullary>("next").unwrap();
     let crash = domain.bind::<Nullary>("crash").unwrap();
     assert_eq!(next.call().unwrap(), 1);
@@ -671,7 +669,7 @@ fn programs_are_started_while_domains_end() {
     let over = AtomicBool::new(false);
     let guest = Guest::c(SOURCE).gate("int host(int)").module();
     let host = host_of(|n| n + i32::from(std::process::Command::new("true").status().unwrap().success()));
-    let domain = common::started(&guest, patient().gate("host", host));
+    let domain = crate::common::started(&guest, patient().gate("host", host));
     let call_host = domain.bind::<Unary>("call_host").unwrap();
     let started = std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -1,7 +1,6 @@
 //! Domains call the host: imports, callbacks, nesting, panics.
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::{
     BindError, CallError, Callback, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Pointer,
     Value,

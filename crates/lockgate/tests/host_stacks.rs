@@ -1,8 +1,9 @@
 //! Hosts that leave calls in other ways than by returning from them: by `longjmp` (rule R16), and by switching to another stack.
-mod common;
 
-use common::host_sys::{self, Coroutine, Resume, Sharing, adjoining_stacks, coroutine_stacks, give_way};
-use common::{Guest, watchdog};
+use crate::common::host_sys::{
+    self, Coroutine, Resume, Sharing, adjoining_stacks, coroutine_stacks, give_way,
+};
+use crate::common::{Guest, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Policy};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,7 +14,7 @@ type Long = extern "C" fn(i64) -> i64;
 type Result = std::result::Result<i64, CallError>;
 
 fn domain(options: DomainOptions, host: impl Fn(i64) -> i64 + Send + Sync + 'static) -> Domain {
-    let source = "long host(long);".to_owned() + &common::frames(&[("deep", "host(x)")]);
+    let source = "long host(long);".to_owned() + &crate::common::frames(&[("deep", "host(x)")]);
     let guest =
         Guest::c(&source).gate("long host(long)").export("long deep(long)").export("long smash(long)");
     let host = HostFunction::new(move |_: &Domain, x: i64| host(x));
@@ -202,7 +203,11 @@ fn first_call(service: Service) -> impl FnOnce() -> Result {
         long host(long), other(long), arm(long);
         long nap(long x) { struct timespec t = {0, 1000000}; return arm(0) + nanosleep(&t, 0) + x; }"
         .to_owned()
-        + &common::frames(&[("calls", "host(x)"), ("naps", "nap(x)"), ("crosses", "arm(0) + other(x)")]);
+        + &crate::common::frames(&[
+            ("calls", "host(x)"),
+            ("naps", "nap(x)"),
+            ("crosses", "arm(0) + other(x)"),
+        ]);
     let guest = Guest::c(&source).gate("long host(long)").gate("long other(long)").gate("long arm(long)");
     let guest = ["calls", "naps", "crosses"]
         .iter()
@@ -231,7 +236,7 @@ fn first_call(service: Service) -> impl FnOnce() -> Result {
         Service::Admission => ("crosses", "fine"),
         Service::Failure => ("crosses", "fails"),
     };
-    let said = common::said(&client, "other", other);
+    let said = crate::common::said(&client, "other", other);
     client.link("other", &server, &said, Policy::default(), OnFailure::Return(0)).expect("an import");
     let function = bind(&client, name);
     if matches!(service, Service::Failure) {

@@ -1,7 +1,6 @@
 //! What an idle domain costs, and more domains than the kernel has mappings for if all had stacks.
-mod common;
 
-use common::{Guest, in_child};
+use crate::common::{Guest, in_child};
 use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
 use lockgate_abi::window;
 use std::collections::HashSet;
@@ -26,7 +25,7 @@ fn number_of(domain: &Domain) -> i32 {
 /// A process of its own: it takes all kernel mappings there are.
 #[test]
 fn idle_domains_rest_when_mappings_run_out() {
-    let output = in_child("child_with_ten_thousand_domains");
+    let output = in_child("idle::child_with_ten_thousand_domains");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("all is well"), "{output:?}");
 }
@@ -132,7 +131,8 @@ fn child_with_ten_thousand_domains() {
 
 /// Which of the domains have no stacks, by one look at all mappings.
 fn resting(domains: &[Domain]) -> Vec<usize> {
-    let accessible = common::mappings(0, u64::MAX).into_iter().filter(common::Mapping::accessible);
+    let accessible =
+        crate::common::mappings(0, u64::MAX).into_iter().filter(crate::common::Mapping::accessible);
     let standing: HashSet<u64> = accessible
         .filter(|m| m.start % window::STRIDE >= window::STACKS && m.start % window::STRIDE < window::SIZE)
         .map(|m| m.start / window::STRIDE)

@@ -1,7 +1,6 @@
 //! Hosts that want what runs to end: [`lockgate::interrupt`], and the stop predicate that domains are made with.
-mod common;
 
-use common::{Guest, host_sys, watchdog};
+use crate::common::{Guest, host_sys, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
 use std::sync::atomic::{AtomicBool, Ordering};

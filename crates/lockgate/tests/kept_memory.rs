@@ -1,8 +1,7 @@
 //! What a domain gives back is kept for its next request (docs/decisions/0049): it must come back empty, not outlast the domain's
 //! contents, not count twice, and not be a file. Each test says which protection it attacks.
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::syscall::{Access, Grants};
 use lockgate::{Domain, DomainOptions, FaultKind, Module, Pool};
 use lockgate_abi::PAGE;
@@ -142,7 +141,7 @@ fn it_counts_against_the_limit() {
     let limit = 16 << 20;
     let domain = domain(DomainOptions::new().memory_limit(limit));
     let accessible = || -> u64 {
-        let area = common::mappings(domain.base(), domain.base() + lockgate_abi::window::STRIDE);
+        let area = crate::common::mappings(domain.base(), domain.base() + lockgate_abi::window::STRIDE);
         area.iter().filter(|mapping| mapping.accessible()).map(|mapping| mapping.end - mapping.start).sum()
     };
     // The gate table, and nothing else, is accessible and not counted.

@@ -1,7 +1,6 @@
 //! Limits of domains, and what they have used of them (docs/limits.md).
-mod common;
 
-use common::{Guest, processor_time, watchdog};
+use crate::common::{Guest, processor_time, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
     CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Module, OnFailure, Policy,
@@ -54,7 +53,7 @@ type Unary = extern "C" fn(i32) -> i32;
 
 fn domain(options: DomainOptions) -> Domain {
     let grants = Grants::default().directory("/tmp", "/tmp", Access::ReadOnly).expect("a folder");
-    common::started(&MODULE, options.grants(grants))
+    crate::common::started(&MODULE, options.grants(grants))
 }
 
 /// What can hold a call up, as `stay` numbers it.
@@ -81,7 +80,7 @@ fn ends_in_time<T>(what: &str, limit: Duration, call: impl Fn() -> T) -> T {
 
 /// A call between domains fails as this says.
 fn link(client: &Domain, server: &Domain, name: &str, failure: OnFailure) {
-    let prototype = common::said(client, "inner", name);
+    let prototype = crate::common::said(client, "inner", name);
     client.link("inner", server, &prototype, Policy::default(), failure).unwrap();
 }
 
@@ -100,7 +99,7 @@ fn the_limit_counts_from_the_start_of_the_call() {
                     "{name}: {error}"
                 );
                 assert!(error.to_string().contains("300ms"), "{error}");
-                assert_eq!(common::in_time(|| stay.call(9)).unwrap(), 7, "the domain goes on");
+                assert_eq!(crate::common::in_time(|| stay.call(9)).unwrap(), 7, "the domain goes on");
             });
         }
     });
@@ -361,7 +360,7 @@ fn a_killed_domain_stays_closed_to_threads_that_go_elsewhere() {
 /// The signals of a user's that wait are counted, for all processes together: no limit rests on one that has to be queued.
 #[test]
 fn limits_hold_where_no_signal_can_be_queued() {
-    let output = common::in_child("child_without_a_queue");
+    let output = crate::common::in_child("limits::child_without_a_queue");
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -383,7 +382,7 @@ fn child_without_a_queue() {
 /// A host's filter of system calls may lack one that this library could do without. Red if the watcher panics where it cannot sleep.
 #[test]
 fn limits_hold_where_a_filter_refuses_to_sleep() {
-    let output = common::in_child("child_that_cannot_sleep");
+    let output = crate::common::in_child("limits::child_that_cannot_sleep");
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -391,7 +390,7 @@ fn limits_hold_where_a_filter_refuses_to_sleep() {
 #[ignore = "run by limits_hold_where_a_filter_refuses_to_sleep"]
 fn child_that_cannot_sleep() {
     let _watchdog = watchdog("a call without its limit");
-    common::host_sys::refuse_system_call(libc::SYS_clock_nanosleep);
+    crate::common::host_sys::refuse_system_call(libc::SYS_clock_nanosleep);
     let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(20)));
     let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").unwrap();
     for way in [4, 3, 0] {
@@ -405,7 +404,7 @@ fn child_that_cannot_sleep() {
 #[test]
 fn a_filter_that_takes_limits_away_is_refused() {
     for child in ["getpid", "gettid", "tgkill", "rt_tgsigqueueinfo", "rt_sigaction", "sigaltstack"] {
-        let output = common::in_child(&format!("child_without::{child}"));
+        let output = crate::common::in_child(&format!("limits::child_without::{child}"));
         assert!(output.status.success(), "{child}: {output:?}");
     }
 }
@@ -415,7 +414,7 @@ mod child_without {
 
     fn refuses(call: &str, number: i64) {
         let bytes = Guest::c("int number(void) { return 1; }").build();
-        common::host_sys::refuse_system_call(number);
+        crate::common::host_sys::refuse_system_call(number);
         let error = Module::from_bytes(&bytes).expect_err("its limits would not hold").to_string();
         assert!(error.contains(&format!("this process may not call {call},")), "{error}");
     }
@@ -445,7 +444,7 @@ mod child_without {
 /// What to do is told by the system's reason: more memory gives no process more files.
 #[test]
 fn the_remedy_is_that_of_the_reason() {
-    let output = common::in_child("child_without_descriptors");
+    let output = crate::common::in_child("limits::child_without_descriptors");
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -478,7 +477,7 @@ fn limits_hold_where_a_handler_is_always_next() {
     let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(10)));
     let stay = domain.bind::<Unary>("stay").unwrap();
     for _ in 0..5 {
-        common::host_sys::signals_without_end(libc::SIGUSR1, domain.base(), || {
+        crate::common::host_sys::signals_without_end(libc::SIGUSR1, domain.base(), || {
             let error = stay.call(4).unwrap_err();
             assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
         });
@@ -488,14 +487,15 @@ fn limits_hold_where_a_handler_is_always_next() {
 /// Limits rest on no signal that the host may have taken, be it before the library came or after.
 #[test]
 fn limits_hold_where_all_signals_are_the_hosts() {
-    let output = common::in_child("child_with_all_signals");
+    let output = crate::common::in_child("limits::child_with_all_signals");
     assert!(output.status.success(), "{output:?}");
 }
 
 #[test]
 #[ignore = "run by limits_hold_where_all_signals_are_the_hosts"]
 fn child_with_all_signals() {
-    let take_all = || (libc::SIGRTMIN()..=libc::SIGRTMAX()).for_each(common::host_sys::install_handler);
+    let take_all =
+        || (libc::SIGRTMIN()..=libc::SIGRTMAX()).for_each(crate::common::host_sys::install_handler);
     let _watchdog = watchdog("a limit without a signal of its own");
     let first = domain(DomainOptions::new().time_limit(Duration::from_millis(50)));
     let ends = |domain: &Domain| {

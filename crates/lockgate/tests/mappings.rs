@@ -1,8 +1,7 @@
 //! A process has 65,530 kernel mappings by default, for all of its domains and itself (`vm.max_map_count`): no domain gets more than its
 //! share, however it asks. Each test says which protection it attacks.
-mod common;
 
-use common::{Guest, mappings};
+use crate::common::{Guest, mappings};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{Domain, DomainOptions, FaultKind};
 use lockgate_abi::window;
@@ -166,7 +165,7 @@ fn no_domain_uses_up_the_mappings() {
 /// it had.
 #[test]
 fn no_domain_uses_up_the_mappings_of_a_frugal_host() {
-    let output = common::in_child("child_of_a_frugal_host");
+    let output = crate::common::in_child("mappings::child_of_a_frugal_host");
     assert!(output.status.success(), "{output:?}");
     println!("{}", String::from_utf8_lossy(&output.stdout));
 }
@@ -174,7 +173,7 @@ fn no_domain_uses_up_the_mappings_of_a_frugal_host() {
 #[test]
 #[ignore = "run by no_domain_uses_up_the_mappings_of_a_frugal_host"]
 fn child_of_a_frugal_host() {
-    common::host_sys::limit_data(8 << 30);
+    crate::common::host_sys::limit_data(8 << 30);
     attack_all();
     many_pieces_are_no_attack();
 }

@@ -1,8 +1,7 @@
 //! Signals of a domain's own (docs/decisions/0080) where they meet what else there is: contexts and other threads, functions of the host's,
 //! functions that are called for themselves, frames of all kinds. What own_signals.rs tries is one call on one stack.
-mod common;
 
-use common::{Guest, host_sys, watchdog};
+use crate::common::{Guest, host_sys, watchdog};
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Export, FaultKind, HostFunction, Module, Pool, Principal,
     Registry, Request, Revoke, Version,
@@ -284,8 +283,8 @@ fn functions_that_call_nothing_are_interrupted() {
             let (mxcsr, x87) = (0x3f80, 0x27f);
             let (mut words, mut after) = (0, 0);
             FOUND.store(0, Ordering::SeqCst);
-            common::host_sys::with_mxcsr(mxcsr, || {
-                common::host_sys::with_x87_control(x87, || {
+            crate::common::host_sys::with_mxcsr(mxcsr, || {
+                crate::common::host_sys::with_x87_control(x87, || {
                     words = control_words();
                     match touch.call(NOWHERE) {
                         Ok(value) => assert_eq!((value, does), (4242, 0)),

@@ -1,7 +1,8 @@
 //! A user of whose signals as many wait as may (RLIMIT_SIGPENDING) is sent no more of the kernel's: the library starts nevertheless.
+use crate::common::own_test;
 use lockgate::{LoadError, Module};
 use rustix::process::{Resource, Rlimit, setrlimit};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Processes, and how many at a time: only where its thread is there in time could the library's start wait for a signal.
 const PROCESSES: usize = 240;
@@ -16,12 +17,11 @@ fn starts() {
 
 #[test]
 fn the_library_starts_where_no_signal_can_be_sent() {
-    let own = std::env::current_exe().expect("a test has a path");
     for _ in 0..PROCESSES / AT_ONCE {
         let all: Vec<_> = (0..AT_ONCE)
             .map(|_| {
-                let mut command = Command::new(&own);
-                command.args(["--exact", "starts", "--ignored"]).stdout(Stdio::null());
+                let mut command = own_test("no_signals_left::starts");
+                command.arg("--ignored").stdout(Stdio::null());
                 command.spawn().expect("it starts")
             })
             .collect();

@@ -1,8 +1,7 @@
 //! What other processes see of a process that forks. One test: the child may not find locks held by other tests' threads.
-mod common;
 
-use common::Guest;
-use common::host_sys::in_fork;
+use crate::common::Guest;
+use crate::common::host_sys::in_fork;
 use lockgate::DomainOptions;
 use lockgate::registry::Observer;
 

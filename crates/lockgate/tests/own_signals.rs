@@ -1,8 +1,7 @@
 //! Signals of a domain's own (docs/decisions/0080): handlers that its code runs at system calls and at any instruction, how they return and how
 //! they leave, and what a hostile module can do with them.
-mod common;
 
-use common::{Guest, watchdog};
+use crate::common::{Guest, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::Duration;

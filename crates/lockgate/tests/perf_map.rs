@@ -1,11 +1,10 @@
 //! Names for profilers, in a process that has asked for them: modules' functions, gates, proxies, thunks.
-mod common;
 
-use common::Guest;
+use crate::common::{Guest, own_test};
 use lockgate::{Domain, DomainOptions, Value};
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 const SOURCE: &str = "
 long helper(long) __asm__(\"_ZN4shop6helperEl\");
@@ -16,8 +15,8 @@ long helpers(void) { return helper(0) == 1 ? (long)helper : 0; }
 
 /// Runs the test `name` of this program, ignored in ordinary runs, in a process with the variable.
 fn in_child(name: &str, variable: Option<&str>) -> Output {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads", "1"]);
+    let mut command = own_test(name);
+    command.args(["--ignored", "--nocapture"]);
     command.env_remove("LOCKGATE_PERF_MAP").envs(variable.map(|value| ("LOCKGATE_PERF_MAP", value)));
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
@@ -45,7 +44,7 @@ fn name_at(map: &str, address: u64) -> Option<&str> {
 
 #[test]
 fn code_has_names() {
-    in_child("named_code", Some("1"));
+    in_child("perf_map::named_code", Some("1"));
 }
 
 #[test]
@@ -75,7 +74,7 @@ fn named_code() {
     assert!(map.contains(" thunk of own [guest]\n") && map.contains(" thunk of helpers [guest]\n"), "{map}");
     // perf looks for names of anonymous code only. Code is never writable.
     for address in [own.0, proxy.0] {
-        let [mapping] = &common::mappings(address, address + 1)[..] else { panic!("one mapping") };
+        let [mapping] = &crate::common::mappings(address, address + 1)[..] else { panic!("one mapping") };
         assert!(mapping.rights.starts_with("r-x"), "{mapping:?}");
         assert!(mapping.path.is_empty() || mapping.path.starts_with("/dev/zero"), "{mapping:?}");
     }
@@ -84,7 +83,7 @@ fn named_code() {
 /// `/tmp` is everybody's: a link in the place of the map is not followed, and a file of somebody else's is left alone.
 #[test]
 fn traps_in_the_place_of_the_map() {
-    let output = in_child("trapped", Some("1"));
+    let output = in_child("perf_map::trapped", Some("1"));
     assert!(String::from_utf8_lossy(&output.stderr).lines().count() < 20);
 }
 
@@ -107,8 +106,8 @@ fn trapped() {
 /// Without the variable there is no map, and code is in sealed files.
 #[test]
 fn nobody_asked() {
-    in_child("unnamed_code", None);
-    in_child("unnamed_code", Some("0"));
+    in_child("perf_map::unnamed_code", None);
+    in_child("perf_map::unnamed_code", Some("0"));
 }
 
 #[test]
@@ -117,5 +116,5 @@ fn unnamed_code() {
     let own = domain().bind::<extern "C" fn() -> i64>("own").unwrap();
     let at = own.call().unwrap() as u64;
     assert!(!Path::new(&own_map()).exists());
-    assert!(common::mappings(at, at + 1)[0].path.starts_with("/memfd:"));
+    assert!(crate::common::mappings(at, at + 1)[0].path.starts_with("/memfd:"));
 }

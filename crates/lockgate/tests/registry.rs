@@ -1,7 +1,6 @@
 //! The registry: names, versions, principals, revocation, restarts, what other processes see.
-mod common;
 
-use common::{Guest, processor_time};
+use crate::common::{Guest, processor_time};
 use lockgate::registry::{ObserveError, Observer, observe};
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, HostFunction, OnFailure, Policy,
@@ -9,7 +8,7 @@ use lockgate::{
     take_call_error,
 };
 use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -254,7 +253,7 @@ fn a_name_takes_back_what_it_gave_last() {
 
 #[test]
 fn revocation_reaches_threads_that_call_all_the_time() {
-    let _watchdog = common::watchdog("calls that go on after the revocation");
+    let _watchdog = crate::common::watchdog("calls that go on after the revocation");
     for calls in [Revoke::Finish, Revoke::Stop] {
         let registry = registry();
         let client = client(&registry, "client");
@@ -301,7 +300,7 @@ fn revocation_reaches_threads_that_call_all_the_time() {
 
 #[test]
 fn calls_in_progress_end_when_asked() {
-    let _watchdog = common::watchdog("a call that goes on after the revocation");
+    let _watchdog = crate::common::watchdog("a call that goes on after the revocation");
     let registry = Registry::new();
     let server = server("server");
     registry.export(&server, everyone("forever")).unwrap();
@@ -379,7 +378,7 @@ fn rebound() -> (Registry, Dynamic, Domain) {
 }
 
 fn by_pointer(pointer: *const (), x: i64) -> Result<i64, CallError> {
-    let result = common::host_sys::call_by_pointer(pointer, x);
+    let result = crate::common::host_sys::call_by_pointer(pointer, x);
     take_call_error().map_or(Ok(result), Err)
 }
 
@@ -504,7 +503,7 @@ fn a_call_by_a_handle_of_one_instance_enters_no_other() {
 
 #[test]
 fn restarts_under_fire_answer_right_or_fail() {
-    let _watchdog = common::watchdog("calls that do not rebind");
+    let _watchdog = crate::common::watchdog("calls that do not rebind");
     let registry = registry();
     registry.limit_restarts("server", 1000, Duration::from_secs(1)).unwrap();
     let done = AtomicBool::new(false);
@@ -542,7 +541,7 @@ fn restarts_under_fire_answer_right_or_fail() {
 
 #[test]
 fn every_thread_in_a_crashed_server_comes_back_to_its_caller() {
-    let _watchdog = common::watchdog("calls that go on in a killed domain");
+    let _watchdog = crate::common::watchdog("calls that go on in a killed domain");
     let registry = Registry::new();
     let server = server("server");
     registry.export(&server, everyone("forever")).unwrap();
@@ -595,7 +594,9 @@ fn domains_in_a_circle() {
     };
     let ends = Instant::now() + Duration::from_secs(30);
     let bases = base();
-    let mapped = |base: u64| common::mappings(base, base + (8 << 30)).iter().any(common::Mapping::accessible);
+    let mapped = |base: u64| {
+        crate::common::mappings(base, base + (8 << 30)).iter().any(crate::common::Mapping::accessible)
+    };
     while bases.iter().any(|base| mapped(*base)) {
         assert!(Instant::now() < ends, "still mapped: {bases:x?}");
         std::thread::yield_now();
@@ -604,7 +605,7 @@ fn domains_in_a_circle() {
 
 #[test]
 fn domains_that_call_each_other_go_when_removed() {
-    let output = common::in_child("domains_in_a_circle");
+    let output = crate::common::in_child("registry::domains_in_a_circle");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -621,7 +622,7 @@ fn domain_that_exports_where_it_imports() {
     let options = DomainOptions::new().registry(&registry, Principal::nobody());
     let late = Domain::new(&late.module(), options).unwrap();
     drop(registry);
-    assert!(common::mappings(base, base + (8 << 30)).iter().all(|mapping| !mapping.accessible()));
+    assert!(crate::common::mappings(base, base + (8 << 30)).iter().all(|mapping| !mapping.accessible()));
     let error = late.bind::<Long>("use").unwrap().call(1).unwrap_err();
     assert!(
         matches!(&error, CallError::Import { source, .. } if matches!(**source, RegistryError::Gone)),
@@ -631,7 +632,7 @@ fn domain_that_exports_where_it_imports() {
 
 #[test]
 fn a_registry_goes_with_what_it_keeps() {
-    let output = common::in_child("domain_that_exports_where_it_imports");
+    let output = crate::common::in_child("registry::domain_that_exports_where_it_imports");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -676,7 +677,7 @@ fn a_binding_made_too_late_is_closed() {
 /// The server's constructor asks for a restart while one is in progress.
 #[test]
 fn one_restart_at_a_time() {
-    let _watchdog = common::watchdog("restarts within restarts");
+    let _watchdog = crate::common::watchdog("restarts within restarts");
     let registry = Registry::new();
     let answers = Arc::new(Mutex::new(Vec::new()));
     let (weak, told) = (registry.clone(), answers.clone());
@@ -700,7 +701,7 @@ fn one_restart_at_a_time() {
 /// While the new instance starts, which takes the registry's lock from nobody, its names may be taken back and given to somebody else.
 #[test]
 fn a_restart_puts_nothing_in_the_place_of_another() {
-    let _watchdog = common::watchdog("a domain removed while it is restarted");
+    let _watchdog = crate::common::watchdog("a domain removed while it is restarted");
     let registry = Registry::new();
     let other = Arc::new(server("server"));
     let rounds = AtomicUsize::new(0);
@@ -819,9 +820,8 @@ fn process_to_look_at() {
 #[test]
 fn another_process_sees_names_bindings_and_counts() {
     assert!(matches!(observe(u32::MAX), Err(ObserveError::NoProcess(_))));
-    let program = std::env::current_exe().unwrap();
-    let mut child = Command::new(program)
-        .args(["--exact", "process_to_look_at", "--ignored", "--nocapture", "--test-threads", "1"])
+    let mut child = crate::common::own_test("registry::process_to_look_at")
+        .args(["--ignored", "--nocapture"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -872,7 +872,7 @@ fn all_places() {
 
 #[test]
 fn too_many_bindings_are_refused() {
-    let output = common::in_child("all_places");
+    let output = crate::common::in_child("registry::all_places");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
@@ -925,12 +925,12 @@ fn a_restart_whose_thread_ends_is_over() {
     let options = DomainOptions::new()
         .name("server")
         .gate("asks", asks as extern "C" fn(i64) -> i64)
-        .gate("hook", common::host_sys::thread_exit());
+        .gate("hook", crate::common::host_sys::thread_exit());
     let domain = Domain::new(&guest.module(), options).expect("a domain");
     let registry = Registry::new();
     registry.export(&domain, everyone("f")).unwrap();
     ENDS.store(true, Ordering::SeqCst);
-    let ended = common::host_sys::on_plain_thread(|| drop(registry.restart("server")));
+    let ended = crate::common::host_sys::on_plain_thread(|| drop(registry.restart("server")));
     assert_eq!(ended, 7, "it ended in the constructor's gate");
     let new = registry.restart("server").expect("nobody is at it");
     assert_eq!(new.bind::<Long>("f").unwrap().call(1).unwrap(), 2);
@@ -939,7 +939,7 @@ fn a_restart_whose_thread_ends_is_over() {
 /// What is refused may be code of the host's own, which asks the registry when it goes.
 #[test]
 fn what_an_export_refuses_goes_without_the_registrys_lock() {
-    let _watchdog = common::watchdog("a function that asks the registry when it goes");
+    let _watchdog = crate::common::watchdog("a function that asks the registry when it goes");
     struct Asks(Registry, Arc<AtomicUsize>);
     impl Drop for Asks {
         fn drop(&mut self) {

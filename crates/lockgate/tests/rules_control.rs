@@ -1,7 +1,6 @@
 //! Rules R7–R10: what lies on control stacks, and where returns lead.
-mod common;
 
-use common::{Guest, host_sys, mappings, peek, watchdog};
+use crate::common::{Guest, host_sys, mappings, peek, watchdog};
 use lockgate::{Domain, DomainOptions, Function, FunctionType, HostFunction, Pointer};
 use lockgate_abi::{PAGE, stack, window};
 use std::sync::Arc;

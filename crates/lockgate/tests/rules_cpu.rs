@@ -1,7 +1,6 @@
 //! Rules R17–R19: processor state that a domain leaves, shows or needs.
-mod common;
 
-use common::{Guest, host_sys};
+use crate::common::{Guest, host_sys};
 use lockgate::{Domain, DomainOptions, HostFunction, Policy};
 
 const SOURCE: &str = "

@@ -1,7 +1,6 @@
 //! Rules where a domain calls another: what each of them, and the host around both, finds afterwards.
-mod common;
 
-use common::{Guest, host_sys, peek, watchdog};
+use crate::common::{Guest, host_sys, peek, watchdog};
 use lockgate::{CallError, Callback, Domain, DomainOptions, HostFunction, OnFailure, Pointer, Policy};
 use lockgate_abi::{stack, window};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -478,18 +477,18 @@ function use
 /// keeps it: the next caller waits for ever.
 #[test]
 fn r23_unreadable_arguments_leave_no_exclusive_domain_taken() {
-    let prototype = &format!("long add({})", common::TEN_WORDS);
+    let prototype = &format!("long add({})", crate::common::TEN_WORDS);
     let source = "struct ten { long words[10]; }; long add(struct ten ten) { return ten.words[9]; }
         long free(void) { return 1; }";
     let server = Guest::c(source)
         .export(prototype)
         .export("long free(void)")
         .domain_with(DomainOptions::new().exclusive(None));
-    let client = Guest::assembly(common::ASK_FROM_THE_TOP).gate(prototype).domain();
+    let client = Guest::assembly(crate::common::ASK_FROM_THE_TOP).gate(prototype).domain();
     let said = crate::common::said(&client, "add", "add");
     client.link("add", &server, &said, Policy::default(), OnFailure::Propagate).expect("an import");
-    let _watchdog = common::watchdog("a domain that nobody sets free");
-    let error = common::ask_from_the_top(&client);
+    let _watchdog = crate::common::watchdog("a domain that nobody sets free");
+    let error = crate::common::ask_from_the_top(&client);
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert!(fault.reason().contains("arguments"), "{fault}");
     let free = server.bind::<extern "C" fn() -> i64>("free").unwrap();

@@ -1,7 +1,6 @@
 //! Rules R1–R6: what a domain's memory services can and cannot do. Each test says which protection it attacks.
-mod common;
 
-use common::{Guest, host_sys, in_child, mappings, peek};
+use crate::common::{Guest, host_sys, in_child, mappings, peek};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
     CallError, Domain, DomainOptions, FaultKind, HostError, LoadError, Module, Pointer, ResetError,
@@ -299,7 +298,7 @@ fn r4_nothing_else_is_executable() {
 /// R4: a process in which data is executable is refused. Red without the check in `host::prepare`.
 #[test]
 fn r4_read_implies_exec_is_refused() {
-    let output = in_child("child_opens_a_module");
+    let output = in_child("rules_memory::child_opens_a_module");
     assert!(String::from_utf8_lossy(&output.stdout).contains("refused: ReadImpliesExec"), "{output:?}");
 }
 
@@ -317,7 +316,7 @@ fn child_opens_a_module() {
 /// Red without the check in `host::prepare`, where the kernel lets anybody map that page (CAP_SYS_RAWIO).
 #[test]
 fn r4_a_mapped_page_zero_is_refused() {
-    let output = in_child("child_maps_page_zero");
+    let output = in_child("rules_memory::child_maps_page_zero");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("refused: PageZero") || text.contains("the kernel forbids it"), "{output:?}");
 }

@@ -1,7 +1,6 @@
 //! Rules R20–R24: longjmp, unwinding, lifetimes, arguments, and what addresses show.
-mod common;
 
-use common::{Guest, host_sys, mappings, peek};
+use crate::common::{Guest, host_sys, mappings, peek};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer, Value};
 use lockgate_abi::{gate, stack, window};
 use std::sync::Arc;
@@ -27,7 +26,7 @@ fn r20_a_forged_jump_reaches_nothing_but_the_domain() {
     for word in 0..8 {
         for value in [0, host, domain.base() as i64 + window::HEADER as i64, i64::MIN, -8] {
             let options = DomainOptions::new().time_limit(std::time::Duration::from_millis(100));
-            let domain = common::started(&module, options);
+            let domain = crate::common::started(&module, options);
             let forged = domain.bind::<extern "C" fn(i64, i64) -> i32>("forged").unwrap();
             let mut result = Ok(0);
             assert!(host_sys::callee_saved_survive(|| result = forged.call(word, value)));
@@ -179,13 +178,13 @@ fn r22_slots_are_used_again() {
 /// if the gate copies without a guard: the host faults.
 #[test]
 fn r23_unreadable_arguments_end_the_call() {
-    let prototype = format!("long host({})", common::TEN_WORDS);
+    let prototype = format!("long host({})", crate::common::TEN_WORDS);
     let signature = prototype.parse().expect("a prototype");
     let host = HostFunction::dynamic(signature, |_, _| Ok(Value::Signed(0))).expect("a host function");
-    let domain = Guest::assembly(common::ASK_FROM_THE_TOP)
+    let domain = Guest::assembly(crate::common::ASK_FROM_THE_TOP)
         .gate(&prototype)
         .domain_with(DomainOptions::new().gate("host", host));
-    let error = common::ask_from_the_top(&domain);
+    let error = crate::common::ask_from_the_top(&domain);
     let fault = error.fault().unwrap_or_else(|| panic!("{error}"));
     assert_eq!(fault.kind(), FaultKind::Gate);
     assert!(fault.reason().contains("arguments"), "{fault}");

@@ -1,7 +1,6 @@
 //! Rules R11–R16: signals, faults, and what a host's handlers may do around domains.
-mod common;
 
-use common::{Guest, host_sys, in_child, watchdog};
+use crate::common::{Guest, host_sys, in_child, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -97,7 +96,7 @@ fn r12_a_disabled_alternate_stack_is_restored() {
 /// alternate stack has room for some of their frames only, or for none of what the handlers use.
 #[test]
 fn r12_all_signals_at_once_have_room() {
-    let output = in_child("child_takes_all_signals_at_once");
+    let output = in_child("rules_signals::child_takes_all_signals_at_once");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("all came"), "{output:?}");
 }
@@ -140,7 +139,7 @@ fn r12_the_alternate_stack_is_as_large_as_the_hosts() {
 #[test]
 fn r12_an_alternate_stack_that_a_handlers_return_takes_away_is_set_again() {
     for child in ["child_calls_first_in_a_handler", "child_calls_first_in_a_coroutine"] {
-        let output = in_child(child);
+        let output = in_child(&format!("rules_signals::{child}"));
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && text.contains("it goes on"), "{child}: {output:?}");
     }
@@ -194,7 +193,7 @@ fn child_calls_first_in_a_coroutine() {
 /// it as for a destructor.
 #[test]
 fn r13_handlers_that_interrupt_the_end_of_a_thread_are_refused() {
-    let output = in_child("child_calls_while_its_thread_ends");
+    let output = in_child("rules_signals::child_calls_while_its_thread_ends");
     assert!(output.status.success(), "{output:?}");
 }
 
@@ -338,7 +337,7 @@ fn r14_faults_belong_to_the_innermost_entry() {
 #[test]
 fn r14_host_faults_stay_the_hosts() {
     use std::os::unix::process::ExitStatusExt;
-    let output = in_child("child_faults_in_a_gate");
+    let output = in_child("rules_signals::child_faults_in_a_gate");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("about to fault") && !text.contains("survived"), "{output:?}");
     assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
@@ -361,7 +360,7 @@ fn child_faults_in_a_gate() {
 #[test]
 fn r14_a_handler_for_one_fault_does_not_come_back() {
     use std::os::unix::process::ExitStatusExt;
-    let output = in_child("child_faults_twice");
+    let output = in_child("rules_signals::child_faults_twice");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("once") && !text.contains("survived"), "{output:?}");
     assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
@@ -386,7 +385,7 @@ fn child_faults_twice() {
 #[test]
 fn r14_faults_of_handlers_stay_the_hosts() {
     use std::os::unix::process::ExitStatusExt;
-    let output = in_child("child_faults_in_a_handler");
+    let output = in_child("rules_signals::child_faults_in_a_handler");
     assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
 }
 
@@ -462,7 +461,7 @@ fn r14_signals_that_were_sent_end_no_copy() {
 /// The host's own SIGSEGV handler is chained: it sees the host's faults and not the domains'.
 #[test]
 fn host_handlers_are_chained() {
-    let output = in_child("child_handles_its_own_faults");
+    let output = in_child("rules_signals::child_handles_its_own_faults");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("domain fault: Segv") && text.contains("handled 1"), "{output:?}");
 }
@@ -485,7 +484,7 @@ fn child_handles_its_own_faults() {
 fn handlers_installed_past_the_library_are_put_behind_it() {
     use std::os::unix::process::ExitStatusExt;
     for child in ["child_claims_signals", "child_claims_signals_by_a_new_thread"] {
-        let output = in_child(child);
+        let output = in_child(&format!("rules_signals::{child}"));
         let text = String::from_utf8_lossy(&output.stdout);
         let lines: Vec<&str> =
             text.lines().filter(|line| ["domain", "reported"].iter().any(|w| line.contains(w))).collect();
@@ -531,7 +530,7 @@ fn child_claims_signals_by_a_new_thread() {
 /// go round in circles. Red if a thread that comes second takes what it finds for the late handler.
 #[test]
 fn a_late_handler_is_put_behind_by_one_thread_only() {
-    let output = in_child("child_claims_with_two_threads");
+    let output = in_child("rules_signals::child_claims_with_two_threads");
     assert!(output.status.success(), "{output:?}");
 }
 

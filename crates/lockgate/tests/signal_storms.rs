@@ -1,8 +1,7 @@
 //! Signals that threads of a domain send each other by the thousand, as collectors that stop the world do: none is lost, none comes twice, whatever
 //! a thread does meanwhile (docs/decisions/0080).
-mod common;
 
-use common::{Guest, watchdog};
+use crate::common::{Guest, watchdog};
 use lockgate::{Domain, DomainOptions, Module};
 use std::sync::{Arc, LazyLock};
 

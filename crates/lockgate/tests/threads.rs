@@ -1,7 +1,6 @@
 //! Threads in domains: those of the host, and those that modules start (docs/limits.md).
-mod common;
 
-use common::{Guest, host_sys, watchdog};
+use crate::common::{Guest, host_sys, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, ResetError};
 use std::sync::{Arc, Barrier, LazyLock};
 

@@ -1,7 +1,6 @@
 //! Exceptions inside a domain, and what they cannot do to anybody else. (What programs see of them: `crates/lockgate-cli/tests/cxx`.)
-mod common;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, OnFailure, Policy};
 use std::sync::mpsc::channel;
 use std::time::Duration;
@@ -49,9 +48,9 @@ fn an_exception_ends_at_the_call_into_the_domain() {
     let (tell, told) = channel();
     let host = HostFunction::new(move |domain: &Domain, n: i32| -> i32 {
         let inner = domain.bind::<extern "C" fn(i32) -> i32>("uncaught").unwrap();
-        tell.send(common::in_time(|| inner.call(n))).unwrap();
+        tell.send(crate::common::in_time(|| inner.call(n))).unwrap();
         let caught = domain.bind::<extern "C" fn(i32) -> i32>("go").unwrap();
-        common::in_time(|| caught.call(n)).unwrap()
+        crate::common::in_time(|| caught.call(n)).unwrap()
     });
     let domain = start(&file, host).unwrap();
     let around = domain.bind::<extern "C" fn(i32) -> i32>("around").unwrap();
@@ -75,7 +74,7 @@ fn functions_that_may_not_throw_end_the_call() {
     let Some(guest) = guest() else { return };
     let domain = start(&guest.build(), no_host()).unwrap();
     let forbidden = domain.bind::<extern "C" fn(i32) -> i32>("forbidden").unwrap();
-    let CallError::Fault(fault) = common::in_time(|| forbidden.call(2)).unwrap_err() else {
+    let CallError::Fault(fault) = crate::common::in_time(|| forbidden.call(2)).unwrap_err() else {
         panic!("no fault")
     };
     assert_eq!(fault.kind(), FaultKind::Abort, "{fault:#}");
@@ -116,7 +115,7 @@ fn damaged_tables_harm_the_domain_alone() {
     // Another domain of the same process is as it was.
     let domain = start(&good, no_host()).unwrap();
     let go = domain.bind::<extern "C" fn(i32) -> i32>("go").unwrap();
-    assert_eq!(common::in_time(|| go.call(40)).unwrap(), 45);
+    assert_eq!(crate::common::in_time(|| go.call(40)).unwrap(), 45);
 }
 
 /// Place and size in the file of a section.
@@ -159,7 +158,7 @@ fn ask(domain: &Domain, name: &str) -> Result<i64, CallError> {
 }
 
 fn number(domain: &Domain, name: &str) -> i64 {
-    common::in_time(|| ask(domain, name)).expect("a number")
+    crate::common::in_time(|| ask(domain, name)).expect("a number")
 }
 
 /// Runs `work` below a frame of this size, larger than those of any test.
@@ -175,7 +174,7 @@ fn deeper(work: impl FnOnce()) {
 #[test]
 fn nothing_is_in_progress_behind_a_call_that_was_ended() {
     let host = |_: &Domain, _: i64| -> i64 {
-        common::host_sys::jump_out();
+        crate::common::host_sys::jump_out();
         0
     };
     let Some(domain) = kept(host) else { return };
@@ -189,7 +188,7 @@ fn nothing_is_in_progress_behind_a_call_that_was_ended() {
     }
     assert!(
         // From deeper than the next call: a call from deeper than one that was jumped out of counts as one inside it (rule R16).
-        common::host_sys::jumped_out(|| deeper(|| drop(ask(&domain, "panics_and_asks")))),
+        crate::common::host_sys::jumped_out(|| deeper(|| drop(ask(&domain, "panics_and_asks")))),
         "the host function jumps"
     );
     assert_eq!(number(&domain, "in_progress"), 0, "a jump");

@@ -162,3 +162,14 @@ fn versions_agree() {
         "debian/changelog is not about {version}"
     );
 }
+
+/// `make lint` leaves their documentation out, and no other's.
+#[test]
+fn the_makefile_lists_what_is_not_published() {
+    let text = fs::read_to_string(root().join("Makefile")).expect("the Makefile").replace("\\\n", " ");
+    let list = text.lines().find_map(|line| line.strip_prefix("UNPUBLISHED = ")).expect("the list");
+    let expected = members();
+    let expected =
+        expected.iter().filter(|(_, package)| !is_published(package)).map(|(name, _)| name.as_str());
+    assert_eq!(list.split_whitespace().collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+}

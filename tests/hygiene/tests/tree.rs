@@ -460,7 +460,8 @@ fn documents_name_files_that_exist() {
     assert!(count >= 500, "only {count} names of files");
 }
 
-/// docs/tests.md has a row for each crate with test programs: those of the quick lane, then those that tests/lanes/slow.txt keeps out of it.
+/// docs/tests.md has a row for each crate with test programs and suites: those of the quick lane, then those that tests/lanes/slow.txt keeps
+/// out of it.
 /// (Unit tests, of a library or of programs, may stand among them.)
 #[test]
 fn the_page_of_tests_lists_every_test_program() {
@@ -494,13 +495,23 @@ fn the_page_of_tests_lists_every_test_program() {
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::from(["lib".to_owned()]));
         for target in package["targets"].as_array().expect("targets") {
             let program = target["name"].as_str().expect("a name").to_owned();
-            let is_test = target["kind"].as_array().expect("kinds").iter().any(|kind| kind == "test");
-            let is_slow = slow.contains(&(&name, &program)) || slow.contains(&(&name, "*"));
-            match (is_test, is_slow) {
-                (false, _) => units.insert(program),
-                (true, false) => quick.insert(program),
-                (true, true) => others.insert(program),
+            if !target["kind"].as_array().expect("kinds").iter().any(|kind| kind == "test") {
+                units.insert(program);
+                continue;
+            }
+            let suites = if program == SUITES {
+                let modules = modules(Path::new(target["src_path"].as_str().expect("a path")));
+                let with_tests = modules.into_iter().filter(|(_, text)| text.contains("#[test]"));
+                with_tests.map(|(name, _)| name).collect()
+            } else {
+                vec![program]
             };
+            for suite in suites {
+                match slow.contains(&(&name, &suite)) || slow.contains(&(&name, "*")) {
+                    true => others.insert(suite),
+                    false => quick.insert(suite),
+                };
+            }
         }
         let listed = rows.remove(&name).unwrap_or_default();
         // (A program may have the name of a test.)
@@ -514,30 +525,76 @@ fn the_page_of_tests_lists_every_test_program() {
     assert!(rows.is_empty(), "docs/tests.md has crates that the tree does not have: {:?}", rows.keys());
 }
 
-/// The runtime's tests are listed by hand, since their package's manifest lies among them: a file that is not listed would not run.
-#[test]
-fn the_runtimes_tests_are_all_listed() {
-    let folder = root().join("crates/lockgate/tests");
-    let [own, runtimes] = ["Cargo.toml", "../Cargo.toml"]
-        .map(|manifest| fs::read_to_string(folder.join(manifest)).expect("a manifest"));
-    let path = |line: &str| {
-        let path = line.strip_prefix("path = \"")?.strip_suffix('"')?;
-        Some(path.trim_start_matches("tests/").to_owned())
+/// The test target whose modules are suites (tests/lanes).
+const SUITES: &str = "suites";
+
+/// The modules that a program's root file names, each with the text of its files.
+fn modules(file: &Path) -> Vec<(String, String)> {
+    let folder = file.parent().expect("it lies in a folder");
+    let text = fs::read_to_string(file).expect("a root file");
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let modules = text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+    let module = |name: &str| {
+        let own = read(&folder.join(name).with_extension("rs"));
+        let parts = folder.join(name);
+        let parts = if parts.is_dir() { files_in(&parts, &["rs"]) } else { Vec::new() };
+        let all = parts.iter().map(|part| read(part));
+        (name.to_owned(), all.fold(own, |all, part| all + &part))
     };
-    let mut listed: Vec<String> = own.lines().chain(runtimes.lines()).filter_map(path).collect();
-    listed.sort_unstable();
-    let mut there: Vec<String> = Vec::new();
-    for entry in fs::read_dir(&folder).expect("a folder") {
-        let path = entry.expect("an entry").path();
-        let name = path.file_name().expect("a name").to_str().expect("UTF-8");
-        if path.join("main.rs").exists() {
-            there.push(format!("{name}/main.rs"));
-        } else if name.ends_with(".rs") {
-            there.push(name.to_owned());
+    modules.map(module).collect()
+}
+
+/// A file of tests that its program's root file does not name is not compiled, and its tests are missed by nobody.
+#[test]
+fn every_file_of_tests_is_in_a_program() {
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages").iter();
+    let targets = packages.flat_map(|package| package["targets"].as_array().expect("targets"));
+    let path = |target: &serde_json::Value| PathBuf::from(target["src_path"].as_str().expect("a path"));
+    let roots: BTreeSet<PathBuf> = targets.clone().map(path).collect();
+    let mut programs = 0;
+    for file in targets.filter(|target| target["name"] == SUITES).map(path) {
+        programs += 1;
+        let named: BTreeSet<String> = modules(&file).into_iter().map(|(name, _)| name).collect();
+        for entry in fs::read_dir(file.parent().expect("a folder")).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            let is_module = path.extension().is_some_and(|e| e == "rs") || path.join("mod.rs").exists();
+            let name = path.file_stem().expect("a name").to_str().expect("UTF-8");
+            let is_listed = !is_module || roots.contains(&path) || named.contains(name);
+            assert!(is_listed, "{} does not name {}", file.display(), path.display());
         }
     }
-    there.sort_unstable();
-    assert_eq!(listed, there);
+    assert!(programs >= 10, "only {programs} programs of suites");
+}
+
+/// Programs and libraries without tests are not built as test programs (`test = false`): a test that somebody adds there would not run.
+#[test]
+fn what_is_not_tested_has_no_tests() {
+    let metadata = metadata();
+    let mut without = 0;
+    for package in metadata["packages"].as_array().expect("packages") {
+        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
+        if !manifest.starts_with(root()) || package["source"].is_string() {
+            continue;
+        }
+        let targets = package["targets"].as_array().expect("targets").iter();
+        let is_program =
+            |target: &&serde_json::Value| target["kind"][0] != "test" && target["kind"][0] != "custom-build";
+        let (tested, others): (Vec<_>, Vec<_>) =
+            targets.filter(is_program).partition(|target| target["test"] == true);
+        without += others.len();
+        // (Modules belong to the library, or to the only program.)
+        let roots = others.iter().map(|target| Path::new(target["src_path"].as_str().expect("a path")));
+        let files: Vec<PathBuf> = match tested[..] {
+            [] => roots.flat_map(|root| files_in(root.parent().expect("a folder"), &["rs"])).collect(),
+            _ => roots.map(Path::to_owned).collect(),
+        };
+        for file in files {
+            let text = fs::read_to_string(&file).expect("a source");
+            assert!(!text.contains("#[test]"), "{}: its tests do not run (test = false)", file.display());
+        }
+    }
+    assert!(without >= 15, "only {without} programs and libraries without tests");
 }
 
 /// The anchor of a heading, as GitHub and mdBook make it.

@@ -24,14 +24,14 @@ fn a_program_that_ends_is_left_alone() {
 }
 
 #[test]
-fn a_program_that_hangs_ends_with_the_tests_name_and_a_backtrace() {
+fn child_processes_that_hang_end_with_the_tests_name_and_a_backtrace() {
     let own = std::env::current_exe().expect("the test program's path");
-    let output = watched(2, own, &["--ignored", "--exact", "child_that_hangs"]);
+    let output = watched(2, own, &["--ignored", "--exact", "watchdog::child_that_hangs"]);
     assert_eq!(output.status.signal(), Some(9), "{output:?}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("not over after 2 seconds"), "{said}");
-    assert!(said.contains("the test that hangs: child_that_hangs\n"), "{said}");
-    assert!(!said.contains("the test that hangs: a_program"), "{said}");
+    assert!(said.contains("the test that hangs: watchdog::child_that_hangs\n"), "{said}");
+    assert!(!said.contains("the test that hangs: watchdog::child_processes"), "{said}");
     // (gdb is among what `scripts/setup.sh` installs.)
     assert!(said.contains("child_that_hang") && said.contains("#0 "), "{said}");
     let sleeper = said.lines().find(|line| line.starts_with("process ") && line.ends_with("sleep 1000 "));
@@ -44,7 +44,7 @@ fn a_program_that_hangs_ends_with_the_tests_name_and_a_backtrace() {
 }
 
 #[test]
-#[ignore = "run by a_program_that_hangs_ends_with_the_tests_name_and_a_backtrace"]
+#[ignore = "run by child_processes_that_hang_end_with_the_tests_name_and_a_backtrace"]
 fn child_that_hangs() {
     let _ = Command::new("sleep").arg("1000").status();
 }

@@ -8,7 +8,7 @@ use std::path::Path;
 pub struct Slow {
     /// The crate.
     pub package: String,
-    /// The test target, `lib` for unit tests; none: all of the crate's in its folder `tests`.
+    /// The test target or suite, `lib` for unit tests; none: all of the crate's in its folder `tests`.
     pub target: Option<String>,
     /// What it takes of two processors, about.
     pub seconds: u32,
@@ -57,7 +57,8 @@ mod tests {
     /// What is misspelt here would run in `make check`, or hide a test that somebody adds under that name later.
     #[test]
     fn every_line_is_about_something() {
-        let targets = crate::program::targets(root()).expect("cargo's metadata");
+        let programs = crate::program::programs(root()).expect("cargo's metadata");
+        let targets: Vec<_> = programs.into_iter().flat_map(|(_, suites)| suites).collect();
         for slow in slow(root()).expect("a list") {
             let is_there = targets.iter().any(|target| slow.is_about(target));
             assert!(is_there, "there is no {slow:?}");

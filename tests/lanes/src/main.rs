@@ -7,7 +7,7 @@ mod program;
 
 use anyhow::{Context, Result, bail, ensure};
 use list::Slow;
-use program::{Ended, Program};
+use program::{Ended, Program, Wanted};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::iter;
@@ -17,23 +17,24 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-const USAGE: &str = "lanes check | all [TARGET...] | list: the quick tests; all tests, and beside them targets of the Makefile, one after \
-                     the other; the names of all tests";
+const USAGE: &str = "lanes check | all [TARGET...] | of CRATE [SUITE...] | list: the quick tests; all tests, and beside them targets of the \
+                     Makefile, one after the other; the tests of a crate, or some of them; the names of all tests";
 
 fn main() -> Result<ExitCode> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("the repository's root")?;
     let slow = list::slow(root)?;
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (lane, left_out, targets) = match arguments[..] {
-        [lane @ "check"] => (lane, &slow[..], &[][..]),
-        [lane @ "list"] => (lane, &[][..], &[][..]),
-        [lane @ "all", ref targets @ ..] => (lane, &[][..], targets),
+    let (wanted, targets) = match arguments[..] {
+        ["check"] => (Wanted::Without(&slow), &[][..]),
+        ["list"] => (Wanted::All, &[][..]),
+        ["all", ref targets @ ..] => (Wanted::All, targets),
+        ["of", package, ref names @ ..] => (Wanted::Of(package, names), &[][..]),
         _ => bail!("{USAGE}"),
     };
-    let programs = program::build(root, left_out)?;
-    ensure!(!programs.is_empty(), "there are no test programs");
-    if lane == "list" {
+    let programs = program::build(root, wanted)?;
+    ensure!(!programs.is_empty(), "there are no such test programs");
+    if arguments == ["list"] {
         for program in &programs {
             for test in program.tests()? {
                 println!("{} {test}", program.target);

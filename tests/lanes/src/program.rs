@@ -5,27 +5,33 @@ use rustix::io::Errno;
 use rustix::param::clock_ticks_per_second;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// A target of the workspace whose tests can be run.
-#[derive(Debug, PartialEq, Eq)]
+/// The test target whose modules are suites, each of which runs in a process of its own.
+const SUITES: &str = "suites";
+
+/// Tests that run in one process.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Target {
     /// The crate.
     pub package: String,
-    /// `lib` for unit tests of a library; the name of a program for its own.
+    /// `lib` for unit tests of a library; the name of a program for its own; that of a suite.
     pub name: String,
     /// It is in the crate's folder `tests`.
     pub is_integration: bool,
 }
 
-/// A built test program.
-#[derive(Debug)]
+/// A built test program, or a suite of one.
+#[derive(Debug, Clone)]
 pub struct Program {
     pub target: Target,
+    /// It runs tests of its suite only.
+    is_suite: bool,
     path: PathBuf,
     /// The crate's folder: tests run there.
     folder: PathBuf,
@@ -76,23 +82,48 @@ fn cargo(root: &Path) -> Command {
     cargo
 }
 
-/// Builds the test programs of the workspace, without those that `left_out` is about.
+/// Which test programs and suites are built.
+#[derive(Debug, Clone, Copy)]
+pub enum Wanted<'a> {
+    /// Those of the workspace.
+    All,
+    /// Those of the workspace that the list is not about.
+    Without(&'a [Slow]),
+    /// Those of a crate, or those of them that have these names.
+    Of(&'a str, &'a [&'a str]),
+}
+
+impl Wanted<'_> {
+    fn has(self, target: &Target) -> bool {
+        match self {
+            Wanted::All => true,
+            Wanted::Without(left_out) => !left_out.iter().any(|slow| slow.is_about(target)),
+            Wanted::Of(package, names) => {
+                target.package == package && (names.is_empty() || names.contains(&&*target.name))
+            }
+        }
+    }
+}
+
+/// Builds test programs.
 ///
 /// # Errors
 /// Something does not build; cargo has said what.
-pub fn build(root: &Path, left_out: &[Slow]) -> Result<Vec<Program>> {
+pub fn build(root: &Path, wanted: Wanted<'_>) -> Result<Vec<Program>> {
     let mut test = cargo(root);
-    test.args(["test", "--no-run", "--quiet", "--locked", "--workspace"]);
+    test.args(["test", "--no-run", "--quiet", "--locked"]);
     test.arg("--message-format=json-render-diagnostics");
-    if left_out.is_empty() {
-        test.arg("--tests");
-    } else {
-        // Of all crates, so that dependencies are built with the same features, once for both lanes. Targets are named across crates: what
-        // another crate has under a name that is left out is left out below.
-        test.args(["--lib", "--bins"]);
-        for target in targets(root)?.iter().filter(|target| target.is_integration) {
-            if !left_out.iter().any(|slow| slow.is_about(target)) {
-                test.args(["--test", &target.name]);
+    match wanted {
+        Wanted::All => drop(test.args(["--workspace", "--tests"])),
+        Wanted::Of(package, _) => drop(test.args(["-p", package, "--tests"])),
+        Wanted::Without(_) => {
+            // Of all crates, so that dependencies are built with the same features, once for both lanes. Targets are named across crates: what
+            // another crate has under a name that is left out is left out below.
+            test.args(["--workspace", "--lib", "--bins"]);
+            for (program, suites) in programs(root)? {
+                if program.is_integration && suites.iter().any(|suite| wanted.has(suite)) {
+                    test.args(["--test", &program.name]);
+                }
             }
         }
     }
@@ -100,17 +131,20 @@ pub fn build(root: &Path, left_out: &[Slow]) -> Result<Vec<Program>> {
     ensure!(output.status.success(), "not everything builds");
     let messages = String::from_utf8_lossy(&output.stdout).into_owned();
     let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
-    let mut programs: Vec<_> = messages.filter_map(|message| built(&message)).collect();
-    programs.retain(|program| !left_out.iter().any(|slow| slow.is_about(&program.target)));
+    let mut programs = Vec::new();
+    for program in messages.filter_map(|message| built(&message)) {
+        programs.extend(program.suites()?);
+    }
+    programs.retain(|program: &Program| wanted.has(&program.target));
     programs.sort_by_key(|program| program.target.to_string());
     Ok(programs)
 }
 
-/// The targets of the workspace.
+/// The test programs of the workspace, each with what it runs: itself, or its suites, which are modules of its root file.
 ///
 /// # Errors
-/// cargo does not say.
-pub fn targets(root: &Path) -> Result<Vec<Target>> {
+/// cargo does not say, or a root file cannot be read.
+pub fn programs(root: &Path) -> Result<Vec<(Target, Vec<Target>)>> {
     let output = cargo(root).args(["metadata", "--format-version", "1", "--no-deps", "--locked"]).output()?;
     ensure!(output.status.success(), "cargo metadata: {}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout)?;
@@ -118,7 +152,16 @@ pub fn targets(root: &Path) -> Result<Vec<Target>> {
     for package in metadata["packages"].as_array().context("packages")? {
         for target in package["targets"].as_array().context("targets")? {
             let package = package["name"].as_str().context("a name")?;
-            found.push(self::target(package, target).context("a target")?);
+            let file = target["src_path"].as_str().context("a path")?;
+            let target = self::target(package, target).context("a target")?;
+            let suites = if target.name == SUITES {
+                let text = std::fs::read_to_string(file).with_context(|| file.to_owned())?;
+                let modules = text.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+                modules.map(|module| target.suite(module)).collect()
+            } else {
+                vec![target.clone()]
+            };
+            found.push((target, suites));
         }
     }
     Ok(found)
@@ -129,6 +172,12 @@ fn target(package: &str, said: &Value) -> Option<Target> {
     let kind = said["kind"][0].as_str()?;
     let name = if matches!(kind, "test" | "bin") { said["name"].as_str()? } else { "lib" };
     Some(Target { package: package.to_owned(), name: name.to_owned(), is_integration: kind == "test" })
+}
+
+impl Target {
+    fn suite(&self, module: &str) -> Target {
+        Target { name: module.to_owned(), ..self.clone() }
+    }
 }
 
 /// The test program that a message of cargo's is about.
@@ -145,16 +194,41 @@ fn built(message: &Value) -> Option<Program> {
     let target = target(package, &message["target"])?;
     let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
     let path = message["executable"].as_str()?.into();
-    Some(Program { target, path, folder })
+    Some(Program { target, is_suite: false, path, folder })
 }
 
 impl Program {
+    /// The suites that it has; itself, if it has none.
+    ///
+    /// # Errors
+    /// It does not say what tests it has, or one is in no suite.
+    fn suites(self) -> Result<Vec<Program>> {
+        if self.target.name != SUITES {
+            return Ok(vec![self]);
+        }
+        let tests = self.tests()?;
+        let suite = |test: &String| -> Result<String> {
+            let suite =
+                test.split_once("::").with_context(|| format!("{}: {test} is in no suite", self.target));
+            Ok(suite?.0.to_owned())
+        };
+        let suites: BTreeSet<String> = tests.iter().map(suite).collect::<Result<_>>()?;
+        let program =
+            |suite: String| Program { target: self.target.suite(&suite), is_suite: true, ..self.clone() };
+        Ok(suites.into_iter().map(program).collect())
+    }
+
     /// Names of its tests, those that are ignored as well.
     ///
     /// # Errors
     /// It does not say.
     pub fn tests(&self) -> Result<Vec<String>> {
-        self.list(&[])
+        let mut tests = self.list(&[])?;
+        if self.is_suite {
+            let prefix = format!("{}::", self.target.name);
+            tests.retain(|test| test.starts_with(&prefix));
+        }
+        Ok(tests)
     }
 
     fn list(&self, arguments: &[&str]) -> Result<Vec<String>> {
@@ -171,9 +245,17 @@ impl Program {
     /// # Errors
     /// It cannot be started, or its log cannot be written.
     pub fn run(&self, root: &Path) -> Result<Ended> {
-        let expected = self.list(&[])?.len() - self.list(&["--ignored"])?.len();
+        let ignored = self.list(&["--ignored"])?;
+        let mut tests = self.tests()?;
+        tests.retain(|test| !ignored.contains(test));
+        let expected = tests.len();
         let mut run = Command::new(root.join("scripts/watchdog.sh"));
-        run.arg(&self.path).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
+        run.arg(&self.path);
+        if self.is_suite {
+            ensure!(expected > 0, "{} has no test but ignored ones", self.target);
+            run.arg("--exact").args(tests);
+        }
+        run.current_dir(&self.folder).env("CARGO_MANIFEST_DIR", &self.folder);
         let ended = logged(root, self.target.to_string(), run)?;
         let said = std::fs::read(&ended.log)?;
         Ok(Ended { expected: Some(expected), passed: passed(&String::from_utf8_lossy(&said)), ..ended })
@@ -237,7 +319,7 @@ mod tests {
         std::fs::write(&path, script).expect("the folder is writable");
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
         let target = Target { package: "a".into(), name: "b".into(), is_integration: true };
-        Program { target, path, folder: folder.to_owned() }
+        Program { target, is_suite: false, path, folder: folder.to_owned() }
     }
 
     /// Red if a program counts as fine because its status is 0: tests that have gone are missed by nobody.
@@ -279,6 +361,35 @@ mod tests {
         assert_eq!(std::fs::read_to_string(&good.log).expect("a log"), "0\n");
         assert!(!bad.is_fine() && bad.to_string().starts_with("FAILED"), "{bad}");
         assert!(!none.is_fine(), "{none}");
+        std::fs::remove_dir_all(folder).expect("the scratch folder goes");
+    }
+
+    /// Red if a suite runs another's tests (the filter of the test harness takes any part of a name), or none.
+    #[test]
+    fn a_suite_runs_its_own_tests() {
+        let folder = std::env::temp_dir().join(format!("lanes-suites-{}", std::process::id()));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up");
+        std::fs::create_dir_all(folder.join("scripts")).expect("a scratch folder");
+        std::fs::copy(root.join("scripts/watchdog.sh"), folder.join("scripts/watchdog.sh"))
+            .expect("the script");
+        let tests = "calls::one: test\\nasync_calls::one: test\\ncalls::deep::two: test\\n";
+        let mut program = program(&folder, tests, "echo ran $*; echo test result: ok. 2 passed");
+        program.target.name = SUITES.into();
+        let suites = program.clone().suites().expect("two suites");
+        let names: Vec<_> = suites.iter().map(|suite| suite.target.to_string()).collect();
+        assert_eq!(names, ["a async_calls", "a calls"]);
+        assert_eq!(suites[1].tests().expect("names"), ["calls::one", "calls::deep::two"]);
+        let ended = suites[1].run(&folder).expect("it runs");
+        assert!(ended.is_fine() && ended.passed == 2, "{ended}");
+        let said = std::fs::read_to_string(&ended.log).expect("a log");
+        assert!(said.contains("ran --exact calls::one calls::deep::two"), "{said}");
+        assert!(
+            !suites[0].run(&folder).expect("it runs").is_fine(),
+            "one test, and two are said to have passed"
+        );
+        let mut stray = self::program(&folder, "one: test\\n", "true");
+        stray.target.name = SUITES.into();
+        stray.suites().expect_err("a test in no suite");
         std::fs::remove_dir_all(folder).expect("the scratch folder goes");
     }
 

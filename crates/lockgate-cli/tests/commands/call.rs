@@ -1,7 +1,7 @@
 //! `lockgate call`: arguments, results, ends.
-use crate::shop::{library, lockgate};
+use crate::commands::shop::{library, lockgate};
 
-fn call(prototype: &str, arguments: &[&str]) -> crate::shop::Ran {
+fn call(prototype: &str, arguments: &[&str]) -> crate::commands::shop::Ran {
     lockgate(&[&["call", library(), prototype], arguments].concat())
 }
 

@@ -1,5 +1,5 @@
 //! Files that cannot be read or written.
-use crate::shop::{library, lockgate};
+use crate::commands::shop::{library, lockgate};
 use std::process::Command;
 
 #[test]
@@ -23,7 +23,7 @@ fn causes_are_told_once() {
 fn unwritable_outputs_are_named() {
     lockgate(&["man", "/dev/null/man"]).fails(2, &["cannot write manual pages to /dev/null/man"]);
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
-    let output = crate::shop::command(&["inspect", library()]).stdout(full).output().unwrap();
+    let output = crate::commands::shop::command(&["inspect", library()]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let err = String::from_utf8(output.stderr).unwrap();
     assert!(err.contains("cannot write to standard output") && err.contains("No space left"), "{err}");
@@ -34,8 +34,10 @@ fn unwritable_outputs_are_named() {
 fn a_reader_that_leaves_is_no_error() {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output =
-        crate::shop::command(&["inspect", library(), "--disassemble"]).stdout(writer).output().unwrap();
+    let output = crate::commands::shop::command(&["inspect", library(), "--disassemble"])
+        .stdout(writer)
+        .output()
+        .unwrap();
     assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]));
 }
 
@@ -97,7 +99,7 @@ fn what_others_named_is_cleaned() {
     let text = "const char *title(void) { return \"\\033]0;owned\\007\\033[2Jred\\ttab\\nline\"; }\nint crash(int *p) { return *p; }\n";
     std::fs::write(&source, text).unwrap();
     let module = folder.path().join(format!("{hostile}.lg"));
-    crate::shop::build(
+    crate::commands::shop::build(
         &source,
         &module,
         &["--export", "const char *title(void)", "--export", "int crash(int *)"],

@@ -1,5 +1,5 @@
 //! Help, manual pages, and what the machine supports.
-use crate::shop::lockgate;
+use crate::commands::shop::lockgate;
 
 /// Commands with help of their own; `cc` passes everything to gcc.
 const COMMANDS: [&str; 8] = ["link", "rewrite", "verify", "inspect", "run", "call", "ps", "doctor"];
@@ -122,7 +122,7 @@ fn doctor_tells_what_is_there() {
 #[test]
 fn doctor_says_what_to_install() {
     let bare = |variable: &str, value: &str| {
-        let output = crate::shop::command(&["doctor"]).env(variable, value).output().unwrap();
+        let output = crate::commands::shop::command(&["doctor"]).env(variable, value).output().unwrap();
         (output.status.code(), String::from_utf8(output.stdout).unwrap())
     };
     for (variable, value) in [("LOCKGATE_MUSL", "/nowhere"), ("LOCKGATE_GCC", "/nowhere/gcc")] {

@@ -1,5 +1,5 @@
 //! `lockgate inspect`.
-use crate::shop::{command, library, lockgate, program};
+use crate::commands::shop::{command, library, lockgate, program};
 use std::process::Command;
 
 #[test]
@@ -150,10 +150,10 @@ fn the_page_on_policies_shows_real_proxies() {
         if let Some(name) = first.strip_prefix("// ") {
             let source = folder.path().join(name);
             std::fs::write(&source, shown).unwrap();
-            crate::shop::build(&source, &source.with_extension("lg"), &["-shared"]);
+            crate::commands::shop::build(&source, &source.with_extension("lg"), &["-shared"]);
         } else if let Some(command) = first.strip_prefix("$ lockgate ") {
             let arguments: Vec<_> = command.split('\'').enumerate().flat_map(words).collect();
-            let ran = crate::shop::command(&arguments).current_dir(folder.path()).output().unwrap();
+            let ran = crate::commands::shop::command(&arguments).current_dir(folder.path()).output().unwrap();
             let out = String::from_utf8(ran.stdout).unwrap();
             let mut rest = out.as_str();
             for piece in shown.split("…\n") {

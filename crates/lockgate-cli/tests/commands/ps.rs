@@ -1,5 +1,5 @@
 //! `lockgate ps`: this very process, seen from another one.
-use crate::shop::lockgate;
+use crate::commands::shop::lockgate;
 use lockgate::{Allow, Domain, Export, HostFunction, Registry, Version};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};

@@ -1,10 +1,10 @@
 //! `lockgate run`: whole programs.
-use crate::shop::{command, lockgate, program};
+use crate::commands::shop::{command, lockgate, program};
 use std::io::{Read, Write};
 use std::process::Stdio;
 
 /// Runs the program with options of `lockgate run` before it.
-fn run(options: &[&str], arguments: &[&str]) -> crate::shop::Ran {
+fn run(options: &[&str], arguments: &[&str]) -> crate::commands::shop::Ran {
     lockgate(&[&["run"], options, &[program()], arguments].concat())
 }
 
@@ -201,7 +201,7 @@ fn options_of_run() {
 
 #[test]
 fn a_library_is_no_program() {
-    let ran = lockgate(&["run", crate::shop::library()]);
+    let ran = lockgate(&["run", crate::commands::shop::library()]);
     ran.fails(125, &["is no program: it has no main"]);
 }
 
@@ -212,7 +212,7 @@ fn options_behind_the_program_are_the_programs() {
     let (source, module) = (folder.path().join("echo.c"), folder.path().join("echo.lg"));
     let text = "#include <stdio.h>\nint main(int c, char **v) { while (*++v) puts(*v); return fopen(\"/x/passwd\", \"r\") != 0; }\n";
     std::fs::write(&source, text).unwrap();
-    crate::shop::build(&source, &module, &[]);
+    crate::commands::shop::build(&source, &module, &[]);
     let module = module.to_str().unwrap();
     lockgate(&["run", module, "--dir=/x=/etc", "--no-streams", "--", "-q", "--help"])
         .gives(0, "--dir=/x=/etc\n--no-streams\n--\n-q\n--help\n");
@@ -230,7 +230,7 @@ fn relative_directories() {
                 if (!f) return 1; puts(fgets(b, 9, f)); return 0; }\n";
     std::fs::write(&source, text).unwrap();
     let module = folder.path().join("show.lg");
-    crate::shop::build(&source, &module, &[]);
+    crate::commands::shop::build(&source, &module, &[]);
     std::fs::create_dir(folder.path().join("data")).unwrap();
     std::fs::write(folder.path().join("data/f"), "text").unwrap();
     std::fs::write(folder.path().join("outside"), "text").unwrap();

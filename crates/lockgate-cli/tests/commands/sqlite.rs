@@ -1,5 +1,5 @@
 //! The real SQLite as a whole program in a domain, with its database in a file.
-use crate::shop::{build, lockgate};
+use crate::commands::shop::{build, lockgate};
 use lockgate_corpus::Corpus;
 use std::path::Path;
 

@@ -1,5 +1,5 @@
 //! `lockgate top`: this very process, and one that measures itself, seen from another one.
-use crate::shop::{library, lockgate};
+use crate::commands::shop::{library, lockgate};
 use lockgate::{Domain, DomainOptions, Module, Policy, Value};
 use serde_json::Value as Json;
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -1,5 +1,5 @@
 //! `lockgate verify`.
-use crate::shop::{library, lockgate, program};
+use crate::commands::shop::{library, lockgate, program};
 
 #[test]
 fn good_modules_are_verified() {

@@ -1,5 +1,5 @@
 //! Programs that are mostly right: a few of their numbers, targets and notes are wrong, and it is for the verifier to say which matter.
-use super::support::{self, Placement, module};
+use crate::support::{Placement, module};
 use lockgate_abi::{gate, window};
 use lockgate_verify::{Module, State};
 use std::collections::BTreeMap;
@@ -59,7 +59,7 @@ pub enum Op {
 impl Op {
     /// The bytes, and where in them is the distance to the target that it has.
     fn bytes(self) -> (Vec<u8>, Option<usize>) {
-        let hex = support::bytes;
+        let hex = crate::support::bytes;
         let gate = |slot: u64| {
             [&[0x65, 0xff, 0x14, 0x25][..], &(window::GATE_TABLE as u32 + 8 * slot as u32).to_le_bytes()]
                 .concat()

@@ -1,8 +1,8 @@
 //! Domains of several kinds, all linked with all, and the host's frames between them.
-use crate::common::{Guest, host_sys};
-use crate::model::{
+use crate::call_graphs::model::{
     self, DOMAINS, EXCLUSIVE, Edges, End, HOST, HOSTILE, STATEFUL, TAINT, VECTORS, WAYS, Way, mix,
 };
+use crate::common::{Guest, host_sys};
 use lockgate::syscall::Grants;
 use lockgate::{CallError, Callback, Domain, DomainOptions, Function, HostFunction, Module};
 use std::cell::{Cell, RefCell};

@@ -6,6 +6,7 @@ pub mod host_sys;
 use lockgate::{CallError, CreateError, Domain, DomainOptions, FaultKind, Module};
 use lockgate_toolchain::{CxxLibrary, Link, Sysroot, silent};
 use std::path::Path;
+use std::process::Command;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -326,12 +327,26 @@ pub fn watchdog(attack: &'static str) -> Watchdog {
     Watchdog { _end }
 }
 
-/// Runs the test `name` of this test program, which is ignored in ordinary runs, in a process of its own.
-pub fn in_child(name: &str) -> std::process::Output {
+/// A process of this test program's that runs the test `name`, `suite::test`, alone.
+///
+/// Panics if there is none: the program would run no test, and succeed.
+pub fn own_test(name: &str) -> Command {
+    static TESTS: OnceLock<String> = OnceLock::new();
     let program = std::env::current_exe().expect("the test program's path");
-    let mut command = std::process::Command::new(program);
-    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads", "1"]);
-    command.output().expect("the test program runs")
+    let tests = TESTS.get_or_init(|| {
+        let list = Command::new(&program).args(["--list", "--format", "terse"]).output();
+        String::from_utf8(list.expect("the test program runs").stdout).expect("names")
+    });
+    let is_there = tests.lines().any(|line| line.strip_suffix(": test") == Some(name));
+    assert!(is_there, "there is no test {name}");
+    let mut command = Command::new(program);
+    command.args(["--exact", name, "--test-threads", "1"]);
+    command
+}
+
+/// Runs the test `name`, which is ignored in ordinary runs, in a process of its own.
+pub fn in_child(name: &str) -> std::process::Output {
+    own_test(name).args(["--ignored", "--nocapture"]).output().expect("the test program runs")
 }
 
 /// C functions that tell whether frames stay what they are: each of `deep`, a name and what it calls, has live frames during that and

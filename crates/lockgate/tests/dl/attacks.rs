@@ -1,7 +1,7 @@
 //! Libraries that lie, and hosts that hold on to what is gone.
 use super::File;
 use crate::common::watchdog;
-use crate::host_sys::{call, call_pointer};
+use crate::dl::host_sys::{call, call_pointer};
 use lockgate::dl::{self, DlError, Library, Mode, Options};
 use std::sync::atomic::{AtomicBool, Ordering};
 

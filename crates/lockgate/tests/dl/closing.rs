@@ -1,7 +1,7 @@
 //! The end of a library, and pointers that outlive it.
 use super::File;
 use crate::common::{Guest, watchdog};
-use crate::host_sys::{call, errno, service};
+use crate::dl::host_sys::{call, errno, service};
 use lockgate::dl::{self, DlError, Mode, Options};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -21,7 +21,7 @@ fn a_stale_pointer_is_an_error() {
         assert_eq!(errno(), libc::ESTALE);
         std::thread::yield_now();
     }
-    assert!(crate::host_sys::call_double(g, 1.0).is_nan());
+    assert!(crate::dl::host_sys::call_double(g, 1.0).is_nan());
     let failure = dl::take_failure().expect("a failure");
     assert!(failure.to_string().contains("stale.so was closed"), "{failure}");
     // Never called before, from a thread that was in no domain before.

@@ -1,7 +1,7 @@
 //! What libraries call: services of the host, and each other.
 use super::File;
 use crate::common::Guest;
-use crate::host_sys::{call, service};
+use crate::dl::host_sys::{call, service};
 use lockgate::dl::{self, DlError, Library, Mode, Options};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,7 +66,7 @@ fn a_service_of_another_type_is_refused() {
 
 fn service_error(prototype: &str) -> String {
     // SAFETY: it is never called.
-    crate::host_sys::try_service(prototype).unwrap_err().to_string()
+    crate::dl::host_sys::try_service(prototype).unwrap_err().to_string()
 }
 
 #[test]

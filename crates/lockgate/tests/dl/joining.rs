@@ -1,7 +1,7 @@
 //! Several modules in one domain: a base, and what joins it.
 use super::File;
 use crate::common::Guest;
-use crate::host_sys::{call, errno, read_int, service};
+use crate::dl::host_sys::{call, errno, read_int, service};
 use lockgate::dl::{self, Library, Mode, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 use super::File;
 use super::joining::{ALPHA, BASE, Files, ask, base_guest, files, joining_guest, open, open_into};
 use crate::common::{Guest, mappings, watchdog};
-use crate::host_sys::{call, read_int, service};
+use crate::dl::host_sys::{call, read_int, service};
 use lockgate::dl::{self, DlError, JoinError, Library, Mode, Options};
 use lockgate::{CreateError, Domain, DomainOptions, LoadError, Module};
 use std::path::{Path, PathBuf};
@@ -220,7 +220,7 @@ fn closing_ends_calls_in_progress() {
             let result = call(run as *const (), 1);
             (result, dl::take_failure().map(|failure| failure.to_string()))
         });
-        while crate::host_sys::read_int(running) == 0 {
+        while crate::dl::host_sys::read_int(running) == 0 {
             std::thread::yield_now();
         }
         library.close().unwrap();
@@ -442,9 +442,9 @@ fn damaged_modules_do_not_join() {
 /// `perf` wants code in anonymous memory, which somebody has to write first. Other threads run meanwhile.
 #[test]
 fn code_that_joins_is_never_writable() {
-    let mut command = std::process::Command::new(std::env::current_exe().expect("a test has a path"));
-    command.args(["--exact", "joining_attacks::joined_code_for_perf", "--ignored", "--test-threads", "1"]);
-    let output = command.env("LOCKGATE_PERF_MAP", "1").output().expect("the test program runs");
+    let mut command = crate::common::own_test("dl::joining_attacks::joined_code_for_perf");
+    let output =
+        command.arg("--ignored").env("LOCKGATE_PERF_MAP", "1").output().expect("the test program runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 

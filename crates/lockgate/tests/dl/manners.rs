@@ -1,7 +1,7 @@
 //! What any program expects of dlopen.
 use super::File;
 use crate::common::Guest;
-use crate::host_sys::{call, read_int};
+use crate::dl::host_sys::{call, read_int};
 use lockgate::dl::{self, DlError, Library, Mode, Options, Symbol};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -150,10 +150,10 @@ fn the_heap_is_the_librarys() {
     );
     let library = file.open();
     let text = library.allocate(16).unwrap();
-    crate::host_sys::write_bytes(text, b"four\0");
+    crate::dl::host_sys::write_bytes(text, b"four\0");
     assert_eq!(call(library.function("length").unwrap(), text as i64), 4);
     library.free(text).unwrap();
-    let given = crate::host_sys::call_pointer(library.function("give").unwrap());
+    let given = crate::dl::host_sys::call_pointer(library.function("give").unwrap());
     library.free(given as u64).unwrap();
     assert_eq!(Library::of_address(given as u64), Some(library));
     library.close().unwrap();
@@ -166,12 +166,12 @@ fn exposed_memory_is_shared_until_it_is_hidden() {
         "long read_it(const long *p) { return *p; }\nlong write_it(long *p) { return *p = 7; }",
     );
     let library = file.open();
-    let pages = crate::host_sys::shared_pages(8192);
-    let inside = crate::host_sys::expose(library, pages, 8192);
+    let pages = crate::dl::host_sys::shared_pages(8192);
+    let inside = crate::dl::host_sys::expose(library, pages, 8192);
     let (read, write) = (library.function("read_it").unwrap(), library.function("write_it").unwrap());
     assert_eq!(call(read, inside as i64), 0);
     call(write, inside as i64);
-    assert_eq!(crate::host_sys::read_bytes(pages as u64, 1), [7]);
+    assert_eq!(crate::dl::host_sys::read_bytes(pages as u64, 1), [7]);
     library.hide(pages).unwrap();
     assert_eq!(call(read, inside as i64), -1, "it is gone");
     assert!(dl::take_failure().is_some());
@@ -210,7 +210,7 @@ fn links_to_one_module_are_one_library_with_one_heap() {
     std::os::unix::fs::symlink(&file.path, &link).unwrap();
     let first = file.open();
     let second = Library::open(&link, Mode::NOW, &Options::default()).unwrap();
-    let made = crate::host_sys::call_pointer(first.function("first_make").unwrap());
+    let made = crate::dl::host_sys::call_pointer(first.function("first_make").unwrap());
     assert_eq!(call(second.function("second_use").unwrap(), made as i64), 5);
     second.close().unwrap();
     first.close().unwrap();

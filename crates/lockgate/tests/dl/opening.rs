@@ -2,7 +2,7 @@
 use super::File;
 use super::joining::{ask, base_guest, joining_guest};
 use crate::common::{Guest, watchdog};
-use crate::host_sys::{call, service};
+use crate::dl::host_sys::{call, service};
 use lockgate::dl::{self, DlError, Library, Mode, Options};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;

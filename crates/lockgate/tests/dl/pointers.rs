@@ -1,6 +1,6 @@
 //! Raw function pointers: with a signature, without, and what they return when the call fails.
 use super::File;
-use crate::host_sys::{
+use crate::dl::host_sys::{
     Large, Mixed, call, call_double, call_format, call_large, call_many, call_mixed, call_pointer,
     call_with_secrets, errno, read_bytes, write_bytes,
 };
@@ -61,7 +61,7 @@ fn stack_arguments_are_passed_as_asked() {
     let generic = library.function("ninth").unwrap();
     assert_ne!(typed, generic);
     for function in [typed, generic] {
-        assert_eq!(crate::host_sys::call_nine(function), 9);
+        assert_eq!(crate::dl::host_sys::call_nine(function), 9);
     }
     library.close().unwrap();
 }
@@ -87,11 +87,14 @@ fn the_callers_stack_is_its_own() {
     );
     let library = file.open();
     let seventh = library.function("seventh").unwrap();
-    let found = crate::host_sys::call_with_stack(seventh, 0x5ec2e7);
+    let found = crate::dl::host_sys::call_with_stack(seventh, 0x5ec2e7);
     assert_ne!(found, 0x5ec2e7, "nobody asked for stack arguments");
     library.close().unwrap();
     let library = file.open_with(Mode::NOW, &Options::default().stack_bytes(8));
-    assert_eq!(crate::host_sys::call_with_stack(library.function("seventh").unwrap(), 0x5ec2e7), 0x5ec2e7);
+    assert_eq!(
+        crate::dl::host_sys::call_with_stack(library.function("seventh").unwrap(), 0x5ec2e7),
+        0x5ec2e7
+    );
     library.close().unwrap();
 }
 

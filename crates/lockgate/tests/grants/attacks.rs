@@ -58,9 +58,9 @@ fn memory_services_cannot_touch_the_shared_region() {
     assert_eq!(load(&guest, at).unwrap(), 7, "still there");
     faulted(store(&guest, at, 8), at);
     let accessible: Vec<_> =
-        super::common::mappings(guest.base() + window::SHARED, guest.base() + window::SHARED_END)
+        crate::common::mappings(guest.base() + window::SHARED, guest.base() + window::SHARED_END)
             .into_iter()
-            .filter(super::common::Mapping::accessible)
+            .filter(crate::common::Mapping::accessible)
             .collect();
     assert_eq!(accessible.len(), 1, "{accessible:x?}");
     assert_eq!(accessible[0].rights, "r--s");
@@ -96,7 +96,7 @@ fn shared_memory_never_runs() {
     let alias = host.share(0, PAGE, Rights::ReadWrite).unwrap();
     let _grants =
         [guest.grant(&region, Rights::ReadWrite).unwrap(), guest.grant(&alias, Rights::ReadWrite).unwrap()];
-    let shared = super::common::mappings(guest.base() + window::SHARED, guest.base() + window::SHARED_END);
+    let shared = crate::common::mappings(guest.base() + window::SHARED, guest.base() + window::SHARED_END);
     assert!(shared.iter().all(|m| !m.rights.contains('x')), "{shared:x?}");
     assert_eq!(shared.iter().filter(|m| m.rights == "rw-s").count(), 2, "{shared:x?}");
     let caller = super::Guest::c("long run(long (*f)(void)) { return f(); }").domain();

@@ -129,7 +129,7 @@ fn no_hole_is_left_behind() {
         }
         let (start, end) = (domain.base(), domain.base() + window::STRIDE);
         let mut covered = start;
-        for mapping in super::common::mappings(start, end) {
+        for mapping in crate::common::mappings(start, end) {
             assert!(mapping.start <= covered, "a hole at {covered:#x}, before {mapping:x?}");
             covered = mapping.end;
         }
@@ -139,7 +139,7 @@ fn no_hole_is_left_behind() {
 
 fn shared_mappings(domain: &Domain) -> usize {
     let (start, end) = (domain.base() + window::SHARED, domain.base() + window::SHARED_END);
-    super::common::mappings(start, end).into_iter().filter(super::common::Mapping::accessible).count()
+    crate::common::mappings(start, end).into_iter().filter(crate::common::Mapping::accessible).count()
 }
 
 /// Red without `end_domain` in `Core::reset`.

@@ -1,10 +1,10 @@
 //! What a call keeps and clears in which a handler of the domain's own signals begins (docs/decisions/0080): what its window can touch, however
 //! little the function can that was called, which the proxy goes by until then.
 use super::classes::{self, CALLEE_SAVED, Class, SECRET};
-use super::common::{Guest, host_sys as host};
 use super::host_sys::{Place, Registers, probe};
 use super::registers::{attack_the_callee, attack_the_caller};
 use super::{PRESETS, bind};
+use crate::common::{Guest, host_sys as host};
 use lockgate::{Domain, FaultKind, Policy, take_call_error};
 
 /// `touch` is all that is called; a fault in it leads to a function that `to_NAME` has chosen. `shows` says how much of the secret the handler has

@@ -1,6 +1,6 @@
 //! What no policy gives up: stacks, return addresses, and arguments that are the callee's own copy.
-use super::common::Guest;
 use super::{PRESETS, bind, link};
+use crate::common::Guest;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, Policy};
 use lockgate_abi::{code, stack, window};
 use std::os::unix::fs::FileExt;

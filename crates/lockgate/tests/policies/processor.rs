@@ -1,7 +1,7 @@
 //! Processor state: what a side leaves in x87 and MXCSR, and what it can read there of the other.
-use super::common::{Guest, host_sys as host};
 use super::host_sys::{Place, Registers, probe};
 use super::{PRESETS, around, bind, client, link};
+use crate::common::{Guest, host_sys as host};
 use lockgate::{Domain, Policy, Properties};
 
 const RAX: Place = Place::General(0);

@@ -1,10 +1,10 @@
 //! What a call keeps and clears follows what the function that was bound can touch, where that can be told (rule V6): however a function
 //! comes to what touches state, its calls look after that state.
 use super::classes::{self, CALLEE_SAVED, Class};
-use super::common::{Guest, host_sys as host};
 use super::host_sys::{Place, Registers, probe};
 use super::registers::{attack_the_callee, attack_the_caller};
 use super::{PRESETS, around, bind};
+use crate::common::{Guest, host_sys as host};
 use lockgate::{Domain, DomainOptions, HostFunction, Policy};
 
 /// `BODY` leaves or reads state. How control comes there from the function `NAME`, and whether by direct branches only.

@@ -1,8 +1,8 @@
 //! Register integrity and confidentiality: a secret in each register, either way, at each kind of call.
 use super::classes::{self, CALLEE_SAVED, Class, SECRET};
-use super::common::Guest;
 use super::host_sys::{Place, Registers, litter, litterer, probe};
 use super::{PRESETS, around, bind, client, link};
+use crate::common::Guest;
 use lockgate::{Domain, DomainOptions, HostFunction, OnFailure, Policy, Properties};
 use lockgate_abi::window;
 
@@ -268,7 +268,7 @@ fn failed_crossings_show_nothing_of_the_hosts() {
     let client = caller(&classes, "void server(void)");
     let window = client.base()..client.base() + window::STRIDE;
     for policy in PRESETS {
-        let said = super::common::said(&client, "server", "server");
+        let said = crate::common::said(&client, "server", "server");
         client.link("server", &server, &said, policy, OnFailure::Return(7)).unwrap();
         for Class { name, .. } in classes.iter().filter(|class| free(&class.name)) {
             let find = bind::<extern "C" fn() -> u64>(&client, &format!("find_{name}"), Policy::INTEGRITY);

@@ -1,8 +1,8 @@
 //! What small arguments and results leave unused of their registers.
 use super::classes::SECRET;
-use super::common::Guest;
 use super::host_sys::{Place, Registers, look_at, looked_at, probe};
 use super::{PRESETS, around, bind, client, link};
+use crate::common::Guest;
 use lockgate::{Domain, DomainOptions, Policy, Properties};
 
 const RAX: Place = Place::General(0);

@@ -1,6 +1,4 @@
 //! Properties of policies (docs/policies.md): each is attacked where it is asked for, in vain, and where it is not, with success.
-#[path = "../common/mod.rs"]
-mod common;
 
 mod classes;
 mod host_sys;
@@ -11,7 +9,7 @@ mod reach;
 mod registers;
 mod values;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::{Domain, Function, FunctionType, OnFailure, Policy};
 
 const PRESETS: [Policy; 4] =

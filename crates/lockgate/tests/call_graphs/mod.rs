@@ -3,8 +3,6 @@
 //! they were.
 //!
 //! A program is one number. `LOCKGATE_CALL_GRAPH=0x…` runs one again, alone.
-#[path = "../common/mod.rs"]
-mod common;
 
 mod host_sys;
 mod model;
@@ -43,7 +41,7 @@ fn on_threads(work: impl Fn(u64) + Sync) {
         let start = |thread| {
             let work = &work;
             scope.spawn(move || {
-                common::host_sys::signal_storm_every(libc::SIGUSR1, TICK, || work(thread));
+                crate::common::host_sys::signal_storm_every(libc::SIGUSR1, TICK, || work(thread));
             })
         };
         let threads: Vec<_> = (0..THREADS).map(start).collect();

@@ -1,16 +1,13 @@
 //! Nothing that can fail runs over the reservation (rule R1, P5): whatever the kernel or a file system refuses, all of a stride is mapped
 //! after every step, and what is nobody's is inaccessible.
-#[path = "../common/mod.rs"]
-mod common;
 mod fuse_sys;
 mod kernel_sys;
 
-use common::{Guest, mappings};
+use crate::common::{Guest, mappings, own_test};
 use kernel_sys::Manner;
 use lockgate::syscall::{Access, Grants};
 use lockgate::{Domain, DomainOptions, Module, Region, Rights};
 use lockgate_abi::{PAGE, window};
-use std::process::Command;
 use std::sync::Arc;
 
 const SOURCE: &str = r#"
@@ -155,12 +152,12 @@ fn script(
     }
 }
 
-const CHILD: &str = "child_whose_kernel_refuses";
+const CHILD: &str = "refusals::child_whose_kernel_refuses";
 
 /// Runs the script with the `n`-th change refused, in a process of its own; the system call that was, `None` if there are no `n`.
 fn with_refusal(folder: &std::path::Path, n: u32, again: u32, manner: Manner) -> Option<String> {
-    let mut command = Command::new(std::env::current_exe().expect("the test program's path"));
-    command.args(["--exact", CHILD, "--ignored", "--nocapture", "--test-threads", "1"]);
+    let mut command = own_test(CHILD);
+    command.args(["--ignored", "--nocapture"]);
     command.env("REFUSE", format!("{n} {again} {}", u8::from(manner == Manner::Emptied)));
     let output = command.env("FOLDER", folder).output().expect("the test program runs");
     let text = String::from_utf8_lossy(&output.stdout);
@@ -312,8 +309,8 @@ struct Served<'a> {
 impl<'a> Served<'a> {
     fn new(folder: &'a std::path::Path, refused: u32, direct: bool) -> Served<'a> {
         let device = fuse_sys::mount(folder).expect("it could be mounted before");
-        let mut command = Command::new(std::env::current_exe().expect("the test program's path"));
-        command.args(["--exact", "child_that_serves_files", "--ignored", "--nocapture"]);
+        let mut command = own_test("refusals::child_that_serves_files");
+        command.args(["--ignored", "--nocapture"]);
         command.env("SERVE", format!("{refused} {}", u8::from(direct))).stdout(std::process::Stdio::null());
         let server = command.stdin(device).spawn().expect("the test program runs");
         Served { folder, server }

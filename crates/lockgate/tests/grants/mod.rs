@@ -1,6 +1,4 @@
 //! Grants: memory shared with domains, and what they can do to it and with it (docs/grants.md).
-#[path = "../common/mod.rs"]
-mod common;
 
 mod attacks;
 mod host_sys;
@@ -10,7 +8,7 @@ mod rights;
 mod rings;
 mod slices;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Module, Pointer};
 use std::sync::{Arc, OnceLock};
 

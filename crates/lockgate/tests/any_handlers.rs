@@ -1,13 +1,9 @@
 //! A host whose handlers nobody has asked to run on the alternate stack, raised all the time by another thread: they run on the host's
 //! stack, and on domains' control stacks, below rsp, where nothing counts on what lies there (docs/returns.md). No call has a wrong
 //! result.
-#[path = "../common/mod.rs"]
-mod common;
 
-mod handlers_sys;
-
-use common::Guest;
-use handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack, raise, thread_number};
+use crate::common::Guest;
+use crate::handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack, raise, thread_number};
 use lockgate::{CallError, Domain, DomainOptions, Function, HostFunction};
 use lockgate_abi::window;
 use std::sync::OnceLock;

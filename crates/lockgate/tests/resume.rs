@@ -2,13 +2,8 @@
 //!
 //! The guests are assembly, so that each state of rsp is the test's own; what the toolchain makes of setjmp and longjmp is tested with
 //! the C library.
-#[path = "../common/bare.rs"]
-mod bare;
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use common::watchdog;
+use crate::common::watchdog;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -244,7 +239,7 @@ trap: ud2
 ";
 
 fn module() -> Arc<Module> {
-    let bytes = bare::module(GUEST, "16 long host(long)\n");
+    let bytes = crate::bare::module(GUEST, "16 long host(long)\n");
     Module::from_bytes(&bytes).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -337,7 +332,7 @@ fn only_labels_are_gone_to() {
 
 /// Window offset of one past the code.
 fn module_end() -> i64 {
-    let bytes = bare::module(GUEST, "16 long host(long)\n");
+    let bytes = crate::bare::module(GUEST, "16 long host(long)\n");
     let parsed = lockgate_verify::Module::parse(&bytes).expect("a module");
     (lockgate_abi::window::IMAGE + parsed.segments[0].size) as i64
 }

@@ -3,8 +3,6 @@
 //! must pop the word that its own `call` pushed, and the report's table must lead from each return site to the word that is next.
 mod machine;
 mod program;
-#[path = "../support/mod.rs"]
-mod support;
 
 use lockgate_verify::verify;
 use machine::{Machine, RULES, Without};

@@ -2,14 +2,9 @@
 //! kinds, switch contexts, jump and call the host, which calls them again; on two threads, with a third one that sends them signals, whose
 //! handlers run on control stacks and write below rsp. Each frame must be returned to by what it has called (guest.c), and what nobody may
 //! go to ends the call.
-#[path = "../any_handlers/handlers_sys.rs"]
-mod handlers_sys;
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use common::Guest;
-use handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack, raise, thread_number};
+use crate::common::Guest;
+use crate::handlers_sys::{HANDLED, free_signals, handle_all, off_alternate_stack, raise, thread_number};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction};
 use lockgate_abi::window;
 use std::cell::Cell;

@@ -1,6 +1,4 @@
 //! `lockgate::dl`: what dlopen does, and what it does not survive.
-#[path = "../common/mod.rs"]
-mod common;
 mod host_sys;
 
 mod attacks;
@@ -13,7 +11,7 @@ mod notes;
 mod opening;
 mod pointers;
 
-use common::Guest;
+use crate::common::Guest;
 use lockgate::dl::{Library, Mode, Options};
 use std::path::PathBuf;
 

@@ -1,0 +1,6 @@
+//! The integration tests as one program, which is built and linked once. `lanes` runs each suite, a module here, in a process of its own.
+mod common;
+mod create;
+mod cycles;
+mod quick;
+mod soak;

@@ -1,0 +1,10 @@
+//! The integration tests as one program, which is built and linked once. `lanes` runs each suite, a module here, in a process of its own.
+mod attacks;
+mod common;
+mod copies;
+mod handlers;
+mod regress;
+mod resources;
+mod sessions;
+mod soak;
+mod table;

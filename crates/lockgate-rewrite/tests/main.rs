@@ -1,0 +1,8 @@
+//! The integration tests as one program, which is built and linked once. `lanes` runs each suite, a module here, in a process of its own.
+mod cases;
+mod damaged;
+mod frames;
+mod libraries;
+mod objects;
+mod protections;
+mod support;

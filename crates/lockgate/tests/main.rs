@@ -1,0 +1,46 @@
+//! The integration tests as one program, which is built and linked once. `lanes` runs each suite, a module here, in a process of its own.
+mod any_handlers;
+mod async_calls;
+mod backtraces;
+#[path = "common/bare.rs"]
+mod bare;
+mod call_graphs;
+mod calls;
+mod common;
+mod contexts;
+mod copies_sys;
+mod crossings;
+mod dl;
+mod domains;
+mod faults;
+mod forks;
+mod gates;
+mod grants;
+#[path = "common/handlers_sys.rs"]
+mod handlers_sys;
+mod host_stacks;
+mod idle;
+mod interrupts;
+mod kept_memory;
+mod limits;
+mod mappings;
+mod meeting_signals;
+mod no_signals_left;
+mod observed_fork;
+mod own_signals;
+mod perf_map;
+mod policies;
+mod random_returns;
+mod refusals;
+mod registry;
+mod resume;
+mod rules_control;
+mod rules_cpu;
+mod rules_crossings;
+mod rules_memory;
+mod rules_services;
+mod rules_signals;
+mod signal_storms;
+mod threads;
+mod unwind_tables;
+mod unwinding;
