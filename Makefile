@@ -68,7 +68,7 @@ python: build ## the Python package, optimised, in the virtual environment build
 
 # Crates that no other project uses: nobody reads their documentation but in their sources. (tests/hygiene compares the list with the manifests.)
 UNPUBLISHED = attacks hygiene installed lanes lockgate-bench lockgate-corpus lockgate-demo lockgate-evidence lockgate-example lockgate-fuzz \
-	lockgate-postgres lockgate-python lockgate-tests models mutants site support sweep
+	lockgate-postgres lockgate-python lockgate-rewrite-tests lockgate-tests models mutants site support sweep
 
 lint: setup ## formatting, lints, prose of documents and headers, documentation warnings
 	cargo fmt --all --check

@@ -71,7 +71,7 @@ for test in cases reading encodings tables hostile; do
     add verifier -p lockgate-verify --test suites -- -q $test::
 done
 add evidence -p lockgate-evidence --test quick -- -q accepted_ the_decoders
-add proxies -p lockgate --lib -- -q call:: host::
+add proxies -p lockgate-tests --test units -- -q call:: host::
 add signals -p lockgate-tests --test suites -- -q rules_signals::
 add signals -p lockgate-tests --test suites -- -q rules_cpu::
 add installed -p installed --test suites -- -q of_a_program

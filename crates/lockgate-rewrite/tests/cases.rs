@@ -30,7 +30,7 @@ fn read(path: &Path) -> Vec<Case> {
 }
 
 fn table(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(name)
 }
 
 fn assemble(source: &str) -> Vec<u8> {

@@ -32,7 +32,7 @@ struct Protection {
 }
 
 fn protections() -> Vec<Protection> {
-    let text = std::fs::read_to_string("tests/protections.txt").expect("the list");
+    let text = std::fs::read_to_string("protections.txt").expect("the list");
     let block = |block: &str| {
         let (head, body) = block.split_once('\n').expect("a title line");
         let (rules, title) = head.split_once(": ").expect("'RULE: what is missing'");
@@ -117,7 +117,7 @@ fn apply(fate: &Fate, code: &mut [u8], instruction: &Instruction) -> bool {
 fn outputs() -> Vec<(String, Module)> {
     let mut outputs = Vec::new();
     for table in ["memory", "stack", "pointer", "branch", "switch", "string", "tls"] {
-        let text = std::fs::read_to_string(format!("tests/cases/{table}.txt")).expect("a table");
+        let text = std::fs::read_to_string(format!("cases/{table}.txt")).expect("a table");
         for case in text.split("## ").skip(1) {
             let (title, body) = case.split_once('\n').expect("a title line");
             let source = body.split("--\n").next().unwrap_or_default();

@@ -43,13 +43,13 @@ fn every_mutant_can_be_made() {
 #[test]
 fn every_named_test_exists() {
     for entry in mutants::entries(root()).expect("well-formed lists") {
-        // (The package lockgate-tests is the folder `tests` of the package lockgate.)
+        // (The packages lockgate-tests and lockgate-rewrite-tests are folders `tests` of other packages.)
         let package = &entry.suite.package;
         let package = package.strip_suffix("-tests").unwrap_or(package);
         let folders = ["crates", "tests"].map(|top| root().join(top).join(package));
         let folder = folders.into_iter().find(|folder| folder.is_dir()).expect("a crate of the tree");
         let function = format!("fn {}(", entry.test.rsplit("::").next().unwrap_or_default());
-        let is_unit = entry.suite.target == "lib";
+        let is_unit = matches!(entry.suite.target.as_str(), "lib" | "units");
         let place = if is_unit { folder.join("src") } else { folder.join("tests") };
         if is_unit {
             let names = entry.test.split("::").collect::<Vec<_>>();

@@ -19,6 +19,11 @@ fn metadata() -> serde_json::Value {
     serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON")
 }
 
+/// The root file of a target.
+fn source(target: &serde_json::Value) -> PathBuf {
+    fs::canonicalize(target["src_path"].as_str().expect("a path")).expect("a file")
+}
+
 /// Files of the repository with one of `extensions`, build products left out.
 fn files(extensions: &[&str]) -> Vec<PathBuf> {
     files_in(&root(), extensions)
@@ -111,8 +116,12 @@ fn no_dependency_is_left_over() {
     for package in packages.iter().filter(|package| package["source"].is_null()) {
         let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
         let folder = manifest.parent().expect("has a folder");
-        let sources: String =
-            files_in(folder, &["rs"]).iter().filter_map(|path| fs::read_to_string(path).ok()).collect();
+        // (A package of tests compiles a library that lies beside its folder.)
+        let mut folders = BTreeSet::from([fs::canonicalize(folder).expect("a folder")]);
+        let targets = package["targets"].as_array().expect("targets").iter();
+        folders.extend(targets.map(|target| source(target).parent().expect("a folder").to_owned()));
+        let files = folders.iter().flat_map(|folder| files_in(folder, &["rs"]));
+        let sources: String = files.filter_map(|path| fs::read_to_string(path).ok()).collect();
         for dependency in package["dependencies"].as_array().expect("dependencies") {
             let name = dependency["name"].as_str().unwrap_or_default();
             let called = dependency["rename"].as_str().unwrap_or(name).replace('-', "_");
@@ -571,17 +580,19 @@ fn every_file_of_tests_is_in_a_program() {
 #[test]
 fn what_is_not_tested_has_no_tests() {
     let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages").iter();
+    let packages = packages.filter(|package| package["source"].is_null());
+    let targets = packages.clone().flat_map(|package| package["targets"].as_array().expect("targets"));
+    // (Unit tests of two libraries are targets of the packages of their tests.)
+    let tests: BTreeSet<_> = targets.filter(|target| target["kind"][0] == "test").map(source).collect();
     let mut without = 0;
-    for package in metadata["packages"].as_array().expect("packages") {
-        let manifest = Path::new(package["manifest_path"].as_str().expect("a path"));
-        if !manifest.starts_with(root()) || package["source"].is_string() {
-            continue;
-        }
+    for package in packages {
         let targets = package["targets"].as_array().expect("targets").iter();
         let is_program =
             |target: &&serde_json::Value| target["kind"][0] != "test" && target["kind"][0] != "custom-build";
-        let (tested, others): (Vec<_>, Vec<_>) =
-            targets.filter(is_program).partition(|target| target["test"] == true);
+        let (tested, others): (Vec<_>, Vec<_>) = targets
+            .filter(is_program)
+            .partition(|target| target["test"] == true || tests.contains(&source(target)));
         without += others.len();
         // (Modules belong to the library, or to the only program.)
         let roots = others.iter().map(|target| Path::new(target["src_path"].as_str().expect("a path")));
