@@ -222,12 +222,7 @@ impl<'a> Parser<'a> {
         }
         let word = self.word().ok_or_else(|| self.error("expected a number or a name"))?;
         if word.starts_with(|c: char| c.is_ascii_digit()) {
-            let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
-            let number = match digits.strip_prefix("0x") {
-                Some(hex) => u64::from_str_radix(hex, 16),
-                None => digits.parse(),
-            };
-            return number.map(Expression::Number).map_err(|_| self.error("expected a number"));
+            return number(&word).map(Expression::Number).ok_or_else(|| self.error("expected a number"));
         }
         if self.accept("->") {
             let field = self.word().ok_or_else(|| self.error("expected a field behind `->`"))?;
@@ -304,9 +299,32 @@ impl<'a> Parser<'a> {
     }
 }
 
+/// An integer as C reads it: with a zero before its digits it is octal.
+fn number(word: &str) -> Option<u64> {
+    let digits = word.trim_end_matches(['u', 'U', 'l', 'L']);
+    let number = match digits.as_bytes() {
+        [b'0', b'x' | b'X', ..] => u64::from_str_radix(&digits[2..], 16),
+        [b'0', _, ..] => u64::from_str_radix(&digits[1..], 8),
+        _ => digits.parse(),
+    };
+    number.ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_those_of_c() {
+        let read =
+            [("0", 0), ("00", 0), ("10", 10), ("010", 8), ("0400u", 256), ("0x1fUL", 31), ("0X10", 16)];
+        for (text, value) in read {
+            assert_eq!(Expression::parse(text), Ok(Expression::Number(value)), "{text}");
+        }
+        for none in ["09", "0b11", "0x", "0o7", "1e3", "02000000000000000000000"] {
+            Expression::parse(none).expect_err(none);
+        }
+    }
 
     #[test]
     fn precedence_is_that_of_c() {
