@@ -234,6 +234,33 @@ fn what_compilers_and_programs_go_by() {
     made("goby", &["-O2"], [header, source, host]);
 }
 
+/// A call that does not return does not, in whatever way the header says so and in whichever declaration, and what the library gives is where the
+/// library says: compilers conclude nothing else.
+#[test]
+fn what_declarations_promise_to_compilers() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdnoreturn.h>\nLG_DOMAIN(\"promise\");\n#define DIES _Noreturn\n\
+                  _Noreturn void one(int x);\nnoreturn void two(int x);\nDIES int three(int x) LG_ERROR(-1);\nvoid four(int x);\nvoid four(int x) __attribute__((__noreturn__));\n\
+                  extern void five(int x) __attribute__((__noreturn__));\nvoid five(int x);\n\
+                  const float *floats(int n) __attribute__((assume_aligned(64))) LG_SIZE(n) LG_BORROWED;\n\
+                  __attribute__((__alloc_align__(2))) const float *more(int n, int by) LG_SIZE(n) LG_BORROWED;\n";
+    let source = "void one(int x) { if (x) __builtin_trap(); }\nvoid two(int x) { one(x); }\nint three(int x) { one(x); return x; }\nvoid four(int x) { one(x); }\nvoid five(int x) { one(x); }\n\
+                  static float all[1024] __attribute__((aligned(64)));\nconst float *floats(int n) { (void)n; return all + 1; }\nconst float *more(int n, int by) { (void)by; return floats(n); }\n";
+    let host = "#include <promise.h>\n#include <signal.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+                static void die(int which, int x)\n{\n    switch (which) {\n    case 1: one(x); break;\n    case 2: two(x); break;\n    case 3: three(x); break;\n    \
+                case 4: four(x); break;\n    default: five(x); break;\n    }\n}\n\
+                /* As compilers may go by it where they see the call. */\n\
+                #define SUM(name, from) __attribute__((noinline)) static float name(void)\\\n{\\\n    const float *all = from;\\\n    float sums[64] = {0};\\\n    \
+                for (int i = 0; all && i < 512; i += 64)\\\n        for (int j = 0; j < 64; j++)\\\n            sums[j] += all[i + j];\\\n    return all ? sums[5] : 1;\\\n}\n\
+                SUM(first, floats(512))\nSUM(second, more(512, 64))\n\
+                int main(void)\n{\n    for (int which = 1; which <= 5; which++)\n        for (int x = 0; x < 2; x++) {\n            \
+                pid_t child = fork();\n            int status = 0;\n            if (!child) {\n                alarm(60);\n                die(which, x);\n                _exit(which);\n            }\n            \
+                if (waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)\n                return which;\n        }\n    \
+                return first() ? 6 : second() ? 7 : 0;\n}\n";
+    for options in [&["-O0"], &["-O3"]] {
+        made("promise", options, [header, source, host]);
+    }
+}
+
 /// Members of structures and unions without a name cross like any other member: text is copied, numbers go both ways, and a `bool` is one.
 #[test]
 fn members_without_a_name_are_members() {

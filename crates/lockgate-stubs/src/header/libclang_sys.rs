@@ -198,12 +198,42 @@ impl<'u> Cursor<'u> {
 
     /// A compiler concludes from the declaration that what the function gives is not null.
     pub fn is_never_null(self) -> bool {
-        // libclang has no question for it: the attribute's name stands where the attribute is written.
+        self.has_attribute("returns_nonnull")
+    }
+
+    /// A compiler concludes from the declaration that what the function gives is aligned as no type says.
+    pub fn is_aligned(self) -> bool {
+        self.has_attribute("assume_aligned") || self.has_attribute("alloc_align")
+    }
+
+    /// A compiler concludes from the declaration that the function does not return: GNU's attribute is part of its type, C23's stands
+    /// where it is written, and `_Noreturn`, which may be a macro's, in the declaration as libclang prints it.
+    pub fn is_noreturn(self) -> bool {
+        let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        self.kind_of_value().is_noreturn()
+            || self.has_attribute("noreturn")
+            // (Not in strings, which annotations are, nor in a body.)
+            || self.printed().split('{').take(1).flat_map(|text| text.split('"').step_by(2)).any(|text| {
+                text.split(|c| !is_of_word(c)).any(|word| word == "_Noreturn")
+            })
+    }
+
+    /// The declaration as libclang prints it, what macros have made included.
+    fn printed(self) -> String {
+        // SAFETY: as `kind`; the policy is disposed of once, when nothing is printed by it any more.
+        unsafe {
+            let policy = clang_getCursorPrintingPolicy(self.cursor);
+            let printed = string(clang_getCursorPrettyPrinted(self.cursor, policy));
+            clang_PrintingPolicy_dispose(policy);
+            printed
+        }
+    }
+
+    /// The declaration has an attribute for which libclang has no question.
+    fn has_attribute(self, name: &str) -> bool {
+        // The attribute's name stands where the attribute is written.
         let attributes = self.children().into_iter().filter(|child| child.kind() == CXCursor_UnexposedAttr);
-        attributes.into_iter().any(|attribute| {
-            let word = attribute.word();
-            word == "returns_nonnull" || word == "__returns_nonnull__"
-        })
+        attributes.into_iter().any(|attribute| attribute.word().trim_matches('_') == name)
     }
 
     /// The word at which it is written, in a macro's definition if it comes from there.

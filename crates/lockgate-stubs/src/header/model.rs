@@ -229,6 +229,9 @@ pub struct Prototype {
     pub foreign: bool,
     /// The compiler of the program goes by it that the result is not null (`returns_nonnull`).
     pub never_null: bool,
+    /// The compiler of the program goes by it that the result is aligned in a way that its type does not say (`assume_aligned`,
+    /// `alloc_align`).
+    pub aligned: bool,
 }
 
 /// One parameter or field.

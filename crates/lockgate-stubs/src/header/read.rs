@@ -243,6 +243,8 @@ impl Reader {
                 .map_err(|(of, error)| note_error(cursor, &of, error))?;
             known.notes = notes.or(&known.notes);
             known.prototype.never_null |= cursor.is_never_null();
+            known.prototype.aligned |= cursor.is_aligned();
+            known.prototype.noreturn |= cursor.is_noreturn();
             in_the_same_places(&known.prototype.parameters, &parameters)
                 .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
             merge(&mut known.prototype.parameters, parameters);
@@ -252,9 +254,10 @@ impl Reader {
             result: self.kind(kind.result()),
             parameters,
             variadic: kind.is_variadic(),
-            noreturn: kind.is_noreturn(),
+            noreturn: cursor.is_noreturn(),
             foreign: kind.is_foreign(),
             never_null: cursor.is_never_null(),
+            aligned: cursor.is_aligned(),
         };
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
@@ -317,6 +320,7 @@ impl Reader {
             noreturn: function.is_noreturn(),
             foreign: function.is_foreign(),
             never_null: false,
+            aligned: false,
         }
     }
 

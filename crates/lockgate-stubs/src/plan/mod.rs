@@ -734,6 +734,14 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
             "remove the attribute, or add LG_ERROR(value) with a value that is not null",
         );
     }
+    for function in header.functions.iter().filter(|f| f.prototype.aligned && !gates.contains(&f.name)) {
+        planner.refuse_after_all(
+            &function.name,
+            "result",
+            "the compiler goes by it that this is aligned (assume_aligned, alloc_align), and what a domain gives is as its type says".into(),
+            "remove the attribute",
+        );
+    }
     planner.plan
 }
 

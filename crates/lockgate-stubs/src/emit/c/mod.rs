@@ -81,12 +81,17 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
             template!("c/left_out.h.in", FUNCTIONS = functions)
         }
     };
-    let never_null = plan.functions.iter().any(|function| function.prototype.never_null)
-        || plan.left_out.iter().any(|left_out| left_out.prototype.never_null);
-    let (before, behind) = match never_null {
-        true => (template!("c/nullable_before.h.in"), template!("c/nullable_behind.h.in")),
-        false => (String::new(), String::new()),
-    };
+    let declared = plan.functions.iter().map(|function| &function.prototype);
+    let others = plan.left_out.iter().map(|left_out| &left_out.prototype);
+    let (mut before, mut behind) = (String::new(), String::new());
+    if declared.clone().chain(others.clone()).any(|prototype| prototype.never_null) {
+        before += &template!("c/nullable_before.h.in");
+        behind += &template!("c/nullable_behind.h.in");
+    }
+    if declared.chain(others).any(|prototype| prototype.aligned) {
+        before += &template!("c/unaligned_before.h.in");
+        behind += &template!("c/unaligned_behind.h.in");
+    }
     template!(
         "c/header.h.in",
         NAME = name,
