@@ -5,7 +5,7 @@ struct lg_stub_call {
     struct lg_stub_error error; /* LG_STUB_NONE if there is none */
     char *report;               /* of a fault, for free() */
     size_t given;               /* bytes of the memory that its result leads to */
-    int number;                 /* the library's errno */
+    int number;                 /* the library's errno, if the result says that the call has failed; else 0 */
 };
 
 /* What one call has left with its thread, while another is made. */

@@ -81,8 +81,14 @@ static inline __attribute__((always_inline)) void lgs_finish(struct lgs_call *c)
         lgs_go_out(c);
 }
 
-/* The same for bindings, until they have taken it. */
+/* The same for bindings, until they have taken it: 0 if the call's result does not say that it has failed. */
 static __thread int lgs_number;
+
+/* A floating-point result that says so, which may be no number. */
+static inline bool lgs_is_failure(double result, double failure)
+{
+    return result == failure || (result != result && failure != failure);
+}
 
 /* Nothing is wrong yet: what earlier calls have left there is no answer of this one's. */
 static bool lgs_no_errno(struct lgs_call *c)
@@ -96,13 +102,17 @@ static bool lgs_no_errno(struct lgs_call *c)
     return !c->failed;
 }
 
-/* The library's errno, for functions that say by it what is wrong. */
-static void lgs_errno(struct lgs_call *c)
+/* The library's errno, for functions that say by it what is wrong. It is C that compares the result with the API's failure, for all bindings: that is an
+ * expression of C. */
+static void lgs_errno(struct lgs_call *c, bool has_failed)
 {
     int number = 0;
     uint64_t at = lgs.errno_location();
-    if (lgs_returned(c) && lgs_read(&number, at, sizeof number) && number > 0 && number < 4096)
-        errno = lgs_number = number;
+    lgs_number = 0;
+    if (!lgs_returned(c) || !lgs_read(&number, at, sizeof number) || number <= 0 || number >= 4096)
+        return;
+    errno = number;
+    lgs_number = has_failed ? number : 0;
 }
 
 /* The strings that printf would read are the program's own, where it shares memory with the library: each would be looked at more than once. */

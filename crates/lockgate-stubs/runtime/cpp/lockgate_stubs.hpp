@@ -339,12 +339,11 @@ template <class Client, class F> auto call(F function) -> decltype(function())
     }
 }
 
-// The same for a function that says by errno why `failed` is true of its result.
-template <class Client, class F, class Failed> auto call_errno(F function, Failed failed) -> decltype(function())
+// The same for a function that says by errno what is wrong.
+template <class Client, class F> auto call_errno(F function) -> decltype(function())
 {
-    errno = 0;
     auto result = call<Client>(function);
-    if (int number = errno; number != 0 && failed(result))
+    if (int number = Client::take_number())
         throw error(error_kind::os, "result", std::generic_category().message(number), "", number);
     return result;
 }

@@ -77,7 +77,7 @@ class _Call(ctypes.Structure):
         ("error", _StubError),
         ("report", ctypes.c_void_p),  # of a fault, on the heap
         ("given", ctypes.c_size_t),  # bytes of memory that its result leads to
-        ("number", ctypes.c_int),  # the library's errno, for functions that say by it what is wrong
+        ("number", ctypes.c_int),  # the library's errno, where the result says that the call has failed
     ]
     exception: BaseException | None = None
     """Of a function that the library called."""
@@ -190,10 +190,10 @@ def _call(call: _Call, function: Any, *arguments: Any) -> Any:
         del exception  # its traceback leads here
 
 
-def _call_errno(call: _Call, failed: Any, function: Any, *arguments: Any) -> Any:
-    """The same for a function that says by errno why its result is `failed`."""
+def _call_errno(call: _Call, function: Any, *arguments: Any) -> Any:
+    """The same for a function that says by errno what is wrong."""
     result = _call(call, function, *arguments)
-    if call.number and result == failed:
+    if call.number:
         raise OSError(call.number, os.strerror(call.number))
     return result
 

@@ -81,13 +81,14 @@ struct StubError {
 unsafe extern "C" {
     #[link_name = "lg_@NAME@_take_error"]
     fn take_error(error: *mut StubError) -> c_int;
+    #[link_name = "lg_@NAME@_take_number"]
+    fn take_number() -> c_int;
     #[link_name = "lg_@NAME@_given"]
     fn given() -> usize;
     #[link_name = "lg_@NAME@_fill"]
     fn fill_with(contents: *const u8, size: usize);
     fn lg_end_call(message: *const c_char) -> c_int;
     fn lg_last_message() -> *const c_char;
-    fn __errno_location() -> *mut c_int;
     #[link_name = "free"]
     fn heap_free(at: *mut c_void);
 }
@@ -138,14 +139,12 @@ pub(crate) fn call<R>(function: impl FnOnce() -> R) -> Result<R, Error> {
     Err(Error { kind, function: text(error.function), what: text(error.what), message })
 }
 
-/// The same for a function that says by errno why `failed` is true of its result.
-pub(crate) fn call_errno<R>(function: impl FnOnce() -> R, failed: impl Fn(&R) -> bool) -> Result<R, Error> {
-    // SAFETY: the thread's own errno.
-    unsafe { *__errno_location() = 0 };
+/// The same for a function that says by errno what is wrong.
+pub(crate) fn call_errno<R>(function: impl FnOnce() -> R) -> Result<R, Error> {
     let result = call(function)?;
-    // SAFETY: as above.
-    match unsafe { *__errno_location() } {
-        number if number != 0 && failed(&result) => {
+    // SAFETY: a number.
+    match unsafe { take_number() } {
+        number if number != 0 => {
             let message = std::io::Error::from_raw_os_error(number).to_string();
             Err(Error { kind: ErrorKind::Os(number), ..Error::new(ErrorKind::Size, "result", &message) })
         }

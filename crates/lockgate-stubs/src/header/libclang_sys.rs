@@ -309,7 +309,8 @@ impl<'u> Cursor<'u> {
                 }
                 CXEval_Int => Some(Value::Integer(clang_EvalResult_getAsLongLong(result).into())),
                 CXEval_Float => Some(Value::Float(clang_EvalResult_getAsDouble(result))),
-                CXEval_StrLiteral => {
+                // (Of wide characters there is only as much as looks like text.)
+                CXEval_StrLiteral if self.kind_of_value().canonical().pointee().size() == Some(1) => {
                     let text = clang_EvalResult_getAsStr(result);
                     (!text.is_null()).then(|| Value::Text(CStr::from_ptr(text).to_owned()))
                 }

@@ -1,6 +1,6 @@
 //! From the plan of a function to its form.
 use super::surface::{Surface, cursors};
-use super::{Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, With};
+use super::{Argument, Check, CopyIn, CopyOut, Function, Judge, With};
 use crate::expression::{Expression, Operator};
 use crate::header::model::{CType, Shape};
 use crate::plan::{Buffer, Count, FunctionPlan, Outcome, Passing};
@@ -12,19 +12,6 @@ pub fn prototype(function: &FunctionPlan) -> String {
     let parameters: Vec<String> = kinds.chain(dots).collect();
     format!("{} {}({})", function.prototype.result.spelling, function.name, parameters.join(", "))
         .replace("* ", "*")
-}
-
-/// The result when errno says why; nothing if it does not, or the type has no such value.
-fn errno(function: &FunctionPlan) -> Option<Failed<'_>> {
-    match function.prototype.result.shape {
-        _ if !function.errno => None,
-        Shape::Pointer(_) => Some(Failed::Null),
-        Shape::Integer { .. } => {
-            let value = function.error.as_deref().filter(|error| error.parse::<i64>().is_ok());
-            Some(Failed::Number(value.unwrap_or("-1")))
-        }
-        _ => None,
-    }
 }
 
 impl<'a> Surface<'a> {
@@ -51,7 +38,7 @@ impl<'a> Surface<'a> {
             checks: checks(&arguments),
             arguments,
             lent,
-            errno: errno(function),
+            errno: function.errno && function.prototype.result.shape != Shape::Void,
             says: function.result == Outcome::Value && function.prototype.result.is_integer(),
         }
     }

@@ -32,18 +32,10 @@ pub struct Function<'a> {
     checks: Vec<Check<'a>>,
     /// Bytes of the memory that the library lends: the caller's go into it.
     pub lent: Option<&'a Expression>,
-    /// The result that says that errno says why.
-    pub errno: Option<Failed<'a>>,
+    /// The result may say that errno says what is wrong.
+    pub errno: bool,
     /// The result says whether it has succeeded: 0.
     pub says: bool,
-}
-
-/// The result of a function that has failed.
-pub enum Failed<'a> {
-    /// A null pointer.
-    Null,
-    /// This number.
-    Number(&'a str),
 }
 
 /// One parameter of C's.

@@ -439,7 +439,7 @@ impl<'p> Stub<'p> {
             self.phases.give.push(when(both, [Step::Set(shown("lgs_result"), shown(handle))]));
         }
         if self.function.errno {
-            self.phases.give.push(Step::Do(run("lgs_errno", [])));
+            self.phases.give.push(Step::Do(run("lgs_errno", [self.is_failure()])));
         }
     }
 
@@ -562,6 +562,16 @@ impl<'p> Stub<'p> {
     fn failure(&self) -> Option<Value> {
         let FunctionPlan { prototype, error, .. } = self.function;
         error.as_ref().map(|error| declare::failure(error, &prototype.result))
+    }
+
+    /// A condition: what the program gets is what says that the call has failed.
+    fn is_failure(&self) -> Value {
+        let result = || word("lgs_result");
+        match (&self.function.prototype.result.shape, self.failure()) {
+            (Shape::Void | Shape::Record(_), _) | (_, None) => number(false),
+            (Shape::Float, Some(failure)) => call("lgs_is_failure", [result(), failure]),
+            (_, Some(failure)) => equal(result(), failure),
+        }
     }
 
     /// A condition: by its own word the call has failed. Nothing where no result says so. A function whose failure is negative says so

@@ -1,7 +1,7 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
 use super::{Space, declared, documentation, word};
 use crate::emit::binding::table::pieces;
-use crate::emit::binding::{Failed, Function, Judge, Pieces, joined, prototype};
+use crate::emit::binding::{Function, Judge, Pieces, joined, prototype};
 use crate::emit::template::template;
 use crate::plan::FunctionPlan;
 
@@ -20,13 +20,6 @@ pub fn function(form: &Function<'_>, space: &Space<'_, '_>) -> String {
         }
     };
     let called = format!("::{}({})", form.plan.name, arguments.join(", "));
-    let (how, failed) = match &form.errno {
-        None => ("call", String::new()),
-        Some(Failed::Null) => ("call_errno", ", [](auto result) { return !result; }".to_owned()),
-        Some(Failed::Number(number)) => {
-            ("call_errno", format!(", [](auto result) {{ return result == {number}; }}"))
-        }
-    };
     let is_used = form.result().is_some() || form.lent.is_some();
     template!(
         "cpp/function.hpp.in",
@@ -38,13 +31,12 @@ pub fn function(form: &Function<'_>, space: &Space<'_, '_>) -> String {
         PARAMETERS = parameters.join(", "),
         BEFORE = before + &stored,
         RESULT = if is_used { "auto lgs_result = " } else { "" },
-        HOW = how,
+        HOW = if form.errno { "call_errno" } else { "call" },
         // (A number that the enumeration does not have is no value of C++'s.)
         CALLED = match form.result() {
             Some(Judge::Enumeration(_)) => format!("static_cast<std::int64_t>({called})"),
             _ => called,
         },
-        FAILED = failed,
         AFTER = after,
         BACK = back,
     )

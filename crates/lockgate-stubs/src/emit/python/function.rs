@@ -2,7 +2,7 @@
 use super::{SIZES, attribute, ctype, documentation, element, element_in, enumeration, symbol, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
-    Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Pieces, Printer, joined, prototype,
+    Argument, Check, CopyIn, CopyOut, Function, Judge, Operand, Pieces, Printer, joined, prototype,
 };
 use crate::emit::template::template;
 use crate::expression::Expression;
@@ -25,10 +25,9 @@ pub fn function(form: &Function<'_>, surface: &Surface<'_>, types: &BTreeSet<Str
     let symbol = symbol(&form.plan.name);
     let kinds: Vec<String> = prototype_of.parameters.iter().map(|p| ctype(&p.kind, surface)).collect();
     let arguments = arguments.iter().map(|argument| format!(", {argument}")).collect::<String>();
-    let call = match &form.errno {
-        Some(Failed::Null) => format!("_call_errno(lg_call, None, {symbol}{arguments})"),
-        Some(Failed::Number(failed)) => format!("_call_errno(lg_call, {failed}, {symbol}{arguments})"),
-        None => format!("_call(lg_call, {symbol}{arguments})"),
+    let call = match form.errno {
+        true => format!("_call_errno(lg_call, {symbol}{arguments})"),
+        false => format!("_call(lg_call, {symbol}{arguments})"),
     };
     // (Between two steps Python may run signal handlers, which call and raise: each step of `finally` is a single one.)
     template!(

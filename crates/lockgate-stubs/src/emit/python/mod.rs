@@ -46,7 +46,9 @@ fn constants(surface: &Surface<'_>) -> String {
     let constant = |(name, value): (&str, &Value)| {
         let value = match value {
             Value::Integer(value) => value.to_string(),
-            Value::Float(value) => format!("{value:?}"),
+            Value::Float(value) if value.is_finite() => format!("{value:?}"),
+            Value::Float(value) if value.is_nan() => "math.nan".to_owned(),
+            Value::Float(value) => if *value > 0.0 { "math.inf" } else { "-math.inf" }.to_owned(),
             Value::Text(text) => format!(r#"b"{}""#, text.to_bytes().escape_ascii()),
         };
         format!("{} = {value}\n", word(name))

@@ -2,8 +2,7 @@
 use super::{documentation, element, size, sys, type_name, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
-    Argument, Check, CopyIn, CopyOut, Failed, Function, Judge, Operand, Pieces, Printer, With, joined,
-    prototype,
+    Argument, Check, CopyIn, CopyOut, Function, Judge, Operand, Pieces, Printer, With, joined, prototype,
 };
 use crate::emit::template::template;
 use crate::expression::Expression;
@@ -42,15 +41,9 @@ pub fn function(form: &Function<'_>, surface: &Surface<'_>) -> String {
     };
     let name = word(&form.plan.name);
     let arguments = writer.arguments.join(", ");
-    let call = match &form.errno {
-        None => template!("rust/call.rs.in", NAME = name, ARGUMENTS = arguments),
-        Some(failed) => {
-            let failed = match failed {
-                Failed::Null => "result.is_null()".to_owned(),
-                Failed::Number(number) => format!("*result == {number}"),
-            };
-            template!("rust/call_errno.rs.in", NAME = name, ARGUMENTS = arguments, FAILED = failed)
-        }
+    let call = match form.errno {
+        false => template!("rust/call.rs.in", NAME = name, ARGUMENTS = arguments),
+        true => template!("rust/call_errno.rs.in", NAME = name, ARGUMENTS = arguments),
     };
     let borrows = writer.parameters.iter().any(|parameter| parameter.contains("&'a "));
     template!(

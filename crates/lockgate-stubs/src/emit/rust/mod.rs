@@ -62,7 +62,11 @@ fn constant(name: &str, value: &Value) -> String {
             };
             (kind, value.to_string())
         }
-        Value::Float(value) => ("f64", format!("{value:?}")),
+        Value::Float(value) if value.is_finite() => ("f64", format!("{value:?}")),
+        Value::Float(value) if value.is_nan() => ("f64", "f64::NAN".to_owned()),
+        Value::Float(value) => {
+            ("f64", if *value > 0.0 { "f64::INFINITY" } else { "f64::NEG_INFINITY" }.to_owned())
+        }
         Value::Text(text) => ("&CStr", format!(r#"c"{}""#, text.to_bytes().escape_ascii())),
     };
     template!("rust/constant.rs.in", OWN = name, NAME = word(name), KIND = kind, VALUE = value)
