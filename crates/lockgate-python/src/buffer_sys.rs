@@ -5,15 +5,26 @@ use crate::{errors, interpreter_sys};
 use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBytes, PyMemoryView};
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr;
 use std::slice;
 use std::sync::Mutex;
 
-/// The bytes of a Python object, which keeps them in place as long as this lives.
-pub struct View(Source);
+/// The bytes of a Python object, which keeps them in place as long as this lives; some do not ([`View::has_moved`]).
+pub struct View {
+    source: Source,
+    owner: Option<Owner>,
+}
+
+/// Whose memory may be elsewhere in spite of those who look at it: ctypes' objects (`ctypes.resize`), numpy's arrays.
+struct Owner {
+    object: Py<PyAny>,
+    at: usize,
+    length: usize,
+}
 
 enum Source {
     /// A buffer that was asked for, in a place of its own: some exporters remember its address.
@@ -33,13 +44,20 @@ impl View {
     /// # Errors
     /// It has no buffer; the buffer is not contiguous, or holds pointers of the host.
     pub fn of(object: &Bound<'_, PyAny>) -> PyResult<View> {
-        let view = View::asked(object, ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT)?;
+        let mut view = View::asked(object, ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT)?;
         view.check(object)?;
         if view.is_writable() && view.has_code(|code, _| b"uw".contains(&code)) {
             let text = "this memory holds characters, and a domain may write numbers that are none: pass encoded bytes";
             return Err(PyTypeError::new_err(text));
         }
+        view.owner = Owner::of(object)?;
         Ok(view)
+    }
+
+    /// Whether the bytes are where they were, and as many. What the program runs meanwhile (conversions, callbacks) may move them.
+    pub fn has_moved(&self, py: Python<'_>) -> bool {
+        let moved = |owner: &Owner| extent(owner.object.bind(py)).ok() != Some((owner.at, owner.length));
+        self.owner.as_ref().is_some_and(moved)
     }
 
     /// A copy of the bytes of `object`, in C's order if they do not lie in a row, for a domain.
@@ -55,7 +73,7 @@ impl View {
             PyMemoryError::new_err(format!("there is no memory for a copy of {} bytes", view.length()))
         })?;
         bytes.resize(view.length(), 0);
-        let Source::Buffer(buffer) = &view.0 else { unreachable!("it was asked for") };
+        let Source::Buffer(buffer) = &view.source else { unreachable!("it was asked for") };
         // SAFETY: the buffer is held, and as long as the copy.
         let done = unsafe {
             let order = b'C' as c_char;
@@ -97,7 +115,7 @@ impl View {
         }
         // SAFETY: filled; the box only changes its type.
         let buffer = unsafe { Box::from_raw(Box::into_raw(buffer).cast::<ffi::Py_buffer>()) };
-        Ok(View(Source::Buffer(buffer)))
+        Ok(View { source: Source::Buffer(buffer), owner: None })
     }
 
     /// Refuses memory that the exporter says has pointers in it, and what ctypes' types say that its buffers do not.
@@ -116,7 +134,7 @@ impl View {
 
     /// True if there may be more in it than its format says: ctypes says of unions and packed structures that they are bytes.
     fn may_hide(&self) -> bool {
-        let Source::Buffer(buffer) = &self.0 else { return false };
+        let Source::Buffer(buffer) = &self.source else { return false };
         self.has_code(|code, _| code == b'{' || code == b'B' && buffer.itemsize != 1)
     }
 
@@ -124,7 +142,7 @@ impl View {
     pub fn text(bytes: &Bound<'_, PyBytes>) -> View {
         let content = bytes.as_bytes();
         let (at, length) = (content.as_ptr(), content.len() + 1);
-        View(Source::Text { _bytes: bytes.clone().unbind(), at, length })
+        View { source: Source::Text { _bytes: bytes.clone().unbind(), at, length }, owner: None }
     }
 
     /// True if the exporter says that there are Python objects, pointers or functions in it (PEP 3118).
@@ -135,7 +153,7 @@ impl View {
 
     /// True if its format has a code, with the one behind that, for which this is true.
     fn has_code(&self, is: impl Fn(u8, Option<u8>) -> bool) -> bool {
-        let Source::Buffer(buffer) = &self.0 else { return false };
+        let Source::Buffer(buffer) = &self.source else { return false };
         if buffer.format.is_null() {
             return false;
         }
@@ -148,7 +166,7 @@ impl View {
 
     /// Address of the first byte.
     pub fn address(&self) -> usize {
-        match &self.0 {
+        match &self.source {
             Source::Buffer(buffer) => buffer.buf as usize,
             Source::Text { at, .. } => *at as usize,
         }
@@ -156,7 +174,7 @@ impl View {
 
     /// Number of bytes.
     pub fn length(&self) -> usize {
-        match &self.0 {
+        match &self.source {
             Source::Buffer(buffer) => buffer.len as usize,
             Source::Text { length, .. } => *length,
         }
@@ -164,7 +182,7 @@ impl View {
 
     /// Whether they may be changed.
     pub fn is_writable(&self) -> bool {
-        matches!(&self.0, Source::Buffer(buffer) if buffer.readonly == 0)
+        matches!(&self.source, Source::Buffer(buffer) if buffer.readonly == 0)
     }
 
     /// The bytes.
@@ -200,9 +218,42 @@ impl View {
     }
 }
 
+impl Owner {
+    /// The one of `object`'s memory, if it may move it.
+    fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Owner>> {
+        static CDATA: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let py = object.py();
+        let own = match object.is_instance_of::<PyMemoryView>() {
+            true => object.getattr("obj")?,
+            false => object.clone(),
+        };
+        let class = || PyResult::Ok(py.import("ctypes")?.getattr("Array")?.getattr("__base__")?.unbind());
+        if !own.is_instance(CDATA.get_or_try_init(py, class)?.bind(py))? && !own.hasattr("resize")? {
+            return Ok(None);
+        }
+        let (at, length) = extent(&own)?;
+        Ok(Some(Owner { object: own.unbind(), at, length }))
+    }
+}
+
+/// Where the buffer of `object` begins, and its length.
+fn extent(object: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
+    let mut buffer = MaybeUninit::<ffi::Py_buffer>::zeroed();
+    // SAFETY: a live object; what is filled is released at once.
+    unsafe {
+        if ffi::PyObject_GetBuffer(object.as_ptr(), buffer.as_mut_ptr(), ffi::PyBUF_FULL_RO) != 0 {
+            return Err(PyErr::fetch(object.py()));
+        }
+        let found = buffer.assume_init_ref();
+        let found = (found.buf as usize, found.len as usize);
+        ffi::PyBuffer_Release(buffer.as_mut_ptr());
+        Ok(found)
+    }
+}
+
 impl Drop for View {
     fn drop(&mut self) {
-        if let Source::Buffer(buffer) = &mut self.0 {
+        if let Source::Buffer(buffer) = &mut self.source {
             // SAFETY: held since `of`; views are dropped with the interpreter's lock.
             unsafe { ffi::PyBuffer_Release(&mut **buffer) };
         }

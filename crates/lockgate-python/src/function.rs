@@ -303,6 +303,9 @@ impl Call {
             }
         }
         if let Some(passed) = &mut call.passed {
+            if let Some(number) = passed.moved(arguments.py()) {
+                return Err(moved(arguments.py(), binding, number));
+            }
             let live = function.domain.get().live(arguments.py())?;
             let scratch = function.domain.get().scratch();
             passed.place(&live, scratch).map_err(|error| errors::grant(arguments.py(), error))?;
@@ -388,6 +391,9 @@ impl Call {
         binding: &Binding,
     ) -> PyResult<Bound<'py, PyAny>> {
         if let Some(passed) = &mut self.passed {
+            if let Some(number) = passed.moved(py) {
+                return Err(moved(py, binding, number));
+            }
             passed.take_back().map_err(|error| errors::grant(py, error))?;
             if let Some(number) = passed.lost().map_err(|error| errors::grant(py, error))? {
                 return Err(lost(py, binding, number));
@@ -422,6 +428,16 @@ fn structure(class: &Py<PyAny>, size: usize, value: &Bound<'_, PyAny>) -> PyResu
     let mut words = vec![0; size.div_ceil(8)];
     View::of(value)?.words(&mut words);
     Ok(words)
+}
+
+#[cold]
+fn moved(py: Python<'_>, binding: &Binding, number: usize) -> PyErr {
+    let text = format!(
+        "{}: the memory of argument {} was moved or resized before the call was over: nothing is copied to where it was",
+        binding.dynamic.signature(),
+        number + 1
+    );
+    errors::plain(py, "ArgumentError", &text)
 }
 
 #[cold]

@@ -126,6 +126,11 @@ impl Passed {
         self.pins.push(pin.clone().unbind());
     }
 
+    /// The first parameter, from 0, whose memory is not where it was when it was passed.
+    pub fn moved(&self, py: Python<'_>) -> Option<usize> {
+        self.parts.iter().find(|part| part.view.has_moved(py)).map(|part| part.parameter)
+    }
+
     /// Copies everything into a block.
     ///
     /// # Errors

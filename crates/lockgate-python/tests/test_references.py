@@ -469,3 +469,46 @@ def test_names_and_paths_of_any_kind(values, build):
     assert lockgate.Module(path.encode()).exports and lockgate.Module(image=bytearray(open(path, "rb").read())).exports
     with pytest.raises(lockgate.LoadError):
         lockgate.Module(path + "\0x")
+
+
+def test_memory_that_moves_is_left_alone(build, numpy):
+    """Red if the copy goes to where the memory was, which is somebody else's by then."""
+    lib = lockgate.CDLL(build("values"))
+    Function = lockgate.CFUNCTYPE(c_int, c_int)
+    lib.fill_after.argtypes = [c_void_p, c_size_t, Function]
+    size, others = 5000, []
+
+    def move(buffer):
+        if isinstance(buffer, numpy.ndarray):
+            buffer.resize(1 << 20, refcheck=False)
+        else:
+            ctypes.resize(buffer.obj if isinstance(buffer, memoryview) else buffer, 1 << 20)
+        others.extend(create_string_buffer(size) for _ in range(50))
+        return 0
+
+    class Mover:
+        """A size whose conversion moves the buffer that comes before it."""
+
+        def __init__(self, buffer):
+            self.buffer = buffer
+
+        def __index__(self):
+            move(self.buffer)
+            return size
+
+    for make in (
+        lambda: create_string_buffer(size),
+        lambda: memoryview(create_string_buffer(size)),
+        lambda: numpy.zeros(size, numpy.uint8),
+    ):
+        for before in (False, True):
+            buffer = make()
+            with pytest.raises(lockgate.ArgumentError, match="argument 1 was moved or resized"):
+                if before:
+                    lib.fill_after(buffer, Mover(buffer), Function(lambda _: 0))
+                else:
+                    lib.fill_after(buffer, size, Function(lambda _, buffer=buffer: move(buffer)))
+            buffer = make()
+            lib.fill_after(buffer, size, Function(lambda _: 0))
+            assert bytes(buffer) == b"y" * size
+    assert not any(other.raw.strip(b"\0") for other in others)

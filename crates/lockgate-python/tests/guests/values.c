@@ -56,3 +56,8 @@ int64_t first(const int64_t *values) { return *values; }
 
 struct two { double a, b; };
 struct two call_pair(struct two (*f)(int), int x) { return f(x); }
+struct base { double a; int8_t b; };
+struct derived { struct base base; int8_t c; };
+struct derived derive(struct derived d, int8_t by) { d.base.b += by; d.c += by; return d; }
+int call_derived(int (*f)(struct derived), int8_t by) { return f((struct derived){{0.5, by}, 2}); }
+void fill_after(char *buffer, size_t size, int (*f)(int)) { size += f(0); memset(buffer, 'y', size); }
