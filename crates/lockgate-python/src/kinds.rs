@@ -65,7 +65,19 @@ impl Kind {
             (Type::Double, _) => Kind::Double,
             (Type::Pointer, _) => Kind::Pointer { converter: object, decides: code == "!" },
             (Type::Struct(_), _) => match object {
-                Some(class) => Kind::Struct { class, size: kind.size() },
+                Some(class) => {
+                    let size = kind.size();
+                    // Two computations of one layout.
+                    let own: usize = Python::attach(|py| {
+                        py.import("ctypes")?.call_method1("sizeof", (&class,))?.extract()
+                    })?;
+                    if own != size {
+                        let text =
+                            format!("{kind} has {size} bytes in C, and its class {own}: pass a pointer");
+                        return Err(PyTypeError::new_err(text));
+                    }
+                    Kind::Struct { class, size }
+                }
                 None => {
                     return Err(PyTypeError::new_err(format!(
                         "{kind} needs a ctypes.Structure in argtypes or restype"

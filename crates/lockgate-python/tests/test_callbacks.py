@@ -245,12 +245,21 @@ def test_a_structure_that_a_callback_returns_is_of_its_type(build):
     class More(Pair):
         pass
 
+    class Longer(Pair):
+        _fields_ = [("c", c_double * 100)]
+
+    class Own(Pair):
+        def __bytes__(self):
+            return b"own"
+
     class Other(ctypes.Structure):
         _fields_ = [("a", c_uint64), ("b", c_uint64)]
 
     lib = lockgate.CDLL(build("values"))
     lib.call_pair.argtypes, lib.call_pair.restype = [lockgate.CFUNCTYPE(Pair, c_int), c_int], Pair
-    for value in (Pair(1, 2), More(1, 2)):
+    resized = Pair(1, 2)
+    ctypes.resize(resized, 1000)
+    for value in (Pair(1, 2), More(1, 2), Longer(1, 2), Own(1, 2), resized):
         pair = lib.call_pair(lambda _, value=value: value, 1)
         assert (pair.a, pair.b) == (1, 2)
     for value in (16, bytes(16), bytearray(16), [0] * 16, (1, 2), None, "x", Other(1, 2), (c_double * 2)(1, 2)):

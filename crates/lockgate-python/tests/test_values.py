@@ -278,3 +278,36 @@ def test_argtypes_are_read_once(values):
     assert values.first.argtypes == [ctypes.POINTER(c_int64)] and values.first((c_int64 * 1)(3)) == 3
     values.first.argtypes = None
     assert values.first.argtypes == [ctypes.c_void_p] and values.first((c_int64 * 1)(4)) == 4
+
+
+@pytest.mark.parametrize("flags", [(), ("-O1",)], ids=["with notes", "without"])
+def test_what_a_structure_derives_from_is_a_member_of_it(build, flags):
+    """C lays out the base with its own padding: else the call goes by registers where the function looks on the stack."""
+
+    class Base(ctypes.Structure):
+        _fields_ = [("a", ctypes.c_double), ("b", ctypes.c_int8)]
+
+    class Derived(Base):
+        _fields_ = [("c", ctypes.c_int8)]
+
+    class Same(Derived):
+        pass
+
+    library = lockgate.CDLL(build("values", *flags))
+    for kind in (Derived, Same):
+        library.derive.argtypes, library.derive.restype = [kind, ctypes.c_int8], kind
+        given = library.derive(kind(1.5, 2, 3), 4)
+        assert (given.a, given.b, given.c) == (1.5, 6, 7)
+    told = lockgate.CFUNCTYPE(c_int, Derived)(lambda given: int(given.a * 2) * 100 + given.b * 10 + given.c)
+    library.call_derived.argtypes, library.call_derived.restype = [type(told), ctypes.c_int8], c_int
+    assert library.call_derived(told, 7) == 172
+
+
+def test_two_sizes_of_one_structure_are_no_structure(values):
+    class Strange(ctypes.Structure):
+        _fields_ = [("n", ctypes.c_int64), ("m", ctypes.c_int64)]
+
+    Strange._fields_[0:] = [("n", ctypes.c_int64)]
+    values.swap.argtypes = [Strange]
+    with pytest.raises(TypeError):
+        values.swap(Strange())

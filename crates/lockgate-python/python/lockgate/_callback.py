@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import weakref
 from collections.abc import Callable as Function
 from typing import Any, ClassVar
@@ -75,10 +76,11 @@ class Callback:
             arguments = [value if wraps[at] is None else wraps[at](domain, value) for at, value in enumerate(plain)]
             result = function(*arguments)
             if structure:
-                # Not whatever bytes() takes: zeros for a number, or another structure's bytes.
+                # Not whatever bytes() takes: zeros for a number, or another structure's bytes; and as much as the type has, whatever
+                # a class that derives from it adds, or its own `__bytes__` says.
                 if not isinstance(result, expected):
                     raise TypeError(f"a callback returned {_types.name_of(type(result))}, not {_types.name_of(expected)}")
-                return bytes(result)
+                return ctypes.string_at(ctypes.addressof(result), ctypes.sizeof(expected))
             return result
 
         return answer

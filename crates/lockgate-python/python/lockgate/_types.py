@@ -131,8 +131,12 @@ def _by_value(kind: Any) -> str:
         raise SignatureError(f"{name_of(kind)} cannot be passed by value: pass a pointer")
     if getattr(kind, "_pack_", None) or hasattr(kind, "_swappedbytes_"):
         raise SignatureError(f"{name_of(kind)} is not laid out as C does by default: pass a pointer")
-    fields = []
-    for number, field in enumerate(fields_of(kind)):
+    # (C has no structure that derives from another: the fields of the base are a member, with its size and its padding.)
+    base, own = next((base for base in kind.__mro__[1:] if base.__dict__.get("_fields_")), None), kind.__dict__.get("_fields_", ())
+    if base is not None and not own:
+        return _by_value(base)
+    fields = [] if base is None else [f"{_by_value(base)} base;"]
+    for number, field in enumerate(own):
         if len(field) != 2:
             raise SignatureError(f"{name_of(kind)}.{field[0]} is a bit field: pass a pointer")
         element, count = field[1], 1
