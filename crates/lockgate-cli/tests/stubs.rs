@@ -261,6 +261,26 @@ fn what_declarations_promise_to_compilers() {
     }
 }
 
+/// A number below 0 says that a call has failed where the API's own failure is below 0, however that is written: what such a call sets is not
+/// what the program goes by.
+#[test]
+fn failures_below_zero_are_below_zero_however_they_are_written() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"below\");\n#define BAD (-1)\nenum { WORSE = -1 };\nstruct thing;\nstruct thing *make(void);\nvoid unmake(struct thing *t LG_RELEASE);\n\
+                  #define BOTH(name, failure) int size_##name(struct thing *t, int *n LG_OUT) LG_ERROR(failure); \\\n    \
+                  int read_##name(struct thing *t, char *out LG_INOUT LG_SIZE(lg_told(size_##name, t, n))) LG_ERROR(failure);\n\
+                  BOTH(plain, -1)\nBOTH(macro, BAD)\nBOTH(enumerator, WORSE)\nBOTH(expression, 1 - 2)\nBOTH(cast, (signed char)255)\n";
+    let source = "#include <string.h>\nstruct thing;\nstatic long all[4];\nstruct thing *make(void) { return (struct thing *)(all + 1); }\nvoid unmake(struct thing *t) { (void)t; }\n\
+                  #define BOTH(name) int size_##name(struct thing *t, int *n) { static int calls; (void)t; *n = calls++ ? 64 : 4; return *n == 4 ? 0 : -2; } \\\n    \
+                  int read_##name(struct thing *t, char *out) { (void)t; memset(out, 'A', 64); return 0; }\n\
+                  BOTH(plain)\nBOTH(macro)\nBOTH(enumerator)\nBOTH(expression)\nBOTH(cast)\n";
+    let host = "#include <below.h>\n#include <string.h>\n\
+                #define TRY(name) { char bytes[64] = \"\"; int n = 0; struct thing *t = make(); \\\n    \
+                if (size_##name(t, &n) || n != 4 || size_##name(t, &n) >= 0 || read_##name(t, bytes) >= 0 || memchr(bytes, 'A', 64)) \\\n        return which; \\\n    \
+                unmake(t); which++; }\n\
+                int main(void)\n{\n    int which = 1;\n    TRY(plain) TRY(macro) TRY(enumerator) TRY(expression) TRY(cast)\n    return 0;\n}\n";
+    made("below", &["-O1"], [header, source, host]);
+}
+
 /// Members of structures and unions without a name cross like any other member: text is copied, numbers go both ways, and a `bool` is one.
 #[test]
 fn members_without_a_name_are_members() {

@@ -66,6 +66,10 @@ fn what_would_do_nothing_is_refused() {
         ("int f(void);\nunsigned get_status(void) LG_ERROR(1);", ""),
         ("int f(void);\nLG_ERRORS(unsigned int, 0);\nunsigned get_status(void);", "tells how a call went"),
         (
+            "int f(void);\n#define NONE (0x0)\nLG_ERRORS(unsigned int, NONE);\nunsigned get_status(void);",
+            "tells how a call went",
+        ),
+        (
             "int f(void);\nunsigned item_count(void);\ntypedef unsigned long z_size;\nz_size z_numItems(void);\nsize_t sizeof_z(int n);",
             "",
         ),

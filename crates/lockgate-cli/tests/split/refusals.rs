@@ -493,6 +493,18 @@ pub const CASES: &[(Program, &[&str])] = &[
         ),
         &["name: result", "returns_nonnull"],
     ),
+    (
+        one!(
+            "#include <stddef.h>\nLG_DOMAIN(\"p\") LG_ENTRY const char *name(int n) __attribute__((returns_nonnull)) LG_STRING LG_ERROR(NULL);\nconst char *name(int n) { return \"x\"; }\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["name: result", "returns_nonnull"],
+    ),
+    (
+        one!(
+            "LG_DOMAIN(\"p\") LG_ENTRY const int *row(void) __attribute__((assume_aligned(64))) LG_SIZE(4);\nconst int *row(void) { static int all[4]; return all; }\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n"
+        ),
+        &["row: result", "assume_aligned"],
+    ),
 ];
 
 /// A file for bzip2 whose only block says that a byte repeats 0x90000000 times: without the checks of CVE-2010-0405 that is a negative

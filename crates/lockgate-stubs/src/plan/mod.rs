@@ -723,7 +723,12 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
     planner.no_pairs_come_out();
     // (The program is compiled with its own headers, which nobody changes.)
     let never_null = |f: &&Function| {
-        let is_null = |error: &String| error.trim_start_matches('(').starts_with(['0', 'N', 'n']);
+        // (Behind its casts, and what `NULL` stands for has some.)
+        let bare = |error: &String| {
+            let inner = error.trim_end_matches([')', ' ']).rsplit(')').next().unwrap_or_default();
+            inner.trim_start_matches(['(', ' ']).to_owned()
+        };
+        let is_null = |error: &String| bare(error).starts_with(['0', 'N', 'n']);
         f.prototype.never_null && !gates.contains(&f.name) && f.notes.error.as_ref().is_none_or(is_null)
     };
     for function in header.functions.iter().filter(never_null) {
@@ -1079,7 +1084,8 @@ impl<'a> Planner<'a> {
         }
         let spelling = &result.spelling;
         if let Some(of_type) = self.error_of_type(result) {
-            if of_type == "0" && result.is_integer() && failure::tells(name) && !failure::counts(name) {
+            let is_zero = Expression::parse(of_type).is_ok_and(|value| self.constant(&value) == Some(0));
+            if is_zero && result.is_integer() && failure::tells(name) && !failure::counts(name) {
                 return no(
                     "its name says that it tells how a call went: 0, which LG_ERRORS says of the type, may be success",
                     "add LG_ERROR(value)",

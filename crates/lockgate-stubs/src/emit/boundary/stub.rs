@@ -599,9 +599,16 @@ impl<'p> Stub<'p> {
             (Outcome::Value, Shape::Integer { signed, .. }) => {
                 let result = || Raw::result().number();
                 let same = equal(result(), cast(&kind.spelling, group(word(error))));
-                let is_negative = *signed && error.starts_with('-');
-                let negative = || infix(infix(result(), "<", zero()), "||", same.clone());
-                Some(if is_negative { negative() } else { same })
+                let negative = infix(result(), "<", zero());
+                // What the value comes to is C's to say, where it is more than a sign and digits.
+                let below = infix(cast("long long", group(word(error))), "<", zero());
+                Some(match signed {
+                    true if error.starts_with('-') => infix(negative, "||", same),
+                    true if error.parse::<u64>().is_err() => {
+                        infix(group(infix(below, "&&", negative)), "||", same)
+                    }
+                    _ => same,
+                })
             }
             _ => None,
         }
