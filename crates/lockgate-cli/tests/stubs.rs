@@ -241,9 +241,12 @@ fn what_declarations_promise_to_compilers() {
     let header = "#include <lockgate/annotations.h>\n#include <stdnoreturn.h>\nLG_DOMAIN(\"promise\");\n#define DIES _Noreturn\n\
                   _Noreturn void one(int x);\nnoreturn void two(int x);\nDIES int three(int x) LG_ERROR(-1);\nvoid four(int x);\nvoid four(int x) __attribute__((__noreturn__));\n\
                   extern void five(int x) __attribute__((__noreturn__));\nvoid five(int x);\n\
+                  struct noreturn_list { int n; };\nint length(const struct noreturn_list *list LG_IN) LG_ERROR(-1);\n\
+                  void at_last(void (*handler)(int) __attribute__((__noreturn__)));\ntypedef void (*dead)(int) __attribute__((__noreturn__));\ndead handler(void);\n\
                   const float *floats(int n) __attribute__((assume_aligned(64))) LG_SIZE(n) LG_BORROWED;\n\
                   __attribute__((__alloc_align__(2))) const float *more(int n, int by) LG_SIZE(n) LG_BORROWED;\n";
     let source = "void one(int x) { if (x) __builtin_trap(); }\nvoid two(int x) { one(x); }\nint three(int x) { one(x); return x; }\nvoid four(int x) { one(x); }\nvoid five(int x) { one(x); }\n\
+                  int length(const int *list) { return *list; }\nstatic void (*last)(int);\nvoid at_last(void (*handler)(int)) { last = handler; }\nvoid (*handler(void))(int) { return last; }\n\
                   static float all[1024] __attribute__((aligned(64)));\nconst float *floats(int n) { (void)n; return all + 1; }\nconst float *more(int n, int by) { (void)by; return floats(n); }\n";
     let host = "#include <promise.h>\n#include <signal.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
                 static void die(int which, int x)\n{\n    switch (which) {\n    case 1: one(x); break;\n    case 2: two(x); break;\n    case 3: three(x); break;\n    \
@@ -255,6 +258,8 @@ fn what_declarations_promise_to_compilers() {
                 int main(void)\n{\n    for (int which = 1; which <= 5; which++)\n        for (int x = 0; x < 2; x++) {\n            \
                 pid_t child = fork();\n            int status = 0;\n            if (!child) {\n                alarm(60);\n                die(which, x);\n                _exit(which);\n            }\n            \
                 if (waitpid(child, &status, 0) != child || !WIFSIGNALED(status) || WTERMSIG(status) != SIGABRT)\n                return which;\n        }\n    \
+                /* (What its parameters and its result are says nothing of a function.) */\n    struct noreturn_list list = {5};\n    at_last(_exit);\n    \
+                handler();\n    if (length(&list) != 5)\n        return 8;\n    \
                 return first() ? 6 : second() ? 7 : 0;\n}\n";
     for options in [&["-O0"], &["-O3"]] {
         made("promise", options, [header, source, host]);

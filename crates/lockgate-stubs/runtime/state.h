@@ -38,7 +38,7 @@ extern long syscall(long, ...);
 
 /* What C99 has no words for, and -pedantic may not complain of. */
 __extension__ typedef __int128 lgs_wide;
-#define LGS_NO_RETURN __attribute__((noreturn))
+#define LGS_NO_RETURN __attribute__((__noreturn__))
 /* As malloc aligns: enough for every type (max_align_t). */
 #define LGS_ALIGNMENT ((size_t)16)
 

@@ -470,7 +470,9 @@ impl<'u> Type<'u> {
         // SAFETY: the type is of a live unit (so below).
         let spelling = unsafe { string(clang_getTypeSpelling(self.kind)) };
         let older = ["struct", "union", "enum"].map(|what| format!("(unnamed {what} at "));
-        older.iter().fold(spelling, |spelling, older| spelling.replace(older, "(unnamed at "))
+        let spelling = older.iter().fold(spelling, |spelling, older| spelling.replace(older, "(unnamed at "));
+        // (Where <stdnoreturn.h> is included, the other word is a macro that is none.)
+        spelling.replace("__attribute__((noreturn))", "__attribute__((__noreturn__))")
     }
 
     /// Without typedefs.
@@ -520,7 +522,7 @@ impl<'u> Type<'u> {
     /// True for a function that does not return.
     pub fn is_noreturn(self) -> bool {
         // The attribute is part of a function's type; libclang has no other question for it.
-        self.canonical().spelling().contains("noreturn")
+        attributes(&self.canonical().spelling()).is_some_and(|text| text.contains("noreturn"))
     }
 
     /// True for a function that is not called as the platform's functions are.
@@ -604,6 +606,27 @@ unsafe fn offset(location: CXSourceLocation) -> (String, usize) {
     }
 }
 
+/// What stands behind the parameters of a function type as libclang writes it, `T (int, U) ATTRIBUTES` or, where it gives a function,
+/// `T (*(int) ATTRIBUTES)(U)`: those of its parameters and of its result are others'.
+fn attributes(function: &str) -> Option<&str> {
+    let mut rest = function;
+    loop {
+        rest = rest.split_once('(')?.1;
+        if !rest.starts_with('*') {
+            break;
+        }
+    }
+    let end = |text: &str| {
+        let mut depth = 0;
+        text.char_indices().find_map(|(at, c)| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            (depth < 0).then_some(at)
+        })
+    };
+    let behind = &rest[end(rest)? + 1..];
+    Some(&behind[..end(behind).unwrap_or(behind.len())])
+}
+
 /// Takes the text out of a string of libclang's and disposes of it.
 ///
 /// # Safety
@@ -616,5 +639,26 @@ unsafe fn string(string: CXString) -> String {
             if text.is_null() { String::new() } else { CStr::from_ptr(text).to_string_lossy().into_owned() };
         clang_disposeString(string);
         copy
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attributes;
+
+    #[test]
+    fn attributes_of_a_function_are_not_those_of_what_it_takes_and_gives() {
+        let own = [
+            ("void (int) __attribute__((noreturn))", " __attribute__((noreturn))"),
+            ("void (void (*)(int) __attribute__((noreturn)), struct noreturn_list *)", ""),
+            ("void (*(int))(int) __attribute__((noreturn))", ""),
+            ("void (*(void (*)(int)) __attribute__((noreturn)))(int)", " __attribute__((noreturn))"),
+            ("int (*(*(int))(long))(char) __attribute__((noreturn))", ""),
+            ("int (void)", ""),
+        ];
+        for (function, behind) in own {
+            assert_eq!(attributes(function), Some(behind), "{function}");
+        }
+        assert_eq!(attributes("int"), None);
     }
 }
