@@ -374,6 +374,13 @@ fn what_would_do_nothing_is_refused() {
         // A failure is a value of the result's type.
         ("int f(void) LG_ERROR(\"x\");", "a string is no `int`"),
         ("int f(void) LG_ERROR(0x100000000);", "a `int` does not hold it"),
+        ("int f(void) LG_ERROR(65536 * 65536);", "a `int` does not hold it"),
+        ("int f(void) LG_ERROR(1.5);", "a `int` does not hold it"),
+        ("int f(void) LG_ERROR(1 / (2 - 2));", "it comes to no number"),
+        ("int f(int n) LG_ERROR(-n);", "`n` is a parameter"),
+        ("int f(void);\ndouble g(double worst) LG_ERROR(worst);", "`worst` is a parameter"),
+        ("enum { n = -7 };\nint f(int m) LG_ERROR(3 - n * 2 == 17 ? n : -1);", ""),
+        ("int f(void) LG_ERROR(sizeof(int));\nint g(int n) LG_ERROR((signed char)200);", ""),
         ("int f(void);\nunsigned char g(void) LG_ERROR(256);", "a `unsigned char` does not hold it"),
         ("#define FAR 70000\nint f(void);\nshort g(void) LG_ERROR(FAR);", "a `short` does not hold it"),
         ("int f(void);\nsize_t g(void) LG_ERROR(-1);\nconst char *h(void) LG_STRING LG_ERROR(\"x\");", ""),

@@ -16,7 +16,7 @@ mod record;
 mod sizes;
 
 use crate::annotation::{Format, Notes};
-use crate::expression::{Expression, Told};
+use crate::expression::{Expression, Operator, Told};
 use crate::header::model::{CType, Function, Header, Parameter, Place, Prototype, Shape, Value};
 pub use by_value::prototype;
 pub use contract::agree;
@@ -1078,6 +1078,14 @@ impl<'a> Planner<'a> {
         let Function { name, prototype: Prototype { result, noreturn, .. }, notes, .. } = function;
         if let Some(error) = notes.error.as_ref().or_else(|| self.error_of_type(result)) {
             self.is_of_type(error, result)?;
+            let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let words: Vec<&str> = error.split(|c| !is_of_word(c)).collect();
+            if let Some(own) = function.prototype.parameters.iter().find(|p| words.contains(&&*p.name)) {
+                return no(
+                    format!("LG_ERROR({error}): `{}` is a parameter, and no constant", own.name),
+                    "say a value of the result's type",
+                );
+            }
         }
         if notes.error.is_some() || notes.jump_buffer.is_some() || *noreturn {
             return Ok(());
@@ -1130,8 +1138,16 @@ impl<'a> Planner<'a> {
             return wrong(format!("a string is no `{}`", kind.spelling));
         }
         let Shape::Integer { signed, .. } = kind.shape else { return Ok(()) };
-        let Some(value) = Expression::parse(error).ok().and_then(|value| self.constant(&value)) else {
-            return Ok(());
+        if error.parse::<f64>().is_ok() && error.contains(['.', 'e', 'E']) {
+            return wrong(format!("a `{}` does not hold it", kind.spelling));
+        }
+        let Ok(expression) = Expression::parse(error) else { return Ok(()) };
+        let Some(value) = self.constant(&expression) else {
+            // (What names stand for, the header need not say.)
+            return match expression.names().is_empty() && expression.called().is_empty() {
+                true => wrong("it comes to no number".into()),
+                false => Ok(()),
+            };
         };
         let bits = if kind.is_bool() { 1 } else { 8 * kind.size };
         let (least, most) = (-(1_i128 << (bits - 1)), (1_i128 << (bits - u64::from(signed))) - 1);
@@ -1154,7 +1170,29 @@ impl<'a> Planner<'a> {
                 let mut enumerators = self.header.enumerations.values().flatten();
                 of_macro.or_else(|| enumerators.find(|(known, _)| known == name).map(|(_, n)| *n))
             }
-            Expression::Minus(inner) => self.constant(inner).map(|value| -value),
+            Expression::Minus(inner) => self.constant(inner)?.checked_neg(),
+            Expression::Not(inner) => Some(i128::from(self.constant(inner)? == 0)),
+            Expression::Binary(operator, one, other) => {
+                let (one, other) = (self.constant(one)?, self.constant(other)?);
+                match operator {
+                    Operator::Add => one.checked_add(other),
+                    Operator::Subtract => one.checked_sub(other),
+                    Operator::Multiply => one.checked_mul(other),
+                    Operator::Divide => one.checked_div(other),
+                    Operator::Remainder => one.checked_rem(other),
+                    Operator::Less => Some(i128::from(one < other)),
+                    Operator::LessEqual => Some(i128::from(one <= other)),
+                    Operator::Greater => Some(i128::from(one > other)),
+                    Operator::GreaterEqual => Some(i128::from(one >= other)),
+                    Operator::Equal => Some(i128::from(one == other)),
+                    Operator::NotEqual => Some(i128::from(one != other)),
+                    Operator::And => Some(i128::from(one != 0 && other != 0)),
+                    Operator::Or => Some(i128::from(one != 0 || other != 0)),
+                }
+            }
+            Expression::Conditional(condition, one, other) => {
+                self.constant(if self.constant(condition)? != 0 { one } else { other })
+            }
             _ => None,
         }
     }
