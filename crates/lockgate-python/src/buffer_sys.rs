@@ -208,6 +208,17 @@ impl View {
         unsafe { slice::from_raw_parts_mut(self.address() as *mut u8, self.length()) }
     }
 
+    /// What a domain has left there becomes what the elements may be: of truth values each is 0 or 1, by which others index.
+    pub fn settle(&mut self) {
+        let Source::Buffer(buffer) = &self.source else { return };
+        if buffer.itemsize != 1 || !self.has_code(|code, _| code == b'?') {
+            return;
+        }
+        for byte in self.bytes_mut() {
+            *byte = u8::from(*byte != 0);
+        }
+    }
+
     /// The bytes as words, the last one filled up with zeros.
     pub fn words(&self, words: &mut [u64]) {
         for (word, bytes) in words.iter_mut().zip(self.bytes().chunks(8)) {

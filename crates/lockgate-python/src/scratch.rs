@@ -168,6 +168,7 @@ impl Passed {
         let Some((block, _)) = &self.block else { return Ok(()) };
         for part in self.parts.iter_mut().filter(|part| part.copied_back) {
             block.memory.copy_into(part.at, part.view.bytes_mut())?;
+            part.view.settle();
         }
         Ok(())
     }

@@ -512,3 +512,10 @@ def test_memory_that_moves_is_left_alone(build, numpy):
             lib.fill_after(buffer, size, Function(lambda _: 0))
             assert bytes(buffer) == b"y" * size
     assert not any(other.raw.strip(b"\0") for other in others)
+
+
+def test_truth_values_are_zero_or_one(build, numpy):
+    lib = lockgate.CDLL(build("values"))
+    for buffer in (numpy.zeros(9, bool), (ctypes.c_bool * 9)(), memoryview(bytearray(9)).cast("?")):
+        lib.fill(buffer, 9)
+        assert bytes(buffer) == b"\1" * 8 + b"\0"
