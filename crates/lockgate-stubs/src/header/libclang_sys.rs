@@ -206,16 +206,10 @@ impl<'u> Cursor<'u> {
         self.has_attribute("assume_aligned") || self.has_attribute("alloc_align")
     }
 
-    /// A compiler concludes from the declaration that the function does not return: GNU's attribute is part of its type, C23's stands
-    /// where it is written, and `_Noreturn`, which may be a macro's, in the declaration as libclang prints it.
+    /// A compiler concludes from the declaration that the function does not return: GNU's attribute is part of its type, and the standards'
+    /// are in the declaration as libclang prints it, those that macros make included.
     pub fn is_noreturn(self) -> bool {
-        let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        self.kind_of_value().is_noreturn()
-            || self.has_attribute("noreturn")
-            // (Not in strings, which annotations are, nor in a body.)
-            || self.printed().split('{').take(1).flat_map(|text| text.split('"').step_by(2)).any(|text| {
-                text.split(|c| !is_of_word(c)).any(|word| word == "_Noreturn")
-            })
+        self.kind_of_value().is_noreturn() || self.has_attribute("noreturn") || says_noreturn(&self.printed())
     }
 
     /// The declaration as libclang prints it, what macros have made included.
@@ -606,6 +600,15 @@ unsafe fn offset(location: CXSourceLocation) -> (String, usize) {
     }
 }
 
+/// A declaration as libclang prints it has C11's word or C23's attribute: not in a string, which annotations are, nor in a body.
+fn says_noreturn(declaration: &str) -> bool {
+    let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let own = declaration.split('{').next().unwrap_or_default().split('"').step_by(2);
+    own.into_iter().any(|text| {
+        text.split(|c| !is_of_word(c)).any(|word| word == "_Noreturn") || text.contains("[[noreturn]]")
+    })
+}
+
 /// What stands behind the parameters of a function type as libclang writes it, `T (int, U) ATTRIBUTES` or, where it gives a function,
 /// `T (*(int) ATTRIBUTES)(U)`: those of its parameters and of its result are others'.
 fn attributes(function: &str) -> Option<&str> {
@@ -644,7 +647,27 @@ unsafe fn string(string: CXString) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::attributes;
+    use super::{attributes, says_noreturn};
+
+    #[test]
+    fn functions_that_do_not_return_by_any_standard() {
+        for yes in [
+            "void f(int x) _Noreturn",
+            "_Noreturn void f(int x)",
+            "void f(int x) [[noreturn]]",
+            "[[noreturn]] void f(int)",
+        ] {
+            assert!(says_noreturn(yes), "{yes}");
+        }
+        let others = [
+            "void f(int noreturn)",
+            "void f(struct a_Noreturn *x) __attribute__((annotate(\"lockgate:omit:_Noreturn [[noreturn]]\")))",
+            "inline void f(int x) {\n    _Noreturn void g(void);\n}",
+        ];
+        for no in others {
+            assert!(!says_noreturn(no), "{no}");
+        }
+    }
 
     #[test]
     fn attributes_of_a_function_are_not_those_of_what_it_takes_and_gives() {
