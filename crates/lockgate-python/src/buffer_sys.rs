@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyBufferError, PyMemoryError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyMemoryView};
+use pyo3::types::{PyByteArray, PyBytes, PyMemoryView};
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -238,6 +238,10 @@ impl Owner {
             true => object.getattr("obj")?,
             false => object.clone(),
         };
+        // (It does not move what somebody looks at. It is what most programs pass, and has no `resize` that could be found.)
+        if own.is_exact_instance_of::<PyByteArray>() {
+            return Ok(None);
+        }
         let class = || PyResult::Ok(py.import("ctypes")?.getattr("Array")?.getattr("__base__")?.unbind());
         if !own.is_instance(CDATA.get_or_try_init(py, class)?.bind(py))? && !own.hasattr("resize")? {
             return Ok(None);
