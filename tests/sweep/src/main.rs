@@ -33,7 +33,7 @@ struct Options {
     all: bool,
 }
 
-/// What is run, in this order, until something is red: what is quick and notices much comes first. Test target, its arguments,
+/// What is run, in this order, until something is red: what is quick and notices much comes first. Suite or `lib`, arguments,
 /// and the CPU time, in seconds, behind which a mutation never ends: many times what it takes without one.
 const STAGES: [(&str, &[&str], u64); 7] = [
     ("reading", &[], 1),
@@ -42,8 +42,10 @@ const STAGES: [(&str, &[&str], u64); 7] = [
     ("cases", &[], 2),
     ("hostile", &[], 8),
     ("returns", &[], 60),
-    ("lib", &[], 15),
+    (UNITS, &[], 15),
 ];
+/// The target of the unit tests.
+const UNITS: &str = "lib";
 /// Without these: they take ten times as long as all others, and show only that nothing crashes.
 const SLOW: [&str; 4] = ["--skip", "flipped_bits_are_harmless", "--skip", "extreme_numbers_are_harmless"];
 /// SIGXCPU.
@@ -83,6 +85,7 @@ fn main() -> Result<()> {
         return Ok(());
     }
     let programs = STAGES.map(|(target, _, _)| {
+        let target = if target == UNITS { UNITS } else { "suites" };
         let suite = Suite { package: "lockgate-verify".into(), target: target.into() };
         mutants::build(&tree.root, &scratch.join("target"), &suite, &["profile.dev.debug=0"])
     });
@@ -134,7 +137,10 @@ fn mutate(tree: &Tree) -> Result<Vec<Mutant>> {
 }
 
 fn run(programs: &[Program], stage: usize, number: usize) -> Result<(End, String)> {
-    programs[stage].run_with(STAGES[stage].1, &[(VARIABLE, &number.to_string())], WATCHDOG)
+    let (suite, arguments, _) = STAGES[stage];
+    let tests = format!("{suite}::");
+    let filter = if suite == UNITS { &[][..] } else { &[tests.as_str()] };
+    programs[stage].run_with(&[filter, arguments].concat(), &[(VARIABLE, &number.to_string())], WATCHDOG)
 }
 
 /// `judge` of all of them, by `jobs` threads, in order.
