@@ -439,6 +439,9 @@ impl Drop for Binding {
         self.info.domain.admissions().remove(&self.header.admission);
         pointers::remove(self);
         thread_sys::forget(&raw const **self.header);
+        if self.info.is_stopped() {
+            watch::forget_stop(&raw const **self.header as usize);
+        }
     }
 }
 

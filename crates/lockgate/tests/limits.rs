@@ -3,9 +3,11 @@
 use crate::common::{Guest, processor_time, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
-    CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, Module, OnFailure, Policy,
-    Workers,
+    Allow, CallError, CreateError, Domain, DomainOptions, Export, FaultKind, HostFunction, Module, OnFailure,
+    Policy, Principal, Registry, Request, Revoke, Version, Workers,
 };
+use rustix::thread::{NanosleepRelativeResult, Timespec, nanosleep};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -293,6 +295,150 @@ fn a_domain_without_processor_time_ends() {
     domain.reset().unwrap();
     assert!(domain.usage().cpu_time.unwrap() < Duration::from_millis(80));
     assert_eq!(domain.bind::<Unary>("stay").unwrap().call(9).unwrap(), 7);
+}
+
+/// Has the watcher stand still when it lets go of the closed domain whose function of the host's has this.
+#[derive(Clone)]
+struct Stop {
+    reached: Arc<Barrier>,
+    goes_on: Arc<Barrier>,
+}
+
+/// In a function of the host's.
+struct Holds(Stop);
+
+impl Drop for Holds {
+    fn drop(&mut self) {
+        self.0.reached.wait();
+        self.0.goes_on.wait();
+    }
+}
+
+impl Stop {
+    /// A domain at whose end the watcher stands still.
+    fn of_a_domain() -> (Domain, Stop) {
+        let new = || Arc::new(Barrier::new(2));
+        let stop = Stop { reached: new(), goes_on: new() };
+        let held = Holds(stop.clone());
+        let inner = HostFunction::new(move |_: &Domain, x: i32| {
+            let _held = &held;
+            x
+        });
+        (domain(DomainOptions::new().gate("inner", inner)), stop)
+    }
+}
+
+/// The watcher reads a meter, and comes back to its domain later: who has the domain's place by then is another one, or the next user.
+/// Red if it ends whoever has the number.
+#[test]
+fn what_one_domain_has_used_ends_no_other() {
+    let output = crate::common::in_child("limits::child_whose_domain_is_gone_before_its_time_is");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by what_one_domain_has_used_ends_no_other"]
+fn child_whose_domain_is_gone_before_its_time_is() {
+    let _watchdog = watchdog("a watcher that stands still");
+    let [first, second, third] = [(); 3].map(|()| Stop::of_a_domain());
+    let [burn, burnt, leave] = [(); 3].map(|()| Barrier::new(2));
+    let works = Arc::new((burn, burnt, leave));
+    let own = works.clone();
+    let inner = HostFunction::new(move |_: &Domain, x: i32| {
+        if x > 0 {
+            let begun = processor_time();
+            while processor_time() - begun < Duration::from_millis(60) {}
+            own.1.wait();
+            own.2.wait();
+        }
+        x
+    });
+    let options = DomainOptions::new().cpu_limit(Duration::from_millis(20)).gate("inner", inner);
+    let place = std::thread::scope(|scope| {
+        let (attached, is_attached) = std::sync::mpsc::channel();
+        let user = scope.spawn(|| {
+            let attached = attached;
+            let limited = domain(options);
+            let via = limited.bind::<Unary>("via").unwrap();
+            via.call(0).unwrap();
+            attached.send(()).unwrap();
+            works.0.wait();
+            assert_eq!(via.call(1).unwrap(), 1, "its time is over, and nobody has ended it yet");
+            limited.base()
+        });
+        is_attached.recv().unwrap();
+        // The watcher has looked at the thread's clock.
+        first.0.close();
+        first.1.reached.wait();
+        works.0.wait();
+        works.1.wait();
+        second.0.close();
+        first.1.goes_on.wait();
+        // It has looked again: the domain's time is over.
+        second.1.reached.wait();
+        works.2.wait();
+        user.join().unwrap()
+    });
+    let mut others: Vec<Domain> = Vec::new();
+    while others.last().is_none_or(|last| last.base() != place) {
+        assert!(others.len() < 100, "nobody gets the place");
+        others.push(domain(DomainOptions::new()));
+    }
+    third.0.close();
+    second.1.goes_on.wait();
+    third.1.reached.wait();
+    third.1.goes_on.wait();
+    let last = others.pop().unwrap();
+    last.bind::<Unary>("burn").unwrap().call(0).unwrap();
+}
+
+/// Threads in a killed domain are interrupted until they have left: not those of who has its place then, nor its own next users' behind a
+/// reset, nor those of the next binding in the place of one that was stopped. Red if the watcher goes by the place.
+#[test]
+fn who_gets_the_place_of_what_was_ended_is_left_alone() {
+    let output = crate::common::in_child("limits::child_that_follows_what_was_ended");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by who_gets_the_place_of_what_was_ended_is_left_alone"]
+fn child_that_follows_what_was_ended() {
+    let interrupted = Arc::new(AtomicUsize::new(0));
+    let counts = interrupted.clone();
+    let inner = HostFunction::new(move |_: &Domain, sleeps: i32| {
+        let one = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+        let woken = |_: &i32| matches!(nanosleep(&one), NanosleepRelativeResult::Interrupted(_));
+        counts.fetch_add((0..sleeps).filter(woken).count(), Ordering::Relaxed);
+        sleeps
+    });
+    let made = || domain(DomainOptions::new().gate("inner", inner.clone()));
+    let is_left_alone = |call: &dyn Fn(i32) -> Result<i32, CallError>, what: &str| {
+        interrupted.store(0, Ordering::Relaxed);
+        assert_eq!(call(100).unwrap(), 100);
+        // (The watcher may have been about to look.)
+        assert!(interrupted.load(Ordering::Relaxed) < 5, "{what}: {interrupted:?} of 100 sleeps");
+    };
+    let mut killed = made();
+    killed.bind::<Unary>("via").unwrap().call(0).unwrap();
+    killed.kill();
+    killed.reset().unwrap();
+    is_left_alone(&|sleeps| killed.bind::<Unary>("via").unwrap().call(sleeps), "behind a reset");
+    killed.kill();
+    let place = killed.base();
+    drop(killed);
+    let next = made();
+    assert_eq!(next.base(), place);
+    is_left_alone(&|sleeps| next.bind::<Unary>("via").unwrap().call(sleeps), "in another domain");
+    let registry = Registry::new();
+    let export = Export::new("via", Version::new(1, 0)).of("int via(int)").allow(Allow::Everyone);
+    registry.export(&next, export).unwrap();
+    let bound = registry.bind::<Unary>(&Principal::nobody(), &Request::newest("via")).unwrap();
+    let place = bound.as_ptr();
+    registry.revoke("via", Revoke::Stop).unwrap();
+    drop(bound);
+    let via = next.bind::<Unary>("via").unwrap();
+    assert_eq!(via.as_ptr(), place);
+    is_left_alone(&|sleeps| via.call(sleeps), "by another binding");
 }
 
 #[test]

@@ -55,9 +55,14 @@ impl Meter {
         row.set(Gauge::Cpu, self.used.load(Ordering::Relaxed));
     }
 
-    /// True if the limit is reached, once.
+    /// True if the limit is reached.
+    pub fn is_used_up(&self) -> bool {
+        self.used.load(Ordering::Relaxed) >= self.limit
+    }
+
+    /// The same, once.
     pub fn ends(&self) -> bool {
-        self.used.load(Ordering::Relaxed) >= self.limit && !self.told.swap(true, Ordering::Relaxed)
+        self.is_used_up() && !self.told.swap(true, Ordering::Relaxed)
     }
 }
 

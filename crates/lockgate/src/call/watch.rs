@@ -38,8 +38,8 @@ pub(crate) struct Domains {
     pub reclaim: fn(&[u64]),
     /// Lets go of functions that no thread can hold any more. False if some are left.
     pub release_leftovers: fn() -> bool,
-    /// Ends the domain with this number: it has used up its CPU time.
-    pub end_for_cpu_time: fn(u32),
+    /// Ends the domain whose meter this is: it has used up its CPU time.
+    pub end_for_cpu_time: fn(&Meter),
     /// Lets threads that are blocked in the domain with this number look whether they were stopped.
     pub interrupt_waits: fn(u32),
     /// Has the timers of the domain with this number send what is due; its base, if there is anything to tell, and when the next is due.
@@ -207,6 +207,17 @@ pub(crate) fn tell_of_kill(base: u64) {
 /// The same for calls of the binding whose header is at `header`.
 pub(crate) fn tell_of_stop(header: usize) {
     tell(|number| Retired::Binding(header, number));
+}
+
+/// Nobody is in the domain at `base` any more, nor can anybody get in: who is found there from now on is in another one, or in what a reset has
+/// made of it.
+pub(crate) fn forget_kill(base: u64) {
+    interested().killed.retain(|one| one.domain() != Some(base));
+}
+
+/// The same for the binding whose header is at `header`, which has gone.
+pub(crate) fn forget_stop(header: usize) {
+    interested().killed.retain(|one| !matches!(one, Retired::Binding(known, _) if *known == header));
 }
 
 /// Functions wait to be let go of: the watcher tries again and again.
@@ -409,7 +420,7 @@ fn watch() {
             self::interested().leftovers = true;
         }
         for meter in meters.iter().filter(|meter| meter.ends()) {
-            (domains().end_for_cpu_time)(meter.id);
+            (domains().end_for_cpu_time)(meter);
         }
         found.stopped.into_iter().for_each(domains().interrupt_waits);
         let left = due.map(|due| due.saturating_duration_since(Instant::now()));

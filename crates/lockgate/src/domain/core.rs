@@ -190,6 +190,11 @@ impl Core {
         }
     }
 
+    /// What counts the CPU time of its calls, if anything does.
+    pub fn meter(&self) -> Option<&Meter> {
+        self.watch.meter()
+    }
+
     pub fn stack_size(&self) -> u64 {
         self.terms().stack_size
     }
@@ -455,8 +460,9 @@ impl Core {
         }
     }
 
-    /// Takes the domain out of every thread's slot table.
+    /// Takes the domain out of every thread's slot table. Nobody is inside: nor is anybody to be told to leave.
     fn leave_all(&self) {
+        watch::forget_kill(self.base());
         for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
             thread.leave(self.id(), self.base());
         }

@@ -22,12 +22,19 @@ pub use options::DomainOptions;
 pub use reclamation::until_reclaimed;
 pub(crate) use reclamation::{close, close_then, reclaim, release_functions, release_leftovers, settle};
 
+use crate::call::meter::Meter;
 use crate::call::thread_sys;
 use std::time::{Duration, Instant};
 
-/// Ends the domain with this number: it has used up its CPU time. Nothing happens if it is gone.
-fn end_for_cpu_time(id: u32) {
-    rest::look_at(id, |core| core.spend());
+/// Ends the domain whose meter this is, which has used up its CPU time. Nothing happens if it is gone, or was reset, since the meter was read:
+/// who has its number now is somebody else.
+fn end_for_cpu_time(meter: &Meter) {
+    let is_its_own = |core: &Core| core.meter().is_some_and(|own| std::ptr::eq(own, meter));
+    rest::look_at(meter.id, |core| {
+        if is_its_own(core) && meter.is_used_up() {
+            core.spend();
+        }
+    });
 }
 
 /// Has the timers of the domain with this number send what is due: its base, if anything was sent, and when they are to be looked at next.
