@@ -2,10 +2,12 @@
 
 use crate::common::Guest;
 use lockgate::{
-    AllocError, CallError, CreateError, Domain, DomainOptions, FaultKind, HostFunction, MemoryError, Module,
-    OnFailure, Pointer, Policy, Pool, ResetError,
+    AllocError, Allow, CallError, CreateError, Domain, DomainOptions, Export, FaultKind, HostFunction,
+    MemoryError, Module, OnFailure, Pointer, Policy, Pool, Principal, Region, Registry, Request, ResetError,
+    Rights, Version,
 };
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const SOURCE: &str = r#"
@@ -333,6 +335,47 @@ fn what_the_last_user_has_linked_is_gone() {
     link(&domain);
     domain.reset().unwrap();
     is_new(&domain);
+}
+
+/// A start that fails ends the domain, also where something keeps it: threads that it has begun, a name that the host has exported for it.
+/// Red if what nobody has goes on.
+#[test]
+fn a_domain_that_cannot_start_has_ended() {
+    let _watchdog = crate::common::watchdog("threads of a domain that nobody has");
+    let source = "#include <pthread.h>
+        #include <stdlib.h>
+        long tell(long);
+        static void *run(void *unused) { for (;;) tell(1); return unused; }
+        long double_of(long x) { return 2 * x; }
+        __attribute__((constructor)) static void start(void) { pthread_t thread; pthread_create(&thread, 0, run, 0); tell(0); abort(); }";
+    let module = Guest::c(source).gate("long tell(long)").module();
+    let registry = Registry::new();
+    // What its functions of the host's have goes with the domain.
+    let kept = Arc::new(());
+    let (exporting, own, told) = (registry.clone(), kept.clone(), AtomicUsize::new(0));
+    let tell = HostFunction::new(move |caller: &Domain, which: i64| -> i64 {
+        let _own = &own;
+        if which == 1 {
+            told.fetch_add(1, Ordering::SeqCst);
+            return 0;
+        }
+        let export = Export::new("double_of", Version::new(1, 0)).of("long double_of(long)");
+        exporting.export(caller, export.allow(Allow::Everyone)).unwrap();
+        while told.load(Ordering::SeqCst) == 0 {
+            std::thread::yield_now();
+        }
+        0
+    });
+    let options = DomainOptions::new().name("failing").max_guest_threads(4).gate("tell", tell);
+    let made = Domain::new(&module, options);
+    assert!(matches!(made, Err(CreateError::Start { .. })));
+    let bound =
+        registry.bind::<extern "C" fn(i64) -> i64>(&Principal::nobody(), &Request::newest("double_of"));
+    assert!(matches!(bound.unwrap().call(2), Err(CallError::Killed(_))));
+    registry.unexport("double_of").unwrap();
+    while Arc::strong_count(&kept) > 1 {
+        std::thread::yield_now();
+    }
 }
 
 /// The thread in a pool's domain ends while that is ready: the next user's finds what the start has made, in the same storage. Red if the mask,

@@ -163,10 +163,16 @@ impl Core {
         self.start_within(self.terms().time_limit)
     }
 
-    /// The same, in no more than `limit`. The watcher must be awake.
+    /// The same, in no more than `limit`. The watcher must be awake. A domain that could not start ends: threads that the start has begun and
+    /// names that the host has exported for it would go on in what nobody has.
     pub fn start_within(self: &Arc<Core>, limit: Option<Duration>) -> Result<(), CreateError> {
         let begun = start::run(self, limit);
-        begun.map_err(|source| CreateError::Start { name: self.name().to_owned(), source: Box::new(source) })
+        begun.map_err(|source| {
+            if Arc::strong_count(self) > 1 {
+                self.kill();
+            }
+            CreateError::Start { name: self.name().to_owned(), source: Box::new(source) }
+        })
     }
 
     pub fn options(&self) -> &DomainOptions {
