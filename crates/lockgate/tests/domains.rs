@@ -337,6 +337,53 @@ fn what_the_last_user_has_linked_is_gone() {
     is_new(&domain);
 }
 
+/// What a function of the host's gives the domain while that starts comes with each start: a pool's second user has it as the first one had. Red
+/// if a quick reset takes it away, and nothing gives it once more.
+#[test]
+fn what_the_start_is_given_is_there_for_each_user() {
+    let client = "long *memory(void); void link(void); long ask(long);
+        static long *shared;
+        __attribute__((constructor)) static void start(void) { shared = memory(); link(); }
+        long look(void) { return shared ? *shared : -1; }
+        long use(long x) { return ask(x); }";
+    let client = Guest::c(client).gate("long *memory(void)").gate("void link(void)").gate("long ask(long)");
+    let client = client.module();
+    let server = Guest::c("long ask(long x) { return x + 4711; }").domain();
+    let region = Region::new(4096).unwrap();
+    region.slice::<i64>(0, 1).unwrap().write(0, &[42]).unwrap();
+    for (gives, links) in [(true, true), (true, false), (false, true)] {
+        let region = region.clone();
+        let grants = Mutex::new(Vec::new());
+        let memory = HostFunction::new(move |caller: &Domain| -> Pointer<i64> {
+            if !gives {
+                return Pointer::from_address(0);
+            }
+            let grant = caller.grant(&region, Rights::Read).unwrap();
+            let at = grant.pointer(0).unwrap();
+            grants.lock().unwrap().push(grant);
+            at
+        });
+        let served = server.keep();
+        let link = HostFunction::new(move |caller: &Domain| {
+            if links {
+                let linked =
+                    caller.link("ask", &served, "long ask(long)", Policy::default(), OnFailure::Propagate);
+                linked.unwrap();
+            }
+        });
+        let pool = Pool::new(&client, DomainOptions::new().gate("memory", memory).gate("link", link), 1);
+        for user in 0..3 {
+            let domain = pool.take().unwrap();
+            let look = domain.bind::<extern "C" fn() -> i64>("look").unwrap().call().unwrap();
+            assert_eq!(look, if gives { 42 } else { -1 }, "user {user}");
+            let asked = domain.bind::<extern "C" fn(i64) -> i64>("use").unwrap().call(1);
+            assert_eq!(asked.ok(), links.then_some(4712), "user {user}");
+            drop(domain);
+            assert_eq!(pool.ready(), 1);
+        }
+    }
+}
+
 /// A start that fails ends the domain, also where something keeps it: threads that it has begun, a name that the host has exported for it.
 /// Red if what nobody has goes on.
 #[test]

@@ -1,6 +1,6 @@
 //! The tables of functions that gates call.
 use super::layout::{GateEntry, Gates};
-use crate::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use crate::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use crate::sync::{Mutex, MutexGuard, OnceLock, barrier};
 use lockgate_abi::gate;
 use std::any::Any;
@@ -28,9 +28,11 @@ pub(crate) struct GateTables {
     imports: Box<[AtomicPtr<GateEntry>]>,
     /// Entries of imports that are bound at their first call, by slot; none, if no import is.
     lazy: Box<[GateEntry]>,
-    /// What the domain was made with: what it calls again after a reset. And whether anything else has been linked since.
+    /// What the domain was made with: what it calls again after a reset. And how often anything else has been linked since, by the host, or by
+    /// the domain's own first calls of imports.
     first: Vec<(u16, Gate)>,
-    is_linked: AtomicBool,
+    links: AtomicU64,
+    found: AtomicU64,
     /// By number of the callback; made when the first one is.
     callbacks: OnceLock<Box<[AtomicPtr<GateEntry>]>>,
     free: Mutex<VecDeque<u64>>,
@@ -122,7 +124,8 @@ impl GateTables {
             imports: table,
             lazy,
             first: imports.into_iter().collect(),
-            is_linked: AtomicBool::new(false),
+            links: AtomicU64::new(0),
+            found: AtomicU64::new(0),
             callbacks: OnceLock::new(),
             free: Mutex::default(),
             kept: Mutex::default(),
@@ -136,7 +139,18 @@ impl GateTables {
         for (slot, gate) in &self.first {
             self.set_import(*slot, gate.clone());
         }
-        self.is_linked.store(false, Ordering::Relaxed);
+        self.links.store(0, Ordering::Relaxed);
+        self.found.store(0, Ordering::Relaxed);
+    }
+
+    /// The domain's first call of an import has linked it, as its next first call would.
+    pub fn note_found(&self) {
+        self.found.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Whether the host has linked imports since the domain was made, or reset: nothing would do so once more.
+    pub fn are_linked_by_host(&self) -> bool {
+        self.links.load(Ordering::Relaxed) > self.found.load(Ordering::Relaxed)
     }
 
     /// What gates read.
@@ -189,7 +203,7 @@ impl GateTables {
         // An import is called through a thunk of the module, whose return address lies below the stack arguments.
         let stack_distance = gate.entry.stack_distance + gate::IMPORT_DEPTH;
         let entry = GateEntry { stack_distance, ..gate.entry };
-        self.is_linked.store(true, Ordering::Relaxed);
+        self.links.fetch_add(1, Ordering::Relaxed);
         self.keep(Gate { entry, ..gate }, &self.imports[usize::from(slot)])
     }
 
@@ -260,7 +274,7 @@ impl GateTables {
     /// What the domain's last user has linked, and had as callbacks, is gone: imports are what the domain was made with. Nobody may run in the
     /// domain.
     pub fn renew(&mut self) {
-        if self.is_linked.load(Ordering::Relaxed) {
+        if self.links.load(Ordering::Relaxed) > 0 {
             let mut kept = self.kept();
             for (slot, place) in self.imports.iter().enumerate() {
                 kept.leave(place.swap(unlinked(&self.lazy, slot), Ordering::SeqCst));

@@ -394,10 +394,13 @@ impl Core {
         }
     }
 
-    /// Remembers what the start has made, for quick resets; without it they run the module's start again.
+    /// Remembers what the start has made, for quick resets; without it they run the module's start again, as where a function of the host's that
+    /// the start has called gave the domain something that only a start can ask for: shared memory, or what an import leads to.
     pub fn take_snapshot(&mut self) {
         let (start, length) = self.stack_range(0);
-        self.snapshot = self.process().started().and_then(|started| {
+        let was_given = grant::has_any(self.id()) || self.gates().are_linked_by_host();
+        let started = self.process().started().filter(|_| !was_given);
+        self.snapshot = started.and_then(|started| {
             let stack = start..start + length;
             let memory = Snapshot::take(self.module(), self.stride(), &self.books, stack).ok()?;
             Some((memory, started))
@@ -574,6 +577,7 @@ impl AnyDomain for Core {
     fn resolve(self: Arc<Core>, slot: u16) -> Result<*const GateEntry, CallError> {
         let Some(resolver) = &self.resolver else { return Ok(GateEntry::none()) };
         resolver(&self, slot)?;
+        self.gates().note_found();
         Ok(self.gates().import(slot))
     }
 

@@ -180,6 +180,11 @@ pub(crate) fn end_domain(id: u32) {
     }
 }
 
+/// Whether the domain has any region.
+pub(crate) fn has_any(id: u32) -> bool {
+    of_domain(&book(), id).next().is_some()
+}
+
 fn of_domain(book: &BTreeMap<Key, Entry>, id: u32) -> impl Iterator<Item = Key> + '_ {
     book.range((id, 0)..=(id, u64::MAX)).map(|(key, _)| *key)
 }

@@ -30,7 +30,7 @@ mod ring;
 mod slice;
 
 pub use book::Grant;
-pub(crate) use book::{Window, end_domain};
+pub(crate) use book::{Window, end_domain, has_any};
 pub use error::{GrantError, RingError};
 pub use region_sys::Region;
 pub use ring::{Consumer, Producer, Ring};
