@@ -384,6 +384,39 @@ fn what_the_start_is_given_is_there_for_each_user() {
     }
 }
 
+/// A domain that a registry has ended is reset as any: its imports are what it was made with. Red if its tables stay closed.
+#[test]
+fn a_reset_opens_what_a_registry_has_closed() {
+    let source = "long ask(long); long use(long x) { return ask(x); }
+        __attribute__((constructor)) static void start(void) { ask(0); }";
+    let module = Guest::c(source).gate("long ask(long)").module();
+    let options = || DomainOptions::new().gate("ask", HostFunction::new(|_: &Domain, x: i64| x + 1));
+    let registry = Registry::new();
+    let export = || Export::new("use", Version::new(1, 0)).of("long use(long)");
+    let call = |domain: &Domain| domain.bind::<extern "C" fn(i64) -> i64>("use").unwrap().call(1);
+    let mut domain = Domain::new(&module, options().name("own")).unwrap();
+    let pool = Pool::new(&module, options().name("pooled"), 1);
+    for restarts in [false, true] {
+        let end = |name: &str| match restarts {
+            false => registry.remove(name).unwrap(),
+            true => registry.restart(name).map(|_| registry.remove(name).unwrap()).unwrap(),
+        };
+        registry.export(&domain, export()).unwrap();
+        end("own");
+        call(&domain).expect_err("it has ended");
+        assert!(lockgate::until_reclaimed(Duration::from_secs(60)));
+        domain.reset().unwrap();
+        assert_eq!(call(&domain).unwrap(), 2);
+        let pooled = pool.take().unwrap();
+        registry.export(&pooled, export()).unwrap();
+        end("pooled");
+        assert!(lockgate::until_reclaimed(Duration::from_secs(60)));
+        drop(pooled);
+        assert_eq!(pool.ready(), 1);
+        assert_eq!(call(&pool.take().unwrap()).unwrap(), 2);
+    }
+}
+
 /// A start that fails ends the domain, also where something keeps it: threads that it has begun, a name that the host has exported for it.
 /// Red if what nobody has goes on.
 #[test]

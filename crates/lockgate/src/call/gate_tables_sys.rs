@@ -274,7 +274,8 @@ impl GateTables {
     /// What the domain's last user has linked, and had as callbacks, is gone: imports are what the domain was made with. Nobody may run in the
     /// domain.
     pub fn renew(&mut self) {
-        if self.links.load(Ordering::Relaxed) > 0 {
+        let was_closed = std::mem::take(&mut self.kept().closed);
+        if was_closed || self.links.load(Ordering::Relaxed) > 0 {
             let mut kept = self.kept();
             for (slot, place) in self.imports.iter().enumerate() {
                 kept.leave(place.swap(unlinked(&self.lazy, slot), Ordering::SeqCst));
