@@ -215,6 +215,13 @@ impl GateTables {
         Some(number)
     }
 
+    /// From now on the callback `number`, which is given, goes to `gate`.
+    pub fn replace_callback(&self, number: u64, gate: Gate) {
+        if let Some(table) = self.callbacks.get() {
+            self.keep(gate, &table[number as usize]);
+        }
+    }
+
     fn start_callbacks(&self) -> Box<[AtomicPtr<GateEntry>]> {
         let none = || AtomicPtr::new(ptr::from_ref(GateEntry::none()).cast_mut());
         let table: Box<[_]> = (0..gate::CALLBACKS).map(|_| none()).collect();

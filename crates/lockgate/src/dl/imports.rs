@@ -4,12 +4,13 @@
 //! `RTLD_GLOBAL` that exports the name.
 use super::loaded::{Loaded, runtime_symbol};
 use super::service_sys::Service;
-use super::{DlError, table};
+use super::{DlError, join, table};
 use crate::binding::Binding;
 use crate::call::{Gate, OnFailure};
 use crate::domain::{Core, release_functions};
 use crate::error::CallError;
 use crate::host::Short;
+use crate::module::Placed;
 use crate::policy::Policy;
 use crate::signature::Signature;
 use lockgate_verify::Import;
@@ -77,16 +78,24 @@ impl Scope {
         answered.map_err(|why| CallError::Unanswered { library: self.library.clone(), import: name, why })
     }
 
-    /// Offers a service to this library alone. It replaces what has answered the import before.
+    /// Offers a service to the library in this image alone. It replaces what has answered the import before.
     ///
     /// # Errors
     /// [`DlError::Service`]: the import is of another type.
-    pub fn provide(&self, core: &Arc<Core>, service: Service) -> Result<(), DlError> {
-        let import = core.module().parsed().imports.iter().find(|import| import.name == service.name());
-        if let Some(import) = import {
-            let answer = service.answer(noted(import).as_ref());
-            let function = answer.map_err(|why| DlError::Service(service.name().to_owned(), why))?;
-            core.gates().set_import(import.slot, function.gate());
+    pub fn provide(&self, core: &Arc<Core>, image: &Placed, service: Service) -> Result<(), DlError> {
+        let module = image.module.parsed();
+        let answer = |noted: Option<Signature>| {
+            let answer = service.answer(noted.as_ref()).map(|function| function.gate());
+            answer.map_err(|why| DlError::Service(service.name().to_owned(), why))
+        };
+        if let Some(join) = &module.join {
+            // It has words in place of imports, which the base may have by the same names.
+            let symbols = join.symbols.iter().filter(|symbol| symbol.of_host).enumerate();
+            for (number, symbol) in symbols.filter(|(_, symbol)| symbol.name == service.name()) {
+                core.link_joined(image, number, answer(join::noted(symbol))?);
+            }
+        } else if let Some(import) = module.imports.iter().find(|import| import.name == service.name()) {
+            core.gates().set_import(import.slot, answer(noted(import))?);
             // What answered it before.
             release_functions(core);
         }

@@ -231,6 +231,7 @@ fn exported(library: &str, symbol: &Symbolic, sources: &[&Loaded]) -> Result<u64
     Err(JoinError::Symbol { module, symbol: name, from })
 }
 
-fn noted(symbol: &Symbolic) -> Option<Signature> {
+/// The symbol's signature, if its note has one that can be called.
+pub(super) fn noted(symbol: &Symbolic) -> Option<Signature> {
     symbol.signature.as_deref()?.parse().ok()
 }

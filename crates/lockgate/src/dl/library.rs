@@ -337,7 +337,7 @@ impl Library {
     /// [`DlError::Service`], [`DlError::Handle`].
     pub fn provide(self, service: Service) -> Result<(), DlError> {
         let loaded = self.loaded()?;
-        loaded.scope.provide(loaded.core(), service)
+        loaded.scope.provide(loaded.core(), loaded.image(), service)
     }
 
     /// What calls of `symbol` return when they fail, or of all functions that were looked up or will be.

@@ -214,6 +214,19 @@ impl Core {
         Some((addresses, callbacks))
     }
 
+    /// From now on, the words of the image that joined lead to `gate` where they led to the function of the host's that its module names as
+    /// this one, counted among the functions of the host's.
+    pub fn link_joined(self: &Arc<Core>, image: &Placed, function: usize, gate: Gate) {
+        let joined = self.joined();
+        let own = joined.iter().find(|joined| joined.in_use && joined.image.at == image.at);
+        if let Some(number) = own.and_then(|own| own.callbacks.get(function)) {
+            self.gates().replace_callback(*number, gate);
+        }
+        drop(joined);
+        // What answered it before.
+        release_functions(self);
+    }
+
     fn forget(self: &Arc<Core>, callbacks: Vec<u64>) {
         let removed = callbacks.into_iter().map(|number| self.gates().remove_callback(number));
         // All of them, then at once.

@@ -209,6 +209,41 @@ fn services_are_called_through_words() {
     base.close().unwrap();
 }
 
+extern "C" fn host_thrice(x: i64) -> i64 {
+    3 * x
+}
+
+extern "C" fn host_negative(x: i64) -> i64 {
+    -x
+}
+
+/// A service for one library of a domain is no other's there, whatever that calls by the same name. Red if the base's import is looked up for
+/// one that joined.
+#[test]
+fn a_service_for_a_module_that_joined_is_its_own() {
+    let source = "long host_tell(long);\nlong of_base(long x) { return host_tell(x); }";
+    let base = File::new("telling.so", base_guest(source).gate("long host_tell(long)"));
+    let source = "long host_tell(long);\nlong of_joined(long x) { return host_tell(x); }";
+    let guest = || joining_guest(source, &[&base.path]).gate("long host_tell(long)");
+    let (one, other) = (base.beside("one.so", guest()), base.beside("other.so", guest()));
+    let tell = |function: *const ()| service("long host_tell(long)", function);
+    let opened = Library::open(&base.path, Mode::LAZY, &Options::default()).unwrap();
+    opened.provide(tell(host_twice as *const ())).unwrap();
+    let (one, other) = (open_into(&one, opened), open_into(&other, opened));
+    let told = || [ask(opened, "of_base", 5), ask(one, "of_joined", 5), ask(other, "of_joined", 5)];
+    assert_eq!(told(), [10, 10, 10]);
+    one.provide(tell(host_thrice as *const ())).unwrap();
+    assert_eq!(told(), [10, 15, 10]);
+    opened.provide(tell(host_negative as *const ())).unwrap();
+    assert_eq!(told(), [-5, 15, 10]);
+    for _ in 0..2000 {
+        one.provide(tell(host_thrice as *const ())).unwrap();
+    }
+    assert!(one.provide(service("double host_tell(double)", host_twice as *const ())).is_err());
+    assert_eq!(told(), [-5, 15, 10]);
+    opened.close().unwrap();
+}
+
 /// A weak symbol that nobody has is null; one that the base has is the base's.
 #[test]
 fn weak_symbols_are_optional() {
