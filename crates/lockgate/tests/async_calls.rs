@@ -1,7 +1,9 @@
 //! Asynchronous calls: workers, queues, cancellation, deadlines (docs/limits.md).
 
 use crate::common::{Guest, watchdog};
-use lockgate::{AsyncCall, CallError, CreateError, Domain, DomainOptions, HostFunction, Module, Workers};
+use lockgate::{
+    AsyncCall, CallError, CreateError, Domain, DomainOptions, HostFunction, Module, Pool, Workers,
+};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -218,6 +220,58 @@ fn handles_are_futures() {
         Poll::Ready(Err(CallError::Cancelled(_))) => {}
         other => panic!("{other:?}"),
     }
+}
+
+/// Who waits for the end may reset the domain then, or give it back to its pool: no worker holds it any more. Red, in some of a hundred rounds,
+/// if the end is told before.
+#[test]
+fn who_knows_of_the_end_has_the_domain() {
+    let _watchdog = watchdog("calls that wait for each other");
+    let module = Guest::c("long twice(long x) { return 2 * x; }").export("long twice(long)").module();
+    let workers = Workers::new(2, 100).unwrap();
+    let mut domain = Domain::new(&module, DomainOptions::new()).unwrap();
+    let pool = Pool::new(&module, DomainOptions::new(), 1);
+    let twice = |domain: &Domain| domain.bind::<extern "C" fn(i64) -> i64>("twice").unwrap();
+    for round in 0..300 {
+        let to = workers.within(Duration::from_secs(3600));
+        let pending = if round % 2 == 0 {
+            twice(&domain).call_async(&workers, round).unwrap()
+        } else {
+            let function = twice(&domain);
+            domain.spawn_call(to, move || function.call(round)).unwrap()
+        };
+        assert_eq!(pending.wait().unwrap(), 2 * round);
+        assert_eq!(workers.pending(), 0);
+        domain.reset().unwrap();
+        let pooled = pool.take().unwrap();
+        // (Its handle does not hold the domain, either.)
+        let pending = twice(&pooled).call_async(to, round).unwrap();
+        assert!(pending.wait_timeout(Duration::MAX).unwrap().is_ok());
+        drop(pooled);
+        assert_eq!(pool.ready(), 1, "round {round}");
+        drop(pending);
+    }
+    // Nor does the clock, or who cancels, of what never began.
+    let (begun, begins) = channel();
+    let (go_on, goes_on) = channel::<()>();
+    let goes_on = Mutex::new(goes_on);
+    let other = Domain::new(&module, DomainOptions::new()).unwrap();
+    let few = Workers::new(1, 100).unwrap();
+    let busy = other.spawn_call(&few, move || {
+        begun.send(()).unwrap();
+        Ok(goes_on.lock().unwrap().recv().is_err())
+    });
+    begins.recv().unwrap();
+    for round in 0..300 {
+        let late = twice(&domain).call_async(few.within(Duration::from_micros(round)), 1).unwrap();
+        if round % 2 == 0 {
+            late.cancel();
+        }
+        late.wait().expect_err("the worker is busy");
+        domain.reset().unwrap();
+    }
+    drop(go_on);
+    assert!(busy.unwrap().wait().unwrap());
 }
 
 #[test]

@@ -1,9 +1,21 @@
 //! Functions whose calls workers make.
+use super::task::Call;
 use super::{AsyncCall, Submission, spawn};
 use crate::binding::{Dynamic, Value};
+use crate::call::AnyDomain;
 use crate::error::CallError;
 use crate::function::Function;
 use crate::memory::{Argument, Returned};
+use std::sync::Arc;
+
+/// Hands a call to workers that has nothing but a function and arguments.
+fn spawn_plain<R: Send + 'static>(
+    domain: &Arc<dyn AnyDomain>,
+    to: Submission<'_>,
+    call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
+) -> Result<AsyncCall<R>, CallError> {
+    spawn(domain.clone(), to, Call { work: Box::new(call), is_plain: true })
+}
 
 impl Dynamic {
     /// Has one of `to`'s workers call the function; with a deadline: [`Workers::within`](crate::Workers::within).
@@ -16,7 +28,7 @@ impl Dynamic {
         arguments: Vec<Value>,
     ) -> Result<AsyncCall<Value>, CallError> {
         let function = self.clone();
-        spawn(self.binding.serving().clone(), to.into(), move || function.call(&arguments))
+        spawn_plain(self.binding.serving(), to.into(), move || function.call(&arguments))
     }
 }
 
@@ -39,7 +51,7 @@ macro_rules! arity {
                 $($A: Send),*
             {
                 let function = self.clone();
-                spawn(self.binding.serving().clone(), to.into(), move || function.call($($a),*))
+                spawn_plain(self.binding.serving(), to.into(), move || function.call($($a),*))
             }
         }
     };

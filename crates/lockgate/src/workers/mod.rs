@@ -4,7 +4,7 @@ mod handle;
 mod task;
 
 pub use handle::AsyncCall;
-use task::{Job, Stop, Task};
+use task::{Call, Job, Stop, Task};
 
 use crate::call::{AnyDomain, mask_sys, signals_sys};
 use crate::domain::Domain;
@@ -262,7 +262,7 @@ impl Books {
 
     /// Gives up the job's place in its domain's queue.
     fn leave(&mut self, job: &Arc<dyn Job>) {
-        let domain = job.domain().id();
+        let domain = job.domain();
         if let Some(count) = self.waiting.get_mut(&domain) {
             *count -= 1;
             if *count == 0 {
@@ -381,7 +381,8 @@ impl Workers {
     pub fn pending(&self) -> usize {
         self.crew().as_ref().map_or(0, |crew| {
             let books = crew.shared.books();
-            books.queue.len() + books.running.len()
+            let is_running = |job: &&Arc<dyn Job>| !job.has_ended();
+            books.queue.len() + books.running.iter().filter(is_running).count()
         })
     }
 
@@ -401,11 +402,11 @@ impl Workers {
         &self,
         domain: Arc<dyn AnyDomain>,
         deadline: Option<Instant>,
-        call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
+        call: Call<R>,
     ) -> Result<AsyncCall<R>, CallError> {
         let shared = self.shared().map_err(CallError::Memory)?;
         domain.here()?;
-        let task = Arc::new(Task::new(domain.clone(), Box::new(call)));
+        let task = Arc::new(Task::new(domain.clone(), call));
         let job: Arc<dyn Job> = task.clone();
         let mut books = shared.books();
         let waiting = books.waiting.entry(domain.id()).or_default();
@@ -438,7 +439,7 @@ impl Domain {
         to: impl Into<Submission<'a>>,
         call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
     ) -> Result<AsyncCall<R>, CallError> {
-        spawn(self.core().clone(), to.into(), call)
+        spawn(self.core().clone(), to.into(), Call { work: Box::new(call), is_plain: false })
     }
 }
 
@@ -446,7 +447,7 @@ impl Domain {
 fn spawn<R: Send + 'static>(
     domain: Arc<dyn AnyDomain>,
     to: Submission<'_>,
-    call: impl FnOnce() -> Result<R, CallError> + Send + 'static,
+    call: Call<R>,
 ) -> Result<AsyncCall<R>, CallError> {
     to.workers.submit(domain, to.deadline, call)
 }

@@ -1,7 +1,7 @@
 //! One asynchronous call: what it is at, and what comes of it.
 use crate::call::thread_sys::ThreadState;
 use crate::call::watch::Stopping;
-use crate::call::{AnyDomain, Instance, attachment_sys};
+use crate::call::{AnyDomain, attachment_sys};
 use crate::error::{CallError, Panic};
 use crate::host::Owner;
 use crate::report::FaultKind;
@@ -19,8 +19,8 @@ pub(super) enum Stop {
 }
 
 impl Stop {
-    fn error(self, domain: &Instance) -> CallError {
-        let name = domain.name().to_owned();
+    fn error(self, domain: &str) -> CallError {
+        let name = domain.to_owned();
         match self {
             Stop::Cancel => CallError::Cancelled(name),
             Stop::Deadline => CallError::Deadline(name),
@@ -30,8 +30,10 @@ impl Stop {
 
 /// A call as workers see it, whatever its result.
 pub(super) trait Job: Send + Sync {
-    /// The domain in whose queue it is.
-    fn domain(&self) -> &Instance;
+    /// Number of the domain in whose queue it is, which is that domain's as long as it waits there.
+    fn domain(&self) -> u32;
+    /// Whether it has ended, as those know who wait for that.
+    fn has_ended(&self) -> bool;
     /// Runs it on the calling thread, a worker, unless it was stopped before.
     fn run(&self);
     /// Ends it: its thread ends in the midst of it, and whatever it was at.
@@ -42,11 +44,19 @@ pub(super) trait Job: Send + Sync {
     fn stop(&self, why: Stop);
 }
 
-pub(super) type Call<R> = Box<dyn FnOnce() -> Result<R, CallError> + Send>;
+/// What a call is before it begins.
+pub(super) struct Call<R> {
+    pub work: Box<dyn FnOnce() -> Result<R, CallError> + Send>,
+    /// It has nothing but a function and arguments. (What code of the host's has may wait for this call's end when it goes.)
+    pub is_plain: bool,
+}
 
 /// A call with its result.
 pub(super) struct Task<R> {
-    domain: Arc<dyn AnyDomain>,
+    id: u32,
+    name: String,
+    /// Until the call ends: let go of before anybody is told, who may go on to reset the domain, or to give it back to a pool.
+    domain: Mutex<Option<Arc<dyn AnyDomain>>>,
     state: Mutex<State<R>>,
     ended: Condvar,
     owner: Owner,
@@ -66,6 +76,8 @@ enum Stage<R> {
         thread: Arc<ThreadState>,
         stopped: Option<(Stop, Stopping)>,
     },
+    /// Somebody is about to say how it has ended.
+    Ending,
     Ended(Result<R, CallError>),
     /// The handle has got the result.
     Taken,
@@ -106,7 +118,9 @@ impl<R> State<R> {
 impl<R> Task<R> {
     pub fn new(domain: Arc<dyn AnyDomain>, call: Call<R>) -> Task<R> {
         let state = State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new() };
-        Task { domain, state: Mutex::new(state), ended: Condvar::new(), owner: Owner::this() }
+        let (id, name) = (domain.id(), domain.name().to_owned());
+        let (domain, state, ended) = (Mutex::new(Some(domain)), Mutex::new(state), Condvar::new());
+        Task { id, name, domain, state, ended, owner: Owner::this() }
     }
 
     pub fn state(&self) -> MutexGuard<'_, State<R>> {
@@ -123,13 +137,20 @@ impl<R> Task<R> {
         &self.ended
     }
 
-    fn end(&self, mut state: MutexGuard<'_, State<R>>, result: Result<R, CallError>) {
-        let before = std::mem::replace(&mut state.stage, Stage::Ended(result));
-        drop(state);
+    /// The caller has made it [`Stage::Ending`].
+    fn end(&self, result: Result<R, CallError>) {
+        let domain = self.domain.lock().unwrap_or_else(|e| e.into_inner()).take();
+        drop(domain); // without any lock: it may be the last to hold it
+        self.state().stage = Stage::Ended(result);
         self.ended.notify_all();
-        // A call that never began is dropped here, without the lock: what it holds may wait for others when it goes.
-        drop(before);
         self.wake();
+    }
+
+    /// The same for one that never begins.
+    fn end_unbegun(&self, call: Call<R>, error: CallError) {
+        let left = if call.is_plain { None } else { Some(call) };
+        self.end(Err(error));
+        drop(left);
     }
 
     /// One by one: a function of the host's that is told may end the thread, and then another goes on.
@@ -146,14 +167,18 @@ impl<R> Task<R> {
 }
 
 impl<R: Send> Job for Task<R> {
-    fn domain(&self) -> &Instance {
-        &self.domain
+    fn domain(&self) -> u32 {
+        self.id
+    }
+
+    fn has_ended(&self) -> bool {
+        self.state().has_ended()
     }
 
     fn run(&self) {
         let thread = attachment_sys::attach();
         let mut state = self.state();
-        let call = match std::mem::replace(&mut state.stage, Stage::Taken) {
+        let call = match std::mem::replace(&mut state.stage, Stage::Ending) {
             Stage::Waiting(call) => call,
             other => {
                 state.stage = other;
@@ -162,18 +187,21 @@ impl<R: Send> Job for Task<R> {
         };
         let thread = match thread {
             Ok(thread) => thread,
-            Err(error) => return self.end(state, Err(error)),
+            Err(error) => {
+                drop(state);
+                return self.end_unbegun(call, error);
+            }
         };
         // (No frame keeps the thread: a function of the host's may end it out of all of them.)
         state.stage = Stage::Running { thread, stopped: None };
         drop(state);
-        let result = catch_unwind(AssertUnwindSafe(call))
+        let result = catch_unwind(AssertUnwindSafe(call.work))
             .unwrap_or_else(|payload| Err(CallError::Panic(Panic::new(payload))));
         if self.is_inherited() {
             return; // the call has forked: whoever waits is in the parent, and so may be who has the lock
         }
         let mut state = self.state();
-        let stopped = match std::mem::replace(&mut state.stage, Stage::Taken) {
+        let stopped = match std::mem::replace(&mut state.stage, Stage::Ending) {
             Stage::Running { thread, stopped } => {
                 // Under the lock: nobody stops what this thread does next.
                 thread.stop.store(false, Ordering::Release);
@@ -181,22 +209,25 @@ impl<R: Send> Job for Task<R> {
             }
             _ => None,
         };
+        drop(state);
         // What has come to its end although it was stopped was stopped all the same. What went wrong says more.
         let result = match (stopped, result) {
-            (Some(why), Err(error)) if is_stop(&error) => Err(why.error(&self.domain)),
-            (Some(why), Ok(_)) => Err(why.error(&self.domain)),
+            (Some(why), Err(error)) if is_stop(&error) => Err(why.error(&self.name)),
+            (Some(why), Ok(_)) => Err(why.error(&self.name)),
             (_, result) => result,
         };
-        self.end(state, result);
+        self.end(result);
     }
 
     fn lose(&self) {
-        let state = self.state();
-        if let Stage::Running { .. } = state.stage {
+        let mut state = self.state();
+        let is_lost = matches!(state.stage, Stage::Running { .. } | Stage::Ending);
+        let before = is_lost.then(|| std::mem::replace(&mut state.stage, Stage::Ending));
+        drop(state);
+        if before.is_some() {
             let why = "it ended the worker's thread".to_owned();
-            self.end(state, Err(CallError::Panic(Panic::new(Box::new(why)))));
+            self.end(Err(CallError::Panic(Panic::new(Box::new(why)))));
         } else {
-            drop(state);
             self.tell();
         }
     }
@@ -210,9 +241,12 @@ impl<R: Send> Job for Task<R> {
     fn stop(&self, why: Stop) {
         let mut state = self.state();
         match &mut state.stage {
-            Stage::Waiting(_) => {
-                let error = why.error(&self.domain);
-                self.end(state, Err(error));
+            waiting @ Stage::Waiting(_) => {
+                let before = std::mem::replace(waiting, Stage::Ending);
+                drop(state);
+                if let Stage::Waiting(call) = before {
+                    self.end_unbegun(call, why.error(&self.name));
+                }
             }
             Stage::Running { thread, stopped: stopped @ None } => {
                 thread.stop.store(true, Ordering::Release);
