@@ -10,6 +10,7 @@
 //! then is inside still. The watcher, which looks after killed domains anyway, tells.
 use super::core::Core;
 use crate::call::{thread_sys, watch};
+use crate::grant;
 use crate::host::PerProcess;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -84,6 +85,8 @@ pub(crate) fn reclaim(inhabited: &[u64]) {
     drop(closed);
     for Closed { core, then } in empty {
         core.gates().forget();
+        // What it was given ends with it, and what others have from it, whoever keeps its functions.
+        grant::end_domain(core.id());
         then();
     }
     let closed = self::closed();

@@ -1,6 +1,9 @@
 //! When rights end: revocation while threads use them, resets, the end of domains and regions.
 use super::{domain, faulted, host_sys, load, module, store};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, GrantError, Pointer, Pool, Region, Rights};
+use lockgate::{
+    CallError, Domain, DomainOptions, Export, FaultKind, GrantError, Pointer, Pool, Region, Registry, Rights,
+    Version,
+};
 use lockgate_abi::{PAGE, window};
 
 /// A thread counts in shared memory for ever. When `revoke` has returned, the count stands still, and the call ends with
@@ -183,6 +186,32 @@ fn a_pooled_domain_comes_back_without_grants() {
         drop(domain);
         let domain = pool.take().unwrap();
         faulted(load(&domain, at), at);
+    }
+}
+
+/// A domain that was closed, removed or restarted has ended, though somebody keeps a function of it: what it passed on ends with it. Red if that
+/// waits for the end of its memory.
+#[test]
+fn what_an_ended_domain_passed_on_goes_though_its_functions_are_kept() {
+    for end in 0..3 {
+        let region = Region::new(PAGE).unwrap();
+        let registry = Registry::new();
+        let (giver, other) = (domain("giver"), domain("other"));
+        let kept = giver.bind::<extern "C" fn(Pointer<i64>) -> i64>("load").unwrap();
+        let given = giver.grant(&region, Rights::Read).unwrap();
+        let passed_on = given.pass_on(&other, Rights::Read).unwrap();
+        let export = Export::new("load", Version::new(1, 0)).of("long load(void *)");
+        registry.export(&giver, export).unwrap();
+        match end {
+            0 => giver.close(),
+            1 => registry.remove("giver").unwrap(),
+            _ => drop(registry.restart("giver").unwrap()),
+        }
+        assert!(lockgate::until_reclaimed(std::time::Duration::from_secs(60)));
+        for grant in [&given, &passed_on] {
+            assert!(matches!(grant.rights(), Err(GrantError::Revoked { .. })), "{end}");
+        }
+        drop(kept);
     }
 }
 
