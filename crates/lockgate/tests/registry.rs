@@ -4,7 +4,7 @@ use crate::common::{Guest, processor_time};
 use lockgate::registry::{ObserveError, Observer, observe};
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, HostFunction, OnFailure, Policy,
-    Principal, Rebind, Registry, RegistryError, Request, Revoke, Token, Value, Version, Workers,
+    Pool, Principal, Rebind, Registry, RegistryError, Request, Revoke, Token, Value, Version, Workers,
     take_call_error,
 };
 use std::io::{BufRead, BufReader};
@@ -874,6 +874,24 @@ fn all_places() {
 fn too_many_bindings_are_refused() {
     let output = crate::common::in_child("registry::all_places");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// What others see of a pool's domain is its user's. Red if faults of the last one stay.
+#[test]
+fn faults_are_those_of_the_domains_user() {
+    let guest = SERVED.iter().fold(Guest::c(SERVER), |guest, prototype| guest.export(prototype));
+    let pool = Pool::new(&guest.module(), DomainOptions::new().name("faulty"), 1);
+    let faults = || {
+        let seen = Observer::new(std::process::id()).unwrap().look().unwrap();
+        let own: Vec<_> = seen.domains.iter().filter(|seen| seen.name == "faulty").collect();
+        assert_eq!(own.len(), 1);
+        own[0].faults
+    };
+    let user = pool.take().unwrap();
+    user.bind::<Long>("crash").unwrap().call(0).unwrap_err();
+    assert_eq!(faults(), 1);
+    drop(user);
+    assert_eq!((pool.ready(), faults()), (1, 0));
 }
 
 /// A host that links an import again and again, as after each end of its server, keeps what the last link needs.

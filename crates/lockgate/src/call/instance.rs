@@ -10,7 +10,7 @@ use crate::error::CallError;
 use crate::module::{Module, Placed};
 use crate::policy::Policy;
 use crate::space::{self, Services, Stride};
-use crate::stats::Row;
+use crate::stats::{Gauge, Row};
 use lockgate_abi::{stack, window};
 use lockgate_syscall::Process;
 use std::sync::Arc;
@@ -120,12 +120,12 @@ impl Instance {
             terms: _,
             // Modules stay where they are until the domain ends (R26); domains that others join are not reset.
             codes: _,
-            // Its place, and where others see what it uses.
+            // Its place.
             stride: _,
-            row: _,
             // The memory's, which the domain restores or empties.
             books: _,
-            // What is left is the last user's.
+            // What is left is the last user's. (Others see what it uses: memory and threads by themselves.)
+            row,
             contexts,
             process,
             gates,
@@ -136,6 +136,9 @@ impl Instance {
             broken,
             is_unbreakable,
         } = self;
+        if let Some(row) = row {
+            row.set(Gauge::Faults, 0);
+        }
         *process = new;
         *contexts = Contexts::default();
         gates.renew();
