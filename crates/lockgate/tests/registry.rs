@@ -251,6 +251,60 @@ fn a_name_takes_back_what_it_gave_last() {
     assert!(matches!(call(), Err(CallError::Revoked(_))));
 }
 
+/// Taking a name back does not make who has it forgotten: a later revocation reaches them, whether the name is exported again or not, and so does a
+/// restart. Red if that goes with the export.
+#[test]
+fn who_has_a_name_that_was_taken_back_is_not_forgotten() {
+    let registry = Registry::new();
+    let server = server("server");
+    let export = || registry.export(&server, everyone("increment")).unwrap();
+    let ask = HostFunction::new(|_: &Domain, x: i64| x + 100);
+    let client = Guest::c("long increment(long); long use(long x) { return increment(x); }");
+    let client = client.gate("long increment(long)").domain();
+    let through = client.bind::<Long>("use").unwrap();
+    // Functions of the host's, too.
+    registry.export_host(ask, everyone("increment")).unwrap();
+    registry.link(&client, "increment", &Principal::nobody(), &Request::newest("increment")).unwrap();
+    registry.unexport("increment").unwrap();
+    assert_eq!(through.call(1).unwrap(), 101);
+    registry.revoke("increment", Revoke::Finish).unwrap();
+    assert!(matches!(through.call(1), Err(CallError::Revoked(_))));
+    export();
+    let first = bind(&registry, "increment").unwrap();
+    registry.unexport("increment").unwrap();
+    export();
+    let second = bind(&registry, "increment").unwrap();
+    registry.revoke("increment", Revoke::Stop).unwrap();
+    for (which, bound) in [("before", &first), ("after", &second)] {
+        assert!(matches!(bound.call(1), Err(CallError::Revoked(_))), "{which}");
+    }
+    assert!(matches!(registry.revoke("increment", Revoke::Stop), Err(RegistryError::Unknown { .. })));
+    export();
+    let third = bind(&registry, "increment").unwrap();
+    registry.unexport("increment").unwrap();
+    registry.revoke("increment", Revoke::Stop).unwrap();
+    assert!(matches!(third.call(1), Err(CallError::Revoked(_))));
+    // Restarts.
+    registry.export(&server, everyone("count")).unwrap();
+    export();
+    let request = |rebind| Request::new("increment", V1).rebind(rebind);
+    let [goes_on, ends] = [Rebind::Yes, Rebind::No].map(|rebind| {
+        let bound = registry.bind::<Long>(&Principal::nobody(), &request(rebind));
+        bound.unwrap()
+    });
+    registry.unexport("increment").unwrap();
+    registry.restart("server").unwrap();
+    assert_eq!(goes_on.call(1).unwrap(), 2);
+    assert!(matches!(ends.call(1), Err(CallError::Restarted(_))));
+    registry.restart("server").unwrap();
+    assert_eq!(goes_on.call(1).unwrap(), 2);
+    registry.remove("server").unwrap();
+    assert!(matches!(goes_on.call(1), Err(CallError::Revoked(_))));
+    // Nobody has it any more.
+    drop((first, second, third, goes_on, ends));
+    assert!(matches!(registry.revoke("increment", Revoke::Stop), Err(RegistryError::Unknown { .. })));
+}
+
 #[test]
 fn revocation_reaches_threads_that_call_all_the_time() {
     let _watchdog = crate::common::watchdog("calls that go on after the revocation");

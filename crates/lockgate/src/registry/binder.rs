@@ -30,7 +30,7 @@ impl Bound {
         matches!(self, Bound::Host { client, slot, .. } if *slot == import && client.as_ptr() == Arc::as_ptr(core))
     }
 
-    fn is_alive(&self) -> bool {
+    pub(super) fn is_alive(&self) -> bool {
         match self {
             Bound::Domain { binding, .. } => binding.strong_count() > 0,
             Bound::Host { client, .. } => client.strong_count() > 0,
@@ -164,6 +164,7 @@ impl Registry {
         let signature = if let Asked::By(signature) = asked { Some(signature) } else { None };
         // None is for ever: no clock gets there.
         let end = Instant::now().checked_add(request.wait);
+        let mut replaced = Vec::new();
         let mut state = self.state();
         loop {
             match state.find(client.principal, request, signature) {
@@ -175,12 +176,17 @@ impl Registry {
                         // Under the lock: what takes bindings back or replaces them finds this one in its place. Under whatever name the import
                         // had a function of the host's before, nobody takes that away from it any more: this may be the same one.
                         core.gates().set_import(slot, answer.gate());
-                        let entries = state.entries.values_mut();
-                        entries.for_each(|entry| entry.bound.retain(|bound| !bound.is_hosts_for(core, slot)));
+                        let State { entries, past, .. } = &mut *state;
+                        let of_entries = entries.values_mut().map(|entry| &mut entry.bound);
+                        for all in of_entries.chain(past.iter_mut().map(|past| &mut past.bound)) {
+                            replaced.extend(all.extract_if(.., |bound| bound.is_hosts_for(core, slot)));
+                        }
                     }
                     if let Some(entry) = state.entries.get_mut(&key) {
                         entry.bound.push(bound);
                     }
+                    drop(state);
+                    drop(replaced); // outside the lock: it may be the host's own code
                     return Ok(answer);
                 }
                 Err(RegistryError::Unknown { name, .. }) => {

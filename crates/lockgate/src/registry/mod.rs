@@ -28,7 +28,7 @@ use crate::stats::Row;
 use binder::Bound;
 use restart::Instance;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 
 /// A set of names. Clones are the same registry.
 ///
@@ -52,6 +52,22 @@ struct State {
     entries: BTreeMap<(String, u16), Entry>,
     /// Domains that export, by name.
     instances: BTreeMap<String, Instance>,
+    /// Who has names that were taken back.
+    past: Vec<Past>,
+}
+
+/// What is known of a name that nobody can bind any more, as long as somebody has it: it can be revoked, and its domain restarted.
+struct Past {
+    name: String,
+    /// `None`: functions of the host's.
+    server: Option<Weak<Core>>,
+    bound: Vec<Bound>,
+}
+
+impl Past {
+    fn is_of(&self, core: &Arc<Core>) -> bool {
+        self.server.as_ref().is_some_and(|server| server.as_ptr() == Arc::as_ptr(core))
+    }
 }
 
 /// Something exported.
@@ -160,18 +176,37 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Unknown`].
     pub fn unexport(&self, name: &str) -> Result<(), RegistryError> {
-        self.take(name).map(drop)
+        let mut state = self.state();
+        let (taken, _idle) = state.take(name);
+        if taken.is_empty() {
+            return Err(RegistryError::unknown_among(name, state));
+        }
+        let mut left = Vec::new();
+        for entry in taken {
+            left.push(state.keep(entry));
+        }
+        drop(state);
+        drop(left); // outside the lock: a domain may end here, and host code may go
+        Ok(())
     }
 
     /// As [`unexport`](Registry::unexport), and calls through existing bindings return
-    /// [`CallError::Revoked`](crate::CallError::Revoked) at once; those in progress finish or end, as asked.
+    /// [`CallError::Revoked`](crate::CallError::Revoked) at once; those in progress finish or end, as asked. That is for all who have got the
+    /// name, also before it was taken back, and exported again.
     ///
     /// # Errors
-    /// [`RegistryError::Unknown`].
+    /// [`RegistryError::Unknown`]: it is not exported, and nobody has it.
     pub fn revoke(&self, name: &str, calls: Revoke) -> Result<(), RegistryError> {
-        for entry in self.take(name)? {
-            entry.revoke(calls);
+        let mut state = self.state();
+        let (taken, _idle) = state.take(name);
+        let past: Vec<_> = state.past.extract_if(.., |past| past.name == name).collect();
+        if taken.is_empty() && !past.iter().flat_map(|past| &past.bound).any(Bound::is_alive) {
+            return Err(RegistryError::unknown_among(name, state));
         }
+        drop(state);
+        taken.iter().map(|entry| &entry.bound).chain(past.iter().map(|past| &past.bound)).for_each(|bound| {
+            revoke(name, bound, calls);
+        });
         Ok(())
     }
 
@@ -185,10 +220,11 @@ impl Registry {
         let unknown = || RegistryError::UnknownDomain(name.to_owned());
         let instance = state.instances.remove(name).ok_or_else(unknown)?;
         let taken = take_if(&mut state.entries, |_, entry| entry.is_of(&instance.core));
+        let past: Vec<_> = state.past.extract_if(.., |past| past.is_of(&instance.core)).collect();
         drop(state);
-        for entry in &taken {
-            entry.revoke(Revoke::Finish); // the kill ends what is inside
-        }
+        // The kill ends what is inside.
+        taken.iter().for_each(|entry| revoke(&entry.export.name, &entry.bound, Revoke::Finish));
+        past.iter().for_each(|past| revoke(&past.name, &past.bound, Revoke::Finish));
         domain::close(&instance.core);
         Ok(())
     }
@@ -196,24 +232,6 @@ impl Registry {
     /// Names and versions, in order.
     pub fn names(&self) -> Vec<(String, Version)> {
         self.state().entries.values().map(|e| (e.export.name.clone(), e.export.version)).collect()
-    }
-
-    fn take(&self, name: &str) -> Result<Vec<Entry>, RegistryError> {
-        let mut state = self.state();
-        let taken = take_if(&mut state.entries, |(known, _), _| known == name);
-        if taken.is_empty() {
-            let known = state.entries.keys().map(|(known, _)| known);
-            let known: Vec<String> = known.filter(|known| is_worth_it(name, known)).cloned().collect();
-            drop(state);
-            return Err(RegistryError::unknown(name, &known));
-        }
-        let State { entries, instances } = &mut *state;
-        // A domain without a name is its owner's alone.
-        let idle =
-            take_if(instances, |_, instance| !entries.values().any(|entry| entry.is_of(&instance.core)));
-        drop(state);
-        drop(idle); // outside the lock: a domain may end here
-        Ok(taken)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -228,6 +246,14 @@ impl std::fmt::Debug for Registry {
 }
 
 impl RegistryError {
+    /// Nothing is exported as `name`, among what `state` has.
+    fn unknown_among(name: &str, state: MutexGuard<'_, State>) -> RegistryError {
+        let known = state.entries.keys().map(|(known, _)| known);
+        let known: Vec<String> = known.filter(|known| is_worth_it(name, known)).cloned().collect();
+        drop(state);
+        RegistryError::unknown(name, &known)
+    }
+
     /// Nothing is exported as `name`. No lock is held: `known` are copies.
     fn unknown(name: &str, known: &[String]) -> RegistryError {
         RegistryError::Unknown {
@@ -245,6 +271,33 @@ fn take_if<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>, which: impl Fn(&K, &V) -
 }
 
 impl State {
+    /// Takes every version of `name` out, and the domains that have no name any more, which are their owners' alone: to be dropped when the
+    /// lock is free, for a domain may end then.
+    fn take(&mut self, name: &str) -> (Vec<Entry>, Vec<Instance>) {
+        let taken = take_if(&mut self.entries, |(known, _), _| known == name);
+        let State { entries, instances, .. } = self;
+        let is_idle = |_: &String, instance: &Instance| {
+            let has_had = taken.iter().any(|entry| entry.is_of(&instance.core));
+            has_had && !entries.values().any(|entry| entry.is_of(&instance.core))
+        };
+        let idle = take_if(instances, is_idle);
+        (taken, idle)
+    }
+
+    /// Remembers who has an entry that was taken out. What is left of it, and of what nobody has any more, is to be dropped when the lock is free.
+    fn keep(&mut self, mut entry: Entry) -> (Entry, Vec<Past>) {
+        let gone = self.past.extract_if(.., |past| !past.bound.iter().any(Bound::is_alive)).collect();
+        let bound: Vec<_> = std::mem::take(&mut entry.bound).into_iter().filter(Bound::is_alive).collect();
+        if !bound.is_empty() {
+            let server = match &entry.server {
+                Server::Domain(core) => Some(Arc::downgrade(core)),
+                Server::Host(_) => None,
+            };
+            self.past.push(Past { name: entry.export.name.clone(), server, bound });
+        }
+        (entry, gone)
+    }
+
     fn enter(
         &mut self,
         export: Export,
@@ -284,26 +337,27 @@ impl Entry {
     fn is_of(&self, core: &Arc<Core>) -> bool {
         matches!(&self.server, Server::Domain(own) if Arc::ptr_eq(own, core))
     }
+}
 
-    fn revoke(&self, calls: Revoke) {
-        for bound in &self.bound {
-            match bound {
-                Bound::Domain { binding, .. } => {
-                    let Some(binding) = binding.upgrade() else { continue };
-                    match calls {
-                        Revoke::Finish => binding.close(Closed::Revoked),
-                        Revoke::Stop => binding.stop(Closed::Revoked),
-                    }
+/// Takes back what was given as `name`.
+fn revoke(name: &str, bound: &[Bound], calls: Revoke) {
+    for bound in bound {
+        match bound {
+            Bound::Domain { binding, .. } => {
+                let Some(binding) = binding.upgrade() else { continue };
+                match calls {
+                    Revoke::Finish => binding.close(Closed::Revoked),
+                    Revoke::Stop => binding.stop(Closed::Revoked),
                 }
-                Bound::Host { client, slot, function, .. } => {
-                    let Some(client) = client.upgrade() else { continue };
-                    let name = self.export.name.clone();
-                    let refuse = HostFunction::new(move |_: &Domain| {
-                        crate::call::end_with(crate::CallError::Revoked(name.clone()));
-                    });
-                    client.gates().replace_import(*slot, &function.entry(), refuse.gate());
-                    crate::domain::release_functions(&client);
-                }
+            }
+            Bound::Host { client, slot, function, .. } => {
+                let Some(client) = client.upgrade() else { continue };
+                let name = name.to_owned();
+                let refuse = HostFunction::new(move |_: &Domain| {
+                    crate::call::end_with(crate::CallError::Revoked(name.clone()));
+                });
+                client.gates().replace_import(*slot, &function.entry(), refuse.gate());
+                crate::domain::release_functions(&client);
             }
         }
     }

@@ -123,9 +123,17 @@ impl State {
     /// Gives everything that `old` served to `new`; what is to go when the registry's lock is free again.
     fn hand_over(&mut self, old: &Arc<Core>, new: &Arc<Core>) -> Left {
         let mut left = Left::default();
-        for entry in self.entries.values_mut().filter(|entry| entry.is_of(old)) {
+        let entries = self.entries.values_mut().filter(|entry| entry.is_of(old)).map(|entry| {
             entry.server = Server::Domain(new.clone());
-            entry.bound.retain_mut(|bound| {
+            &mut entry.bound
+        });
+        // Who has a name that was taken back has it all the same.
+        let past = self.past.iter_mut().filter(|past| past.is_of(old)).map(|past| {
+            past.server = Some(Arc::downgrade(new));
+            &mut past.bound
+        });
+        for bound in entries.chain(past) {
+            bound.retain_mut(|bound| {
                 let Bound::Domain { binding, client, rebind } = bound else { return true };
                 let Some(before) = binding.upgrade() else { return false };
                 let again = || before.again(new.clone(), *rebind == Rebind::Yes).ok();
