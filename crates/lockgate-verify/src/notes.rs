@@ -139,6 +139,9 @@ impl Notes {
                 }
                 note::IMPORTS => {
                     let import = import(line).ok_or_else(|| wrong(format!("'{line}' is not an import")))?;
+                    if self.imports.iter().any(|known| known.name == import.name) {
+                        return Err(wrong(format!("import '{}' is noted twice", import.name)));
+                    }
                     self.imports.push(import);
                 }
                 note::WORDS => {

@@ -237,6 +237,7 @@ const DAMAGES: &[Damage] = &[
     ("no name in", |b| b.notes[1].1 = b"(double)".to_vec()),
     ("no name in", |b| b.notes[1].1 = b"double f".to_vec()),
     ("noted twice", |b| b.notes[1].1 = b"f\nint f(int)".to_vec()),
+    ("import 'f' is noted twice", |b| b.notes[2].1 = b"16 f\n17 int f(int)".to_vec()),
     ("not an import", |b| b.notes[2].1 = b"host_log".to_vec()),
     ("not an import", |b| b.notes[2].1 = format!("{} f", gate::FIRST_IMPORT - 1).into_bytes()),
     ("not an import", |b| b.notes[2].1 = format!("{} f", gate::SLOTS).into_bytes()),

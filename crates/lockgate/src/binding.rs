@@ -126,11 +126,11 @@ impl Binding {
         caller: Option<&Instance>,
         policy: Policy,
         on_failure: OnFailure,
-        row: Arc<Row>,
+        row: Option<Arc<Row>>,
     ) -> Result<Binding, BindError> {
         let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.state_usage()));
         let image = domain.image();
-        let terms = Terms { on_failure, row: Some(row), ..Terms::new(caller, policy) };
+        let terms = Terms { on_failure, row, ..Terms::new(caller, policy) };
         Binding::of_export(domain, &image, signature, terms)
     }
 

@@ -905,6 +905,39 @@ fn another_process_sees_names_bindings_and_counts() {
 }
 
 #[test]
+#[ignore = "takes half of the places in the table: for a process of its own, see below"]
+fn places_of_imports() {
+    let registry = registry();
+    // As many as a module may have, but for some.
+    let names: Vec<String> = (0..480).map(|number| format!("host_{number}")).collect();
+    for name in &names {
+        let function = HostFunction::new(|_: &Domain, x: i64| x);
+        registry.export_host(function, everyone(name)).unwrap();
+    }
+    let declared: String = names.iter().map(|name| format!("long {name}(long);\n")).collect();
+    let calls: String = names.iter().map(|name| format!(" + {name}(x)")).collect();
+    let source = format!("{declared} long all(long x) {{ return 0{calls}; }}");
+    let gates = names.iter().map(|name| format!("long {name}(long)"));
+    let module = gates.fold(Guest::c(&source), |guest, gate| guest.gate(&gate)).module();
+    let options = || DomainOptions::new().registry(&registry, Principal::nobody());
+    let clients: Vec<Domain> = (0..20).map(|_| Domain::new(&module, options()).unwrap()).collect();
+    for client in &clients {
+        assert_eq!(client.bind::<Long>("all").unwrap().call(1).unwrap(), 480);
+    }
+    // There are places for others, and none of those imports is refused, though not all are listed.
+    let kept: Vec<_> = (0..1000).map(|_| bind(&registry, "increment").expect("a place")).collect();
+    registry.export(&server("other"), everyone("other.count").of("long count(long)")).expect("a place");
+    drop(kept);
+}
+
+/// How much hostile modules import is no matter to those who bind. Red if imports may have all places.
+#[test]
+fn imports_leave_places_for_others() {
+    let output = crate::common::in_child("registry::places_of_imports");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
 #[ignore = "takes every place in the table: for a process of its own, see below"]
 fn all_places() {
     let registry = registry();

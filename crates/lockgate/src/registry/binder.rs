@@ -21,7 +21,7 @@ pub(super) enum Bound {
     /// A domain's function, for the host, or for an import of another domain.
     Domain { binding: Weak<Binding>, client: Option<(Weak<Core>, u16)>, rebind: Rebind },
     /// A function of the host, for an import of a domain.
-    Host { client: Weak<Core>, slot: u16, function: HostFunction, _row: Arc<Row> },
+    Host { client: Weak<Core>, slot: u16, function: HostFunction, _row: Option<Arc<Row>> },
 }
 
 impl Bound {
@@ -353,7 +353,7 @@ impl Entry {
         match &self.server {
             Server::Domain(core) => {
                 let enforced = policy.union(core.terms().policy);
-                let row = self.list(&name, Some(enforced))?;
+                let row = self.list(&name, Some(enforced), client.import.is_some())?;
                 let (core, signature) = (core.clone(), self.signature.clone());
                 let caller = client.import.map(|(core, _)| &***core);
                 let on_failure = request.on_failure;
@@ -365,7 +365,7 @@ impl Entry {
             }
             Server::Host(function) => {
                 if let Some((core, slot)) = client.import {
-                    let _row = self.list(&name, None)?;
+                    let _row = self.list(&name, None, true)?;
                     let (client, function) = (Arc::downgrade(core), function.clone());
                     let bound = Bound::Host { client, slot, function: function.clone(), _row };
                     return Ok((Answer::Host(function), bound));
@@ -375,15 +375,24 @@ impl Entry {
         }
     }
 
-    /// A row for a binding; `policy` is `None` for functions of the host.
-    fn list(&self, client: &str, policy: Option<Policy>) -> Result<Arc<Row>, RegistryError> {
+    /// A row for a binding; `policy` is `None` for functions of the host. An import may have none.
+    fn list(
+        &self,
+        client: &str,
+        policy: Option<Policy>,
+        is_import: bool,
+    ) -> Result<Option<Arc<Row>>, RegistryError> {
         let (enforced, counted) = match policy.map(measured) {
             Some(policy) if policy.timed => (policy.to_string(), "timed"),
             Some(policy) if policy.counted => (policy.to_string(), "counted"),
             Some(policy) => (policy.to_string(), ""),
             None => ("gate".to_owned(), ""),
         };
-        Ok(Row::binding(Some(&self.row), &[client, &enforced, counted, &self.export.name])?)
+        let fields = [client, &enforced, counted, &self.export.name];
+        Ok(match is_import {
+            true => Row::import(&self.row, &fields)?,
+            false => Some(Row::binding(Some(&self.row), &fields)?),
+        })
     }
 }
 

@@ -154,7 +154,7 @@ impl Row {
     /// # Errors
     /// [`NoRow::Full`], or no memory for the table.
     pub(crate) fn export(fields: &[&str]) -> Result<Arc<Row>, NoRow> {
-        Row::new(EXPORT, None, fields)
+        Row::new(EXPORT, None, fields, 0)
     }
 
     /// Lists a binding `of` an export, or of a function that is none.
@@ -162,7 +162,19 @@ impl Row {
     /// # Errors
     /// As [`export`](Row::export).
     pub(crate) fn binding(of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, NoRow> {
-        Row::new(BINDING, of, fields)
+        Row::new(BINDING, of, fields, 0)
+    }
+
+    /// The same for an import of a domain's. How many there are is for modules to say, which do not trust each other: half of the rows are not
+    /// for them, and one that finds no other is not listed.
+    ///
+    /// # Errors
+    /// No memory for the table.
+    pub(crate) fn import(of: &Row, fields: &[&str]) -> Result<Option<Arc<Row>>, NoRow> {
+        match Row::new(BINDING, Some(of), fields, BOUND / 2) {
+            Err(NoRow::Full(_)) => Ok(None),
+            made => made.map(Some),
+        }
     }
 
     /// Lists a domain.
@@ -170,12 +182,16 @@ impl Row {
     /// # Errors
     /// As [`export`](Row::export).
     pub(crate) fn domain(fields: &[&str]) -> Result<Arc<Row>, NoRow> {
-        Row::new(DOMAIN, None, fields)
+        Row::new(DOMAIN, None, fields, 0)
     }
 
-    fn new(kind: u64, of: Option<&Row>, fields: &[&str]) -> Result<Arc<Row>, NoRow> {
+    /// `spared`: so many rows are to be left.
+    fn new(kind: u64, of: Option<&Row>, fields: &[&str], spared: usize) -> Result<Arc<Row>, NoRow> {
         let table = table()?;
-        let number = table.free(kind == DOMAIN).pop();
+        let number = {
+            let mut free = table.free(kind == DOMAIN);
+            if free.len() > spared { free.pop() } else { None }
+        };
         let number = number.ok_or(NoRow::Full(BOUND - 1))?;
         let text = fitted(fields);
         let (of, of_generation) = of.map_or((0, 0), |row| (row.number as u64, row.generation()));
