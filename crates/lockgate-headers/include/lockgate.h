@@ -839,11 +839,13 @@ lg_status lg_registry_export_host(lg_registry *registry, const char *prototype, 
  * LG_E_UNKNOWN. */
 lg_status lg_registry_unexport(lg_registry *registry, const char *name);
 
-/* The same, and calls through existing functions return LG_E_REVOKED from now on. Those in progress
- * finish, or end at once if `stop` is not 0. */
+/* The same, and calls through existing functions return LG_E_REVOKED from now on, also through those
+ * that were bound before the name was unexported, and exported again. Those in progress finish, or
+ * end at once if `stop` is not 0. LG_E_UNKNOWN: it is not exported, and nobody has it. */
 lg_status lg_registry_revoke(lg_registry *registry, const char *name, int stop);
 
-/* Ends the domain of that name: its exports are revoked, calls in it end. LG_E_UNKNOWN_DOMAIN. */
+/* Ends the domain of that name: its exports are revoked, calls in it end, and constructors of an
+ * instance that is to take its place. LG_E_UNKNOWN_DOMAIN. */
 lg_status lg_registry_remove(lg_registry *registry, const char *name);
 
 /* What the client asks for: this major version with at least this minor one, or the newest that has

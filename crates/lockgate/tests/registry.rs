@@ -1041,6 +1041,38 @@ fn a_restart_whose_thread_ends_is_over() {
     assert_eq!(new.bind::<Long>("f").unwrap().call(1).unwrap(), 2);
 }
 
+/// Constructors of a restart that loop end with the name of the domain, however it is taken back. Red if nothing but a time limit ends them.
+#[test]
+fn a_restart_ends_with_what_it_restarts() {
+    let _watchdog = crate::common::watchdog("constructors that loop");
+    let source = "long starts(long);
+        __attribute__((constructor)) static void begin(void) { if (starts(1)) for (;;) __asm__ volatile(\"\"); }
+        long f(long x) { return x + 1; }";
+    let module = Guest::c(source).export("long f(long)").gate("long starts(long)").module();
+    for end in 0..3 {
+        let (started, starts) = std::sync::mpsc::channel();
+        let (started, times) = (Mutex::new(started), AtomicUsize::new(0));
+        let function = HostFunction::new(move |_: &Domain, _: i64| -> i64 {
+            started.lock().unwrap().send(()).unwrap();
+            (times.fetch_add(1, Ordering::SeqCst) > 0).into()
+        });
+        let options = DomainOptions::new().name("server").gate("starts", function);
+        let registry = Registry::new();
+        registry.export(&Domain::new(&module, options).unwrap(), everyone("f")).unwrap();
+        starts.recv().unwrap();
+        std::thread::scope(|scope| {
+            let restart = scope.spawn(|| registry.restart("server"));
+            starts.recv().unwrap();
+            match end {
+                0 => registry.remove("server").unwrap(),
+                1 => registry.unexport("f").unwrap(),
+                _ => registry.revoke("f", Revoke::Finish).unwrap(),
+            }
+            assert!(matches!(restart.join().unwrap(), Err(RegistryError::Removed(_))), "{end}");
+        });
+    }
+}
+
 /// What is refused may be code of the host's own, which asks the registry when it goes.
 #[test]
 fn what_an_export_refuses_goes_without_the_registrys_lock() {

@@ -68,7 +68,17 @@ impl Domain {
     /// # Errors
     /// [`CreateError`]: no space, options that cannot be met, or a fault during initialisation.
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Domain, CreateError> {
+        Domain::announced(module, options, |_| ())
+    }
+
+    /// The same; `starting` gets it before its constructors run, so that others can kill it meanwhile.
+    pub(crate) fn announced(
+        module: &Arc<Module>,
+        options: DomainOptions,
+        starting: impl FnOnce(&Arc<Core>),
+    ) -> Result<Domain, CreateError> {
         let core = Core::new(module, options)?;
+        starting(&core);
         core.start()?;
         Ok(Domain::from_core(core))
     }

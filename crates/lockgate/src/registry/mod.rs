@@ -177,7 +177,7 @@ impl Registry {
     /// [`RegistryError::Unknown`].
     pub fn unexport(&self, name: &str) -> Result<(), RegistryError> {
         let mut state = self.state();
-        let (taken, _idle) = state.take(name);
+        let (taken, idle) = state.take(name);
         if taken.is_empty() {
             return Err(RegistryError::unknown_among(name, state));
         }
@@ -186,6 +186,7 @@ impl Registry {
             left.push(state.keep(entry));
         }
         drop(state);
+        idle.iter().for_each(Instance::end_starting);
         drop(left); // outside the lock: a domain may end here, and host code may go
         Ok(())
     }
@@ -198,12 +199,13 @@ impl Registry {
     /// [`RegistryError::Unknown`]: it is not exported, and nobody has it.
     pub fn revoke(&self, name: &str, calls: Revoke) -> Result<(), RegistryError> {
         let mut state = self.state();
-        let (taken, _idle) = state.take(name);
+        let (taken, idle) = state.take(name);
         let past: Vec<_> = state.past.extract_if(.., |past| past.name == name).collect();
         if taken.is_empty() && !past.iter().flat_map(|past| &past.bound).any(Bound::is_alive) {
             return Err(RegistryError::unknown_among(name, state));
         }
         drop(state);
+        idle.iter().for_each(Instance::end_starting);
         taken.iter().map(|entry| &entry.bound).chain(past.iter().map(|past| &past.bound)).for_each(|bound| {
             revoke(name, bound, calls);
         });
@@ -226,6 +228,7 @@ impl Registry {
         taken.iter().for_each(|entry| revoke(&entry.export.name, &entry.bound, Revoke::Finish));
         past.iter().for_each(|past| revoke(&past.name, &past.bound, Revoke::Finish));
         domain::close(&instance.core);
+        instance.end_starting();
         Ok(())
     }
 

@@ -22,12 +22,28 @@ pub(super) struct Instance {
     within: Duration,
     /// The thread that is at it. A function of the host's that constructors call may end it, out of all frames that say so.
     restarting: Weak<()>,
+    /// What is to take its place, while its constructors run.
+    starting: Weak<Core>,
 }
 
 impl Instance {
     pub(super) fn new(core: Arc<Core>) -> Instance {
         let within = Duration::from_secs(60);
-        Instance { core, restarts: Vec::new(), most: 3, within, restarting: Weak::new() }
+        Instance {
+            core,
+            restarts: Vec::new(),
+            most: 3,
+            within,
+            restarting: Weak::new(),
+            starting: Weak::new(),
+        }
+    }
+
+    /// It has no place any more: nor has what is to take it.
+    pub(super) fn end_starting(&self) {
+        if let Some(starting) = self.starting.upgrade() {
+            starting.kill();
+        }
     }
 
     /// # Errors
@@ -80,11 +96,20 @@ impl Registry {
         };
         crate::domain::close(&old);
         // Without the lock: the module's initialisation runs, and may resolve imports here.
-        let made = Domain::new(old.module(), old.options().clone());
+        let made = Domain::announced(old.module(), old.options().clone(), |new| {
+            let has_place = match self.state().instance_of(name, &old) {
+                Some(instance) => {
+                    instance.starting = Arc::downgrade(new);
+                    true
+                }
+                None => false,
+            };
+            if !has_place {
+                new.kill();
+            }
+        });
         let mut state = self.state();
-        // By the object: whoever has the name now may be somebody else.
-        let instance = state.instances.get_mut(name).filter(|instance| Arc::ptr_eq(&instance.core, &old));
-        let Some(instance) = instance else {
+        let Some(instance) = state.instance_of(name, &old) else {
             drop(state);
             if let Ok(new) = made {
                 crate::domain::close(new.core());
@@ -118,6 +143,11 @@ impl Left {
 impl State {
     fn instance(&mut self, name: &str) -> Result<&mut Instance, RegistryError> {
         self.instances.get_mut(name).ok_or_else(|| RegistryError::UnknownDomain(name.to_owned()))
+    }
+
+    /// By the object: whoever has the name now may be somebody else.
+    fn instance_of(&mut self, name: &str, core: &Arc<Core>) -> Option<&mut Instance> {
+        self.instances.get_mut(name).filter(|instance| Arc::ptr_eq(&instance.core, core))
     }
 
     /// Gives everything that `old` served to `new`; what is to go when the registry's lock is free again.
