@@ -17,7 +17,7 @@ use crate::module::Module;
 use crate::signature::{self, Signature, printable};
 use lockgate_abi::window;
 use lockgate_verify::{Join, Symbolic};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +51,31 @@ impl Needed {
             needed.insert(hash, found);
         }
         Needed(needed)
+    }
+
+    /// Whether all is there that the module in `path` needs, by what else it needs, but for what is open. Before anything of it runs.
+    ///
+    /// # Errors
+    /// Why there is no such file.
+    fn check(&mut self, path: &Path, join: &Join, is_open: impl Fn(&str) -> bool) -> Result<(), DlError> {
+        let named = |path: &Path, join: &Join| {
+            let modules = join.modules.clone().into_iter();
+            modules.map(|(hash, file)| (path.to_owned(), hash, file)).collect::<Vec<_>>()
+        };
+        let (mut ahead, mut seen) = (named(path, join), HashSet::new());
+        while let Some((path, hash, file)) = ahead.pop() {
+            if is_open(&hash) || !seen.insert(hash.clone()) {
+                continue;
+            }
+            match self.0.get(&hash) {
+                Some(Ok(found)) => {
+                    let join = found.module.parsed().join.iter();
+                    ahead.extend(join.flat_map(|join| named(found.opened.path(), join)));
+                }
+                _ => return self.take(&path, (&hash, &file)).map(drop),
+            }
+        }
+        Ok(())
     }
 
     fn take(&mut self, path: &Path, (hash, file): (&str, &str)) -> Result<Found, DlError> {
@@ -106,6 +131,10 @@ pub(super) fn open(
     let mut held = Vec::new();
     let base = match given {
         Some(given) if is(given.hash(), hash) => {
+            let is_open = |hash: &str| {
+                table::any(|row| is(row.loaded.hash(), hash) && row.loaded.shares_domain(&given))
+            };
+            needed.check(path, join, is_open)?;
             held.push(Pin::new(given.id())?);
             given
         }
@@ -114,6 +143,7 @@ pub(super) fn open(
             return Err(JoinError::Uninvited { module: name_of(path), base: file.clone() }.into());
         }
         None => {
+            needed.check(path, join, |_| false)?;
             let alone = Options { into: None, private: true, ..options.clone() };
             find_or_open(path, (hash, file), needed, mode, &alone, &mut held)?
         }

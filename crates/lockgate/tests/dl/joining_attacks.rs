@@ -7,7 +7,7 @@ use lockgate::dl::{self, DlError, JoinError, Library, Mode, Options};
 use lockgate::{CreateError, Domain, DomainOptions, LoadError, Module};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 fn refused(path: &Path, base: Library) -> JoinError {
     match Library::open(path, Mode::NOW, &Options::default().into(base)) {
@@ -343,6 +343,46 @@ fn what_lies_in_place_of_another_is_not_judged() {
     let error = refused(&files.beta, base);
     assert!(matches!(&error, JoinError::TooMuch { other, .. } if other == "alpha.so"), "{error:?}");
     base.close().unwrap();
+}
+
+/// What is missing is known before anything runs. Red if the base's constructors run for a library that cannot be opened.
+#[test]
+fn nothing_runs_for_a_module_that_lacks_another() {
+    static RUN: AtomicUsize = AtomicUsize::new(0);
+    extern "C" fn host_runs(x: i64) -> i64 {
+        RUN.fetch_add(1, Ordering::SeqCst);
+        x
+    }
+    let runs = "long host_runs(long); __attribute__((constructor)) static void begin(void) { host_runs(1); }";
+    let base = format!("{runs} long of_base(long x) {{ return x + 1; }}");
+    let base = File::new("counting.so", base_guest(&base).gate("long host_runs(long)"));
+    let joining = |name: &str, source: &str, modules: &[&Path]| {
+        base.beside(name, joining_guest(&format!("{runs} {source}"), modules).gate("long host_runs(long)"))
+    };
+    let first = "long of_base(long); long of_first(long x) { return of_base(x); }";
+    let first = joining("first.so", first, &[&base.path]);
+    let second = "long of_first(long); long of_second(long x) { return of_first(x); }";
+    let second = joining("second.so", second, &[&base.path, &first]);
+    let third = "long of_second(long); long of_third(long x) { return of_second(x); }";
+    let third = joining("third.so", third, &[&base.path, &second]);
+    dl::provide(service("long host_runs(long)", host_runs as *const ()));
+    let kept = std::fs::read(&first).unwrap();
+    std::fs::remove_file(&first).unwrap();
+    for path in [&second, &third] {
+        Library::open(path, Mode::NOW, &Options::default()).expect_err("first.so is not there");
+        assert_eq!(RUN.load(Ordering::SeqCst), 0);
+    }
+    let opened = base.open();
+    assert_eq!(RUN.swap(0, Ordering::SeqCst), 1);
+    Library::open(&third, Mode::NOW, &Options::default().into(opened)).expect_err("first.so is not there");
+    assert_eq!(RUN.load(Ordering::SeqCst), 0);
+    // What is open does not have to be found once more.
+    std::fs::write(&first, kept).unwrap();
+    let joined = open_into(&first, opened);
+    std::fs::remove_file(&first).unwrap();
+    let last = open_into(&third, opened);
+    assert_eq!((ask(last, "of_third", 1), RUN.load(Ordering::SeqCst)), (2, 3));
+    [last, joined, opened].into_iter().for_each(|library| library.close().unwrap());
 }
 
 /// The flag is the base's word that all of libc is there, and that its memory begins above the room for others.
