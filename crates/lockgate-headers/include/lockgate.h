@@ -537,7 +537,7 @@ lg_status lg_domain_close(lg_domain *domain);
  * lg_domain_free() work as ever: the first two end the constructors (LG_E_START). */
 lg_status lg_domain_reset(lg_domain *domain);
 
-/* Name in reports. NULL if there is no such domain. */
+/* Name in reports. NULL if there is no such domain. (Not of LG_CALLER: the string is the handle's.) */
 const char *lg_domain_name(lg_domain *domain);
 
 /* Address of the window: a pointer of the domain's is this plus an offset below 4 GiB. 0 if there
@@ -960,8 +960,8 @@ int lg_async_has_ended(lg_async *call);
 lg_status lg_async_cancel(lg_async *call);
 
 /* Calls `notify(user)` once when the call has ended, from a worker, or from here if it has ended
- * already. Only the last such request counts. It must not wait for anything; most event loops want
- * a write to an eventfd. */
+ * already. Each such request counts, and none can be taken back: `user` must be good until it was
+ * called. It must not wait for anything; most event loops want a write to an eventfd. */
 typedef void (*lg_notify)(void *user);
 lg_status lg_async_notify(lg_async *call, lg_notify notify, void *user);
 
