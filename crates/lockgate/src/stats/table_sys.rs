@@ -286,6 +286,20 @@ impl Drop for Row {
     }
 }
 
+/// What a field ends in that is not whole.
+const CUT: &str = "…";
+
+/// The field, in so many bytes, which says if that is not all of it: a list of principals without its end is another list.
+fn cut(field: &mut Vec<u8>, most: usize) {
+    if field.len() <= most {
+        return;
+    }
+    let is_start = |at: &usize| field.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
+    let end = (0..=most.saturating_sub(CUT.len())).rev().find(is_start).unwrap_or(0);
+    field.truncate(end);
+    field.extend(CUT.bytes().take(most - end));
+}
+
 /// The fields one after another, each with a zero behind it. Where they do not fit, the longest are cut off: numbers and short words
 /// stay whole behind whatever names.
 fn fitted(fields: &[&str]) -> [u8; TEXT] {
@@ -294,7 +308,7 @@ fn fitted(fields: &[&str]) -> [u8; TEXT] {
     let room = TEXT - fields.len();
     let fits = |most: &usize| fields.iter().map(|field| field.len().min(*most)).sum::<usize>() <= room;
     let most = (0..=room).rev().find(fits).unwrap_or(0);
-    fields.iter_mut().for_each(|field| field.truncate(most));
+    fields.iter_mut().for_each(|field| cut(field, most));
     let mut text = [0; TEXT];
     let joined = fields.into_iter().flat_map(|field| field.into_iter().chain([0]));
     for (to, from) in text.iter_mut().zip(joined) {
@@ -306,4 +320,32 @@ fn fitted(fields: &[&str]) -> [u8; TEXT] {
 /// How a binding's row names the row of its domain.
 pub(crate) fn server_reference(number: u64, generation: u64) -> u64 {
     generation << 32 | number
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(fields: &[&str]) -> Vec<String> {
+        let text = fitted(fields);
+        let fields = text.split(|byte| *byte == 0).take(fields.len());
+        fields.map(|field| String::from_utf8(field.to_vec()).expect("whole letters")).collect()
+    }
+
+    /// Who reads a list of principals must not take its beginning for all of it.
+    #[test]
+    fn what_is_cut_off_says_so() {
+        let whole = ["name", "1.0", "host", "everyone"];
+        assert_eq!(shown(&whole), whole);
+        let allowed = "user 1000, ".repeat(100) + "everyone";
+        for name in ["short", &"ü".repeat(300)] {
+            let shown = shown(&[name, "1.0", &allowed]);
+            assert_eq!((shown.len(), shown[1].as_str()), (3, "1.0"));
+            for (shown, whole) in [(&shown[0], name), (&shown[2], &allowed)] {
+                let cut = shown.strip_suffix(CUT);
+                assert!(shown == whole || cut.is_some_and(|cut| cut.len() > 50 && whole.starts_with(cut)));
+            }
+            assert!(shown[2].ends_with(CUT));
+        }
+    }
 }
