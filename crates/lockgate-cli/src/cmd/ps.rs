@@ -113,13 +113,19 @@ fn binding(seen: ObservedBinding) -> Binding {
     Binding { client, policy, calls: counts.map(|counts| counts.calls), mean_ns }
 }
 
+/// Bytes of names of one process that are written as their authors did: each takes time as it likes, and others say how many there are.
+const MANGLED: usize = 64 << 10;
+
 fn text(processes: &[Process], paint: Paint) -> String {
     let mut text = String::new();
     for process in processes {
         let _ = writeln!(text, "{}", paint.strong(format!("process {}", process.pid)));
+        let mut left = MANGLED;
         for export in &process.exports {
             let Export { name, version, server, signature, policy, allowed, .. } = export;
-            let name = lockgate_outside::demangled_short(name).unwrap_or_else(|| name.clone());
+            let mangled = (name.len() <= left).then(|| lockgate_outside::demangled_short(name)).flatten();
+            left = left.saturating_sub(name.len());
+            let name = mangled.unwrap_or_else(|| name.clone());
             let allowed = if allowed.is_empty() { "nobody" } else { allowed };
             let _ = writeln!(text, "  {} {version}  {signature}", paint.strong(name));
             let _ = writeln!(text, "    by {server}; for {allowed}; the server asks for {policy}");

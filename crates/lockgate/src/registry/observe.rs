@@ -26,6 +26,9 @@ const LOOKS: usize = 100;
 /// Looks in vain at a table's rows, all of them together: few change at once, unless somebody wants to keep the reader. Each row gets one look.
 const BUDGET: usize = 1000;
 
+/// Fields of a row that are looked at: an export's, which has most.
+const FIELDS: usize = 6;
+
 /// Why the exports of a process could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -410,7 +413,8 @@ fn look(file: &File, number: usize, budget: &mut usize) -> io::Result<Option<See
                 .rev()
                 .fold(0_u64, |word, byte| word << 8 | u64::from(*byte))
         };
-        let fields = bytes[64..].split(|byte| *byte == 0).map(lockgate_outside::printable_bytes).collect();
+        let fields = bytes[64..].split(|byte| *byte == 0).take(FIELDS);
+        let fields = fields.map(lockgate_outside::printable_bytes).collect();
         return Ok(Some(Seen {
             generation,
             kind: word(1),
@@ -590,6 +594,18 @@ mod tests {
         }
         let seen = rows(&file).unwrap();
         assert_eq!((seen.exports.len(), seen.domains.len()), (0, 0));
+    }
+
+    /// A row may be all ends of fields: the reader keeps those that mean something.
+    #[test]
+    fn a_row_has_few_fields() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut row = [0; ROW];
+        row[0] = 2;
+        row[64..].iter_mut().step_by(2).for_each(|byte| *byte = b'x');
+        file.write_all(&row).unwrap();
+        let seen = look(&file, 0, &mut { BUDGET }).unwrap().unwrap();
+        assert_eq!(seen.fields, ["x"; FIELDS]);
     }
 
     /// The other process writes what it likes: any numbers, any text, references to anything.
