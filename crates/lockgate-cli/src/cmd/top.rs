@@ -5,7 +5,9 @@
 
 use super::screen::{Key, Screen};
 use anyhow::{Context as _, bail};
-use lockgate::registry::{Observation, ObservedCalls, ObservedDomain, Observer};
+use lockgate::registry::{Observation, ObserveError, ObservedCalls, ObservedDomain, Observer};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -66,6 +68,8 @@ struct Report {
     schema: u32,
     /// Since the look before, seconds; 0 at the first.
     seconds: f64,
+    /// Processes that could not be looked at, because there are too many: two descriptors are open for each.
+    unseen: usize,
     processes: Vec<Process>,
 }
 
@@ -107,6 +111,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut screen = if on_screen { Some(Screen::enter()?) } else { None };
     let mut sort = args.sort;
     let mut watch = Watch::default();
+    raise_the_limit();
     let mut looks = 0;
     loop {
         let mut report = watch.look(args.pid)?;
@@ -155,6 +160,8 @@ fn sort_of(letter: u8) -> Option<Sort> {
 #[derive(Default)]
 struct Watch {
     observers: HashMap<u32, Observer>,
+    /// Processes that were not looked at at the last look, for want of descriptors.
+    unseen: usize,
     before: Option<(Instant, Totals)>,
 }
 
@@ -195,7 +202,8 @@ impl Watch {
         let processes =
             seen.into_iter().map(|(pid, observation)| rates.process(pid, observation, &mut next)).collect();
         self.before = Some((now, next));
-        Ok(Report { schema: 1, seconds: rates.seconds.unwrap_or(0.0), processes })
+        let (seconds, unseen) = (rates.seconds.unwrap_or(0.0), self.unseen);
+        Ok(Report { schema: 1, seconds, unseen, processes })
     }
 
     /// Opens what is new.
@@ -206,13 +214,16 @@ impl Watch {
             }
             return Ok(());
         }
+        self.unseen = 0;
         let entries = std::fs::read_dir("/proc").context("cannot list processes")?;
         for pid in entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()) {
             // Other people's processes, and those without domains, are passed over.
-            if let std::collections::hash_map::Entry::Vacant(place) = self.observers.entry(pid)
-                && let Ok(observer) = Observer::new(pid)
-            {
-                place.insert(observer);
+            if let std::collections::hash_map::Entry::Vacant(place) = self.observers.entry(pid) {
+                match Observer::new(pid) {
+                    Ok(observer) => drop(place.insert(observer)),
+                    Err(ObserveError::System { source, .. }) if is_ones_own(&source) => self.unseen += 1,
+                    Err(_) => {}
+                }
             }
         }
         Ok(())
@@ -279,6 +290,19 @@ impl Rates {
     }
 }
 
+/// Whether who looks has no descriptors or no memory left, whatever he looks at.
+fn is_ones_own(error: &std::io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
+}
+
+/// As many descriptors as the process may have: looking takes two for each process, and how many there are is for others to say.
+fn raise_the_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // If not, some processes are counted as not looked at.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
+
 fn sort_domains(report: &mut Report, sort: Sort) {
     // Numbers that nobody knows come last; -0.5 is none that is known.
     let rate = |rate: Option<f64>| Reverse((rate.unwrap_or(-0.5) * 1000.0) as i64);
@@ -302,6 +326,13 @@ fn text(report: &Report, sort: Sort) -> String {
         report.processes.len(),
         format!("{sort:?}").to_lowercase()
     );
+    if report.unseen > 0 {
+        let _ = writeln!(
+            text,
+            "{} more were not looked at, for too many files are open: raise the limit (ulimit -n)",
+            report.unseen
+        );
+    }
     for process in &report.processes {
         let _ = writeln!(text, "\nprocess {}", process.pid);
         let _ = writeln!(

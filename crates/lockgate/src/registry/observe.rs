@@ -8,6 +8,7 @@ use crate::stats::table_sys::{
     BINDING, BOUND, DOMAIN, EXPORT, LAYOUT, NAME, ROW, ROWS, server_reference, time_stamp,
 };
 use rustix::fs::{self, AtFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, Statx, StatxFlags};
+use rustix::io::Errno;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -177,8 +178,11 @@ impl Observer {
     pub fn new(pid: u32) -> Result<Observer, ObserveError> {
         let system = |source| failed(pid, source);
         let folder = fs::open(format!("/proc/{pid}"), FOLDER, Mode::empty());
-        let folder = folder.map_err(|_| ObserveError::NoProcess(pid))?;
-        let own = Own::of(&folder);
+        let folder = folder.map_err(|error| match is_ones_own(error) {
+            true => failed(pid, error.into()),
+            false => ObserveError::NoProcess(pid),
+        })?;
+        let own = Own::of(&folder).map_err(system)?;
         for (number, file) in find(&folder, DESCRIPTORS).map_err(system)? {
             // Descriptors are handed from process to process: somebody else's table is not this one's.
             if !about(file.as_fd()).is_some_and(|about| own.may_have_made(about.stx_uid)) {
@@ -298,8 +302,11 @@ fn find(folder: &OwnedFd, most: usize) -> io::Result<Vec<(OsString, File)>> {
     };
     let mut left = std::fs::read_dir(within(folder, "fd"))?;
     let paths = left.by_ref().take(most).filter_map(|entry| Some(entry.ok()?.path()));
-    let table = |path: PathBuf| Some((path.file_name()?.to_owned(), table_at(&path)?));
-    let found: Vec<_> = paths.filter(is_named).take(CANDIDATES).filter_map(table).collect();
+    let mut found = Vec::new();
+    for path in paths.filter(is_named).take(CANDIDATES) {
+        let Some(number) = path.file_name() else { continue };
+        found.extend(table_at(&path)?.map(|file| (number.to_owned(), file)));
+    }
     if found.is_empty() && left.next().is_some() {
         let what =
             format!("it has more than {most} descriptors, and no registry of Lockgate is among the first");
@@ -311,20 +318,37 @@ fn find(folder: &OwnedFd, most: usize) -> io::Result<Vec<(OsString, File)>> {
 /// The table behind a link of another process, whose text anybody can forge: anything may be there, and its owner may be waiting for
 /// somebody to open it. So it is looked at without being opened, in a way that asks nobody; what is a memory file of the right
 /// size is opened without waiting; and only one that nobody can change or truncate any more is read.
-fn table_at(link: &Path) -> Option<File> {
-    let looked_at = fs::open(link, LOOK, Mode::empty()).ok()?;
-    let (theirs, ours) = (about(looked_at.as_fd())?, about(memory_file()?)?);
+///
+/// # Errors
+/// The reader's own: he has no descriptors left, or no memory.
+fn table_at(link: &Path) -> io::Result<Option<File>> {
+    let own = |error: Errno| if is_ones_own(error) { Err(error.into()) } else { Ok(None) };
+    let looked_at = match fs::open(link, LOOK, Mode::empty()) {
+        Ok(file) => file,
+        Err(error) => return own(error),
+    };
+    let Some((theirs, ours)) = about(looked_at.as_fd()).zip(memory_file().and_then(about)) else {
+        return Ok(None);
+    };
     // All memory files lie in one file system of the kernel's, which nobody can mount.
     let place = |seen: &Statx| (seen.stx_dev_major, seen.stx_dev_minor);
     let is_file = FileType::from_raw_mode(theirs.stx_mode.into()) == FileType::RegularFile;
     if place(&theirs) != place(&ours) || !is_file || theirs.stx_size != (ROWS * ROW) as u64 {
-        return None;
+        return Ok(None);
     }
     let again = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
     // Else whoever holds a lease on it has us wait.
-    let file = fs::open(again, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()).ok()?;
-    let seals = fs::fcntl_get_seals(&file).ok()?;
-    seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).then(|| File::from(file))
+    let file = match fs::open(again, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
+        Ok(file) => file,
+        Err(error) => return own(error),
+    };
+    let seals = fs::fcntl_get_seals(&file).unwrap_or(SealFlags::empty());
+    Ok(seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).then(|| File::from(file)))
+}
+
+/// Whether an error says something about who looks, not about what is looked at.
+fn is_ones_own(error: Errno) -> bool {
+    matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
 }
 
 /// A memory file of this process's own, to compare with.
@@ -344,9 +368,14 @@ struct Own {
 }
 
 impl Own {
-    fn of(folder: &OwnedFd) -> Own {
-        std::fs::read_to_string(within(folder, "status"))
-            .map_or_else(|_| Own::default(), |text| Own::read(&text))
+    /// # Errors
+    /// The reader's own: see [`table_at`].
+    fn of(folder: &OwnedFd) -> io::Result<Own> {
+        match std::fs::read_to_string(within(folder, "status")) {
+            Ok(text) => Ok(Own::read(&text)),
+            Err(error) if Errno::from_io_error(&error).is_some_and(is_ones_own) => Err(error),
+            Err(_) => Ok(Own::default()),
+        }
     }
 
     fn read(status: &str) -> Own {
@@ -502,7 +531,8 @@ mod tests {
     #[test]
     fn only_memory_files_of_the_right_shape_are_opened() {
         let folder = tempfile::tempdir().unwrap();
-        let behind = |file: &OwnedFd| table_at(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())));
+        let behind =
+            |file: &OwnedFd| table_at(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd()))).unwrap();
         let made = |name: &str| folder.path().join(name);
         fs::mknodat(fs::CWD, made("fifo"), FileType::Fifo, Mode::RWXU, 0).unwrap();
         let fifo = fs::open(made("fifo"), OFlags::RDONLY | OFlags::NONBLOCK, Mode::empty()).unwrap();
