@@ -992,6 +992,9 @@ fn what_a_link_replaces_is_let_go_of() {
     for _ in 0..10_000 {
         link("increment").expect("one place is enough");
     }
+    let seen = observe(std::process::id()).unwrap();
+    let places = seen.iter().filter(|export| export.name == "increment").flat_map(|export| &export.bindings);
+    assert_eq!(places.filter(|binding| binding.client.starts_with("domain links as ")).count(), 1);
     let use_increment = client.bind::<Long>("use_increment").unwrap();
     assert_eq!(use_increment.call(4).unwrap(), 50);
     let servers = || {
