@@ -77,10 +77,15 @@ static void names_and_versions(void) {
     STATUS(LG_OK, lg_registry_revoke(registry, "number.same", 0));
     POINTER(int (*)(int), again)(4);
     FAILED(LG_E_REVOKED);
+    POINTER(int (*)(int), same)(4); /* bound before the name was unexported */
+    FAILED(LG_E_REVOKED);
+    STATUS(LG_E_UNKNOWN, lg_registry_revoke(registry, "number.same", 0));
     STATUS(LG_E_UNKNOWN_DOMAIN, lg_registry_remove(registry, "nobody"));
     STATUS(LG_OK, lg_registry_export(registry, server, what));
+    int (*direct)(int) = POINTER(int (*)(int), bind(server, "same"));
+    CHECK(direct(4) == 4);
     STATUS(LG_OK, lg_registry_remove(registry, "server"));
-    POINTER(int (*)(int), same)(4);
+    direct(4);
     FAILED(LG_E_KILLED);
     STATUS(LG_OK, lg_export_free(what));
     STATUS(LG_OK, lg_registry_free(registry));
