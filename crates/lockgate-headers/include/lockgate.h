@@ -537,7 +537,8 @@ lg_status lg_domain_close(lg_domain *domain);
  * lg_domain_free() work as ever: the first two end the constructors (LG_E_START). */
 lg_status lg_domain_reset(lg_domain *domain);
 
-/* Name in reports. NULL if there is no such domain. (Not of LG_CALLER: the string is the handle's.) */
+/* Name in reports. NULL if there is no such domain. (Not of LG_CALLER: the string belongs to the
+ * handle.) */
 const char *lg_domain_name(lg_domain *domain);
 
 /* Address of the window: a pointer of the domain's is this plus an offset below 4 GiB. 0 if there
@@ -839,9 +840,10 @@ lg_status lg_registry_export_host(lg_registry *registry, const char *prototype, 
  * LG_E_UNKNOWN. */
 lg_status lg_registry_unexport(lg_registry *registry, const char *name);
 
-/* The same, and calls through existing functions return LG_E_REVOKED from now on, also through those
- * that were bound before the name was unexported, and exported again. Those in progress finish, or
- * end at once if `stop` is not 0. LG_E_UNKNOWN: it is not exported, and nobody has it. */
+/* The same, and calls through existing functions return LG_E_REVOKED from now on, also through
+ * those that were bound before the name was unexported, and exported again. Those in progress
+ * finish, or end at once if `stop` is not 0. LG_E_UNKNOWN: it is not exported, and no client has it
+ * any more. */
 lg_status lg_registry_revoke(lg_registry *registry, const char *name, int stop);
 
 /* Ends the domain of that name: its exports are revoked, calls in it end, and constructors of an
