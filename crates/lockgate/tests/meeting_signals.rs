@@ -3,8 +3,8 @@
 
 use crate::common::{Guest, host_sys, watchdog};
 use lockgate::{
-    Allow, CallError, Domain, DomainOptions, Export, FaultKind, HostFunction, Module, Pool, Principal,
-    Registry, Request, Revoke, Version,
+    Allow, CallError, Domain, DomainOptions, Export, FaultKind, HostFunction, Module, OnFailure, Policy,
+    Pool, Principal, Registry, Request, Revoke, Version,
 };
 use rustix::thread::{NanosleepRelativeResult, Timespec, nanosleep};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -221,6 +221,56 @@ long left_in_a_handler(long mask) { sets_mask(mask), on(SIGUSR1, asks_host); ret
 long left_in_a_wait(long polls) { sigset_t none; sigemptyset(&none); return waits_with(polls, &none); }
 static sigset_t inherited;
 static void *looks(void *unused) { sigprocmask(SIG_BLOCK, 0, &inherited); return 0; }
+
+/* How long a handler takes to come, microseconds. */
+static volatile long came;
+static long time_now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000 + t.tv_nsec / 1000; }
+static void notes_when(int signal) { came = time_now(); }
+static void once(long milliseconds) { struct itimerval t = {{0, 0}, {milliseconds / 1000, milliseconds % 1000 * 1000}}; setitimer(ITIMER_REAL, &t, 0); }
+/* Of a timer, in a loop without calls. */
+long timer_delay(long milliseconds) {
+    on(SIGALRM, notes_when), came = 0;
+    long due = time_now() + 1000 * milliseconds;
+    once(milliseconds);
+    while (!came) ;
+    return came - due;
+}
+/* A signal of this domain's waits meanwhile. */
+long others_timer_delay(long milliseconds) { on(SIGALRM, note), once(1); long delay = host(milliseconds); once(0); return delay; }
+/* Of one to a thread in such a loop, which was told before of some that another one took. */
+static void *loops(void *unused) { does = 1; while (!came) ; return 0; }
+long delay_behind_others(long milliseconds) {
+    struct timespec wait = {0, 1000000 * milliseconds};
+    pthread_t thread;
+    on(SIGUSR1, note), on(SIGUSR2, notes_when), came = does = 0;
+    if (pthread_create(&thread, 0, loops, 0)) return -1;
+    while (!does) ;
+    for (int i = 0; i < 50; i++) kill(getpid(), SIGUSR1);
+    nanosleep(&wait, 0);
+    long sent = time_now();
+    pthread_kill(thread, SIGUSR2);
+    pthread_join(thread, 0);
+    return came - sent;
+}
+/* Of one that had no room to begin, from when it has: as many thousandths of the time without. */
+static unsigned long ticks(void) { unsigned low, high; __asm__ volatile("rdtsc" : "=a"(low), "=d"(high)); return (unsigned long)high << 32 | low; }
+static volatile unsigned long came_at;
+static void notes_tick(int signal) { came_at = ticks(); }
+FAR static void has_no_room(unsigned long time) {
+    volatile char frame[90000];
+    frame[0] = frame[89999] = 0;
+    for (unsigned long end = ticks() + time; ticks() < end;) ;
+    frame[0] = 1;
+}
+long delay_behind_no_room(long n) {
+    unsigned long time = n << 21;
+    on(SIGALRM, notes_tick), came_at = 0, once(1);
+    has_no_room(time);
+    unsigned long begun = ticks();
+    while (!came_at) ;
+    return came_at < begun ? -1 : (long)((came_at - begun) * 1000 / time);
+}
+
 long first_signal(long n) { on(SIGUSR1, note), count = 0, raise(SIGUSR1); return count; }
 "#;
 
@@ -496,6 +546,30 @@ long greedy(long n) {
 "#;
 
 /// A library that probes memory under a handler of its own.
+/// What waits for others, or cannot begin yet, puts off no signal of a domain's. (How long it takes others to come to the processor is their
+/// affair: half of some calls have it in time. Where kicks become rarer by half each time, one of these may come just then.) Red if kicks for
+/// the one become rarer with those for the other, or if a thread counts as told for good of what another one has taken.
+#[test]
+fn what_waits_puts_off_no_signal() {
+    let _watchdog = watchdog("what_waits_puts_off_no_signal");
+    let usual = |domain: &Domain, name: &str| {
+        let mut late = [400, 500, 600, 700, 800].map(|time| call(domain, name, time).expect("a time"));
+        late.sort_unstable();
+        late[2]
+    };
+    let (client, server) = (domain(), domain());
+    client
+        .link("host", &server, "long timer_delay(long)", Policy::default(), OnFailure::default())
+        .expect("a link");
+    for (domain, name) in [(&client, "others_timer_delay"), (&server, "delay_behind_others")] {
+        let late = usual(domain, name);
+        assert!((0..60_000).contains(&late), "{name}: {late} µs late");
+    }
+    let small = Domain::new(&MODULE, options().stack_size(128 << 10)).expect("a domain");
+    let late = usual(&small, "delay_behind_no_room");
+    assert!((0..100).contains(&late), "{late} thousandths late");
+}
+
 const PROBES: &str = r#"
 #include <setjmp.h>
 #include <signal.h>

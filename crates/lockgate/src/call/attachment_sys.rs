@@ -205,6 +205,8 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         stop: AtomicBool::new(false),
         look: AtomicBool::new(false),
         signalled: AtomicBool::new(false),
+        told: 0.into(),
+        unready: AtomicBool::new(false),
         interruptions: Interruptions::default(),
         covered: AtomicBool::new(false),
         left_gate: AtomicPtr::default(),

@@ -551,18 +551,43 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         }
         state.look.store(false, Ordering::Release);
         let Some(cause) = why_stop(state, record) else {
-            let binding = (*record).binding.as_ref();
-            if state.signalled.load(Ordering::SeqCst)
-                && binding.is_some_and(|binding| (*binding.domain).process().has_signals())
-            {
-                // (Where it cannot be, the next kick tries again.)
-                interrupt(state, record, frame, None);
+            if state.signalled.load(Ordering::SeqCst) {
+                if has_signals(record) {
+                    // (Where it cannot be, the next kick tries again.)
+                    let has_begun = interrupt(state, record, frame, None);
+                    state.unready.store(!has_begun, Ordering::Release);
+                } else {
+                    look_for_none(state);
+                }
             }
             return;
         };
         let (entry, registers) = ((*record).control, Registers::of(frame));
         let raw = RawFault { cause, address: 0, entry, registers };
         leave(state, record, raw, frame);
+    }
+}
+
+/// Whether signals of its own wait for the domain of an entry.
+unsafe fn has_signals(record: *const EntryRecord) -> bool {
+    // SAFETY: a live entry's binding keeps its domain.
+    unsafe {
+        let binding = (*record).binding.as_ref().filter(|_| !space::is_inherited((*record).control));
+        binding.is_some_and(|binding| (*binding.domain).process().has_signals())
+    }
+}
+
+/// The thread, which is in code of a domain's, need not look at signals any more, if none waits for any domain whose calls are in progress
+/// there: another thread has taken what it was told of. (Who sends one says so when it waits.)
+///
+/// # Safety
+/// On the thread itself, with an entry on top.
+unsafe fn look_for_none(state: &ThreadState) {
+    state.signalled.store(false, Ordering::SeqCst);
+    // SAFETY: records below a call in progress are alive.
+    let waits = |record: *const Record| unsafe { (*record).is_entry() && has_signals(record.cast()) };
+    if state.records().any(waits) {
+        state.signalled.store(true, Ordering::SeqCst);
     }
 }
 

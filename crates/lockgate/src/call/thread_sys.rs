@@ -102,6 +102,10 @@ pub(crate) struct ThreadState {
     pub look: AtomicBool,
     /// A signal of a domain's own may wait for the thread there.
     pub signalled: AtomicBool,
+    /// How often the domain whose code the thread runs had a signal for it.
+    pub told: AtomicU32,
+    /// The last kick found the thread in code of a domain's for which a signal waits, where no handler can begin yet.
+    pub unready: AtomicBool,
     /// Where its code in domains was interrupted by such signals.
     pub(super) interruptions: Interruptions,
     /// The last kick found a handler of the host's in the way.
@@ -592,6 +596,11 @@ impl ThreadState {
             ptr::read_volatile(&raw const (*top).kind) == GATE
                 && !ptr::read_volatile(&raw const (*top.cast::<GateRecord>()).entry).is_null()
         }
+    }
+
+    /// Whether the call in progress is one of the domain at `base`, as far as can be told. As there.
+    pub(super) fn is_in(&self, base: u64) -> bool {
+        self.entries().last().is_some_and(|entry| space::base_of(entry.control) == base)
     }
 
     /// The entries in progress, outermost first, as [`records`](ThreadState::records) are: only what is seen twice is true.

@@ -237,9 +237,14 @@ pub(super) fn tell_of_signal(base: u64) {
         |thread: &ThreadState| thread.entries().iter().any(|entry| space::base_of(entry.control) == base);
     let own = current().map(|state| state.tid);
     for thread in threads.iter().filter(|thread| Some(thread.tid) != own && is_inside(thread)) {
-        // (Once, however often signals are sent: until it has looked, the watcher goes on.)
-        if !thread.signalled.swap(true, Ordering::SeqCst) && !thread.is_with_host() {
-            signals_sys::kick(thread);
+        thread.signalled.store(true, Ordering::SeqCst);
+        // (In code of others' no handler can begin: however often signals are sent, they hold up the domain's own code alone. What waits for
+        // one domain on the thread puts off no other's.)
+        if thread.is_in(base) {
+            thread.told.fetch_add(1, Ordering::SeqCst);
+            if !thread.is_with_host() {
+                signals_sys::kick(thread);
+            }
         }
     }
     drop(threads);
@@ -458,6 +463,8 @@ impl Reasons {
 /// Where a thread stands that has been kicked, why, and how often it has been there.
 struct Kicked {
     at: (usize, u64),
+    /// How often it was told of signals there.
+    told: u32,
     reasons: Reasons,
     since: Instant,
     times: u32,
@@ -474,23 +481,24 @@ impl Kicked {
     /// True if it is time for a kick of a thread. Where it has not moved since many, it is in a function of the host's, whose gate will
     /// ask, or has left the call by a jump, and waits for something that each of them interrupts: the next one comes when it has been
     /// there for twice as long. One that has found a handler of the host's says nothing about what that has interrupted and is not
-    /// counted: where handlers follow each other all the time, it takes many until one comes between them. A new reason begins anew: kicks for a
-    /// signal that cannot begin yet come to nothing in the domain's own code, where one for a limit ends the call.
+    /// counted: where handlers follow each other all the time, it takes many until one comes between them. Nor is one that has found the
+    /// thread where a signal's handler cannot begin yet: the next instruction may be another. A new reason begins anew, and so does a new signal
+    /// for the domain whose code runs: kicks for what waits for others come to nothing there.
     fn is_due(
         kicks: &mut Kicks,
         thread: i32,
-        at: (usize, u64),
-        is_covered: bool,
+        (at, told): ((usize, u64), u32),
+        is_uncounted: bool,
         reasons: Reasons,
         now: Instant,
     ) -> bool {
-        let new = || Kicked { at, reasons, since: now, times: 0, next: now };
+        let new = || Kicked { at, told, reasons, since: now, times: 0, next: now };
         let known = kicks.entry(thread).or_insert_with(new);
-        if known.at != at || reasons.more_than(known.reasons) {
+        if known.at != at || known.told != told || reasons.more_than(known.reasons) {
             *known = new();
         }
         known.reasons = reasons;
-        if is_covered {
+        if is_uncounted {
             return true;
         }
         if now < known.next {
@@ -567,8 +575,10 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }
         if reasons.any() {
-            let is_covered = thread.covered.load(Ordering::Acquire);
-            if Kicked::is_due(kicks, thread.tid, thread.stands(), is_covered, reasons, now) {
+            let is_uncounted =
+                thread.covered.load(Ordering::Acquire) || thread.unready.swap(false, Ordering::AcqRel);
+            let stands = (thread.stands(), thread.told.load(Ordering::SeqCst));
+            if Kicked::is_due(kicks, thread.tid, stands, is_uncounted, reasons, now) {
                 signals_sys::kick(thread);
             }
             found.pause = INSIST;
@@ -593,7 +603,7 @@ mod tests {
         let (mut kicks, begun) = (Kicks::new(), Instant::now());
         let mut is_due = |milliseconds: u64, reasons: Reasons| {
             let now = begun + Duration::from_millis(milliseconds);
-            Kicked::is_due(&mut kicks, 1, (1, 1), false, reasons, now)
+            Kicked::is_due(&mut kicks, 1, ((1, 1), 1), false, reasons, now)
         };
         let signalled = Reasons { signalled: true, ..Reasons::default() };
         let kicked = (0..10_000).filter(|now| is_due(*now, signalled)).count();
@@ -608,5 +618,21 @@ mod tests {
             let due: Vec<bool> = (10_000..10_010).map(|now| is_due(now, reasons)).collect();
             assert!(due.iter().all(|due| *due), "{due:?}");
         }
+    }
+
+    /// What waits for a domain whose code does not run puts off no signal of the one whose code does, and none that waits for room. Red if a
+    /// new signal, or a kick that has found where no handler can begin yet, is one more that came to nothing.
+    #[test]
+    fn a_new_signal_is_no_rarer_for_those_before() {
+        let (mut kicks, begun) = (Kicks::new(), Instant::now());
+        let mut is_due = |milliseconds: u64, told: u32, is_unready: bool| {
+            let now = begun + Duration::from_millis(milliseconds);
+            let signalled = Reasons { signalled: true, ..Reasons::default() };
+            Kicked::is_due(&mut kicks, 1, ((1, 1), told), is_unready, signalled, now)
+        };
+        let kicked = (0..10_000).filter(|now| is_due(*now, 1, false)).count();
+        assert!((MANY as usize..100).contains(&kicked), "{kicked} kicks in ten seconds");
+        assert!((10_000..10_010).all(|now| is_due(now, 2, false)));
+        assert!((10_010..20_000).all(|now| is_due(now, 2, true)));
     }
 }
