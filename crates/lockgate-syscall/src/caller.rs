@@ -34,6 +34,10 @@ pub trait Sleep {
 
 /// The control stack of a thread that makes a system call.
 pub trait ControlStack {
+    /// The call that is in progress there changes the thread's mask, which is `mask` now: it has that back if the call ends in its midst
+    /// ([`Process::gets_mask_back`](crate::Process::gets_mask_back)).
+    fn mask_changes(&self, mask: u64);
+
     /// Shows the functions in progress of the call into the domain, innermost first, until `see` has seen enough.
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>);
 }

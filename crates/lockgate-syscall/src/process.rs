@@ -45,7 +45,7 @@ pub struct Process {
     pub(super) descriptors: Mutex<Descriptors>,
     pub(super) current: Mutex<Arc<Current>>,
     signals: Mutex<Signals>,
-    /// Slots of threads whose calls have ended in handlers, and the masks that they have from then on.
+    /// Slots of threads whose calls have ended in their midst, and the masks that they have from then on.
     left: AtomicU64,
     masks: [AtomicU64; stack::SLOTS as usize],
     /// Number of signals that wait, and the set of those that have handlers: for who does not want to lock.
@@ -144,7 +144,7 @@ impl Process {
             grants,
             stack_size: _,
             own_file: _,
-            // Where nobody runs, nobody waits, is told, or has left a handler.
+            // Where nobody runs, nobody waits, is told, or has yet to get a mask back.
             waits: _,
             left: _,
             masks: _,
@@ -263,8 +263,8 @@ impl Process {
         });
     }
 
-    /// The call of the thread with this slot ends in a handler, and the thread has this mask from then on. Async-signal-safe.
-    pub fn leaves_handlers(&self, slot: u32, mask: u64) {
+    /// The call of the thread with this slot ends in its midst, and the thread has this mask from then on. Async-signal-safe.
+    pub fn gets_mask_back(&self, slot: u32, mask: u64) {
         if let Some(place) = self.masks.get(slot as usize) {
             place.store(mask, Ordering::SeqCst);
             self.left.fetch_or(1 << slot, Ordering::SeqCst);
@@ -375,6 +375,11 @@ impl Process {
     }
 
     /// The mask of the thread of this slot.
+    pub fn signal_mask(&self, slot: u32) -> u64 {
+        self.signals().mask(slot)
+    }
+
+    /// Changes it.
     pub fn set_signal_mask(&self, slot: u32, mask: u64) {
         self.signals().set_mask(slot, mask);
     }

@@ -165,7 +165,7 @@ impl Signals {
         }
     }
 
-    /// The thread's call has ended in a handler; it has this mask now, and waits for nothing.
+    /// The thread's call has ended in its midst; it has this mask now, and waits for nothing.
     pub(super) fn leave(&mut self, thread: u32, mask: u64) {
         self.suspended.remove(&thread);
         self.wanted.remove(&thread);

@@ -21,6 +21,7 @@ const SOURCE: &str = r#"
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -219,6 +220,21 @@ long own_mask(long n) { sigset_t now; sigprocmask(SIG_BLOCK, 0, &now); memcpy(&n
 static void asks_host(int signal) { host(3); }
 long left_in_a_handler(long mask) { sets_mask(mask), on(SIGUSR1, asks_host); return raise(SIGUSR1); }
 long left_in_a_wait(long polls) { sigset_t none; sigemptyset(&none); return waits_with(polls, &none); }
+/* Calls that end in their midst. */
+long ends_masked(long how) {
+    sigset_t all;
+    sigfillset(&all), sigprocmask(SIG_BLOCK, &all, 0);
+    if (how == 0) __builtin_trap();
+    if (how == 1) raise(SIGKILL);
+    if (how == 2) abort();
+    if (how == 3) _exit(0);
+    if (how == 4) sigsuspend(&all);
+    if (how == 5) for (;;) ;
+    return host(3);
+}
+/* libc's own: it blocks all for a moment. */
+long ends_by_libc(long signal) { return raise(signal); }
+long nests_what_ends(long how) { host(10 + how); return own_mask(0); }
 static sigset_t inherited;
 static void *looks(void *unused) { sigprocmask(SIG_BLOCK, 0, &inherited); return 0; }
 
@@ -285,7 +301,7 @@ fn control_words() -> u32 {
 }
 
 fn options() -> DomainOptions {
-    let host = HostFunction::new(move |_: &Domain, x: i64| match x {
+    let host = HostFunction::new(move |domain: &Domain, x: i64| match x {
         // How often a wait was cut short.
         1 => (0..20)
             .map(|_| nanosleep(&Timespec { tv_sec: 0, tv_nsec: 3_000_000 }))
@@ -293,6 +309,10 @@ fn options() -> DomainOptions {
             .count() as i64,
         3 => {
             host_sys::jump_out();
+            0
+        }
+        10.. => {
+            call(domain, "ends_masked", x - 10).expect_err("an end");
             0
         }
         _ => {
@@ -485,6 +505,32 @@ fn a_wait_that_the_host_leaves_keeps_the_mask() {
     }
 }
 
+/// A call that ends in its midst, however it does, leaves the thread with the mask that it found: for the next one, and for the one that it is
+/// nested in. Red if the mask stays as it was at the end: all signals are blocked.
+#[test]
+fn a_call_that_ends_gives_the_mask_back() {
+    let _watchdog = watchdog("a_call_that_ends_gives_the_mask_back");
+    let limit = Duration::from_millis(50);
+    for mask in [0, MASK] {
+        let domain = Domain::new(&MODULE, options().time_limit(limit)).expect("a domain");
+        call(&domain, "sets_mask", mask).expect("a value");
+        let keeps = |what: &str| assert_eq!(call(&domain, "own_mask", 0).expect("a value"), mask, "{what}");
+        for how in 0..=5 {
+            call(&domain, "ends_masked", how).expect_err("an end");
+            keeps(&format!("end {how}"));
+        }
+        call(&domain, "ends_by_libc", libc::SIGKILL.into()).expect_err("an end");
+        keeps("an end in libc");
+        for how in [0, 1, 3] {
+            let after = call(&domain, "nests_what_ends", how).expect("a value");
+            assert_eq!(after, mask, "nested end {how}");
+        }
+        let jumps = domain.bind::<Long>("ends_masked").expect("an export");
+        assert!(in_a_deeper_frame(|| host_sys::jumped_out(|| drop(jumps.call(6)))), "the host jumps");
+        keeps("a jump");
+    }
+}
+
 /// The watcher looks at a domain's timers when nobody is inside. Red if that counts as a use: one reset of twenty is refused.
 #[test]
 fn timers_keep_no_domain_from_being_reset() {
@@ -505,6 +551,7 @@ fn a_call_that_the_host_leaves_is_not_the_next_users() {
     for user in 0..4 {
         let domain = pool.take().expect("a domain");
         assert_eq!(call(&domain, "own_mask", 0).expect("a value"), 0, "user {user}");
+        call(&domain, "sets_mask", MASK).expect("a value");
         let jumps = domain.bind::<Long>("left_in_a_handler").expect("an export");
         assert!(in_a_deeper_frame(|| host_sys::jumped_out(|| drop(jumps.call(MASK)))), "the host jumps");
         drop(jumps);

@@ -47,6 +47,7 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
             libc::SIG_SETMASK => set,
             _ => return Err(Errno::INVAL.into()),
         };
+        ctx.stack.mask_changes(before);
         signals.set_mask(ctx.thread.slot, mask);
     }
     drop(signals);
@@ -178,7 +179,10 @@ pub fn rt_sigsuspend(ctx: &SyscallContext<'_>, [mask, size, ..]: [u64; 6]) -> Re
 /// thread takes the signal first, whoever asks for what comes next does ([`Process::is_suspended`](crate::Process::is_suspended)).
 pub(super) fn with_mask(ctx: &SyscallContext<'_>, mask: u64, wait: impl FnOnce() -> Reply) -> Reply {
     let slot = ctx.thread.slot;
-    ctx.process.change_signals(|signals| signals.suspend(slot, mask));
+    ctx.process.change_signals(|signals| {
+        ctx.stack.mask_changes(signals.mask(slot));
+        signals.suspend(slot, mask);
+    });
     let result = wait();
     if result != Err(Errno::INTR.into()) {
         ctx.process.change_signals(|signals| signals.resume(slot));

@@ -360,6 +360,8 @@ impl Guest {
 struct Deep;
 
 impl lockgate_syscall::ControlStack for Deep {
+    fn mask_changes(&self, _: u64) {}
+
     fn each_function(&self, see: &mut dyn FnMut(lockgate_syscall::InProgress) -> std::ops::ControlFlow<()>) {
         let _ = (0..2_000_000).try_for_each(|n| see(lockgate_syscall::InProgress { site: n, frame: 8 * n }));
     }

@@ -2,7 +2,7 @@
 use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
 use super::interruptions_sys::Interruptions;
-use super::layout::{GATE, LOOKS_AGAIN, NOBODY};
+use super::layout::{GATE, LOOKS_AGAIN, NOBODY, RECORD};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
@@ -224,6 +224,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
             None => Arc::new(Mapping::new(RECORDS)?),
         },
         slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,
+        masks: Mapping::new(RECORDS / RECORD as usize * size_of::<u64>())?,
         alternate: AlternateStack::new(alternate)?,
         attached: RefCell::default(),
     };

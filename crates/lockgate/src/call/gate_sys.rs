@@ -221,7 +221,7 @@ unsafe fn end_now(state: &ThreadState, gate: *const GateRecord) -> bool {
         if let Some(raw) = &ending {
             let entry = entry(gate);
             if raw.cause != Cause::Forked {
-                state.breaks_off(entry, Some(gate), &*(*(*entry).binding).domain);
+                state.breaks_off(entry, &*(*(*entry).binding).domain);
             }
             // As in transit, until the gate is off the records: a handler's own call would find this error.
             (*state.block).transit = outcome_sys::untaken(entry);

@@ -58,8 +58,6 @@ pub(super) struct Interruption {
     pub room: Option<u64>,
     /// Where the handler's copy of its `ucontext_t` lies.
     pub copy: u64,
-    /// The thread's mask before the handler.
-    pub mask: u64,
     /// Where the module's registers are saved first: what is the caller's there, as `UNHIDDEN_*`.
     pub unhidden: u32,
     /// What an instruction has raised, and whoever asks for it is told of it.
@@ -175,16 +173,6 @@ impl Interruptions {
         // SAFETY: as in `numbered`.
         unsafe { (*one).number = self.last.get() };
         Some(())
-    }
-
-    /// The mask that the thread had before the outermost handler of the entry with this record, of which the last may be about to begin at the
-    /// gate with this mark; [`None`]: there is none. Async-signal-safe.
-    pub fn mask_before(&self, record: *const EntryRecord, mark: Option<u64>) -> Option<u64> {
-        // SAFETY: as in `numbered`.
-        let begins = |one: &*mut Interruption| unsafe { (**one).stage == Stage::Begins };
-        let last = || mark.and_then(|mark| self.at_gate(mark)).filter(begins);
-        // SAFETY: as above.
-        self.of(record).last().or_else(last).map(|one| unsafe { (*one).mask })
     }
 
     /// Takes one out of those of its entry.

@@ -131,6 +131,8 @@ impl Record {
 #[repr(C, align(64))]
 pub(crate) struct EntryRecord {
     pub kind: u8,
+    /// Not 0: the thread knows what its mask of the domain's signals was when the call began, and has changed it since. As the next field.
+    pub masked: u8,
     /// Of the innermost interruption of the entry ([`super::interruptions_sys`]); 0 if there is none. A proxy writes it with the kind.
     pub interruption: u32,
     /// The binding called; null if it has ended, and the call had been left by a jump.

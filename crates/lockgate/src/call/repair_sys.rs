@@ -114,7 +114,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             let domain = state.domain_of(control);
             if (*top).kind == GATE {
                 if let Some(domain) = domain {
-                    state.breaks_off(entry, Some(top.cast()), &domain);
+                    state.breaks_off(entry, &domain);
                     state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
                     domain.process().thread_jumps(domain.contexts().home(domain.slot_of(control)), rsp);
                 }
@@ -122,7 +122,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 (*top.cast::<GateRecord>()).mark = GATE.into();
                 *state.ending.get() = None;
             } else if let Some(domain) = domain {
-                state.breaks_off(entry, None, &domain);
+                state.breaks_off(entry, &domain);
                 let next = top.byte_add(RECORD as usize).cast::<GateRecord>();
                 let next = ((next as u64) < (*block).records_end).then(|| next.read_volatile());
                 state.give_back_from(domain.id(), control, next.as_ref());

@@ -155,6 +155,14 @@ struct Stack<'a> {
 }
 
 impl ControlStack for Stack<'_> {
+    fn mask_changes(&self, mask: u64) {
+        // SAFETY: only the gate makes one, on its thread.
+        if let Some(state) = unsafe { (*block()).state.as_ref() } {
+            // SAFETY: as above.
+            unsafe { state.mask_changes(self.domain, mask) };
+        }
+    }
+
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {
         // SAFETY: only the gate makes one.
         let behind = |at| unsafe { interrupted(self.gate, at) };

@@ -172,6 +172,8 @@ unsafe fn find(
             }
         }
         state.signalled.store(false, Ordering::SeqCst);
+        // (What a handler that begins here blocks is given back with the rest if the call ends.)
+        state.mask_changes(domain, domain.process().signal_mask(slot));
         let raised = known.and_then(|one| (*one).fault.take());
         let next = match &raised {
             Some(raw) => match domain.process().raise(slot, told(domain, raw)) {
@@ -349,7 +351,6 @@ unsafe fn begin(
         (*one).bottom = bottom;
         (*one).context = domain.contexts().word(domain.slot_of(bottom));
         (*one).copy = copy;
-        (*one).mask = handler.mask;
         (*one).previous = (*below).interruption;
         let mut registers = [0; 16];
         registers[RSP] = bottom - 8;

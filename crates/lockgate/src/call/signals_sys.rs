@@ -609,7 +609,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.
     unsafe {
         if let Some(binding) = (*record).binding.as_ref().filter(|_| raw.cause != Cause::Forked) {
-            state.breaks_off(record, None, &*binding.domain);
+            state.breaks_off(record, &*binding.domain);
         }
         if raw.cause == Cause::Forked {
             // The way back from the gate has given the thread its place in the domain again.

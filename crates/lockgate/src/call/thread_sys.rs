@@ -23,7 +23,7 @@ use std::cell::{Cell, RefCell, UnsafeCell};
 use std::collections::HashSet;
 use std::ops::{Deref, Range};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering, compiler_fence};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -132,6 +132,8 @@ pub(crate) struct ThreadState {
     /// Shared with what the thread was in the parent, if that forked in a call.
     pub(super) records: Arc<Mapping>,
     pub(super) slots: Mapping,
+    /// For each record that says so ([`EntryRecord::masked`]) the mask that the thread had in its domain when the call began.
+    pub(super) masks: Mapping,
     pub(super) alternate: AlternateStack,
     /// Domains that have a stack slot of this thread.
     pub(super) attached: RefCell<Vec<Attached>>,
@@ -210,20 +212,44 @@ impl ThreadState {
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
     }
 
-    /// The call of the entry with this record, of `domain`'s, which is there, ends in its midst, perhaps at this gate, or was left by a jump: the
-    /// thread's mask in it is what it was before the outermost handler that is in progress in the call, or is about to begin; and the thread's
-    /// next call there mends what this one leaves. Async-signal-safe.
-    pub(super) fn breaks_off(
-        &self,
-        record: *const EntryRecord,
-        gate: Option<*const GateRecord>,
-        domain: &Instance,
-    ) {
-        // SAFETY: the thread's own records.
-        let (mark, control) = unsafe { (gate.map(|gate| (*gate).mark), (*record).control) };
+    /// Where the mask is kept that the thread had when the call with this record began.
+    fn kept_mask(&self, record: *const EntryRecord) -> *mut u64 {
+        let index = (record.addr() - self.records.start().addr()) / RECORD as usize;
+        self.masks.start().cast::<u64>().wrapping_add(index)
+    }
+
+    /// The thread's mask in `domain` is `mask`, and is about to change, in its innermost call: so it was when each of its calls there began that has
+    /// not changed it yet.
+    ///
+    /// # Safety
+    /// On the thread itself, in a gate of a call of the domain's.
+    pub(super) unsafe fn mask_changes(&self, domain: &Instance, mask: u64) {
+        for record in
+            self.records().map(<*const Record>::cast::<EntryRecord>).map(<*const EntryRecord>::cast_mut)
+        {
+            // SAFETY: the thread's own records, below a gate in progress, and a word for each. A handler that ends the call finds both or none.
+            unsafe {
+                let is_its = (*record.cast::<Record>()).is_entry()
+                    && space::base_of((*record).control) == domain.base();
+                if is_its && (*record).masked == 0 {
+                    self.kept_mask(record).write_volatile(mask);
+                    compiler_fence(Ordering::SeqCst);
+                    (&raw mut (*record).masked).write_volatile(1);
+                }
+            }
+        }
+    }
+
+    /// The call of the entry with this record, of `domain`'s, which is there, ends in its midst, or was left by a jump: the thread's mask in it is
+    /// what it was when the call began; and the thread's next call there mends what this one leaves. Async-signal-safe.
+    pub(super) fn breaks_off(&self, record: *const EntryRecord, domain: &Instance) {
+        // SAFETY: the thread's own records, and its words for them.
+        let (control, mask) = unsafe {
+            ((*record).control, ((*record).masked != 0).then(|| self.kept_mask(record).read_volatile()))
+        };
         let slot = domain.contexts().home(domain.slot_of(control));
-        if let Some(mask) = self.interruptions.mask_before(record, mark) {
-            domain.process().leaves_handlers(slot, mask);
+        if let Some(mask) = mask {
+            domain.process().gets_mask_back(slot, mask);
         }
         if domain.note_broken(slot) {
             self.has_broken_off();
