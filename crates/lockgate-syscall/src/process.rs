@@ -52,7 +52,6 @@ pub struct Process {
     waiting: AtomicUsize,
     /// One was sent of which other threads are to be told.
     tells: AtomicBool,
-    timers: Mutex<Timers>,
     has_changed_timers: AtomicBool,
     handled: AtomicU64,
     /// Slots of threads whose masks a wait has replaced, and nobody has given back yet.
@@ -83,7 +82,6 @@ impl Process {
             masks: std::array::from_fn(|_| AtomicU64::new(0)),
             waiting: AtomicUsize::new(0),
             tells: AtomicBool::new(false),
-            timers: Mutex::default(),
             has_changed_timers: AtomicBool::new(false),
             handled: AtomicU64::new(0),
             suspended: AtomicU64::new(0),
@@ -161,7 +159,6 @@ impl Process {
             descriptors,
             current,
             signals,
-            timers,
             locks,
             umask,
             refused,
@@ -169,8 +166,8 @@ impl Process {
             clear,
         } = self;
         let is_plain = locked(descriptors).are_new(&grants.streams)
-            && locked(timers).are_unused()
             && locked(locks).is_empty()
+            && locked(signals).timers().are_unused()
             && locked(signals).waiting() == 0;
         is_plain.then(|| Started {
             current: locked(current).clone(),
@@ -288,6 +285,9 @@ impl Process {
         self.waiting.store(signals.waiting(), Ordering::SeqCst);
         self.handled.store(signals.handled(), Ordering::SeqCst);
         self.suspended.store(signals.suspended(), Ordering::SeqCst);
+        if signals.take_changed_timers() {
+            self.has_changed_timers.store(true, Ordering::SeqCst);
+        }
         result
     }
 
@@ -297,9 +297,14 @@ impl Process {
     /// `EAGAIN`: too many wait.
     pub(super) fn send(&self, to: Option<u32>, info: Info) -> Result<(), Errno> {
         self.change_signals(|signals| signals.send(to, info))?;
+        self.tell();
+        Ok(())
+    }
+
+    /// Other threads are to be told of signals.
+    fn tell(&self) {
         self.tells.store(true, Ordering::SeqCst);
         self.waits.interrupt();
-        Ok(())
     }
 
     /// Whether threads are to be told of signals that were sent since this was last asked.
@@ -309,9 +314,7 @@ impl Process {
 
     /// Changes timers; whoever runs the domain is told.
     pub(super) fn change_timers<T>(&self, change: impl FnOnce(&mut Timers) -> T) -> T {
-        let result = change(&mut locked(&self.timers));
-        self.has_changed_timers.store(true, Ordering::SeqCst);
-        result
+        self.change_signals(|signals| change(signals.timers_mut()))
     }
 
     /// Whether timers have changed since this was last asked.
@@ -322,18 +325,14 @@ impl Process {
 
     /// When the first timer is due, as they are now.
     pub fn next_timer(&self) -> Option<Instant> {
-        locked(&self.timers).next()
+        self.signals().next_look()
     }
 
     /// Sends what timers send that are due. Returns when the next one is.
     pub fn look_at_timers(&self) -> Option<Instant> {
-        let (fired, next) = {
-            let mut timers = locked(&self.timers);
-            (timers.fire(Instant::now()), timers.next())
-        };
-        for (to, info) in fired {
-            // (Where too many wait, one more says nothing.)
-            let _ = self.send(to, info);
+        let (sent, next) = self.change_signals(|signals| (signals.fire(Instant::now()), signals.next_look()));
+        if sent {
+            self.tell();
         }
         next
     }

@@ -1,8 +1,10 @@
 //! Virtual signals of one domain: what it wants done about each, which are blocked, and which wait. Nothing of the host's is seen or
 //! changed. Here is decided what comes next; how a handler is begun and returned from is the business of whoever runs the domain's code.
+use super::timers::{Setting, Timers, Which};
 use super::wire::word;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 /// `SIG_DFL` and `SIG_IGN`.
 pub(super) const DEFAULT: u64 = 0;
@@ -80,6 +82,18 @@ pub enum Next {
     Deadly(u32),
 }
 
+/// A signal that waits.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    /// The thread that it is for, if it is for one.
+    to: Option<u32>,
+    info: Info,
+    /// The timer that has sent it.
+    timer: Option<Which>,
+    /// Where that has an interval, when threads are told of it once more: they may have come meanwhile, and make no system call.
+    again: Option<Instant>,
+}
+
 /// What one domain has asked for, and what waits for it.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Signals {
@@ -93,8 +107,11 @@ pub(super) struct Signals {
     wanted: BTreeMap<u32, u64>,
     /// What `sigaltstack` was given: address, flags, size, by thread slot.
     alternate: BTreeMap<u32, [u64; 3]>,
-    /// In the order in which they came, each with the thread that it is for, if it is for one.
-    waiting: Vec<(Option<u32>, Info)>,
+    /// In the order in which they came.
+    waiting: Vec<Waiting>,
+    timers: Timers,
+    /// They have changed since somebody asked.
+    has_changed_timers: bool,
 }
 
 impl Signals {
@@ -105,9 +122,76 @@ impl Signals {
     /// What is ignored from now on waits no more.
     pub(super) fn set_action(&mut self, signal: u32, action: [u8; ACTION]) {
         self.actions.insert(signal, action);
-        if self.is_ignored(signal) {
-            self.waiting.retain(|(_, info)| info.signal != signal);
+        let is_ignored = self.is_ignored(signal);
+        if is_ignored {
+            self.waiting.retain(|waiting| waiting.info.signal != signal);
         }
+        self.look_at_ignored(signal, is_ignored);
+    }
+
+    fn look_at_ignored(&mut self, signal: u32, is_ignored: bool) {
+        let waiting = &self.waiting;
+        let waits = |which| waiting.iter().any(|waiting| waiting.timer == Some(which));
+        self.has_changed_timers |= self.timers.ignores(signal, is_ignored, waits);
+    }
+
+    /// Changes `ITIMER_REAL` ([`Timers::real`]).
+    pub(super) fn real_timer(&mut self, new: Option<Setting>) -> Setting {
+        let waits = self.waiting.iter().any(|waiting| waiting.timer == Some(Which::Real));
+        self.timers_mut().real(new, waits)
+    }
+
+    /// When timers, and what they have sent, are to be looked at next.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.waiting.iter().filter_map(|waiting| waiting.again).chain(self.timers.next()).min()
+    }
+
+    pub(super) fn timers(&self) -> &Timers {
+        &self.timers
+    }
+
+    /// To change them.
+    pub(super) fn timers_mut(&mut self) -> &mut Timers {
+        self.has_changed_timers = true;
+        &mut self.timers
+    }
+
+    /// Whether timers have changed since this was last asked.
+    pub(super) fn take_changed_timers(&mut self) -> bool {
+        std::mem::take(&mut self.has_changed_timers)
+    }
+
+    /// Drops what a timer has sent that was made, if it waits still.
+    pub(super) fn drop_sent(&mut self, number: u64) {
+        let timer = u32::try_from(number).ok().map(Which::Made);
+        self.waiting.retain(|waiting| waiting.timer.is_none() || waiting.timer != timer);
+    }
+
+    /// Sends what timers send that are due; whether threads are to be told of that, or of what waits still. (Each has one signal that waits,
+    /// whatever else does.)
+    pub(super) fn fire(&mut self, now: Instant) -> bool {
+        let mut tells = false;
+        for waiting in
+            self.waiting.iter_mut().filter(|waiting| waiting.again.is_some_and(|again| again <= now))
+        {
+            waiting.again = waiting.timer.and_then(|which| self.timers.again(now, which));
+            tells = true;
+        }
+        for (which, to, info) in self.timers.fire(now) {
+            let (timer, again) = (Some(which), self.timers.again(now, which));
+            let is_same = |waiting: &&mut Waiting| waiting.to == to && waiting.info.signal == info.signal;
+            if self.is_ignored(info.signal) && !self.is_wanted(info.signal) {
+                self.look_at_ignored(info.signal, true);
+                continue;
+            }
+            // (`ITIMER_REAL` sends as `kill` does.)
+            match self.waiting.iter_mut().find(|waiting| is_same(waiting) && which == Which::Real) {
+                Some(waiting) => (waiting.timer, waiting.again) = (timer, again),
+                None => self.waiting.push(Waiting { to, info, timer, again }),
+            }
+            tells = true;
+        }
+        tells
     }
 
     /// Address of the handler, or [`DEFAULT`], or [`IGNORE`].
@@ -133,7 +217,8 @@ impl Signals {
         self.suspended.remove(&thread);
         self.wanted.remove(&thread);
         self.alternate.remove(&thread);
-        self.waiting.retain(|(to, _)| *to != Some(thread));
+        self.waiting.retain(|waiting| waiting.to != Some(thread));
+        self.timers.forget(thread);
     }
 
     /// A thread begins as `start` has it.
@@ -208,24 +293,29 @@ impl Signals {
     /// # Errors
     /// `EAGAIN`: too many wait.
     pub(super) fn send(&mut self, to: Option<u32>, info: Info) -> Result<(), Errno> {
-        let waits_already = || self.waiting.iter().any(|(other, i)| *other == to && i.signal == info.signal);
-        // (Whoever waits for it with `sigwait` gets even what would be ignored, as it does where it is blocked.)
-        let is_wanted =
-            self.wanted.values().chain(self.masks.values()).any(|set| set & bit(info.signal) != 0);
-        if (self.is_ignored(info.signal) && !is_wanted) || info.signal < FIRST_QUEUED && waits_already() {
+        let waits_already =
+            || self.waiting.iter().any(|waiting| waiting.to == to && waiting.info.signal == info.signal);
+        if (self.is_ignored(info.signal) && !self.is_wanted(info.signal))
+            || info.signal < FIRST_QUEUED && waits_already()
+        {
             return Ok(());
         }
-        if self.waiting.len() >= MOST_QUEUED {
+        if self.waiting.iter().filter(|waiting| waiting.timer.is_none()).count() >= MOST_QUEUED {
             return Err(Errno::AGAIN);
         }
-        self.waiting.push((to, info));
+        self.waiting.push(Waiting { to, info, timer: None, again: None });
         Ok(())
+    }
+
+    /// Whether somebody gets even what would be ignored: with `sigwait`, as it does where it is blocked.
+    fn is_wanted(&self, signal: u32) -> bool {
+        self.wanted.values().chain(self.masks.values()).any(|set| set & bit(signal) != 0)
     }
 
     /// Those that wait for a thread, blocked or not.
     pub(super) fn pending(&self, thread: u32) -> u64 {
-        let own = self.waiting.iter().filter(|(to, _)| to.is_none_or(|to| to == thread));
-        own.fold(0, |set, (_, info)| set | bit(info.signal))
+        let own = self.waiting.iter().filter(|waiting| waiting.to.is_none_or(|to| to == thread));
+        own.fold(0, |set, waiting| set | bit(waiting.info.signal))
     }
 
     /// Threads whose masks are replaced, a bit for each slot.
@@ -241,12 +331,16 @@ impl Signals {
 
     /// Takes the first one in `set` that waits for a thread: the lowest number, the thread's own before the domain's.
     pub(super) fn take(&mut self, thread: u32, set: u64) -> Option<Info> {
-        let fits = |(_, (to, info)): &(usize, &(Option<u32>, Info))| {
-            to.is_none_or(|to| to == thread) && set & bit(info.signal) != 0
+        let fits = |(_, waiting): &(usize, &Waiting)| {
+            waiting.to.is_none_or(|to| to == thread) && set & bit(waiting.info.signal) != 0
         };
         let first = self.waiting.iter().enumerate().filter(fits);
-        let (index, _) = first.min_by_key(|(_, (to, info))| (info.signal, to.is_none()))?;
-        Some(self.waiting.remove(index).1)
+        let (index, _) = first.min_by_key(|(_, waiting)| (waiting.info.signal, waiting.to.is_none()))?;
+        let Waiting { mut info, timer, .. } = self.waiting.remove(index);
+        if let Some(timer) = timer {
+            self.timers_mut().taken(Instant::now(), timer, &mut info);
+        }
+        Some(info)
     }
 
     /// What comes next for a thread, of what is not blocked.

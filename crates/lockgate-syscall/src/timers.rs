@@ -18,15 +18,26 @@ pub(super) struct Sends {
     pub(super) value: u64,
 }
 
-/// One timer.
+/// Which timer: `ITIMER_REAL`, or one that was made, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    Real,
+    Made(u32),
+}
+
+/// One timer. As in Linux it has one signal that waits, at most: from when it was due until that is taken it is not due again, and then tells how
+/// often it would have been.
 #[derive(Debug, Clone, Copy)]
 struct Timer {
     clock: ClockId,
     /// Nothing is sent with [`None`].
     sends: Option<Sends>,
+    /// Where it has an interval, and its signal waits, the time for which that was sent.
     due: Option<Instant>,
     interval: Duration,
-    /// How often it was due since it was last looked after, but for the first time.
+    /// Its signal waits; or it has an interval, and the signal came to nothing because it is ignored.
+    waits: bool,
+    /// How often it was due before the signal that was taken last, but for the first time.
     overrun: u32,
 }
 
@@ -35,12 +46,26 @@ pub(super) type Setting = (Duration, Duration);
 
 impl Timer {
     fn new(clock: ClockId, sends: Option<Sends>) -> Timer {
-        Timer { clock, sends, due: None, interval: Duration::ZERO, overrun: 0 }
+        Timer { clock, sends, due: None, interval: Duration::ZERO, waits: false, overrun: 0 }
+    }
+
+    /// How often it has been due since `due`, and when it is next.
+    fn forward(&self, due: Instant, now: Instant) -> (u32, Option<Instant>) {
+        let passed = now.saturating_duration_since(due);
+        let missed = (passed.as_nanos() / self.interval.as_nanos()).min(i32::MAX as u128) as u32;
+        let behind = self.interval.checked_mul(missed + 1).and_then(|all| due.checked_add(all));
+        (missed, behind.or_else(|| now.checked_add(self.interval)))
     }
 
     fn setting(&self, now: Instant) -> Setting {
+        let is_late = |due: &Instant| *due <= now && (self.waits || self.sends.is_none());
+        let next = match self.due {
+            Some(due) if is_late(&due) && self.interval.is_zero() => None,
+            Some(due) if is_late(&due) => self.forward(due, now).1,
+            due => due,
+        };
         // (A timer that has yet to be looked after has something left.)
-        let left = self.due.map(|due| due.saturating_duration_since(now).max(Duration::from_nanos(1)));
+        let left = next.map(|next| next.saturating_duration_since(now).max(Duration::from_nanos(1)));
         (left.unwrap_or_default(), self.interval)
     }
 
@@ -50,22 +75,35 @@ impl Timer {
         (self.interval, self.overrun) = (interval, 0);
     }
 
-    /// True if it is due; then it has begun anew.
-    fn fires(&mut self, now: Instant) -> bool {
-        let Some(due) = self.due.filter(|&due| due <= now) else { return false };
-        self.due = None;
-        if !self.interval.is_zero() {
-            let missed = ((now - due).as_nanos() / self.interval.as_nanos()).min(i32::MAX as u128) as u32;
-            self.overrun = missed;
-            let behind = self.interval.checked_mul(missed + 1).and_then(|all| due.checked_add(all));
-            self.due = behind.or_else(|| now.checked_add(self.interval));
+    /// When it is to be looked after.
+    fn next(&self) -> Option<Instant> {
+        self.due.filter(|_| !self.waits && self.sends.is_some())
+    }
+
+    /// What it sends, if it is due.
+    fn fires(&mut self, now: Instant) -> Option<Sends> {
+        self.next().filter(|&due| due <= now)?;
+        if self.interval.is_zero() {
+            self.due = None;
         }
-        true
+        self.waits = true;
+        self.sends
+    }
+
+    /// Its signal is taken: it begins anew.
+    fn taken(&mut self, now: Instant) {
+        (self.waits, self.overrun) = (false, 0);
+        if let Some(due) = self.due.filter(|&due| due <= now) {
+            (self.overrun, self.due) = match self.interval.is_zero() {
+                true => (0, None),
+                false => self.forward(due, now),
+            };
+        }
     }
 }
 
 /// All of a domain's.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Timers {
     real: Timer,
     made: BTreeMap<u32, Timer>,
@@ -84,31 +122,68 @@ impl Timers {
         self.made.is_empty() && self.real.due.is_none()
     }
 
+    fn all(&mut self) -> impl Iterator<Item = (Which, &mut Timer)> {
+        let made = self.made.iter_mut().map(|(&number, timer)| (Which::Made(number), timer));
+        std::iter::once((Which::Real, &mut self.real)).chain(made)
+    }
+
     /// When the first one is due.
     pub(super) fn next(&self) -> Option<Instant> {
-        [&self.real].into_iter().chain(self.made.values()).filter_map(|timer| timer.due).min()
+        [&self.real].into_iter().chain(self.made.values()).filter_map(Timer::next).min()
     }
 
     /// What those send that are due: with each the thread that it is for.
-    pub(super) fn fire(&mut self, now: Instant) -> Vec<(Option<u32>, Info)> {
-        let mut sent = Vec::new();
-        if self.real.fires(now) {
-            let info = Info { signal: libc::SIGALRM as u32, code: SI_KERNEL, first: 0, second: 0 };
-            sent.push((None, info));
-        }
-        for (&number, timer) in &mut self.made {
-            if timer.fires(now)
-                && let Some(Sends { signal, to, value }) = timer.sends
-            {
-                let first = u64::from(number) | u64::from(timer.overrun) << 32;
-                sent.push((to, Info { signal, code: libc::SI_TIMER, first, second: value }));
-            }
-        }
-        sent
+    pub(super) fn fire(&mut self, now: Instant) -> Vec<(Which, Option<u32>, Info)> {
+        let info = |which, Sends { signal, value, .. }| match which {
+            Which::Real => Info { signal, code: SI_KERNEL, first: 0, second: 0 },
+            Which::Made(number) => Info { signal, code: libc::SI_TIMER, first: number.into(), second: value },
+        };
+        let due = self.all().filter_map(|(which, timer)| Some((which, timer.fires(now)?)));
+        due.map(|(which, sends)| (which, sends.to, info(which, sends))).collect()
     }
 
-    /// `ITIMER_REAL`: what it was; sets it.
-    pub(super) fn real(&mut self, new: Option<Setting>) -> Setting {
+    /// When threads are told once more of the signal of a timer that waits then: where that has an interval, as often, but not all the time.
+    pub(super) fn again(&mut self, now: Instant, which: Which) -> Option<Instant> {
+        const LEAST: Duration = Duration::from_millis(1);
+        let (_, timer) = self.all().find(|(other, _)| *other == which)?;
+        if timer.interval.is_zero() { None } else { now.checked_add(timer.interval.max(LEAST)) }
+    }
+
+    /// The signal of a timer is taken, and says how often it would have been sent meanwhile.
+    pub(super) fn taken(&mut self, now: Instant, which: Which, info: &mut Info) {
+        let Some((_, timer)) = self.all().find(|(other, _)| *other == which) else { return };
+        timer.taken(now);
+        if which != Which::Real {
+            info.first |= u64::from(timer.overrun) << 32;
+        }
+    }
+
+    /// What those send that send `signal` comes to nothing from now on, and what they have sent is gone; or it does not any more, and those
+    /// that were due meanwhile begin anew. `waits` says whose waits. Whether there are any.
+    pub(super) fn ignores(&mut self, signal: u32, is_ignored: bool, waits: impl Fn(Which) -> bool) -> bool {
+        let is_its = |timer: &Timer| timer.waits && timer.sends.is_some_and(|sends| sends.signal == signal);
+        let mut any = false;
+        for (_, timer) in self.all().filter(|(which, timer)| is_its(timer) && !waits(*which)) {
+            if !is_ignored || timer.interval.is_zero() {
+                timer.taken(Instant::now());
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// A thread is no more: what is for it is sent to nobody, and not to the next one in its place.
+    pub(super) fn forget(&mut self, thread: u32) {
+        for (_, timer) in self.all() {
+            timer.sends = timer.sends.filter(|sends| sends.to != Some(thread));
+        }
+    }
+
+    /// `ITIMER_REAL`: what it was; sets it. `waits`: whether its signal does, which is what the new one sends, too.
+    pub(super) fn real(&mut self, new: Option<Setting>, waits: bool) -> Setting {
+        if new.is_some() {
+            self.real.waits = waits;
+        }
         Timers::change(&mut self.real, new)
     }
 
@@ -137,9 +212,11 @@ impl Timers {
         self.made.get_mut(&number).ok_or(Errno::INVAL)
     }
 
-    /// As [`real`](Timers::real), of one that was made.
+    /// As [`real`](Timers::real), of one that was made. If it is set, a signal of its that waits is to be dropped.
     pub(super) fn set(&mut self, number: u64, new: Option<Setting>) -> Result<Setting, Errno> {
-        Ok(Timers::change(self.made(number)?, new))
+        let timer = self.made(number)?;
+        timer.waits &= new.is_none();
+        Ok(Timers::change(timer, new))
     }
 
     pub(super) fn clock(&mut self, number: u64) -> Result<ClockId, Errno> {

@@ -14,7 +14,7 @@ const ITIMER_REAL: u64 = 0;
 /// `alarm(seconds)`: seconds that were left, rounded up.
 pub fn alarm(ctx: &SyscallContext<'_>, [seconds, ..]: [u64; 6]) -> Reply {
     let new = (Duration::from_secs((seconds as u32).into()), Duration::ZERO);
-    let (left, _) = ctx.process.change_timers(|timers| timers.real(Some(new)));
+    let (left, _) = ctx.process.change_signals(|signals| signals.real_timer(Some(new)));
     Ok(left.as_secs() + u64::from(left.subsec_nanos() > 0))
 }
 
@@ -24,7 +24,7 @@ pub fn setitimer(ctx: &SyscallContext<'_>, [which, new, old, ..]: [u64; 6]) -> R
         return Err(if which <= 2 { Errno::NOSYS } else { Errno::INVAL }.into());
     }
     let new = if new == 0 { (Duration::ZERO, Duration::ZERO) } else { setting(ctx, new, 1000)? };
-    let before = ctx.process.change_timers(|timers| timers.real(Some(new)));
+    let before = ctx.process.change_signals(|signals| signals.real_timer(Some(new)));
     ctx.give(old, &record(before, 1000).0)?;
     Ok(0)
 }
@@ -34,7 +34,7 @@ pub fn getitimer(ctx: &SyscallContext<'_>, [which, at, ..]: [u64; 6]) -> Reply {
     if which != ITIMER_REAL {
         return Err(if which <= 2 { Errno::NOSYS } else { Errno::INVAL }.into());
     }
-    let now = ctx.process.change_timers(|timers| timers.real(None));
+    let now = ctx.process.change_signals(|signals| signals.real_timer(None));
     ctx.memory.write(at, &record(now, 1000).0)?;
     Ok(0)
 }
@@ -73,7 +73,7 @@ pub fn timer_create(ctx: &SyscallContext<'_>, [number, event, id, ..]: [u64; 6])
                 THREAD => Some(super::signal::thread(ctx, thread.into()).map_err(|_| Errno::INVAL)?),
                 _ => return Err(Errno::INVAL.into()),
             };
-            if !(1..=LAST).contains(&signal) {
+            if how != NONE && !(1..=LAST).contains(&signal) {
                 return Err(Errno::INVAL.into());
             }
             Some((how != NONE).then_some(Sends { signal, to, value: word(&event, 0) }))
@@ -95,7 +95,11 @@ pub fn timer_settime(ctx: &SyscallContext<'_>, [number, flags, new, old, ..]: [u
         let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
         left = left.saturating_sub(now).max(Duration::from_nanos(1));
     }
-    let before = ctx.process.change_timers(|timers| timers.set(number, Some((left, interval))))?;
+    let before = ctx.process.change_signals(|signals| {
+        let before = signals.timers_mut().set(number, Some((left, interval)))?;
+        signals.drop_sent(number);
+        Ok::<_, Errno>(before)
+    })?;
     ctx.give(old, &record(before, 1).0)?;
     Ok(0)
 }
@@ -114,6 +118,10 @@ pub fn timer_getoverrun(ctx: &SyscallContext<'_>, [number, ..]: [u64; 6]) -> Rep
 
 /// `timer_delete(number)`.
 pub fn timer_delete(ctx: &SyscallContext<'_>, [number, ..]: [u64; 6]) -> Reply {
-    ctx.process.change_timers(|timers| timers.delete(number))?;
+    ctx.process.change_signals(|signals| {
+        signals.timers_mut().delete(number)?;
+        signals.drop_sent(number);
+        Ok::<_, Errno>(())
+    })?;
     Ok(0)
 }

@@ -2,6 +2,7 @@
 use crate::guest::Guest;
 use lockgate_syscall::{Fault, Outcome};
 use rustix::io::Errno;
+use std::time::{Duration, Instant};
 
 fn ids(guest: &Guest) -> (u64, u64) {
     (guest.ok(libc::SYS_getpid, &[]), guest.ok(libc::SYS_gettid, &[]))
@@ -156,6 +157,158 @@ fn timers_are_set_and_taken_back() {
     }
     guest.ok(libc::SYS_timer_delete, &[5]);
     assert_eq!(guest.err(libc::SYS_timer_gettime, &[5, old]), Errno::INVAL);
+}
+
+/// Everything that is blocked, and the address of a set of all signals.
+fn block_all(guest: &Guest) -> u64 {
+    let all = guest.words(&[u64::MAX]);
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_SETMASK as u64, all, 0, 8]);
+    all
+}
+
+/// A timer that sends this signal, to the thread with this number if there is one, each nanosecond.
+fn restless_timer(guest: &Guest, signal: u64, thread: Option<u64>) -> u64 {
+    const SIGNAL: u64 = 0;
+    const THREAD: u64 = 4;
+    let how = if thread.is_some() { THREAD } else { SIGNAL };
+    let (event, number) = (guest.words(&[7, signal | how << 32, thread.unwrap_or(0)]), guest.room(8));
+    guest.ok(libc::SYS_timer_create, &[libc::CLOCK_MONOTONIC as u64, event, number]);
+    let number = u64::from(u32::from_le_bytes(*guest.get(number, 4).first_chunk().unwrap()));
+    guest.ok(libc::SYS_timer_settime, &[number, 0, guest.words(&[0, 1, 0, 1]), 0]);
+    number
+}
+
+/// Looks at timers, as often as whoever runs the domain may.
+fn look(guest: &Guest) {
+    for _ in 0..1000 {
+        guest.process.look_at_timers();
+    }
+}
+
+/// A timer has one signal that waits, and tells how often it was due meanwhile. Red if each time sends
+/// one more, which others find no room behind, or is lost.
+#[test]
+fn a_timer_whose_signal_waits_counts() {
+    let guest = Guest::bare();
+    let (all, now, info) = (block_all(&guest), guest.words(&[0, 0]), guest.room(128));
+    let timer = restless_timer(&guest, 40, None);
+    let taken = || guest.call(libc::SYS_rt_sigtimedwait, &[all, info, now, 8]);
+    for _ in 0..3 {
+        assert!(guest.process.next_timer().is_some());
+        look(&guest);
+        assert_eq!(taken(), Outcome::Return(40));
+        let overrun = guest.ok(libc::SYS_timer_getoverrun, &[timer]);
+        assert!(overrun > 0);
+        assert_eq!(guest.word(info + 16), timer | overrun << 32);
+        assert_eq!(guest.word(info + 24), 7);
+        assert_eq!(taken(), Outcome::Return(-i64::from(Errno::AGAIN.raw_os_error())));
+    }
+    // One that is set anew, or is no more, has sent nothing.
+    look(&guest);
+    guest.ok(libc::SYS_timer_settime, &[timer, 0, guest.words(&[0, 0, 0, 0]), 0]);
+    assert_eq!(taken(), Outcome::Return(-i64::from(Errno::AGAIN.raw_os_error())));
+    let timer = restless_timer(&guest, 40, None);
+    look(&guest);
+    guest.ok(libc::SYS_timer_delete, &[timer]);
+    assert_eq!(taken(), Outcome::Return(-i64::from(Errno::AGAIN.raw_os_error())));
+    // `ITIMER_REAL` sends as `kill` does.
+    let (pid, _) = ids(&guest);
+    for _ in 0..3 {
+        guest.ok(libc::SYS_setitimer, &[0, guest.words(&[0, 1, 0, 1]), 0]);
+        look(&guest);
+        guest.ok(libc::SYS_kill, &[pid, libc::SIGALRM as u64]);
+    }
+    assert_eq!(taken(), Outcome::Return(libc::SIGALRM.into()));
+    assert_eq!(taken(), Outcome::Return(-i64::from(Errno::AGAIN.raw_os_error())));
+    assert!(guest.process.next_timer().is_some());
+}
+
+/// Threads are told of what waits as often as the timer is due, for they may have come meanwhile; but not all the time. Red if they are told once: one
+/// that makes no system call never hears of it.
+#[test]
+fn what_a_timer_has_sent_is_told_again() {
+    let guest = Guest::bare();
+    block_all(&guest);
+    restless_timer(&guest, 40, None);
+    look(&guest);
+    for _ in 0..3 {
+        guest.process.tells_of_signals();
+        let (next, now) = (guest.process.next_timer().expect("a next time"), Instant::now());
+        assert!(next < now + Duration::from_millis(2));
+        std::thread::sleep(next.saturating_duration_since(now));
+        guest.process.look_at_timers();
+        assert!(guest.process.tells_of_signals());
+    }
+    let begun = Instant::now();
+    let told =
+        (0..1000).filter(|_| (guest.process.look_at_timers(), guest.process.tells_of_signals()).1).count();
+    assert!(told as u128 <= 1 + begun.elapsed().as_millis(), "{told} times");
+}
+
+/// What is ignored is not looked at, until it is not ignored any more.
+#[test]
+fn a_timer_whose_signal_is_ignored_rests() {
+    let guest = Guest::bare();
+    let action = |handler: u64| {
+        let action = guest.words(&[handler, 0, 0, 0]);
+        guest.ok(libc::SYS_rt_sigaction, &[40, action, 0, 8]);
+    };
+    action(libc::SIG_IGN as u64);
+    restless_timer(&guest, 40, None);
+    look(&guest);
+    assert_eq!(guest.process.next_timer(), None);
+    action(0x1000);
+    assert!(guest.process.next_timer().is_some());
+    look(&guest);
+    assert!(guest.process.has_signals());
+    action(libc::SIG_IGN as u64);
+    assert!(!guest.process.has_signals());
+    action(0x1000);
+    assert!(guest.process.next_timer().is_some());
+    // Once is once, and what comes later is waited for.
+    action(libc::SIG_IGN as u64);
+    guest.ok(
+        libc::SYS_rt_sigaction,
+        &[libc::SIGALRM as u64, guest.words(&[libc::SIG_IGN as u64, 0, 0, 0]), 0, 8],
+    );
+    let soon = guest.words(&[0, 0, 0, 1]);
+    guest.ok(libc::SYS_setitimer, &[0, soon, 0]);
+    std::iter::repeat_with(|| guest.process.look_at_timers()).find(Option::is_none);
+    block_all(&guest);
+    guest.ok(libc::SYS_setitimer, &[0, soon, 0]);
+    std::iter::repeat_with(|| guest.process.look_at_timers()).find(Option::is_none);
+    assert!(guest.process.has_signals());
+}
+
+/// A thread's timer ends with it. Red if the next one in its place gets its signals.
+#[test]
+fn a_threads_timers_send_nothing_to_the_next_one() {
+    let guest = Guest::bare();
+    let (_, tid) = ids(&guest);
+    block_all(&guest);
+    restless_timer(&guest, 40, Some(tid));
+    look(&guest);
+    assert!(guest.process.has_signals());
+    guest.process.thread_leaves(&guest.window, 0);
+    look(&guest);
+    assert!(!guest.process.has_signals());
+    assert_eq!(guest.process.next_timer(), None);
+}
+
+/// Nothing is looked at of a timer that sends nothing: what it says of itself goes by the clock.
+#[test]
+fn a_timer_that_sends_nothing_is_not_looked_at() {
+    const NONE: u64 = 1;
+    let guest = Guest::bare();
+    let (event, number, setting) = (guest.words(&[0, NONE << 32, 0]), guest.room(8), guest.room(32));
+    guest.ok(libc::SYS_timer_create, &[libc::CLOCK_MONOTONIC as u64, event, number]);
+    guest.ok(libc::SYS_timer_settime, &[0, 0, guest.words(&[100, 0, 0, 1]), 0]);
+    assert_eq!(guest.process.next_timer(), None);
+    guest.ok(libc::SYS_timer_gettime, &[0, setting]);
+    assert!((98..100).contains(&guest.word(setting + 16)));
+    guest.ok(libc::SYS_timer_settime, &[0, 0, guest.words(&[0, 0, 0, 1]), 0]);
+    guest.ok(libc::SYS_timer_gettime, &[0, setting]);
+    assert_eq!(guest.get(setting, 32), [0; 32]);
 }
 
 /// The host's own dispositions do not move.

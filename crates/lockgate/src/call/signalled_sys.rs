@@ -189,6 +189,9 @@ unsafe fn find(
             None if known.is_some_and(|one| (*one).room.is_none()) => None,
             None => domain.process().next_signal(slot),
         };
+        if domain.process().has_changed_timers() {
+            watch::look_at_timers(domain.id(), || domain.process().next_timer());
+        }
         if domain.process().wakes(slot) || other_calls_wait(state, below) {
             watch::looks_again(state);
         }
