@@ -254,10 +254,7 @@ impl Process {
     /// The thread of this slot has left calls by a jump whose frames lie below `rsp`.
     pub fn thread_jumps(&self, slot: u32, rsp: u64) {
         self.waits.forget(slot, rsp);
-        self.change_signals(|signals| {
-            signals.want(slot, 0);
-            signals.resume(slot);
-        });
+        self.change_signals(|signals| signals.want(slot, 0));
     }
 
     /// The call of the thread with this slot ends in its midst, and the thread has this mask from then on. Async-signal-safe.
