@@ -238,6 +238,21 @@ long nests_what_ends(long how) { host(10 + how); return own_mask(0); }
 static sigset_t inherited;
 static void *looks(void *unused) { sigprocmask(SIG_BLOCK, 0, &inherited); return 0; }
 
+/* Contexts that a handler on them has left for good, each with memory that the next one is given. */
+static void leaves_context(int signal) { swapcontext(&shared, &first); }
+static void raises_there(void) { raise(SIGUSR1); }
+static void waits_there(void) { on(SIGALRM, leaves_context); every(100); for (;;) ; }
+long leaves_contexts(long times) {
+    on(SIGUSR1, leaves_context);
+    for (long n = 0; n < times; n++) {
+        sigset_t none;
+        sigemptyset(&none), sigprocmask(SIG_SETMASK, &none, 0);
+        makes(&shared, n % 2 ? raises_there : waits_there, 0);
+        if (swapcontext(&first, &shared)) return -1;
+        every(0);
+    }
+    return times;
+}
 /* How long a handler takes to come, microseconds. */
 static volatile long came;
 static long time_now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000 + t.tv_nsec / 1000; }
@@ -615,6 +630,13 @@ fn what_waits_puts_off_no_signal() {
     let small = Domain::new(&MODULE, options().stack_size(128 << 10)).expect("a domain");
     let late = usual(&small, "delay_behind_no_room");
     assert!((0..100).contains(&late), "{late} thousandths late");
+}
+
+/// A handler on a context that is no more counts as none that is in progress. Red if a domain has used up its own by then.
+#[test]
+fn handlers_end_with_their_contexts() {
+    let _watchdog = watchdog("handlers_end_with_their_contexts");
+    assert_eq!(call(&domain(), "leaves_contexts", 100).expect("a value"), 100);
 }
 
 const PROBES: &str = r#"

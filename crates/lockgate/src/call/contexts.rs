@@ -101,6 +101,11 @@ impl Contexts {
         life << context::SLOT_BITS | u64::from(slot)
     }
 
+    /// Whether there is a context on `slot`, and it is the one with this word.
+    pub fn lives(&self, slot: u32, word: u64) -> bool {
+        self.slot(slot).is_some_and(|known| !known.is_free()) && self.word(slot) == word
+    }
+
     /// Takes what `word` says for the thread that runs on the slot `here`, in a call whose own frames lie on the slot `own`; [`None`] if it
     /// is what runs.
     pub fn take(&self, word: u64, here: u32, own: u32) -> Result<Option<Taken>, NoContext> {

@@ -72,6 +72,7 @@ pub(super) unsafe fn interrupt(
         if rsp > top || rsp < lowest(domain, rsp) + used {
             return false;
         }
+        state.interruptions.drop_gone(record, domain);
         let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
         let Some(one) = state.interruptions.begin(state.records(), domain.base(), size) else { return false };
         (*one).saved.registers = registers;

@@ -8,7 +8,7 @@ use super::layout::{EntryRecord, GATE, GateRecord, Going, Record};
 use super::mapping_sys::Mapping;
 use crate::report::RawFault;
 use crate::space;
-use crate::walk::Activation;
+use crate::walk::{Activation, is_on_own_frames};
 use lockgate_abi::stack;
 use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::AtomicU64;
@@ -187,6 +187,24 @@ impl Interruptions {
             } else if let Some(inner) = self.of(record).find(|&other| (*other).previous == (*one).number) {
                 (*inner).previous = (*one).previous;
             }
+        }
+    }
+
+    /// Takes those out of the entry with this record, of a call of `domain`, whose handlers ran on contexts that are no more: nothing leads back to
+    /// them. Async-signal-safe.
+    ///
+    /// # Safety
+    /// The record of the thread's innermost entry.
+    pub unsafe fn drop_gone(&self, record: *mut EntryRecord, domain: &Instance) {
+        // SAFETY: the entry's record; as in `numbered`.
+        let is_gone = |one: &*mut Interruption| unsafe {
+            let bottom = (**one).bottom;
+            !is_on_own_frames(bottom, (*record).control)
+                && !domain.contexts().lives(domain.slot_of(bottom), (**one).context)
+        };
+        while let Some(one) = self.of(record).find(is_gone) {
+            // SAFETY: as the caller says.
+            unsafe { self.unlink(record, one) };
         }
     }
 

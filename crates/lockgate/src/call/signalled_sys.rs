@@ -210,7 +210,10 @@ unsafe fn find(
         };
         let interruption = match known {
             Some(one) => state.interruptions.renumber(one).map(|()| one),
-            None => of_system_call(state, gate, &*frame, &*registers, handler.restarts),
+            None => {
+                state.interruptions.drop_gone(below, domain);
+                of_system_call(state, gate, &*frame, &*registers, handler.restarts)
+            }
         };
         let address = raised.map_or(0, |raw| raw.address);
         let has_begun = |one: &*mut Interruption| begin(domain, below, *one, &handler, address).is_ok();
