@@ -356,10 +356,11 @@ impl Process {
         (1..=signal_state::LAST).contains(&signal) && handled & signal_state::bit(signal) != 0
     }
 
-    /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked.
-    pub fn next_signal(&self, slot: u32) -> Option<Next> {
+    /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked. What has a handler waits, unless those
+    /// `may_begin`.
+    pub fn next_signal(&self, slot: u32, may_begin: bool) -> Option<Next> {
         self.change_signals(|signals| {
-            let next = signals.next(slot);
+            let next = signals.next(slot, may_begin);
             signals.resume(slot);
             next
         })

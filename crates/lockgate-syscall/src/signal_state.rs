@@ -343,9 +343,10 @@ impl Signals {
         Some(info)
     }
 
-    /// What comes next for a thread, of what is not blocked.
-    pub(super) fn next(&mut self, thread: u32) -> Option<Next> {
-        while let Some(info) = self.take(thread, !self.mask(thread)) {
+    /// What comes next for a thread, of what is not blocked, and has no handler unless those `may_begin`.
+    pub(super) fn next(&mut self, thread: u32, may_begin: bool) -> Option<Next> {
+        let waits = if may_begin { 0 } else { self.handled() };
+        while let Some(info) = self.take(thread, !self.mask(thread) & !waits) {
             if !self.is_ignored(info.signal) {
                 return Some(self.begin(thread, info));
             }

@@ -293,6 +293,23 @@ FAR static void has_no_room(unsigned long time) {
     for (unsigned long end = ticks() + time; ticks() < end;) ;
     frame[0] = 1;
 }
+/* A timer's signal, behind system calls without room for its handler; how many handlers then ran when there is some. */
+FAR static long calls_without_room(void) {
+    volatile char frame[60000];
+    struct itimerval left;
+    frame[0] = frame[59999] = 0;
+    once(1);
+    do syscall(SYS_getitimer, ITIMER_REAL, &left);
+    while (left.it_value.tv_sec || left.it_value.tv_usec);
+    for (int i = 0; i < 100; i++) syscall(SYS_umask, 022), syscall(SYS_getppid);
+    return count + frame[0];
+}
+long waits_for_room(long n) {
+    on(SIGALRM, note), count = 0;
+    long before = calls_without_room();
+    while (!count) ;
+    return before * 10 + count;
+}
 long delay_behind_no_room(long n) {
     unsigned long time = n << 21;
     on(SIGALRM, notes_tick), came_at = 0, once(1);
@@ -630,6 +647,14 @@ fn what_waits_puts_off_no_signal() {
     let small = Domain::new(&MODULE, options().stack_size(128 << 10)).expect("a domain");
     let late = usual(&small, "delay_behind_no_room");
     assert!((0..100).contains(&late), "{late} thousandths late");
+}
+
+/// The signal of a timer waits for room for its handler behind system calls, too, that it has nothing to do with. Red if it ends the call.
+#[test]
+fn a_signal_waits_for_room_behind_system_calls() {
+    let _watchdog = watchdog("a_signal_waits_for_room_behind_system_calls");
+    let small = Domain::new(&MODULE, options().stack_size(64 << 10)).expect("a domain");
+    assert_eq!(call(&small, "waits_for_room", 0).expect("a value"), 1);
 }
 
 /// A handler on a context that is no more counts as none that is in progress. Red if a domain has used up its own by then.

@@ -100,6 +100,24 @@ fn is_restarted(&SyscallFrame { number, arguments }: &SyscallFrame) -> bool {
     restarted.contains(&(number as i64))
 }
 
+/// A system call behind which a signal's handler runs before anything else, or the call ends: it has sent it, or let it come, or waited for it.
+fn asks_for_signals(frame: &SyscallFrame, registers: &GateState) -> bool {
+    let sends = [
+        libc::SYS_kill,
+        libc::SYS_tkill,
+        libc::SYS_tgkill,
+        libc::SYS_rt_sigqueueinfo,
+        libc::SYS_rt_sigprocmask,
+    ];
+    registers.result == -i64::from(Errno::INTR.raw_os_error()) || sends.contains(&(frame.number as i64))
+}
+
+/// Whether a handler certainly has room behind the system call at `control` ([`begin`]).
+fn has_room(domain: &Instance, control: u64) -> bool {
+    let used = RED_ZONE + (MOST_VECTORS + 64 + INFO + UCONTEXT) as u64 + 2 * 16 + LEAST_ROOM;
+    control >= lowest(domain, control) + used
+}
+
 /// Bytes of the gate call in front of a return site (`call *%gs:disp32`).
 const GATE_CALL: u64 = 8;
 
@@ -187,7 +205,12 @@ unsafe fn find(
             },
             // (It goes on first, and is asked again.)
             None if known.is_some_and(|one| (*one).room.is_none()) => None,
-            None => domain.process().next_signal(slot),
+            None => {
+                let may_begin = known.is_some()
+                    || has_room(domain, (*gate).control)
+                    || asks_for_signals(&*frame, &*registers);
+                domain.process().next_signal(slot, may_begin)
+            }
         };
         if domain.process().has_changed_timers() {
             watch::look_at_timers(domain.id(), || domain.process().next_timer());
