@@ -50,6 +50,8 @@ fn setting(ctx: &SyscallContext<'_>, at: u64, unit: u64) -> Result<Setting, Errn
 }
 
 fn record((left, interval): Setting, unit: u64) -> Record {
+    // (Nothing left is for a timer that is not set.)
+    let left = if left.is_zero() { left } else { left.max(Duration::from_nanos(unit)) };
     let part = |time: Duration| u64::from(time.subsec_nanos()) / unit;
     Record::new().u64(interval.as_secs()).u64(part(interval)).u64(left.as_secs()).u64(part(left))
 }

@@ -142,6 +142,10 @@ fn timers_are_set_and_taken_back() {
     assert!((98..100).contains(&guest.word(old + 16)));
     assert_eq!(guest.ok(libc::SYS_alarm, &[0]), 100);
     assert_eq!(guest.ok(libc::SYS_alarm, &[0]), 0);
+    // One that is due, and has yet to be looked after, is set still.
+    guest.ok(libc::SYS_setitimer, &[0, guest.words(&[0, 0, 0, 1]), 0]);
+    guest.ok(libc::SYS_getitimer, &[0, old]);
+    assert_eq!((guest.word(old + 16), guest.word(old + 24)), (0, 1));
     assert_eq!(guest.err(libc::SYS_setitimer, &[1, setting, 0]), Errno::NOSYS);
     assert_eq!(guest.err(libc::SYS_setitimer, &[3, setting, 0]), Errno::INVAL);
     let number = guest.room(8);
