@@ -1,6 +1,6 @@
 //! Virtual signals of one domain: what it wants done about each, which are blocked, and which wait. Nothing of the host's is seen or
 //! changed. Here is decided what comes next; how a handler is begun and returned from is the business of whoever runs the domain's code.
-use super::timers::{Setting, Timers, Which};
+use super::timers::{Sends, Setting, Timers, Which};
 use super::wire::word;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -46,6 +46,15 @@ pub struct Info {
 pub const INFO: usize = 128;
 
 impl Info {
+    fn of_timer(which: Which, Sends { signal, value, .. }: Sends) -> Info {
+        /// `SI_KERNEL`, which the C library's headers for Linux have.
+        const SI_KERNEL: i32 = 0x80;
+        match which {
+            Which::Real => Info { signal, code: SI_KERNEL, first: 0, second: 0 },
+            Which::Made(number) => Info { signal, code: libc::SI_TIMER, first: number.into(), second: value },
+        }
+    }
+
     /// As the kernel lays it out on x86-64.
     #[must_use]
     pub fn bytes(&self) -> [u8; INFO] {
@@ -177,7 +186,8 @@ impl Signals {
             waiting.again = waiting.timer.and_then(|which| self.timers.again(now, which));
             tells = true;
         }
-        for (which, to, info) in self.timers.fire(now) {
+        for (which, sends) in self.timers.fire(now) {
+            let (to, info) = (sends.to, Info::of_timer(which, sends));
             let (timer, again) = (Some(which), self.timers.again(now, which));
             let is_same = |waiting: &&mut Waiting| waiting.to == to && waiting.info.signal == info.signal;
             if self.is_ignored(info.signal) && !self.is_wanted(info.signal) {
@@ -338,7 +348,10 @@ impl Signals {
         let (index, _) = first.min_by_key(|(_, waiting)| (waiting.info.signal, waiting.to.is_none()))?;
         let Waiting { mut info, timer, .. } = self.waiting.remove(index);
         if let Some(timer) = timer {
-            self.timers_mut().taken(Instant::now(), timer, &mut info);
+            let overrun = self.timers_mut().taken(Instant::now(), timer);
+            if timer != Which::Real {
+                info.first |= u64::from(overrun) << 32;
+            }
         }
         Some(info)
     }

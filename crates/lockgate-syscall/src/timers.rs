@@ -1,5 +1,4 @@
 //! Timers of one domain, that send it signals: `setitimer`, `alarm`, `timer_create`. Whoever runs the domain looks after them when the first one is due.
-use super::signal_state::Info;
 use rustix::io::Errno;
 use rustix::time::ClockId;
 use std::collections::BTreeMap;
@@ -7,8 +6,6 @@ use std::time::{Duration, Instant};
 
 /// Most that `timer_create` makes for one domain.
 const MOST: usize = 32;
-/// `SI_KERNEL`, which the C library's headers for Linux have.
-const SI_KERNEL: i32 = 0x80;
 
 /// What is sent, and to which thread, or to the domain.
 #[derive(Debug, Clone, Copy)]
@@ -132,14 +129,9 @@ impl Timers {
         [&self.real].into_iter().chain(self.made.values()).filter_map(Timer::next).min()
     }
 
-    /// What those send that are due: with each the thread that it is for.
-    pub(super) fn fire(&mut self, now: Instant) -> Vec<(Which, Option<u32>, Info)> {
-        let info = |which, Sends { signal, value, .. }| match which {
-            Which::Real => Info { signal, code: SI_KERNEL, first: 0, second: 0 },
-            Which::Made(number) => Info { signal, code: libc::SI_TIMER, first: number.into(), second: value },
-        };
-        let due = self.all().filter_map(|(which, timer)| Some((which, timer.fires(now)?)));
-        due.map(|(which, sends)| (which, sends.to, info(which, sends))).collect()
+    /// Those that are due, and what each sends.
+    pub(super) fn fire(&mut self, now: Instant) -> Vec<(Which, Sends)> {
+        self.all().filter_map(|(which, timer)| Some((which, timer.fires(now)?))).collect()
     }
 
     /// When threads are told once more of the signal of a timer that waits then: where that has an interval, as often, but not all the time.
@@ -149,13 +141,11 @@ impl Timers {
         if timer.interval.is_zero() { None } else { now.checked_add(timer.interval.max(LEAST)) }
     }
 
-    /// The signal of a timer is taken, and says how often it would have been sent meanwhile.
-    pub(super) fn taken(&mut self, now: Instant, which: Which, info: &mut Info) {
-        let Some((_, timer)) = self.all().find(|(other, _)| *other == which) else { return };
+    /// The signal of a timer is taken: how often it would have been sent meanwhile.
+    pub(super) fn taken(&mut self, now: Instant, which: Which) -> u32 {
+        let Some((_, timer)) = self.all().find(|(other, _)| *other == which) else { return 0 };
         timer.taken(now);
-        if which != Which::Real {
-            info.first |= u64::from(timer.overrun) << 32;
-        }
+        timer.overrun
     }
 
     /// What those send that send `signal` comes to nothing from now on, and what they have sent is gone; or it does not any more, and those
