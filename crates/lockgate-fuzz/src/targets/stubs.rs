@@ -283,6 +283,7 @@ fn prototype(input: &mut Unstructured<'_>, depth: u8) -> Result<Prototype> {
         noreturn: input.ratio(1, 16)?,
         foreign: false,
         never_null: false,
+        aligned: input.ratio(1, 16)?,
     })
 }
 
@@ -376,6 +377,7 @@ mod tests {
                 noreturn: false,
                 foreign: false,
                 never_null: false,
+                aligned: false,
             },
             notes: Notes::default(),
             place: Place::default(),
@@ -426,6 +428,7 @@ mod tests {
             noreturn: false,
             foreign: false,
             never_null: false,
+            aligned: false,
         };
         let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
         let itself = Parameter::new("p", function, Notes::default());

@@ -148,7 +148,8 @@ impl<R> Task<R> {
 
     /// The same for one that never begins.
     fn end_unbegun(&self, call: Call<R>, error: CallError) {
-        let left = if call.is_plain { None } else { Some(call) };
+        // (What is plain goes before the end is told: it holds the domain.)
+        let left = Some(call).filter(|call| !call.is_plain);
         self.end(Err(error));
         drop(left);
     }
