@@ -13,7 +13,7 @@ use crate::registry::Found;
 use crate::scratch::Passed;
 use crate::values;
 use lockgate::signature::Signature;
-use lockgate::{CallError, Dynamic, Frame};
+use lockgate::{CallError, Dynamic, Frame, GrantError};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
@@ -308,8 +308,9 @@ impl Call {
             }
             let live = function.domain.get().live(arguments.py())?;
             let scratch = function.domain.get().scratch();
-            passed.place(&live, scratch).map_err(|error| errors::grant(arguments.py(), error))?;
-            let addresses = passed.addresses().map_err(|error| errors::grant(arguments.py(), error))?;
+            let not_passed = |error| unpassed(arguments.py(), function, error);
+            passed.place(&live, scratch).map_err(not_passed)?;
+            let addresses = passed.addresses().map_err(not_passed)?;
             for (number, address) in addresses {
                 call.frame.set(&plan.parameters[number], &[address]);
             }
@@ -428,6 +429,18 @@ fn structure(class: &Py<PyAny>, size: usize, value: &Bound<'_, PyAny>) -> PyResu
     let mut words = vec![0; size.div_ceil(8)];
     View::of(value)?.words(&mut words);
     Ok(words)
+}
+
+/// Arguments that cannot be passed by reference. Their blocks are the package's own: one that is revoked went with the instance that it was
+/// made for, which has ended since this call looked.
+#[cold]
+fn unpassed(py: Python<'_>, function: &Function, error: GrantError) -> PyErr {
+    let domain = function.domain.get();
+    match (domain.live(py), error) {
+        (Err(ended), _) => ended,
+        (Ok(_), GrantError::Revoked { .. }) => errors::older(py, domain.name()),
+        (Ok(_), error) => errors::grant(py, error),
+    }
 }
 
 #[cold]

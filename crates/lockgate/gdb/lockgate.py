@@ -32,7 +32,7 @@ SITE, CONSTANT = struct.Struct("<III"), 0xffffffff
 # crates/lockgate-abi/src/lib.rs, window and code
 STUBS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x3f000000
 # crates/lockgate/src/call/layout.rs: ThreadBlock, Record, EntryRecord, GateRecord, the frame of proxies
-RECORD = struct.Struct("<QQQQ")
+RECORD = struct.Struct("<B7xQQQ")
 RECORD_SIZE, ENTRIES = 64, (1, 3)
 TARGET, FLAGS, FROM_DOMAIN = 24, 60, 4
 FRAME = {"r15": 8, "r14": 16, "r13": 24, "r12": 32, "rbx": 40, "rbp": 48}
