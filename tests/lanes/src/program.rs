@@ -311,6 +311,16 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
 
+    /// A tree of which programs can be run: it has the watchdog.
+    fn tree(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up");
+        let scripts = folder.join("scripts");
+        std::fs::create_dir_all(&scripts).expect("a scratch folder");
+        std::fs::copy(root.join("scripts/watchdog.sh"), scripts.join("watchdog.sh")).expect("the script");
+        folder
+    }
+
     /// A program that lists `tests`, and says `end` when it is run.
     fn program(folder: &Path, tests: &str, end: &str) -> Program {
         let path = folder.join("program");
@@ -325,11 +335,7 @@ mod tests {
     /// Red if a program counts as fine because its status is 0: tests that have gone are missed by nobody.
     #[test]
     fn a_test_that_does_not_run_is_missed() {
-        let folder = std::env::temp_dir().join(format!("lanes-{}", std::process::id()));
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up");
-        std::fs::create_dir_all(folder.join("scripts")).expect("a scratch folder");
-        std::fs::copy(root.join("scripts/watchdog.sh"), folder.join("scripts/watchdog.sh"))
-            .expect("the script");
+        let folder = tree("lanes");
         let run = |end: &str| {
             let program = program(&folder, "one: test\\ntwo: test\\n", end);
             program.run(&folder).expect("it runs")
@@ -367,11 +373,7 @@ mod tests {
     /// Red if a suite runs another's tests (the filter of the test harness takes any part of a name), or none.
     #[test]
     fn a_suite_runs_its_own_tests() {
-        let folder = std::env::temp_dir().join(format!("lanes-suites-{}", std::process::id()));
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up");
-        std::fs::create_dir_all(folder.join("scripts")).expect("a scratch folder");
-        std::fs::copy(root.join("scripts/watchdog.sh"), folder.join("scripts/watchdog.sh"))
-            .expect("the script");
+        let folder = tree("lanes-suites");
         let tests = "calls::one: test\\nasync_calls::one: test\\ncalls::deep::two: test\\n";
         let mut program = program(&folder, tests, "echo ran $*; echo test result: ok. 2 passed");
         program.target.name = SUITES.into();
