@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test thorough test-examples test-python lint docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -70,33 +70,42 @@ python: build ## the Python package, optimised, in the virtual environment build
 UNPUBLISHED = attacks hygiene installed lanes lockgate-bench lockgate-corpus lockgate-demo lockgate-evidence lockgate-example lockgate-fuzz \
 	lockgate-postgres lockgate-python lockgate-rewrite-tests lockgate-tests models mutants site support sweep
 
-lint: setup ## formatting, lints, prose of documents and headers, documentation warnings
+DOCUMENT = RUSTDOCFLAGS="-D warnings" cargo doc --workspace $(UNPUBLISHED:%=--exclude %) --no-deps --locked --quiet
+
+formatting:
 	cargo fmt --all --check
 	cargo fmt --check --manifest-path bench/peers/wasmtime/Cargo.toml
 	cargo fmt --check --manifest-path fuzz/Cargo.toml
+
+lint: setup formatting ## formatting, lints, prose of documents and headers, documentation warnings
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	cargo test --locked --quiet --workspace --test prose
-	RUSTDOCFLAGS="-D warnings" cargo doc --workspace $(UNPUBLISHED:%=--exclude %) --no-deps --locked --quiet
+	$(DOCUMENT)
 
-check: setup ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
-	cargo fmt --all --check
+check: setup formatting ## the quick lane, while you work: formatting, lints of all code, unit tests and quick integration tests
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@mkdir -p build && : >build/skipped
 	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- check
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
-# Several test programs run at a time (tests/lanes). Those that hang are ended, with a backtrace; what was left out on this machine is said
-# last.
-test: lint ## lints, then every test
+# What is built here is linted as it is compiled (scripts/lint-rustc.sh). Several test programs run at a time (tests/lanes). Those that hang are
+# ended, with a backtrace; what was left out on this machine is said last.
+test: setup formatting ## lints, then every test
 	@mkdir -p build && : >build/skipped
-	LOCKGATE_SKIPPED="$$PWD/build/skipped" cargo run --locked --quiet --bin lanes -- all test-examples test-python
+	RUSTC_WORKSPACE_WRAPPER="$$PWD/scripts/lint-rustc.sh" LOCKGATE_SKIPPED="$$PWD/build/skipped" \
+		cargo run --locked --quiet --bin lanes -- all test-lints test-examples test-python
 	@grep '^SKIPPED' build/tests/make-test-python.log || true
 	@[ ! -s build/skipped ] || { echo "Left out on this machine (build/skipped):" && sort build/skipped; }
 
 thorough: ## `make test` with all cases of the tests that take a part of theirs in each run
 	LOCKGATE_THOROUGH=1 $(MAKE) test
 
-# What `make test` runs beside the test programs.
+# What `make test` runs beside the test programs. The first: what no test program is built from is linted as well, and documentation. (cargo doc
+# checks the libraries; they have been linted by then.)
+test-lints: setup
+	cargo build --workspace --lib --bins --examples --locked --quiet
+	RUSTC_WORKSPACE_WRAPPER= $(DOCUMENT)
+
 test-examples: setup
 	cargo test --workspace --locked --doc
 

@@ -1,5 +1,6 @@
 //! The integration tests as one program, which is built and linked once. `lanes` runs each suite, a module here, in a process of its own.
 mod evidence;
+mod lints;
 mod mutants;
 mod packages;
 mod setup;
