@@ -325,10 +325,10 @@ fn expat() {
     Bindings::of_corpus("expat").pass();
 }
 
-/// Bindings of the largest header; in one of two runs, with the library, which takes as long to compile as all others.
+/// Bindings of the largest header; in one of four runs, with the library, which takes as long to compile as all others.
 #[test]
 fn sqlite() {
-    if Part::one_in(2, "SQLite's library").has(0) {
+    if Part::one_in(4, "SQLite's library").has(0) {
         Bindings::of_corpus("sqlite").pass_with(&[]);
     } else {
         Bindings::of_some_of("sqlite", &[]).python();

@@ -126,29 +126,20 @@ fn classes() {
     same("classes");
 }
 
+/// What there is in the standard library.
 #[test]
-fn streams() {
-    same("streams");
-}
-
-#[test]
-fn containers() {
-    one_of_them_is_the_same("containers", &[(GXX_A_LITTLE, "patterns"), (GXX, "containers")]);
-}
-
-#[test]
-fn threads() {
-    same("threads");
-}
-
-#[test]
-fn files() {
-    same("files");
-}
-
-#[test]
-fn coroutines() {
-    same("coroutines");
+fn standard_library() {
+    one_of_them_is_the_same(
+        "the standard library",
+        &[
+            (GXX, "streams"),
+            (GXX, "containers"),
+            (GXX_A_LITTLE, "patterns"),
+            (GXX, "threads"),
+            (GXX, "files"),
+            (GXX, "coroutines"),
+        ],
+    );
 }
 
 /// Boost.Context as the system has it: fibers that throw, are unwound, and run functions on top of others.
@@ -364,7 +355,8 @@ fn missing_functions_have_readable_names() {
 /// clang++ compiles, with libstdc++.
 #[test]
 fn clang() {
-    one_of_them_is_the_same("clang", &[(CLANG, "threads"), (CLANG, "exceptions")]);
+    let cases = ["threads", "exceptions", "classes", "unwinding"].map(|name| (CLANG, name));
+    one_of_them_is_the_same("clang", &cases);
 }
 
 /// clang says of classes how they are passed, so that the note of a function that takes them has a type.
@@ -392,16 +384,9 @@ extern \"C\" int other(copied c) { return c.x; }
 /// clang's own library.
 #[test]
 fn libcxx() {
-    let cases = ["streams", "threads", "files", "exceptions"].map(|name| (LIBCXX, name));
+    let cases = ["streams", "threads", "files", "exceptions", "classes", "unwinding"];
+    let cases = cases.map(|name| (LIBCXX, name));
     one_of_them_is_the_same("libcxx", &cases);
-}
-
-/// The other programs that clang 14 compiles.
-#[test]
-fn clang_with_other_programs() {
-    for name in ["classes", "unwinding"] {
-        one_of_them_is_the_same(&format!("{name} by clang"), &[(CLANG, name), (LIBCXX, name)]);
-    }
 }
 
 /// The error of a call says what libc++abi says of an exception that nobody catches.

@@ -7,7 +7,7 @@ use lockgate_bench::split;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
-use support::one_of;
+use support::{Part, one_of};
 
 mod refusals;
 
@@ -297,7 +297,8 @@ fn attacks() {
 /// What would not be the same program any more is refused: where, what, and what to do.
 #[test]
 fn refused() {
-    for (files, expected) in refusals::CASES {
+    let part = Part::one_in(3, "sources that are refused");
+    for (files, expected) in part.among(refusals::CASES) {
         let shop = Shop::new();
         let mut sources = Vec::new();
         for (name, source) in *files {

@@ -908,7 +908,6 @@ fn jumps_rows_and_streams() {
     synthetic("jumpy");
 }
 
-#[test]
 fn zlib_and_its_own_programs() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let kit = kit();
@@ -977,7 +976,12 @@ fn zlib_and_its_own_programs() {
 /// Larger libraries: one in each run.
 #[test]
 fn libraries_and_their_own_programs() {
-    let all = [expat_and_its_own_programs, png_and_its_own_programs, sqlite_and_its_shell];
+    let all = [
+        zlib_and_its_own_programs,
+        expat_and_its_own_programs,
+        png_and_its_own_programs,
+        sqlite_and_its_shell,
+    ];
     let part = Part::one_in(all.len(), "libraries and their own programs");
     for library in part.among(all) {
         library();

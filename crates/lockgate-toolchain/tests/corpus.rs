@@ -62,7 +62,7 @@ fn every_flag_set_on_a_small_library() {
 fn every_other_library_once() {
     let corpus = Corpus::locate().unwrap();
     let shop = Workshop::new();
-    let part = Part::one_in(2, "other libraries");
+    let part = Part::one_in(4, "other libraries");
     let others = [("bzip2", "-O2 -flto"), ("expat", "-O2"), ("lua", "-O3 -march=x86-64-v4"), ("png", "-O2")];
     for (name, flags) in part.among(others) {
         build(&shop, &corpus, name, flags, &shop.sysroot);
