@@ -515,7 +515,7 @@ fn a_child_that_no_handler_heard_of_notices_by_itself() {
         "a_fork_inside_a_call_ends_the_call_in_the_child",
         "a_reset_in_a_child_forgets_the_last_tenant",
     ];
-    for test in TESTS {
+    for test in support::Part::one_in(2, "children of plain forks").among(TESTS) {
         let mut command = crate::common::own_test(&format!("forks::{test}"));
         command.env("LOCKGATE_PLAIN_FORKS", "1");
         let output = command.output().unwrap();

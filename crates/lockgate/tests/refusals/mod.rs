@@ -176,7 +176,7 @@ fn refuse_each(again: u32, manner: Manner) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("guest.lg"), Guest::c_with(SOURCE, &["-O1"]).build()).unwrap();
     let mut refused = std::collections::BTreeMap::<String, u32>::new();
-    let part = support::Part::one_in(4, format_args!("refusals, {again} later again, {manner:?}"));
+    let part = support::Part::one_in(6, format_args!("refusals, {again} later again, {manner:?}"));
     for n in (1..).filter(|n| part.has(*n as usize)) {
         let Some(calls) = with_refusal(folder.path(), n, again, manner) else { break };
         *refused.entry(calls).or_default() += 1;
