@@ -1,21 +1,23 @@
 //! `make check` and `make test`: builds the test programs of a lane and runs them, as many at a time as there are processors, each in a
-//! process of its own under `scripts/watchdog.sh`. README.md says why cargo does not run them.
+//! process of its own under `scripts/watchdog.sh`, the first ones while others are still being built. README.md says why cargo does not run
+//! them.
 #![forbid(unsafe_code)]
 
 mod list;
 mod program;
+mod queue;
 
 use anyhow::{Context, Result, bail, ensure};
 use list::Slow;
 use program::{Ended, Program, Wanted};
-use std::collections::VecDeque;
+use queue::Queue;
 use std::fmt::Write as _;
 use std::iter;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const USAGE: &str = "lanes check | all [TARGET...] | of CRATE [SUITE...] | list: the quick tests; all tests, and beside them targets of the \
                      Makefile, one after the other; the tests of a crate, or some of them; the names of all tests";
@@ -32,9 +34,10 @@ fn main() -> Result<ExitCode> {
         ["of", package, ref names @ ..] => (Wanted::Of(package, names), &[][..]),
         _ => bail!("{USAGE}"),
     };
-    let programs = program::build(root, wanted)?;
-    ensure!(!programs.is_empty(), "there are no such test programs");
     if arguments == ["list"] {
+        let mut programs = Vec::new();
+        program::build(root, wanted, |program| programs.push(program))?;
+        programs.sort_by_key(|program| program.target.to_string());
         for program in &programs {
             for test in program.tests()? {
                 println!("{} {test}", program.target);
@@ -42,7 +45,8 @@ fn main() -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let ended = run(root, programs, targets, &slow)?;
+    let ended = run(root, wanted, targets, &slow)?;
+    ensure!(ended.iter().any(|ended| ended.expected.is_some()), "there are no such test programs");
     Ok(if conclude(&ended)? { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -54,10 +58,15 @@ enum Work<'a> {
 }
 
 impl Work<'_> {
-    fn run(&self, root: &Path, on_end: impl Fn(Duration, Ended)) -> Result<()> {
-        let timed = |run: &dyn Fn() -> Result<Ended>| {
+    /// One line for each that has ended: what several threads print does not mix.
+    fn run(&self, root: &Path, ended: &Mutex<Vec<Ended>>) -> Result<()> {
+        let timed = |run: &dyn Fn() -> Result<Ended>| -> Result<()> {
             let begun = Instant::now();
-            run().map(|ended| on_end(begun.elapsed(), ended))
+            let came = run()?;
+            let (took, worked) = (begun.elapsed().as_secs_f64(), came.worked.as_secs_f64());
+            println!("{took:>7.1} s ({worked:>6.1} s of processors)  {}: {came}", came.name);
+            ended.lock().expect("nobody panics with it").push(came);
+            Ok(())
         };
         match self {
             Work::Program(program) => timed(&|| program.run(root)),
@@ -68,39 +77,32 @@ impl Work<'_> {
     }
 }
 
-/// Runs the programs, and the targets beside them. Those that take longest begin first, so that none is left over at the end; those that
-/// measure run alone.
-fn run(root: &Path, mut programs: Vec<Program>, targets: &[&str], slow: &[Slow]) -> Result<Vec<Ended>> {
-    let entry = |program: &Program| slow.iter().find(|slow| slow.is_about(&program.target));
-    programs.sort_by_key(|program| std::cmp::Reverse(entry(program).map_or(0, |slow| slow.seconds)));
-    let (alone, together): (Vec<_>, Vec<_>) =
-        programs.into_iter().partition(|program| entry(program).is_some_and(|slow| slow.alone));
-    let jobs = thread::available_parallelism().map_or(1, usize::from);
-    let together = iter::once(Work::Targets(targets)).chain(together.into_iter().map(Work::Program));
-    let mut ended = in_parallel(root, together.collect(), jobs)?;
-    ended.extend(in_parallel(root, alone.into_iter().map(Work::Program).collect(), 1)?);
-    Ok(ended)
-}
-
-fn in_parallel(root: &Path, work: VecDeque<Work<'_>>, jobs: usize) -> Result<Vec<Ended>> {
-    let waiting = Mutex::new(work);
-    let ended = Mutex::new(Vec::new());
-    let next = || waiting.lock().expect("nobody panics with it").pop_front();
-    let work = || -> Result<()> {
-        while let Some(work) = next() {
-            work.run(root, |took, came| {
-                // One line each: what several threads print does not mix.
-                let (took, worked) = (took.as_secs_f64(), came.worked.as_secs_f64());
-                println!("{took:>7.1} s ({worked:>6.1} s of processors)  {}: {came}", came.name);
-                ended.lock().expect("nobody panics with it").push(came);
-            })?;
+/// Builds and runs the programs, and the targets beside them. Those that take longest begin first, so that none is left over at the end; those
+/// that measure run alone.
+fn run(root: &Path, wanted: Wanted<'_>, targets: &[&str], slow: &[Slow]) -> Result<Vec<Ended>> {
+    let (queue, ended, mut alone) = (Queue::default(), Mutex::new(Vec::new()), Vec::new());
+    let found = |program: Program| {
+        let entry = slow.iter().find(|slow| slow.is_about(&program.target));
+        if entry.is_some_and(|entry| entry.alone) {
+            alone.push(Work::Program(program));
+        } else {
+            queue.add(entry.map_or(0, |entry| entry.seconds), Work::Program(program));
         }
-        Ok(())
     };
-    thread::scope(|scope| {
-        let threads: Vec<_> = (0..jobs).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().expect("it returns its errors"))
+    thread::scope(|scope| -> Result<()> {
+        let work =
+            |worker: usize| iter::from_fn(|| queue.next(worker)).try_for_each(|work| work.run(root, &ended));
+        let jobs = thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..jobs).map(|worker| scope.spawn(move || work(worker))).collect();
+        let built = program::build(root, wanted, found);
+        match built {
+            Ok(()) => queue.complete((u32::MAX, Work::Targets(targets))),
+            Err(_) => queue.give_up(),
+        }
+        workers.into_iter().try_for_each(|worker| worker.join().expect("it returns its errors"))?;
+        built
     })?;
+    alone.iter().try_for_each(|work| work.run(root, &ended))?;
     Ok(ended.into_inner().expect("all threads have ended"))
 }
 

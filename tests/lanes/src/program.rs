@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -105,11 +106,11 @@ impl Wanted<'_> {
     }
 }
 
-/// Builds test programs.
+/// Builds test programs, and hands on each program or suite as soon as it can be run.
 ///
 /// # Errors
 /// Something does not build; cargo has said what.
-pub fn build(root: &Path, wanted: Wanted<'_>) -> Result<Vec<Program>> {
+pub fn build(root: &Path, wanted: Wanted<'_>, mut found: impl FnMut(Program)) -> Result<()> {
     let mut test = cargo(root);
     test.args(["test", "--no-run", "--quiet", "--locked"]);
     test.arg("--message-format=json-render-diagnostics");
@@ -127,17 +128,18 @@ pub fn build(root: &Path, wanted: Wanted<'_>) -> Result<Vec<Program>> {
             }
         }
     }
-    let output = test.stderr(Stdio::inherit()).output().context("cargo cannot be started")?;
-    ensure!(output.status.success(), "not everything builds");
-    let messages = String::from_utf8_lossy(&output.stdout).into_owned();
-    let messages = messages.lines().filter_map(|line| serde_json::from_str(line).ok());
-    let mut programs = Vec::new();
-    for program in messages.filter_map(|message| built(&message)) {
-        programs.extend(program.suites()?);
+    let mut cargo = test.stdout(Stdio::piped()).spawn().context("cargo cannot be started")?;
+    let messages = cargo.stdout.take().context("a pipe")?;
+    for message in BufReader::new(messages).lines() {
+        let program = serde_json::from_str(&message?).ok().and_then(|message| built(&message));
+        for program in program.map(Program::suites).transpose()?.into_iter().flatten() {
+            if wanted.has(&program.target) {
+                found(program);
+            }
+        }
     }
-    programs.retain(|program: &Program| wanted.has(&program.target));
-    programs.sort_by_key(|program| program.target.to_string());
-    Ok(programs)
+    ensure!(cargo.wait()?.success(), "not everything builds");
+    Ok(())
 }
 
 /// The test programs of the workspace, each with what it runs: itself, or its suites, which are modules of its root file.
