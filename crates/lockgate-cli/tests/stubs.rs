@@ -286,6 +286,21 @@ fn failures_below_zero_are_below_zero_however_they_are_written() {
     made("below", &["-O1"], [header, source, host]);
 }
 
+/// Arguments of a format that lie elsewhere, or are read otherwise, than the client's do are refused: a long double, wide characters.
+#[test]
+fn arguments_that_cannot_be_passed_on_are_refused() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdarg.h>\nLG_DOMAIN(\"wider\");\nLG_ERRORS(int, -1);\n\
+                  int vshow(const char *format, va_list list) LG_FORMAT(vshow, \"q\", \"\");\nint show(const char *format, ...) LG_FORMAT(vshow, \"q\", \"\");\n";
+    let source = "#include <stdarg.h>\n#include <stdio.h>\nint vshow(const char *f, va_list l) { char text[99]; return vsnprintf(text, sizeof text, f, l); }\n\
+                  int show(const char *f, ...) { va_list l; va_start(l, f); int n = vshow(f, l); va_end(l); return n; }\n";
+    let host = "#include <wider.h>\n#include <string.h>\n\
+                static int told(void) { return lg_wider_error()->kind == LG_STUB_SIZE && strstr(lg_wider_error()->message, \"cannot be passed on\") != 0; }\n\
+                int main(void)\n{\n    if (show(\"%d %d %d %d %Lf %s\", 1, 2, 3, 4, 1.5L, \"text\") != -1 || !told())\n        return 1;\n    \
+                if (show(\"%.2La\", 1.5L) != -1 || !told() || show(\"%ls\", L\"wide\") != -1 || !told() || show(\"%5lq\", L\"wide\") != -1 || !told())\n        return 2;\n    \
+                return show(\"%lf %ld %hhd %lld %s %zu\", 1.5, 2L, 3, 4LL, \"text\", (size_t)5) == 21 ? 0 : 3;\n}\n";
+    made("wider", &["-O1"], [header, source, host]);
+}
+
 /// Members of structures and unions without a name cross like any other member: text is copied, numbers go both ways, and a `bool` is one.
 #[test]
 fn members_without_a_name_are_members() {
