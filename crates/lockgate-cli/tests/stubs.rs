@@ -243,7 +243,7 @@ fn what_declarations_promise_to_compilers() {
                   extern void five(int x) __attribute__((__noreturn__));\nvoid five(int x);\n\
                   struct noreturn_list { int n; };\nint length(const struct noreturn_list *list LG_IN) LG_ERROR(-1);\n\
                   void at_last(void (*handler)(int) __attribute__((__noreturn__)));\ntypedef void (*dead)(int) __attribute__((__noreturn__));\ndead handler(void);\n\
-                  const float *floats(int n) __attribute__((assume_aligned(64))) LG_SIZE(n) LG_BORROWED;\n\
+                  #define ALIGNED(by) __attribute__((assume_##by(64)))\nconst float *floats(int n) ALIGNED(aligned) LG_SIZE(n) LG_BORROWED;\n\
                   __attribute__((__alloc_align__(2))) const float *more(int n, int by) LG_SIZE(n) LG_BORROWED;\n";
     let source = "void one(int x) { if (x) __builtin_trap(); }\nvoid two(int x) { one(x); }\nint three(int x) { one(x); return x; }\nvoid four(int x) { one(x); }\nvoid five(int x) { one(x); }\n\
                   int length(const int *list) { return *list; }\nstatic void (*last)(int);\nvoid at_last(void (*handler)(int)) { last = handler; }\nvoid (*handler(void))(int) { return last; }\n\
@@ -263,6 +263,35 @@ fn what_declarations_promise_to_compilers() {
                 return first() ? 6 : second() ? 7 : 0;\n}\n";
     for options in [&["-O0"], &["-O3"]] {
         made("promise", options, [header, source, host]);
+    }
+}
+
+/// A function that is declared to run nothing of the program's calls nothing back, whatever the library does: what the program's compiler has in
+/// registers is so. The calls around it go on.
+#[test]
+fn what_compilers_keep_in_registers_stays_so() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"silent\");\nLG_ERRORS(int, -1);\nstruct list;\n#define PURE pure\n#define NAMED(a, b) __attribute__((a##b))\n\
+                  struct list *begin(int (*seen)(void *user, int n), void *user);\nvoid finish(struct list *l LG_RELEASE);\nint feed(struct list *l, int n);\n\
+                  int counts(const struct list *l) __attribute__((pure));\nint length(const struct list *l) __attribute__((PURE));\nint first(const struct list *l) NAMED(__con, st__);\n\
+                  int last(struct list *l) __attribute__((leaf, nothrow));\nint each(struct list *l, int (*seen)(void *user, int n), void *user);\n";
+    let source = "#include <stdlib.h>\nstruct list { int (*seen)(void *, int); void *user; int n, quiet; };\n\
+                  struct list *begin(int (*seen)(void *, int), void *user) { struct list *l = malloc(sizeof *l); *l = (struct list){seen, user, 0, 1}; return l; }\n\
+                  void finish(struct list *l) { free(l); }\nint feed(struct list *l, int n) { l->n += n; l->quiet = n == 1; return l->seen(l->user, n); }\n\
+                  int counts(struct list *l) { if (!l->quiet) l->seen(l->user, 100); return l->n; }\nint length(struct list *l) { return counts(l); }\nint first(struct list *l) { return counts(l); }\nint last(struct list *l) { return counts(l); }\n\
+                  int each(struct list *l, int (*seen)(void *, int), void *user) { return seen(user, 1) + seen(user, 2); }\n";
+    let host = "#include <silent.h>\n#include <stdlib.h>\n#include <string.h>\nstatic char *buffer;\nstatic struct list *list;\n\
+                static int seen(void *user, int n) { (void)user; if (n == 100) { free(buffer); buffer = 0; } return n; }\n\
+                static int nested(void *user, int n) { (void)user; return n + 10 * (counts(list) < 0); }\n\
+                static int told(void) { return lg_silent_error()->kind == LG_STUB_CALLBACK && strstr(lg_silent_error()->message, \"declared to call back nothing\") != 0; }\n\
+                #define TRY(call) do { buffer = malloc(16); buffer[0] = 'a'; if (call != -1 || !told() || !buffer) return __LINE__; buffer[1] = 'b'; free(buffer); } while (0)\n\
+                int main(void)\n{\n    list = begin(seen, 0);\n    \
+                /* Where the library is honest, it is heard. */\n    if (feed(list, 1) != 1 || counts(list) != 1 || last(list) != 1)\n        return 1;\n    \
+                if (feed(list, 2) != 2)\n        return 2;\n    \
+                TRY(counts(list));\n    TRY(length(list));\n    TRY(first(list));\n    TRY(last(list));\n    \
+                /* One after it is called back, and one around it once more. */\n    if (feed(list, 3) != 3 || each(list, nested, 0) != 23)\n        return 3;\n    \
+                finish(list);\n    return 0;\n}\n";
+    for options in [&["-O0"], &["-O2"]] {
+        made("silent", options, [header, source, host]);
     }
 }
 

@@ -378,6 +378,7 @@ mod tests {
                 foreign: false,
                 never_null: false,
                 aligned: false,
+                silent: false,
             },
             notes: Notes::default(),
             place: Place::default(),
@@ -429,6 +430,7 @@ mod tests {
             foreign: false,
             never_null: false,
             aligned: false,
+            silent: false,
         };
         let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
         let itself = Parameter::new("p", function, Notes::default());

@@ -232,6 +232,8 @@ pub struct Prototype {
     /// The compiler of the program goes by it that the result is aligned in a way that its type does not say (`assume_aligned`,
     /// `alloc_align`).
     pub aligned: bool,
+    /// The compiler of the program goes by it that the function runs nothing of the program's (`pure`, `const`, `leaf`).
+    pub silent: bool,
 }
 
 /// One parameter or field.

@@ -244,6 +244,7 @@ impl Reader {
             known.notes = notes.or(&known.notes);
             known.prototype.never_null |= cursor.is_never_null();
             known.prototype.aligned |= cursor.is_aligned();
+            known.prototype.silent |= cursor.is_silent();
             known.prototype.noreturn |= cursor.is_noreturn();
             in_the_same_places(&known.prototype.parameters, &parameters)
                 .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
@@ -258,6 +259,7 @@ impl Reader {
             foreign: kind.is_foreign(),
             never_null: cursor.is_never_null(),
             aligned: cursor.is_aligned(),
+            silent: cursor.is_silent(),
         };
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
@@ -321,6 +323,7 @@ impl Reader {
             foreign: function.is_foreign(),
             never_null: false,
             aligned: false,
+            silent: false,
         }
     }
 

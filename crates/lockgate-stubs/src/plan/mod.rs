@@ -466,6 +466,8 @@ struct Facts {
     follows_handles: bool,
     keeps_streams: bool,
     jumps: bool,
+    /// Of some functions the compiler concludes that they call back nothing, and there is something that could be called.
+    silent: bool,
     lends: bool,
     /// Functions that say how large something is, with the bytes of an element.
     asked: BTreeMap<String, u64>,
@@ -498,6 +500,8 @@ impl Facts {
         let fields = || plan.records.values().flat_map(|record| &record.fields);
         facts.keeps_streams = plan.functions.iter().any(FunctionPlan::keeps_stream);
         facts.jumps = plan.functions.iter().any(|function| function.jumps.is_some());
+        facts.silent = plan.functions.iter().any(|function| function.prototype.silent)
+            && !(plan.callbacks.is_empty() && plan.gates.is_empty());
         facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
         for asking in &plan.functions {
             let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
@@ -625,7 +629,12 @@ impl Plan {
 
     /// What callbacks are given depends on the call that they come from.
     pub fn follows_calls(&self) -> bool {
-        self.follows_handles() || self.facts().jumps
+        self.follows_handles() || self.facts().jumps || self.facts().silent
+    }
+
+    /// Some functions call back nothing, as compilers go by it, though the library could.
+    pub fn has_silent(&self) -> bool {
+        self.facts().silent
     }
 
     /// The library keeps streams of the program's.
