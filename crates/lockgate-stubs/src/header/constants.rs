@@ -1,25 +1,38 @@
 //! Constants that a header defines as macros.
 use super::libclang_sys::{Bodies, Cursor};
 use super::model::Value;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 /// What stands before the name of a variable that has a macro's value.
 const PREFIX: &str = "lockgate_value_";
 
-/// The macros of `header` that come to a number or a string, in order, and those of the names `asked` that come to an integer: the compiler is
-/// asked what each is, in a file that begins with `text`. What does not parse is none.
+/// What names stand for behind a header.
+#[derive(Debug, Default)]
+pub struct Macros {
+    /// The header's own macros that come to a number or a string, in order.
+    pub constants: Vec<(String, Value)>,
+    /// Names in expressions that come to an integer.
+    pub known: BTreeSet<String>,
+    /// Names that expressions were written with, and the integers that they come to.
+    pub numbers: BTreeMap<String, i128>,
+}
+
+/// The macros of `header`, and what the names `asked` and `spelled` come to: the compiler is asked, in a file that begins with `text`. What does not
+/// parse is none.
 pub fn of_macros(
     header: &Path,
     text: &str,
     mut arguments: Vec<String>,
     asked: &BTreeSet<String>,
-) -> (Vec<(String, Value)>, BTreeSet<String>) {
+    spelled: &BTreeSet<String>,
+) -> Macros {
     let Ok(source) = lockgate_outside::read(header) else { return Default::default() };
     let source = String::from_utf8_lossy(&source);
     let own = names(&source);
     let is_own: HashSet<&str> = own.iter().copied().collect();
-    let further = asked.iter().map(String::as_str).filter(|name| !is_own.contains(name));
+    let further: BTreeSet<&String> = asked.iter().chain(spelled).collect();
+    let further = further.into_iter().map(String::as_str).filter(|name| !is_own.contains(name));
     let variable = |name: &str| format!("__auto_type {PREFIX}{name} = {name};\n");
     let text: String =
         text.to_owned() + &own.iter().copied().chain(further).map(variable).collect::<String>();
@@ -32,7 +45,13 @@ pub fn of_macros(
         (asked.contains(name) && matches!(value, Value::Integer(_))).then(|| name.clone())
     };
     let known = values.iter().filter_map(integer).collect();
-    (values.into_iter().filter(|(name, _)| is_own.contains(name.as_str())).collect(), known)
+    let number = |(name, value): &(String, Value)| match value {
+        Value::Integer(number) if spelled.contains(name) => Some((name.clone(), *number)),
+        _ => None,
+    };
+    let numbers = values.iter().filter_map(number).collect();
+    let constants = values.into_iter().filter(|(name, _)| is_own.contains(name.as_str())).collect();
+    Macros { constants, known, numbers }
 }
 
 /// Names of macros without parameters that stand for something, once each.

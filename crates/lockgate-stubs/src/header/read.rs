@@ -220,7 +220,9 @@ impl Reader {
     fn notes(&mut self, cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
         let attributes = cursor.children().into_iter().filter(|child| child.kind() == CXCursor_AnnotateAttr);
         self.taken.extend(attributes.map(|attribute| attribute.offset()));
-        notes(cursor, name)
+        let mut notes = notes(cursor, name)?;
+        self.header.spelled.append(&mut notes.spelled);
+        Ok(notes)
     }
 
     fn function(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
@@ -621,6 +623,7 @@ impl Reader {
                 _ => said.add(&text).map_err(|error| note_error(cursor, "the annotation", error))?,
             }
         }
+        self.header.spelled.append(&mut said.spelled);
         let stray = |what: String| ReadError::Stray { place: place(cursor), what };
         match about {
             Some(About::Field(record, field)) => {

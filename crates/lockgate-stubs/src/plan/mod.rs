@@ -46,6 +46,8 @@ pub struct Plan {
     pub enumerations: BTreeMap<String, Vec<(String, i128)>>,
     /// Constants of the header.
     pub constants: Vec<(String, Value)>,
+    /// What names in annotations' expressions stand for: a number, and whether a macro makes it.
+    pub numbers: BTreeMap<String, (i128, bool)>,
     /// Functions of both kinds.
     pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
@@ -706,6 +708,7 @@ pub fn plan(header: &Header) -> Plan {
             library: header.library.clone(),
             enumerations: header.enumerations.clone(),
             constants: header.constants.clone(),
+            numbers: header.numbers.clone(),
             ..Plan::default()
         },
     );

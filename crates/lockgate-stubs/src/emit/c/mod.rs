@@ -4,6 +4,7 @@ mod print;
 mod record;
 
 pub use layout::as_read;
+use layout::numbers_as_read;
 
 use super::boundary::declare;
 use super::boundary::{callback, stub};
@@ -180,6 +181,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
 fn definitions(plan: &Plan) -> String {
     let read = |(name, condition)| template!("c/as_read.c.in", NAME = name, CONDITION = condition);
     let mut text: String = as_read(plan).map(read).collect();
+    text.extend(numbers_as_read(plan));
     text += &promises(plan.functions.iter().map(|function| (&*function.name, &function.prototype)));
     // (What has no name crosses within what has one only.)
     let named = |record: &&RecordPlan| !record.spelling.contains('(');
