@@ -1,11 +1,14 @@
 //! Constants that a header defines as macros.
 use super::libclang_sys::{Bodies, Cursor};
 use super::model::Value;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::Path;
 
 /// What stands before the name of a variable that has a macro's value.
 const PREFIX: &str = "lockgate_value_";
+
+/// The same for the bytes of a string literal, its end included.
+const SIZE: &str = "lockgate_size_";
 
 /// What names stand for behind a header.
 #[derive(Debug, Default)]
@@ -33,14 +36,31 @@ pub fn of_macros(
     let is_own: HashSet<&str> = own.iter().copied().collect();
     let further: BTreeSet<&String> = asked.iter().chain(spelled).collect();
     let further = further.into_iter().map(String::as_str).filter(|name| !is_own.contains(name));
-    let variable = |name: &str| format!("__auto_type {PREFIX}{name} = {name};\n");
+    // (Of a literal only, there is an array that one can point to.)
+    let variable = |name: &str| {
+        format!("__auto_type {PREFIX}{name} = {name};\n__auto_type {SIZE}{name} = sizeof(*&({name}));\n")
+    };
     let text: String =
         text.to_owned() + &own.iter().copied().chain(further).map(variable).collect::<String>();
     arguments.push("-ferror-limit=0".to_owned());
     let Ok(unit) = super::unit(&text, header, arguments, Bodies::Skipped) else { return Default::default() };
     let value =
         |variable: &Cursor<'_>| Some((variable.name().strip_prefix(PREFIX)?.to_owned(), variable.value()?));
-    let values: Vec<(String, Value)> = unit.root().children().iter().filter_map(value).collect();
+    let variables = unit.root().children();
+    let size =
+        |variable: &Cursor<'_>| match (variable.name().strip_prefix(SIZE)?.to_owned(), variable.value()?) {
+            (name, Value::Integer(size)) => Some((name, size)),
+            _ => None,
+        };
+    let sizes: HashMap<String, i128> = variables.iter().filter_map(size).collect();
+    // A literal with a zero in it is text to nobody, and what libclang gives of it ends there.
+    let whole = |(name, value): &(String, Value)| match value {
+        Value::Text(text) => {
+            sizes.get(name).is_none_or(|size| *size == text.as_bytes_with_nul().len() as i128)
+        }
+        _ => true,
+    };
+    let values: Vec<(String, Value)> = variables.iter().filter_map(value).filter(whole).collect();
     let integer = |(name, value): &(String, Value)| {
         (asked.contains(name) && matches!(value, Value::Integer(_))).then(|| name.clone())
     };

@@ -310,6 +310,8 @@ impl<'u> Cursor<'u> {
             if result.is_null() {
                 return None;
             }
+            // (Of wider integers there are only as many bits as libclang gives.)
+            let wide = self.kind_of_value().size().is_none_or(|size| size > 8);
             let value = match clang_EvalResult_getKind(result) {
                 CXEval_Int if clang_EvalResult_isUnsignedInt(result) != 0 => {
                     Some(Value::Integer(clang_EvalResult_getAsUnsigned(result).into()))
