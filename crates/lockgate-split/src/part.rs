@@ -151,8 +151,10 @@ fn undefine(text: &mut [u8], body: Range<usize>) {
 fn variables<'s>(survey: &'s Survey, scanned: &[u8]) -> Vec<(Range<usize>, Vec<&'s Definition>)> {
     let pieces = text::pieces(scanned).into_iter().map(|piece| piece.range);
     let variables = |piece: Range<usize>| {
-        let inside =
-            survey.definitions.iter().filter(|d| !d.function && piece.contains(&d.at)).collect::<Vec<_>>();
+        let is_here = |d: &&Definition| {
+            !d.function && std::iter::once(&d.at).chain(&d.again).any(|at| piece.contains(at))
+        };
+        let inside = survey.definitions.iter().filter(is_here).collect::<Vec<_>>();
         (!inside.is_empty()).then_some((piece, inside))
     };
     pieces.filter_map(variables).collect()

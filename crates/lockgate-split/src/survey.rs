@@ -77,6 +77,8 @@ pub struct Definition {
     pub declared: usize,
     /// Offset of its name.
     pub at: usize,
+    /// The same of further definitions: a tentative one may come again, with a value.
+    pub again: Vec<usize>,
     /// A function's body.
     pub body: Option<Range<usize>>,
     /// What it refers to.
@@ -283,9 +285,14 @@ impl Survey {
                 remedy: "declare each alone".into(),
             });
         }
-        // A tentative definition may come again.
-        if !self.definitions.iter().any(|known| known.name == definition.name) {
-            self.definitions.push(definition);
+        // A tentative definition may come again, and what it leads to with it.
+        match self.definitions.iter_mut().find(|known| known.name == definition.name) {
+            None => self.definitions.push(definition),
+            Some(known) => {
+                known.again.push(definition.at);
+                known.uses.append(&mut definition.uses);
+                known.constant &= definition.constant;
+            }
         }
     }
 }
@@ -314,6 +321,7 @@ fn definition(cursor: Cursor<'_>) -> Option<Definition> {
         constant: !function && is_constant(cursor),
         declared: cursor.extent().start,
         at: cursor.offset().1,
+        again: Vec::new(),
         body,
         uses: Vec::new(),
         statics: Vec::new(),

@@ -91,6 +91,14 @@ pub const CASES: &[(Program, &[&str])] = &[
         &["a.c:3: variable count is used by the host and domain p, which share no memory; make it const"],
     ),
     (
+        // What the second definition leads to is as much of it as what the first one does.
+        one!(
+            "struct ops { int *n; };\nstatic int count;\nstatic const struct ops ops;\nstatic const struct ops ops = {&count};\n\
+             int enter(int x) { return x + ++*ops.n; }\nint main(void) { return enter(count); }\n"
+        ),
+        &["a.c:4: variable count is used by the host and domain p"],
+    ),
+    (
         one!(
             "static int next(void) { static int last; return ++last; }\nint enter(int x) { return x + next(); }\nint main(void) { return enter(next()); }\n"
         ),
