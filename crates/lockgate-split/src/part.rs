@@ -207,7 +207,10 @@ pub fn refusals(parts: &[Part<'_>]) -> Vec<Refusal> {
             .statics
             .iter()
             .map(|(name, place)| (format!("{name} of {}()", definition.name), place.clone()));
-        for (name, place) in own.into_iter().chain(within) {
+        let nameless = definition.nameless.iter();
+        let nameless = nameless
+            .map(|place| (format!("without a name that {} leads to", definition.name), place.clone()));
+        for (name, place) in own.into_iter().chain(within).chain(nameless) {
             refusals.push(Refusal {
                 place,
                 what: format!("variable {name} is used by {whose}, which share no memory"),

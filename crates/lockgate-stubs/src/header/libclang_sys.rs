@@ -313,6 +313,7 @@ impl<'u> Cursor<'u> {
             // (Of wider integers there are only as many bits as libclang gives.)
             let wide = self.kind_of_value().size().is_none_or(|size| size > 8);
             let value = match clang_EvalResult_getKind(result) {
+                CXEval_Int if wide => None,
                 CXEval_Int if clang_EvalResult_isUnsignedInt(result) != 0 => {
                     Some(Value::Integer(clang_EvalResult_getAsUnsigned(result).into()))
                 }
@@ -551,6 +552,12 @@ impl<'u> Type<'u> {
     pub fn is_const(self) -> bool {
         // SAFETY: as `spelling`.
         unsafe { clang_isConstQualifiedType(self.kind) != 0 }
+    }
+
+    /// True for `volatile`.
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: as `spelling`.
+        unsafe { clang_isVolatileQualifiedType(self.kind) != 0 }
     }
 
     /// Size in bytes, if it is complete.
