@@ -482,3 +482,24 @@ fn a_path_that_no_source_can_include_is_refused() {
         assert!(said.contains("no source can include it"), "{said}");
     }
 }
+
+/// The namespace of a binding for C++ is no word of C++'s, and nothing that the headers have.
+#[test]
+fn namespaces_are_names() {
+    for (name, space) in
+        [("class", "class_"), ("int", "int_"), ("std", "std_"), ("errno", "errno_"), ("shapes", "shapes")]
+    {
+        let header = format!(
+            "#include <lockgate/annotations.h>\nLG_DOMAIN(\"{name}\");\nint f(int x) LG_ERROR(-1);\n"
+        );
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join("api.h");
+        std::fs::write(&path, header).expect("a file");
+        let source =
+            Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
+        let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
+        let files = client.cpp().expect("it has a form");
+        let header = &files.iter().find(|file| file.name == format!("{name}.hpp")).expect("the header").text;
+        assert!(header.contains(&format!("\nnamespace {space} {{\n")), "{name}: {header}");
+    }
+}
