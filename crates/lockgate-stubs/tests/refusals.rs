@@ -503,3 +503,20 @@ fn namespaces_are_names() {
         assert!(header.contains(&format!("\nnamespace {space} {{\n")), "{name}: {header}");
     }
 }
+
+/// A function of which compilers know that it does not jump does not, though its handle has a `jmp_buf`.
+#[test]
+fn what_is_pure_does_not_jump() {
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\nstruct engine;\n\
+                  typedef void (*engine_jump)(jmp_buf env LG_JUMP, int value);\n\
+                  jmp_buf *own(struct engine *e, engine_jump jump) LG_JUMP_BUFFER(e);\nstruct engine *begin(void);\nvoid finish(struct engine *e LG_RELEASE);\n\
+                  int count(struct engine *e LG_JUMPS);\nint length(struct engine *e LG_JUMPS) __attribute__((pure));\nint size(struct engine *e LG_JUMPS) __attribute__((leaf));\n";
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("api.h");
+    std::fs::write(&path, header).expect("a file");
+    let source = Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
+    let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
+    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    let jumps = client.plan.functions.iter().filter(|function| function.jumps.is_some());
+    assert_eq!(jumps.map(|function| &*function.name).collect::<Vec<_>>(), ["count"]);
+}
