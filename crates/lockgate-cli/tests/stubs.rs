@@ -243,7 +243,7 @@ fn what_declarations_promise_to_compilers() {
                   extern void five(int x) __attribute__((__noreturn__));\nvoid five(int x);\n\
                   struct noreturn_list { int n; };\nint length(const struct noreturn_list *list LG_IN) LG_ERROR(-1);\n\
                   void at_last(void (*handler)(int) __attribute__((__noreturn__)));\ntypedef void (*dead)(int) __attribute__((__noreturn__));\ndead handler(void);\n\
-                  #define ALIGNED(by) __attribute__((assume_##by(64)))\nconst float *floats(int n) ALIGNED(aligned) LG_SIZE(n) LG_BORROWED;\n\
+                  const float *floats(int n) __attribute__((assume_aligned(64))) LG_SIZE(n) LG_BORROWED;\n\
                   __attribute__((__alloc_align__(2))) const float *more(int n, int by) LG_SIZE(n) LG_BORROWED;\n";
     let source = "void one(int x) { if (x) __builtin_trap(); }\nvoid two(int x) { one(x); }\nint three(int x) { one(x); return x; }\nvoid four(int x) { one(x); }\nvoid five(int x) { one(x); }\n\
                   int length(const int *list) { return *list; }\nstatic void (*last)(int);\nvoid at_last(void (*handler)(int)) { last = handler; }\nvoid (*handler(void))(int) { return last; }\n\
