@@ -284,6 +284,7 @@ fn prototype(input: &mut Unstructured<'_>, depth: u8) -> Result<Prototype> {
         foreign: false,
         never_null: false,
         aligned: input.ratio(1, 16)?,
+        silent: input.ratio(1, 16)?,
     })
 }
 

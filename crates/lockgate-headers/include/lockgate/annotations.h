@@ -21,7 +21,8 @@
 #define LG_NOTE_(text) __attribute__((annotate("lockgate:" text)))
 #define LG_JOIN__(a, b) a##b
 #define LG_JOIN_(a, b) LG_JOIN__(a, b)
-/* The expansion of macros in an expression, not their names (which "names:" has: what they stand for may be something else to others). */
+/* The expansion of macros in an expression, not their names. ("names:" has those: the client
+ * does not compile where they stand for other numbers.) */
 #define LG_TEXT_(...) #__VA_ARGS__
 #define LG_ABOUT_(text, ...) extern char LG_JOIN_(lockgate_about_, __COUNTER__) LG_NOTE_(text) __VA_ARGS__
 #define LG_CALLED_(text, parameters) extern void LG_JOIN_(lockgate_about_, __COUNTER__) parameters LG_NOTE_(text)
