@@ -75,7 +75,10 @@ fn of_record(record: &RecordPlan) -> String {
             Shape::Array(element, count) if *count > 0 => (&**element, "[0]"),
             _ => (&field.kind, ""),
         };
-        conditions.extend(of_kind(&format!("__typeof__((({own} *)0)->{name}{at})"), element));
+        // (Compilers complain of casts to qualified types.)
+        if !element.constant && !element.spelling.contains("volatile") {
+            conditions.extend(of_kind(&format!("__typeof__((({own} *)0)->{name}{at})"), element));
+        }
     }
     conditions.join(" && ")
 }
