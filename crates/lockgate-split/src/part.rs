@@ -151,8 +151,10 @@ fn undefine(text: &mut [u8], body: Range<usize>) {
 fn variables<'s>(survey: &'s Survey, scanned: &[u8]) -> Vec<(Range<usize>, Vec<&'s Definition>)> {
     let pieces = text::pieces(scanned).into_iter().map(|piece| piece.range);
     let variables = |piece: Range<usize>| {
-        let inside =
-            survey.definitions.iter().filter(|d| !d.function && piece.contains(&d.at)).collect::<Vec<_>>();
+        let is_here = |d: &&Definition| {
+            !d.function && std::iter::once(&d.at).chain(&d.again).any(|at| piece.contains(at))
+        };
+        let inside = survey.definitions.iter().filter(is_here).collect::<Vec<_>>();
         (!inside.is_empty()).then_some((piece, inside))
     };
     pieces.filter_map(variables).collect()
@@ -205,7 +207,10 @@ pub fn refusals(parts: &[Part<'_>]) -> Vec<Refusal> {
             .statics
             .iter()
             .map(|(name, place)| (format!("{name} of {}()", definition.name), place.clone()));
-        for (name, place) in own.into_iter().chain(within) {
+        let nameless = definition.nameless.iter();
+        let nameless = nameless
+            .map(|place| (format!("without a name that {} leads to", definition.name), place.clone()));
+        for (name, place) in own.into_iter().chain(within).chain(nameless) {
             refusals.push(Refusal {
                 place,
                 what: format!("variable {name} is used by {whose}, which share no memory"),

@@ -3,8 +3,8 @@
 
 use crate::error::Refusal;
 use clang_sys::{
-    CXCursor_AnnotateAttr, CXCursor_CompoundStmt, CXCursor_DeclRefExpr, CXCursor_FunctionDecl,
-    CXCursor_VarDecl,
+    CXCursor_AnnotateAttr, CXCursor_CompoundLiteralExpr, CXCursor_CompoundStmt, CXCursor_DeclRefExpr,
+    CXCursor_FunctionDecl, CXCursor_UnaryOperator, CXCursor_VarDecl, CXType_Pointer,
 };
 use lockgate_stubs::header::libclang_sys::{Bodies, Cursor};
 use lockgate_stubs::header::model::Place;
@@ -77,12 +77,16 @@ pub struct Definition {
     pub declared: usize,
     /// Offset of its name.
     pub at: usize,
+    /// The same of further definitions: a tentative one may come again, with a value.
+    pub again: Vec<usize>,
     /// A function's body.
     pub body: Option<Range<usize>>,
     /// What it refers to.
     pub uses: Vec<Use>,
     /// Its own variables that keep their values from call to call.
     pub statics: Vec<(String, Place)>,
+    /// Memory without a name that its value leads to, and that may be written: compound literals.
+    pub nameless: Vec<Place>,
 }
 
 /// A reference to a function or variable outside functions.
@@ -156,7 +160,19 @@ pub fn survey(folded: &str, origin: &Path, arguments: Vec<String>) -> Result<Sur
             );
         }
     }
+    // (libclang does not say what a pragma does.)
+    let weak: BTreeSet<&str> = folded.lines().filter_map(made_weak).collect();
+    for definition in &mut survey.definitions {
+        definition.constant &= !weak.contains(&*definition.name);
+    }
     Ok(survey)
+}
+
+/// What a line of preprocessed text makes weak.
+fn made_weak(line: &str) -> Option<&str> {
+    let mut words = line.trim_start().strip_prefix('#')?.split(|c: char| c.is_whitespace() || c == '=');
+    let mut word = || words.find(|word| !word.is_empty());
+    (word() == Some("pragma") && word() == Some("weak")).then(word)?
 }
 
 /// What an `LG_DOMAIN` says.
@@ -268,6 +284,9 @@ impl Survey {
                 _ => {}
             }
         }
+        if !definition.function {
+            cursor.children().into_iter().for_each(|child| nameless(child, false, &mut definition.nameless));
+        }
         let together = |other: &&Definition| {
             !other.function && other.declared == definition.declared && other.home != definition.home
         };
@@ -283,9 +302,15 @@ impl Survey {
                 remedy: "declare each alone".into(),
             });
         }
-        // A tentative definition may come again.
-        if !self.definitions.iter().any(|known| known.name == definition.name) {
-            self.definitions.push(definition);
+        // A tentative definition may come again, and what it leads to with it.
+        match self.definitions.iter_mut().find(|known| known.name == definition.name) {
+            None => self.definitions.push(definition),
+            Some(known) => {
+                known.again.push(definition.at);
+                known.uses.append(&mut definition.uses);
+                known.nameless.append(&mut definition.nameless);
+                known.constant &= definition.constant;
+            }
         }
     }
 }
@@ -314,9 +339,11 @@ fn definition(cursor: Cursor<'_>) -> Option<Definition> {
         constant: !function && is_constant(cursor),
         declared: cursor.extent().start,
         at: cursor.offset().1,
+        again: Vec::new(),
         body,
         uses: Vec::new(),
         statics: Vec::new(),
+        nameless: Vec::new(),
     })
 }
 
@@ -336,16 +363,32 @@ fn reference(expression: Cursor<'_>) -> Option<Use> {
     })
 }
 
+/// Compound literals in the value of a variable outside functions that something points to (`led_to`), unless they are constant: each is an object as long
+/// as the program.
+fn nameless(expression: Cursor<'_>, led_to: bool, found: &mut Vec<Place>) {
+    if expression.kind() == CXCursor_CompoundLiteralExpr && led_to && !is_constant(expression) {
+        found.push(place(expression));
+    }
+    let points = expression.kind() == CXCursor_UnaryOperator
+        || expression.kind_of_value().canonical().kind() == CXType_Pointer;
+    for child in expression.children() {
+        nameless(child, led_to || points, found);
+    }
+}
+
 /// A function that no object defines: the compiler itself knows what it does.
 fn is_of_compiler(name: &str) -> bool {
     ["__builtin_", "__sync_", "__atomic_"].iter().any(|begin| name.starts_with(begin))
 }
 
-/// The variable, or each of its elements, is `const`.
+/// The variable, or each of its elements, is `const`, and nobody else changes it (`volatile`) or puts another in its place (weak).
 fn is_constant(variable: Cursor<'_>) -> bool {
     let mut kind = variable.kind_of_value().canonical();
     loop {
         let element = kind.element();
+        if kind.is_volatile() || variable.is_weak() {
+            return false;
+        }
         if kind.is_const() || element.spelling().is_empty() {
             return kind.is_const();
         }

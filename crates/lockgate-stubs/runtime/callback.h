@@ -61,6 +61,8 @@ static inline __attribute__((always_inline)) void lgs_called_by(struct lgs_call 
     *c = (struct lgs_call){.function = name, .frame = LGS_FRAME, .calls_back = true, .handle = lgs_thread.handle, .serial = lgs_thread.call};
     if (LGS_JUMPS)
         c->jumps = lgs_thread.jumps;
+    if (LGS_SILENT && __builtin_expect((c->silent = lgs_thread.silent), 0))
+        lgs_fail(c, LG_STUB_CALLBACK, "call", "it came from a function that is declared to call back nothing (pure, const, leaf)");
     if (LGS_RESTARTS)
         c->generation = lgs.generation;
     lgs_copies_begin();

@@ -76,9 +76,16 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
             }
         }
         unsigned longs = 0;
-        for (; *at && strchr("hlzjtL", *at) && !strchr(strings, *at) && !strchr(given, *at); at++)
+        bool extended = false;
+        for (; *at && strchr("hlzjtL", *at) && !strchr(strings, *at) && !strchr(given, *at); at++) {
             longs += *at != 'h';
-        if (*at == 's' || (*at && strchr(strings, *at))) {
+            extended |= *at == 'L';
+        }
+        bool is_text = *at == 's' || (*at && strchr(strings, *at));
+        if ((longs && is_text) || (extended && *at && strchr("eEfFgGaA", *at))) {
+            /* (Whose characters are how wide, libraries differ in; where it lies, these arguments do.) */
+            lgs_fail(c, LG_STUB_SIZE, "format", "it takes wide characters or a long double, which cannot be passed on");
+        } else if (is_text) {
             const char *text = va_arg(arguments, const char *);
             size_t length = 0;
             lgs_private(c, text, 1, "format");

@@ -47,6 +47,26 @@ __extension__ typedef __int128 lgs_wide;
     __extension__ _Static_assert(condition, name " is another type than `lockgate stubs` has read: " \
                                    "give it the macros (-D) that this file is compiled with, and no option that changes types (-fshort-enums, -fpack-struct)")
 
+/* The same of a number in an annotation's expression. */
+#define LGS_NUMBER_AS_READ(name, condition) \
+    __extension__ _Static_assert(condition, name " is another number than `lockgate stubs` has read: give it the macros (-D) that this file is compiled with")
+
+/* What the declaration of a function promises to this compiler, the generator has seen: the program's compiler goes by it. (Others than gcc have no word for the
+ * question; libclang reads as clang does.) */
+#if defined __GNUC__ && __GNUC__ >= 9 && !defined __clang__
+#define LGS_HAS(function, attribute) __builtin_has_attribute(function, attribute)
+#else
+#define LGS_HAS(function, attribute) 0
+#endif
+#define LGS_PROMISED(name, attribute, condition) \
+    __extension__ _Static_assert(condition, name " is declared " attribute " here, and `lockgate stubs` has not read that: " \
+                                   "declare it so in a file of annotations, too, or give the macros (-D) that this file is compiled with")
+#define LGS_PROMISES(name, function, noreturn_, nonnull_, aligned_, silent_)                                                                                 \
+    LGS_PROMISED(name, "noreturn", noreturn_ || !LGS_HAS(function, __noreturn__));                                                                               \
+    LGS_PROMISED(name, "returns_nonnull", nonnull_ || !LGS_HAS(function, __returns_nonnull__));                                                                  \
+    LGS_PROMISED(name, "assume_aligned or alloc_align", aligned_ || !(LGS_HAS(function, __assume_aligned__) || LGS_HAS(function, __alloc_align__)));                 \
+    LGS_PROMISED(name, "pure, const or leaf", silent_ || !(LGS_HAS(function, __pure__) || LGS_HAS(function, __const__) || LGS_HAS(function, __leaf__)))
+
 enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64, LGS_ZEROS = 128 };
 
 /* The buffers in a structure of the program's: left alone (by a call that says itself that it has failed), passed; or the structure is the library's. */
@@ -369,6 +389,7 @@ static __thread struct {
     /* Of the call in progress, the innermost: each says so before it begins, and a callback when it ends. */
     uint64_t handle; /* the first among its parameters, or 0 */
     size_t jumps;    /* the place of that to whose jmp_buf it may jump, or 0 */
+    bool silent;     /* compilers go by it that it calls back nothing */
     uint64_t call;   /* its number, if something was given for it */
     uint64_t serial; /* the last of these numbers: no two calls of the process have the same */
     size_t copied, next_pause;
@@ -418,6 +439,7 @@ struct lgs_call {
     bool marked;    /* has a mark of its own */
     bool calls_back; /* it is a callback, and what follows is of the call that it came from */
     bool without;    /* the program has passed a null pointer as a handle */
+    bool silent;     /* its function is declared to run nothing of the program's (pure, const, leaf): what the program's compiler keeps in registers stays so */
     uint64_t handle; /* the first handle among its parameters */
     size_t jumps;    /* the place of the handle to whose jmp_buf it may jump: an address may be another's by then */
     uint64_t serial; /* its number, if something was given for it */
@@ -449,6 +471,8 @@ static inline void lgs_calls_in(const struct lgs_call *c)
     lgs_thread.call = c->serial;
     if (LGS_JUMPS)
         lgs_thread.jumps = c->jumps;
+    if (LGS_SILENT)
+        lgs_thread.silent = c->silent;
 }
 
 static __attribute__((noinline, cold)) void lgs_fail(struct lgs_call *c, enum lg_stub_kind kind, const char *what, const char *reason)

@@ -1,5 +1,6 @@
 //! What `lockgate/annotations.h` says of a declaration.
 use crate::expression::{Expression, ExpressionError};
+use std::collections::BTreeSet;
 
 /// Whether the library reads or writes what a pointer leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +80,8 @@ macro_rules! notes {
             pub direction: Option<Direction>,
             /// `LG_DOMAIN` before a declaration: the number of the mark, and the name.
             pub home: Option<(u32, String)>,
+            /// Names in expressions as they are written, before what macros make of them.
+            pub spelled: BTreeSet<String>,
             $(pub $argument: Option<$type>,)*
             $(pub $flag: bool,)*
         }
@@ -104,6 +107,7 @@ macro_rules! notes {
             pub fn or(mut self, other: &Notes) -> Notes {
                 self.direction = self.direction.or(other.direction);
                 self.home = self.home.or_else(|| other.home.clone());
+                self.spelled.extend(other.spelled.iter().cloned());
                 $(self.$argument = self.$argument.or_else(|| other.$argument.clone());)*
                 $(self.$flag |= other.$flag;)*
                 self
@@ -256,6 +260,7 @@ impl Notes {
             "at_most" => notes.at_most = Some(expression()?),
             "error" => notes.error = Some(constant(argument)?),
             "policy" => notes.policy = Some(owned()),
+            "names" => notes.spelled = words(argument),
             "omit" => notes.omit = Some(lockgate_outside::printable(&owned())),
             "within" => notes.within = Some(word()?),
             "until" => notes.until = Some(word()?),
@@ -313,7 +318,7 @@ impl Notes {
     }
 
     /// Adds the names in its expressions.
-    pub fn add_names(&self, names: &mut std::collections::BTreeSet<String>) {
+    pub fn add_names(&self, names: &mut BTreeSet<String>) {
         names.extend(self.expressions().flat_map(Expression::names).map(str::to_owned));
     }
 
@@ -358,6 +363,12 @@ impl Notes {
 fn is_word(text: &str) -> bool {
     let of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     text.chars().all(of_word) && text.starts_with(|c: char| of_word(c) && !c.is_ascii_digit())
+}
+
+/// The names of C in a text.
+fn words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+    words.filter(|word| is_word(word)).map(str::to_owned).collect()
 }
 
 /// An expression that does nothing: without calls, assignments, statements and directives.

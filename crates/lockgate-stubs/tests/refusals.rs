@@ -482,3 +482,41 @@ fn a_path_that_no_source_can_include_is_refused() {
         assert!(said.contains("no source can include it"), "{said}");
     }
 }
+
+/// The namespace of a binding for C++ is no word of C++'s, and nothing that the headers have.
+#[test]
+fn namespaces_are_names() {
+    for (name, space) in
+        [("class", "class_"), ("int", "int_"), ("std", "std_"), ("errno", "errno_"), ("shapes", "shapes")]
+    {
+        let header = format!(
+            "#include <lockgate/annotations.h>\nLG_DOMAIN(\"{name}\");\nint f(int x) LG_ERROR(-1);\n"
+        );
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let path = folder.path().join("api.h");
+        std::fs::write(&path, header).expect("a file");
+        let source =
+            Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
+        let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
+        let files = client.cpp().expect("it has a form");
+        let header = &files.iter().find(|file| file.name == format!("{name}.hpp")).expect("the header").text;
+        assert!(header.contains(&format!("\nnamespace {space} {{\n")), "{name}: {header}");
+    }
+}
+
+/// A function of which compilers know that it does not jump does not, though its handle has a `jmp_buf`.
+#[test]
+fn what_is_pure_does_not_jump() {
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\nstruct engine;\n\
+                  typedef void (*engine_jump)(jmp_buf env LG_JUMP, int value);\n\
+                  jmp_buf *own(struct engine *e, engine_jump jump) LG_JUMP_BUFFER(e);\nstruct engine *begin(void);\nvoid finish(struct engine *e LG_RELEASE);\n\
+                  int count(struct engine *e LG_JUMPS);\nint length(struct engine *e LG_JUMPS) __attribute__((pure));\nint size(struct engine *e LG_JUMPS) __attribute__((leaf));\n";
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("api.h");
+    std::fs::write(&path, header).expect("a file");
+    let source = Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
+    let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
+    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    let jumps = client.plan.functions.iter().filter(|function| function.jumps.is_some());
+    assert_eq!(jumps.map(|function| &*function.name).collect::<Vec<_>>(), ["count"]);
+}

@@ -6,7 +6,8 @@ import numbers_protected
 from numbers_protected import BELOW, ENDLESS, HALF, NARROW, NOTHING, state
 
 assert (ENDLESS, BELOW, HALF, NARROW) == (math.inf, -math.inf, 0.5, b"narrow") and math.isnan(NOTHING)
-assert not hasattr(numbers_protected, "WIDE")
+for name in ("WIDE", "ZEROS", "BROAD"):
+    assert not hasattr(numbers_protected, name), name
 functions = """
     of_a_name of_an_enumerator in_octal of_operators with_a_cast
     a_character of_a_size without_a_sign the_largest a_byte

@@ -18,9 +18,18 @@ static int space(int c)
 {
     return isspace(c) != 0;
 }
+/* Said twice, the second time with a value. */
+static const struct steps {
+    int (*space)(int);
+} steps;
+static const struct steps steps = {space};
 
 /* The host's. */
 static int parsed;
+static int parsed = 0;
+static int *const also = (int[]){0};
+int begun;
+int begun = 0;
 /* The domain's, though nothing says so: only it uses it. */
 static int called;
 
@@ -39,7 +48,7 @@ int parse(const char *text, struct total *into)
             into->sum += number * weights[into->numbers++ % 3];
         else
             end++;
-        for (text = end; space(*text); text++)
+        for (text = end; steps.space(*text); text++)
             ;
     }
     return into->numbers;
@@ -51,7 +60,8 @@ int main(int argc, char **argv)
         struct total total;
         int status = parse(argv[i], &total);
         parsed += status > 0;
-        printf("%d (%s): %ld, %d\n", status, word(status), total.sum, space(argv[i][0]));
+        *also += ++begun;
+        printf("%d (%s): %ld, %d\n", status, word(status), total.sum, steps.space(argv[i][0]));
     }
     printf("%d, %d\n", parsed, weights[2]);
     return 0;

@@ -91,6 +91,44 @@ pub const CASES: &[(Program, &[&str])] = &[
         &["a.c:3: variable count is used by the host and domain p, which share no memory; make it const"],
     ),
     (
+        // Memory without a name that what is constant leads to, itself or by what it holds.
+        one!(
+            "static int *const count = (int[]){0};\nstruct state { int n; };\nstatic const struct { struct state *state; } all = {&(struct state){5}};\n\
+             int enter(int x) { return x + *count + all.state->n++; }\nint main(void) { return enter(++*count) + all.state->n; }\n"
+        ),
+        &[
+            "a.c:3: variable without a name that count leads to is used by the host and domain p, which share no memory",
+            "a.c:5: variable without a name that all leads to is used by the host and domain p",
+        ],
+    ),
+    (
+        // What has no value of its own for good: another object's may stand in its place, or somebody changes it.
+        one!(
+            "const int limit __attribute__((weak)) = 5;\nint enter(int x) { return x + limit; }\nint main(void) { return enter(limit); }\n"
+        ),
+        &["a.c:4: domain p uses variable limit of the host"],
+    ),
+    (
+        one!(
+            "const int limit = 5;\n_Pragma(\"weak limit\")\nint enter(int x) { return x + limit; }\nint main(void) { return enter(limit); }\n"
+        ),
+        &["a.c:5: domain p uses variable limit of the host"],
+    ),
+    (
+        one!(
+            "static const volatile int ticks = 1;\nint enter(int x) { return x + ticks; }\nint main(void) { return enter(ticks); }\n"
+        ),
+        &["a.c:3: variable ticks is used by the host and domain p"],
+    ),
+    (
+        // What the second definition leads to is as much of it as what the first one does.
+        one!(
+            "struct ops { int *n; };\nstatic int count;\nstatic const struct ops ops;\nstatic const struct ops ops = {&count};\n\
+             int enter(int x) { return x + ++*ops.n; }\nint main(void) { return enter(count); }\n"
+        ),
+        &["a.c:4: variable count is used by the host and domain p"],
+    ),
+    (
         one!(
             "static int next(void) { static int last; return ++last; }\nint enter(int x) { return x + next(); }\nint main(void) { return enter(next()); }\n"
         ),

@@ -12,6 +12,8 @@
 #define HALF 0.5
 #define WIDE L"wide"
 #define NARROW "narrow"
+#define ZEROS "\0zeros\0"
+#define BROAD ((__int128)1 << 100)
 
 enum state { WELL, BROKEN = 4 };
 

@@ -284,6 +284,7 @@ fn prototype(input: &mut Unstructured<'_>, depth: u8) -> Result<Prototype> {
         foreign: false,
         never_null: false,
         aligned: input.ratio(1, 16)?,
+        silent: input.ratio(1, 16)?,
     })
 }
 
@@ -378,6 +379,7 @@ mod tests {
                 foreign: false,
                 never_null: false,
                 aligned: false,
+                silent: false,
             },
             notes: Notes::default(),
             place: Place::default(),
@@ -429,6 +431,7 @@ mod tests {
             foreign: false,
             never_null: false,
             aligned: false,
+            silent: false,
         };
         let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
         let itself = Parameter::new("p", function, Notes::default());

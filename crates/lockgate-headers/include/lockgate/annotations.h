@@ -21,7 +21,8 @@
 #define LG_NOTE_(text) __attribute__((annotate("lockgate:" text)))
 #define LG_JOIN__(a, b) a##b
 #define LG_JOIN_(a, b) LG_JOIN__(a, b)
-/* The expansion of macros in an expression, not their names. */
+/* The expansion of macros in an expression, not their names. ("names:" has those: the client
+ * does not compile where they stand for other numbers.) */
 #define LG_TEXT_(...) #__VA_ARGS__
 #define LG_ABOUT_(text, ...) extern char LG_JOIN_(lockgate_about_, __COUNTER__) LG_NOTE_(text) __VA_ARGS__
 #define LG_CALLED_(text, parameters) extern void LG_JOIN_(lockgate_about_, __COUNTER__) parameters LG_NOTE_(text)
@@ -60,12 +61,12 @@
  * it (any other parameter). lg_told(function, handle, lg_called) is 1 if that function was called,
  * otherwise 0. Where several functions tell the same fact, name them all: lg_told(f, h, x, g, h, y)
  * is the least of what the program has heard. */
-#define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n))
+#define LG_SIZE(n) LG_NOTE_("size:" LG_TEXT_(n)) LG_NOTE_("names:" #n)
 /* An array of `n` pointers, each to LG_SIZE elements, or (LG_STRING) to a string. */
-#define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n))
+#define LG_ROWS(n) LG_NOTE_("rows:" LG_TEXT_(n)) LG_NOTE_("names:" #n)
 /* Elements that an LG_OUT buffer holds after the call, at most LG_SIZE; lg_result is what the
  * function returns. On an LG_IN field: how many of them the library has read. */
-#define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n))
+#define LG_WRITTEN(n) LG_NOTE_("written:" LG_TEXT_(n)) LG_NOTE_("names:" #n)
 /* A pointer that the library moves forward over what it has read or written of the buffer (fields
  * only). */
 #define LG_CURSOR LG_NOTE_("cursor")
@@ -172,12 +173,12 @@
 /* The function's result when the library failed: crashed, ran out of time, gave an impossible
  * answer. Numbers with a sign, enumerations and structures must have one, or LG_ERRORS: no value of
  * theirs is a failure to all callers (docs/stubs.md has what the others are). */
-#define LG_ERROR(...) LG_NOTE_("error:" LG_TEXT_(__VA_ARGS__))
+#define LG_ERROR(...) LG_NOTE_("error:" LG_TEXT_(__VA_ARGS__)) LG_NOTE_("names:" #__VA_ARGS__)
 /* errno tells what is wrong. */
 #define LG_ERRNO LG_NOTE_("errno")
 /* The result is at most this, and not negative, unless it is the function's failure value. Behind
  * LG_OUT on a pointer to a number: the same for what the library sets it to. */
-#define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n))
+#define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n)) LG_NOTE_("names:" #n)
 /* Like printf: the stub makes the text before it calls the library. */
 #define LG_PRINTF LG_NOTE_("printf")
 /* The same with formats of the library: the stub copies arguments as the format says, and the
@@ -202,7 +203,7 @@
 #define LG_TYPE(type, ...) LG_ABOUT_("type:" #type, __VA_ARGS__)
 /* LG_ERROR for all functions with results of this type that have no LG_ERROR themselves. Functions
  * whose names ask a question (is_valid, has_more) must have their own. */
-#define LG_ERRORS(type, ...) LG_ABOUT_("errors:" #type, LG_ERROR(__VA_ARGS__))
+#define LG_ERRORS(type, ...) LG_ABOUT_("errors:" #type, LG_ERROR(__VA_ARGS__) LG_NOTE_("names:" #__VA_ARGS__))
 /* Where the library lives: the domain's name, which is also the client's, and what it may reach
  * (docs/stubs.md).
  *

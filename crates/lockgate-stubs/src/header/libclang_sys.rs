@@ -223,11 +223,24 @@ impl<'u> Cursor<'u> {
         }
     }
 
+    /// A compiler concludes from the declaration that the function runs nothing of the program's: it calls back nothing.
+    pub fn is_silent(self) -> bool {
+        ["pure", "const", "leaf"].into_iter().any(|name| self.has_attribute(name))
+    }
+
+    /// Another definition may take the place of this one, as an attribute says.
+    pub fn is_weak(self) -> bool {
+        self.has_attribute("weak")
+    }
+
     /// The declaration has an attribute for which libclang has no question.
     fn has_attribute(self, name: &str) -> bool {
-        // The attribute's name stands where the attribute is written.
-        let attributes = self.children().into_iter().filter(|child| child.kind() == CXCursor_UnexposedAttr);
-        attributes.into_iter().any(|attribute| attribute.word().trim_matches('_') == name)
+        // The attribute's name stands where the attribute is written, unless a macro makes the name alone; libclang prints that.
+        let kinds = [CXCursor_UnexposedAttr, CXCursor_PureAttr, CXCursor_ConstAttr];
+        let attributes = self.children().into_iter().filter(|child| kinds.contains(&child.kind()));
+        let attributes: Vec<_> = attributes.collect();
+        attributes.iter().any(|attribute| attribute.word().trim_matches('_') == name)
+            || !attributes.is_empty() && says_attribute(&self.printed(), name)
     }
 
     /// The word at which it is written, in a macro's definition if it comes from there.
@@ -297,7 +310,10 @@ impl<'u> Cursor<'u> {
             if result.is_null() {
                 return None;
             }
+            // (Of wider integers there are only as many bits as libclang gives.)
+            let wide = self.kind_of_value().size().is_none_or(|size| size > 8);
             let value = match clang_EvalResult_getKind(result) {
+                CXEval_Int if wide => None,
                 CXEval_Int if clang_EvalResult_isUnsignedInt(result) != 0 => {
                     Some(Value::Integer(clang_EvalResult_getAsUnsigned(result).into()))
                 }
@@ -538,6 +554,12 @@ impl<'u> Type<'u> {
         unsafe { clang_isConstQualifiedType(self.kind) != 0 }
     }
 
+    /// True for `volatile`.
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: as `spelling`.
+        unsafe { clang_isVolatileQualifiedType(self.kind) != 0 }
+    }
+
     /// Size in bytes, if it is complete.
     pub fn size(self) -> Option<u64> {
         // SAFETY: as `spelling`.
@@ -609,6 +631,19 @@ fn says_noreturn(declaration: &str) -> bool {
     })
 }
 
+/// A declaration as libclang prints it has this attribute, in whatever spelling: not in a string, nor in a body.
+fn says_attribute(declaration: &str, name: &str) -> bool {
+    let own = declaration.split('{').next().unwrap_or_default().split('"').step_by(2);
+    own.into_iter().any(|text| {
+        ["__attribute__((", "[[gnu::", "[[__gnu__::"].into_iter().any(|begin| {
+            text.split(begin).skip(1).any(|rest| {
+                let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                rest[..end].trim_matches('_') == name
+            })
+        })
+    })
+}
+
 /// What stands behind the parameters of a function type as libclang writes it, `T (int, U) ATTRIBUTES` or, where it gives a function,
 /// `T (*(int) ATTRIBUTES)(U)`: those of its parameters and of its result are others'.
 fn attributes(function: &str) -> Option<&str> {
@@ -647,7 +682,26 @@ unsafe fn string(string: CXString) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{attributes, says_noreturn};
+    use super::{attributes, says_attribute, says_noreturn};
+
+    #[test]
+    fn attributes_in_whatever_spelling() {
+        for yes in [
+            "h *f(void) __attribute__((returns_nonnull))",
+            "h *f(void) __attribute__((annotate(\"x\"))) __attribute__((__returns_nonnull__))",
+            "[[gnu::returns_nonnull]] h *f(void)",
+        ] {
+            assert!(says_attribute(yes, "returns_nonnull"), "{yes}");
+        }
+        let others = [
+            "h *f(int returns_nonnull)",
+            "h *f(void) __attribute__((annotate(\"__attribute__((returns_nonnull))\")))",
+            "inline h *f(void) {\n    h *g(void) __attribute__((returns_nonnull));\n}",
+        ];
+        for no in others {
+            assert!(!says_attribute(no, "returns_nonnull"), "{no}");
+        }
+    }
 
     #[test]
     fn functions_that_do_not_return_by_any_standard() {

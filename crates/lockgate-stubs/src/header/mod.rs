@@ -174,9 +174,16 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
         return Err(ReadError::Empty { header: path });
     }
     let asked = header.names_asked();
-    let (constants, known) = constants::of_macros(&path, &text, arguments, &asked);
-    header.constants.extend(constants);
-    header.known.extend(known);
+    let spelled = std::mem::take(&mut header.spelled);
+    let macros = constants::of_macros(&path, &text, arguments, &asked, &spelled);
+    let enumerator = |name: &String| header.known.contains(name);
+    let numbers = macros.numbers.into_iter().map(|(name, number)| {
+        let is_macro = !enumerator(&name);
+        (name, (number, is_macro))
+    });
+    header.numbers = numbers.collect();
+    header.constants.extend(macros.constants);
+    header.known.extend(macros.known);
     header.looks = looks::of_header(&whole, &path, &folders);
     Ok(header)
 }

@@ -43,6 +43,10 @@ pub struct Header {
     pub annotation_lines: usize,
     /// Names in annotations' expressions that are integer constants.
     pub known: BTreeSet<String>,
+    /// Names in annotations' expressions as they are written.
+    pub spelled: BTreeSet<String>,
+    /// The numbers that they stand for behind the header, enumerators (`false`) and macros.
+    pub numbers: BTreeMap<String, (i128, bool)>,
     /// Functions that go by another name in objects.
     pub renamed: BTreeSet<String>,
     /// What the header itself reads of structures: macros and inline functions that the program has of it.
@@ -232,6 +236,8 @@ pub struct Prototype {
     /// The compiler of the program goes by it that the result is aligned in a way that its type does not say (`assume_aligned`,
     /// `alloc_align`).
     pub aligned: bool,
+    /// The compiler of the program goes by it that the function runs nothing of the program's (`pure`, `const`, `leaf`).
+    pub silent: bool,
 }
 
 /// One parameter or field.

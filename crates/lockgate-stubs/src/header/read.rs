@@ -220,7 +220,9 @@ impl Reader {
     fn notes(&mut self, cursor: Cursor<'_>, name: &str) -> Result<Notes, ReadError> {
         let attributes = cursor.children().into_iter().filter(|child| child.kind() == CXCursor_AnnotateAttr);
         self.taken.extend(attributes.map(|attribute| attribute.offset()));
-        notes(cursor, name)
+        let mut notes = notes(cursor, name)?;
+        self.header.spelled.append(&mut notes.spelled);
+        Ok(notes)
     }
 
     fn function(&mut self, cursor: Cursor<'_>) -> Result<(), ReadError> {
@@ -244,6 +246,7 @@ impl Reader {
             known.notes = notes.or(&known.notes);
             known.prototype.never_null |= cursor.is_never_null();
             known.prototype.aligned |= cursor.is_aligned();
+            known.prototype.silent |= cursor.is_silent();
             known.prototype.noreturn |= cursor.is_noreturn();
             in_the_same_places(&known.prototype.parameters, &parameters)
                 .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
@@ -258,6 +261,7 @@ impl Reader {
             foreign: kind.is_foreign(),
             never_null: cursor.is_never_null(),
             aligned: cursor.is_aligned(),
+            silent: cursor.is_silent(),
         };
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
@@ -321,6 +325,7 @@ impl Reader {
             foreign: function.is_foreign(),
             never_null: false,
             aligned: false,
+            silent: false,
         }
     }
 
@@ -618,6 +623,7 @@ impl Reader {
                 _ => said.add(&text).map_err(|error| note_error(cursor, "the annotation", error))?,
             }
         }
+        self.header.spelled.append(&mut said.spelled);
         let stray = |what: String| ReadError::Stray { place: place(cursor), what };
         match about {
             Some(About::Field(record, field)) => {

@@ -46,6 +46,8 @@ pub struct Plan {
     pub enumerations: BTreeMap<String, Vec<(String, i128)>>,
     /// Constants of the header.
     pub constants: Vec<(String, Value)>,
+    /// What names in annotations' expressions stand for: a number, and whether a macro makes it.
+    pub numbers: BTreeMap<String, (i128, bool)>,
     /// Functions of both kinds.
     pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
@@ -466,6 +468,8 @@ struct Facts {
     follows_handles: bool,
     keeps_streams: bool,
     jumps: bool,
+    /// Of some functions the compiler concludes that they call back nothing, and there is something that could be called.
+    silent: bool,
     lends: bool,
     /// Functions that say how large something is, with the bytes of an element.
     asked: BTreeMap<String, u64>,
@@ -498,6 +502,8 @@ impl Facts {
         let fields = || plan.records.values().flat_map(|record| &record.fields);
         facts.keeps_streams = plan.functions.iter().any(FunctionPlan::keeps_stream);
         facts.jumps = plan.functions.iter().any(|function| function.jumps.is_some());
+        facts.silent = plan.functions.iter().any(|function| function.prototype.silent)
+            && !(plan.callbacks.is_empty() && plan.gates.is_empty());
         facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
         for asking in &plan.functions {
             let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
@@ -625,7 +631,12 @@ impl Plan {
 
     /// What callbacks are given depends on the call that they come from.
     pub fn follows_calls(&self) -> bool {
-        self.follows_handles() || self.facts().jumps
+        self.follows_handles() || self.facts().jumps || self.facts().silent
+    }
+
+    /// Some functions call back nothing, as compilers go by it, though the library could.
+    pub fn has_silent(&self) -> bool {
+        self.facts().silent
     }
 
     /// The library keeps streams of the program's.
@@ -697,6 +708,7 @@ pub fn plan(header: &Header) -> Plan {
             library: header.library.clone(),
             enumerations: header.enumerations.clone(),
             constants: header.constants.clone(),
+            numbers: header.numbers.clone(),
             ..Plan::default()
         },
     );
@@ -973,8 +985,9 @@ impl<'a> Planner<'a> {
         let jumps = handles
             .filter(|(_, passing)| passing.is_handle())
             .find(|(parameter, _)| self.notes(parameter).jumps)
-            // (The program has yet to call setjmp with what it asks for here.)
-            .filter(|_| notes.jump_buffer.is_none())
+            // (The program has yet to call setjmp with what it asks for here; and of what is pure, const or leaf, its compiler knows that it does not
+            // jump.)
+            .filter(|_| notes.jump_buffer.is_none() && !prototype.silent)
             .map(|(parameter, _)| parameter.name.clone());
         self.failure_is_said(function).map_err(of_result)?;
         self.is_said_by_its_prototype(name, prototype).map_err(of_function)?;

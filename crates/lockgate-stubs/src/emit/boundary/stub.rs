@@ -264,6 +264,9 @@ impl<'p> Stub<'p> {
             self.phases.ready.push(when(none, [Step::End]));
         }
         self.apart();
+        if self.is_silent() {
+            self.phases.ready.push(Step::Set(word("lgs_c.silent"), word("true")));
+        }
         if self.plan.follows_calls() {
             self.phases.ready.push(Step::Do(run("lgs_calls_in", [])));
         }
@@ -489,7 +492,12 @@ impl<'p> Stub<'p> {
         matches!(result, Outcome::Void | Outcome::Value)
             && !bools
             && parameters.iter().all(plain)
-            && !(more || told || jumps.is_some() || prototype.noreturn || prototype.variadic)
+            && !(more
+                || told
+                || jumps.is_some()
+                || prototype.noreturn
+                || prototype.variadic
+                || self.is_silent())
     }
 
     /// A plain function, as most calls of it go: with handles that are good, into a domain that is there. All others go the long way.
@@ -535,6 +543,11 @@ impl<'p> Stub<'p> {
             steps.push(Step::Return(Some(word("lgs_result"))));
         }
         Function { head: self.declared(&self.function.name), steps }
+    }
+
+    /// What the library calls while it runs is refused.
+    fn is_silent(&self) -> bool {
+        self.function.prototype.silent && self.plan.has_silent()
     }
 
     /// It ends the life of a handle.

@@ -14,7 +14,9 @@ pub fn as_read(plan: &Plan) -> impl Iterator<Item = (String, String)> {
         prototype.each_type(&mut |kind| {
             let own = kind.spelling.trim_start_matches("const ").trim_start_matches("volatile ");
             if is_named_integer(kind) && !own.contains(['(', '[']) {
-                all.insert(own.to_owned(), format!("sizeof({own}) == {}", kind.size));
+                let mut conditions = vec![format!("sizeof({own}) == {}", kind.size)];
+                conditions.extend(of_kind(own, kind));
+                all.insert(own.to_owned(), conditions.join(" && "));
             }
         });
     }
@@ -24,9 +26,36 @@ pub fn as_read(plan: &Plan) -> impl Iterator<Item = (String, String)> {
     all.into_iter().map(|(name, condition)| (print::quoted(&name), condition))
 }
 
+/// What has to be so of each name that an expression of the annotations was written with: the generator has put the number in its place that a macro
+/// stood for there. (A macro of the file of annotations the client does not have.)
+pub fn numbers_as_read(plan: &Plan) -> impl Iterator<Item = String> {
+    plan.numbers.iter().map(|(name, (number, is_macro))| {
+        let number = match i64::try_from(*number) {
+            Ok(i64::MIN) => format!("-{}LL - 1", i64::MAX),
+            Ok(number) => format!("{number}LL"),
+            Err(_) => format!("{number}ULL"),
+        };
+        let check = format!("LGS_NUMBER_AS_READ({}, (lgs_wide)({name}) == {number});\n", print::quoted(name));
+        if *is_macro { format!("#ifdef {name}\n{check}#endif\n") } else { check }
+    })
+}
+
 /// Options and macros may make another integer of it: an enumeration, `wchar_t`.
 fn is_named_integer(kind: &CType) -> bool {
     kind.is_integer() && kind.size > 0 && (kind.enumeration.is_some() || !kind.names.is_empty())
+}
+
+/// What tells an integer of that kind from others that are as large: whether it has a sign, or is a `bool`, which is 0 or 1 where the library says so.
+/// (Plain `char` has one or not as an option says, an enumeration as its compiler likes; both are the same to who copies them.)
+fn of_kind(own: &str, kind: &CType) -> Option<String> {
+    match kind.shape {
+        Shape::Integer { plain: true, .. } => None,
+        _ if kind.enumeration.is_some() => None,
+        Shape::Integer { .. } if kind.is_bool() => Some(format!("({own})2 == 1")),
+        Shape::Integer { signed: true, .. } => Some(format!("({own})-1 < 0")),
+        Shape::Integer { .. } => Some(format!("({own})-1 > 1")),
+        _ => None,
+    }
 }
 
 fn of_record(record: &RecordPlan) -> String {
@@ -41,6 +70,14 @@ fn of_record(record: &RecordPlan) -> String {
         // (Of pointers there is one size.)
         if !matches!(field.kind.shape, Shape::Pointer(_) | Shape::Function(_)) {
             conditions.push(format!("sizeof (({own} *)0)->{name} == {}", field.kind.size));
+        }
+        let (element, at) = match &field.kind.shape {
+            Shape::Array(element, count) if *count > 0 => (&**element, "[0]"),
+            _ => (&field.kind, ""),
+        };
+        // (Compilers complain of casts to qualified types.)
+        if !element.constant && !element.spelling.contains("volatile") {
+            conditions.extend(of_kind(&format!("__typeof__((({own} *)0)->{name}{at})"), element));
         }
     }
     conditions.join(" && ")

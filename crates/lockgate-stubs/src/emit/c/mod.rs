@@ -4,6 +4,7 @@ mod print;
 mod record;
 
 pub use layout::as_read;
+use layout::numbers_as_read;
 
 use super::boundary::declare;
 use super::boundary::{callback, stub};
@@ -115,6 +116,7 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     let mut text = stubs(plan, name, &prelude, &module);
     if target.failing_stubs {
         text += STAND_INS;
+        text += &promises(plan.left_out.iter().map(|left_out| (&*left_out.name, &left_out.prototype)));
         text.extend(plan.left_out.iter().map(failing_stub));
     }
     text
@@ -164,6 +166,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
         ERRNO = flag(plan.functions.iter().any(|function| function.errno)),
         FREES = flag(frees(plan)),
         JUMPS = flag(plan.functions.iter().any(|function| function.jumps.is_some())),
+        SILENT = flag(plan.has_silent()),
         STREAMS = flag(streams(plan)),
         KEEPS_STREAMS = flag(plan.keeps_streams()),
         LENDS = flag(plan.lends()),
@@ -178,6 +181,8 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
 fn definitions(plan: &Plan) -> String {
     let read = |(name, condition)| template!("c/as_read.c.in", NAME = name, CONDITION = condition);
     let mut text: String = as_read(plan).map(read).collect();
+    text.extend(numbers_as_read(plan));
+    text += &promises(plan.functions.iter().map(|function| (&*function.name, &function.prototype)));
     // (What has no name crosses within what has one only.)
     let named = |record: &&RecordPlan| !record.spelling.contains('(');
     for record in plan.records.values().filter(|record| !record.bools.is_empty()).filter(named) {
@@ -208,6 +213,26 @@ fn definitions(plan: &Plan) -> String {
     }
     text
 }
+
+/// What has been read of functions' declarations that compilers go by.
+fn promises<'p>(functions: impl Iterator<Item = (&'p str, &'p Prototype)>) -> String {
+    let checks: String = functions.map(|(name, prototype)| promised(name, prototype)).collect();
+    template!("c/promises.c.in", CHECKS = checks)
+}
+
+fn promised(name: &str, prototype: &Prototype) -> String {
+    let Prototype { noreturn, never_null, aligned, silent, .. } = *prototype;
+    // (Asked for a function's attributes, gcc tells also those of the functions that it gives pointers to.)
+    let mut given = &prototype.result.shape;
+    while let Shape::Pointer(to) = given {
+        given = &to.shape;
+    }
+    let other = matches!(given, Shape::Function(_));
+    let read =
+        [noreturn, never_null, aligned, silent].map(|is| if is || other { "1" } else { "0" }).join(", ");
+    format!("LGS_PROMISES({}, {name}, {read});\n", print::quoted(name))
+}
+
 /// A row for nothing.
 const NO_ROW: &str = "{0, 0, 0},";
 

@@ -19,7 +19,10 @@ use crate::plan::Plan;
 pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let surface = Surface::of(plan, target);
     is_includable(plan)?;
-    let space = match globals(plan).contains(&*surface.name) {
+    let is_taken = |name: &str| {
+        [WORDS, WORDS_OF_BOTH, NAMES].iter().any(|taken| taken.split(' ').any(|taken| taken == name))
+    };
+    let space = match globals(plan).contains(&*surface.name) || is_taken(&surface.name) {
         true => surface.name.clone() + "_",
         false => surface.name.clone(),
     };
@@ -92,9 +95,17 @@ fn word(name: &str) -> String {
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
+/// Words of C++ that C does not have.
+const WORDS: &str = "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq";
+
+/// Words of both.
+const WORDS_OF_BOTH: &str = "auto break case char const continue default do double else enum extern float for goto if inline int long register return short signed sizeof static struct switch typedef union unsigned void volatile while";
+
+/// What the binding's own text, and the headers that it includes, have outside of all namespaces: no other can have these names.
+const NAMES: &str = "lockgate std abi assert errno main stderr stdin stdout";
+
 /// What C++ cannot include has no bindings for C++.
 fn is_includable(plan: &Plan) -> Result<(), String> {
-    const WORDS: &str = "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq";
     match words(plan).find(|name| WORDS.split(' ').any(|word| word == *name)) {
         None => Ok(()),
         Some(name) => Err(format!("no program in C++ can include this header: {name} is a word of C++")),
