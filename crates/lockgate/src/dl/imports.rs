@@ -105,7 +105,7 @@ impl Scope {
 
     fn answer(&self, core: &Arc<Core>, import: &Import) -> Result<(), String> {
         let gate = self.gate(core, &import.name, noted(import))?;
-        core.gates().set_import(import.slot, gate);
+        core.gates().answer_import(import.slot, gate);
         Ok(())
     }
 
