@@ -1,13 +1,13 @@
 //! What libraries call of the host and of each other.
 //!
-//! An import is answered, in this order, by a service for this library, by one for all, by the first library open with
-//! `RTLD_GLOBAL` that exports the name.
+//! An import is answered, in this order, by the options of the library's domain, by a service for this library, by one for all, by the first
+//! library open with `RTLD_GLOBAL` that exports the name, by the registry that the options name.
 use super::loaded::{Loaded, runtime_symbol};
 use super::service_sys::Service;
 use super::{DlError, join, table};
 use crate::binding::Binding;
 use crate::call::{Gate, OnFailure};
-use crate::domain::{Core, release_functions};
+use crate::domain::{Core, Resolver, release_functions};
 use crate::error::CallError;
 use crate::host::Short;
 use crate::module::Placed;
@@ -41,6 +41,8 @@ pub fn withdraw(name: &str) -> bool {
 pub(super) struct Scope {
     pub library: String,
     pub policy: Policy,
+    /// What the domain's options have find the imports that nothing else answers.
+    pub beyond: Option<Arc<Resolver>>,
     pub services: Mutex<Services>,
     /// Libraries that it calls.
     pub dependencies: Mutex<Vec<Arc<Loaded>>>,
@@ -103,10 +105,19 @@ impl Scope {
         Ok(())
     }
 
+    /// What the host has said itself, or says meanwhile, stays.
     fn answer(&self, core: &Arc<Core>, import: &Import) -> Result<(), String> {
-        let gate = self.gate(core, &import.name, noted(import))?;
-        core.gates().answer_import(import.slot, gate);
-        Ok(())
+        if core.gates().is_answered(import.slot) {
+            return Ok(());
+        }
+        match (self.gate(core, &import.name, noted(import)), &self.beyond) {
+            (Ok(gate), _) => {
+                core.gates().answer_import(import.slot, gate);
+                Ok(())
+            }
+            (Err(_), Some(beyond)) => beyond(core, import.slot).map_err(|error| error.to_string()),
+            (Err(why), None) => Err(why),
+        }
     }
 
     /// What a function of the host that `core` calls by name is, as it was noted.

@@ -98,6 +98,7 @@ impl Loaded {
         let scope = Arc::new(Scope {
             library: name.clone(),
             policy: options.policy,
+            beyond: domain.found_by(),
             services: Mutex::new(Services::default()),
             dependencies: Mutex::default(),
         });
@@ -130,6 +131,7 @@ impl Loaded {
         let scope = Arc::new(Scope {
             library: name.clone(),
             policy: options.policy,
+            beyond: None,
             services: Mutex::new(services),
             dependencies: Mutex::new([base.clone()].into_iter().chain(needed.iter().cloned()).collect()),
         });
