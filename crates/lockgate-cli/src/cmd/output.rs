@@ -44,6 +44,12 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes a line to standard error. Where that cannot be written (a full disk, a reader that has gone away) nobody is told: what the command
+/// has done, and its exit status, do not depend on it.
+pub fn tell(line: impl Display) {
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
 /// Prints a value as JSON.
 ///
 /// # Errors
