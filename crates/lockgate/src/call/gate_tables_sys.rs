@@ -163,17 +163,17 @@ impl GateTables {
         self.imports[usize::from(slot)].load(Ordering::Acquire)
     }
 
-    /// Calls of import `slot` go to `new`, if they go to `old` now.
+    /// Calls of import `slot` go to `new`, if they go to `old` now: what the host has linked meanwhile stays.
     pub fn replace_import(&self, slot: u16, old: &GateEntry, new: Gate) {
-        let is_old = {
-            let _kept = self.kept();
-            let now = self.imports[usize::from(slot)].load(Ordering::Acquire);
-            // SAFETY: what a table leads to is alive as long as the lock is held.
-            let (function, context) = unsafe { ((*now).function, (*now).context) };
-            (function, context) == (old.function, old.context)
-        };
-        if is_old {
-            self.set_import(slot, new);
+        let new = of_import(new);
+        let place = &self.imports[usize::from(slot)];
+        let mut entries = self.kept();
+        let now = place.load(Ordering::Acquire);
+        // SAFETY: what a table leads to is alive as long as the lock is held.
+        let (function, context) = unsafe { ((*now).function, (*now).context) };
+        if (function, context) == (old.function, old.context) {
+            self.links.fetch_add(1, Ordering::Relaxed);
+            keep(&mut entries, &new, place);
         }
     }
 
