@@ -251,6 +251,40 @@ fn a_name_takes_back_what_it_gave_last() {
     assert!(matches!(call(), Err(CallError::Revoked(_))));
 }
 
+/// A name takes back what it gave, and not what another name gives at the same time: these may be one function.
+#[test]
+fn a_name_takes_back_nothing_that_another_gives_meanwhile() {
+    const ROUNDS: usize = 20;
+    let _watchdog = watchdog("a name that is taken back while another is linked");
+    let registry = Registry::new();
+    let function = HostFunction::new(|_: &Domain, x: i64| x + 1);
+    registry.export_host(function.clone(), everyone("ask.again")).unwrap();
+    let guest = Guest::c("long ask(long); long use(long x) { return ask(x); }").gate("long ask(long)");
+    let module = guest.module();
+    // The last one is that of the test: a revocation reaches it when it has been at the others.
+    let clients: Vec<_> = (0..100).map(|_| Domain::new(&module, DomainOptions::new()).unwrap()).collect();
+    let client = &clients[clients.len() - 1];
+    let link = |client: &Domain, name: &str| {
+        registry.link(client, "ask", &Principal::nobody(), &Request::newest(name)).unwrap();
+    };
+    let call = client.bind::<Long>("use").unwrap();
+    for round in 0..ROUNDS {
+        registry.export_host(function.clone(), everyone("ask")).unwrap();
+        clients.iter().for_each(|client| link(client, "ask"));
+        std::thread::scope(|scope| {
+            let revoking = scope.spawn(|| registry.revoke("ask", Revoke::Finish).unwrap());
+            while registry.names().len() > 1 {
+                std::thread::yield_now();
+            }
+            link(client, "ask.again");
+            revoking.join().unwrap();
+        });
+        assert_eq!(call.call(1).unwrap(), 2, "round {round}");
+    }
+    registry.revoke("ask.again", Revoke::Finish).unwrap();
+    assert!(matches!(call.call(1), Err(CallError::Revoked(_))));
+}
+
 /// What the host links while a thread looks for the same import stays: the first call finds out where it leads, and does not say so.
 #[test]
 fn a_first_call_does_not_undo_a_link() {

@@ -30,6 +30,15 @@ impl Bound {
         matches!(self, Bound::Host { client, slot, .. } if *slot == import && client.as_ptr() == Arc::as_ptr(core))
     }
 
+    /// A function of the host's that an import leads to still gives way to one that refuses. The domain whose import it is, whose functions
+    /// are to be released without the registry's lock.
+    pub(super) fn take_back(&self, refused: &HostFunction) -> Option<Arc<Core>> {
+        let Bound::Host { client, slot, function, .. } = self else { return None };
+        let client = client.upgrade()?;
+        client.gates().replace_import(*slot, &function.entry(), refused.gate());
+        Some(client)
+    }
+
     pub(super) fn is_alive(&self) -> bool {
         match self {
             Bound::Domain { binding, .. } => binding.strong_count() > 0,
