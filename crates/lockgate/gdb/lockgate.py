@@ -364,7 +364,8 @@ def tell_nothing(elf, symbols, names, work):
             struct.pack_into("<I", elf, at, 0)
         elif texts.startswith(MANGLED, name) and elf[names.offset + name] != ord("?"):
             end = texts.find(b"\0", name, name + LONGEST_MANGLED + 1)
-            # gdb reads the name of each symbol, whoever else has it.
+            # gdb reads the name of each symbol, whoever else has it, and so does this.
+            work.spend(max(end - name, 0) // 16)
             written = demangled_size(texts[name:end]) if end >= 0 else MOST_OF_ONE
             if written < min(MOST_OF_ONE, work.demangled):
                 work.demangled -= written
