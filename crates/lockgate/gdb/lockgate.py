@@ -378,7 +378,8 @@ def tell_nothing(elf, symbols, names, work):
 # How names begin that gdb demangles: C++'s, Rust's and D's. In them, references to what was said before, and what repeats a pattern for each
 # of some arguments.
 MANGLED = (b"_Z", b"_GLOBAL_", b"_R", b"_D")
-REFERRING = {b"Z": re.compile(rb"[ST][0-9A-Z]*_"), b"G": re.compile(rb"[ST][0-9A-Z]*_"), b"R": re.compile(rb"B[0-9A-Za-z]*_"), b"D": re.compile(b"Q")}
+REFERRING_IN_CXX = re.compile(rb"[ST][0-9A-Z]*_")
+REFERRING = {b"Z": REFERRING_IN_CXX, b"G": REFERRING_IN_CXX, b"R": re.compile(rb"B[0-9A-Za-z]*_"), b"D": re.compile(b"Q")}
 REPEATING = b"Dp"
 
 

@@ -229,3 +229,29 @@ fn code_is_shown_as_it_is_read() {
     let of_calls = units.iter().filter(|unit| **unit == "U1").count();
     assert_eq!(of_calls, 6 * CALLS, "a unit has six instructions, wherever it stands");
 }
+
+/// Names that double with each letter are given up, each after some time: that is no longer taken when there are very many.
+#[test]
+fn names_of_exports_take_little_time_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let digit = |number: usize| char::from_digit(number as u32, 36).unwrap().to_ascii_uppercase();
+    let doubled =
+        (0..20).fold(String::from("1aIccE"), |name, number| format!("{name}S_IS{0}_S{0}_E", digit(number)));
+    let shown = |many: usize| {
+        let mut source = String::new();
+        for number in 0..many {
+            source += &format!("int e{number}(void) __asm__(\"_Z5f{number:04}{doubled}\");\n");
+            source += &format!("int e{number}(void) {{ return {number}; }}\n");
+        }
+        source += "int last(void) __asm__(\"_Z9last_namev\"); int last(void) { return 1; }\n";
+        std::fs::write(at("names.c"), source).unwrap();
+        let built =
+            command(&["cc", "-O1", "-shared", "-o"]).arg(at("names.lg")).arg(at("names.c")).status().unwrap();
+        assert!(built.success());
+        let shown = lockgate(&["inspect", at("names.lg").to_str().unwrap(), "--exports"]).out;
+        assert!(shown.contains("_Z9last_namev"));
+        shown.contains("last_name()")
+    };
+    assert!(shown(10) && !shown(1100));
+}
