@@ -1,5 +1,7 @@
 //! The `lockgate` program: one file per command under `cmd/`.
 #![deny(unsafe_code)]
+// They panic where nobody can be told (`output::tell`, `output::print`).
+#![deny(clippy::print_stderr, clippy::print_stdout)]
 mod cmd;
 
 use clap::{Parser, Subcommand};
@@ -100,7 +102,7 @@ fn main() -> ExitCode {
         Command::Man(args) => cmd::man::main(args),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("lockgate: {}", cmd::output::explain(&error));
+        cmd::output::tell(format_args!("lockgate: {}", cmd::output::explain(&error)));
         ExitCode::from(2)
     })
 }

@@ -982,6 +982,49 @@ fn debug_information_costs_little_time() {
     assert_in_order(&said, &strings(&["SIGSEGV", "in crash (", " in main ("]));
 }
 
+/// Names of C++ and Rust refer to what they have said before, and may double with each letter: gdb demangles each symbol's, without a limit, and
+/// what debug information calls anything. It gets those that are short when they are written out.
+#[test]
+fn names_that_double_are_not_written_out() {
+    let shop = Shop::new();
+    let digit = |number: usize| char::from_digit(number as u32, 36).unwrap().to_ascii_uppercase();
+    let cxx =
+        (0..14).fold("_Z1f1aIccE".to_owned(), |name, number| format!("{name}S_IS{0}_S{0}_E", digit(number)));
+    let mut rust = ("INvC1a1fTaaE".to_owned(), 8);
+    for _ in 0..14 {
+        let (name, last) = &rust;
+        let [high, low] = [(last - 1) / 62, (last - 1) % 62].map(|number| {
+            let digits = ('0'..='9').chain('a'..='z').chain('A'..='Z');
+            digits.clone().nth(number).unwrap()
+        });
+        let number = if high == '0' { format!("{low}_") } else { format!("{high}{low}_") };
+        rust = (format!("{name}TB{number}B{number}E"), name.len());
+    }
+    let rust = format!("_R{}E", rust.0);
+    let source = format!(
+        "int one(int x) __asm__(\"{cxx}\"), two(int x) __asm__(\"{rust}\"), three(int x) __asm__(\"_ZN3foo3barEi\");
+         int one(int x) {{ return x + 1; }} int two(int x) {{ return x + 2; }} int three(int x) {{ return x + 3; }}
+         int {cxx}x(int x) {{ return x + 4; }} struct {cxx}y {{ int n; }} y;
+         int crash(int *p) {{ return *p; }}\n"
+    );
+    shop.write("double.c", &source);
+    let commands = "run\nbacktrace\ninfo functions Z1f1a\\|RINvC1a\\|foo\ninfo types IS0_\n";
+    for (flags, module) in [(&["-g"][..], "double.lg"), (&[], "doubleless.lg")] {
+        shop.lockgate("cc").args(flags).args(["-O1", "-shared", "double.c", "-o", module]).run_quietly();
+        let said = gdb(&shop, commands, &["call", module, "int crash(int *)", "0"]);
+        assert_in_order(&said, &strings(&["SIGSEGV", "crash (", " in main ("]));
+        let longest = said.lines().map(str::len).max().unwrap();
+        assert!(longest < 10_000, "{longest}");
+        let wanted = match flags == ["-g"] {
+            true => vec![format!("int ?{}x(int)", &cxx[1..]), format!("struct ?{}y", &cxx[1..])],
+            false => vec![format!("?{}", &cxx[1..]), format!("?{}", &rust[1..]), "foo::bar(int)".to_owned()],
+        };
+        for wanted in wanted {
+            assert!(said.contains(&wanted), "{wanted}: {said}");
+        }
+    }
+}
+
 /// A module's debug information names files: where the rest of it is (which gdb would read and show as it is), and its sources, which gdb
 /// opens wherever it stops. It finds sources by the last part of their names, where its user has told it to look.
 #[test]

@@ -1060,15 +1060,16 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
 /* Opens a module: `file` is a path if it has a slash; else it is looked for in the folders of
  * lg_dlpath() or $LG_LIBRARY_PATH, then in /usr/local/lib/lockgate and /usr/lib/lockgate. Flags are
  * those of <dlfcn.h>: RTLD_NOW (imports are answered at once, or it is not opened) or RTLD_LAZY
- * (each at its first call); RTLD_GLOBAL (imports of others find its functions), RTLD_NOLOAD,
- * RTLD_NODELETE. A file that is open already is the same handle, once more. NULL stands for
- * everything that is open with RTLD_GLOBAL. Returns NULL on failure: lg_dlerror(). */
+ * (each at its first call); RTLD_GLOBAL (imports of others find its functions, once its
+ * constructors have run), RTLD_NOLOAD, RTLD_NODELETE. A file that is open already is the same
+ * handle, once more. NULL stands for everything that is open with RTLD_GLOBAL. Returns NULL on
+ * failure: lg_dlerror(). */
 void *lg_dlopen(const char *file, int flags);
 
 /* How lg_dlopen_with() opens. Zeros are sensible: LG_MUTUAL_TRUST, no stack bytes, a timeout of ten
  * seconds for constructors. */
 typedef struct lg_dl_options {
-    lg_options *domain;   /* limits and grants of its domain, or NULL */
+    lg_options *domain;   /* limits and grants of its domain, and what answers its imports; or NULL */
     lg_policy policy;     /* what the host asks for in calls; LG_DEFAULT is what lg_dlopen() does */
     uint32_t stack_bytes; /* of the caller's stack, for functions without a signature; at most 4096 */
     uint32_t timeout_ms; /* for all constructors of one opening, and for a library's destructors, if the domain has no shorter time limit; 0: 10000 */

@@ -230,6 +230,8 @@ MOST_ATTRIBUTES, MOST_PER_BYTE = 256, 2
 MOST_DEPTH = 1000
 # Most steps for the file of a module (ten seconds, about), and most bytes of names.
 MOST_STEPS, MOST_NAMES = 1 << 23, 32 << 20
+# Longest mangled name that gdb gets, and most that it could make of one, and of all of a module's, bytes.
+LONGEST_MANGLED, MOST_OF_ONE, MOST_OF_ALL = 2048, 1 << 20, 64 << 20
 # Kinds of symbols: none, objects, functions, sections, files, of threads.
 SYMBOL_KINDS = {0, 1, 2, 3, 4, 6}
 # Functions with these names tell gdb of further symbol files, in memory.
@@ -277,7 +279,7 @@ def understood(elf):
         if section.type == SYMBOLS_TYPE:
             tell_nothing(shown, section, copies[section.link], work)
         if section.type == NAMES_TYPE:
-            clean(shown, section.offset, section.offset + section.size, work)
+            clean(shown, section.offset, section.offset + section.size, work, of_debug_information=False)
     refused = None
     try:
         clean_debug_information(shown, copies.values(), work)
@@ -293,7 +295,7 @@ class Work:
     """What is left to do for a module: its author shall not have the debugger's user wait."""
 
     def __init__(self):
-        self.steps, self.bytes = MOST_STEPS, MOST_NAMES
+        self.steps, self.bytes, self.demangled = MOST_STEPS, MOST_NAMES, MOST_OF_ALL
 
     def spend(self, steps):
         self.steps -= steps
@@ -353,15 +355,40 @@ def copied(elf, section, shown):
 
 def tell_nothing(elf, symbols, names, work):
     """Takes the names from symbols that would have gdb do something, and from functions that they are to be asked which they are: gdb would
-    call them."""
+    call them. Names that it would write out for ever stay as compilers wrote them."""
     texts = bytes(names.contents(elf))
     work.spend(symbols.size // 24)
     for at in range(symbols.offset, symbols.offset + symbols.size - 23, 24):
         name, kind = struct.unpack_from("<IB", elf, at)
         if texts.startswith(TELLING, name):
             struct.pack_into("<I", elf, at, 0)
+        elif texts.startswith(MANGLED, name) and elf[names.offset + name] != ord("?"):
+            end = texts.find(b"\0", name, name + LONGEST_MANGLED + 1)
+            # gdb reads the name of each symbol, whoever else has it, and so does this.
+            work.spend(max(end - name, 0) // 16)
+            written = demangled_size(texts[name:end]) if end >= 0 else MOST_OF_ONE
+            if written < min(MOST_OF_ONE, work.demangled):
+                work.demangled -= written
+            else:
+                elf[names.offset + name] = ord("?")
         if kind & 15 not in SYMBOL_KINDS:
             elf[at + 4] = kind & ~15
+
+
+# How names begin that gdb demangles: C++'s, Rust's and D's. In them, references to what was said before, and what repeats a pattern for each
+# of some arguments.
+MANGLED = (b"_Z", b"_GLOBAL_", b"_R", b"_D")
+REFERRING_IN_CXX = re.compile(rb"[ST][0-9A-Z]*_")
+REFERRING = {b"Z": REFERRING_IN_CXX, b"G": REFERRING_IN_CXX, b"R": re.compile(rb"B[0-9A-Za-z]*_"), b"D": re.compile(b"Q")}
+REPEATING = b"Dp"
+
+
+def demangled_size(name):
+    """The most bytes that a demangler, which has no limit, could make of a mangled name, in all its work for it. Each reference may stand for
+    all that was said before it: of so many, the name becomes longest if each three refer to the three before."""
+    references = len(REFERRING[name[1:2]].findall(name))
+    repeated = min(name.count(REPEATING), 8)
+    return len(name) * len(name) ** repeated * 3 ** (min(references, 120) / 3)
 
 
 def write_headers(elf, sections, count):
@@ -413,8 +440,9 @@ def clean_debug_information(elf, sections, work):
 CONTROLS = bytes(c if 32 <= c < 127 or c == 0 else ord("?") for c in range(256))
 
 
-def clean(elf, at, end, work):
-    """Takes what a terminal would obey out of the strings that lie there; none becomes longer or shorter."""
+def clean(elf, at, end, work, of_debug_information=True):
+    """Takes what a terminal would obey out of the strings that lie there; none becomes longer or shorter. How many entries of debug information
+    have a name, and from which byte on, is not known: what such a name could become is not written out."""
     work.bytes -= end - at
     if work.bytes < 0:
         raise ValueError("there are too many names")
@@ -425,6 +453,9 @@ def clean(elf, at, end, work):
     # Rust's names may have any character in Punycode. Shown as they are, they are only harder to read.
     if b"_R" in now:
         now = b"\0".join(name.replace(b"_R", b"?R") if PUNYCODE.search(name) else name for name in now.split(b"\0"))
+    if of_debug_information and MANGLED_ANYWHERE.search(now):
+        names = now.split(b"\0")
+        now = b"\0".join(MANGLED_ANYWHERE.sub(rb"?\1", name) if REFERENCE_OF_ANY.search(name) else name for name in names)
     if now != was:
         elf[at:end] = now
 
@@ -437,6 +468,9 @@ ESCAPES = [
     for pattern in (rb"U(?=(%(h)b{2}))", rb"W(?=(%(h)b{4}))", rb"W(?=W(%(h)b{8}))", rb"[$]u(?=(%(h)b{1,8})[$])")
 ]
 PUNYCODE = re.compile(rb"u[0-9]")
+# Mangled names in the midst of others, and what refers to something in one of any language.
+MANGLED_ANYWHERE = re.compile(rb"_(Z[A-Z0-9a-z]|R[0-9A-Z]|D[0-9Q_])")
+REFERENCE_OF_ANY = re.compile(rb"[STB][0-9A-Za-z]*_|Q")
 
 
 def broken(escape):
@@ -519,14 +553,14 @@ REFERENCES = {0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x15: 0}
 ANYWHERE, SIGNED = 0x10, 0x20
 # Those of texts: here, or in a section.
 HERE, TEXTS = 0x08, {0x0E: b".debug_str", 0x1F: b".debug_line_str"}
-# Attributes that gdb gets: they say what there is, and where. Others name files that it would open (of split debug information), or places where
-# it would read on, in the middle of an entry (of siblings).
+# Attributes that gdb gets: they say what there is, and where. Others name files that it would open (of split debug information), places where
+# it would read on, in the middle of an entry (of siblings), or have mangled names, which it makes itself of the others.
 ATTRIBUTES = {
     *(0x02, 0x03, 0x09, 0x0B, 0x0C, 0x0D, 0x10, 0x11, 0x12, 0x13, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1B, 0x1C, 0x1D, 0x20, 0x22, 0x25, 0x27),
     *(0x2E, 0x2F, 0x31, 0x32, 0x33, 0x34, 0x36, 0x37, 0x38, 0x39, 0x3A, 0x3B, 0x3C, 0x3D, 0x3E, 0x3F, 0x40, 0x42, 0x47, 0x48, 0x49, 0x4A, 0x4B),
     *(0x4C, 0x4D, 0x4E, 0x4F, 0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x57, 0x58, 0x59, 0x63, 0x64, 0x65, 0x67, 0x68, 0x69, 0x6B, 0x6C, 0x6D),
-    *(0x6E, 0x6F, 0x70, 0x71, 0x72, 0x73, 0x74, 0x77, 0x78, *range(0x7A, 0x8D)),
-    *(0x2007, 0x2107, 0x2110, *range(0x2111, 0x2118), 0x2137, 0x2138),
+    *(0x6F, 0x70, 0x71, 0x72, 0x73, 0x74, 0x77, 0x78, *range(0x7A, 0x8D)),
+    *(0x2107, 0x2110, *range(0x2111, 0x2118), 0x2137, 0x2138),
 }
 # The others are called this, which is nothing.
 NOTHING = 0x07

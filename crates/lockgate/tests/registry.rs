@@ -1,6 +1,6 @@
 //! The registry: names, versions, principals, revocation, restarts, what other processes see.
 
-use crate::common::{Guest, processor_time};
+use crate::common::{Guest, processor_time, watchdog};
 use lockgate::registry::{ObserveError, Observer, observe};
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, HostFunction, OnFailure, Policy,
@@ -249,6 +249,85 @@ fn a_name_takes_back_what_it_gave_last() {
     assert_eq!(call().unwrap(), 2);
     registry.revoke("ask.again", Revoke::Finish).unwrap();
     assert!(matches!(call(), Err(CallError::Revoked(_))));
+}
+
+/// A name takes back what it gave, and not what another name gives at the same time: these may be one function.
+#[test]
+fn a_name_takes_back_nothing_that_another_gives_meanwhile() {
+    const ROUNDS: usize = 20;
+    let _watchdog = watchdog("a name that is taken back while another is linked");
+    let registry = Registry::new();
+    let function = HostFunction::new(|_: &Domain, x: i64| x + 1);
+    registry.export_host(function.clone(), everyone("ask.again")).unwrap();
+    let guest = Guest::c("long ask(long); long use(long x) { return ask(x); }").gate("long ask(long)");
+    let module = guest.module();
+    // The last one is that of the test: a revocation reaches it when it has been at the others.
+    let clients: Vec<_> = (0..100).map(|_| Domain::new(&module, DomainOptions::new()).unwrap()).collect();
+    let client = &clients[clients.len() - 1];
+    let link = |client: &Domain, name: &str| {
+        registry.link(client, "ask", &Principal::nobody(), &Request::newest(name)).unwrap();
+    };
+    let call = client.bind::<Long>("use").unwrap();
+    for round in 0..ROUNDS {
+        registry.export_host(function.clone(), everyone("ask")).unwrap();
+        clients.iter().for_each(|client| link(client, "ask"));
+        std::thread::scope(|scope| {
+            let revoking = scope.spawn(|| registry.revoke("ask", Revoke::Finish).unwrap());
+            while registry.names().len() > 1 {
+                std::thread::yield_now();
+            }
+            link(client, "ask.again");
+            revoking.join().unwrap();
+        });
+        assert_eq!(call.call(1).unwrap(), 2, "round {round}");
+    }
+    registry.revoke("ask.again", Revoke::Finish).unwrap();
+    assert!(matches!(call.call(1), Err(CallError::Revoked(_))));
+}
+
+/// What the host links while a thread looks for the same import stays: the first call finds out where it leads, and does not say so.
+#[test]
+fn a_first_call_does_not_undo_a_link() {
+    let _watchdog = watchdog("a first call that waits for a registry in demand");
+    let (registry, server) = (registry(), server("linked"));
+    // With so much to copy the registry is in use all the time, and a first call waits for it.
+    for number in 0..100 {
+        let function = HostFunction::new(|_: &Domain, x: i64| x);
+        registry.export_host(function, everyone(&format!("{number}{}", "0".repeat(200_000)))).unwrap();
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let over = Over(&is_over);
+        let others = scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                assert_eq!(registry.names().len(), 104);
+            }
+        });
+        for round in 0..30 {
+            let domain = client(&registry, "first");
+            let ask = domain.bind::<Long>("use_count").unwrap();
+            let first = scope.spawn(move || ask.call(round).unwrap());
+            while domain.threads_inside() == 0 && !first.is_finished() {
+                std::thread::yield_now();
+            }
+            let prototype = "long increment(long)";
+            domain.link("count", &server, prototype, Policy::default(), OnFailure::default()).unwrap();
+            first.join().unwrap();
+            let ask = domain.bind::<Long>("use_count").unwrap();
+            assert_eq!(ask.call(round).unwrap(), round + 1, "round {round}");
+        }
+        drop(over);
+        others.join().unwrap();
+    });
+}
+
+/// Ends what goes on until then, also when what follows fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
 }
 
 /// Taking a name back does not make who has it forgotten: a later revocation reaches them, whether the name is exported again or not, and so does a

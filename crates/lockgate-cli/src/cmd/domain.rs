@@ -1,5 +1,6 @@
 //! Options of the commands that run a domain, and what its faults mean for the exit status.
 
+use super::output;
 use anyhow::{Context as _, bail};
 use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
 use lockgate::{DomainOptions, Fault, FaultKind};
@@ -139,9 +140,9 @@ impl Limits {
     /// None in practice: reports can be written as JSON.
     pub fn report(&self, fault: &Fault) -> anyhow::Result<()> {
         match self.report {
-            Form::Line => eprintln!("lockgate: {fault}"),
-            Form::Full => eprintln!("lockgate: {fault:#}"),
-            Form::Json => eprintln!("{}", serde_json::to_string(fault)?),
+            Form::Line => output::tell(format_args!("lockgate: {fault}")),
+            Form::Full => output::tell(format_args!("lockgate: {fault:#}")),
+            Form::Json => output::tell(serde_json::to_string(fault)?),
         }
         Ok(())
     }
@@ -183,7 +184,9 @@ pub fn report_refused(module: &str, refused: &[(u64, u64)]) {
             None if *number == COUNTED_TOGETHER => " or above".to_owned(),
             None => String::new(),
         };
-        eprintln!("lockgate: {module}: system call {number}{more} does not exist for modules; tried {times}");
+        output::tell(format_args!(
+            "lockgate: {module}: system call {number}{more} does not exist for modules; tried {times}"
+        ));
     }
 }
 

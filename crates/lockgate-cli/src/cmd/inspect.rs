@@ -1,13 +1,13 @@
 //! `lockgate inspect`.
 
-use super::listing::{self, Line};
+use super::listing::{self, Line, Listing};
 use super::output::{self, Paint};
 use super::proxy::{self, Preset, Proxy};
 use anyhow::Context as _;
 use lockgate_abi::{ABI_VERSION, note};
 use lockgate_verify::{Module, Rejection, Report, SegmentKind};
 use serde::Serialize;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -65,7 +65,7 @@ pub struct Args {
 
 /// What was selected, as JSON shows it.
 #[derive(Serialize)]
-struct Shown {
+struct Shown<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     exports: Option<Vec<Export>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +75,7 @@ struct Shown {
     #[serde(skip_serializing_if = "Option::is_none")]
     notes: Option<Notes>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    disassembly: Option<Vec<Line>>,
+    disassembly: Option<Listing<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     proxy: Option<Proxy>,
 }
@@ -138,15 +138,12 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if args.json {
         output::print_json(&shown)?;
     } else {
-        let mut text = String::new();
-        // Writing to a string cannot fail.
-        let _ = show(&mut text, &module, &shown);
-        output::print(&text)?;
+        output::print_with(|text| show(text, &module, &shown))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn select(args: &Args, module: &Module) -> anyhow::Result<Shown> {
+fn select<'a>(args: &Args, module: &'a Module) -> anyhow::Result<Shown<'a>> {
     let code = args.disassemble.is_some() || args.proxy.is_some();
     let all = !(args.exports || args.imports || args.report || args.notes || code);
     let proxy = args
@@ -160,7 +157,7 @@ fn select(args: &Args, module: &Module) -> anyhow::Result<Shown> {
                 let (path, name) = (output::shown(&args.module), name.as_deref().unwrap_or_default());
                 format!("{path} has no function {name:?}; `lockgate inspect {path} --exports` lists some")
             })?;
-            Some(listing::listing(module, range))
+            Some(Listing::new(module, range))
         }
     };
     Ok(Shown {
@@ -225,13 +222,22 @@ fn notes(module: &Module) -> Notes {
     }
 }
 
-fn show(text: &mut String, module: &Module, shown: &Shown) -> fmt::Result {
+/// Bytes of names of exports that are shown as their authors wrote them: each takes time, and others say how many there are. One that is
+/// too long counts as what was written of it before that was found out.
+const READABLE: usize = 16 << 20;
+const GIVEN_UP: usize = 16 << 10;
+
+fn show(text: &mut dyn fmt::Write, module: &Module, shown: &Shown<'_>) -> fmt::Result {
     let paint = Paint::stdout();
     if let Some(exports) = &shown.exports {
         writeln!(text, "{}", paint.strong(format!("exports ({})", exports.len())))?;
+        let mut left = READABLE;
         for Export { name, signature, address } in exports {
-            let readable =
-                lockgate_outside::demangled(name).map_or(String::new(), |name| format!("  {name}"));
+            let written = if left > 0 { lockgate_outside::demangled(name) } else { None };
+            let is_given_up = written.is_none() && name.starts_with("_Z");
+            left = left
+                .saturating_sub(written.as_ref().map_or(if is_given_up { GIVEN_UP } else { 0 }, String::len));
+            let readable = written.map_or(String::new(), |name| format!("  {name}"));
             writeln!(text, "  {:#010x}  {}{readable}", address, signature.as_ref().unwrap_or(name))?;
         }
     }
@@ -253,27 +259,40 @@ fn show(text: &mut String, module: &Module, shown: &Shown) -> fmt::Result {
     if let Some(notes) = &shown.notes {
         show_notes(text, paint, notes)?;
     }
-    show_lines(text, paint, module, shown.disassembly.as_deref().unwrap_or_default())?;
+    if let Some(disassembly) = &shown.disassembly {
+        show_lines(text, paint, module, disassembly.lines())?;
+    }
     shown.proxy.as_ref().map_or(Ok(()), |proxy| proxy::show(text, paint, proxy))
 }
 
 /// Shows instructions; runs of padding as one line.
-fn show_lines(text: &mut String, paint: Paint, module: &Module, lines: &[Line]) -> fmt::Result {
+fn show_lines(
+    text: &mut dyn fmt::Write,
+    paint: Paint,
+    module: &Module,
+    lines: impl Iterator<Item = Line>,
+) -> fmt::Result {
     const PADDING: &str = "cc";
-    for run in lines.chunk_by(|one, next| one.bytes == PADDING && next.bytes == PADDING) {
-        show_line(text, paint, module, &run[0])?;
-        if run.len() > 1 {
-            writeln!(
-                text,
-                "{}",
-                paint.faint(format!("{:8}  … {} more bytes of padding", "", run.len() - 1))
-            )?;
+    let more = |text: &mut dyn fmt::Write, padding: usize| match padding {
+        0 | 1 => Ok(()),
+        _ => writeln!(text, "{}", paint.faint(format!("{:8}  … {} more bytes of padding", "", padding - 1))),
+    };
+    let mut padding = 0;
+    for line in lines {
+        padding = if line.bytes == PADDING {
+            padding + 1
+        } else {
+            more(text, padding)?;
+            0
+        };
+        if padding <= 1 {
+            show_line(text, paint, module, &line)?;
         }
     }
-    Ok(())
+    more(text, padding)
 }
 
-fn show_report(text: &mut String, paint: Paint, report: &Report) -> fmt::Result {
+fn show_report(text: &mut dyn fmt::Write, paint: Paint, report: &Report) -> fmt::Result {
     writeln!(text, "{}", paint.strong("report"))?;
     writeln!(
         text,
@@ -307,7 +326,7 @@ fn show_report(text: &mut String, paint: Paint, report: &Report) -> fmt::Result 
     writeln!(text, "  calls gates {}", if gates.is_empty() { "none".to_owned() } else { gates.join(" ") })
 }
 
-fn show_notes(text: &mut String, paint: Paint, notes: &Notes) -> fmt::Result {
+fn show_notes(text: &mut dyn fmt::Write, paint: Paint, notes: &Notes) -> fmt::Result {
     writeln!(text, "{}", paint.strong("notes"))?;
     writeln!(
         text,
@@ -329,7 +348,7 @@ fn show_notes(text: &mut String, paint: Paint, notes: &Notes) -> fmt::Result {
     Ok(())
 }
 
-fn show_line(text: &mut String, paint: Paint, module: &Module, line: &Line) -> fmt::Result {
+fn show_line(text: &mut dyn fmt::Write, paint: Paint, module: &Module, line: &Line) -> fmt::Result {
     // They are sorted by address.
     let symbol = module.symbols.partition_point(|symbol| symbol.address < line.address);
     if let Some(symbol) = module.symbols.get(symbol).filter(|symbol| symbol.address == line.address) {

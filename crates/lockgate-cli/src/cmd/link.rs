@@ -74,14 +74,17 @@ struct Made<'a> {
 /// Warns of what the module will lack although it was asked for: lines in reports of faults, checks of addresses.
 pub fn warn(outcome: &LinkOutcome) {
     for dropped in &outcome.debug_dropped {
-        eprintln!("lockgate: warning: debug information dropped: {}", printable_lines(dropped));
+        output::tell(format_args!(
+            "lockgate: warning: debug information dropped: {}",
+            printable_lines(dropped)
+        ));
     }
     if outcome.unchecked_vectors > 0 {
-        eprintln!(
+        output::tell(format_args!(
             "lockgate: warning: --strict-bounds confines the addresses of {} gathers and scatters without checking them; \
              compile with -mno-avx2 to have none",
             outcome.unchecked_vectors
-        );
+        ));
     }
 }
 
@@ -133,8 +136,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
             report: &outcome.report,
         })?;
     } else if args.verbose {
-        println!(
-            "{}: {} bytes, {} of them verified code in {} instructions; given code {} bytes, rewritten {}",
+        let mut text = format!(
+            "{}: {} bytes, {} of them verified code in {} instructions; given code {} bytes, rewritten {}\n",
             output::shown(&args.output),
             outcome.file_size,
             outcome.report.text_bytes,
@@ -143,8 +146,9 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
             outcome.text_out
         );
         for name in &outcome.replaced {
-            println!("{}: ours stands in the place of {name}", output::shown(&args.output));
+            text += &format!("{}: ours stands in the place of {name}\n", output::shown(&args.output));
         }
+        output::print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -30,36 +30,78 @@ pub struct Line {
     pub gate: Option<String>,
 }
 
-/// Disassembles the image-relative addresses `range`, which should start and end with instructions.
-pub fn listing(module: &Module, range: Range<u64>) -> Vec<Line> {
-    let bytes = |segment: &Segment| {
+/// Instructions that are looked at together.
+const BLOCK: usize = 4096;
+/// Instructions before and behind one that say what unit it belongs to, and a few more.
+const AROUND: usize = 8;
+
+/// The instructions at the image-relative addresses `range`, which should start and end with instructions. There is one for each byte, at most,
+/// of a file that may be large: they are made as they are asked for.
+pub struct Listing<'a> {
+    module: &'a Module,
+    range: Range<u64>,
+}
+
+impl<'a> Listing<'a> {
+    /// Of this module.
+    pub fn new(module: &'a Module, range: Range<u64>) -> Listing<'a> {
+        Listing { module, range }
+    }
+
+    /// One after another.
+    pub fn lines(&self) -> impl Iterator<Item = Line> + use<'a> {
+        let Listing { module, ref range } = *self;
+        let bytes = code_at(module, range).unwrap_or_default();
+        let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
+        let mut formatter = GasFormatter::with_options(Some(Box::new(Names::new(module))), None);
+        formatter.options_mut().set_uppercase_hex(false);
+        formatter.options_mut().set_branch_leading_zeros(false);
+        let (gates, start) = (Gates::new(module), range.start);
+        let mut line = move |instruction: &Instruction, unit: &'static str| {
+            let at = (instruction.ip() - start) as usize;
+            let mut text = String::new();
+            formatter.format(instruction, &mut text);
+            let bytes = &bytes[at..at + instruction.len()];
+            Line {
+                address: instruction.ip(),
+                bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+                unit,
+                text,
+                gate: gate_slot(instruction).map(|slot| gates.name(slot)),
+            }
+        };
+        // Those that have been given, a few of them, and those that are next.
+        let (mut known, mut given) = (Vec::new(), 0);
+        let block = move || {
+            while known.len() < given + BLOCK + AROUND && decoder.can_decode() {
+                known.push(decoder.decode());
+            }
+            let end = if decoder.can_decode() { known.len() - AROUND } else { known.len() };
+            let units = units(&known);
+            let lines: Vec<Line> = (given..end).map(|at| line(&known[at], units[at])).collect();
+            let gone = end.saturating_sub(AROUND);
+            known.drain(..gone);
+            given = end - gone;
+            Some(lines).filter(|lines| !lines.is_empty())
+        };
+        std::iter::from_fn(block).flatten()
+    }
+}
+
+impl Serialize for Listing<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.lines())
+    }
+}
+
+/// The bytes of code at these addresses.
+fn code_at<'a>(module: &'a Module, range: &Range<u64>) -> Option<&'a [u8]> {
+    let bytes = |segment: &'a Segment| {
         let end = range.end.min(segment.address + segment.size);
         let (start, end) = (range.start.checked_sub(segment.address)?, end.checked_sub(segment.address)?);
-        segment.bytes.get(start as usize..end as usize).map(<[u8]>::to_vec)
+        segment.bytes.get(start as usize..end as usize)
     };
-    let code = module.segments.iter().filter(|segment| segment.kind == SegmentKind::Code);
-    let Some(bytes) = code.filter_map(bytes).next() else { return Vec::new() };
-    let instructions: Vec<_> =
-        Decoder::with_ip(64, &bytes, range.start, DecoderOptions::NONE).into_iter().collect();
-    let mut formatter = GasFormatter::with_options(Some(Box::new(Names::new(module))), None);
-    formatter.options_mut().set_uppercase_hex(false);
-    formatter.options_mut().set_branch_leading_zeros(false);
-    let units = units(&instructions);
-    let gates = Gates::new(module);
-    let line = |(instruction, unit): (&Instruction, &'static str)| {
-        let start = (instruction.ip() - range.start) as usize;
-        let mut text = String::new();
-        formatter.format(instruction, &mut text);
-        let bytes = &bytes[start..start + instruction.len()];
-        Line {
-            address: instruction.ip(),
-            bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-            unit,
-            text,
-            gate: gate_slot(instruction).map(|slot| gates.name(slot)),
-        }
-    };
-    instructions.iter().zip(units).map(line).collect()
+    module.segments.iter().filter(|segment| segment.kind == SegmentKind::Code).filter_map(bytes).next()
 }
 
 /// Names for the formatter: functions, with offsets, and exported data. Each may stand in every line: none is longer than people read.

@@ -4,8 +4,8 @@ use anyhow::Context as _;
 use clap::builder::styling::{AnsiColor, Style};
 use lockgate_outside::{printable, printable_lines};
 use lockgate_verify::Module;
-use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::fmt::{self, Display};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 /// Reads and parses a module.
@@ -44,12 +44,69 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints a value as JSON.
+/// Writes a line to standard error. Where that cannot be written (a full disk, a reader that has gone away) nobody is told: what the command
+/// has done, and its exit status, do not depend on it.
+pub fn tell(line: impl Display) {
+    let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
+}
+
+/// Prints a value as JSON, as it comes.
 ///
 /// # Errors
 /// As `print`.
 pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    print(&(serde_json::to_string_pretty(value)? + "\n"))
+    let mut out = Out::new();
+    let written = serde_json::to_writer_pretty(&mut out.stdout, value);
+    let written = written.map_err(io::Error::from).and_then(|()| out.stdout.write_all(b"\n"));
+    out.end(written)
+}
+
+/// Prints what `show` writes, as it comes: how much that is may be for others to say.
+///
+/// # Errors
+/// As `print`.
+pub fn print_with(show: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> anyhow::Result<()> {
+    let mut out = Out::new();
+    // What went wrong is written down.
+    let _ = show(&mut out);
+    let failed = out.failed.take();
+    out.end(failed.map_or(Ok(()), Err))
+}
+
+/// Standard output.
+struct Out {
+    stdout: io::BufWriter<io::StdoutLock<'static>>,
+    /// Why nothing more is written.
+    failed: Option<io::Error>,
+}
+
+impl Out {
+    fn new() -> Out {
+        Out { stdout: io::BufWriter::new(io::stdout().lock()), failed: None }
+    }
+
+    /// # Errors
+    /// As `print`.
+    fn end(mut self, written: io::Result<()>) -> anyhow::Result<()> {
+        let written = written.and_then(|()| self.stdout.flush());
+        // What was not written is nobody's.
+        let _ = self.stdout.into_parts();
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                Err(error).context("cannot write to standard output")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Write for Out {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.stdout.write_all(text.as_bytes()).map_err(|error| {
+            self.failed = Some(error);
+            fmt::Error
+        })
+    }
 }
 
 /// An error and its causes in one line. Causes that the text before them has told already are left out.

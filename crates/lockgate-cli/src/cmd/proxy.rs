@@ -9,7 +9,7 @@ use lockgate::signature::Signature;
 use lockgate::{Module, Policy, ProxyBase, ProxyCode};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::path::Path;
 
 /// A proxy, as JSON shows it.
@@ -150,7 +150,7 @@ impl SymbolResolver for Fields {
 }
 
 /// Shows a proxy: a heading for each part, a line for each instruction.
-pub fn show(text: &mut String, paint: Paint, proxy: &Proxy) -> fmt::Result {
+pub fn show(text: &mut dyn fmt::Write, paint: Paint, proxy: &Proxy) -> fmt::Result {
     let Proxy { signature, caller, callee, policy, bytes, instructions } = proxy;
     let title = format!("{signature}, from {caller} to {callee}: {policy}");
     writeln!(text, "{}", paint.strong(title))?;

@@ -86,10 +86,12 @@ fn all() -> anyhow::Result<Vec<Process>> {
             Ok(exports) => processes.push(process(pid, exports)),
             // Other people's processes, processes without a registry, processes that have ended meanwhile.
             Err(ObserveError::Layout { pid, found }) => {
-                eprintln!("lockgate: process {pid} has a registry in another layout ({found})");
+                output::tell(format_args!(
+                    "lockgate: process {pid} has a registry in another layout ({found})"
+                ));
             }
             Err(ref error @ ObserveError::System { ref source, .. }) if source.kind() == ErrorKind::Other => {
-                eprintln!("lockgate: {error}");
+                output::tell(format_args!("lockgate: {error}"));
             }
             Err(_) => {}
         }

@@ -37,7 +37,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     };
     lockgate_toolchain::put(&args.output, &rewritten.bytes, 0o666)?;
     if args.verbose {
-        println!("{:#?}", rewritten.stats);
+        output::print(&format!("{:#?}\n", rewritten.stats))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -40,7 +40,7 @@ const NOT_STARTED: u8 = 125;
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     run(&args).or_else(|error| {
-        eprintln!("lockgate: {}", output::explain(&error));
+        output::tell(format_args!("lockgate: {}", output::explain(&error)));
         Ok(ExitCode::from(NOT_STARTED))
     })
 }

@@ -126,11 +126,11 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let module = std::path::absolute(module).context("no current folder")?;
     let mut client = Client::of(&source, &module)?;
     if let Err(why) = compare(&mut client, &source) {
-        eprintln!(
+        output::tell(format_args!(
             "warning: whether the C library's types are the same in the module could not be seen, and where they are not, what \
              crosses is wrong: {}",
             lockgate_outside::printable_text(&format!("{why:#}"))
-        );
+        ));
     }
     if !args.defined_in.is_empty() {
         client.keep_defined(&lockgate_stubs::defined::in_files(&args.defined_in)?);
@@ -144,7 +144,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         return Ok(if refused && !args.partial { ExitCode::from(1) } else { ExitCode::SUCCESS });
     }
     for refusal in &client.plan.refusals {
-        eprintln!("{refusal}");
+        output::tell(refusal);
     }
     let mut files: Vec<emit::File> = Vec::new();
     if !refused || args.partial {

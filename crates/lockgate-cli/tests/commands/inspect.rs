@@ -197,3 +197,61 @@ fn a_module_of_nothing_but_symbols_is_listed_soon() {
     assert!(listed.status.success(), "{}: {}", listed.status, String::from_utf8_lossy(&listed.stderr));
     assert!(listing.contains(&format!("<s{}>:", SYMBOLS - 1)));
 }
+
+/// What is shown of code is made as it is read, not all at once: a file may have very much of it. Units are those of all of the code.
+#[test]
+fn code_is_shown_as_it_is_read() {
+    const NOPS: usize = 400_000;
+    const CALLS: usize = 2_000;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let calls = "p();\n".repeat(CALLS);
+    let source = format!(
+        "int long_one(int x) {{ __asm__ volatile(\".rept {NOPS}\\n\\tnop\\n\\t.endr\"); return x; }}
+         void (*volatile p)(void);\nvoid caller(void) {{\n{calls}}}\n"
+    );
+    std::fs::write(at("long.c"), source).unwrap();
+    let built = command(&["cc", "-O1", "-shared", "-o"]).arg(at("long.lg")).arg(at("long.c")).status();
+    assert!(built.unwrap().success());
+    // All at once it took 200 bytes for each byte of code.
+    let script = "ulimit -v 80000 && exec \"$0\" inspect \"$2\" $1 --disassemble=long_one | wc -l";
+    for form in ["", "--json"] {
+        let mut shell = Command::new("sh");
+        let shown =
+            shell.args(["-c", script, env!("CARGO_BIN_EXE_lockgate"), form]).arg(at("long.lg")).output();
+        let shown = shown.unwrap();
+        let lines: usize = String::from_utf8_lossy(&shown.stdout).trim().parse().unwrap();
+        assert!(lines > NOPS, "{form}: {lines}: {}", String::from_utf8_lossy(&shown.stderr));
+    }
+    let long = at("long.lg");
+    let all = lockgate(&["inspect", long.to_str().unwrap(), "--json", "--disassemble=caller"]).json();
+    let units: Vec<_> = all["disassembly"].as_array().unwrap().iter().map(|line| &line["unit"]).collect();
+    let of_calls = units.iter().filter(|unit| **unit == "U1").count();
+    assert_eq!(of_calls, 6 * CALLS, "a unit has six instructions, wherever it stands");
+}
+
+/// Names that double with each letter are given up, each after some time: that is no longer taken when there are very many.
+#[test]
+fn names_of_exports_take_little_time_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let digit = |number: usize| char::from_digit(number as u32, 36).unwrap().to_ascii_uppercase();
+    let doubled =
+        (0..20).fold(String::from("1aIccE"), |name, number| format!("{name}S_IS{0}_S{0}_E", digit(number)));
+    let shown = |many: usize| {
+        let mut source = String::new();
+        for number in 0..many {
+            source += &format!("int e{number}(void) __asm__(\"_Z5f{number:04}{doubled}\");\n");
+            source += &format!("int e{number}(void) {{ return {number}; }}\n");
+        }
+        source += "int last(void) __asm__(\"_Z9last_namev\"); int last(void) { return 1; }\n";
+        std::fs::write(at("names.c"), source).unwrap();
+        let built =
+            command(&["cc", "-O1", "-shared", "-o"]).arg(at("names.lg")).arg(at("names.c")).status().unwrap();
+        assert!(built.success());
+        let shown = lockgate(&["inspect", at("names.lg").to_str().unwrap(), "--exports"]).out;
+        assert!(shown.contains("_Z9last_namev"));
+        shown.contains("last_name()")
+    };
+    assert!(shown(10) && !shown(1100));
+}

@@ -46,6 +46,30 @@ fn streams_pass_through() {
     assert_eq!(run(&["--no-streams"], &["complain"]).err, "");
 }
 
+/// What a command did, and how it ended, does not depend on whether somebody can be told.
+#[test]
+fn nobody_needs_to_be_told() {
+    let full = || std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let left = || {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        Stdio::from(writer)
+    };
+    let attempts: [(&[&str], i32); 5] = [
+        (&["run", program(), "socket"], 0),
+        (&["run", program(), "null"], 139),
+        (&["run", "no-such-file"], 125),
+        (&["verify", "no-such-file"], 2),
+        (&["call", program(), "int no_such_function(void)"], 2),
+    ];
+    for (arguments, status) in attempts {
+        for nobody in [Stdio::from(full()), left()] {
+            let ended = command(arguments).stdout(Stdio::null()).stderr(nobody).status().unwrap();
+            assert_eq!(ended.code(), Some(status), "{arguments:?}");
+        }
+    }
+}
+
 /// As in a shell: `lockgate run yes.lg | head -1`.
 #[test]
 fn a_reader_that_leaves_ends_the_program() {

@@ -28,7 +28,7 @@ pub(crate) struct GateTables {
     imports: Box<[AtomicPtr<GateEntry>]>,
     /// Entries of imports that are bound at their first call, by slot; none, if no import is.
     lazy: Box<[GateEntry]>,
-    /// What the domain was made with: what it calls again after a reset. And how often anything else has been linked since, by the host, or by
+    /// What the domain was made with: what it calls again after a reset. And how often anything else has been linked since: by the host, and by
     /// the domain's own first calls of imports.
     first: Vec<(u16, Gate)>,
     links: AtomicU64,
@@ -143,14 +143,14 @@ impl GateTables {
         self.found.store(0, Ordering::Relaxed);
     }
 
-    /// The domain's first call of an import has linked it, as its next first call would.
-    pub fn note_found(&self) {
-        self.found.fetch_add(1, Ordering::Relaxed);
-    }
-
     /// Whether the host has linked imports since the domain was made, or reset: nothing would do so once more.
     pub fn are_linked_by_host(&self) -> bool {
-        self.links.load(Ordering::Relaxed) > self.found.load(Ordering::Relaxed)
+        self.links.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether import `slot` leads anywhere, or will not: what a first call would find is not asked for any more.
+    pub fn is_answered(&self, slot: u16) -> bool {
+        !ptr::eq(self.import(slot), unlinked(&self.lazy, slot.into()))
     }
 
     /// What gates read.
@@ -163,17 +163,17 @@ impl GateTables {
         self.imports[usize::from(slot)].load(Ordering::Acquire)
     }
 
-    /// Calls of import `slot` go to `new`, if they go to `old` now.
+    /// Calls of import `slot` go to `new`, if they go to `old` now: what the host has linked meanwhile stays.
     pub fn replace_import(&self, slot: u16, old: &GateEntry, new: Gate) {
-        let is_old = {
-            let _kept = self.kept();
-            let now = self.imports[usize::from(slot)].load(Ordering::Acquire);
-            // SAFETY: what a table leads to is alive as long as the lock is held.
-            let (function, context) = unsafe { ((*now).function, (*now).context) };
-            (function, context) == (old.function, old.context)
-        };
-        if is_old {
-            self.set_import(slot, new);
+        let new = of_import(new);
+        let place = &self.imports[usize::from(slot)];
+        let mut entries = self.kept();
+        let now = place.load(Ordering::Acquire);
+        // SAFETY: what a table leads to is alive as long as the lock is held.
+        let (function, context) = unsafe { ((*now).function, (*now).context) };
+        if (function, context) == (old.function, old.context) {
+            self.links.fetch_add(1, Ordering::Relaxed);
+            keep(&mut entries, &new, place);
         }
     }
 
@@ -198,27 +198,38 @@ impl GateTables {
         drop(kept); // may end other domains
     }
 
-    /// From now on the domain's calls of import `slot` go to `gate`.
-    pub fn set_import(&self, slot: u16, gate: Gate) -> *const GateEntry {
-        // An import is called through a thunk of the module, whose return address lies below the stack arguments.
-        let stack_distance = gate.entry.stack_distance + gate::IMPORT_DEPTH;
-        let entry = GateEntry { stack_distance, ..gate.entry };
+    /// From now on the domain's calls of import `slot` go to `gate`: the host says so.
+    pub fn set_import(&self, slot: u16, gate: Gate) {
+        let gate = of_import(gate);
         self.links.fetch_add(1, Ordering::Relaxed);
-        self.keep(Gate { entry, ..gate }, &self.imports[usize::from(slot)])
+        keep(&mut self.kept(), &gate, &self.imports[usize::from(slot)]);
+    }
+
+    /// The same, as the domain's first call of the import finds it, unless the import leads anywhere by now: what the host has said meanwhile
+    /// stays. False if it does.
+    pub fn answer_import(&self, slot: u16, gate: Gate) -> bool {
+        let gate = of_import(gate);
+        let mut entries = self.kept();
+        let is_first = !self.is_answered(slot);
+        if is_first {
+            self.found.fetch_add(1, Ordering::Relaxed);
+            keep(&mut entries, &gate, &self.imports[usize::from(slot)]);
+        }
+        is_first
     }
 
     /// Gives `gate` a callback number; `None` if all are taken.
     pub fn add_callback(&self, gate: Gate) -> Option<u64> {
         let table = self.callbacks.get_or_init(|| self.start_callbacks());
         let number = self.free().pop_front()?;
-        self.keep(gate, &table[number as usize]);
+        keep(&mut self.kept(), &gate, &table[number as usize]);
         Some(number)
     }
 
     /// From now on the callback `number`, which is given, goes to `gate`.
     pub fn replace_callback(&self, number: u64, gate: Gate) {
         if let Some(table) = self.callbacks.get() {
-            self.keep(gate, &table[number as usize]);
+            keep(&mut self.kept(), &gate, &table[number as usize]);
         }
     }
 
@@ -282,7 +293,8 @@ impl GateTables {
     /// domain.
     pub fn renew(&mut self) {
         let was_closed = std::mem::take(&mut self.kept().closed);
-        if was_closed || self.links.load(Ordering::Relaxed) > 0 {
+        let is_linked = |links: &AtomicU64| links.load(Ordering::Relaxed) > 0;
+        if was_closed || is_linked(&self.links) || is_linked(&self.found) {
             let mut kept = self.kept();
             for (slot, place) in self.imports.iter().enumerate() {
                 kept.leave(place.swap(unlinked(&self.lazy, slot), Ordering::SeqCst));
@@ -308,25 +320,6 @@ impl GateTables {
         kept.retired = 0;
     }
 
-    /// Puts the one entry with these contents, which lives as long as the domain, in a place of a table. In closed
-    /// tables nothing changes.
-    fn keep(&self, gate: Gate, place: &AtomicPtr<GateEntry>) -> *const GateEntry {
-        let Gate { entry, keeps, is_binding } = gate;
-        let mut entries = self.kept();
-        if entries.closed {
-            return GateEntry::none();
-        }
-        // One that is known and in no place is not retired any more; a new one was not.
-        let known = entries.by_contents.get(&entry).is_some_and(|kept| kept.places == 0);
-        entries.retired -= usize::from(known);
-        let new = || Kept { entry: Box::new(entry), _keeps: keeps, is_binding, places: 0, batch: 0 };
-        let kept = entries.by_contents.entry(entry).or_insert_with(new);
-        kept.places += 1;
-        let entry = &raw const *kept.entry;
-        entries.leave(place.swap(entry.cast_mut(), Ordering::SeqCst));
-        entry
-    }
-
     fn kept(&self) -> MutexGuard<'_, Entries> {
         self.kept.lock().unwrap_or_else(|e| e.into_inner())
     }
@@ -334,4 +327,27 @@ impl GateTables {
     fn free(&self) -> MutexGuard<'_, VecDeque<u64>> {
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// What calls of an import go to: it is called through a thunk of the module, whose return address lies below the stack arguments.
+fn of_import(gate: Gate) -> Gate {
+    let stack_distance = gate.entry.stack_distance + gate::IMPORT_DEPTH;
+    Gate { entry: GateEntry { stack_distance, ..gate.entry }, ..gate }
+}
+
+/// Puts the one entry with these contents, which lives as long as the domain, in a place of a table. In closed tables nothing changes. (What
+/// is not kept goes when the lock is free again: it may be the host's own code.)
+fn keep(entries: &mut Entries, gate: &Gate, place: &AtomicPtr<GateEntry>) {
+    let &Gate { entry, is_binding, .. } = gate;
+    if entries.closed {
+        return;
+    }
+    // One that is known and in no place is not retired any more; a new one was not.
+    let known = entries.by_contents.get(&entry).is_some_and(|kept| kept.places == 0);
+    entries.retired -= usize::from(known);
+    let new = || Kept { entry: Box::new(entry), _keeps: gate.keeps.clone(), is_binding, places: 0, batch: 0 };
+    let kept = entries.by_contents.entry(entry).or_insert_with(new);
+    kept.places += 1;
+    let entry = &raw const *kept.entry;
+    entries.leave(place.swap(entry.cast_mut(), Ordering::SeqCst));
 }

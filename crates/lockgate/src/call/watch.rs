@@ -10,7 +10,7 @@ use super::instance::Instance;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
 use super::thread_sys::{OVERDUE, SENTENCES, SeenEntry, THREADS, ThreadState, current};
-use crate::host::{PerProcess, peek, process, still};
+use crate::host::{PerProcess, end_process, peek, process, still};
 use crate::space;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -378,8 +378,7 @@ struct Watched;
 
 impl Drop for Watched {
     fn drop(&mut self) {
-        eprintln!("lockgate: the thread that ends calls has failed: ending the process");
-        std::process::abort();
+        end_process(format_args!("the thread that ends calls has failed"));
     }
 }
 

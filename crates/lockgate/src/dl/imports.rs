@@ -1,13 +1,14 @@
 //! What libraries call of the host and of each other.
 //!
-//! An import is answered, in this order, by a service for this library, by one for all, by the first library open with
-//! `RTLD_GLOBAL` that exports the name.
+//! An import is answered, in this order, by the options of the library's domain, by a service for this library, by one for all, by the first
+//! library open with `RTLD_GLOBAL` that exports the name, by the registry that the options name.
 use super::loaded::{Loaded, runtime_symbol};
 use super::service_sys::Service;
+use super::table::Pin;
 use super::{DlError, join, table};
 use crate::binding::Binding;
 use crate::call::{Gate, OnFailure};
-use crate::domain::{Core, release_functions};
+use crate::domain::{Core, Resolver, release_functions};
 use crate::error::CallError;
 use crate::host::Short;
 use crate::module::Placed;
@@ -41,6 +42,8 @@ pub fn withdraw(name: &str) -> bool {
 pub(super) struct Scope {
     pub library: String,
     pub policy: Policy,
+    /// What the domain's options have find the imports that nothing else answers.
+    pub beyond: Option<Arc<Resolver>>,
     pub services: Mutex<Services>,
     /// Libraries that it calls.
     pub dependencies: Mutex<Vec<Arc<Loaded>>>,
@@ -51,14 +54,16 @@ impl Scope {
         self.services.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Answers every import of `core`.
+    /// Answers every import of `core`, with libraries that are `held` open from then on: this one is in no table yet.
     ///
     /// # Errors
     /// Name and reason of each that nothing answers.
-    pub fn answer_all(&self, core: &Arc<Core>) -> Result<(), Vec<String>> {
+    pub fn answer_all(&self, core: &Arc<Core>, held: &mut Vec<Pin>) -> Result<(), Vec<String>> {
         let imports = core.module().parsed().imports.iter();
         let missing = imports.filter_map(|import| {
-            self.answer(core, import).err().map(|why| format!("undefined symbol: {} ({why})", import.name))
+            self.answer(core, import, held)
+                .err()
+                .map(|why| format!("undefined symbol: {} ({why})", import.name))
         });
         let missing: Vec<String> = missing.collect();
         if missing.is_empty() { Ok(()) } else { Err(missing) }
@@ -71,10 +76,12 @@ impl Scope {
     pub fn answer_slot(&self, core: &Arc<Core>, slot: u16) -> Result<(), CallError> {
         let import = core.module().parsed().imports.iter().find(|import| import.slot == slot);
         let name = import.map_or_else(|| format!("gate {slot}"), |import| import.name.clone());
+        let mut held = Vec::new();
         let answered = import.map_or_else(
             || Err("the module has no such import".to_owned()),
-            |import| self.answer(core, import),
+            |import| self.answer(core, import, &mut held),
         );
+        drop(held);
         answered.map_err(|why| CallError::Unanswered { library: self.library.clone(), import: name, why })
     }
 
@@ -103,32 +110,55 @@ impl Scope {
         Ok(())
     }
 
-    fn answer(&self, core: &Arc<Core>, import: &Import) -> Result<(), String> {
-        let gate = self.gate(core, &import.name, noted(import))?;
-        core.gates().set_import(import.slot, gate);
-        Ok(())
+    /// What the host has said itself, or says meanwhile, stays.
+    fn answer(&self, core: &Arc<Core>, import: &Import, held: &mut Vec<Pin>) -> Result<(), String> {
+        if core.gates().is_answered(import.slot) {
+            return Ok(());
+        }
+        match (self.gate(core, &import.name, noted(import), held), &self.beyond) {
+            (Ok(gate), _) => {
+                core.gates().answer_import(import.slot, gate);
+                Ok(())
+            }
+            (Err(_), Some(beyond)) => beyond(core, import.slot).map_err(|error| error.to_string()),
+            (Err(why), None) => Err(why),
+        }
     }
 
-    /// What a function of the host that `core` calls by name is, as it was noted.
+    /// What a function of the host that `core` calls by name is, as it was noted; a library whose function it is is `held` open.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn gate(&self, core: &Arc<Core>, name: &str, noted: Option<Signature>) -> Result<Gate, String> {
+    pub fn gate(
+        &self,
+        core: &Arc<Core>,
+        name: &str,
+        noted: Option<Signature>,
+        held: &mut Vec<Pin>,
+    ) -> Result<Gate, String> {
         let service = self.services().0.get(name).cloned();
         let service = service.or_else(|| for_all().0.get(name).cloned());
         match service {
             Some(service) => Ok(service.answer(noted.as_ref())?.gate()),
-            None => self.cross(core, name, noted),
+            None => self.cross(core, name, noted, held),
         }
     }
 
     /// The function of another library.
-    fn cross(&self, core: &Arc<Core>, name: &str, noted: Option<Signature>) -> Result<Gate, String> {
+    fn cross(
+        &self,
+        core: &Arc<Core>,
+        name: &str,
+        noted: Option<Signature>,
+        held: &mut Vec<Pin>,
+    ) -> Result<Gate, String> {
         let exports =
             |loaded: &Arc<Loaded>| !Arc::ptr_eq(loaded.core(), core) && loaded.image().export(name).is_some();
-        let server = table::global().into_iter().find(exports);
-        let server = server.filter(|_| !runtime_symbol(name));
-        let server = server.ok_or("no service, and no library open with RTLD_GLOBAL, has it")?;
+        let known = table::global().into_iter().filter(|loaded| exports(loaded) && !runtime_symbol(name));
+        // Another thread may be about to close it.
+        let found = known.filter_map(|loaded| Some((Pin::new(loaded.id()).ok()?, loaded))).next();
+        let (pin, server) = found.ok_or("no service, and no library open with RTLD_GLOBAL, has it")?;
+        held.push(pin);
         let says = server.module().export(name).is_some_and(|export| export.signature.is_some());
         // One library's word alone would decide what is read and written of the other's memory.
         let signature = noted.filter(|_| says).ok_or_else(|| {

@@ -205,7 +205,7 @@ fn name_of(path: &Path) -> String {
     printable(&path.file_name().unwrap_or_default().to_string_lossy())
 }
 
-/// What the symbols of `module` lead to.
+/// What the symbols of `module` lead to; other libraries whose functions are among it are `held` open.
 ///
 /// # Errors
 /// [`DlError::Join`] if a module does not have one, or as something else; [`DlError::Imports`] for functions of the host.
@@ -215,6 +215,7 @@ pub(super) fn targets(
     base: &Arc<Loaded>,
     needed: &[Arc<Loaded>],
     scope: &Scope,
+    held: &mut Vec<Pin>,
 ) -> Result<Vec<Target>, DlError> {
     let symbols = module.parsed().join.iter().flat_map(|join| &join.symbols);
     let sources: Vec<&Loaded> = [base].into_iter().chain(needed).map(|loaded| &**loaded).collect();
@@ -225,7 +226,7 @@ pub(super) fn targets(
             targets.push(Target::Image(exported(library, symbol, &sources)?));
             continue;
         }
-        match scope.gate(base.core(), &symbol.name, noted(symbol)) {
+        match scope.gate(base.core(), &symbol.name, noted(symbol), held) {
             Ok(gate) => targets.push(Target::Host(gate)),
             Err(why) => missing.push(format!("undefined symbol: {} ({why})", symbol.name)),
         }

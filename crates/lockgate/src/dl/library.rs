@@ -86,6 +86,8 @@ impl Library {
         }
         let join = module.parsed().join.as_ref();
         let mut home = None;
+        // Goes when others may have their turns.
+        let mut held = Vec::new();
         let loaded = loop {
             let turn = table::turn();
             match Library::look(&opened, Some(hash), options, how)? {
@@ -105,8 +107,10 @@ impl Library {
                 Look::None => {
                     let parts = (module.clone(), hash);
                     let loaded = match &home {
-                        Some(open) => Loaded::joining(path, opened.key, parts, open.home(), options)?,
-                        None => Loaded::new(path, opened.key, parts, mode, options)?,
+                        Some(open) => {
+                            Loaded::joining(path, opened.key, parts, open.home(), options, &mut held)?
+                        }
+                        None => Loaded::new(path, opened.key, parts, mode, options, &mut held)?,
                     };
                     // In the table before its constructors run: what they call may look for it.
                     table::enter(&loaded, options.private, how);
@@ -114,6 +118,7 @@ impl Library {
                 }
             }
         };
+        drop(held);
         if let Err(error) = loaded.start(options.until) {
             table::strike(loaded.id());
             return Err(error);

@@ -4,6 +4,7 @@ use super::imports::{Scope, Services};
 use super::join::{self, Home};
 use super::library::Object;
 use super::service_sys::Service;
+use super::table::Pin;
 use super::verdicts::{FileKey, Hash};
 use super::{DlError, Mode, Options};
 use crate::binding::{Binding, RawFunctionPointer, within_registers};
@@ -83,12 +84,14 @@ struct Entry {
 }
 
 impl Loaded {
+    /// What answers its imports is `held` open until it is in the table itself.
     pub fn new(
         path: &Path,
         key: FileKey,
         (module, hash): (Arc<Module>, Hash),
         mode: Mode,
         options: &Options,
+        held: &mut Vec<Pin>,
     ) -> Result<Arc<Loaded>, DlError> {
         let name = file_name(path);
         let domain = match options.domain.is_named() {
@@ -98,6 +101,7 @@ impl Loaded {
         let scope = Arc::new(Scope {
             library: name.clone(),
             policy: options.policy,
+            beyond: domain.found_by(),
             services: Mutex::new(Services::default()),
             dependencies: Mutex::default(),
         });
@@ -105,7 +109,8 @@ impl Loaded {
         let resolver = move |core: &Arc<Core>, slot| answers.answer_slot(core, slot);
         let core = Core::new(&module, domain.resolver(Arc::new(resolver)))?;
         if mode.now {
-            scope.answer_all(&core).map_err(|missing| DlError::Imports { library: name.clone(), missing })?;
+            let unanswered = |missing| DlError::Imports { library: name.clone(), missing };
+            scope.answer_all(&core, held).map_err(unanswered)?;
         }
         let image = core.image();
         let domain = Arc::new(Domain::from_core(core));
@@ -122,6 +127,7 @@ impl Loaded {
         (module, hash): (Arc<Module>, Hash),
         home: Home,
         options: &Options,
+        held: &mut Vec<Pin>,
     ) -> Result<Arc<Loaded>, DlError> {
         let name = file_name(path);
         let Home { base, needed } = home;
@@ -130,10 +136,11 @@ impl Loaded {
         let scope = Arc::new(Scope {
             library: name.clone(),
             policy: options.policy,
+            beyond: None,
             services: Mutex::new(services),
             dependencies: Mutex::new([base.clone()].into_iter().chain(needed.iter().cloned()).collect()),
         });
-        let targets = join::targets(&name, &module, &base, &needed, &scope)?;
+        let targets = join::targets(&name, &module, &base, &needed, &scope, held)?;
         let image = base.core().join(&module, targets)?;
         let domain = base.domain.clone();
         Ok(Loaded::make(name, key, hash, (domain, image, Some(base)), scope, options))

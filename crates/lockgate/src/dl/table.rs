@@ -204,9 +204,12 @@ pub(super) fn any(is_it: impl FnMut(&Row) -> bool) -> bool {
     table().rows.iter().any(is_it)
 }
 
-/// Libraries that others' imports find, in the order in which they were opened.
+/// Libraries that others' imports find, in the order in which they were opened. One whose constructors run is there for the thread that runs
+/// them alone: its libc may not have begun.
 pub(super) fn global() -> Vec<Arc<Loaded>> {
-    table().rows.iter().filter(|row| row.global).map(|row| row.loaded.clone()).collect()
+    let (me, table) = (me(), table());
+    let has_started = |row: &&Row| row.starts_on.is_none_or(|thread| thread == me);
+    table.rows.iter().filter(|row| row.global).filter(has_started).map(|row| row.loaded.clone()).collect()
 }
 
 /// The library that the thread knows for which this is least.

@@ -577,7 +577,6 @@ impl AnyDomain for Core {
     fn resolve(self: Arc<Core>, slot: u16) -> Result<*const GateEntry, CallError> {
         let Some(resolver) = &self.resolver else { return Ok(GateEntry::none()) };
         resolver(&self, slot)?;
-        self.gates().note_found();
         Ok(self.gates().import(slot))
     }
 

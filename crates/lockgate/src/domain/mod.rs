@@ -14,7 +14,7 @@ mod snapshot;
 mod start;
 
 pub use api::{Domain, Kept, ProgramEnd};
-pub(crate) use core::Core;
+pub(crate) use core::{Core, Resolver};
 pub use images::JoinError;
 pub(crate) use images::Target;
 pub use limits::Usage;

@@ -73,6 +73,11 @@ impl DomainOptions {
         self
     }
 
+    /// What finds them.
+    pub(crate) fn found_by(&self) -> Option<Arc<Resolver>> {
+        self.imports.as_ref().map(|imports| imports.0.clone())
+    }
+
     pub(crate) fn is_named(&self) -> bool {
         !self.name.is_empty()
     }

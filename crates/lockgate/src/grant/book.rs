@@ -3,7 +3,7 @@
 //! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
 //! space: finer locks would gain nothing.
 use super::{GrantError, MAX_GRANTS, Region, Rights};
-use crate::host::PerProcess;
+use crate::host::{PerProcess, end_process};
 use crate::memory::Pointer;
 use crate::space::{self, Stride};
 use lockgate_syscall::Protection;
@@ -221,7 +221,6 @@ fn withdraw(entry: &Entry, offset: u64) {
     // a domain keeps what it must not have.
     let withdrawn = cleared.or_else(|_| entry.stride.protect(offset, length, Protection::None));
     if let Err(error) = withdrawn {
-        eprintln!("lockgate: a grant cannot be revoked ({error}); ending the process");
-        std::process::abort();
+        end_process(format_args!("a grant cannot be revoked ({error})"));
     }
 }

@@ -5,6 +5,7 @@ pub(crate) mod fork_sys;
 pub(crate) mod maps;
 mod memory_file;
 mod processor;
+mod telling;
 pub(crate) mod threads_sys;
 
 pub(crate) use environment_sys as environment;
@@ -18,5 +19,6 @@ pub(crate) use fork_sys::{process, watch_forks};
 pub(crate) use lockgate_kernel::kept;
 pub(crate) use memory_file::memory_file;
 pub(crate) use processor::{Processor, lacks};
+pub(crate) use telling::{end_process, tell};
 pub(crate) use threads_sys::cancellation;
 pub use threads_sys::{AtThreadEnd, Uncancelled};

@@ -30,6 +30,15 @@ impl Bound {
         matches!(self, Bound::Host { client, slot, .. } if *slot == import && client.as_ptr() == Arc::as_ptr(core))
     }
 
+    /// A function of the host's that an import leads to still gives way to one that refuses. The domain whose import it is, whose functions
+    /// are to be released without the registry's lock.
+    pub(super) fn take_back(&self, refused: &HostFunction) -> Option<Arc<Core>> {
+        let Bound::Host { client, slot, function, .. } = self else { return None };
+        let client = client.upgrade()?;
+        client.gates().replace_import(*slot, &function.entry(), refused.gate());
+        Some(client)
+    }
+
     pub(super) fn is_alive(&self) -> bool {
         match self {
             Bound::Domain { binding, .. } => binding.strong_count() > 0,
@@ -44,6 +53,8 @@ struct Client<'a> {
     principal: &'a Principal,
     /// Domain and import.
     import: Option<(&'a Arc<Core>, u16)>,
+    /// The domain calls the import for the first time: nothing is to be replaced.
+    is_first_call: bool,
 }
 
 /// What a client says of the signature.
@@ -112,7 +123,7 @@ impl Registry {
         request: &Request,
         asked: Asked<'_>,
     ) -> Result<Arc<Binding>, RegistryError> {
-        match self.answer(Client { principal, import: None }, request, asked)? {
+        match self.answer(Client { principal, import: None, is_first_call: false }, request, asked)? {
             Answer::Binding(binding) => Ok(binding),
             Answer::Host(_) => Err(RegistryError::HostFunction(request.name.clone())),
         }
@@ -137,7 +148,7 @@ impl Registry {
         };
         let found = module.parsed().imports.iter().find(|i| i.name == import).ok_or_else(unknown)?;
         let signature = noted(found.signature.as_deref())?;
-        let client = Client { principal, import: Some((domain.core(), found.slot)) };
+        let client = Client { principal, import: Some((domain.core(), found.slot)), is_first_call: false };
         self.answer(client, request, Asked::of(signature.as_ref()))?;
         // What answered it before: the host may link again and again.
         release_functions(domain.core());
@@ -173,9 +184,16 @@ impl Registry {
                     let (answer, bound) = entry.bind(client, request)?;
                     let key = (entry.export.name.clone(), entry.export.version.major);
                     if let Some((core, slot)) = client.import {
+                        if client.is_first_call && !core.gates().answer_import(slot, answer.gate()) {
+                            // The host has said meanwhile where it leads, or another thread has called it. What was bound goes without the lock.
+                            drop(state);
+                            return Ok(answer);
+                        }
                         // Under the lock: what takes bindings back or replaces them finds this one in its place. Under whatever name the import
                         // had a function of the host's before, nobody takes that away from it any more: this may be the same one.
-                        core.gates().set_import(slot, answer.gate());
+                        if !client.is_first_call {
+                            core.gates().set_import(slot, answer.gate());
+                        }
                         let State { entries, past, .. } = &mut *state;
                         let of_entries = entries.values_mut().map(|entry| &mut entry.bound);
                         for all in of_entries.chain(past.iter_mut().map(|past| &mut past.bound)) {
@@ -237,7 +255,7 @@ impl WeakRegistry {
         let import = imports.iter().find(|import| import.slot == slot);
         let (name, signature) =
             import.map_or(("", None), |import| (import.name.as_str(), import.signature.as_deref()));
-        let client = Client { principal, import: Some((domain, slot)) };
+        let client = Client { principal, import: Some((domain, slot)), is_first_call: true };
         let found = match self.0.upgrade() {
             Some(shared) => Registry { shared }.import(client, name, signature),
             None => Err(RegistryError::Gone),

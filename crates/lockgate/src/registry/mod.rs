@@ -198,17 +198,25 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::Unknown`]: it is not exported, and nobody has it.
     pub fn revoke(&self, name: &str, calls: Revoke) -> Result<(), RegistryError> {
+        let refused = {
+            let name = name.to_owned();
+            HostFunction::new(move |_: &Domain| {
+                crate::call::end_with(crate::CallError::Revoked(name.clone()));
+            })
+        };
         let mut state = self.state();
         let (taken, idle) = state.take(name);
         let past: Vec<_> = state.past.extract_if(.., |past| past.name == name).collect();
         if taken.is_empty() && !past.iter().flat_map(|past| &past.bound).any(Bound::is_alive) {
             return Err(RegistryError::unknown_among(name, state));
         }
+        let bound = || taken.iter().map(|entry| &entry.bound).chain(past.iter().map(|past| &past.bound));
+        // Under the lock: an import that is linked once more, by another name to the same function perhaps, is so afterwards.
+        let clients: Vec<_> = bound().flatten().filter_map(|bound| bound.take_back(&refused)).collect();
         drop(state);
         idle.iter().for_each(Instance::end_starting);
-        taken.iter().map(|entry| &entry.bound).chain(past.iter().map(|past| &past.bound)).for_each(|bound| {
-            revoke(name, bound, calls);
-        });
+        bound().for_each(|bound| revoke(bound, calls));
+        clients.iter().for_each(crate::domain::release_functions);
         Ok(())
     }
 
@@ -225,8 +233,8 @@ impl Registry {
         let past: Vec<_> = state.past.extract_if(.., |past| past.is_of(&instance.core)).collect();
         drop(state);
         // The kill ends what is inside.
-        taken.iter().for_each(|entry| revoke(&entry.export.name, &entry.bound, Revoke::Finish));
-        past.iter().for_each(|past| revoke(&past.name, &past.bound, Revoke::Finish));
+        taken.iter().for_each(|entry| revoke(&entry.bound, Revoke::Finish));
+        past.iter().for_each(|past| revoke(&past.bound, Revoke::Finish));
         domain::close(&instance.core);
         instance.end_starting();
         Ok(())
@@ -342,26 +350,14 @@ impl Entry {
     }
 }
 
-/// Takes back what was given as `name`.
-fn revoke(name: &str, bound: &[Bound], calls: Revoke) {
+/// Takes functions of domains back.
+fn revoke(bound: &[Bound], calls: Revoke) {
     for bound in bound {
-        match bound {
-            Bound::Domain { binding, .. } => {
-                let Some(binding) = binding.upgrade() else { continue };
-                match calls {
-                    Revoke::Finish => binding.close(Closed::Revoked),
-                    Revoke::Stop => binding.stop(Closed::Revoked),
-                }
-            }
-            Bound::Host { client, slot, function, .. } => {
-                let Some(client) = client.upgrade() else { continue };
-                let name = name.to_owned();
-                let refuse = HostFunction::new(move |_: &Domain| {
-                    crate::call::end_with(crate::CallError::Revoked(name.clone()));
-                });
-                client.gates().replace_import(*slot, &function.entry(), refuse.gate());
-                crate::domain::release_functions(&client);
-            }
+        let Bound::Domain { binding, .. } = bound else { continue };
+        let Some(binding) = binding.upgrade() else { continue };
+        match calls {
+            Revoke::Finish => binding.close(Closed::Revoked),
+            Revoke::Stop => binding.stop(Closed::Revoked),
         }
     }
 }

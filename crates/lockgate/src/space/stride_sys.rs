@@ -17,7 +17,7 @@ use crate::copy_asm::{
     copy_from_host, copy_to_host, lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch,
 };
 use crate::host::maps::{Mapping, mappings};
-use crate::host::{Owner, PerProcess, peek, process};
+use crate::host::{Owner, PerProcess, end_process, peek, process};
 use lockgate_syscall::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
@@ -680,10 +680,7 @@ fn closed_in(smaps: impl BufRead, range: &Range<u64>) -> bool {
 
 /// The promise that a window holds nothing but the domain's own cannot be kept.
 fn give_up(what: &str, error: Errno) -> ! {
-    eprintln!(
-        "lockgate: {what} ({error}): another's memory may lie within a domain's reach; ending the process"
-    );
-    std::process::abort();
+    end_process(format_args!("{what} ({error}): another's memory may lie within a domain's reach"));
 }
 
 /// Reserves a run of strides, inaccessible and unaccounted. What alignment leaves over below and above stays reserved: the kernel puts the

@@ -3,7 +3,7 @@
 //!
 //! `/tmp` is everybody's: the file is only ever made new, never followed and never shared. A file in its place that belongs
 //! to this user is what an earlier process with this number has left, and goes; anybody else's stays, and there is no map.
-use crate::host::{PerProcess, environment, kept};
+use crate::host::{PerProcess, environment, kept, tell};
 use lockgate_abi::window;
 use lockgate_symbols::{Symbols, printable, shown};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -45,7 +45,7 @@ fn append(text: &str) {
         match create(&path) {
             Ok(file) => Some(Mutex::new(file)),
             Err(error) => {
-                eprintln!("lockgate: no names for perf: {path}: {error}; remove what is there");
+                tell(format_args!("no names for perf: {path}: {error}; remove what is there"));
                 None
             }
         }

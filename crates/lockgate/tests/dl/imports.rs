@@ -3,6 +3,7 @@ use super::File;
 use crate::common::Guest;
 use crate::dl::host_sys::{call, service};
 use lockgate::dl::{self, DlError, Library, Mode, Options};
+use lockgate::{Allow, Domain, DomainOptions, Export, HostFunction, Principal, Registry, Version};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 extern "C" fn add_one(x: i64) -> i64 {
@@ -50,6 +51,46 @@ fn lazy_imports_are_answered_at_their_first_call() {
     dl::provide(service("service_b", add_one as *const ()));
     assert_eq!(call(ask, 3), 40, "offered after the load");
     library.close().unwrap();
+}
+
+/// What the options of its domain say of an import is what it is, at once or at its first call, whatever else has the name.
+#[test]
+fn what_the_options_answer_is_answered() {
+    dl::provide(service("long service_o(long)", add_two as *const ()));
+    for name in ["service_o", "service_p"] {
+        for mode in [Mode::NOW, Mode::LAZY] {
+            let file = client("answered.so", name);
+            let own = HostFunction::new(|_: &Domain, x: i64| x + 1);
+            let library =
+                file.open_with(mode, &Options::default().domain(DomainOptions::new().gate(name, own)));
+            assert_eq!(call(library.function("ask").unwrap(), 3), 40, "{name} {mode:?}");
+            library.close().unwrap();
+        }
+    }
+    assert!(dl::withdraw("service_o"));
+}
+
+/// A registry in the options of its domain answers what nothing else does.
+#[test]
+fn a_registry_in_the_options_answers_what_nothing_else_does() {
+    let registry = Registry::new();
+    for name in ["service_q", "service_r"] {
+        let export = Export::new(name, Version::new(1, 0)).allow(Allow::Everyone);
+        registry.export_host(HostFunction::new(|_: &Domain, x: i64| x + 1), export).unwrap();
+    }
+    dl::provide(service("long service_r(long)", add_two as *const ()));
+    let options = || Options::default().domain(DomainOptions::new().registry(&registry, Principal::nobody()));
+    for mode in [Mode::NOW, Mode::LAZY] {
+        for (name, expected) in [("service_q", 40), ("service_r", 50)] {
+            let library = client("registered.so", name).open_with(mode, &options());
+            assert_eq!(call(library.function("ask").unwrap(), 3), expected, "{name} {mode:?}");
+            library.close().unwrap();
+        }
+    }
+    let file = client("unregistered.so", "service_s");
+    let refused = Library::open(&file.path, Mode::NOW, &options()).unwrap_err().to_string();
+    assert!(refused.contains("undefined symbol: service_s"), "{refused}");
+    assert!(dl::withdraw("service_r"));
 }
 
 #[test]

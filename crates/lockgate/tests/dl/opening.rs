@@ -100,6 +100,113 @@ fn constructors_of_the_same_library_are_waited_for() {
     });
 }
 
+/// What a library exports answers others when its constructors have run, not before: a call that comes first would begin in a domain whose libc
+/// has not, and the opening would fail of it.
+#[test]
+fn a_library_answers_others_when_its_constructors_have_run() {
+    let _watchdog = watchdog("a constructor during which others call its library");
+    static INSIDE: AtomicBool = AtomicBool::new(false);
+    static GO_ON: AtomicBool = AtomicBool::new(false);
+    static SEEN_FROM_INSIDE: AtomicBool = AtomicBool::new(false);
+    extern "C" fn stay() -> i64 {
+        SEEN_FROM_INSIDE.store(Library::symbol_of_all("serve_early").is_ok(), Ordering::SeqCst);
+        INSIDE.store(true, Ordering::SeqCst);
+        until(&GO_ON);
+        1
+    }
+    dl::provide(service("long stay_early(void)", stay as *const ()));
+    let server = "long stay_early(void);
+         static long begun;
+         __attribute__((constructor)) static void code(void) { begun = stay_early(); }
+         long serve_early(long x) { return begun + x; }";
+    let server = Guest::c_with(server, &["-O2", "-g"]).gate("long stay_early(void)");
+    let server = File::new("early-server.so", server);
+    let client = "long serve_early(long);\nlong ask_early(long x) { return 10 * serve_early(x); }";
+    let client = Guest::c_with(client, &["-O2", "-g"]).gate("long serve_early(long)");
+    let client = File::new("early-client.so", client);
+    thread::scope(|scope| {
+        let _goes_on = GoesOn(&GO_ON);
+        let opening = scope.spawn(|| server.open_with(Mode::NOW.global(), &Options::default()));
+        until(&INSIDE);
+        let library = client.open_with(Mode::LAZY, &Options::default());
+        let ask = library.function("ask_early").unwrap();
+        assert_eq!(call(ask, 3), -1);
+        let failure = dl::take_failure().expect("nothing answers").to_string();
+        assert!(failure.contains("early-client.so called serve_early"), "{failure}");
+        assert!(matches!(Library::symbol_of_all("serve_early"), Err(DlError::GlobalSymbol(_))));
+        let at_once = Library::open(&client.path, Mode::NOW, &Options::default());
+        assert_eq!(at_once.unwrap(), library, "it is open, whatever it finds");
+        GO_ON.store(true, Ordering::SeqCst);
+        let server = opening.join().expect("no call of another thread ends an opening");
+        assert!(SEEN_FROM_INSIDE.load(Ordering::SeqCst), "what constructors call finds their library");
+        assert_eq!(call(ask, 3), 40, "the next call looks again");
+        library.close().unwrap();
+        library.close().unwrap();
+        server.close().unwrap();
+    });
+}
+
+/// An import that finds a library while another thread closes that needs it from then on, or finds nothing: it is never bound to one that has
+/// gone.
+#[test]
+fn what_answers_an_import_is_held() {
+    const FUNCTIONS: usize = 64;
+    const ROUNDS: usize = 300;
+    let _watchdog = watchdog("calls of a library that is opened and closed all the time");
+    let each = |text: &dyn Fn(usize) -> String| (0..FUNCTIONS).map(text).collect::<String>();
+    let server = each(&|n| format!("long serve_held_{n}(long x) {{ return x + {n}; }}\n"));
+    let server = File::c("held-server.so", &server);
+    let client = each(&|n| format!("long serve_held_{n}(long);\n"))
+        + "long ask_held(long n) { switch (n) {\n"
+        + &each(&|n| format!("case {n}: return serve_held_{n}(1000);\n"))
+        + "} return 0; }";
+    let client = (0..FUNCTIONS).fold(Guest::c_with(&client, &["-O2", "-g"]), |guest, n| {
+        guest.gate(&format!("long serve_held_{n}(long)"))
+    });
+    let client = File::new("held-client.so", client);
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let over = Over(&is_over);
+        let opening = scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                server.open_with(Mode::NOW.global(), &Options::default()).close().unwrap();
+            }
+        });
+        for round in 0..ROUNDS {
+            let mode = if round % 2 == 0 { Mode::LAZY } else { Mode::NOW };
+            let library = match Library::open(&client.path, mode, &Options::default()) {
+                Err(DlError::Imports { .. }) if mode == Mode::NOW => continue,
+                opened => opened.unwrap(),
+            };
+            let ask = library.function("ask_held").unwrap();
+            let answered: Vec<bool> = (0..FUNCTIONS).map(|n| call(ask, n as i64) >= 0).collect();
+            assert!(
+                mode == Mode::LAZY || answered.iter().all(|answered| *answered),
+                "{:?}",
+                dl::take_failure()
+            );
+            let held = server.open_with(Mode::NOW.global(), &Options::default());
+            for (n, answered) in answered.into_iter().enumerate() {
+                let result = call(ask, n as i64);
+                assert_eq!(result, 1000 + n as i64, "{answered} before: {:?}", dl::take_failure());
+            }
+            held.close().unwrap();
+            library.close().unwrap();
+        }
+        drop(over);
+        opening.join().unwrap();
+    });
+}
+
+/// Ends what goes on until then, also when what follows fails.
+struct Over<'a>(&'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
 /// A library whose constructors fail is nobody's: who has waited for them opens it himself.
 #[test]
 fn who_has_waited_for_constructors_that_fail_opens_it_himself() {

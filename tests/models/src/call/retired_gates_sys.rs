@@ -1,5 +1,5 @@
 //! Functions that are taken from a domain while a thread inside calls them.
-use super::gate_tables_sys::GateTables;
+use super::gate_tables_sys::{Gate, GateTables};
 use super::thread_sys::ThreadState;
 use crate::host_function::HostFunction;
 use loom::sync::atomic::{Ordering, fence};
@@ -47,4 +47,35 @@ fn functions_live_as_long_as_a_thread_may_hold_them() {
         assert!(early || tables.release(0) || tables.release(0), "nobody is inside any more");
         assert!(!old_lives.get() && new_lives.get());
     });
+}
+
+/// What the host links is what an import leads to then, whatever a first call finds, or a restart or a revocation puts in place of what was
+/// there before, at the same time.
+#[test]
+fn what_the_host_links_stays() {
+    type Other = fn(&GateTables, &Gate, &Gate);
+    let first_call: Other = |tables, _, new| {
+        tables.answer_import(SLOT, new.clone());
+    };
+    let replacement: Other = |tables, old, new| tables.replace_import(SLOT, &old.entry, new.clone());
+    for (is_linked, other) in [(false, first_call), (true, replacement)] {
+        crate::explore(3, move || {
+            let tables = Arc::new(tables());
+            let functions = [(); 3].map(|()| HostFunction::new());
+            let [old_lives, linked_lives, new_lives] = functions.each_ref().map(HostFunction::liveness);
+            let [old, linked, new] = functions.map(HostFunction::gate);
+            if is_linked {
+                tables.set_import(SLOT, old.clone());
+            }
+            let host = {
+                let tables = tables.clone();
+                loom::thread::spawn(move || tables.set_import(SLOT, linked))
+            };
+            other(&tables, &old, &new);
+            host.join().expect("no panic");
+            drop((old, new));
+            assert!(tables.release(0) || tables.release(0), "nobody is inside");
+            assert!(linked_lives.get() && !new_lives.get() && !old_lives.get());
+        });
+    }
 }
