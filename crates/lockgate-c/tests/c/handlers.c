@@ -1,4 +1,4 @@
-/* What stands in for libc's functions about signals, and what forks, is as safe in a handler as libc's own. */
+/* What stands in for libc's functions about signals, and what forks, is as safe in a handler as libc's own, and means the same. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -10,6 +10,9 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* (Programs call it all the same.) */
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #ifdef __cplusplus
 #define C_FUNCTION extern "C"
@@ -75,6 +78,7 @@ static void work(int number) {
         CHECK(sigaction(FAULTS[index], NULL, &old) == 0 && old.sa_handler == new_one.sa_handler);
         CHECK(signal(FAULTS[index], SIG_IGN) == new_one.sa_handler);
         CHECK(signal(FAULTS[index], SIG_DFL) == SIG_IGN);
+        CHECK(siginterrupt(FAULTS[index], 1) == 0 && siginterrupt(FAULTS[index], 0) == 0);
     }
     sigset_t all, old;
     sigfillset(&all);
@@ -133,6 +137,51 @@ static void handlers_interrupt_what_they_call(void) {
     CHECK(signal(SIGSEGV, SIG_DFL) != SIG_ERR);
 }
 
+static int flags_of(int number) {
+    struct sigaction action;
+    CHECK(sigaction(number, NULL, &action) == 0);
+    return action.sa_flags & SA_RESTART;
+}
+
+/* `siginterrupt` counts for what `signal` installs before it and after it: a read with an alarm as its time-out ends. */
+static void system_calls_end_where_that_was_asked_for(void) {
+    for (unsigned index = 0; index < 2; index++) {
+        int number = index ? SIGFPE : SIGALRM;
+        CHECK(signal(number, nothing) != SIG_ERR && flags_of(number));
+        CHECK(siginterrupt(number, 1) == 0 && !flags_of(number));
+        CHECK(signal(number, nothing_else) == nothing && !flags_of(number));
+        CHECK(siginterrupt(number, 0) == 0 && flags_of(number));
+        CHECK(signal(number, nothing) == nothing_else && flags_of(number));
+        CHECK(siginterrupt(number, 1) == 0);
+    }
+    CHECK(siginterrupt(0, 1) == -1 && errno == EINVAL && siginterrupt(65, 1) == -1 && errno == EINVAL);
+    CHECK(signal(SIGALRM, nothing_else) == nothing);
+    int ends[2];
+    char byte;
+    CHECK(pipe(ends) == 0);
+    struct sigevent event;
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGALRM;
+    timer_t timer;
+    CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    struct itimerspec again = {{0, 1000000}, {0, 1000000}};
+    CHECK(timer_settime(timer, 0, &again, NULL) == 0);
+    CHECK(read(ends[0], &byte, 1) == -1 && errno == EINTR);
+    CHECK(timer_delete(timer) == 0);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+/* What goes wrong is the result of a function of pthread's, and errno stays. */
+static void errno_stays(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    errno = 7;
+    CHECK(pthread_sigmask(77, &none, NULL) == EINVAL && errno == 7);
+    CHECK(sigprocmask(77, &none, NULL) == -1 && errno == EINVAL);
+}
+
 int main(void) {
     lg_module *module = open_module("guest.lg");
     lg_domain *domain = new_domain(module, NULL);
@@ -141,6 +190,8 @@ int main(void) {
     CHECK(same(5) == 5 && !lg_failed());
     nothing_is_allocated_in_handlers();
     handlers_interrupt_what_they_call();
+    system_calls_end_where_that_was_asked_for();
+    errno_stays();
     CHECK(same(6) == 6 && !lg_failed());
     lg_function_free(function);
     lg_domain_free(domain);
