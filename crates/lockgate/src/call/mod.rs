@@ -39,6 +39,7 @@ mod interruptions_sys;
 mod judge;
 mod kernel_signals_sys;
 pub(crate) mod layout;
+mod leaving_sys;
 mod left_sys;
 pub(crate) mod listing;
 #[cfg(test)]

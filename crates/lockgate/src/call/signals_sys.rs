@@ -341,11 +341,15 @@ pub(super) fn check_handlers(look: Look) -> Result<(), i32> {
     Ok(())
 }
 
+/// Whether a signal still is a kick: the host may have taken it for itself since.
+pub(super) fn is_kicked_by(signal: c_int) -> bool {
+    kernel_action(signal, None).handler == on_kick as *const () as usize
+}
+
 /// Asks a thread to look at its state.
 pub(crate) fn kick(thread: &ThreadState) {
     let signal = KICK.load(Ordering::Acquire);
-    // The host may have taken the signal for itself since.
-    let is_ours = signal != 0 && kernel_action(signal, None).handler == on_kick as *const () as usize;
+    let is_ours = signal != 0 && is_kicked_by(signal);
     // SAFETY: sends a signal that has our handler.
     let send = || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
     if !thread.covered.swap(false, Ordering::AcqRel) && is_ours && send() {
@@ -516,6 +520,7 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         // always has its handler entered first, and interrupted by this: where such signals come all the time, the next kick must
         // be one that comes before them.
         let state = &*(*block).state;
+        state.look_at_leaving();
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
         let covered = state.on_alternate_stack(rsp);
         if covered {
