@@ -38,7 +38,7 @@ mkdir -p "$into/$libdir/pkgconfig" "$into/$libdir/cmake/lockgate" "$into/include
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-interposed='sigaction signal bsd_signal ssignal __sysv_signal sysv_signal sigset sigignore sigaltstack
+interposed='sigaction signal bsd_signal ssignal __sysv_signal sysv_signal siginterrupt sigset sigignore sigaltstack
 pthread_sigmask sigprocmask sighold sigrelse sigblock sigsetmask siggetmask'
 
 # (Objects that carry bitcode beside their code, as those of the standard library and of a build with link-time optimisation do, have no

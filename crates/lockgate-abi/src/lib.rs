@@ -229,6 +229,9 @@ pub mod symbol {
     pub const THREAD_INIT: &str = "_lg_thread_init";
     /// `void _lg_thread_exit(void)`: frees what `_lg_thread_init` made.
     pub const THREAD_EXIT: &str = "_lg_thread_exit";
+    /// `void _lg_thread_renew(long cleans_up)`: the first thread ends, whose storage `_lg_init` made and the next thread gets: it is as a new
+    /// thread's from then on. Before that, if `cleans_up` is not 0, what `_lg_thread_exit` does for the thread's own data.
+    pub const THREAD_RENEW: &str = "_lg_thread_renew";
     /// `int _lg_thread_mend(void)`: forgets exceptions and panics that were in progress on the thread when a call of its was ended, in no other
     /// call of which it is any more. 0: the module has nothing that could be in progress, and need not be asked again.
     pub const THREAD_MEND: &str = "_lg_thread_mend";

@@ -123,7 +123,7 @@ fn by_cmake(libraries: &str) {
 }
 
 /// What stands in for libc's functions about signals (rules R11, R12): visible, and in the shared library without a version.
-const INTERPOSED: [&str; 16] = [
+const INTERPOSED: [&str; 17] = [
     "__sysv_signal",
     "bsd_signal",
     "pthread_sigmask",
@@ -133,6 +133,7 @@ const INTERPOSED: [&str; 16] = [
     "siggetmask",
     "sighold",
     "sigignore",
+    "siginterrupt",
     "signal",
     "sigprocmask",
     "sigrelse",

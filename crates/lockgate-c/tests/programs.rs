@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use support::Part;
 
-const PROGRAMS: [&str; 13] = [
+const PROGRAMS: [&str; 14] = [
     "modules",
     "calls",
     "domains",
@@ -15,6 +15,7 @@ const PROGRAMS: [&str; 13] = [
     "grants",
     "registry",
     "alone",
+    "handlers",
     "threads",
     "hosts",
     "forks",
@@ -87,6 +88,11 @@ fn registry() {
 #[test]
 fn alone() {
     passes("alone");
+}
+
+#[test]
+fn handlers() {
+    passes("handlers");
 }
 
 #[test]

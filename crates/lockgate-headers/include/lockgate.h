@@ -122,6 +122,9 @@
  * exit. Handlers of atexit() and destructors may call the library, and domains. So may destructors
  * of a thread's keys, except in their last rounds.
  *
+ * Threads that end. Each domain that the thread has called runs what its module keeps for that
+ * (destructors of its keys), within the domain's time limit, or five seconds if it has none.
+ *
  * fork. The child has what the parent made except its domains: modules, options, pools, workers,
  * regions, and handles of all that. It makes domains of its own from modules that the parent has
  * opened, without verifying them again. Pools and registries are empty there, and threads of the
@@ -130,9 +133,10 @@
  * does nothing to the parent's. A function that a domain has called may fork: in the child the call
  * ends with LG_E_FORKED when it returns; the parent is not affected. A child that was forked on a
  * worker's thread has the signal mask of the thread that made the workers. It ends, as by exit(0),
- * when the worker's function returns or the call that the worker makes ends. (A program that a
- * worker's function starts without fork(), by posix_spawn() or system(), begins with the worker's
- * mask, in which all signals are blocked: see posix_spawnattr_setsigmask().)
+ * when the worker's function returns, or what lg_async_notify() calls, or the call that the worker
+ * makes ends; it calls no other function of lg_async_notify(). (A program that a worker's function
+ * starts without fork(), by posix_spawn() or system(), begins with the worker's mask, in which all
+ * signals are blocked: see posix_spawnattr_setsigmask().)
  *
  * Stacks. A function that a domain has called may not switch to another stack (makecontext,
  * coroutines) and call domains there: the call is refused (LG_E_TOO_DEEP), or ends when it comes

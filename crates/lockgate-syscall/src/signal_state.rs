@@ -387,7 +387,8 @@ impl Signals {
         }
         let has = |flag: i32| flags as u32 & flag as u32 != 0;
         if has(libc::SA_RESETHAND) {
-            self.actions.remove(&info.signal);
+            // As Linux does: flags and mask stay.
+            self.actions.entry(info.signal).or_insert([0; ACTION])[..8].fill(0);
         }
         let now = self.mask(thread);
         let mask = self.suspended.remove(&thread).unwrap_or(now);

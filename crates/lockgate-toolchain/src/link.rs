@@ -17,6 +17,7 @@ const RUNTIME_EXPORTS: &[&str] = &[
     symbol::FINI,
     symbol::THREAD_INIT,
     symbol::THREAD_EXIT,
+    symbol::THREAD_RENEW,
     symbol::THREAD_MEND,
     symbol::ALLOC,
     symbol::FREE,

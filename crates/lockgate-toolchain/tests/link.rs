@@ -20,7 +20,7 @@ fn modules_describe_themselves() {
     let export = |name: &str| module.exports.iter().find(|export| export.name == name).expect(name);
     assert_eq!(export("ask").signature.as_deref(), Some("int ask(void)"));
     assert_eq!(export("f").signature, None);
-    let threads = ["_lg_thread_init", "_lg_thread_exit", "_lg_thread_mend"];
+    let threads = ["_lg_thread_init", "_lg_thread_exit", "_lg_thread_renew", "_lg_thread_mend"];
     for name in ["_lg_init", "_lg_fini", "_lg_alloc", "_lg_free"].into_iter().chain(threads) {
         export(name);
     }

@@ -134,6 +134,30 @@ fn cancelling_ends_one_call_only() {
     }
 }
 
+/// However many wait: those that end, or are taken back, in whatever order, are looked for by number. Red, by the watchdog, where each is looked
+/// for among all.
+#[test]
+fn calls_leave_long_queues_at_once() {
+    const MANY: usize = 200_000;
+    let _watchdog = watchdog("calls that leave a long queue");
+    let workers = Workers::new(1, MANY).unwrap();
+    let domain = domain("guest");
+    let (add, stay) = (domain.bind::<Binary>("add").unwrap(), domain.bind::<Unary>("stay").unwrap());
+    let first = stay.call_async(&workers, 1).unwrap();
+    until_entered(&domain);
+    let hour = Duration::from_secs(3600);
+    let pending: Vec<_> =
+        (0..MANY as i32).map(|n| add.call_async(workers.within(hour), n, 1).unwrap()).collect();
+    let (left, taken) = pending.split_at(MANY / 2);
+    taken.iter().rev().for_each(AsyncCall::cancel);
+    first.cancel();
+    assert!(taken.iter().all(AsyncCall::has_ended));
+    for (n, pending) in (0..).zip(left) {
+        let result = pending.wait_timeout(hour).expect("it ends");
+        assert_eq!(result.unwrap(), n + 1);
+    }
+}
+
 /// A host function is never interrupted; the call ends when it returns.
 #[test]
 fn a_call_cancelled_in_a_host_function_ends_after_it() {

@@ -93,7 +93,7 @@ long nested(long nodefer) {
     return depth * 1000 + count;
 }
 
-long once(long n) { quiet(); on(SIGUSR1, note, SA_RESETHAND); raise(SIGUSR1); struct sigaction now; sigaction(SIGUSR1, 0, &now); return now.sa_handler == SIG_DFL && count == 1; }
+long once(long n) { quiet(); on(SIGUSR1, note, SA_RESETHAND); raise(SIGUSR1); struct sigaction now; sigaction(SIGUSR1, 0, &now); return now.sa_handler == SIG_DFL && now.sa_flags & SA_RESETHAND && count == 1; }
 
 FAR static void deeper(long n) { volatile char room[64]; room[n & 63] = 1; if (n) deeper(n - 1); else raise(SIGUSR1); room[0] = 2; }
 long jumps(long times) {

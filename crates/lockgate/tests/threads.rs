@@ -2,11 +2,13 @@
 
 use crate::common::{Guest, host_sys, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, ResetError};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Barrier, LazyLock};
 
 const SOURCE: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
+#include <locale.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdint.h>
@@ -104,6 +106,28 @@ long keep_for_end(long value) {
     if (!at_end && pthread_key_create(&at_end, call_at_end)) return -1;
     return pthread_setspecific(at_end, (void *)value);
 }
+static void fault_at_end(void *unused) { (void)unused; __builtin_trap(); }
+static void stay_at_end(void *unused) { (void)unused; for (;;) pause(); }
+static void spin_at_end(void *unused) { (void)unused; for (;;) spins++; }
+static pthread_key_t at_bad_end;
+/* Leaves all that a thread has of its own; its end faults, or does not come. */
+long leave_behind(long how) {
+    void (*const ends[])(void *) = {fault_at_end, stay_at_end, spin_at_end};
+    own = 99;
+    errno = 99;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+    uselocale(newlocale(LC_ALL_MASK, "C.UTF-8", NULL));
+    if (pthread_key_create(&at_bad_end, ends[how])) return -1;
+    return pthread_setspecific(at_bad_end, &own);
+}
+/* What is not as a new thread has it. */
+long left_behind(void) {
+    long error = errno;
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &state);
+    int kept = at_end && pthread_getspecific(at_end) || at_bad_end && pthread_getspecific(at_bad_end);
+    return (own != 5) | (error != 0) << 1 | (state != PTHREAD_CANCEL_ENABLE) << 2 | kept << 3 | (uselocale(0) != LC_GLOBAL_LOCALE) << 4;
+}
 static int leave(void *unused) { for (;;) syscall(SYS_exit, 0); return unused != 0; }
 static long place[16];
 static struct { int (*function)(void *); void *argument; void *thread_pointer; } begin = {leave, 0, place};
@@ -156,6 +180,62 @@ fn as_many_threads_as_slots_have_storage_of_their_own() {
     until_threads(&domain, 1);
     assert_eq!(add_own.call(0).unwrap(), 5, "the first thread's");
     assert_eq!(domain.usage().calls, 0);
+}
+
+/// The thread that made a domain has its first place, whose storage stays when it ends: the next one finds it as a new thread does, and what
+/// was kept for the thread's end has come to it. Red if the storage is taken over as it is, also where the module's own code faults then.
+#[test]
+fn no_thread_finds_what_the_first_one_has_left() {
+    let told = Arc::new(AtomicI64::new(0));
+    let (heard, tells) = (told.clone(), told.clone());
+    let host = HostFunction::new(move |_: &Domain, n: i64| {
+        tells.fetch_add(n, Ordering::SeqCst);
+    });
+    let options = DomainOptions::new().gate("host", host);
+    for faults in [false, true] {
+        let domain = std::thread::scope(|scope| {
+            let made = scope.spawn(|| {
+                let domain = domain(options.clone());
+                let [keep, leave] =
+                    ["keep_for_end", "leave_behind"].map(|name| domain.bind::<Unary>(name).unwrap());
+                assert_eq!(keep.call(7).unwrap(), 0);
+                if faults {
+                    assert_eq!(leave.call(0).unwrap(), 0);
+                } else {
+                    assert_eq!(domain.bind::<Unary>("add_own").unwrap().call(3).unwrap(), 8);
+                }
+                domain
+            });
+            made.join().unwrap()
+        });
+        until_threads(&domain, 0);
+        assert_eq!(heard.swap(0, Ordering::SeqCst), 7, "{faults}: what was kept for the end");
+        for _ in 0..2 {
+            let left = std::thread::scope(|scope| {
+                scope.spawn(|| domain.bind::<Nullary>("left_behind").unwrap().call().unwrap()).join().unwrap()
+            });
+            assert_eq!(left, 0, "{faults}");
+            until_threads(&domain, 0);
+        }
+    }
+}
+
+/// A thread ends though what a module without a time limit does then never ends, which waits or computes. Red, by the watchdog, without a limit
+/// for that, or without what kicks the thread: no domain here has one.
+#[test]
+fn a_thread_ends_whatever_a_module_does_then() {
+    let _watchdog = watchdog("a thread that a module keeps from its end");
+    let domains = [1, 2].map(|how| (how, domain(DomainOptions::new())));
+    let leave = domains.each_ref().map(|(how, domain)| (*how, domain.bind::<Unary>("leave_behind").unwrap()));
+    std::thread::scope(|scope| {
+        for (how, leave) in &leave {
+            scope.spawn(move || assert_eq!(leave.call(*how).unwrap(), 0));
+        }
+    });
+    for (_, domain) in &domains {
+        until_threads(domain, 1);
+        assert_eq!(domain.bind::<Unary>("add_own").unwrap().call(1).unwrap(), 6, "the domain goes on");
+    }
 }
 
 /// A host thread that ends in a host function leaves no call, no place and no lock behind.

@@ -8,6 +8,7 @@
 #include <execinfo.h>
 #include <poll.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -196,6 +197,66 @@ static int ended(int signal) {
     return status;
 }
 
+static int told[2]; /* a byte for each that was told */
+
+static void fork_when_told(void *unused) {
+    (void)unused;
+    forks_there(0);
+}
+
+static void note_told(void *unused) {
+    (void)unused;
+    CHECK(write(told[1], "x", 1) == 1);
+}
+
+static int wait_to_be_told(void *goes_on) {
+    while (sem_wait((sem_t *)goes_on) != 0)
+        ;
+    return 6;
+}
+
+/* Who is told of a call's end forks: the child tells nobody else, and ends. On a worker, and on the timekeeper. */
+static void when_told(void) {
+    is_early = 0;
+    lg_options *patient = lg_options_new();
+    lg_domain *domain = new_domain(module, patient);
+    lg_function *same = bind(domain, "same");
+    lg_workers *one = lg_workers_new(1, 4);
+    sem_t goes_on;
+    CHECK(one && sem_init(&goes_on, 0, 0) == 0);
+    then = RETURNS;
+    for (int late = 0; late < 2; late++) {
+        CHECK(pipe(alive) == 0 && pipe(told) == 0);
+        lg_value argument = {LG_SIGNED, {7}, {NULL, 0}}, result = {LG_SIGNED, {0}, {NULL, 0}};
+        lg_async *first = lg_spawn(domain, one, 0, wait_to_be_told, &goes_on);
+        lg_async *next = lg_call_async(same, one, late ? 10 : 0, &argument, 1);
+        CHECK(first && next);
+        STATUS(LG_OK, lg_async_notify(next, fork_when_told, NULL));
+        STATUS(LG_OK, lg_async_notify(next, note_told, NULL));
+        if (late)
+            STATUS(LG_E_DEADLINE, lg_async_wait(next, -1, &result));
+        CHECK(sem_post(&goes_on) == 0);
+        STATUS(LG_OK, lg_async_wait(first, -1, &result));
+        if (!late)
+            STATUS(LG_OK, lg_async_wait(next, -1, &result));
+        char bytes[3];
+        CHECK(read(told[0], bytes, 1) == 1); /* the parent's, when it has forked */
+        int status = ended(0);
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        close(told[1]);
+        CHECK(read(told[0], bytes, 1) == 0);
+        close(told[0]);
+        STATUS(LG_OK, lg_async_free(first));
+        STATUS(LG_OK, lg_async_free(next));
+    }
+    STATUS(LG_OK, lg_workers_free(one));
+    STATUS(LG_OK, lg_function_free(same));
+    STATUS(LG_OK, lg_domain_free(domain));
+    STATUS(LG_OK, lg_options_free(patient));
+    CHECK(sem_destroy(&goes_on) == 0);
+    is_early = 1;
+}
+
 static void within_calls(void) {
     is_early = 0; /* whose limit needs a thread, and with that the end of the first thread is not the end of the child */
     lg_options *patient = lg_options_new();
@@ -290,6 +351,7 @@ int main(void) {
     everything();
     forks(0);
     within_calls();
+    when_told();
     pthread_t threads[2];
     for (int i = 0; i < 2; i++)
         CHECK(pthread_create(&threads[i], NULL, busy, NULL) == 0);

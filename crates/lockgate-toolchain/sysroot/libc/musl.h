@@ -46,6 +46,24 @@ struct lg_pthread {
     void *result;
     void *cancelbuf;
     void **tsd;
+    struct {
+        volatile void *volatile head;
+        long offset;
+        volatile void *volatile pending;
+    } robust_list;
+    int h_errno_value;
+    volatile int timer_id;
+    void *locale;
+    volatile int killlock[1];
+    char *dlerror_buf;
+    void *stdio_locks;
+};
+
+/* src/internal/libc.h: an element of __libc.tls_head. */
+struct lg_tls {
+    struct lg_tls *next;
+    void *image;
+    size_t len, size, align, offset;
 };
 
 /* Of a thread's detach_state. */

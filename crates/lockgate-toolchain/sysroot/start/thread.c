@@ -1,6 +1,6 @@
 /* Thread-local storage of a host thread inside the module (lockgate_abi::symbol::THREAD_INIT, THREAD_EXIT): what pthread_create
-   does before clone and pthread_exit before the exit system call, without a stack, which the runtime provides. And what a call
-   leaves there that was ended in its midst (THREAD_MEND). */
+   does before clone and pthread_exit before the exit system call, without a stack, which the runtime provides. And what is left there of
+   a first thread that has ended (THREAD_RENEW), and by a call that was ended in its midst (THREAD_MEND). */
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -26,9 +26,13 @@ __attribute__((weak)) void __dl_thread_cleanup(void) {}
 __attribute__((weak)) volatile size_t __pthread_tsd_size;
 
 static struct lg_pthread *first;
+static void *first_locale;
 
 /* Constructors run on the first thread, after its thread pointer is set. */
-__attribute__((constructor)) static void remember_first(void) { first = lg_self(); }
+__attribute__((constructor)) static void remember_first(void) {
+    first = lg_self();
+    first_locale = first->locale;
+}
 
 /* Ends the bias of locks towards the first thread (libc/biased.h). Several threads may come at once: each makes sure for itself,
    until one has. */
@@ -67,11 +71,15 @@ int _lg_thread_init(void) {
     return 0;
 }
 
-void _lg_thread_exit(void) {
-    struct lg_pthread *self = lg_self();
+static void clean_up(void) {
     __pthread_tsd_run_dtors();
     __do_orphaned_stdio_locks();
     __dl_thread_cleanup();
+}
+
+void _lg_thread_exit(void) {
+    struct lg_pthread *self = lg_self();
+    clean_up();
 
     __tl_lock();
     __libc.threads_minus_1--;
@@ -79,6 +87,27 @@ void _lg_thread_exit(void) {
     self->prev->next = self->next;
     __tl_unlock();
     lg_call3(SYS_munmap, (long)self->map_base, self->map_size, 0);
+}
+
+/* The first thread's storage stays where it is, for the next thread, which finds it as a new one does. */
+void _lg_thread_renew(long cleans_up) {
+    struct lg_pthread *self = lg_self();
+    if (cleans_up) clean_up();
+    if (self->tsd) memset(self->tsd, 0, __pthread_tsd_size);
+    self->tsd_used = self->dlerror_flag = 0;
+    self->errno_value = self->h_errno_value = 0;
+    self->cancel = self->canceldisable = self->cancelasync = 0;
+    self->cancelbuf = 0;
+    self->robust_list.head = &self->robust_list.head;
+    self->robust_list.pending = 0;
+    self->locale = first_locale;
+    self->dlerror_buf = 0;
+    self->stdio_locks = 0;
+    for (struct lg_tls *one = __libc.tls_head; one; one = one->next) {
+        char *at = (char *)self - one->offset;
+        memcpy(at, one->image, one->len);
+        memset(at + one->len, 0, one->size - one->len);
+    }
 }
 
 /* What libraries of languages keep of the exceptions and panics that are in progress on a thread (lockgate-rewrite, src/in_progress.rs): a

@@ -83,6 +83,7 @@ impl Drop for Attachment {
             state.alternate.remove();
             return;
         }
+        state.forget_leaving();
         for domain in state.domains() {
             domain.detach(state);
         }
@@ -203,6 +204,8 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         panic: Cell::new(None),
         overdue: 0.into(),
         stop: AtomicBool::new(false),
+        leaves_by: 0.into(),
+        leaving: Cell::default(),
         look: AtomicBool::new(false),
         signalled: AtomicBool::new(false),
         told: 0.into(),

@@ -230,6 +230,11 @@ impl Fronts {
         BEHIND[self.index][number].store(behind, Ordering::Release);
     }
 
+    /// The same; what it stood for.
+    pub(super) fn replace(&self, number: usize, behind: *mut Action) -> *mut Action {
+        BEHIND[self.index][number].swap(behind, Ordering::AcqRel)
+    }
+
     /// One that stands for this. One caller at a time.
     pub(super) fn of(&self, behind: *mut Action) -> usize {
         let used = self.used.load(Ordering::Acquire);

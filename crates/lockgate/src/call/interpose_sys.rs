@@ -6,17 +6,21 @@
 //! library by `dlopen`: for these there is [`check_handlers`](super::signals_sys::check_handlers). (A sanitizer has interceptors of its own,
 //! which call these before it is ready.)
 //!
+//! They are as safe in handlers as libc's, and mean the same: `siginterrupt` is here because `signal` goes by it. (Red where they differ:
+//! `crates/lockgate-c/tests/c/handlers.c`.)
+//!
 //! These are all by which glibc 2.36 lets a program install a handler, but `__sigaction`, which these are made with, and `sigvec`, with
 //! which nothing can be linked any more; and all that change a mask. What blocks signals only while it waits (`sigsuspend`, `sigpause`,
 //! `ppoll`, `pselect`, `epoll_pwait`) is libc's: no domain runs on the thread then, and the kernel puts the mask back; a handler that
 //! leaves such a wait by `longjmp` is the one way to keep it. `siglongjmp` and `setcontext` are libc's, too: the masks that they bring back
 //! were read from the kernel, and have ours blocked only if they are from before the thread's first call.
 //! `pthread_attr_setsigmask_np` is about threads that have called nothing yet.
-use super::kernel_signals_sys::{Action, SA_RESTORER, kernel_sigaltstack};
+use super::kernel_signals_sys::{Action, SA_RESTORER, bit, kernel_sigaltstack};
 use super::mask_sys::{change, held_back, hold};
 use super::signals_sys::wants;
 use super::{block_sys, thread_sys};
 use libc::c_int;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// glibc's marks of `sysv_signal`: interrupted system calls are not begun anew.
 const SA_INTERRUPT: c_int = 0x2000_0000;
@@ -39,11 +43,15 @@ unsafe extern "C" fn sigaction(
 
 /// The one way to a handler.
 fn act(signal: c_int, new: Option<&libc::sigaction>, old: Option<&mut libc::sigaction>) -> c_int {
-    if let Some(current) = wants(signal, new.map(to_kernel)) {
-        if let Some(old) = old {
-            *old = from_kernel(&current);
+    match wants(signal, new.map(to_kernel)) {
+        Some(Ok(current)) => {
+            if let Some(old) = old {
+                *old = from_kernel(&current);
+            }
+            return 0;
         }
-        return 0;
+        Some(Err(error)) => return fail(error.raw_os_error()),
+        None => {}
     }
     let mut new = new.copied();
     let held = held_back(signal);
@@ -91,7 +99,33 @@ fn install(number: c_int, handler: usize, flags: c_int, masks_itself: bool) -> u
 
 #[unsafe(no_mangle)]
 extern "C" fn signal(number: c_int, handler: usize) -> usize {
-    install(number, handler, libc::SA_RESTART, true)
+    let interrupts = bit_of(number) & INTERRUPTS.load(Ordering::Relaxed) != 0;
+    install(number, handler, if interrupts { 0 } else { libc::SA_RESTART }, true)
+}
+
+/// The signals whose handlers let system calls end (`siginterrupt`), also those that `signal` installs later: libc has a set of its own.
+static INTERRUPTS: AtomicU64 = AtomicU64::new(0);
+
+/// The bit of a signal, of whose number nothing is known; 0 if there is none.
+fn bit_of(number: c_int) -> u64 {
+    if (1..=64).contains(&number) { bit(number) } else { 0 }
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn siginterrupt(number: c_int, ends: c_int) -> c_int {
+    // SAFETY: zeroed is a valid sigaction.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    if act(number, None, Some(&mut action)) != 0 {
+        return -1; // errno is set
+    }
+    if ends != 0 {
+        INTERRUPTS.fetch_or(bit_of(number), Ordering::Relaxed);
+        action.sa_flags &= !libc::SA_RESTART;
+    } else {
+        INTERRUPTS.fetch_and(!bit_of(number), Ordering::Relaxed);
+        action.sa_flags |= libc::SA_RESTART;
+    }
+    act(number, Some(&action), None)
 }
 
 #[unsafe(no_mangle)]

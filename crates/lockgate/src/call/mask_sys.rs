@@ -23,11 +23,13 @@ static HELD: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 fn kernel(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
     let mut before = 0_u64;
     let set = set.as_ref().map_or(ptr::null(), ptr::from_ref);
-    // SAFETY: both are masks as the kernel has them, of 8 bytes.
-    let done =
-        unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, set, &raw mut before, size_of::<u64>()) };
-    // SAFETY: errno is the thread's own.
-    if done == 0 { Ok(before) } else { Err(unsafe { *libc::__errno_location() }) }
+    // SAFETY: both are masks as the kernel has them, of 8 bytes; errno is the thread's own, and `pthread_sigmask` leaves it alone.
+    unsafe {
+        let errno = &mut *libc::__errno_location();
+        let was = *errno;
+        let done = libc::syscall(libc::SYS_rt_sigprocmask, how, set, &raw mut before, size_of::<u64>());
+        if done == 0 { Ok(before) } else { Err(std::mem::replace(errno, was)) }
+    }
 }
 
 /// All signals but those that the library lives by, and libc's: what is held back of the host's.

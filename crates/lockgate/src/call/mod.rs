@@ -6,6 +6,7 @@
 //! ended. What calls read of a domain is its `instance`, what they read of a binding its `info`.
 //!
 //! Files import what lies below them only: `tests/hygiene/layers.txt` has their order.
+mod actions_sys;
 pub(crate) mod admission_sys;
 mod admit_sys;
 mod alternate_sys;
@@ -38,6 +39,7 @@ mod interruptions_sys;
 mod judge;
 mod kernel_signals_sys;
 pub(crate) mod layout;
+mod leaving_sys;
 mod left_sys;
 pub(crate) mod listing;
 #[cfg(test)]

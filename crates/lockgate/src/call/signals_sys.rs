@@ -3,6 +3,7 @@
 //! The library's handlers run on the thread's alternate stack. Which side a fault belongs to is decided by the
 //! thread's innermost record alone (rule R14). Handlers of the process are asked to run on the alternate stack (rule R11): on a control
 //! stack, where they do no harm, there may be no room for them.
+use super::actions_sys::kept;
 use super::emit::WINDOW_CHECK;
 use super::fronts_sys::{self, Delivery, Fronts};
 use super::interrupt_sys::interrupt;
@@ -26,6 +27,7 @@ use crate::space;
 use crate::sync::futex;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_abi::window;
+use rustix::io::Errno;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::Mutex;
@@ -40,8 +42,6 @@ static FRONTS: [Fronts; FAULTS.len()] =
     [Fronts::new(0), Fronts::new(1), Fronts::new(2), Fronts::new(3), Fronts::new(4)];
 /// One thread puts ours in front at a time.
 static CLAIMING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
-/// The distinct pointees.
-static KNOWN: PerProcess<Mutex<Vec<&'static Action>>> = PerProcess::new(Mutex::default);
 /// glibc has been made to install SIGCANCEL's handler.
 static CANCELLATION: AtomicBool = AtomicBool::new(false);
 /// [`install`] is done.
@@ -122,11 +122,12 @@ pub(crate) fn install() -> Result<(), HostError> {
             (libc::SIGRTMIN()..=LAST_SIGNAL).rev().find(|&s| kernel_action(s, None).handler == libc::SIG_DFL);
         KICK.store(free.unwrap_or(0), Ordering::Release);
         settle_hosts();
+        let full = |_| HostError::Refused { call: "mmap" };
         for (index, &signal) in FAULTS.iter().enumerate() {
             let previous = kernel_action(signal, Some(&ours(fronts_sys::address(0))));
             // Our own is there if the parent forked in the midst of this.
             if fronts_sys::at(previous.handler).is_none() {
-                FRONTS[index].note(0, ptr::from_ref(known(previous)).cast_mut());
+                FRONTS[index].note(0, ptr::from_ref(kept(previous).map_err(full)?).cast_mut());
             }
             if fronts_sys::at(kernel_action(signal, None).handler).is_none() {
                 return Err(HostError::Refused { call: "rt_sigaction" });
@@ -172,17 +173,6 @@ fn ours(handler: usize) -> Action {
     let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64 | SA_RESTORER;
     let mask = HOSTS.load(Ordering::Acquire);
     Action { handler, flags, restorer: lockgate_sigreturn as *const () as usize, mask }
-}
-
-/// The one copy of an action that lives forever.
-fn known(action: Action) -> &'static Action {
-    let mut known = KNOWN.lock().unwrap_or_else(|e| e.into_inner());
-    if let Some(&same) = known.iter().find(|&&k| *k == action) {
-        return same;
-    }
-    let new: &'static Action = Box::leak(Box::new(action));
-    known.push(new);
-    new
 }
 
 /// Whether a handler is there.
@@ -232,9 +222,12 @@ unsafe extern "C" {
 
 /// Puts our handlers back before those of code that does not find our `sigaction`: what was loaded before this library was,
 /// as an interpreter that loads it as an extension. Such a handler takes ours for its predecessor.
-fn put_in_front() {
+///
+/// # Errors
+/// The number of a signal for whose handler there is no memory.
+fn put_in_front() -> Result<(), i32> {
     if !INSTALLED.load(Ordering::Acquire) {
-        return;
+        return Ok(());
     }
     let claiming = CLAIMING.lock().unwrap_or_else(|e| e.into_inner());
     for (index, &signal) in FAULTS.iter().enumerate() {
@@ -243,7 +236,8 @@ fn put_in_front() {
         }
         let mut theirs = kernel_action(signal, None);
         let front = loop {
-            let front = FRONTS[index].of(ptr::from_ref(known(theirs)).cast_mut());
+            let behind = kept(theirs).map_err(|_| signal)?;
+            let front = FRONTS[index].of(ptr::from_ref(behind).cast_mut());
             let replaced = kernel_action(signal, Some(&ours(fronts_sys::address(front))));
             if replaced == theirs || fronts_sys::at(replaced.handler).is_some() {
                 break front;
@@ -253,6 +247,7 @@ fn put_in_front() {
         FRONTS[index].put(front);
     }
     drop(claiming);
+    Ok(())
 }
 
 /// Whose handler the kernel calls.
@@ -323,7 +318,7 @@ pub(super) enum Look {
 /// # Errors
 /// The number of a signal whose handler does not and cannot be changed.
 pub(super) fn check_handlers(look: Look) -> Result<(), i32> {
-    put_in_front();
+    put_in_front()?;
     if look == Look::Again && STANDS_IN.load(Ordering::Relaxed) {
         return Ok(());
     }
@@ -346,11 +341,15 @@ pub(super) fn check_handlers(look: Look) -> Result<(), i32> {
     Ok(())
 }
 
+/// Whether a signal still is a kick: the host may have taken it for itself since.
+pub(super) fn is_kicked_by(signal: c_int) -> bool {
+    kernel_action(signal, None).handler == on_kick as *const () as usize
+}
+
 /// Asks a thread to look at its state.
 pub(crate) fn kick(thread: &ThreadState) {
     let signal = KICK.load(Ordering::Acquire);
-    // The host may have taken the signal for itself since.
-    let is_ours = signal != 0 && kernel_action(signal, None).handler == on_kick as *const () as usize;
+    let is_ours = signal != 0 && is_kicked_by(signal);
     // SAFETY: sends a signal that has our handler.
     let send = || unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread.tid, signal) == 0 };
     if !thread.covered.swap(false, Ordering::AcqRel) && is_ours && send() {
@@ -521,6 +520,7 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         // always has its handler entered first, and interrupted by this: where such signals come all the time, the next kick must
         // be one that comes before them.
         let state = &*(*block).state;
+        state.look_at_leaving();
         let rsp = frame.uc_mcontext.gregs[libc::REG_RSP as usize] as u64;
         let covered = state.on_alternate_stack(rsp);
         if covered {
@@ -753,24 +753,33 @@ unsafe fn chain(
 }
 
 /// What the host wants done about a fault signal from now on, instead of installing it; gives what it wanted before.
-/// `None` if the signal is no fault's, or before [`install`].
-pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Action> {
+/// `None` if the signal is no fault's, or before [`install`]. (As `sigaction` is, it may be called in a handler that has interrupted it.)
+///
+/// # Errors
+/// There is no memory to note it.
+pub(super) fn wants(signal: c_int, new: Option<Action>) -> Option<Result<Action, Errno>> {
     if !INSTALLED.load(Ordering::Acquire) {
         return None;
     }
     let index = FAULTS.iter().position(|&s| s == signal)?;
+    let fronts = &FRONTS[index];
+    let current = fronts.current();
+    let before = match new {
+        None => fronts.behind(current),
+        Some(new) => {
+            let new = match fronts_sys::at(new.handler) {
+                // (Ours, of somebody who has asked the kernel: what it stood for.)
+                Some(front) => fronts.behind(front),
+                None => match kept(new) {
+                    Ok(new) => ptr::from_ref(new).cast_mut(),
+                    Err(error) => return Some(Err(error)),
+                },
+            };
+            fronts.replace(current, new)
+        }
+    };
     // SAFETY: pointees live forever.
-    let current = unsafe { FRONTS[index].behind(FRONTS[index].current()).as_ref() };
-    let current = *current.unwrap_or(&DEFAULT);
-    if let Some(new) = new {
-        // (Ours, of somebody who has asked the kernel: what it stood for.)
-        let new = match fronts_sys::at(new.handler) {
-            Some(front) => FRONTS[index].behind(front),
-            None => ptr::from_ref(known(new)).cast_mut(),
-        };
-        FRONTS[index].note(FRONTS[index].current(), new);
-    }
-    Some(current)
+    Some(Ok(*unsafe { before.as_ref() }.unwrap_or(&DEFAULT)))
 }
 
 /// Whether the process's `sigaction` is this library's. It is where the program, or a library that it was linked with, was linked with

@@ -98,6 +98,10 @@ pub(crate) struct ThreadState {
     pub overdue: AtomicU64,
     /// True while everything that is in progress on the thread is to end: an asynchronous call that was stopped.
     pub stop: AtomicBool,
+    /// When the thread ends: until when what a module does then may take, nanoseconds of the monotonic clock, or 0; and the timer that kicks
+    /// it then.
+    pub(super) leaves_by: AtomicU64,
+    pub(super) leaving: Cell<Option<i32>>,
     /// Somebody wants the thread to ask its domain's stop predicate ([`interrupt`](super::watch::interrupt)), and it has not been found where it can.
     pub look: AtomicBool,
     /// A signal of a domain's own may wait for the thread there.
@@ -210,6 +214,14 @@ impl ThreadState {
             (now != 0 && !above.contains(&now)).then(|| before.unwrap_or(control))
         };
         let _ = slot.fetch_update(Ordering::AcqRel, Ordering::Acquire, raised);
+    }
+
+    /// In a kick: whether what a module does as the thread ends has taken too long.
+    pub(super) fn look_at_leaving(&self) {
+        let until = self.leaves_by.load(Ordering::Acquire);
+        if until != 0 && now() >= until {
+            self.stop.store(true, Ordering::Release);
+        }
     }
 
     /// Where the mask is kept that the thread had when the call with this record began.
@@ -728,7 +740,15 @@ pub(crate) fn is_stopped() -> bool {
 /// CPU time that a thread has used so far, nanoseconds; `None` if it has ended.
 pub(crate) fn processor_time(tid: i32) -> Option<u64> {
     // The clock of one thread (4) while it is scheduled (2): linux/posix-timers.h, CPUCLOCK_*.
-    let clock = !tid << 3 | 6;
+    nanoseconds(!tid << 3 | 6)
+}
+
+/// Nanoseconds of the monotonic clock. For handlers, too.
+pub(super) fn now() -> u64 {
+    nanoseconds(libc::CLOCK_MONOTONIC).unwrap_or_default()
+}
+
+fn nanoseconds(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes `time`; a clock that does not exist is an error.
     let read = unsafe { libc::clock_gettime(clock, &mut time) } == 0;

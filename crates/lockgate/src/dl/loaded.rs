@@ -35,12 +35,13 @@ const LEAST: Duration = Duration::from_millis(1);
 
 /// Symbols of the runtime in every module, which are none of the library's own.
 pub(super) fn runtime_symbol(name: &str) -> bool {
-    const OURS: [&str; 9] = [
+    const OURS: [&str; 10] = [
         symbol::INIT,
         symbol::FINI,
         symbol::MAIN,
         symbol::THREAD_INIT,
         symbol::THREAD_EXIT,
+        symbol::THREAD_RENEW,
         symbol::THREAD_MEND,
         symbol::THREAD_START,
         symbol::ALLOC,

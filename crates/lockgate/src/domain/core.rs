@@ -249,7 +249,8 @@ impl Core {
         Ok((slot, self.entry_rsp(&slots, slot), false))
     }
 
-    /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22).
+    /// A thread's stacks: both zeroed, the first slot's storage kept for the next thread (rules R10, R22), which finds in it what
+    /// `_lg_thread_renew` has left.
     pub(super) fn release(&self, thread: &ThreadState, slot: usize) {
         thread.set_slot(self.id(), 0);
         if slot != 0 {
@@ -557,13 +558,21 @@ impl AnyDomain for Core {
 
     fn clean_up(self: Arc<Core>, thread: &ThreadState) {
         let Some(slot) = self.slot_of_thread(thread).filter(|_| !self.is_killed()) else { return };
-        if self.cancel_own_thread(slot) || slot == 0 {
+        if self.cancel_own_thread(slot) {
             return;
         }
-        if let Some(Ok(exit)) = Binding::internal(self.clone(), symbol::THREAD_EXIT) {
+        let name = if slot == 0 { symbol::THREAD_RENEW } else { symbol::THREAD_EXIT };
+        let limit = self.terms().time_limit.unwrap_or(LEAVING);
+        if let Some(Ok(exit)) = Binding::internal_within(self.clone(), name, Some(limit)) {
             // What the module makes of it is its own affair: the slot goes either way. So does the storage, while signals wait.
             self.process().set_signal_mask(slot as u32, ALL_SIGNALS);
-            drop(exit.invoke(&[]));
+            thread.leaves_within(limit);
+            if exit.invoke(&[1]).is_err() && slot == 0 {
+                // The next thread does not find what its predecessor has left.
+                thread.leaves_within(limit);
+                drop(exit.invoke(&[0]));
+            }
+            thread.has_left();
         }
     }
 
@@ -596,6 +605,9 @@ impl Drop for Core {
         grant::end_domain(self.id());
     }
 }
+
+/// Time that a module without a time limit has for what a thread that ends has left in it: no call is in progress whose own would count.
+const LEAVING: Duration = Duration::from_secs(5);
 
 /// A mask.
 const ALL_SIGNALS: u64 = u64::MAX;

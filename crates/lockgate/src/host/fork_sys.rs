@@ -5,8 +5,9 @@
 //! that made them; what belongs to another process is refused, and left alone when it is dropped. The library's own books
 //! ([`PerProcess`]) begin anew in each process, so that it does not matter who held their locks, or was changing them, when
 //! another thread forked. What a child must find as it was is changed while no thread can fork ([`still`]).
-use std::cell::Cell;
+use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -63,6 +64,7 @@ fn take_number() -> u64 {
             Ok(_) => {
                 let number = LAST.fetch_add(1, Ordering::AcqRel) + 1;
                 if number > 1 {
+                    STILL.renew(number);
                     settle();
                 }
                 word.store(number, Ordering::Release);
@@ -125,14 +127,42 @@ pub(crate) fn watch_forks(settle: fn()) {
     }
 }
 
-/// Readers change what a child must find as it was; a fork writes.
-static STILL: PerProcess<RwLock<()>> = PerProcess::new(|| RwLock::new(()));
+/// Readers change what a child must find as it was; a fork writes. (A fork in a handler, which may have interrupted `malloc`, finds a lock and
+/// allocates nothing: so each process has one of these by its number, and a child makes its own anew.)
+static STILL: Locks = Locks([const { UnsafeCell::new(RwLock::new(())) }; GENERATIONS]);
+
+/// Locks of parents that calls in progress still hold in a child: none is so much older.
+const GENERATIONS: usize = 64;
+
+struct Locks([UnsafeCell<RwLock<()>>; GENERATIONS]);
+
+// SAFETY: a lock is made anew by a process's only thread, or one of whose others wait for that.
+unsafe impl Sync for Locks {}
+
+impl Locks {
+    /// That of the process with this number.
+    fn of(&self, process: u64) -> &UnsafeCell<RwLock<()>> {
+        &self.0[(process % GENERATIONS as u64) as usize]
+    }
+
+    /// This process's.
+    fn get(&self) -> &RwLock<()> {
+        // SAFETY: it is made anew in children alone, before they have a number.
+        unsafe { &*self.of(process()).get() }
+    }
+
+    /// For a process that is about to have this number.
+    fn renew(&self, process: u64) {
+        // SAFETY: nobody has this process's lock yet.
+        unsafe { self.of(process).get().write(RwLock::new(())) };
+    }
+}
 
 thread_local! {
     /// How many [`Still`] the thread has.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
-    /// What a thread that forks holds from before until after.
-    static FORKING: Cell<Option<RwLockWriteGuard<'static, ()>>> = const { Cell::new(None) };
+    /// What a thread that forks holds from before until after. (A value that has to be dropped at the thread's end would be an allocation.)
+    static FORKING: Cell<Option<ManuallyDrop<RwLockWriteGuard<'static, ()>>>> = const { Cell::new(None) };
 }
 
 /// While it lives no thread of the process is in the middle of a fork. It lives for a moment only: nothing is waited for, and no
@@ -189,17 +219,17 @@ extern "C" fn before() {
     // A thread that forks in there would wait for itself.
     if DEPTH.try_with(Cell::get) == Ok(0) {
         let guard = STILL.get().write().unwrap_or_else(PoisonError::into_inner);
-        let _ = FORKING.try_with(|forking| forking.set(Some(guard)));
+        FORKING.set(Some(ManuallyDrop::new(guard)));
     }
 }
 
 extern "C" fn in_parent() {
-    drop(FORKING.try_with(Cell::take));
+    drop(FORKING.take().map(ManuallyDrop::into_inner));
 }
 
 extern "C" fn in_child() {
     // The child's lock is another one.
-    std::mem::forget(FORKING.try_with(Cell::take));
+    FORKING.take();
     // The kernel has emptied the page. What an earlier handler of the host's has made here since is this process's own.
     process();
 }

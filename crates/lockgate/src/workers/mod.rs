@@ -4,14 +4,14 @@ mod handle;
 mod task;
 
 pub use handle::AsyncCall;
-use task::{Call, Job, Stop, Task};
+use task::{Call, Job, Place, Stop, Task};
 
 use crate::call::{AnyDomain, mask_sys, signals_sys};
 use crate::domain::Domain;
 use crate::error::{CallError, CreateError};
 use crate::host::{AtThreadEnd, Owner, PerProcess, threads_sys};
 use std::cell::Cell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
 use std::io;
 use std::mem::ManuallyDrop;
@@ -83,6 +83,20 @@ struct Attendance {
     keeps_time: bool,
 }
 
+/// What is left of a job when its thread has ended: another thread takes both places.
+fn goes_on(job: Arc<dyn Job>, keeps_time: bool) -> impl FnOnce(&Arc<Shared>) + Send + 'static {
+    move |shared| {
+        // Whoever is told may end the thread once more.
+        Attendance { shared: shared.clone(), job: job.clone(), keeps_time }.begin();
+        shared.lose(&job);
+        Attendance::end();
+        if !shared.owner.is_here() {
+            std::process::exit(0); // as in `Shared::work`
+        }
+        if keeps_time { shared.keep_time() } else { shared.work() }
+    }
+}
+
 impl Attendance {
     fn begin(self) {
         ATTENDANCE.set(Some(ManuallyDrop::new(self)));
@@ -109,13 +123,11 @@ extern "C" fn leave(_: *mut c_void) {
         return;
     }
     if keeps_time {
-        // (Without a thread for it, deadlines are not kept: calls go on.)
-        let _ = Shared::start(&shared, CLOCK.to_owned(), Shared::keep_time);
-        job.tell();
-    } else if shared.books().end(&job) {
-        Shared::replace(&shared);
-        shared.clock.notify_all(); // which may wait for the last one
-        job.lose();
+        if Shared::start(&shared, CLOCK.to_owned(), goes_on(job.clone(), true)).is_err() {
+            shared.lose(&job); // (Without a thread for it, deadlines are not kept: calls go on.)
+        }
+    } else {
+        Shared::replace(&shared, job);
     }
 }
 
@@ -124,14 +136,15 @@ const CLOCK: &str = "lockgate-clock";
 
 #[derive(Default)]
 struct Books {
-    /// Jobs that have not begun.
-    queue: VecDeque<Arc<dyn Job>>,
+    /// Jobs that have not begun, by their numbers.
+    queue: BTreeMap<u64, Arc<dyn Job>>,
     /// How many of them each domain has, by its number.
     waiting: HashMap<u32, usize>,
     /// Those that have begun.
-    running: Vec<Arc<dyn Job>>,
-    /// Jobs with a deadline that have not ended, in order of that; the number tells equal ones apart.
+    running: BTreeMap<u64, Arc<dyn Job>>,
+    /// Jobs with a deadline that have not ended, in order of that.
     deadlines: BTreeMap<(Instant, u64), Arc<dyn Job>>,
+    /// How many jobs have come: the last one's number.
     numbers: u64,
     /// Threads that make calls.
     workers: usize,
@@ -173,16 +186,26 @@ impl Shared {
         self.threads.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Starts a worker in place of the calling thread.
-    fn replace(shared: &Arc<Shared>) {
-        if Shared::start(shared, "lockgate-call".to_owned(), Shared::work).is_ok() {
+    /// A job whose thread has ended, ends.
+    fn lose(&self, job: &Arc<dyn Job>) {
+        job.lose();
+        if self.owner.is_here() {
+            self.books().end(job);
+            self.clock.notify_all(); // which may wait for the last one
+        }
+    }
+
+    /// Starts a worker in place of the calling thread, which was at `job`.
+    fn replace(shared: &Arc<Shared>, job: Arc<dyn Job>) {
+        if Shared::start(shared, "lockgate-call".to_owned(), goes_on(job.clone(), false)).is_ok() {
             return;
         }
         // The system gives no thread. Calls that nobody is left to make end now.
+        shared.lose(&job);
         let left: Vec<_> = {
             let mut books = shared.books();
             books.workers -= 1;
-            if books.workers > 0 { Vec::new() } else { books.queue.iter().cloned().collect() }
+            if books.workers > 0 { Vec::new() } else { books.queue.values().cloned().collect() }
         };
         for job in left {
             shared.stop(&job, Stop::Cancel);
@@ -239,6 +262,9 @@ impl Shared {
                 Attendance { shared: self.clone(), job: job.clone(), keeps_time: true }.begin();
                 self.stop(&job, Stop::Deadline);
                 Attendance::end();
+                if !self.owner.is_here() {
+                    std::process::exit(0); // whoever was told has forked: as in `work`
+                }
             }
             books = self.books();
         }
@@ -247,17 +273,17 @@ impl Shared {
 
 impl Books {
     fn begin(&mut self) -> Option<Arc<dyn Job>> {
-        let job = self.queue.pop_front()?;
+        let (number, job) = self.queue.pop_first()?;
         self.leave(&job);
-        self.running.push(job.clone());
+        self.running.insert(number, job.clone());
         Some(job)
     }
 
     fn withdraw(&mut self, job: &Arc<dyn Job>) {
-        let Some(at) = self.queue.iter().position(|other| Arc::ptr_eq(other, job)) else { return };
-        self.queue.remove(at);
-        self.leave(job);
-        self.end(job);
+        if self.queue.remove(&job.place().number).is_some() {
+            self.leave(job);
+            self.end(job);
+        }
     }
 
     /// Gives up the job's place in its domain's queue.
@@ -271,12 +297,12 @@ impl Books {
         }
     }
 
-    /// False if it has ended before.
-    fn end(&mut self, job: &Arc<dyn Job>) -> bool {
-        let before = self.running.len();
-        self.running.retain(|other| !Arc::ptr_eq(other, job));
-        self.deadlines.retain(|_, other| !Arc::ptr_eq(other, job));
-        self.running.len() < before
+    fn end(&mut self, job: &Arc<dyn Job>) {
+        let Place { number, deadline } = job.place();
+        self.running.remove(&number);
+        if let Some(at) = deadline {
+            self.deadlines.remove(&(at, number));
+        }
     }
 }
 
@@ -322,7 +348,7 @@ impl Drop for Crew {
             if books.finished {
                 return;
             }
-            books.queue.iter().chain(&books.running).cloned().collect()
+            books.queue.values().chain(books.running.values()).cloned().collect()
         };
         for job in jobs {
             self.shared.stop(&job, Stop::Cancel);
@@ -382,7 +408,7 @@ impl Workers {
         self.crew().as_ref().map_or(0, |crew| {
             let books = crew.shared.books();
             let is_running = |job: &&Arc<dyn Job>| !job.has_ended();
-            books.queue.len() + books.running.iter().filter(is_running).count()
+            books.queue.len() + books.running.values().filter(is_running).count()
         })
     }
 
@@ -406,8 +432,6 @@ impl Workers {
     ) -> Result<AsyncCall<R>, CallError> {
         let shared = self.shared().map_err(CallError::Memory)?;
         domain.here()?;
-        let task = Arc::new(Task::new(domain.clone(), call));
-        let job: Arc<dyn Job> = task.clone();
         let mut books = shared.books();
         let waiting = books.waiting.entry(domain.id()).or_default();
         if *waiting == shared.capacity {
@@ -415,11 +439,13 @@ impl Workers {
             return Err(CallError::QueueFull { domain: domain.name().to_owned(), limit });
         }
         *waiting += 1;
-        books.queue.push_back(job.clone());
+        books.numbers += 1;
+        let place = Place { number: books.numbers, deadline };
+        let task = Arc::new(Task::new(domain, call, place));
+        let job: Arc<dyn Job> = task.clone();
+        books.queue.insert(place.number, job.clone());
         if let Some(at) = deadline {
-            books.numbers += 1;
-            let number = books.numbers;
-            books.deadlines.insert((at, number), job);
+            books.deadlines.insert((at, place.number), job);
             shared.clock.notify_one();
         }
         drop(books);

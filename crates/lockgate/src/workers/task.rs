@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::Waker;
+use std::time::Instant;
 
 /// Why a call is stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,18 +29,25 @@ impl Stop {
     }
 }
 
+/// Where a job is in the books: those that came before have lower numbers.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub number: u64,
+    pub deadline: Option<Instant>,
+}
+
 /// A call as workers see it, whatever its result.
 pub(super) trait Job: Send + Sync {
     /// Number of the domain in whose queue it is, which is that domain's as long as it waits there.
     fn domain(&self) -> u32;
+    /// Where it is in the books.
+    fn place(&self) -> Place;
     /// Whether it has ended, as those know who wait for that.
     fn has_ended(&self) -> bool;
     /// Runs it on the calling thread, a worker, unless it was stopped before.
     fn run(&self);
-    /// Ends it: its thread ends in the midst of it, and whatever it was at.
+    /// Its thread has ended in the midst of it, and so does the job; or of telling those who wait for its end, and this goes on to tell the others.
     fn lose(&self);
-    /// Goes on to tell those who wait for its end, if it has ended: the thread that did so has ended, too.
-    fn tell(&self);
     /// Stops it: it does not begin, or ends as soon as its code is the domain's. What has ended stays so.
     fn stop(&self, why: Stop);
 }
@@ -55,6 +63,7 @@ pub(super) struct Call<R> {
 pub(super) struct Task<R> {
     id: u32,
     name: String,
+    place: Place,
     /// Until the call ends: let go of before anybody is told, who may go on to reset the domain, or to give it back to a pool.
     domain: Mutex<Option<Arc<dyn AnyDomain>>>,
     state: Mutex<State<R>>,
@@ -116,11 +125,11 @@ impl<R> State<R> {
 }
 
 impl<R> Task<R> {
-    pub fn new(domain: Arc<dyn AnyDomain>, call: Call<R>) -> Task<R> {
+    pub fn new(domain: Arc<dyn AnyDomain>, call: Call<R>, place: Place) -> Task<R> {
         let state = State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new() };
         let (id, name) = (domain.id(), domain.name().to_owned());
         let (domain, state, ended) = (Mutex::new(Some(domain)), Mutex::new(state), Condvar::new());
-        Task { id, name, domain, state, ended, owner: Owner::this() }
+        Task { id, name, place, domain, state, ended, owner: Owner::this() }
     }
 
     pub fn state(&self) -> MutexGuard<'_, State<R>> {
@@ -163,6 +172,9 @@ impl<R> Task<R> {
             };
             let Some(waker) = next else { return };
             waker.wake();
+            if self.is_inherited() {
+                return; // it has forked: the others are the parent's to tell
+            }
         }
     }
 }
@@ -170,6 +182,10 @@ impl<R> Task<R> {
 impl<R: Send> Job for Task<R> {
     fn domain(&self) -> u32 {
         self.id
+    }
+
+    fn place(&self) -> Place {
+        self.place
     }
 
     fn has_ended(&self) -> bool {
@@ -224,17 +240,12 @@ impl<R: Send> Job for Task<R> {
         let mut state = self.state();
         let is_lost = matches!(state.stage, Stage::Running { .. } | Stage::Ending);
         let before = is_lost.then(|| std::mem::replace(&mut state.stage, Stage::Ending));
+        let has_ended = state.has_ended();
         drop(state);
         if before.is_some() {
             let why = "it ended the worker's thread".to_owned();
             self.end(Err(CallError::Panic(Panic::new(Box::new(why)))));
-        } else {
-            self.tell();
-        }
-    }
-
-    fn tell(&self) {
-        if self.state().has_ended() {
+        } else if has_ended {
             self.wake();
         }
     }
