@@ -103,7 +103,7 @@ thorough: ## `make test` with all cases of the tests that take a part of theirs 
 # What `make test` runs beside the test programs. The first: what no test program is built from is linted as well, and documentation. (The Python
 # package's native half is built, and linted, by test-python. cargo doc checks the libraries; they have been linted by then.)
 test-lints: setup
-	cargo build --workspace --exclude lockgate-python --lib --bins --examples --locked --quiet
+	cargo build --workspace --bins --examples --locked --quiet
 	RUSTC_WORKSPACE_WRAPPER= $(DOCUMENT)
 
 test-examples: setup
