@@ -235,8 +235,11 @@ fn r23_system_calls_on_unmapped_memory_are_errors() {
 /// does not hide it.) Red if stubs or the gate table hold code addresses of the library.
 #[test]
 fn r24_readable_memory_shows_no_host_address() {
-    let domain = Guest::c("int f(void) { return 1; }").domain();
+    let bytes = Guest::c("int f(void) { return 1; }").build();
+    let domain = crate::common::started(&Module::from_bytes(&bytes).unwrap(), DomainOptions::new());
     domain.bind::<extern "C" fn() -> i32>("f").unwrap().call().unwrap();
+    // (Where some other domain lies is a round number: constants of the C library's are that, too.)
+    let is_the_modules = |word: u64| bytes.windows(8).any(|own| own == word.to_le_bytes());
     let (start, end) = (domain.base(), domain.base() + window::STACKS);
     let host = mappings(0x1_0000, 1 << 47);
     let is_host = |word: u64| {
@@ -251,7 +254,11 @@ fn r24_readable_memory_shows_no_host_address() {
             let count = (mapping.end - from) as usize / 8 - 1;
             for (index, word) in peek(from + shift, count).unwrap().into_iter().enumerate() {
                 words += 1;
-                assert!(!is_host(word), "{word:#x} at {:#x}", from + shift - start + 8 * index as u64);
+                assert!(
+                    !is_host(word) || is_the_modules(word),
+                    "{word:#x} at {:#x}",
+                    from + shift - start + 8 * index as u64
+                );
             }
         }
     }
