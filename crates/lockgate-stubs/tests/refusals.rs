@@ -407,6 +407,17 @@ fn what_would_do_nothing_is_refused() {
 }
 
 /// Fields lie where C has them, also in structures that are packed or aligned by hand; what a language cannot write so is bytes.
+/// The client of a header of which nothing is refused.
+fn accepted(header: &str) -> Client {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("api.h");
+    std::fs::write(&path, header).expect("a file");
+    let source = Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
+    let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
+    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    client
+}
+
 #[test]
 fn bindings_lay_structures_out_as_c_does() {
     let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\n\
@@ -417,12 +428,7 @@ fn bindings_lay_structures_out_as_c_does() {
                   struct y { int k; union { int a; double b; }; };\nint j(struct y *y LG_OUT);\n\
                   struct __attribute__((packed, aligned(4))) z { short a; const char *t LG_STRING; };\nint k(const struct z *z LG_IN);\n\
                   struct __attribute__((aligned(64))) l { int a; };\nint l(struct l *l LG_OUT);\n";
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let path = folder.path().join("api.h");
-    std::fs::write(&path, header).expect("a file");
-    let source = Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
-    let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
-    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    let client = accepted(header);
     let text = |files: &[lockgate_stubs::emit::File], end: &str| -> String {
         files.iter().filter(|file| file.name.ends_with(end)).map(|file| file.text.as_str()).collect()
     };
@@ -511,12 +517,7 @@ fn what_is_pure_does_not_jump() {
                   typedef void (*engine_jump)(jmp_buf env LG_JUMP, int value);\n\
                   jmp_buf *own(struct engine *e, engine_jump jump) LG_JUMP_BUFFER(e);\nstruct engine *begin(void);\nvoid finish(struct engine *e LG_RELEASE);\n\
                   int count(struct engine *e LG_JUMPS);\nint length(struct engine *e LG_JUMPS) __attribute__((pure));\nint size(struct engine *e LG_JUMPS) __attribute__((leaf));\n";
-    let folder = tempfile::tempdir().expect("a scratch folder");
-    let path = folder.path().join("api.h");
-    std::fs::write(&path, header).expect("a file");
-    let source = Source { header: path, annotations: Vec::new(), includes: Vec::new(), defines: Vec::new() };
-    let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
-    assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
+    let client = accepted(header);
     let jumps = client.plan.functions.iter().filter(|function| function.jumps.is_some());
     assert_eq!(jumps.map(|function| &*function.name).collect::<Vec<_>>(), ["count"]);
 }

@@ -116,19 +116,25 @@ static void change(int number) {
     taken++;
 }
 
+/* A timer that sends the signal again and again, so many nanoseconds apart. */
+static timer_t sends(int number, long apart) {
+    struct sigevent event;
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = number;
+    timer_t timer;
+    CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+    struct itimerspec times = {{0, apart}, {0, apart}};
+    CHECK(timer_settime(timer, 0, &times, NULL) == 0);
+    return timer;
+}
+
 /* A handler interrupts the very function that it calls, sooner or later at each instruction. */
 static void handlers_interrupt_what_they_call(void) {
     struct sigaction new_one = action(0), old;
     new_one.sa_handler = change;
     CHECK(sigaction(SIGUSR1, &new_one, &old) == 0);
-    struct sigevent event;
-    memset(&event, 0, sizeof event);
-    event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGUSR1;
-    timer_t timer;
-    CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
-    struct itimerspec often = {{0, 50000}, {0, 50000}};
-    CHECK(timer_settime(timer, 0, &often, NULL) == 0);
+    timer_t timer = sends(SIGUSR1, 50000);
     for (unsigned long number = 0; taken < 2000; number++) {
         struct sigaction one = action(number);
         CHECK(sigaction(SIGSEGV, &one, NULL) == 0);
@@ -159,14 +165,7 @@ static void system_calls_end_where_that_was_asked_for(void) {
     int ends[2];
     char byte;
     CHECK(pipe(ends) == 0);
-    struct sigevent event;
-    memset(&event, 0, sizeof event);
-    event.sigev_notify = SIGEV_SIGNAL;
-    event.sigev_signo = SIGALRM;
-    timer_t timer;
-    CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
-    struct itimerspec again = {{0, 1000000}, {0, 1000000}};
-    CHECK(timer_settime(timer, 0, &again, NULL) == 0);
+    timer_t timer = sends(SIGALRM, 1000000);
     CHECK(read(ends[0], &byte, 1) == -1 && errno == EINTR);
     CHECK(timer_delete(timer) == 0);
     close(ends[0]);
