@@ -100,14 +100,13 @@ test: setup formatting ## lints, then every test
 thorough: ## `make test` with all cases of the tests that take a part of theirs in each run
 	LOCKGATE_THOROUGH=1 $(MAKE) test
 
-# What `make test` runs beside the test programs. The first: what no test program is built from is linted as well, and documentation. (The Python
-# package's native half is built, and linted, by test-python. cargo doc checks the libraries; they have been linted by then.)
+# What `make test` runs beside the test programs. The first: what no test program is built from is linted as well. (The Python package's native
+# half is built, and linted, by test-python.) The second: documentation without warnings, and its examples (scripts/lint-rustdoc.sh).
 test-lints: setup
 	cargo build --workspace --bins --examples --locked --quiet
-	RUSTC_WORKSPACE_WRAPPER= $(DOCUMENT)
 
 test-examples: setup
-	cargo test --workspace --locked --doc
+	RUSTDOC="$$PWD/scripts/lint-rustdoc.sh" cargo test --workspace --locked --doc
 
 test-python: setup
 	PYTHON="$(PYTHON)" scripts/python.sh build/python-test dev

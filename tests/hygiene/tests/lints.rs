@@ -1,4 +1,4 @@
-//! `scripts/lint-rustc.sh`, which is the compiler of `make test`.
+//! `scripts/lint-rustc.sh` and `scripts/lint-rustdoc.sh`, which are compiler and rustdoc of `make test`.
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -30,5 +30,32 @@ fn what_is_compiled_is_linted() {
     ] {
         let said = refused(text).unwrap_or_else(|| panic!("{text} is accepted"));
         assert!(said.contains(lint), "{said}");
+    }
+}
+
+/// What rustdoc says of a library, if it refuses its documentation or an example in it.
+fn refused_documentation(text: &str) -> Option<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    std::fs::write(folder.path().join("lib.rs"), text).expect("it is writable");
+    // As cargo calls it for examples.
+    let mut rustdoc = Command::new(root.join("scripts/lint-rustdoc.sh"));
+    rustdoc.args(["--crate-type", "lib", "--crate-name", "library", "--test", "lib.rs"]);
+    rustdoc.arg("--test-run-directory").arg(folder.path()).args(["--error-format", "human"]);
+    let output = rustdoc.current_dir(folder.path()).output().expect("it starts");
+    let said = [output.stdout, output.stderr].concat();
+    (!output.status.success()).then(|| String::from_utf8_lossy(&said).into_owned())
+}
+
+/// Red if `make test` makes no documentation, if its warnings are no errors, or if its examples are not run.
+#[test]
+fn documentation_has_no_warnings_and_its_examples_run() {
+    assert_eq!(refused_documentation("/// See [`two`].\npub fn one() {}\npub fn two() {}"), None);
+    for (text, said) in [
+        ("/// See [`three`].\npub fn one() {}", "unresolved link to `three`"),
+        ("/// ```\n/// assert_eq!(1, 2);\n/// ```\npub fn one() {}", "1 failed"),
+    ] {
+        let refused = refused_documentation(text).unwrap_or_else(|| panic!("{text} is accepted"));
+        assert!(refused.contains(said), "{refused}");
     }
 }
