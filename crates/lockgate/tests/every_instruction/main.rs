@@ -49,7 +49,7 @@ impl Victim {
         let program = std::env::current_exe().expect("the test program's path");
         let mut command = Command::new(program);
         command.args(["--exact", "victim::victim", "--ignored", "--nocapture", "--test-threads", "1"]);
-        command.env(victim::SCENARIO, scenario);
+        command.env(victim::SCENARIO, scenario).env(victim::MODULES, victim::modules());
         handler.map(|handler| command.env(victim::HANDLER, handler));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("the test program runs");

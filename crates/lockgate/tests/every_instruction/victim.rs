@@ -11,6 +11,7 @@ use lockgate::{
     Module, OnFailure, Policy, Principal, Registry, Version, take_call_error,
 };
 use std::cell::Cell;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -25,9 +26,33 @@ pub const SCENARIO: &str = "LOCKGATE_SCENARIO";
 /// system call of the host's own between two looks of the library's. It runs on the host's stack, or a domain's control stack.
 pub const HANDLER: &str = "LOCKGATE_HANDLER";
 
+/// The one that names the folder of the victims' modules: [`modules`].
+pub const MODULES: &str = "LOCKGATE_MODULES";
+
+/// The folder of the modules that victims use, built once for all of them.
+pub fn modules() -> &'static Path {
+    static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = support::shared_folder();
+        for (name, guest) in [("server", server()), ("client", client()), ("locks", locks())] {
+            std::fs::write(folder.join(name), guest.build()).expect("the folder is writable");
+        }
+        folder
+    });
+    &FOLDER
+}
+
+fn module(name: &str) -> Arc<Module> {
+    let folder = std::env::var_os(MODULES).expect("the folder of the modules");
+    Module::open(Path::new(&folder).join(name)).expect("a module that verifies")
+}
+
+static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| module("server"));
+static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| module("client"));
+static LOCKS: LazyLock<Arc<Module>> = LazyLock::new(|| module("locks"));
+
 type Long = extern "C" fn(i64) -> i64;
 
-static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
+fn server() -> Guest {
     let source = "long host(long);
         long increment(long x) { return x + 1; }
         long for_ever(long x) { for (;;) __asm__ volatile(\"\"); return x; }
@@ -266,12 +291,9 @@ static SERVER: LazyLock<Arc<Module>> = LazyLock::new(|| {
         "long deep(long)",
         "long where(void)",
     ];
-    exports
-        .iter()
-        .fold(Guest::c(&source).gate("long host(long)"), |guest, export| guest.export(export))
-        .module()
-});
-static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
+    exports.iter().fold(Guest::c(&source).gate("long host(long)"), |guest, export| guest.export(export))
+}
+fn client() -> Guest {
     let source = "long for_ever(long), increment(long);
         struct wide { char bytes[1000]; } wide(long, long, long, long, long, long, long, long);
         long call_wide(long x) { return wide(x, 0, 0, 0, 0, 0, 0, 1).bytes[0]; }
@@ -287,11 +309,11 @@ static CLIENT: LazyLock<Arc<Module>> = LazyLock::new(|| {
     let wide = "struct { char bytes[1000]; } wide(long, long, long, long, long, long, long, long)";
     let guest = guest.gate(wide).export("long call_wide(long)");
     let guest = guest.export("long wait_on_stack(long)").export("long smash(long)").export("long deep(long)");
-    guest.export("long wait(long)").export("long twice(long)").export("long where(void)").module()
-});
+    guest.export("long wait(long)").export("long twice(long)").export("long where(void)")
+}
 
 /// What two threads do under a lock of libc's: the one that says 5 stays there until the host lets it go.
-static LOCKS: LazyLock<Arc<Module>> = LazyLock::new(|| {
+fn locks() -> Guest {
     let source = "#include <pthread.h>
         long host(long);
         static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -304,8 +326,8 @@ static LOCKS: LazyLock<Arc<Module>> = LazyLock::new(|| {
             pthread_mutex_unlock(&mutex);
             return together;
         }";
-    Guest::c(source).gate("long host(long)").export("long lock(long)").module()
-});
+    Guest::c(source).gate("long host(long)").export("long lock(long)")
+}
 
 /// The first thread's number, and whether its call goes on.
 static FIRST: AtomicI32 = AtomicI32::new(0);
