@@ -4,7 +4,7 @@ use crate::error::Failure;
 use crate::handle::{Handle, Handled};
 use crate::host_function_sys::{Code, host_function};
 use crate::policy::policy;
-use crate::text_sys::{borrow, slice, text};
+use crate::text_sys::{borrow, bytes, slice, text};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{DomainOptions, Policy};
 use std::ffi::{c_char, c_int, c_void};
@@ -213,7 +213,7 @@ pub unsafe extern "C" fn lg_options_arguments(
         // SAFETY: the caller's array of strings.
         let arguments = unsafe {
             let all = slice(arguments, count, "arguments")?;
-            all.iter().map(|argument| text(*argument, "an argument")).collect::<Result<Vec<_>, _>>()?
+            all.iter().map(|argument| bytes(*argument, "an argument")).collect::<Result<Vec<_>, _>>()?
         };
         Ok(options.arguments(arguments))
     })
@@ -231,7 +231,7 @@ pub unsafe extern "C" fn lg_options_environment(
 ) -> i32 {
     options.change(|options| {
         // SAFETY: the caller's strings.
-        let (name, value) = unsafe { (text(name, "name")?, text(value, "value")?) };
+        let (name, value) = unsafe { (text(name, "name")?, bytes(value, "value")?) };
         if name.is_empty() || name.contains('=') {
             return Err(Failure::argument(format!("{name:?} is no name of a variable")));
         }

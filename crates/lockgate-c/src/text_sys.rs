@@ -1,7 +1,8 @@
 //! Strings and memory that a program in C hands over.
 use crate::error::Failure;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, OsStr, c_char, c_int};
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt as _;
 
 /// The string at `at`, which messages call `what`.
 ///
@@ -11,12 +12,24 @@ use std::os::fd::BorrowedFd;
 /// # Safety
 /// If not null, `at` is a string of C that stays as it is for `'a`.
 pub(crate) unsafe fn text<'a>(at: *const c_char, what: &str) -> Result<&'a str, Failure> {
+    // SAFETY: the caller's promise.
+    let text = unsafe { bytes(at, what)? };
+    text.to_str().ok_or_else(|| Failure::argument(format!("{what} is not UTF-8: {}", text.to_string_lossy())))
+}
+
+/// The string at `at`, of any bytes, which messages call `what`.
+///
+/// # Errors
+/// [`Status::Argument`](crate::error::Status::Argument): `NULL`.
+///
+/// # Safety
+/// As [`text`].
+pub(crate) unsafe fn bytes<'a>(at: *const c_char, what: &str) -> Result<&'a OsStr, Failure> {
     if at.is_null() {
         return Err(Failure::argument(format!("{what} is NULL")));
     }
     // SAFETY: the caller's promise.
-    let text = unsafe { CStr::from_ptr(at) };
-    text.to_str().map_err(|_| Failure::argument(format!("{what} is not UTF-8: {}", text.to_string_lossy())))
+    Ok(OsStr::from_bytes(unsafe { CStr::from_ptr(at) }.to_bytes()))
 }
 
 /// Whether there is anything at `at`, where the program says that `count` values are, which messages call `what`. The one look at a pointer

@@ -477,7 +477,7 @@ void lg_interrupt(void);
 lg_status lg_options_exclusive(lg_options *options, int64_t timeout_ms);
 
 /* Arguments (argv) and environment of a program; the library passes nothing of the host's own on.
- * For one name the last value counts. */
+ * For one name the last value counts. Arguments and values need not be UTF-8. */
 lg_status lg_options_arguments(lg_options *options, size_t count, const char *const *arguments);
 lg_status lg_options_environment(lg_options *options, const char *name, const char *value);
 

@@ -392,7 +392,7 @@ static void resets(void) {
 static void programs(void) {
     lg_module *program = open_module("program.lg");
     lg_options *options = lg_options_new();
-    const char *const arguments[] = {"program", "hello"};
+    const char *const arguments[] = {"program", "h\xe9llo"};
     int ends[2], status = -1;
     char heard[16];
     CHECK(pipe(ends) == 0);
@@ -400,7 +400,7 @@ static void programs(void) {
     STATUS(LG_E_ARGUMENT, lg_options_arguments(options, 2, NULL));
     STATUS(LG_OK, lg_options_stream(options, 1, ends[1]));
     STATUS(LG_OK, lg_run(program, options, &status));
-    CHECK(status == 2 && read(ends[0], heard, sizeof heard) == 8 && memcmp(heard, "2 hello\n", 8) == 0);
+    CHECK(status == 2 && read(ends[0], heard, sizeof heard) == 8 && memcmp(heard, "2 h\xe9llo\n", 8) == 0);
     STATUS(LG_E_ARGUMENT, lg_run(program, options, NULL));
     STATUS(LG_OK, lg_options_environment(options, "WHICH", "first"));
     STATUS(LG_OK, lg_options_environment(options, "WHICH", "last"));

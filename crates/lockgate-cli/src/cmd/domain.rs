@@ -6,6 +6,8 @@ use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
 use lockgate::{DomainOptions, Fault, FaultKind};
 use lockgate_outside::printable;
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -19,7 +21,7 @@ pub struct Limits {
     directories: Vec<Granted>,
     /// Set an environment variable, or pass one of the host's on. Repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
-    environment: Vec<String>,
+    environment: Vec<OsString>,
     /// Start in this directory of the domain (default: the first granted one; where a relative DIR is granted, the directory of the caller)
     #[arg(long = "cwd", value_name = "GUEST")]
     current: Option<String>,
@@ -114,20 +116,23 @@ impl Limits {
         }
         let mut names = BTreeSet::new();
         for variable in &self.environment {
-            let name = variable.split('=').next().unwrap_or_default();
+            let mut parts = variable.as_bytes().splitn(2, |byte| *byte == b'=');
+            let name = str::from_utf8(parts.next().unwrap_or_default()).with_context(|| {
+                format!("--env {}: the name is not UTF-8", printable(&variable.to_string_lossy()))
+            })?;
             if name.is_empty() {
-                bail!("--env {}: the variable has no name", printable(variable));
+                bail!("--env {}: the variable has no name", printable(&variable.to_string_lossy()));
             }
             if !names.insert(name) {
                 bail!("--env: {} is given twice", printable(name));
             }
-            options = match variable.split_once('=') {
-                Some((name, value)) => options.environment(name, value),
+            options = match parts.next() {
+                Some(value) => options.environment(name, OsStr::from_bytes(value)),
                 None => {
-                    let value = std::env::var(variable).with_context(|| {
-                        format!("--env {variable}: there is no such variable; give a value with =")
+                    let value = std::env::var_os(name).with_context(|| {
+                        format!("--env {}: there is no such variable; give a value with =", printable(name))
                     })?;
-                    options.environment(variable, &value)
+                    options.environment(name, value)
                 }
             };
         }

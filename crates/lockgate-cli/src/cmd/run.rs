@@ -4,6 +4,7 @@ use super::{domain, output};
 use anyhow::Context as _;
 use lockgate::{Domain, Module};
 use lockgate_outside::printable;
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -31,7 +32,7 @@ pub struct Args {
     quiet: bool,
     /// The program, a module made by `lockgate cc` from code with a main function, then its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM")]
-    command: Vec<String>,
+    command: Vec<OsString>,
 }
 
 /// The status for failures that are not the program's.
@@ -49,7 +50,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let program = args.command.first().context("give a program")?;
     let module = Module::open(program)?;
     let (file, _) = lockgate_outside::open(Path::new(program))
-        .with_context(|| format!("cannot read {}", printable(program)))?;
+        .with_context(|| format!("cannot read {}", printable(&program.to_string_lossy())))?;
     let mut grants = args.domain.grants()?.forbid(&file)?;
     if !args.no_streams {
         grants = grants.standard_streams()?;

@@ -1,6 +1,8 @@
 //! `lockgate run`: whole programs.
 use crate::commands::shop::{command, lockgate, program};
+use std::ffi::OsStr;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
 /// Runs the program with options of `lockgate run` before it.
@@ -15,6 +17,25 @@ fn arguments_and_status_pass_through() {
         run(&[], &["status", &status.to_string()]).gives(status, "");
     }
     run(&[], &["time"]).gives(0, "");
+}
+
+/// Names of files are any bytes, and so are arguments and variables. Red with [`String`]s on the way.
+#[test]
+fn arguments_and_variables_are_any_bytes() {
+    let odd = OsStr::from_bytes(b"caf\xe9");
+    let passed = command(&["run", program(), "arguments"]).arg(odd).output().unwrap();
+    assert_eq!(passed.stdout, b"caf\xe9\n", "{}", String::from_utf8_lossy(&passed.stderr));
+    let [mut given, mut named] = [(); 2].map(|()| command(&["run", "--env"]));
+    given.arg(OsStr::from_bytes(b"A=caf\xe9"));
+    named.arg("A").env("A", odd);
+    for mut run in [given, named] {
+        let passed = run.args([program(), "environment"]).output().unwrap();
+        assert_eq!(passed.stdout, b"A=caf\xe9\n", "{}", String::from_utf8_lossy(&passed.stderr));
+    }
+    let refused =
+        command(&["run", "--env"]).arg(OsStr::from_bytes(b"\xe9=1")).arg(program()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(125));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the name is not UTF-8"));
 }
 
 #[test]

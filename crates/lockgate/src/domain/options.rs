@@ -7,6 +7,8 @@ use crate::host_function::HostFunction;
 use crate::policy::Policy;
 use lockgate_abi::{PAGE, stack};
 use lockgate_syscall::Grants;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,8 +30,8 @@ pub struct DomainOptions {
     pub(super) memory_limit: u64,
     pub(super) terms: Terms,
     pub(super) grants: Arc<Grants>,
-    pub(super) arguments: Vec<String>,
-    pub(super) environment: Vec<String>,
+    pub(super) arguments: Vec<OsString>,
+    pub(super) environment: Vec<OsString>,
     pub(super) gates: Vec<(String, HostFunction)>,
     pub(super) seal: bool,
     pub(super) limits: Limits,
@@ -117,16 +119,19 @@ impl DomainOptions {
         self
     }
 
-    /// Arguments of the program (`argv`); the first is its name.
-    pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    /// Arguments of the program (`argv`), of any bytes but zero; the first is its name.
+    pub fn arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         self.arguments = arguments.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Adds `NAME=value` to the environment of the program, in place of what that name had. Nothing of the host's own is passed on.
-    pub fn environment(mut self, name: &str, value: &str) -> Self {
-        self.environment.retain(|known| known.strip_prefix(name).is_none_or(|rest| !rest.starts_with('=')));
-        self.environment.push(format!("{name}={value}"));
+    /// Adds `NAME=value` to the environment of the program, in place of what that name had. The value may have any bytes but zero. Nothing
+    /// of the host's own is passed on.
+    pub fn environment(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        let mut variable = OsString::from(format!("{name}="));
+        self.environment.retain(|known| !known.as_bytes().starts_with(variable.as_bytes()));
+        variable.push(value);
+        self.environment.push(variable);
         self
     }
 
@@ -177,7 +182,7 @@ impl DomainOptions {
             return Err(option("the time limit is below one millisecond".to_owned()));
         }
         self.limits.check(self.terms.depth).map_err(option)?;
-        if self.arguments.iter().chain(&self.environment).any(|s| s.contains('\0')) {
+        if self.arguments.iter().chain(&self.environment).any(|s| s.as_bytes().contains(&0)) {
             return Err(option("an argument or environment string contains a zero byte".to_owned()));
         }
         Ok(())

@@ -4,6 +4,8 @@ use crate::binding::Binding;
 use crate::call::thread_sys;
 use crate::error::CallError;
 use lockgate_abi::{PAGE, stack, symbol, window};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,7 +36,7 @@ fn block(core: &Core) -> Vec<u8> {
     let options = core.options();
     let mut arguments = options.arguments.clone();
     if arguments.is_empty() {
-        arguments.push(core.name().replace('\0', ""));
+        arguments.push(core.name().replace('\0', "").into());
     }
     let random: [u8; 16] = random();
     let words = 1 + arguments.len() + 1 + options.environment.len() + 1 + 2 * AUXILIARY;
@@ -44,7 +46,7 @@ fn block(core: &Core) -> Vec<u8> {
 
     let mut tail = random.to_vec();
     let tail_at = base + words as u64 * 8;
-    let mut string = |text: &str| {
+    let mut string = |text: &OsStr| {
         let at = tail_at + tail.len() as u64;
         tail.extend(text.as_bytes());
         tail.push(0);
