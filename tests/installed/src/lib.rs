@@ -48,7 +48,11 @@ impl Workshop {
         let workshop = Workshop { folder: support::shared_folder() };
         let test = std::env::current_exe().expect("a test has a path");
         let built = test.parent().expect("a folder");
-        done(Command::new(root().join("scripts/install-library.sh")).arg(built).arg(workshop.at("usr")));
+        // The library that the tests of this build share: target/debug/deps/PROGRAM.
+        let target = built.ancestors().nth(2).expect("a program that cargo has built");
+        let prefix = target.join("tmp/lockgate");
+        done(Command::new(root().join("scripts/install-library.sh")).arg(built).arg(&prefix));
+        std::os::unix::fs::symlink(&prefix, workshop.at("usr")).expect("the folder is new");
         let flags_of_iso = "-std=c11 -D_XOPEN_SOURCE=700";
         for (name, flags) in
             [("host", ""), ("attack", ""), ("iso", flags_of_iso), ("main", ""), ("loader", "")]
