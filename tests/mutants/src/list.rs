@@ -151,6 +151,12 @@ fn entry<'t>(place: &str, block: &[&'t str], above: &mut BTreeMap<&'t str, &'t s
 }
 
 impl Entry {
+    /// Whether `name` is its rule (`R14`), its list (`runtime.txt`) or its place (`runtime.txt:12`).
+    pub fn is_called(&self, name: &str) -> bool {
+        let list = self.place.split(':').next().unwrap_or_default();
+        [&self.rule, &self.place, list].contains(&name)
+    }
+
     /// The change of the entry, unless its rule holds by structure.
     pub fn mutation(&self) -> Option<&Mutation> {
         match &self.verdict {
@@ -193,4 +199,24 @@ pub fn impossible<'a>(root: &Path, entries: impl IntoIterator<Item = &'a Entry>)
         Some(format!("tests/mutants/{}: {}", entry.place, mutation.apply(&text).err()?))
     };
     entries.into_iter().filter_map(error).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Red where a line's number is also the beginning of others'.
+    #[test]
+    fn an_entry_is_chosen_by_its_rule_its_list_or_its_place_alone() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository's root");
+        let all = entries(root).expect("well-formed lists");
+        let entry = all.iter().find(|entry| entry.place.len() > "models.txt:9".len()).expect("a later line");
+        let (list, line) = entry.place.split_once(':').expect("a list and a line");
+        for name in [&entry.rule, &entry.place, list] {
+            assert!(entry.is_called(name), "{name}");
+        }
+        for name in ["", &entry.rule[..1], &format!("{list}:{}", &line[..line.len() - 1])] {
+            assert!(!entry.is_called(name), "{name}");
+        }
+    }
 }

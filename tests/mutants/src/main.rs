@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Takes protections away one at a time, in a copy of the tree, and demands that the test of each goes red.
 #[derive(Parser)]
 struct Options {
-    /// Only rules with these names, or entries whose place in a list begins so (`R14`, `verifier.txt:100`)
+    /// Only the entries of these rules, of these lists, or at these places (`R14`, `verifier.txt`, `verifier.txt:100`)
     only: Vec<String>,
     /// Where the copy of the tree and what is built from it lie
     #[arg(long, default_value = "build/mutants")]
@@ -51,10 +51,8 @@ impl Outcome {
 fn main() -> Result<()> {
     let options = Options::parse();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).context("the repository's root")?;
-    let chosen = |entry: &Entry| {
-        options.only.is_empty()
-            || options.only.iter().any(|only| entry.rule == *only || entry.place.starts_with(only))
-    };
+    let chosen =
+        |entry: &Entry| options.only.is_empty() || options.only.iter().any(|only| entry.is_called(only));
     let entries: Vec<_> = mutants::entries(root)?.into_iter().filter(chosen).collect();
     ensure!(!entries.is_empty(), "no entry of the lists is chosen");
     let tree = Tree::copy(root, &root.join(&options.scratch).join("tree"))?;
