@@ -117,6 +117,8 @@ struct Known {
     /// Registers that it uses, and those that it puts on the stack before any other use, to restore them perhaps.
     uses: Lanes,
     stores: Lanes,
+    /// Registers that it takes from the stack.
+    loads: Lanes,
     /// Registers that it changes for good: they hold a result, or nothing.
     results: Lanes,
     /// Calls what the compiler could not see into.
@@ -181,6 +183,7 @@ impl Graph {
             FlowControl::Next => {
                 for (reg, bits) in REGISTERS {
                     known.writes |= if writes(&ins.code, reg) { bits } else { 0 };
+                    known.loads |= if loads(&ins.code, reg) { bits } else { 0 };
                     if known.uses & bits == 0 && uses(&ins.code, reg) {
                         known.uses |= bits;
                         known.stores |= if stores(&ins.code, reg) { bits } else { 0 };
@@ -256,6 +259,7 @@ impl Graph {
                 self.of.get_mut(&(number, function)).expect("a function").stores |= stores;
             }
         }
+        self.forget_what_stays_on_the_stack(code);
         for known in self.of.values_mut() {
             known.results = known.writes & !known.stores;
         }
@@ -272,6 +276,37 @@ impl Graph {
                 if before != (known.results, known.unknown, known.takes_r10) {
                     work.push(caller);
                 }
+            }
+        }
+    }
+
+    /// What neither a function nor its cold parts take from the stack again was not put there to be restored. GCC makes a push of any
+    /// register that holds nothing out of `sub $8,%rsp` where code is to be small.
+    fn forget_what_stays_on_the_stack(&mut self, code: &Code) {
+        let mut parts: HashMap<Function, Vec<Function>> = HashMap::new();
+        for (&function, known) in &self.of {
+            for &(number, part) in &known.callees {
+                let text = &code.texts[number];
+                let start = text.functions[part] as usize;
+                if text.code.get(start).is_some_and(|ins| !ins.has(mark::FUNCTION)) {
+                    parts.entry(function).or_default().push((number, part));
+                    parts.entry((number, part)).or_default().push(function);
+                }
+            }
+        }
+        let mut seen = HashSet::new();
+        let functions: Vec<Function> = self.of.keys().copied().collect();
+        for function in functions {
+            let (mut whole, mut next) = (Vec::new(), vec![function]);
+            while let Some(function) = next.pop() {
+                if seen.insert(function) {
+                    whole.push(function);
+                    next.extend(parts.get(&function).into_iter().flatten());
+                }
+            }
+            let loads = whole.iter().fold(0, |loads, function| loads | self.of[function].loads);
+            for function in whole {
+                self.of.get_mut(&function).expect("a function").stores &= loads;
             }
         }
     }
@@ -400,6 +435,21 @@ fn stores(code: &Instruction, reg: Reg) -> bool {
                 && code.op1_kind() == OpKind::Register
                 && code.op1_register().size() == 8
                 && is(code.op1_register(), reg)
+                && matches!(code.memory_base(), Register::RSP | Register::RBP)
+        }
+        _ => false,
+    }
+}
+
+/// Whether `code` takes `reg` from the stack.
+fn loads(code: &Instruction, reg: Reg) -> bool {
+    match code.mnemonic() {
+        Mnemonic::Pop => code.op0_kind() == OpKind::Register && is(code.op0_register(), reg),
+        Mnemonic::Mov => {
+            code.op1_kind() == OpKind::Memory
+                && code.op0_kind() == OpKind::Register
+                && code.op0_register().size() == 8
+                && is(code.op0_register(), reg)
                 && matches!(code.memory_base(), Register::RSP | Register::RBP)
         }
         _ => false,

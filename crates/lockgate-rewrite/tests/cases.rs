@@ -85,7 +85,12 @@ fn strict_bounds() {
     check("strict_bounds.txt", &Options { strict_bounds: true, ..Options::default() });
 }
 
-tables!(memory stack pointer string tls);
+tables!(memory stack string tls);
+
+#[test]
+fn pointer() {
+    check("pointer.txt", &Options::default());
+}
 
 #[test]
 fn branch() {

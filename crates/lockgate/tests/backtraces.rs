@@ -236,6 +236,20 @@ fn forms_of_a_report() {
     assert_eq!(call["frames"][0]["line"].as_u64(), line("LOAD").map(u64::from));
 }
 
+/// A fault in a library without debug information names the line that called it; Rust's own library counts as such a one.
+#[test]
+fn the_line_of_a_caller_stands_in_for_a_library_without_lines() {
+    let domain = domain(&["-O1"]);
+    for (entry_point, caller) in [("in_the_library", "copy"), ("through_the_library", "compare")] {
+        let text = fault(&domain, entry_point).to_string();
+        let at = SOURCE.lines().position(|line| line.contains(&format!(" {caller}("))).unwrap() + 1;
+        let (_, said) = text.split_once(", in a call by ").unwrap_or_else(|| panic!("{text}"));
+        assert!(said.starts_with(&format!("{caller}+0x")) && said.ends_with(&format!(":{at}")), "{text}");
+    }
+    let text = fault(&domain, "recursion").to_string();
+    assert!(text.ends_with(&format!(":{}", line("LOAD").unwrap())), "{text}");
+}
+
 /// A module's frame and debug information is anybody's: with any byte of it wrong, the report comes, soon, and its first line
 /// is still right about the instruction.
 #[test]

@@ -27,6 +27,9 @@ void leave(int status) { exit(status); }
 void give_up(void) { abort(); }
 void own_signal(void) { raise(SIGTERM); }
 void forever(void) { for (;;) sink++; }
+void *volatile block;
+void free_twice(void) { block = malloc(40); free(block); free(block); }
+void free_within(void) { block = malloc(40); free((char *)block + 8); }
 void starve(void) { for (;;) memset(malloc(1 << 20), 1, 1 << 20); }
 "#;
 
@@ -50,6 +53,8 @@ fn every_kind_of_fault_is_an_error() {
         ("deep", StackOverflow, "stack overflow"),
         ("thin", ControlStackOverflow, "recursion too deep"),
         ("give_up", Abort, "called abort"),
+        ("free_twice", Abort, "free() of a block that was freed before"),
+        ("free_within", Abort, "free() of an address that malloc() has not given"),
         ("own_signal", Signal(15), "sent itself signal 15"),
         ("forever", TimeOut, "time limit of 200ms"),
         ("starve", Quota, "memory limit"),

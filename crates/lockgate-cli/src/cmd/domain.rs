@@ -205,7 +205,10 @@ fn granted(text: &str) -> anyhow::Result<Granted> {
         return Ok(Granted { guest: guest.to_owned(), host: host.to_owned(), access, relative: false });
     }
     if text.contains('=') {
-        bail!("the name in the domain must start with /: write /{guest}={host}");
+        let named = Path::new(guest).components().all(|part| matches!(part, Component::Normal(_)));
+        let advice =
+            if named { format!("/{guest}={host}") } else { format!("{host} alone, or /NAME={host}") };
+        bail!("the name in the domain must start with /: write {advice}");
     }
     // Under the name that it has from here: the domain begins here, too, so that the same relative paths work.
     let climbs = Path::new(host).components().any(|part| part == Component::ParentDir);

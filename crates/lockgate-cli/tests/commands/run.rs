@@ -221,6 +221,8 @@ fn options_of_run() {
             &["--dir: /data/ is given twice, as /etc and as /usr"],
         ),
         (&["--dir", "data=relative"], 2, &["must start with /", "/data=relative"]),
+        (&["--dir", ".=."], 2, &["must start with /: write . alone, or /NAME=."]),
+        (&["--dir", "../up=relative:ro"], 2, &["write relative alone, or /NAME=relative"]),
         (&["--dir", "nowhere/at/all"], 125, &["cannot grant the directory nowhere/at/all", "No such file"]),
         (&["--time-limit", "5h"], 2, &["none of ms, s, m"]),
         (&["--cpu-limit", "0.1ms"], 2, &["shortest limit is 1ms"]),

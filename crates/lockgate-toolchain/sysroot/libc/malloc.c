@@ -7,6 +7,7 @@
    limit, a kill): what a cache has is right then, too, but for the room that is left, which is a hint. */
 #include <errno.h>
 #include <malloc.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -32,6 +33,8 @@ enum {
     MOST = 256,
     /* Empty chunks that wait for a class, more than one of each; others go back to the system. */
     KEPT = 64,
+    /* `lockgate`'s crates/lockgate-syscall/src/calls/functions.rs. */
+    LAST_WORDS = 401,
 };
 
 /* A block that waits. `where` is its thread's cache, or `in_chunk`; in a block in use either is improbable, so a second free() is
@@ -276,6 +279,13 @@ weak void *malloc(size_t size) {
     return block;
 }
 
+/* Ends the call as `abort` does, whose own code many modules have no need of. */
+static _Noreturn void refuse(const char *why) {
+    lg_call3(LAST_WORDS, (long)why, (long)strlen(why), 0);
+    lg_call3(SYS_tkill, lg_call3(SYS_gettid, 0, 0, 0), SIGABRT, 0);
+    __builtin_trap();
+}
+
 /* A block in use may look like one that waits: it is looked for. */
 static void check_for_second_free(struct block *block, size_t class, struct cache *own) {
     const int is_cached = block->where == own;
@@ -283,12 +293,12 @@ static void check_for_second_free(struct block *block, size_t class, struct cach
     const struct block *other = is_cached ? own->of[class].first : chunk_of(block)->free;
     while (other && other != block) other = other->next;
     if (!is_cached) __unlock(lock);
-    if (other) __builtin_trap();
+    if (other) refuse("free() of a block that was freed before");
 }
 
 static __attribute__((noinline)) void free_slowly(struct block *block, size_t class) {
     struct cache *own = cache ? cache : new_cache();
-    if ((uintptr_t)block % UNIT) __builtin_trap();
+    if ((uintptr_t)block % UNIT) refuse("free() of an address that malloc() has not given");
     if (block->where == &in_chunk || (own && block->where == own)) check_for_second_free(block, class, own);
     /* Without memory for a cache the block goes back at once. */
     struct list alone = {0};

@@ -49,10 +49,10 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             FaultKind::Ill,
             match domain.module().parsed().strict_bounds {
                 true => {
-                    "a check failed: a pointer out of the window, a jump to something that is not a function, or a trap of the compiler"
+                    "a check failed: a pointer out of the window, a jump to something that is not a function, or a trap of the compiler or of libc's allocator"
                 }
                 false => {
-                    "illegal instruction: a trap of the compiler, or a jump to something that is not a function"
+                    "illegal instruction: a trap of the compiler or of libc's allocator, or a jump to something that is not a function"
                 }
             },
         ),

@@ -206,6 +206,16 @@ impl Entered {
         image.module.report().frames.at(own)
     }
 
+    /// The innermost function in progress whose line is known, and whose source is not Rust's standard library.
+    pub(crate) fn own_source(&self) -> Option<Frame> {
+        /// As rustup's std has them, and as Cargo's.
+        const STANDARD: [&str; 4] = ["/rustc/", "library/std/", "library/core/", "library/alloc/"];
+        let is_own = |file: &str| !STANDARD.iter().any(|folder| file.starts_with(folder));
+        let has_line =
+            |place: &SourcePlace| place.line.is_some() && place.file.as_deref().is_some_and(is_own);
+        self.frames().frames.into_iter().find(|frame| has_line(&frame.place))
+    }
+
     fn frames(&self) -> DomainFrames {
         let exit = self.stack.exit();
         let read = |at: u64| self.stack.word(at);

@@ -232,7 +232,13 @@ impl fmt::Display for Fault {
             self.reason
         )?;
         match (self.location(), self.instruction()) {
-            (Some(location), _) => write!(f, "; at {location}")?,
+            (Some(location), _) => {
+                write!(f, "; at {location}")?;
+                let caller = if location.line.is_none() { self.captured.call.own_source() } else { None };
+                if let Some(caller) = caller {
+                    write!(f, ", in a call by {caller}")?;
+                }
+            }
             (None, Some(at)) => write!(f, "; at image address {at:#x}")?,
             (None, None) => {}
         }
