@@ -342,9 +342,8 @@ fn found_file(
 
 /// Refuses what may not be opened although it lies beneath a granted directory.
 fn admit(grants: &Grants, stat: &Stat) -> Result<(), Errno> {
-    let (device, inode) = (stat.st_dev, stat.st_ino);
     let harmless = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => !grants.forbidden.contains(&(device, inode)),
+        FileType::RegularFile => !grants.is_forbidden(stat),
         FileType::Directory => true,
         // null, zero, full, random, urandom; all else of major 1 is memory.
         FileType::CharacterDevice => {

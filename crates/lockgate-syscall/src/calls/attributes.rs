@@ -59,6 +59,9 @@ pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6
     if handle.read_only {
         return Err(Errno::ROFS.into());
     }
+    if ctx.process.grants.is_forbidden(&handle.stat) {
+        return Err(Errno::ACCESS.into());
+    }
     set_times(rustix::fd::AsFd::as_fd(&handle.fd), &times)?;
     Ok(0)
 }
