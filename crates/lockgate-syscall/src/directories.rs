@@ -331,7 +331,7 @@ fn found_file(
         return Err(Errno::ROFS);
     }
     admit(grants, stat)?;
-    if kind.is_dir() && flags.contains(OFlags::CREATE) {
+    if kind.is_dir() && flags.intersects(OFlags::CREATE | OFlags::TRUNC) {
         return Err(Errno::ISDIR);
     }
     // The caller empties the file: the kernel would take its time for that.

@@ -48,6 +48,10 @@ pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6
     }
     let times = timestamps(ctx, times)?;
     if path == 0 {
+        // They say how a path is followed.
+        if !flags.is_empty() {
+            return Err(Errno::INVAL.into());
+        }
         let file = ctx.process.descriptor(fd as i32)?;
         own(&file)?;
         rustix::fs::futimens(file.fd(), &times)?;

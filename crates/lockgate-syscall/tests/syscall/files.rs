@@ -381,6 +381,16 @@ fn flags_and_names_that_are_none_are_refused() {
         assert_eq!(guest.err(libc::SYS_dup3, &[0, 5, unknown]), Errno::INVAL);
     }
     assert_eq!(guest.err(libc::SYS_readlink, &[path, at, 0]), Errno::INVAL);
+    for kind in [libc::O_RDONLY, libc::O_RDWR, libc::O_RDONLY | libc::O_DIRECTORY] {
+        assert_eq!(guest.open_err("/data/folder", kind | libc::O_TRUNC), Errno::ISDIR);
+    }
+    let (file, itself) = (guest.open("/data/greeting", 0), guest.text(""));
+    let nofollow = libc::AT_SYMLINK_NOFOLLOW as u64;
+    assert_eq!(guest.err(libc::SYS_utimensat, &[file, 0, 0, nofollow]), Errno::INVAL);
+    // A descriptor is an `int`, whatever lies above it.
+    for current in [none, none & 0xffff_ffff] {
+        guest.ok(libc::SYS_newfstatat, &[current, itself, at, libc::AT_EMPTY_PATH as u64]);
+    }
     for (last, of_rmdir) in [(".", Errno::INVAL), ("./", Errno::INVAL), ("..", Errno::NOTEMPTY)] {
         let (last, new) = (guest.text(&format!("/data/folder/{last}")), guest.text("/data/new"));
         assert_eq!(guest.err(libc::SYS_rename, &[last, new]), Errno::BUSY);
