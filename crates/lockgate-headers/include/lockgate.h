@@ -491,8 +491,9 @@ lg_status lg_options_gate(lg_options *options, const char *prototype, lg_code fu
 
 /* What system calls may reach: the host's directory `host`, and all beneath it, as `guest`; the
  * directory in which the domain starts; a duplicate of a descriptor as stream 0, 1 or 2; the host's
- * own streams. lg_options_forbid(): never the file behind this descriptor, wherever the domain
- * finds it. */
+ * own streams. lg_options_forbid(): the file behind this descriptor is never opened, nor are its
+ * rights and times set, wherever the domain finds it. (Where the domain may write in a directory,
+ * it may rename, link and remove what is there, this file included.) */
 lg_status lg_options_directory(lg_options *options, const char *guest, const char *host, int writable);
 lg_status lg_options_current_directory(lg_options *options, const char *guest);
 lg_status lg_options_stream(lg_options *options, int number, int descriptor);

@@ -9,7 +9,7 @@
 use super::Grants;
 use super::descriptors::Description;
 use super::directory::{
-    Directory, HANDLE, climbs, components, examine, normal, reopen, resolve, without_climbs,
+    Directory, HANDLE, climbs, components, end_of_directory, examine, normal, reopen, resolve, without_climbs,
 };
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, major, minor};
@@ -41,10 +41,10 @@ impl Grants {
             .or_else(|| self.deepest_grant(&shortest))
             .ok_or(Errno::NOENT)?;
         let mut rest = rest.join(&b'/');
-        match (rest.is_empty(), path.ends_with(b"/")) {
-            (true, _) => rest.push(b'.'),
-            (false, true) => rest.push(b'/'),
-            (false, false) => {}
+        match rest.is_empty() {
+            true => rest.push(b'.'),
+            // What lies there is a directory, says the path: the kernel is to see that.
+            false => rest.extend_from_slice(end_of_directory(&path)),
         }
         Ok(Location { base: Arc::clone(&directory.description), rest, guest: normal(&path) })
     }
@@ -331,7 +331,7 @@ fn found_file(
         return Err(Errno::ROFS);
     }
     admit(grants, stat)?;
-    if kind.is_dir() && flags.contains(OFlags::CREATE) {
+    if kind.is_dir() && flags.intersects(OFlags::CREATE | OFlags::TRUNC) {
         return Err(Errno::ISDIR);
     }
     // The caller empties the file: the kernel would take its time for that.
@@ -342,9 +342,8 @@ fn found_file(
 
 /// Refuses what may not be opened although it lies beneath a granted directory.
 fn admit(grants: &Grants, stat: &Stat) -> Result<(), Errno> {
-    let (device, inode) = (stat.st_dev, stat.st_ino);
     let harmless = match FileType::from_raw_mode(stat.st_mode) {
-        FileType::RegularFile => !grants.forbidden.contains(&(device, inode)),
+        FileType::RegularFile => !grants.is_forbidden(stat),
         FileType::Directory => true,
         // null, zero, full, random, urandom; all else of major 1 is memory.
         FileType::CharacterDevice => {

@@ -66,6 +66,15 @@ pub(super) fn normal(path: &[u8]) -> Vec<u8> {
     [b"/".as_slice(), &without_climbs(path).join(&b'/')].concat()
 }
 
+/// The end of a path by which it leads to a directory and nothing else, and to that behind a symbolic link: `/`, or `/.`.
+pub(super) fn end_of_directory(path: &[u8]) -> &'static [u8] {
+    match path.split(|&byte| byte == b'/').rfind(|part| !part.is_empty()) {
+        Some(b".") => b"/.",
+        _ if path.ends_with(b"/") => b"/",
+        _ => b"",
+    }
+}
+
 /// How a file is looked at before it is opened.
 pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 

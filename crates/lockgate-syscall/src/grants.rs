@@ -3,7 +3,7 @@ use super::descriptors::{self, Description, Stream};
 use super::directory::{self, Directory};
 use lockgate_kernel::kept;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::stdio::{stderr, stdin, stdout};
 use std::path::{Path, PathBuf};
@@ -157,7 +157,8 @@ impl Grants {
         self
     }
 
-    /// Never opens the file behind `fd`, wherever it is found: a module's own backing file (rule R6).
+    /// Never opens the file behind `fd`, wherever it is found, nor changes its rights or times: a module's own backing file (rule R6). Its names
+    /// are those of the directories that they are in: a domain that may write there may move and remove them.
     ///
     /// # Errors
     /// [`GrantError::Stream`] if the kernel does not know `fd`.
@@ -165,6 +166,11 @@ impl Grants {
         let stat = rustix::fs::fstat(fd).map_err(GrantError::Stream)?;
         self.forbidden.push((stat.st_dev, stat.st_ino));
         Ok(self)
+    }
+
+    /// Whether the file with these properties is one of those.
+    pub(super) fn is_forbidden(&self, stat: &Stat) -> bool {
+        self.forbidden.contains(&(stat.st_dev, stat.st_ino))
     }
 
     fn stream(mut self, number: usize, fd: OwnedFd, mode: OFlags) -> Result<Self, GrantError> {

@@ -48,6 +48,10 @@ pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6
     }
     let times = timestamps(ctx, times)?;
     if path == 0 {
+        // They say how a path is followed.
+        if !flags.is_empty() {
+            return Err(Errno::INVAL.into());
+        }
         let file = ctx.process.descriptor(fd as i32)?;
         own(&file)?;
         rustix::fs::futimens(file.fd(), &times)?;
@@ -58,6 +62,9 @@ pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6
     let handle = ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, follow)?;
     if handle.read_only {
         return Err(Errno::ROFS.into());
+    }
+    if ctx.process.grants.is_forbidden(&handle.stat) {
+        return Err(Errno::ACCESS.into());
     }
     set_times(rustix::fd::AsFd::as_fd(&handle.fd), &times)?;
     Ok(0)

@@ -77,15 +77,23 @@ fn bytes_of(lock: &libc::flock) -> Result<RangeInclusive<u64>, Errno> {
 /// `fcntl(fd, F_GETLK, flock)`.
 pub(super) fn get(ctx: &SyscallContext<'_>, file: &Arc<Description>, at: u64) -> Reply {
     let mut lock = copied(ctx, file, at)?;
+    if !matches!(i32::from(lock.l_type), libc::F_RDLCK | libc::F_WRLCK) {
+        return Err(Errno::INVAL.into());
+    }
     let holder = locked(&ctx.process.locks).holder(file.identity).unwrap_or_else(|| file.clone());
     record_lock(holder.fd(), Command::Get, &mut lock)?;
+    if i32::from(lock.l_type) == libc::F_UNLCK {
+        // All else stays as the domain has it.
+        ctx.memory.write(at, &lock.l_type.to_le_bytes())?;
+        return Ok(0);
+    }
     let record = Record::new()
         .u16(lock.l_type as u16)
         .u16(lock.l_whence as u16)
         .u32(0)
         .i64(lock.l_start)
         .i64(lock.l_len)
-        .u32(if i32::from(lock.l_type) == libc::F_UNLCK { 0 } else { PROCESS + 1 })
+        .u32(PROCESS + 1)
         .padded_to(FLOCK);
     ctx.memory.write(at, &record.0)?;
     Ok(0)

@@ -29,7 +29,11 @@ fn parent_of(
     no_name: impl FnOnce(&[u8]) -> Errno,
 ) -> Result<(OwnedFd, Vec<u8>), Errno> {
     match path.split(|&byte| byte == b'/').rfind(|part| !part.is_empty()) {
-        Some(last @ (b"." | b"..")) => Err(no_name(last)),
+        Some(last @ (b"." | b"..")) => {
+            // What it leads to is a directory, or the path is wrong before that.
+            ctx.locate(fd as i32, path)?.handle(&ctx.process.grants, true)?;
+            Err(no_name(last))
+        }
         _ => ctx.locate(fd as i32, path)?.parent(&ctx.process.grants),
     }
 }

@@ -87,7 +87,7 @@ fn look_up(ctx: &SyscallContext<'_>, fd: u64, path: u64, flags: u64) -> Result<S
     }
     let flags = AtFlags::from_bits_retain(flags as u32);
     let path = ctx.path(path)?;
-    if is_descriptor_itself(&path, flags) && fd != CURRENT {
+    if is_descriptor_itself(&path, flags) && fd as i32 != libc::AT_FDCWD {
         return rustix::fs::fstat(ctx.process.handle(fd as i32)?.fd());
     }
     let path = if is_descriptor_itself(&path, flags) { b".".to_vec() } else { path };

@@ -2,7 +2,7 @@
 use crate::guest::Guest;
 use lockgate_syscall::{Access, GrantError, Grants, Outcome};
 use rustix::io::Errno;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tempfile::TempDir;
@@ -254,6 +254,9 @@ fn a_forbidden_file_is_refused_by_identity() {
     std::fs::write(&module, "verified bytes").unwrap();
     std::fs::hard_link(&module, host.path().join("granted/other-name")).unwrap();
     symlink("module.lg", host.path().join("granted/link")).unwrap();
+    let long_ago = std::time::SystemTime::UNIX_EPOCH;
+    std::fs::File::options().write(true).open(&module).unwrap().set_modified(long_ago).unwrap();
+    let before = std::fs::metadata(&module).unwrap();
     let grants = Grants::default()
         .directory("/data", host.path().join("granted"), Access::ReadWrite)
         .and_then(|grants| grants.forbid(std::fs::File::open(&module).unwrap()))
@@ -263,8 +266,14 @@ fn a_forbidden_file_is_refused_by_identity() {
         for flags in [libc::O_RDONLY, libc::O_RDWR, libc::O_WRONLY | libc::O_TRUNC] {
             assert_eq!(guest.open_err(&format!("/data/{name}"), flags), Errno::ACCESS, "{name}");
         }
-        assert_eq!(guest.err(libc::SYS_truncate, &[guest.text(&format!("/data/{name}")), 0]), Errno::ACCESS);
+        let path = guest.text(&format!("/data/{name}"));
+        assert_eq!(guest.err(libc::SYS_truncate, &[path, 0]), Errno::ACCESS);
+        assert_eq!(guest.err(libc::SYS_chmod, &[path, 0o777]), Errno::ACCESS);
+        assert_eq!(guest.err(libc::SYS_utimensat, &[libc::AT_FDCWD as u64, path, 0, 0]), Errno::ACCESS);
     }
+    let link = [libc::AT_FDCWD as u64, guest.text("/data/link"), 0, libc::AT_SYMLINK_NOFOLLOW as u64];
+    guest.ok(libc::SYS_utimensat, &link);
+    assert_eq!(std::fs::metadata(&module).unwrap().mtime(), before.mtime(), "its times are as they were");
     assert_eq!(std::fs::read(&module).unwrap(), b"verified bytes", "not even truncated");
 }
 

@@ -381,6 +381,16 @@ fn flags_and_names_that_are_none_are_refused() {
         assert_eq!(guest.err(libc::SYS_dup3, &[0, 5, unknown]), Errno::INVAL);
     }
     assert_eq!(guest.err(libc::SYS_readlink, &[path, at, 0]), Errno::INVAL);
+    for kind in [libc::O_RDONLY, libc::O_RDWR, libc::O_RDONLY | libc::O_DIRECTORY] {
+        assert_eq!(guest.open_err("/data/folder", kind | libc::O_TRUNC), Errno::ISDIR);
+    }
+    let (file, itself) = (guest.open("/data/greeting", 0), guest.text(""));
+    let nofollow = libc::AT_SYMLINK_NOFOLLOW as u64;
+    assert_eq!(guest.err(libc::SYS_utimensat, &[file, 0, 0, nofollow]), Errno::INVAL);
+    // A descriptor is an `int`, whatever lies above it.
+    for current in [none, none & 0xffff_ffff] {
+        guest.ok(libc::SYS_newfstatat, &[current, itself, at, libc::AT_EMPTY_PATH as u64]);
+    }
     for (last, of_rmdir) in [(".", Errno::INVAL), ("./", Errno::INVAL), ("..", Errno::NOTEMPTY)] {
         let (last, new) = (guest.text(&format!("/data/folder/{last}")), guest.text("/data/new"));
         assert_eq!(guest.err(libc::SYS_rename, &[last, new]), Errno::BUSY);
@@ -391,4 +401,44 @@ fn flags_and_names_that_are_none_are_refused() {
         assert_eq!(guest.err(libc::SYS_mkdir, &[last, 0o777]), Errno::EXIST);
     }
     assert!(host.path().join("folder").is_dir());
+}
+
+/// A path that ends in `.` leads to a directory, or nowhere; a symbolic link before that is followed. From wherever the path begins.
+#[test]
+fn a_dot_at_the_end_is_a_directorys() {
+    let (host, guest) = data(Access::ReadWrite);
+    std::os::unix::fs::symlink("folder", host.path().join("link")).unwrap();
+    std::os::unix::fs::symlink("greeting", host.path().join("other")).unwrap();
+    let (top, at) = (guest.open("/data", libc::O_DIRECTORY), guest.room(256));
+    let none = libc::AT_FDCWD as u64;
+    let kind = || guest.word(at + 24) as u32 & libc::S_IFMT;
+    for (fd, before) in [(none, "/data/"), (none, ""), (none, "./"), (top, "")] {
+        for end in ["/.", "/./", "/.//", "/./."] {
+            let path = |name: &str| guest.text(&format!("{before}{name}{end}"));
+            for name in ["greeting", "other"] {
+                let path = path(name);
+                for flags in [libc::O_RDONLY, libc::O_RDWR | libc::O_TRUNC, libc::O_PATH] {
+                    assert_eq!(guest.err(libc::SYS_openat, &[fd, path, flags as u64, 0]), Errno::NOTDIR);
+                }
+                assert_eq!(guest.err(libc::SYS_newfstatat, &[fd, path, at, 0]), Errno::NOTDIR);
+                assert_eq!(guest.err(libc::SYS_faccessat, &[fd, path, 0]), Errno::NOTDIR);
+                assert_eq!(guest.err(libc::SYS_utimensat, &[fd, path, 0, 0]), Errno::NOTDIR);
+                assert_eq!(guest.err(libc::SYS_fchmodat, &[fd, path, 0o600]), Errno::NOTDIR);
+                assert_eq!(guest.err(libc::SYS_unlinkat, &[fd, path, 0]), Errno::NOTDIR);
+            }
+            let create = (libc::O_CREAT | libc::O_RDWR) as u64;
+            assert_eq!(guest.err(libc::SYS_openat, &[fd, path("new"), create, 0o600]), Errno::NOENT);
+            assert_eq!(guest.err(libc::SYS_mkdirat, &[fd, path("new"), 0o700]), Errno::NOENT);
+            assert_eq!(guest.err(libc::SYS_mkdirat, &[fd, path("folder"), 0o700]), Errno::EXIST);
+            let flags = (libc::O_NOFOLLOW | libc::O_DIRECTORY) as u64;
+            let opened = guest.ok(libc::SYS_openat, &[fd, path("link"), flags, 0]);
+            guest.ok(libc::SYS_close, &[opened]);
+            guest.ok(libc::SYS_newfstatat, &[fd, path("link"), at, libc::AT_SYMLINK_NOFOLLOW as u64]);
+            assert_eq!(kind(), libc::S_IFDIR, "{before} {end}");
+            assert_eq!(guest.err(libc::SYS_readlinkat, &[fd, path("link"), at, 64]), Errno::INVAL);
+        }
+    }
+    assert_eq!(guest.err(libc::SYS_truncate, &[guest.text("/data/greeting/."), 0]), Errno::NOTDIR);
+    assert_eq!(std::fs::read(host.path().join("greeting")).unwrap(), b"hello, file");
+    assert!(!host.path().join("new").exists());
 }

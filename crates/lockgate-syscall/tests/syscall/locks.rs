@@ -53,6 +53,20 @@ fn locks_do_not_exclude_the_domain_itself() {
     two.ok(libc::SYS_fcntl, &[b, SET, flock(&two, libc::F_WRLCK, 0, 0)]);
 }
 
+/// As in Linux: who asks what is in the way of no lock asks nothing, and where nothing is in the way all but the type stays as it was.
+#[test]
+fn questions_about_locks_are_left_as_they_are() {
+    let (_host, one, _) = pair();
+    let file = one.open("/data/db", libc::O_RDWR);
+    assert_eq!(one.err(libc::SYS_fcntl, &[file, GET, flock(&one, libc::F_UNLCK, 0, 0)]), Errno::INVAL);
+    one.ok(libc::SYS_lseek, &[file, 7, libc::SEEK_SET as u64]);
+    let head = |kind: i32| kind as u64 | (libc::SEEK_CUR as u64) << 16 | 0x1234_5678 << 32;
+    let asked = one.words(&[head(libc::F_WRLCK), 3, 2, 0x55]);
+    one.ok(libc::SYS_fcntl, &[file, GET, asked]);
+    let words = [0, 8, 16, 24].map(|at| one.word(asked + at));
+    assert_eq!(words, [head(libc::F_UNLCK), 3, 2, 0x55]);
+}
+
 #[test]
 fn locks_end_with_the_domain() {
     let (_host, one, two) = pair();
