@@ -132,6 +132,16 @@ unsafe impl<T: Argument + Plain> Member for T {
 /// ```compile_fail,E0080
 /// lockgate::structure! { pub struct Padded { a: u8, b: u64 } }
 /// ```
+///
+/// Attributes are passed on, but none may change the layout: it is the one that C has by default.
+///
+/// ```compile_fail,E0080
+/// lockgate::structure! { #[repr(packed)] pub struct Packed { a: u8, b: u64 } }
+/// ```
+///
+/// ```compile_fail,E0080
+/// lockgate::structure! { #[repr(align(64))] pub struct Aligned { a: u64, b: u64, c: u64, d: u64, e: u64, f: u64, g: u64, h: u64 } }
+/// ```
 #[macro_export]
 macro_rules! structure {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $kind:ty),+ $(,)? }) => {
@@ -153,9 +163,20 @@ macro_rules! structure {
             }
         }
 
-        const _: () = assert!(
-            0 $(+ ::core::mem::size_of::<$kind>())+ == ::core::mem::size_of::<$name>(),
-            "the structure has padding: add fields that fill it"
-        );
+        const _: () = {
+            // (First: what is packed has no padding, and what is aligned may have some behind its fields.)
+            let mut most = 1;
+            $(if ::core::mem::align_of::<$kind>() > most {
+                most = ::core::mem::align_of::<$kind>();
+            })+
+            assert!(
+                ::core::mem::align_of::<$name>() == most,
+                "the structure is packed or aligned: C lays it out otherwise, and so do domains"
+            );
+            assert!(
+                0 $(+ ::core::mem::size_of::<$kind>())+ == ::core::mem::size_of::<$name>(),
+                "the structure has padding: add fields that fill it"
+            );
+        };
     };
 }
