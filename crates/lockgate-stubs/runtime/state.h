@@ -47,6 +47,11 @@ __extension__ typedef __int128 lgs_wide;
     __extension__ _Static_assert(condition, name " is another type than `lockgate stubs` has read: " \
                                    "give it the macros (-D) that this file is compiled with, and no option that changes types (-fshort-enums, -fpack-struct)")
 
+/* The same of the type of a function or a field, whatever names of types it is written with: another number, another structure, what pointers lead to. */
+#define LGS_DECLARED_AS_READ(name, type, ...) \
+    __extension__ _Static_assert(__builtin_types_compatible_p(type, __VA_ARGS__), name " is declared with other types than `lockgate stubs` has read: " \
+                                   "give it the macros (-D) that this file is compiled with")
+
 /* The same of a number in an annotation's expression. */
 #define LGS_NUMBER_AS_READ(name, condition) \
     __extension__ _Static_assert(condition, name " is another number than `lockgate stubs` has read: give it the macros (-D) that this file is compiled with")

@@ -529,6 +529,17 @@ impl<'u> Type<'u> {
         (0..count).map(|n| Type::wrap(unsafe { clang_getArgType(self.kind, n) })).collect()
     }
 
+    /// The type without typedefs, for C: but for what a declaration has no words for, types without a name and attributes among them, and
+    /// but for what compilers declare for themselves. Whether a function returns is no part of it.
+    pub fn bare(self) -> Option<String> {
+        let spelling = self.canonical().spelling();
+        let own = if self.canonical().kind() == CXType_FunctionProto { attributes(&spelling) } else { None };
+        let own = own.filter(|own| *own == " __attribute__((__noreturn__))").unwrap_or_default();
+        let spelling = spelling.strip_suffix(own).unwrap_or(&spelling);
+        let other = ["(unnamed", "(anonymous", "__attribute__", "__va_list_tag", "_Atomic"];
+        (!other.into_iter().any(|other| spelling.contains(other))).then(|| spelling.to_owned())
+    }
+
     /// True for a function that does not return.
     pub fn is_noreturn(self) -> bool {
         // The attribute is part of a function's type; libclang has no other question for it.

@@ -47,6 +47,8 @@ pub struct Header {
     pub spelled: BTreeSet<String>,
     /// The numbers that they stand for behind the header, enumerators (`false`) and macros.
     pub numbers: BTreeMap<String, (i128, bool)>,
+    /// Types without typedefs: of functions by their names, of fields by those of structures, `struct tag.field`. What C has no word for is left out.
+    pub bare: BTreeMap<String, String>,
     /// Functions that go by another name in objects.
     pub renamed: BTreeSet<String>,
     /// What the header itself reads of structures: macros and inline functions that the program has of it.

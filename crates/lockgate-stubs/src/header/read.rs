@@ -238,6 +238,7 @@ impl Reader {
         }
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
+        self.bare(name.clone(), kind);
         let notes = self.notes(cursor, &name)?;
         if let Some(known) = self.header.functions.named_mut(&name) {
             agree(&known.prototype.parameters, &parameters)
@@ -268,6 +269,17 @@ impl Reader {
         let comment = comment::beside(text, cursor.extent());
         self.header.functions.push(Function { name, prototype, notes, place, comment });
         Ok(())
+    }
+
+    /// Keeps the type of what `what` names as C writes it where there are no typedefs, the first time.
+    fn bare(&mut self, what: String, kind: Type<'_>) {
+        // (Of a header with too many types, each of which is in the next one twice, nothing is written out.)
+        if self.wrong.is_none()
+            && !self.header.bare.contains_key(&what)
+            && let Some(bare) = kind.bare()
+        {
+            self.header.bare.insert(what, bare);
+        }
     }
 
     /// Adds what is said of a type by name.
@@ -583,6 +595,9 @@ impl Reader {
             if own.canonical().kind() == CXType_IncompleteArray || kind.is_empty_array() {
                 kind.shape = Shape::Unsupported("an array without a length".into());
                 kind.size = 0;
+            }
+            if kind.size > 0 && !field.is_bit_field() && !name.is_empty() {
+                self.bare(format!("{}.{name}", record.key), own);
             }
             if field.is_bit_field() {
                 kind.size = 0; // bits

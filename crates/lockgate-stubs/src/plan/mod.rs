@@ -48,6 +48,8 @@ pub struct Plan {
     pub constants: Vec<(String, Value)>,
     /// What names in annotations' expressions stand for: a number, and whether a macro makes it.
     pub numbers: BTreeMap<String, (i128, bool)>,
+    /// Types of functions and of fields without typedefs: [`Header::bare`].
+    pub bare: BTreeMap<String, String>,
     /// Functions of both kinds.
     pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
@@ -709,6 +711,7 @@ pub fn plan(header: &Header) -> Plan {
             enumerations: header.enumerations.clone(),
             constants: header.constants.clone(),
             numbers: header.numbers.clone(),
+            bare: header.bare.clone(),
             ..Plan::default()
         },
     );
@@ -723,7 +726,8 @@ pub fn plan(header: &Header) -> Plan {
 /// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
 pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
     let library = Some((name.to_owned(), options.to_vec()));
-    let mut planner = Planner::new(header, Plan { library, ..Plan::default() });
+    let plan = Plan { library, bare: header.bare.clone(), ..Plan::default() };
+    let mut planner = Planner::new(header, plan);
     for function in &header.functions {
         if gates.contains(&function.name) {
             planner.gate(function);

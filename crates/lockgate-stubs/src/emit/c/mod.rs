@@ -4,7 +4,7 @@ mod print;
 mod record;
 
 pub use layout::as_read;
-use layout::numbers_as_read;
+use layout::{declared_as_read, numbers_as_read};
 
 use super::boundary::declare;
 use super::boundary::{callback, stub};
@@ -182,6 +182,7 @@ fn definitions(plan: &Plan) -> String {
     let read = |(name, condition)| template!("c/as_read.c.in", NAME = name, CONDITION = condition);
     let mut text: String = as_read(plan).map(read).collect();
     text.extend(numbers_as_read(plan));
+    text.extend(declared_as_read(plan));
     text += &promises(plan.functions.iter().map(|function| (&*function.name, &function.prototype)));
     // (What has no name crosses within what has one only.)
     let named = |record: &&RecordPlan| !record.spelling.contains('(');
