@@ -377,6 +377,15 @@ fn what_would_do_nothing_is_refused() {
         ("int f(void) LG_ERROR(65536 * 65536);", "a `int` does not hold it"),
         ("int f(void) LG_ERROR(1.5);", "a `int` does not hold it"),
         ("int f(void) LG_ERROR(1 / (2 - 2));", "it comes to no number"),
+        // What the library gives would say what printf reads and writes of the program's memory.
+        (
+            "const char *f(const char *t) __attribute__((format_arg(1)));\nint g(void);",
+            "its result is a format to the program's compiler",
+        ),
+        (
+            "#define AS_GIVEN(n) __format_arg__(n)\nconst char *f(const char *t);\nconst char *f(const char *t) __attribute__((AS_GIVEN(1)));\nint g(void);",
+            "its result is a format to the program's compiler",
+        ),
         ("int f(int n) LG_ERROR(-n);", "`n` is a parameter"),
         ("int f(void);\ndouble g(double worst) LG_ERROR(worst);", "`worst` is a parameter"),
         ("enum { n = -7 };\nint f(int m) LG_ERROR(3 - n * 2 == 17 ? n : -1);", ""),

@@ -228,6 +228,11 @@ impl<'u> Cursor<'u> {
         ["pure", "const", "leaf"].into_iter().any(|name| self.has_attribute(name))
     }
 
+    /// A compiler concludes from the declaration that what the function gives is a format as good as the one that it is given.
+    pub fn is_format(self) -> bool {
+        self.has_attribute("format_arg")
+    }
+
     /// Another definition may take the place of this one, as an attribute says.
     pub fn is_weak(self) -> bool {
         self.has_attribute("weak")

@@ -5,6 +5,7 @@ mod layout;
 pub mod libclang_sys;
 mod looks;
 pub mod model;
+mod promises;
 mod read;
 
 use libclang_sys::{self as libclang, Bodies, Contents};

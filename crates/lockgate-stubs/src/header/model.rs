@@ -240,6 +240,8 @@ pub struct Prototype {
     pub aligned: bool,
     /// The compiler of the program goes by it that the function runs nothing of the program's (`pure`, `const`, `leaf`).
     pub silent: bool,
+    /// The compiler of the program goes by it that the result is a format for the same arguments as a parameter (`format_arg`).
+    pub format: bool,
 }
 
 /// One parameter or field.

@@ -5,6 +5,7 @@ use super::libclang_sys::{Cursor, Type, Unit};
 use super::model::{
     CType, Extent, Function, Header, Parameter, Place, Prototype, Record, Shape, Value, without_folder,
 };
+use super::promises::Promises;
 use super::{ReadError, comment};
 use crate::annotation::{NoteError, Notes, check_options};
 use clang_sys::*;
@@ -245,25 +246,24 @@ impl Reader {
                 .and_then(|()| notes.agrees(&known.notes).map_err(|error| (name.clone(), error)))
                 .map_err(|(of, error)| note_error(cursor, &of, error))?;
             known.notes = notes.or(&known.notes);
-            known.prototype.never_null |= cursor.is_never_null();
-            known.prototype.aligned |= cursor.is_aligned();
-            known.prototype.silent |= cursor.is_silent();
-            known.prototype.noreturn |= cursor.is_noreturn();
+            Promises::of(cursor).add_to(&mut known.prototype);
             in_the_same_places(&known.prototype.parameters, &parameters)
                 .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
             merge(&mut known.prototype.parameters, parameters);
             return Ok(());
         }
-        let prototype = Prototype {
+        let mut prototype = Prototype {
             result: self.kind(kind.result()),
             parameters,
             variadic: kind.is_variadic(),
-            noreturn: cursor.is_noreturn(),
+            noreturn: false,
             foreign: kind.is_foreign(),
-            never_null: cursor.is_never_null(),
-            aligned: cursor.is_aligned(),
-            silent: cursor.is_silent(),
+            never_null: false,
+            aligned: false,
+            silent: false,
+            format: false,
         };
+        Promises::of(cursor).add_to(&mut prototype);
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
         let comment = comment::beside(text, cursor.extent());
@@ -338,6 +338,7 @@ impl Reader {
             never_null: false,
             aligned: false,
             silent: false,
+            format: false,
         }
     }
 

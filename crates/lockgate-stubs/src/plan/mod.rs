@@ -895,6 +895,13 @@ impl<'a> Planner<'a> {
             )
             .map_err(of_function);
         }
+        if prototype.format {
+            return no(
+                "its result is a format to the program's compiler (format_arg), so that the library would choose what printf reads and writes of the program's memory",
+                "leave it out with LG_OMIT, or remove this attribute from the header if no program takes its result for a format",
+            )
+            .map_err(of_function);
+        }
         if crate::libc::defines(name) {
             return no(
                 "the C library has a function of this name: the stub would be called in its place, in the whole program and in the client itself",
