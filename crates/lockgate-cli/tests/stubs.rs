@@ -295,6 +295,25 @@ fn what_compilers_keep_in_registers_stays_so() {
     }
 }
 
+/// Macros of the header that are called like a function of the C library's, or like a word of C, have no meaning in the client's own text: its copies
+/// are not measured by the library, and it calls none of its own stubs.
+#[test]
+fn macros_do_not_change_what_a_client_does() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdbool.h>\n#include <stdlib.h>\n#include <string.h>\nLG_DOMAIN(\"macros\");\nLG_ERRORS(int, -1);\n\
+                  size_t macros_length(const char *text);\nint macros_set(const char *text);\nconst char *macros_name(int n);\n\
+                  #undef strlen\n#define strlen(s) macros_length(s)\n#undef strnlen\n#define strnlen(s, n) macros_length(s)\n\
+                  #undef memcpy\n#define memcpy(to, from, n) memset((to), 0, (n))\n#undef free\n#define free(p) abort()\n#undef bool\n#define bool char\n\
+                  #undef true\n#define true 256\n#define while if\n#define volatile\n#define sizeof 1 ? 1 :\n";
+    let source = "#include <stddef.h>\nsize_t macros_length(const char *t) { size_t n = 0; while (t[n]) n++; return n > 3 ? 3 : n; }\n\
+                  int macros_set(const char *t) { int n = 0; while (t[n]) n++; return n; }\nconst char *macros_name(int n) { return n ? \"a name that is long\" : NULL; }\n";
+    let host = "#include <macros.h>\n#undef while\n#undef sizeof\n#undef strlen\n\
+                int main(void)\n{\n    if (macros_set(\"hello, world\") != 12)\n        return 1;\n    if (macros_length(\"abcdef\") != 3)\n        return 2;\n    \
+                return strcmp(macros_name(1), \"a name that is long\") ? 3 : macros_name(0) ? 4 : 0;\n}\n";
+    for options in [&["-O0"], &["-O2"]] {
+        made("macros", options, [header, source, host]);
+    }
+}
+
 /// A number below 0 says that a call has failed where the API's own failure is below 0, however that is written: what such a call sets is not
 /// what the program goes by.
 #[test]
@@ -1693,7 +1712,8 @@ fn nothing_else_looks_at_what_a_domain_can_write() {
     ];
     let here = [".here[", "->here[", "*lgs_b_", ")lgs_b_", "*block.here", "*block->here"];
     for (name, text) in &texts {
-        for (number, line) in text.lines().enumerate() {
+        let used = |(_, line): &(usize, &str)| !line.starts_with("#undef ");
+        for (number, line) in text.lines().enumerate().filter(used) {
             for wrong in inside.iter().chain(&here) {
                 assert!(!line.contains(wrong), "{name}:{}: `{wrong}` in {line}", number + 1);
             }

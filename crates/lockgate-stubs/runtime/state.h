@@ -30,6 +30,16 @@
 #include <unistd.h>
 #include "lockgate_stubs.h"
 
+/* (The header may have included these before, and then they say nothing more.) */
+#undef bool
+#define bool _Bool
+#undef true
+#define true 1
+#undef false
+#define false 0
+#undef offsetof
+#define offsetof(type, member) __builtin_offsetof(type, member)
+
 /* (Declared for programs of GNU only, but there for all.) */
 extern int pthread_getattr_np(pthread_t, pthread_attr_t *);
 extern long syscall(long, ...);
