@@ -391,6 +391,14 @@ fn what_would_do_nothing_is_refused() {
             "#ifndef __clang__\nconst char *f(const char *t) __attribute__((format_arg(1)));\n#endif\nconst char *f(const char *t);\nint g(void);",
             "its result is a format to the program's compiler",
         ),
+        // Nobody writes the end of wide text.
+        ("struct r { wchar_t t[8]; };\nint f(struct r *r LG_OUT);", "whose end nothing writes"),
+        (
+            "#include <uchar.h>\ntypedef char16_t unit;\nstruct i { unit t[8]; };\nstruct r { struct i i; };\nint f(struct r *r LG_INOUT);",
+            "field i.t: it may be wide text",
+        ),
+        ("struct r { wchar_t t[8]; };\nLG_FIELD(r, t, LG_BYTES);\nint f(struct r *r LG_OUT);", ""),
+        ("struct r { wchar_t t[8]; };\nint f(const struct r *r LG_IN);", ""),
         ("int f(int n) LG_ERROR(-n);", "`n` is a parameter"),
         ("int f(void);\ndouble g(double worst) LG_ERROR(worst);", "`worst` is a parameter"),
         ("enum { n = -7 };\nint f(int m) LG_ERROR(3 - n * 2 == 17 ? n : -1);", ""),

@@ -357,6 +357,12 @@ impl CType {
         matches!(self.shape, Shape::Integer { character: true, .. })
     }
 
+    /// True for a character of wide text.
+    pub fn is_wide_character(&self) -> bool {
+        let wide = |name: &String| matches!(&**name, "wchar_t" | "char16_t" | "char32_t");
+        self.is_integer() && self.names.iter().any(wide)
+    }
+
     /// True for `char` that says no sign.
     pub fn is_plain_character(&self) -> bool {
         matches!(self.shape, Shape::Integer { plain: true, .. })

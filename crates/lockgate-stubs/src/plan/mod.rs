@@ -223,12 +223,22 @@ pub struct RecordPlan {
     /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`] before it: text, which ends there.
     pub bools: Vec<String>,
     /// An array of characters in it of which is not said whether it is text.
-    /// Its path, and whether its structure has a name.
-    pub vague: Option<(String, bool)>,
+    pub vague: Option<Vague>,
     /// Their places, each behind those that its size follows.
     pub order: Vec<usize>,
     /// Names that sizes follow.
     pub followed: BTreeSet<String>,
+}
+
+/// An array of characters of which is not said whether it is text.
+#[derive(Debug, Clone)]
+pub struct Vague {
+    /// Its path.
+    pub path: String,
+    /// Its structure has a name.
+    pub named: bool,
+    /// Its characters are wide.
+    pub wide: bool,
 }
 
 /// One field.
