@@ -1,7 +1,7 @@
 //! Programs in C that use the library as theirs does: every function, every error, hostile modules. Each is compiled as
 //! C99 and as C++17 without a warning.
 
-use crate::common::{Language, done, program};
+use crate::common::{Language, compiler, done, program};
 use std::path::Path;
 use std::process::Command;
 use support::Part;
@@ -118,4 +118,29 @@ fn dlopen() {
 #[test]
 fn lies() {
     passes("lies");
+}
+
+/// Where the program's compiler makes other structures and enumerations than the library has, it says so.
+#[test]
+fn structures_are_those_of_the_library() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let source = folder.path().join("source.c");
+    for (text, options, good) in [
+        ("", [].as_slice(), true),
+        ("", &["-fpack-struct=8"], true),
+        ("", &["-fpack-struct"], false),
+        ("", &["-fpack-struct=4"], false),
+        ("", &["-fshort-enums"], false),
+        ("#pragma pack(push, 2)\n", &[], false),
+    ] {
+        std::fs::write(&source, format!("{text}#include <lockgate.h>\n")).expect("a file");
+        for language in [Language::C99, Language::Cpp17] {
+            let mut compiler = compiler(language);
+            compiler.args(options).arg("-fsyntax-only").arg(&source);
+            let output = compiler.output().expect("a compiler");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.success(), good, "{language:?} {options:?} {text}: {said}");
+            assert!(good || said.contains("lg_structures_are_as_in_the_library"), "{said}");
+        }
+    }
 }

@@ -242,11 +242,11 @@ fn what_declarations_promise_to_compilers() {
                   _Noreturn void one(int x);\nnoreturn void two(int x);\nDIES int three(int x) LG_ERROR(-1);\nvoid four(int x);\nvoid four(int x) __attribute__((__noreturn__));\n\
                   extern void five(int x) __attribute__((__noreturn__));\nvoid five(int x);\n\
                   struct noreturn_list { int n; };\nint length(const struct noreturn_list *list LG_IN) LG_ERROR(-1);\n\
-                  void at_last(void (*handler)(int) __attribute__((__noreturn__)));\ntypedef void (*dead)(int) __attribute__((__noreturn__));\ndead handler(void);\n\
+                  void at_last(void (*handler)(int) __attribute__((__noreturn__)));\ntypedef void (*dead)(int) __attribute__((__noreturn__));\ndead handler(void);\nstruct deadly { int n; dead dead; };\nvoid deadly(struct deadly *d LG_INOUT);\nLG_FIELD(deadly, dead, LG_NULL);\n\
                   const float *floats(int n) __attribute__((assume_aligned(64))) LG_SIZE(n) LG_BORROWED;\n\
                   __attribute__((__alloc_align__(2))) const float *more(int n, int by) LG_SIZE(n) LG_BORROWED;\n";
     let source = "void one(int x) { if (x) __builtin_trap(); }\nvoid two(int x) { one(x); }\nint three(int x) { one(x); return x; }\nvoid four(int x) { one(x); }\nvoid five(int x) { one(x); }\n\
-                  int length(const int *list) { return *list; }\nstatic void (*last)(int);\nvoid at_last(void (*handler)(int)) { last = handler; }\nvoid (*handler(void))(int) { return last; }\n\
+                  int length(const int *list) { return *list; }\nstatic void (*last)(int);\nvoid at_last(void (*handler)(int)) { last = handler; }\nvoid (*handler(void))(int) { return last; }\nstruct deadly;\nvoid deadly(struct deadly *d) { (void)d; }\n\
                   static float all[1024] __attribute__((aligned(64)));\nconst float *floats(int n) { (void)n; return all + 1; }\nconst float *more(int n, int by) { (void)by; return floats(n); }\n";
     let host = "#include <promise.h>\n#include <signal.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
                 static void die(int which, int x)\n{\n    switch (which) {\n    case 1: one(x); break;\n    case 2: two(x); break;\n    case 3: three(x); break;\n    \
@@ -292,6 +292,25 @@ fn what_compilers_keep_in_registers_stays_so() {
                 finish(list);\n    return 0;\n}\n";
     for options in [&["-O0"], &["-O2"]] {
         made("silent", options, [header, source, host]);
+    }
+}
+
+/// Macros of the header that are called like a function of the C library's, or like a word of C, have no meaning in the client's own text: its copies
+/// are not measured by the library, and it calls none of its own stubs.
+#[test]
+fn macros_do_not_change_what_a_client_does() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdbool.h>\n#include <stdlib.h>\n#include <string.h>\nLG_DOMAIN(\"macros\");\nLG_ERRORS(int, -1);\n\
+                  size_t macros_length(const char *text);\nint macros_set(const char *text);\nconst char *macros_name(int n);\n\
+                  #undef strlen\n#define strlen(s) macros_length(s)\n#undef strnlen\n#define strnlen(s, n) macros_length(s)\n\
+                  #undef memcpy\n#define memcpy(to, from, n) memset((to), 0, (n))\n#undef free\n#define free(p) abort()\n#undef bool\n#define bool char\n\
+                  #undef true\n#define true 256\n#define while if\n#define volatile\n#define sizeof 1 ? 1 :\n";
+    let source = "#include <stddef.h>\nsize_t macros_length(const char *t) { size_t n = 0; while (t[n]) n++; return n > 3 ? 3 : n; }\n\
+                  int macros_set(const char *t) { int n = 0; while (t[n]) n++; return n; }\nconst char *macros_name(int n) { return n ? \"a name that is long\" : NULL; }\n";
+    let host = "#include <macros.h>\n#undef while\n#undef sizeof\n#undef strlen\n\
+                int main(void)\n{\n    if (macros_set(\"hello, world\") != 12)\n        return 1;\n    if (macros_length(\"abcdef\") != 3)\n        return 2;\n    \
+                return strcmp(macros_name(1), \"a name that is long\") ? 3 : macros_name(0) ? 4 : 0;\n}\n";
+    for options in [&["-O0"], &["-O2"]] {
+        made("macros", options, [header, source, host]);
     }
 }
 
@@ -454,6 +473,11 @@ fn a_client_is_compiled_with_the_types_that_were_read() {
                   #ifdef OLD\ntypedef unsigned char flag;\n#else\ntypedef _Bool flag;\n#endif\n\
                   #ifdef UNSIGNED\ntypedef unsigned ordinal;\n#else\ntypedef int ordinal;\n#endif\n\
                   #ifdef SMALLER\n#define ROOM 64\n#define BAD (-7)\nenum { PLACES = 64 };\n#else\n#define ROOM 512\n#define BAD (-1)\nenum { PLACES = 512 };\n#endif\n\
+                  struct one { int n; };\nstruct two { int n[64]; };\n\
+                  #ifdef OTHERS\ntypedef double real;\ntypedef struct two which;\ntypedef long *place;\ntypedef long element;\n\
+                  #else\ntypedef float real;\ntypedef struct one which;\ntypedef int *place;\ntypedef int element;\n#endif\n\
+                  struct holder { element *items; int n; };\nLG_FIELD(holder, items, LG_IN LG_SIZE(n));\nint holds(struct holder *h LG_INOUT);\n\
+                  real scales(real x);\nint sums(const real *all LG_IN LG_SIZE(n), int n);\nint sets(which *which LG_INOUT);\nint counts_on(place p LG_INOUT LG_SIZE(n), int n);\n\
                   /* What libclang does not read, though it is there for the compiler of the program. */\n\
                   #ifdef ENDS\n#define FOR_GCC(x) __attribute__((x))\n#else\n#define FOR_GCC(x)\n#endif\nstruct thing;\n\
                   #if ENDS == 1\nvoid dies(int x) FOR_GCC(noreturn);\n#elif ENDS == 2\nstruct thing *gives(void) FOR_GCC(returns_nonnull);\n\
@@ -482,6 +506,14 @@ fn a_client_is_compiled_with_the_types_that_were_read() {
         ("-DSMALLER", Some("ROOM is another number than `lockgate stubs` has read")),
         ("-DSMALLER", Some("BAD is another number than `lockgate stubs` has read")),
         ("-DSMALLER", Some("PLACES is another number than `lockgate stubs` has read")),
+        ("-DOTHERS", Some("scales is declared with other types than `lockgate stubs` has read")),
+        ("-DOTHERS", Some("sums is declared with other types than `lockgate stubs` has read")),
+        ("-DOTHERS", Some("sets is declared with other types than `lockgate stubs` has read")),
+        ("-DOTHERS", Some("counts_on is declared with other types than `lockgate stubs` has read")),
+        (
+            "-DOTHERS",
+            Some("struct holder, field items, is declared with other types than `lockgate stubs` has read"),
+        ),
         ("-DENDS=1", Some("dies is declared noreturn here, and `lockgate stubs` has not read that")),
         ("-DENDS=2", Some("gives is declared returns_nonnull here, and `lockgate stubs` has not read that")),
         (
@@ -1680,7 +1712,8 @@ fn nothing_else_looks_at_what_a_domain_can_write() {
     ];
     let here = [".here[", "->here[", "*lgs_b_", ")lgs_b_", "*block.here", "*block->here"];
     for (name, text) in &texts {
-        for (number, line) in text.lines().enumerate() {
+        let used = |(_, line): &(usize, &str)| !line.starts_with("#undef ");
+        for (number, line) in text.lines().enumerate().filter(used) {
             for wrong in inside.iter().chain(&here) {
                 assert!(!line.contains(wrong), "{name}:{}: `{wrong}` in {line}", number + 1);
             }

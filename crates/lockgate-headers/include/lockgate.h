@@ -1178,6 +1178,12 @@ void *lg_caller(void);
 /* The open library whose memory an address is, or NULL. */
 void *lg_owner(const void *at);
 
+/* Structures and enumerations are those that the library was compiled with. If this does not
+ * compile, the program's compiler makes others of them: -fpack-struct, -fshort-enums, or a #pragma
+ * pack that a header before this one has left behind. */
+typedef char lg_structures_are_as_in_the_library[sizeof(lg_status) == 4 && sizeof(lg_value) == 32 &&
+                                                 sizeof(lg_on_failure) == 16 ? 1 : -1];
+
 /* ---- Implementation of what is inline ------------------------------------------------------------------------------- */
 
 /* Of the thread: not 0 if its last call through a function pointer did not return. For

@@ -30,6 +30,16 @@
 #include <unistd.h>
 #include "lockgate_stubs.h"
 
+/* (The header may have included these before, and then they say nothing more.) */
+#undef bool
+#define bool _Bool
+#undef true
+#define true 1
+#undef false
+#define false 0
+#undef offsetof
+#define offsetof(type, member) __builtin_offsetof(type, member)
+
 /* (Declared for programs of GNU only, but there for all.) */
 extern int pthread_getattr_np(pthread_t, pthread_attr_t *);
 extern long syscall(long, ...);
@@ -46,6 +56,11 @@ __extension__ typedef __int128 lgs_wide;
 #define LGS_AS_READ(name, condition) \
     __extension__ _Static_assert(condition, name " is another type than `lockgate stubs` has read: " \
                                    "give it the macros (-D) that this file is compiled with, and no option that changes types (-fshort-enums, -fpack-struct)")
+
+/* The same of the type of a function or a field, whatever names of types it is written with: another number, another structure, what pointers lead to. */
+#define LGS_DECLARED_AS_READ(name, type, ...) \
+    __extension__ _Static_assert(__builtin_types_compatible_p(type, __VA_ARGS__), name " is declared with other types than `lockgate stubs` has read: " \
+                                   "give it the macros (-D) that this file is compiled with")
 
 /* The same of a number in an annotation's expression. */
 #define LGS_NUMBER_AS_READ(name, condition) \
@@ -65,6 +80,7 @@ __extension__ typedef __int128 lgs_wide;
     LGS_PROMISED(name, "noreturn", noreturn_ || !LGS_HAS(function, __noreturn__));                                                                               \
     LGS_PROMISED(name, "returns_nonnull", nonnull_ || !LGS_HAS(function, __returns_nonnull__));                                                                  \
     LGS_PROMISED(name, "assume_aligned or alloc_align", aligned_ || !(LGS_HAS(function, __assume_aligned__) || LGS_HAS(function, __alloc_align__)));                 \
+    LGS_PROMISED(name, "format_arg", !LGS_HAS(function, __format_arg__));                                                                                        \
     LGS_PROMISED(name, "pure, const or leaf", silent_ || !(LGS_HAS(function, __pure__) || LGS_HAS(function, __const__) || LGS_HAS(function, __leaf__)))
 
 enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64, LGS_ZEROS = 128 };

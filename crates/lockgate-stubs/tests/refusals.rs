@@ -2,6 +2,7 @@
 
 use lockgate_stubs::Client;
 use lockgate_stubs::header::Source;
+use lockgate_stubs::header::model::Prototype;
 use std::path::Path;
 
 /// What an annotation does not do, what has no end and what may be taken for success is refused, each with a remedy.
@@ -377,6 +378,27 @@ fn what_would_do_nothing_is_refused() {
         ("int f(void) LG_ERROR(65536 * 65536);", "a `int` does not hold it"),
         ("int f(void) LG_ERROR(1.5);", "a `int` does not hold it"),
         ("int f(void) LG_ERROR(1 / (2 - 2));", "it comes to no number"),
+        // What the library gives would say what printf reads and writes of the program's memory.
+        (
+            "const char *f(const char *t) __attribute__((format_arg(1)));\nint g(void);",
+            "its result is a format to the program's compiler",
+        ),
+        (
+            "#define AS_GIVEN(n) __format_arg__(n)\nconst char *f(const char *t);\nconst char *f(const char *t) __attribute__((AS_GIVEN(1)));\nint g(void);",
+            "its result is a format to the program's compiler",
+        ),
+        (
+            "#ifndef __clang__\nconst char *f(const char *t) __attribute__((format_arg(1)));\n#endif\nconst char *f(const char *t);\nint g(void);",
+            "its result is a format to the program's compiler",
+        ),
+        // Nobody writes the end of wide text.
+        ("struct r { wchar_t t[8]; };\nint f(struct r *r LG_OUT);", "whose end nothing writes"),
+        (
+            "#include <uchar.h>\ntypedef char16_t unit;\nstruct i { unit t[8]; };\nstruct r { struct i i; };\nint f(struct r *r LG_INOUT);",
+            "field i.t: it may be wide text",
+        ),
+        ("struct r { wchar_t t[8]; };\nLG_FIELD(r, t, LG_BYTES);\nint f(struct r *r LG_OUT);", ""),
+        ("struct r { wchar_t t[8]; };\nint f(const struct r *r LG_IN);", ""),
         ("int f(int n) LG_ERROR(-n);", "`n` is a parameter"),
         ("int f(void);\ndouble g(double worst) LG_ERROR(worst);", "`worst` is a parameter"),
         ("enum { n = -7 };\nint f(int m) LG_ERROR(3 - n * 2 == 17 ? n : -1);", ""),
@@ -520,4 +542,26 @@ fn what_is_pure_does_not_jump() {
     let client = accepted(header);
     let jumps = client.plan.functions.iter().filter(|function| function.jumps.is_some());
     assert_eq!(jumps.map(|function| &*function.name).collect::<Vec<_>>(), ["count"]);
+}
+
+/// What a header promises to other compilers than libclang's of C, programs are compiled by: C++'s, those that optimise, gcc.
+#[test]
+fn what_is_promised_to_others_is_promised() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\nstruct engine;\n\
+                  #ifdef __cplusplus\n#define FOR_CPP(x) [[x]]\n#define C(x) extern \"C\" x\n#else\n#define FOR_CPP(x)\n#define C(x) x\n#endif\n\
+                  #ifdef __OPTIMIZE__\n#define FAST(x) __attribute__((x))\n#else\n#define FAST(x)\n#endif\n\
+                  #ifdef __clang__\n#define GCC(x)\n#else\n#define GCC(x) __attribute__((x))\n#endif\n\
+                  C(FOR_CPP(noreturn) void dies(int x);)\nC(void dies_with_gcc(int x) GCC(noreturn);)\n\
+                  #ifdef __cplusplus\nextern \"C\" {\n#endif\nint counts(struct engine *e) FAST(pure);\nstruct engine *begin(void) GCC(returns_nonnull);\n\
+                  FOR_CPP(gnu::assume_aligned(64)) const int *all(int n) LG_SIZE(n) LG_BORROWED;\nint length(struct engine *e);\nvoid finish(struct engine *e LG_RELEASE);\n\
+                  #ifdef __cplusplus\n}\n#endif\n";
+    let client = accepted(header);
+    let promised = |of: fn(&Prototype) -> bool| {
+        let functions = client.plan.functions.iter().filter(|function| of(&function.prototype));
+        functions.map(|function| &*function.name).collect::<Vec<_>>()
+    };
+    assert_eq!(promised(|prototype| prototype.noreturn), ["dies", "dies_with_gcc"]);
+    assert_eq!(promised(|prototype| prototype.silent), ["counts"]);
+    assert_eq!(promised(|prototype| prototype.never_null), ["begin"]);
+    assert_eq!(promised(|prototype| prototype.aligned), ["all"]);
 }

@@ -285,6 +285,7 @@ fn prototype(input: &mut Unstructured<'_>, depth: u8) -> Result<Prototype> {
         never_null: false,
         aligned: input.ratio(1, 16)?,
         silent: input.ratio(1, 16)?,
+        format: false,
     })
 }
 
@@ -380,6 +381,7 @@ mod tests {
                 never_null: false,
                 aligned: false,
                 silent: false,
+                format: false,
             },
             notes: Notes::default(),
             place: Place::default(),
@@ -432,6 +434,7 @@ mod tests {
             never_null: false,
             aligned: false,
             silent: false,
+            format: false,
         };
         let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
         let itself = Parameter::new("p", function, Notes::default());

@@ -228,6 +228,11 @@ impl<'u> Cursor<'u> {
         ["pure", "const", "leaf"].into_iter().any(|name| self.has_attribute(name))
     }
 
+    /// A compiler concludes from the declaration that what the function gives is a format as good as the one that it is given.
+    pub fn is_format(self) -> bool {
+        self.has_attribute("format_arg")
+    }
+
     /// Another definition may take the place of this one, as an attribute says.
     pub fn is_weak(self) -> bool {
         self.has_attribute("weak")
@@ -527,6 +532,17 @@ impl<'u> Type<'u> {
         let count = unsafe { clang_getNumArgTypes(self.kind) }.max(0) as u32;
         // SAFETY: below the count.
         (0..count).map(|n| Type::wrap(unsafe { clang_getArgType(self.kind, n) })).collect()
+    }
+
+    /// The type without typedefs, for C: but for what a declaration has no words for, types without a name and attributes among them, and
+    /// but for what compilers declare for themselves. Whether a function returns is no part of it.
+    pub fn bare(self) -> Option<String> {
+        let spelling = self.canonical().spelling();
+        let own = if self.canonical().kind() == CXType_FunctionProto { attributes(&spelling) } else { None };
+        let own = own.filter(|own| *own == " __attribute__((__noreturn__))").unwrap_or_default();
+        let spelling = spelling.strip_suffix(own).unwrap_or(&spelling);
+        let other = ["(unnamed", "(anonymous", "__attribute__", "__va_list_tag", "_Atomic"];
+        (!other.into_iter().any(|other| spelling.contains(other))).then(|| spelling.to_owned())
     }
 
     /// True for a function that does not return.

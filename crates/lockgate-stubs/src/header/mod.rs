@@ -5,6 +5,7 @@ mod layout;
 pub mod libclang_sys;
 mod looks;
 pub mod model;
+mod promises;
 mod read;
 
 use libclang_sys::{self as libclang, Bodies, Contents};
@@ -173,6 +174,7 @@ pub fn read(source: &Source) -> Result<model::Header, ReadError> {
     if header.functions.is_empty() {
         return Err(ReadError::Empty { header: path });
     }
+    promises::of_others(&mut header.functions, &path, &text, &arguments);
     let asked = header.names_asked();
     let spelled = std::mem::take(&mut header.spelled);
     let macros = constants::of_macros(&path, &text, arguments, &asked, &spelled);

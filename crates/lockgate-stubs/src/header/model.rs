@@ -47,6 +47,8 @@ pub struct Header {
     pub spelled: BTreeSet<String>,
     /// The numbers that they stand for behind the header, enumerators (`false`) and macros.
     pub numbers: BTreeMap<String, (i128, bool)>,
+    /// Types without typedefs: of functions by their names, of fields by those of structures, `struct tag.field`. What C has no word for is left out.
+    pub bare: BTreeMap<String, String>,
     /// Functions that go by another name in objects.
     pub renamed: BTreeSet<String>,
     /// What the header itself reads of structures: macros and inline functions that the program has of it.
@@ -238,6 +240,8 @@ pub struct Prototype {
     pub aligned: bool,
     /// The compiler of the program goes by it that the function runs nothing of the program's (`pure`, `const`, `leaf`).
     pub silent: bool,
+    /// The compiler of the program goes by it that the result is a format for the same arguments as a parameter (`format_arg`).
+    pub format: bool,
 }
 
 /// One parameter or field.
@@ -351,6 +355,12 @@ impl CType {
     /// True for `char`.
     pub fn is_character(&self) -> bool {
         matches!(self.shape, Shape::Integer { character: true, .. })
+    }
+
+    /// True for a character of wide text.
+    pub fn is_wide_character(&self) -> bool {
+        let wide = |name: &String| matches!(&**name, "wchar_t" | "char16_t" | "char32_t");
+        self.is_integer() && self.names.iter().any(wide)
     }
 
     /// True for `char` that says no sign.

@@ -5,6 +5,7 @@ use super::libclang_sys::{Cursor, Type, Unit};
 use super::model::{
     CType, Extent, Function, Header, Parameter, Place, Prototype, Record, Shape, Value, without_folder,
 };
+use super::promises::Promises;
 use super::{ReadError, comment};
 use crate::annotation::{NoteError, Notes, check_options};
 use clang_sys::*;
@@ -238,36 +239,47 @@ impl Reader {
         }
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
+        self.bare(name.clone(), kind);
         let notes = self.notes(cursor, &name)?;
         if let Some(known) = self.header.functions.named_mut(&name) {
             agree(&known.prototype.parameters, &parameters)
                 .and_then(|()| notes.agrees(&known.notes).map_err(|error| (name.clone(), error)))
                 .map_err(|(of, error)| note_error(cursor, &of, error))?;
             known.notes = notes.or(&known.notes);
-            known.prototype.never_null |= cursor.is_never_null();
-            known.prototype.aligned |= cursor.is_aligned();
-            known.prototype.silent |= cursor.is_silent();
-            known.prototype.noreturn |= cursor.is_noreturn();
+            Promises::of(cursor).add_to(&mut known.prototype);
             in_the_same_places(&known.prototype.parameters, &parameters)
                 .map_err(|what| ReadError::Stray { place: place(cursor), what: format!("{name}: {what}") })?;
             merge(&mut known.prototype.parameters, parameters);
             return Ok(());
         }
-        let prototype = Prototype {
+        let mut prototype = Prototype {
             result: self.kind(kind.result()),
             parameters,
             variadic: kind.is_variadic(),
-            noreturn: cursor.is_noreturn(),
+            noreturn: false,
             foreign: kind.is_foreign(),
-            never_null: cursor.is_never_null(),
-            aligned: cursor.is_aligned(),
-            silent: cursor.is_silent(),
+            never_null: false,
+            aligned: false,
+            silent: false,
+            format: false,
         };
+        Promises::of(cursor).add_to(&mut prototype);
         let place = place(cursor);
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
         let comment = comment::beside(text, cursor.extent());
         self.header.functions.push(Function { name, prototype, notes, place, comment });
         Ok(())
+    }
+
+    /// Keeps the type of what `what` names as C writes it where there are no typedefs, the first time.
+    fn bare(&mut self, what: String, kind: Type<'_>) {
+        // (Of a header with too many types, each of which is in the next one twice, nothing is written out.)
+        if self.wrong.is_none()
+            && !self.header.bare.contains_key(&what)
+            && let Some(bare) = kind.bare()
+        {
+            self.header.bare.insert(what, bare);
+        }
     }
 
     /// Adds what is said of a type by name.
@@ -326,6 +338,7 @@ impl Reader {
             never_null: false,
             aligned: false,
             silent: false,
+            format: false,
         }
     }
 
@@ -583,6 +596,9 @@ impl Reader {
             if own.canonical().kind() == CXType_IncompleteArray || kind.is_empty_array() {
                 kind.shape = Shape::Unsupported("an array without a length".into());
                 kind.size = 0;
+            }
+            if kind.size > 0 && !field.is_bit_field() && !name.is_empty() {
+                self.bare(format!("{}.{name}", record.key), own);
             }
             if field.is_bit_field() {
                 kind.size = 0; // bits

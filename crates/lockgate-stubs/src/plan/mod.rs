@@ -48,6 +48,8 @@ pub struct Plan {
     pub constants: Vec<(String, Value)>,
     /// What names in annotations' expressions stand for: a number, and whether a macro makes it.
     pub numbers: BTreeMap<String, (i128, bool)>,
+    /// Types of functions and of fields without typedefs: [`Header::bare`].
+    pub bare: BTreeMap<String, String>,
     /// Functions of both kinds.
     pub left_out: Vec<LeftOut>,
     /// Name of the library and options of its domain.
@@ -221,12 +223,22 @@ pub struct RecordPlan {
     /// Where there are `bool`s in it, however deep: paths of C, `[]` behind arrays of structures. With [`TEXT`] before it: text, which ends there.
     pub bools: Vec<String>,
     /// An array of characters in it of which is not said whether it is text.
-    /// Its path, and whether its structure has a name.
-    pub vague: Option<(String, bool)>,
+    pub vague: Option<Vague>,
     /// Their places, each behind those that its size follows.
     pub order: Vec<usize>,
     /// Names that sizes follow.
     pub followed: BTreeSet<String>,
+}
+
+/// An array of characters of which is not said whether it is text.
+#[derive(Debug, Clone)]
+pub struct Vague {
+    /// Its path.
+    pub path: String,
+    /// Its structure has a name.
+    pub named: bool,
+    /// Its characters are wide.
+    pub wide: bool,
 }
 
 /// One field.
@@ -709,6 +721,7 @@ pub fn plan(header: &Header) -> Plan {
             enumerations: header.enumerations.clone(),
             constants: header.constants.clone(),
             numbers: header.numbers.clone(),
+            bare: header.bare.clone(),
             ..Plan::default()
         },
     );
@@ -723,7 +736,8 @@ pub fn plan(header: &Header) -> Plan {
 /// Plans one domain of a program: stubs for all functions of `header` but those in `gates`, which the domain calls.
 pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTreeSet<String>) -> Plan {
     let library = Some((name.to_owned(), options.to_vec()));
-    let mut planner = Planner::new(header, Plan { library, ..Plan::default() });
+    let plan = Plan { library, bare: header.bare.clone(), ..Plan::default() };
+    let mut planner = Planner::new(header, plan);
     for function in &header.functions {
         if gates.contains(&function.name) {
             planner.gate(function);
@@ -888,6 +902,13 @@ impl<'a> Planner<'a> {
             return no(
                 "it has another name in objects (an asm label): the module has nothing of this name",
                 "declare it by that name, or leave it out with LG_OMIT",
+            )
+            .map_err(of_function);
+        }
+        if prototype.format {
+            return no(
+                "its result is a format to the program's compiler (format_arg), so that the library would choose what printf reads and writes of the program's memory",
+                "leave it out with LG_OMIT, or remove this attribute from the header if no program takes its result for a format",
             )
             .map_err(of_function);
         }

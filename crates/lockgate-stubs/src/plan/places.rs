@@ -24,6 +24,14 @@ fn is_text(kind: &CType) -> bool {
     }
 }
 
+/// An array of wide characters.
+fn is_wide_text(kind: &CType) -> bool {
+    match &kind.shape {
+        Shape::Array(element, _) => element.is_wide_character() || is_wide_text(element),
+        _ => false,
+    }
+}
+
 /// The annotations of a declaration, types' not included, all say something of it.
 pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No> {
     let pointer = matches!(kind.shape, Shape::Pointer(_));
@@ -49,7 +57,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_DISPOSE", notes.dispose.is_some(), function && parameter),
         ("LG_CURSOR", notes.cursor, pointer && field),
         ("LG_STRING", notes.string, pointer || field && is_text(kind)),
-        ("LG_BYTES", notes.bytes, field && is_text(kind)),
+        ("LG_BYTES", notes.bytes, field && (is_text(kind) || is_wide_text(kind))),
         ("LG_STRINGS", notes.strings, pointer),
         ("LG_PAIRS", notes.pairs, pointer && notes.strings),
         ("LG_GIVEN", notes.given.is_some(), pointer && whole && notes.data),

@@ -1,7 +1,7 @@
 //! Structures.
 use super::effects::{Ways, act};
 use super::places::{Place, belong};
-use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, no};
+use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, Vague, no};
 use crate::annotation::Direction;
 use crate::header::model::{CType, Header, Parameter, Shape};
 use crate::name::word;
@@ -174,8 +174,12 @@ impl Planner<'_> {
     pub(super) fn is_ended(&self, key: &str) -> Result<(), No> {
         match self.plan.records.get(key).and_then(|record| record.vague.as_ref()) {
             None => Ok(()),
-            Some((field, named)) => no(
-                format!("{key}, field {field}: it may be text, or bytes without an end"),
+            Some(Vague { path, wide: true, .. }) => no(
+                format!("{key}, field {path}: it may be wide text, whose end nothing writes"),
+                "say LG_FIELD(type, field, LG_BYTES), or LG_BYTES behind it, if the program looks for the end within the array only",
+            ),
+            Some(Vague { path, named, .. }) => no(
+                format!("{key}, field {path}: it may be text, or bytes without an end"),
                 match named {
                     true => {
                         "say LG_FIELD(type, field, LG_STRING) if it is text, whose last byte is 0 then, or LG_FIELD(type, field, LG_BYTES)"
@@ -251,8 +255,7 @@ fn is_text(header: &Header, field: &Parameter) -> bool {
 }
 
 /// The first array of characters in `key`, or in a structure or union in it, of which is not said what it is.
-/// (Its path, and whether its structure has a name.)
-fn vague<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> Option<(String, bool)> {
+fn vague<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> Option<Vague> {
     let record = header.records.get(key).filter(|_| seen.insert(key))?;
     record.fields.iter().flatten().find_map(|field| {
         let mut kind = &field.kind;
@@ -262,14 +265,16 @@ fn vague<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) -> 
         let notes = header.notes(field);
         let said = notes.string || notes.bytes || notes.ignore;
         match &kind.shape {
-            Shape::Record(inner) => {
-                vague(header, inner, seen).map(|(rest, named)| match field.name.as_str() {
-                    "" => (rest, named),
-                    name => (format!("{name}.{rest}"), named),
-                })
-            }
-            _ if kind.is_plain_character() && matches!(field.kind.shape, Shape::Array(..)) && !said => {
-                Some((field.name.clone(), !key.contains('(')))
+            Shape::Record(inner) => vague(header, inner, seen).map(|vague| match field.name.as_str() {
+                "" => vague,
+                name => Vague { path: format!("{name}.{}", vague.path), ..vague },
+            }),
+            _ if (kind.is_plain_character() || kind.is_wide_character())
+                && matches!(field.kind.shape, Shape::Array(..))
+                && !said =>
+            {
+                let wide = kind.is_wide_character();
+                Some(Vague { path: field.name.clone(), named: !key.contains('('), wide })
             }
             _ => None,
         }

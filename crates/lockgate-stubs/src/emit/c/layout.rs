@@ -20,10 +20,34 @@ pub fn as_read(plan: &Plan) -> impl Iterator<Item = (String, String)> {
             }
         });
     }
-    for record in plan.records.values().filter(|record| !record.spelling.contains('(')) {
+    for record in records(plan) {
         all.insert(record.spelling.clone(), of_record(record));
     }
     all.into_iter().map(|(name, condition)| (print::quoted(&name), condition))
+}
+
+/// What functions and fields are declared as, without typedefs: each compiler compares all of it, numbers and pointers as well as what these lead to.
+pub fn declared_as_read(plan: &Plan) -> impl Iterator<Item = String> {
+    let check = |name: &str, what: &str, bare: &str| {
+        format!("LGS_DECLARED_AS_READ({}, __typeof__({what}), {bare});\n", print::quoted(name))
+    };
+    let functions = plan.functions.iter().filter_map(move |function| {
+        let name = &function.name;
+        Some(check(name, name, plan.bare.get(name)?))
+    });
+    let fields = records(plan).flat_map(move |record| {
+        record.fields.iter().filter_map(move |field| {
+            let (own, name) = (&record.spelling, &field.name);
+            let bare = plan.bare.get(&format!("{own}.{name}"))?;
+            Some(check(&format!("{own}, field {name},"), &format!("(({own} *)0)->{name}"), bare))
+        })
+    });
+    functions.chain(fields)
+}
+
+/// Structures that have a name for C.
+fn records(plan: &Plan) -> impl Iterator<Item = &RecordPlan> {
+    plan.records.values().filter(|record| !record.spelling.contains('('))
 }
 
 /// What has to be so of each name that an expression of the annotations was written with: the generator has put the number in its place that a macro

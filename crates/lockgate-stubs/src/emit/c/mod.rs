@@ -4,7 +4,7 @@ mod print;
 mod record;
 
 pub use layout::as_read;
-use layout::numbers_as_read;
+use layout::{declared_as_read, numbers_as_read};
 
 use super::boundary::declare;
 use super::boundary::{callback, stub};
@@ -17,6 +17,7 @@ use lockgate_headers::LOCKGATE_STUBS_H;
 
 /// Parts of `runtime/`, in the order in which they build on each other.
 const RUNTIME: &[(&str, &str)] = &[
+    ("names", include_str!("../../../runtime/names.h")),
     ("state", include_str!("../../../runtime/state.h")),
     ("fetch", include_str!("../../../runtime/fetch.h")),
     ("host", include_str!("../../../runtime/host.h")),
@@ -182,6 +183,7 @@ fn definitions(plan: &Plan) -> String {
     let read = |(name, condition)| template!("c/as_read.c.in", NAME = name, CONDITION = condition);
     let mut text: String = as_read(plan).map(read).collect();
     text.extend(numbers_as_read(plan));
+    text.extend(declared_as_read(plan));
     text += &promises(plan.functions.iter().map(|function| (&*function.name, &function.prototype)));
     // (What has no name crosses within what has one only.)
     let named = |record: &&RecordPlan| !record.spelling.contains('(');
@@ -216,6 +218,8 @@ fn definitions(plan: &Plan) -> String {
 
 /// What has been read of functions' declarations that compilers go by.
 fn promises<'p>(functions: impl Iterator<Item = (&'p str, &'p Prototype)>) -> String {
+    // (What gives a format is left out, whatever else it promises.)
+    let functions = functions.filter(|(_, prototype)| !prototype.format);
     let checks: String = functions.map(|(name, prototype)| promised(name, prototype)).collect();
     template!("c/promises.c.in", CHECKS = checks)
 }
@@ -362,4 +366,27 @@ pub fn exported(plan: &Plan) -> Vec<String> {
 /// What the module imports: prototypes.
 pub fn imported(plan: &Plan) -> Vec<String> {
     plan.gates.iter().map(|gate| prototype(&gate.name, &gate.prototype, plan)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::runtime;
+
+    /// A header may have macros that are called like functions of the C library's: all that the runtime calls are without them.
+    #[test]
+    fn the_runtime_calls_what_is_called_so() {
+        let text = runtime();
+        let without: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("#undef ")).collect();
+        let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let comments = text.split("/*").map(|part| part.split_once("*/").map_or(part, |(_, behind)| behind));
+        let code: String = comments.collect();
+        let called: Vec<&str> = code
+            .match_indices('(')
+            .filter_map(|(at, _)| code[..at].rsplit(|c| !is_of_word(c)).next())
+            .filter(|name| crate::libc::defines(name))
+            .collect();
+        assert!(called.contains(&"memcpy") && called.contains(&"strlen") && called.contains(&"free"));
+        let forgotten: Vec<&&str> = called.iter().filter(|name| !without.contains(name)).collect();
+        assert!(forgotten.is_empty(), "{forgotten:?}");
+    }
 }
