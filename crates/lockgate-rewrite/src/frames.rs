@@ -612,9 +612,10 @@ impl Walk<'_, '_> {
     /// A run that takes down more than what lies below the frame word, where nothing but the way out follows: where rsp is then.
     fn exit(&mut self, number: usize, index: usize, known: &Known) -> Option<i32> {
         let State::Computed(d) = known.state else { return None };
-        let by = Plan::run(&self.input.code.texts[number], index).by;
+        let text = &self.input.code.texts[number];
+        let by = Plan::run(text, index).by;
         let below = self.way_out((number, index)).filter(|&below| below >= by && by > d.max(0))?;
-        self.is_free((number, index)).then_some(below)
+        self.live[number].flags_free(text, index).then_some(below)
     }
 
     /// Control does not come to function `index` from above: the instruction before its padding stops.
@@ -866,7 +867,9 @@ impl Walk<'_, '_> {
             End::Jumps => Some(by),
             _ => self.way_out((number, index + 1)),
         };
-        match out.filter(|&below| below >= by.max(0) && self.is_free((number, index + 1))) {
+        let flags_free = self.live[number].flags_free(text, index + 1);
+        // No frame can be opened as high as E. (What the flags are in the way of is refused.)
+        match out.filter(|&below| below >= by.max(0) && (flags_free || below - by < FRAME)) {
             Some(below) => {
                 known.state = State::Constant(below);
                 Set::Leaves(below)
@@ -876,12 +879,6 @@ impl Walk<'_, '_> {
                 Set::Computed
             }
         }
-    }
-
-    /// Whether r11 and the flags are free before `place`.
-    fn is_free(&mut self, (number, index): CodePlace) -> bool {
-        let text = &self.input.code.texts[number];
-        self.live[number].r11_free(text, index) && self.live[number].flags_free(text, index)
     }
 
     /// If there is one way from `place` on, and it leads out of the function: how far rsp moves on it. It is E there.

@@ -271,17 +271,16 @@ impl Rewriter<'_> {
                 self.lower_or_raise(by - self.lag, flags_free);
             }
             Set::Leaves(below) => {
+                if !self.live.flags_free(self.text, index + 1) {
+                    return Err(flags_in_the_way());
+                }
                 self.catch_up();
-                let to_control = match value(self)? {
-                    Stack::Data => DISTANCE as i32,
-                    Stack::Control => 0,
-                };
-                self.close();
-                let State::Constant(real) = self.real else { return Err(unknown_set()) };
-                self.lag = below - real;
-                self.move_rsp(by - self.lag, true);
-                self.put(encode::lea_r11_narrow(to_control + by));
-                self.compare_rsp();
+                if self.live.r11_free(self.text, index + 1) {
+                    let to_control = distance(value(self)?);
+                    self.leave_to(below, by, to_control)?;
+                } else {
+                    self.carry_r11(by, value, |this, to_control| this.leave_to(below, by, to_control))?;
+                }
             }
             Set::Computed => {
                 self.catch_up();
@@ -309,13 +308,38 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// On the only way out of a function with a computed frame: rsp has to be `below` E, or this traps, and moves on by `by`.
-    pub(crate) fn begin_exit(&mut self, below: i32, by: i32) {
-        self.put(encode::lea_stack(R11, by - self.lag));
+    /// The frame is closed and rsp, of which r11 holds what the original sets it to in code that works, is `below` E; it moves on by `by`.
+    fn leave_to(&mut self, below: i32, by: i32, to_control: i32) -> Result<(), Reason> {
         self.close();
-        self.lag = below - FRAME;
+        let State::Constant(real) = self.real else { return Err(unknown_set()) };
+        self.lag = below - real;
         self.move_rsp(by - self.lag, true);
+        self.put(encode::lea_r11_narrow(to_control + by));
         self.compare_rsp();
+        Ok(())
+    }
+
+    /// On the only way out of a function with a computed frame: rsp has to be `below` E, or this traps, and moves on by `by`.
+    pub(crate) fn begin_exit(&mut self, index: usize, below: i32, by: i32) {
+        self.sparing_r11(index, |this| {
+            this.put(encode::lea_stack(R11, by - this.lag));
+            this.close();
+            this.lag = below - FRAME;
+            this.move_rsp(by - this.lag, true);
+            this.compare_rsp();
+        });
+    }
+
+    /// The original's rsp stays what it is, and so does r11, if it is not free before instruction `index`: a caller may read it, or seem to.
+    fn sparing_r11(&mut self, index: usize, leave: impl FnOnce(&mut Self)) {
+        let waits = !self.live.r11_free(self.text, index);
+        if waits {
+            self.put(encode::store(R11, self.slot(Slot::Carried)));
+        }
+        leave(self);
+        if waits {
+            self.put(encode::load(R11, self.slot(Slot::Carried)));
+        }
     }
 
     /// Moves rsp by a constant, up or down.
@@ -342,16 +366,15 @@ impl Rewriter<'_> {
     /// Before control leaves the function with the original's rsp, of which nothing is known but that it is E in code that works: makes it E.
     pub(crate) fn leave_frame(&mut self) -> Result<(), Reason> {
         if let State::Computed(_) = self.real {
-            if !self.live.r11_free(self.text, self.at) {
-                return Err(no_r11());
-            }
-            self.put(encode::lea_stack(R11, -self.lag));
-            self.close();
-            self.lag = FRAME;
-            self.move_rsp(FRAME, true);
-            self.lag = 0;
-            self.out.set_bias(0);
-            self.compare_rsp();
+            self.sparing_r11(self.at, |this| {
+                this.put(encode::lea_stack(R11, -this.lag));
+                this.close();
+                this.lag = FRAME;
+                this.move_rsp(FRAME, true);
+                this.lag = 0;
+                this.out.set_bias(0);
+                this.compare_rsp();
+            });
             return Ok(());
         }
         self.catch_up();
@@ -457,7 +480,10 @@ impl Rewriter<'_> {
                     self.enter_opened(by);
                     self.put(encode::copy(true, other, R11));
                 }
-                None => self.carry_r11(by, value)?,
+                None => self.carry_r11(by, value, |this, _| {
+                    this.enter_opened(by);
+                    Ok(())
+                })?,
             },
         }
         Ok(())
@@ -482,10 +508,7 @@ impl Rewriter<'_> {
     ) -> Result<(), Reason> {
         self.refuse_own_flags(index)?;
         let slot = self.slot(Slot::Accumulator);
-        let to_data = match value(self)? {
-            Stack::Data => DISTANCE as i32,
-            Stack::Control => 0,
-        };
+        let to_data = distance(value(self)?);
         self.put(encode::store_at(RAX, R11, slot + to_data));
         self.out.put(&encode::FLAGS_TO_RAX);
         self.enter_opened(by);
@@ -517,10 +540,7 @@ impl Rewriter<'_> {
         let [rax, flags] = [Slot::Accumulator, Slot::Flags].map(|slot| self.slot(slot));
         self.put(encode::store(R11, first));
         self.put(encode::store(R11, second));
-        let to_data = match value(self)? {
-            Stack::Data => DISTANCE as i32,
-            Stack::Control => 0,
-        };
+        let to_data = distance(value(self)?);
         self.put(encode::store_at(RAX, R11, rax + to_data));
         self.out.put(&encode::FLAGS_TO_RAX);
         self.put(encode::store_at(RAX, R11, flags + to_data));
@@ -545,20 +565,18 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Unit U2 when no register is free: r11 goes by memory, below the red zone of the old rsp and then of the new one. rax,
+    /// rsp changes, as `change` says, where no register is free: r11 goes by memory, below the red zone of the old rsp and then of the new one. rax,
     /// which carries it there, is kept in two places, for one may be where r11 goes.
     fn carry_r11(
         &mut self,
         by: i32,
         value: impl FnOnce(&mut Self) -> Result<Stack, Reason>,
+        change: impl FnOnce(&mut Self, i32) -> Result<(), Reason>,
     ) -> Result<(), Reason> {
         let r11_slot = self.slot(Slot::Carried);
         let [rax_slot, second_slot] = [Slot::Carrier, Slot::SecondCarrier].map(|slot| self.slot(slot));
         self.put(encode::store(R11, r11_slot));
-        let to_data = match value(self)? {
-            Stack::Data => DISTANCE as i32,
-            Stack::Control => 0,
-        };
+        let to_data = distance(value(self)?);
         self.put(encode::store(RAX, rax_slot));
         self.put(encode::store(RAX, second_slot));
         self.put(encode::load(RAX, r11_slot));
@@ -568,7 +586,7 @@ impl Rewriter<'_> {
         self.out.put(&[0x44, 0x39, 0xd8]); // cmp %r11d,%eax
         self.put(encode::load(RAX, rax_slot));
         self.put(encode::load_if_equal(RAX, second_slot));
-        self.enter_opened(by);
+        change(self, to_data)?;
         self.put(encode::load(R11, r11_slot - by));
         Ok(())
     }
@@ -611,6 +629,14 @@ impl Rewriter<'_> {
     }
 }
 
+/// From there to the control stack.
+fn distance(stack: Stack) -> i32 {
+    match stack {
+        Stack::Data => DISTANCE as i32,
+        Stack::Control => 0,
+    }
+}
+
 fn parts_of_words() -> Reason {
     let what = "it moves rsp by something else than a multiple of 8 bytes";
     Reason::of_assembly(what, "keep the stack in whole 64-bit words")
@@ -627,13 +653,6 @@ fn unknown_set() -> Reason {
     Reason::of_assembly(
         "rsp is set in a way that the rewriter does not know",
         "set rsp with mov, lea, add, sub, and or leave, and leave functions with it where they began",
-    )
-}
-
-fn no_r11() -> Reason {
-    Reason::new(
-        "r11 is in use where a function with a computed stack pointer ends",
-        "compile with -fno-ipa-ra, or without variable-length arrays and alloca in this function",
     )
 }
 

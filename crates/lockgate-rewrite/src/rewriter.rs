@@ -240,7 +240,7 @@ impl<'a> Rewriter<'a> {
         }
         if let Some(&below) = self.mine().exits.get(&(index as u32)) {
             let by = std::mem::take(&mut self.plan.by);
-            self.begin_exit(below, by);
+            self.begin_exit(index, below, by);
         }
         if index == self.plan.at && self.plan.by != 0 {
             let flags_free = self.live.flags_free(self.text, index);

@@ -342,6 +342,28 @@ FAR int catches_in_aligned_to_256(int kind) {
     return room[0];
 }
 
+__attribute__((noinline)) static long takes_many(int kind, long *room, long c, long d, long e, long f, long g, long h) {
+    if (kind > 3) throw kind;
+    room[kind] = c + d * e + f * g + h;
+    return room[kind] + static_cast<long>(reinterpret_cast<unsigned long>(room) % 64);
+}
+
+static long doubles(long x) { return 2 * x; }
+
+static long (*volatile last)(long) = doubles;
+
+/// It goes on in another function, through a pointer, when its aligned frame is gone. Its landing pad jumps to another section.
+__attribute__((noinline)) static long goes_on_elsewhere(int kind) {
+    long sum;
+    try {
+        alignas(64) long room[8];
+        sum = takes_many(kind, room, kind, kind + 1, kind + 2, kind + 3, kind + 4, kind + 5);
+    } catch (int code) {
+        return code;
+    }
+    return last(sum);
+}
+
 int main() {
     for (int kind = 0; kind < 6; kind++) {
         try {
@@ -374,6 +396,7 @@ int main() {
     printf("arguments %d %d\n", arguments(0), arguments(3));
     printf("between %ld %ld\n", catches_between(0), catches_between(5));
     printf("aligned to 256: %d %d\n", catches_in_aligned_to_256(0), catches_in_aligned_to_256(6));
+    printf("elsewhere %ld %ld\n", goes_on_elsewhere(2), goes_on_elsewhere(5));
     printf("nested %d, again %d, destructor %d\n", nested(), again(), in_destructor());
     printf("registers %d %d\n", more_registers(3, 5, 8), more_registers(100, 50, 80));
     printf("sort %d %d, search %d\n", through_sort(1, 4, 5), through_sort(13, 6, 7), through_search(8));

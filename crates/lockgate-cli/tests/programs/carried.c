@@ -80,8 +80,79 @@ __asm__(".globl carried_with_flags\n"
         "ret\n"
         ".size carried_with_flags,.-carried_with_flags\n");
 
+// Functions that leave computed frames with a value in r11, which their caller reads.
+#define ALIGNED \
+    "push %r13\n" \
+    "lea 16(%rsp),%r13\n" \
+    "and $-32,%rsp\n" \
+    "push -8(%r13)\n" \
+    "push %rbp\n" \
+    "mov %rsp,%rbp\n" \
+    "push %r13\n" \
+    "sub $160,%rsp\n" \
+    "lea 5(%rdi),%r11\n"
+#define LEFT \
+    "lea -8(%rbp),%rsp\n" \
+    "pop %r13\n" \
+    "pop %rbp\n" \
+    "lea -16(%r13),%rsp\n" \
+    "pop %r13\n"
+__asm__(".type returns,@function\n"
+        "returns:\n" ALIGNED
+        "test %rdi,%rdi\n"
+        "je 1f\n" LEFT
+        "ret\n"
+        "1:\n" LEFT
+        "mov $7,%eax\n"
+        "ret\n"
+        ".size returns,.-returns\n"
+        ".type goes_on,@function\n"
+        "goes_on:\n" ALIGNED LEFT
+        "jmp simple\n"
+        ".size goes_on,.-goes_on\n"
+        ".type simple,@function\n"
+        "simple:\n"
+        "lea 1(%rdi),%rax\n"
+        "ret\n"
+        ".size simple,.-simple\n"
+        ".type restores,@function\n"
+        "restores:\n"
+        "push %rbx\n"
+        "mov %rsp,%rdx\n"
+        "sub $64,%rsp\n"
+        "and $-32,%rsp\n"
+        "mov %rdx,(%rsp)\n"
+        "lea 5(%rdi),%r11\n"
+        "mov (%rsp),%rsp\n"
+        "test %rdi,%rdi\n"
+        "je 1f\n"
+        "add $1,%r11\n"
+        "1: pop %rbx\n"
+        "ret\n"
+        ".size restores,.-restores\n"
+        ".globl left\n"
+        ".type left,@function\n"
+        "left:\n"
+        "push %rbx\n"
+        "push %rdi\n"
+        "sub $8,%rsp\n"
+        "call returns\n"
+        "mov %r11,%rbx\n"
+        "mov 8(%rsp),%rdi\n"
+        "call goes_on\n"
+        "lea (%rbx,%r11,8),%rbx\n"
+        "mov 8(%rsp),%rdi\n"
+        "call restores\n"
+        "shl $8,%r11\n"
+        "lea (%rbx,%r11),%rax\n"
+        "add $16,%rsp\n"
+        "pop %rbx\n"
+        "ret\n"
+        ".size left,.-left\n");
+
 long carried(long by);
 long carried_with_flags(long by, long left, long right);
+long left(long value);
 
 int main(void)
 {
@@ -90,5 +161,6 @@ int main(void)
     for (long by = -512; by <= 512; by += 8)
         printf("%ld %lx %lx %lx %lx\n", by, carried_with_flags(by, 5, 4), carried_with_flags(by, 4, 5),
                carried_with_flags(by, 8, 5), carried_with_flags(by, -0x7fffffffffffffff - 1, 7));
+    printf("%lx %lx\n", left(0), left(3));
     return 0;
 }
