@@ -46,7 +46,7 @@ fn child_with_ten_thousand_domains() {
         return;
     }
     let module = module();
-    let options = |n: usize| DomainOptions::new().environment("NUMBER", &n.to_string());
+    let options = |n: usize| DomainOptions::new().environment("NUMBER", n.to_string());
     // One whose thread has ended, one that is reset later, one of a pool, and one with a thread of its own inside.
     let ended = Domain::new(&module, options(1)).unwrap();
     assert_eq!(number_of(&ended), 1);
