@@ -115,31 +115,53 @@ pub fn build(root: &Path, wanted: Wanted<'_>, mut found: impl FnMut(Program)) ->
     test.args(["test", "--no-run", "--quiet", "--locked"]);
     test.arg("--message-format=json-render-diagnostics");
     match wanted {
-        Wanted::All => drop(test.args(["--workspace", "--tests"])),
+        // (What a lane leaves out is built with the rest: cargo would build tests of libraries that have none, if it were to choose.)
+        Wanted::All | Wanted::Without(_) => drop(test.args(["--workspace", "--tests"])),
         Wanted::Of(package, _) => drop(test.args(["-p", package, "--tests"])),
-        Wanted::Without(_) => {
-            // Of all crates, so that dependencies are built with the same features, once for both lanes. Targets are named across crates: what
-            // another crate has under a name that is left out is left out below.
-            test.args(["--workspace", "--lib", "--bins"]);
-            for (program, suites) in programs(root)? {
-                if program.is_integration && suites.iter().any(|suite| wanted.has(suite)) {
-                    test.args(["--test", &program.name]);
-                }
-            }
-        }
     }
+    let mut waiting = Waiting::for_programs_of(root)?;
     let mut cargo = test.stdout(Stdio::piped()).spawn().context("cargo cannot be started")?;
     let messages = cargo.stdout.take().context("a pipe")?;
     for message in BufReader::new(messages).lines() {
-        let program = serde_json::from_str(&message?).ok().and_then(|message| built(&message));
-        for program in program.map(Program::suites).transpose()?.into_iter().flatten() {
-            if wanted.has(&program.target) {
-                found(program);
-            }
+        if let Ok(message) = serde_json::from_str(&message?) {
+            let ready = waiting.hear(&message)?;
+            ready.into_iter().filter(|program| wanted.has(&program.target)).for_each(&mut found);
         }
     }
+    waiting.programs.into_iter().filter(|program| wanted.has(&program.target)).for_each(&mut found);
     ensure!(cargo.wait()?.success(), "not everything builds");
     Ok(())
+}
+
+/// Test programs that are built before the programs of their crate, which they run. (cargo links nothing with those, and so builds them at any
+/// time.)
+struct Waiting {
+    /// Programs that are not built yet.
+    missing: Vec<Target>,
+    programs: Vec<Program>,
+}
+
+impl Waiting {
+    fn for_programs_of(root: &Path) -> Result<Waiting> {
+        let targets = programs(root)?.into_iter().map(|(target, _)| target);
+        let missing = targets.filter(|target| !target.is_integration && target.name != "lib").collect();
+        Ok(Waiting { missing, programs: Vec::new() })
+    }
+
+    /// The test programs that can be run after this message of cargo's.
+    fn hear(&mut self, message: &Value) -> Result<Vec<Program>> {
+        if let Some(program) = built(message) {
+            if message["profile"]["test"] == true {
+                self.programs.extend(program.suites()?);
+            } else {
+                self.missing.retain(|missing| *missing != program.target);
+            }
+        }
+        let waits = |program: &Program| self.missing.iter().any(|of| of.package == program.target.package);
+        let (waiting, ready) = std::mem::take(&mut self.programs).into_iter().partition(waits);
+        self.programs = waiting;
+        Ok(ready)
+    }
 }
 
 /// The test programs of the workspace, each with what it runs: itself, or its suites, which are modules of its root file.
@@ -182,11 +204,8 @@ impl Target {
     }
 }
 
-/// The test program that a message of cargo's is about.
+/// The program, for tests or another one, that a message of cargo's is about.
 fn built(message: &Value) -> Option<Program> {
-    if message["profile"]["test"] != true {
-        return None;
-    }
     // path+file:///where/it/lies#name@0.1.0, or without the name if the folder has it.
     let (place, version) = message["package_id"].as_str()?.split_once('#')?;
     let package = match version.split_once('@') {
@@ -411,5 +430,26 @@ mod tests {
         assert_eq!(name("path+file:///w/x#0.1.0", "test").as_deref(), Some("x it"));
         assert_eq!(name("path+file:///w/x#y@0.1.0", "lib").as_deref(), Some("y lib"));
         assert_eq!(name("path+file:///w/x#y@0.1.0", "cdylib").as_deref(), Some("y lib"));
+    }
+
+    /// Red where a test program is run that finds its crate's program missing.
+    #[test]
+    fn tests_wait_for_the_programs_that_they_run() {
+        let message = |package: &str, kind: &str, test: bool| {
+            serde_json::json!({
+                "package_id": format!("path+file:///w/{package}#0.1.0"), "manifest_path": "/w/x/Cargo.toml",
+                "executable": "/w/t", "profile": { "test": test }, "target": { "name": "it", "kind": [kind] },
+            })
+        };
+        let missing = target("x", &serde_json::json!({ "name": "it", "kind": ["bin"] })).expect("a target");
+        let mut waiting = Waiting { missing: vec![missing], programs: Vec::new() };
+        let mut heard = |message: &Value| {
+            let ready = waiting.hear(message).expect("no suites");
+            ready.iter().map(|program| program.target.to_string()).collect::<Vec<_>>()
+        };
+        assert!(heard(&message("x", "test", true)).is_empty(), "its program is missing");
+        assert_eq!(heard(&message("y", "test", true)), ["y it"]);
+        assert!(heard(&message("x", "bin", true)).is_empty(), "the program's own tests");
+        assert_eq!(heard(&message("x", "bin", false)), ["x it", "x it"]);
     }
 }
