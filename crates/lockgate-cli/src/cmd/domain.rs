@@ -4,7 +4,7 @@ use super::output;
 use anyhow::{Context as _, bail};
 use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
 use lockgate::{DomainOptions, Fault, FaultKind};
-use lockgate_outside::printable;
+use lockgate_outside::{printable, printable_bytes};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
@@ -118,10 +118,10 @@ impl Limits {
         for variable in &self.environment {
             let mut parts = variable.as_bytes().splitn(2, |byte| *byte == b'=');
             let name = str::from_utf8(parts.next().unwrap_or_default()).with_context(|| {
-                format!("--env {}: the name is not UTF-8", printable(&variable.to_string_lossy()))
+                format!("--env {}: the name is not UTF-8", printable_bytes(variable.as_bytes()))
             })?;
             if name.is_empty() {
-                bail!("--env {}: the variable has no name", printable(&variable.to_string_lossy()));
+                bail!("--env {}: the variable has no name", printable_bytes(variable.as_bytes()));
             }
             if !names.insert(name) {
                 bail!("--env: {} is given twice", printable(name));

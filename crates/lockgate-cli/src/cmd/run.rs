@@ -3,8 +3,9 @@
 use super::{domain, output};
 use anyhow::Context as _;
 use lockgate::{Domain, Module};
-use lockgate_outside::printable;
+use lockgate_outside::printable_bytes;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -50,7 +51,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let program = args.command.first().context("give a program")?;
     let module = Module::open(program)?;
     let (file, _) = lockgate_outside::open(Path::new(program))
-        .with_context(|| format!("cannot read {}", printable(&program.to_string_lossy())))?;
+        .with_context(|| format!("cannot read {}", printable_bytes(program.as_bytes())))?;
     let mut grants = args.domain.grants()?.forbid(&file)?;
     if !args.no_streams {
         grants = grants.standard_streams()?;
