@@ -168,6 +168,9 @@ impl Bindings {
         if ["tricky", "zlib"].contains(&name) {
             let others = [("g++", "c++20"), ("clang++", "c++17"), ("clang++", "c++20")];
             for (compiler, standard) in support::one_of(others, "compilers of C++") {
+                if !support::is_there(compiler, format_args!("{name}.hpp in {compiler}")) {
+                    continue;
+                }
                 let flags = said
                     .split(&*source.to_string_lossy())
                     .next()

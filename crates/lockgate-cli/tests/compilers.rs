@@ -415,7 +415,7 @@ fn random_options() {
     let (builds, seed) = (number("LOCKGATE_BUILDS", 10_000), number("LOCKGATE_SEED", 1));
     let mut programs = programs();
     programs.retain(|program| !DIFFERENT.contains(&program.as_str()));
-    let clang = Command::new("clang").arg("--version").output().is_ok_and(|output| output.status.success());
+    let clang = support::is_there("clang", "random options of clang");
     let next = AtomicUsize::new(0);
     let [same, not_native, refused] = [const { AtomicUsize::new(0) }; 3];
     let reasons = std::sync::Mutex::new(std::collections::BTreeMap::<String, usize>::new());

@@ -211,10 +211,7 @@ fn compile(compiler: &str, standard: &str, case: &Case, folder: &Path, source: &
 /// C89.
 #[test]
 fn clients_are_c99() {
-    let clang = Command::new("clang").arg("--version").output();
-    if let Err(error) = &clang {
-        support::skipped("clients compiled by clang", error);
-    }
+    let clang = support::is_there("clang", "clients compiled by clang");
     for case in &cases() {
         let folder = lockgate_outside::Folder::new().expect("a scratch folder");
         let source = client_in(case, folder.path());
@@ -222,7 +219,7 @@ fn clients_are_c99() {
         let text = "#include <lockgate.h>\n#include <lockgate/annotations.h>\n#include \"lockgate_stubs.h\"\nextern int nothing;\n";
         std::fs::write(&program, text).expect("a file");
         // (What clang says otherwise shows where all kinds of results and callbacks are.)
-        let both = clang.is_ok() && ["sly", "rest"].contains(&case.name);
+        let both = clang && ["sly", "rest"].contains(&case.name);
         for compiler in &["gcc", "clang"][..1 + usize::from(both)] {
             for (standard, file) in [("-std=c99", &source), ("-std=c89", &program)] {
                 let (compiles, said) = compile(compiler, standard, case, folder.path(), file);

@@ -120,3 +120,25 @@ fn nothing_is_said_when_all_is_there() {
         .unwrap();
     assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
 }
+
+/// Programs that tests use where they are, and that setup does not install.
+const OPTIONAL: [&str; 11] =
+    ["clang", "clang++", "fish", "gdc", "gfortran", "gnatbind", "groff", "javac", "node", "zig", "zsh"];
+
+/// A machine may have none of them: a test that uses one asks for it, and says what it leaves out.
+#[test]
+fn tests_ask_for_programs_that_setup_does_not_install() {
+    let is_test = |path: &Path| path.components().any(|part| part.as_os_str() == "tests");
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for path in crate::tree::files(&["rs"]).iter().filter(|path| is_test(path)) {
+        let text = std::fs::read_to_string(path).unwrap();
+        let used = |program: &&&str| text.contains(&format!("\"{program}\""));
+        let Some(program) = OPTIONAL.iter().find(used) else { continue };
+        count += 1;
+        if !["is_there(", "is_here(", "skipped("].iter().any(|asked| text.contains(asked)) {
+            wrong.push(format!("{} uses {program}, and never asks for it", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(count >= 6, "only {count} files use one");
+}

@@ -25,7 +25,7 @@ fn source(target: &serde_json::Value) -> PathBuf {
 }
 
 /// Files of the repository with one of `extensions`, build products left out.
-fn files(extensions: &[&str]) -> Vec<PathBuf> {
+pub fn files(extensions: &[&str]) -> Vec<PathBuf> {
     files_in(&root(), extensions)
 }
 

@@ -108,12 +108,5 @@ impl Workshop {
 
 /// Whether a program of this name can be started; says which host is left out if not.
 pub fn is_there(program: &str, host: &str) -> bool {
-    let there = Command::new("sh")
-        .args(["-c", &format!("command -v {program}")])
-        .output()
-        .is_ok_and(|output| output.status.success());
-    if !there {
-        support::skipped(format_args!("the host in {host}"), format_args!("there is no {program}"));
-    }
-    there
+    support::is_there(program, format_args!("the host in {host}"))
 }

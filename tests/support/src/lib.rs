@@ -7,6 +7,7 @@ use std::fmt::Display;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::SystemTime;
 
 /// `make test` names a file in this variable, empties it first and shows it last.
@@ -26,6 +27,18 @@ pub fn skipped(what: impl Display, why: impl Display) {
         let written = file.and_then(|mut file| file.write_all(line.as_bytes()));
         written.unwrap_or_else(|error| panic!("{FILE}={}: {error}", path.display()));
     }
+}
+
+/// Whether there is a `program` on this machine, which setup does not install; says that `what` was left out if not.
+///
+/// # Panics
+/// If the file that `make test` shows cannot be written.
+pub fn is_there(program: &str, what: impl Display) -> bool {
+    let there = Command::new(program).arg("--version").stdin(Stdio::null()).output().is_ok();
+    if !there {
+        skipped(what, format_args!("there is no {program}"));
+    }
+    there
 }
 
 /// `make thorough` sets this variable: tests that take a part of their cases take all of them.
@@ -112,7 +125,7 @@ pub fn shared_folder() -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::process::{Command, Output};
+    use std::process::Output;
 
     fn child(name: &str, variable: &Path) -> Output {
         let own = std::env::current_exe().expect("the test program's path");
