@@ -59,6 +59,15 @@ found=$(cargo --version 2>&1) || fail "cargo does not run: $rust; it says: $foun
 minor=$(echo "$found" | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p')
 [ -z "$minor" ] || [ "$minor" -ge "$wanted" ] || fail "$found is too old: $rust"
 
+# Tests of Rust in domains need the std of this target. Without it they are left out, and `make test` says so at its end.
+target=x86_64-unknown-linux-musl
+if [ "$wants" = test ] && command -v rustup >/dev/null 2>&1 &&
+    ! [ -d "$(rustc --print target-libdir --target $target 2>/dev/null)" ]
+then
+    echo "setup: rustup target add $target"
+    rustup --quiet target add $target || echo "setup: no std for $target: tests of Rust in domains are left out" >&2
+fi
+
 packages=$(missing)
 [ -n "$packages" ] || exit 0
 

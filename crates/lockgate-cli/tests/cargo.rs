@@ -35,7 +35,7 @@ fn can_build_with(test: &str, version: &[&str]) -> bool {
     let folder = output.ok().filter(|output| output.status.success()).map(|output| text(&output.stdout));
     let there = folder.is_some_and(|folder| Path::new(folder.trim()).is_dir());
     if !there {
-        eprintln!("{test}: left out, as rustc has no std for {TARGET}: rustup target add {TARGET}");
+        support::skipped(test, format_args!("rustc has no std for {TARGET}: rustup target add {TARGET}"));
     }
     there
 }

@@ -69,7 +69,7 @@ impl Guest {
     /// From C++, if there is a compiler; every global function is exported.
     pub fn cxx(source: &str, flags: &[&str]) -> Option<Guest> {
         let Ok(command) = sysroot().tools().cxx_compiler(true, CxxLibrary::default()) else {
-            eprintln!("skipped: no g++");
+            support::skipped("a module in C++", "there is no g++");
             return None;
         };
         let mut guest = Guest::new();
