@@ -45,7 +45,7 @@ deb: dist sbom ## Debian packages in build/deb, lintian without errors
 	$(MAKE) dist-python PYTHON=/usr/bin/python3
 	scripts/deb.sh
 
-deb-check: ## installs the packages into a scratch root, uses each, removes them (as root)
+deb-check: deb ## installs the packages into a scratch root, uses each, removes them (as root)
 	scripts/deb-check.sh
 
 PREFIX = /usr/local
