@@ -40,6 +40,7 @@ mod calls;
 pub const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 
 pub use caller::{ControlStack, InProgress, OwnFile, Sleep, Thread, ThreadStart, Threads};
+pub use calls::functions::NUMBER as FUNCTIONS;
 pub use context::SyscallContext;
 pub use directory::pseudo_file_system;
 pub use grants::{Access, GrantError, Grants};

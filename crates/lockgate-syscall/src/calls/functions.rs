@@ -5,7 +5,7 @@ use crate::outcome::Reply;
 use std::ops::ControlFlow;
 
 /// Its number, which Linux leaves free.
-pub(crate) const NUMBER: u64 = 400;
+pub const NUMBER: u64 = 400;
 /// Bytes of a row: where a function goes on, and its frame's canonical address; 64-bit each.
 const ROW: usize = 16;
 /// Rows that are copied at a time.

@@ -19,7 +19,7 @@ int backtrace(void **addresses, int size) {
     while (filled < size) {
         long room = size - filled < 64 ? size - filled : 64;
         /* Without this function itself. */
-        long got = lg_call3(LG_FUNCTIONS, (long)rows, room, filled + 1);
+        long got = lg_ask3(LG_FUNCTIONS, (long)rows, room, filled + 1);
         for (long n = 0; n < got; n++) addresses[filled++] = rows[n].address;
         if (got < room) break;
     }

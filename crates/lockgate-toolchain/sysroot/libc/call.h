@@ -30,6 +30,16 @@ static inline long lg_call3(long number, long a, long b, long c) {
     return number;
 }
 
+/* What the runtime is asked for as a function is called: registers that functions do not keep are lost (docs/system-calls.md). */
+static inline long lg_ask3(long number, long a, long b, long c) {
+    __asm__ volatile("syscall"
+                     : "+a"(number), "+D"(a), "+S"(b), "+d"(c)
+                     :
+                     : "rcx", "r8", "r9", "r10", "r11", "memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15");
+    return number;
+}
+
 /* Waits while the word of one of libc's own locks has this value. The last argument, which the kernel does not look at, tells the runtime
    what is waited for: that whoever holds it is in a call, and gives it back before that returns (lockgate_abi::FUTEX_LOCK). */
 #define LG_FUTEX_LOCK 0x6c6f636b

@@ -19,7 +19,7 @@
 /* ---- rows */
 
 static long ask(struct lg_row *rows, long room, long skip) {
-    long got = lg_call3(LG_FUNCTIONS, (long)rows, room, skip);
+    long got = lg_ask3(LG_FUNCTIONS, (long)rows, room, skip);
     return got < 0 ? 0 : got;
 }
 
@@ -34,12 +34,6 @@ static long own(const struct lg_row *rows, long count, uintptr_t below) {
 /* Asks for rows from `number` on. */
 __attribute__((noinline)) static void fill(struct lg_rows *rows, long number) {
     struct lg_row inner[LG_FAR];
-    if (rows->count == 0 && rows->rows == rows->first) {
-        rows->count = ask(rows->first, rows->room, 0);
-        rows->from = -own(rows->first, rows->count, rows->below);
-        rows->room = LG_ROWS;
-        return;
-    }
     long skipped = own(inner, ask(inner, LG_FAR, 0), rows->below);
     if (number == rows->from + rows->count && rows->count < rows->room) {
         /* Behind those that are there. */
@@ -77,10 +71,11 @@ static const struct lg_row *row(struct lg_rows *rows, long number) {
 
 int __lg_first_frame(struct _Unwind_Context *context, struct lg_rows *rows, const struct lg_kept *kept, long likely) {
     rows->rows = rows->first;
-    rows->room = likely;
+    rows->room = LG_ROWS;
     /* The registers, room that aligns, the return slot. */
     rows->below = (uintptr_t)(kept + 1) + 16;
-    rows->from = rows->count = 0;
+    rows->count = ask(rows->first, likely, 0);
+    rows->from = -own(rows->first, rows->count, rows->below);
     const struct lg_row *first = row(rows, 0);
     if (!first) return 0;
     memset(context->registers, 0, sizeof context->registers);

@@ -18,7 +18,7 @@ struct lg_row {
 };
 
 /* Rows on the stack, and how many are asked for at first by what goes far, or to the next landing pad. */
-enum { LG_ROWS = 128, LG_FAR = 16, LG_NEAR = 8 };
+enum { LG_ROWS = 128, LG_FAR = 16, LG_NEAR = 6 };
 
 /* The functions that were in progress when `start` was called, innermost first. */
 struct lg_rows {

@@ -100,6 +100,68 @@ core::arch::global_asm!(
     test \record,\record
     .endm
 
+    # The host's control words for the host's code (R17), the module's into the record. Changes rax, rcx and rdx, not \binding.
+    .macro lockgate_gate_hosts_words binding
+    testl ${X87},{FLAGS}(\binding)
+    jz 4f
+    fnstcw {X87_CONTROL}(%rbx)
+    lockgate_gate_host_words %rdx,{SAVED_X87}
+    jz 4f
+    # as in the proxy: emms where nothing can be pending
+    movzwl {X87_CONTROL}(%rbx),%eax
+    cmp {ENTRY_X87}(%rdx),%ax
+    jne 3f
+    not %eax
+    test ${X87_MASKS},%eax
+    jnz 3f
+    emms
+    jmp 4f
+3:
+    fninit
+    fldcw {ENTRY_X87}(%rdx)
+4:
+    testl ${MXCSR_BIT},{FLAGS}(\binding)
+    jz 5f
+    stmxcsr {GATE_MXCSR}(%rbx)
+    lockgate_gate_host_words %rdx,{SAVED_MXCSR}
+    jz 5f
+    ldmxcsr {ENTRY_MXCSR}(%rdx)
+5:
+    .endm
+
+    # The module's control words, and nothing of the host's in x87 registers where \hides is 1, or the caller hides. rcx its binding; keeps
+    # rax, changes r8.
+    .macro lockgate_gate_modules_words hides
+    testl ${X87},{FLAGS}(%rcx)
+    jz 1f
+    .if !\hides
+    testl ${HIDES},{FLAGS}(%rcx)
+    jz 3f
+    .endif
+    mov %rax,%r8
+    fnstsw %ax
+    test $0x80,%al # an exception that is pending would be raised by the next instruction that waits
+    mov %r8,%rax
+    jz 4f
+    fninit
+4:
+    .irp number,0,1,2,3,4,5,6,7
+    pxor %mm\number,%mm\number
+    .endr
+    emms
+3:
+    testl ${X87_ENVIRONMENT},{FLAGS}(%rcx) # as in the proxy (R18)
+    jz 2f
+    fninit
+2:
+    fldcw {X87_CONTROL}(%rbx)
+1:
+    testl ${MXCSR_BIT},{FLAGS}(%rcx)
+    jz 1f
+    ldmxcsr {GATE_MXCSR}(%rbx)
+1:
+    .endm
+
     # Saves vectors and what belongs to them below rsp, for a gate that keeps all of the module's state; the host's control words for the
     # host's code. rcx the binding; changes rax, rcx, rdx, r8 and rsp.
     .macro lockgate_gate_save
@@ -139,10 +201,9 @@ core::arch::global_asm!(
 4:
     .endm
 
-    # The record of a gate that keeps all of the module's state becomes the innermost, and calls back start below the module's frames; saves
-    # that state. They have data in \room bytes below rsp at most (a constant, or rdx). rsp leads to the frame, rcx to the binding, r10 the block's offset; rdi and rsi
-    # are the record and the frame afterwards; changes rax, rcx, rdx, r8, r11 and rsp.
-    .macro lockgate_gate_enter room=${RED_ZONE}
+    # The record of a gate becomes the innermost, and calls back start below the module's frames, which have data in \room bytes below rsp at
+    # most (a constant, or rdx). rcx leads to the binding, r10 the block's offset; changes rax and r11.
+    .macro lockgate_gate_is_on room=${RED_ZONE}
     lockgate_gate_place %rcx,%r11
     mov (%r11),%rax
     mov %rax,{SLOT}(%rbx)
@@ -151,20 +212,33 @@ core::arch::global_asm!(
     and $-16,%rax
     mov %rax,(%r11)
     mov %rbx,%fs:{TOP}(%r10)
+    .endm
+
+    # The same of a gate that keeps all of the module's state, which it saves. rsp leads to the frame; rdi and rsi are the record and the frame
+    # afterwards; changes rax, rcx, rdx, r8, r11 and rsp.
+    .macro lockgate_gate_enter room=${RED_ZONE}
+    lockgate_gate_is_on \room
     mov %rsp,%rsi # the frame
     lockgate_gate_save
     mov %rbx,%rdi
     .endm
 
-    # Back from there: the module's state, slot and gs. Block's offset in r10, the frame in r12; r11 the binding afterwards; changes rax,
-    # rdx, rdi and r9. Goes to \covered or \pending where it does not go back, to \gs if gs is another's.
-    .macro lockgate_gate_restore covered,pending,gs
+    # Back from there: the module's state, if the gate \keeps it, or its control words, slot and gs. Block's offset in r10, the frame in r12; r11
+    # the binding afterwards; changes rax, rdx, rdi and r9, and rcx and r8 where it keeps nothing. Goes to \covered or \pending where it does not
+    # go back, to \gs if gs is another's.
+    .macro lockgate_gate_restore covered,pending,gs,keeps=1
     lockgate_gate_goes_back \covered,\pending
     mov {BINDING}-{RECORD}(%rbx),%r11
+    .if \keeps
     mov {GATES}(%r11),%rax
     mov {XSAVE_MASK}(%rax),%eax
     xor %edx,%edx
     xrstor (%rsp)
+    .else
+    mov %r11,%rcx
+    lockgate_gate_modules_words 1
+    call lockgate_forget_vectors
+    .endif
     lea -{RECORD}(%rbx),%rax # off the records before gs is looked at, as any gate
     lockgate_gate_is_off %rax
     lockgate_gate_place %r11,%r9
@@ -303,34 +377,10 @@ lockgate_gate_check:
 
     # Out of line.
 
-.Lgate_cpu: # the host's control words for the host's code (R17); r12 the binding
+.Lgate_cpu: # r12 the binding
     push %rcx
     push %rdx
-    testl ${X87},{FLAGS}(%r12)
-    jz 4f
-    fnstcw {X87_CONTROL}(%rbx)
-    lockgate_gate_host_words %rdx,{SAVED_X87}
-    jz 4f
-    # as in the proxy: emms where nothing can be pending
-    movzwl {X87_CONTROL}(%rbx),%eax
-    cmp {ENTRY_X87}(%rdx),%ax
-    jne 3f
-    not %eax
-    test ${X87_MASKS},%eax
-    jnz 3f
-    emms
-    jmp 4f
-3:
-    fninit
-    fldcw {ENTRY_X87}(%rdx)
-4:
-    testl ${MXCSR_BIT},{FLAGS}(%r12)
-    jz 5f
-    stmxcsr {GATE_MXCSR}(%rbx)
-    lockgate_gate_host_words %rdx,{SAVED_MXCSR}
-    jz 5f
-    ldmxcsr {ENTRY_MXCSR}(%rdx)
-5:
+    lockgate_gate_hosts_words %r12
     pop %rdx
     pop %rcx
     jmp .Lgate_slot
@@ -415,33 +465,8 @@ lockgate_gate_check:
     mov %rcx,%r10
     jmp lockgate_unwind
 
-.Lgate_cpu_back: # the module's control words; rcx its binding
-    testl ${X87},{FLAGS}(%rcx)
-    jz 1f
-    testl ${HIDES},{FLAGS}(%rcx)
-    jz 3f
-    mov %rax,%r8
-    fnstsw %ax
-    test $0x80,%al # an exception that is pending would be raised by the next instruction that waits
-    mov %r8,%rax
-    jz 4f
-    fninit
-4:
-    .irp number,0,1,2,3,4,5,6,7
-    pxor %mm\number,%mm\number
-    .endr
-    emms
-3:
-    testl ${X87_ENVIRONMENT},{FLAGS}(%rcx) # as in the proxy (R18)
-    jz 2f
-    fninit
-2:
-    fldcw {X87_CONTROL}(%rbx)
-1:
-    testl ${MXCSR_BIT},{FLAGS}(%rcx)
-    jz 1f
-    ldmxcsr {GATE_MXCSR}(%rbx)
-1:
+.Lgate_cpu_back: # rcx the binding
+    lockgate_gate_modules_words 0
     testl ${HIDES},{FLAGS}(%rcx)
     jz .Lgate_window
     # What the host's function left in registers, but for its result, is nothing for the module. rcx, rsi and r10 are
@@ -621,19 +646,20 @@ lockgate_gate_resolve:
     .cfi_endproc
     .size lockgate_gate_resolve,.-lockgate_gate_resolve
 
-    # What is asked for contexts (context_sys.rs), called as a host function is. Whatever the policy, the module finds none of the host's
+    # What a module asks for as it calls a function, though by a number of a system call. Whatever the policy, it finds none of the host's
     # addresses in registers, as after any system call (R24).
+    .macro lockgate_gate_asked name,to
     .p2align 4
-    .globl lockgate_gate_context
-    .hidden lockgate_gate_context
-    .type lockgate_gate_context,@function
-lockgate_gate_context:
+    .globl \name
+    .hidden \name
+    .type \name,@function
+\name:
     .cfi_startproc
     sub $8,%rsp
     .cfi_adjust_cfa_offset 8
     mov %rbx,%r8 # this gate's own record and mark: a handler of the host's may leave others on top
     mov %r12,%r9
-    call {context}
+    call \to
     call lockgate_forget_vectors
     xor %edx,%edx
     xor %edi,%edi
@@ -644,10 +670,15 @@ lockgate_gate_context:
     .cfi_adjust_cfa_offset -8
     ret
     .cfi_endproc
-    .size lockgate_gate_context,.-lockgate_gate_context
+    .size \name,.-\name
+    .endm
+
+    lockgate_gate_asked lockgate_gate_context,{context} # context_sys.rs
+    lockgate_gate_asked lockgate_gate_functions,{functions} # service_sys.rs
 
     # System calls: Linux's registers; all but rax, rcx and r11 are the module's afterwards, vectors
-    # included. But contexts are asked for as a function is called: to keep vectors would take four times as long as all else.
+    # included. But contexts and functions in progress are asked for as a function is called: to keep vectors would take longer than all
+    # else.
     .p2align 6
     .globl lockgate_gate_syscall
     .hidden lockgate_gate_syscall
@@ -657,6 +688,8 @@ lockgate_gate_syscall:
     .cfi_signal_frame
     cmp ${CONTEXT},%rax
     je .Lsyscall_context
+    cmp ${FUNCTIONS},%rax
+    je .Lsyscall_functions
     mov lockgate_thread@gottpoff(%rip),%r11
     mov %fs:{TOP}(%r11),%rcx
     mov %rsp,{RECORD}+{CONTROL}(%rcx)
@@ -705,12 +738,16 @@ lockgate_gate_syscall:
     ret
     .cfi_restore_state
 
-.Lsyscall_context:
+.Lsyscall_functions:
     .cfi_remember_state
     lockgate_gate_outside
+    lea {FUNCTIONS_ENTRY}(%rip),%r11
+    jmp 1f
+.Lsyscall_context:
+    lea {CONTEXT_ENTRY}(%rip),%r11
+1:
     mov lockgate_thread@gottpoff(%rip),%r10
     mov %fs:{TOP}(%r10),%r10
-    lea {CONTEXT_ENTRY}(%rip),%r11
     jmp lockgate_gate_host
     .cfi_restore_state
 
@@ -811,8 +848,8 @@ lockgate_gate_interrupted: # where it is
     .size lockgate_gate_interrupted,8
     .popsection
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
-    # `resume` (resume_sys.rs): r10d the label, r11d the address. As after a system call every other register is the module's, but
-    # control goes on elsewhere.
+    # `resume` (resume_sys.rs): r10d the label, r11d the address. General registers are the module's as after a system call, but control goes
+    # on elsewhere, and no function keeps vectors for its callers: they are zeros. (To keep them took more than all else.)
     .p2align 6
     .globl lockgate_gate_resume
     .hidden lockgate_gate_resume
@@ -848,7 +885,15 @@ lockgate_gate_resume:
     mov lockgate_thread@gottpoff(%rip),%r10
     lockgate_gate_mark %r12
     mov {BINDING}-{RECORD}(%rbx),%rcx
-    lockgate_gate_enter
+    testl ${X87}|{MXCSR_BIT},{FLAGS}(%rcx)
+    jz .Lresume_on
+    mov %rcx,%r8
+    lockgate_gate_hosts_words %r8
+    mov %r8,%rcx
+.Lresume_on:
+    lockgate_gate_is_on
+    mov %rbx,%rdi
+    mov %rsp,%rsi
     mov %r12,%rdx
     call {resume} # (here, and in system calls, handlers come)
     mov lockgate_thread@gottpoff(%rip),%r10
@@ -858,7 +903,7 @@ lockgate_gate_resume:
     cmpq $0,%fs:{PENDING}(%r10)
     jne .Lresume_pending
 .Lresume_back: # a handler may have switched stacks
-    lockgate_gate_restore .Lresume_covered,.Lresume_pending,.Lresume_gs
+    lockgate_gate_restore .Lresume_covered,.Lresume_pending,.Lresume_gs,0
 .Lresume_leave:
     mov %r12,%r10
     mov -56(%r10),%r9
@@ -978,6 +1023,9 @@ lockgate_gate_end:
     context = sym super::context_sys::lockgate_context,
     CONTEXT = const lockgate_abi::context::CALL,
     CONTEXT_ENTRY = sym super::gate_sys::CONTEXT,
+    functions = sym super::service_sys::lockgate_functions,
+    FUNCTIONS = const lockgate_syscall::FUNCTIONS,
+    FUNCTIONS_ENTRY = sym super::gate_sys::FUNCTIONS,
     pending = sym super::gate_sys::lockgate_comes_back,
     signalled = sym super::signalled_sys::lockgate_signalled,
     no_function = sym super::gate_sys::NO_FUNCTION,

@@ -274,6 +274,7 @@ static UNRESOLVED: GateEntry = GateEntry { function: lockgate_unresolved as *con
 
 unsafe extern "C" {
     fn lockgate_gate_context();
+    fn lockgate_gate_functions();
     fn lockgate_gate_host();
     fn lockgate_gate_resolve();
 }
@@ -284,6 +285,10 @@ pub(super) static NO_FUNCTION: GateEntry = MISSING;
 /// What the gate of system calls calls where a context is asked for.
 pub(super) static CONTEXT: GateEntry =
     GateEntry { function: lockgate_gate_context as *const (), results: RESULT_RAX, ..MISSING };
+
+/// The same where functions in progress are asked for.
+pub(super) static FUNCTIONS: GateEntry =
+    GateEntry { function: lockgate_gate_functions as *const (), results: RESULT_RAX, ..MISSING };
 
 const MISSING: GateEntry = GateEntry {
     code: lockgate_gate_host as *const (),

@@ -35,22 +35,50 @@ pub(super) unsafe extern "C-unwind" fn lockgate_syscall(
             let own = frame.add(1) as usize;
             return undisturbed(lockgate_sigreturn as *const (), [gate as usize, own, 0]) as i64;
         }
-        if lockgate_syscall::is_plain(number, (*frame).arguments) {
-            return plain(gate, &*frame);
+        // (The entry's frame, with the gate's mark, comes behind it.)
+        serve(gate, &*frame, frame.add(1).cast())
+    }
+}
+
+/// [`lockgate_syscall::FUNCTIONS`], which unwinders ask for at each step: its gate is that of a host function. Returns the value for rax.
+///
+/// # Safety
+/// For the gate of system calls, with its record and the place of its mark.
+pub(super) unsafe extern "C-unwind" fn lockgate_functions(
+    rows: u64,
+    count: u64,
+    skip: u64,
+    _: u64,
+    gate: *mut GateRecord,
+    own: *const u64,
+) -> i64 {
+    let frame = SyscallFrame { number: lockgate_syscall::FUNCTIONS, arguments: [rows, count, skip, 0, 0, 0] };
+    // SAFETY: the caller's.
+    unsafe { serve(gate, &frame, own) }
+}
+
+/// # Safety
+/// For a gate, with its record, and the place of its mark in its entry's frame.
+unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) -> i64 {
+    // SAFETY: the caller's; a service's arguments are the same.
+    unsafe {
+        if lockgate_syscall::is_plain(frame.number, frame.arguments) {
+            return plain(gate, frame, own);
         }
-        undisturbed(lockgate_service as *const (), [gate as usize, frame as usize, 0]) as i64
+        let arguments = [gate as usize, ptr::from_ref(frame) as usize, own as usize];
+        undisturbed(lockgate_service as *const (), arguments) as i64
     }
 }
 
 /// What does not wait: it ends at its gate, in time.
-unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
+unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) -> i64 {
     // SAFETY: live records; a live entry's binding keeps its domain.
     let (domain, threads, control, entered) = unsafe {
         let below = &*entry(gate);
         (&*(*below.binding).domain, &**called_by(gate), (*gate).control, below.control)
     };
-    // SAFETY: the gate's frame is below its entry's, which has its mark. (Else the gate ends this call.)
-    if unsafe { !repair_sys::is_own(gate, ptr::from_ref(frame).add(1).cast()) } {
+    // SAFETY: the entry's frame has the gate's mark. (Else the gate ends this call.)
+    if unsafe { !repair_sys::is_own(gate, own) } {
         return 0;
     }
     // (The parent's window is not there.)
@@ -74,17 +102,21 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame) -> i64 {
 }
 
 /// All others.
-unsafe extern "C" fn lockgate_service(gate: *mut GateRecord, frame: *const SyscallFrame) -> i64 {
+unsafe extern "C" fn lockgate_service(
+    gate: *mut GateRecord,
+    frame: *const SyscallFrame,
+    own: *const u64,
+) -> i64 {
     // A handler of the host's may have come before this, and have switched to another stack, where calls are in progress now whose records lie
     // above this gate's, or in its place: what they find of an end would be this one's. The gate ends this call then.
     // SAFETY: the thread's own state, the gate's record and frame.
     unsafe {
         let Some(state) = (*block()).state.as_ref() else { return 0 };
-        if repair_sys::find(state, gate, frame.add(1).cast()) != Found::Innermost {
+        if repair_sys::find(state, gate, own) != Found::Innermost {
             return 0;
         }
     }
-    // SAFETY: live records, the gate's frame on the host's stack.
+    // SAFETY: live records, a frame on the host's stack.
     let (domain, threads, frame, control, entered) = unsafe {
         let below = &*entry(gate);
         (&*(*below.binding).domain, &**called_by(gate), &*frame, (*gate).control, below.control)
