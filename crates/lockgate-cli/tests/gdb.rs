@@ -927,8 +927,11 @@ fn debug_information_that_ends_gdb_is_left_out() {
         abbreviation(7, 0x0b, true, &[(0x11, 0x01), (0x12, 0x07), (0x03, 0x08)]),
         abbreviation(8, 0x2e, false, &[(0x31, 0x13), (0x11, 0x01), (0x12, 0x07)]),
         abbreviation(9, 0x24, false, &[(0x03, 0x08), (0x0b, 0x0b), (0x3e, 0x0b)]),
+        abbreviation(10, 0x21, false, &[(0x49, 0x13), (0x2f, 0x0b)]),
+        abbreviation(11, 0x2e, false, &[(0x31, 0x0b), (0x11, 0x01), (0x12, 0x07)]),
     ]
     .concat();
+    let int = b"\x09int\0\x04\x05";
     let made = |entries: &[u8]| with_entries(&plain, &abbreviations, entries);
     let code = [0x10_u64.to_le_bytes(), 0x10_0000_u64.to_le_bytes()].concat();
     let back = |at: usize| [&[8][..], &u32::try_from(at).unwrap().to_le_bytes(), &code].concat();
@@ -947,7 +950,23 @@ fn debug_information_that_ends_gdb_is_left_out() {
         shared.map(|at| at + 7).collect()
     };
     let instructions = |frames: &[u8]| encodings(frames).into_iter().map(|at| at + 1).collect();
-    let cases: [(&str, Vec<u8>, &str); 9] = [
+    // An entry that leads to one in a second unit, where it leads to the one behind it.
+    let twice = {
+        let end = FIRST + 5 + int.len() + 1;
+        let unit = |to: usize| {
+            let unit = [&[4][..], &u32::try_from(to).unwrap().to_le_bytes(), int].concat();
+            let file = Sections::of(made(&unit));
+            file.bytes[file.place(file.find(".debug_info"))].to_vec()
+        };
+        let mut file = Sections::of(made(&[]));
+        file.replace(".debug_info", &[unit(end + FIRST + 5), unit(FIRST + 5)].concat());
+        file.table();
+        file.done()
+    };
+    // A range, and its type, which has no size.
+    let range = [&[10][..], &u32::try_from(FIRST + 6).unwrap().to_le_bytes(), &[3], b"\x05s\0\0\0"].concat();
+    let based = [&b"unit\0"[..], &[0; 8]].concat();
+    let cases: [(&str, Vec<u8>, &str); 16] = [
         (
             "a constant that is itself",
             made(&function_with(|at| [&[4][..], &at.to_le_bytes()].concat())),
@@ -970,6 +989,17 @@ fn debug_information_that_ends_gdb_is_left_out() {
         ("a deep nest", made(&around), "too deep"),
         ("no range of lines", changed(".debug_line", &|_| vec![4 + 2 + 2 + 4 + 4], 0), "no range"),
         ("addresses of 3 bytes", changed(".debug_info", &|_| vec![7], 3), "another size"),
+        ("an entry without an end", made(b"\x05s\0\x08"), "within an entry"),
+        ("entries behind the unit's", made(&[&[0][..], int].concat()), "not one entry"),
+        ("a unit of another kind", changed(".debug_info", &|_| vec![6], 3), "not one entry"),
+        ("a way to another unit", twice, "out of its unit"),
+        ("a range of nothing", made(&range), ""),
+        (
+            "a place of another form",
+            with_unit(&plain, (&[(0x03, 0x08), (0x74, 0x01)], &based), &abbreviations, int),
+            "",
+        ),
+        ("an origin that is a number", made(&[&[11, 8][..], &code].concat()), ""),
         ("an unknown instruction", changed(".eh_frame", &instructions, 0x17), ""),
         ("pointers of an unknown kind", changed(".eh_frame", &encodings, 0x0f), ""),
     ];
@@ -983,6 +1013,7 @@ fn debug_information_that_ends_gdb_is_left_out() {
         let wanted = format!("lockgate: no debug information of {module}: ");
         assert_eq!(said.contains(&wanted), !refused.is_empty(), "{name}: {said}");
         assert!(said.contains(refused), "{name}: {said}");
+        assert!(!said.contains("Dwarf Error"), "{name}: {said}");
     }
 }
 

@@ -574,6 +574,15 @@ CONSISTING = {0x01, 0x16, 0x26, 0x35, 0x37, 0x47}
 # What gdb reads of an entry's children for its own sake: an array's bounds, parameters of functions and of templates.
 PARTS = {0x01: {0x21, 0x04, 0x45}, 0x15: {0x05}, 0x2E: {0x05}}
 TEMPLATE = {0x2F, 0x30, 0x4106, 0x4107}
+# What the first entry of a unit may be, by the unit's kind (before version 5 the header does not tell the first from the third): gdb ends otherwise.
+FIRST = {0: {0x11, 0x3C}, 1: {0x11}, 2: {0x41}, 3: {0x3C}}
+# The forms of attributes that are offsets in other sections, or lead to entries: gdb ends, or shows nothing, where they have others.
+FORMS = {
+    **dict.fromkeys((0x10, 0x55, 0x72, 0x73, 0x74, 0x8C), {0x06, 0x07, 0x17, 0x23}),
+    **dict.fromkeys((0x15, 0x18, 0x1D, 0x31, 0x47, 0x49, 0x54, 0x64, 0x69, 0x7F), {*REFERENCES, ANYWHERE, SIGNED}),
+}
+# Entries that are ranges of numbers. gdb ends where the type of these has no size, and does without one.
+NUMBERS = {0x21, 0x45}
 SKIP, LEB, BLOCK, STRING, FILE_NAME, REFERENCE = range(6)
 
 
@@ -667,7 +676,8 @@ def abbreviations(table, version, offset_size):
             if attributes > MOST_ATTRIBUTES:
                 raise ValueError("an entry with too many attributes")
             is_file_name = name == FOLDER or name == NAME and tag in UNITS
-            if name not in ATTRIBUTES or is_file_name and form != HERE and form not in TEXTS:
+            is_odd = is_file_name and form != HERE and form not in TEXTS or form not in FORMS.get(name, {form})
+            if name not in ATTRIBUTES or is_odd or name == TYPE and tag in NUMBERS:
                 name = NOTHING
                 table.elf[at : at + size] = bytes([NOTHING | 0x80, *[0x80] * (size - 2), 0] if size > 1 else [NOTHING])
             declares |= name == DECLARATION and form == 0x19
@@ -712,7 +722,7 @@ def clean_unit(unit, known, header, of_types):
     version = unit.number(2)
     if not 2 <= version <= 5:
         raise ValueError("it is of an unknown version")
-    kind = 2 if of_types else 1
+    kind = 2 if of_types else 0
     if version == 5:
         kind, address_size = unit.number(1), unit.number(1)
         table = unit.number(unit.offset_size)
@@ -729,7 +739,7 @@ def clean_unit(unit, known, header, of_types):
         known.numbered[number] = header + unit.number(unit.offset_size)
         known.targets.add(known.numbered[number])
     plans = known.abbreviations(table, version, unit.offset_size)
-    parents = []
+    parents, is_first = [], True
     while unit.at < unit.end:
         at = unit.at
         code = unit.leb()
@@ -739,6 +749,9 @@ def clean_unit(unit, known, header, of_types):
                 parents.pop()
             continue
         tag, children, attributes, declares, steps = plans[code]
+        if is_first and tag not in FIRST[kind] or not is_first and not parents:
+            raise ValueError("a unit is not one entry with what is in it")
+        is_first = False
         parent, of = parents[-1] if parents else (None, None)
         known.entries.add(at)
         known.attributes += attributes
@@ -763,6 +776,9 @@ def clean_unit(unit, known, header, of_types):
                     target += known.sections[b".debug_info"].offset
                 else:
                     target += header
+                    # gdb looks for it in this unit alone.
+                    if target >= unit.end:
+                        raise ValueError("an entry leads out of its unit")
                 if name == NOTHING:
                     continue
                 if form != SIGNED:
@@ -783,6 +799,9 @@ def clean_unit(unit, known, header, of_types):
             parents.append((at, tag))
             if len(parents) > MOST_DEPTH:
                 raise ValueError("its entries are too deep in each other")
+    # gdb would read on behind the unit.
+    if parents:
+        raise ValueError("a unit ends within an entry")
 
 
 # Operands of the instructions of line programs that every version has; forms of what version 5 says of files.
