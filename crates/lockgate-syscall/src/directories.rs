@@ -341,7 +341,7 @@ fn found_file(
 }
 
 /// Refuses what may not be opened although it lies beneath a granted directory.
-fn admit(grants: &Grants, stat: &Stat) -> Result<(), Errno> {
+pub(super) fn admit(grants: &Grants, stat: &Stat) -> Result<(), Errno> {
     let harmless = match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => !grants.is_forbidden(stat),
         FileType::Directory => true,

@@ -80,8 +80,12 @@ pub(super) const HANDLE: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// Opens the very file that `handle` stands for, whatever its names are now.
 pub(super) fn reopen(handle: impl AsFd, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let link = format!("/proc/thread-self/fd/{}", handle.as_fd().as_raw_fd());
-    kept(rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())?)
+    kept(rustix::fs::open(link_of(handle), flags | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// A path by which the kernel finds what `handle` stands for, whatever its names are now.
+pub(super) fn link_of(handle: impl AsFd) -> String {
+    format!("/proc/thread-self/fd/{}", handle.as_fd().as_raw_fd())
 }
 
 /// What is behind `fd`, unless the kernel makes it.

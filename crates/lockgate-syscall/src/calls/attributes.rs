@@ -1,9 +1,11 @@
 //! `chmod`, `fchmod`, `fchmodat`, `chown`, `utimensat`, `umask`.
 use crate::SyscallContext;
+use crate::directories::admit;
+use crate::directory::link_of;
 use crate::outcome::Reply;
 use crate::wire::word;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps};
+use rustix::fs::{AtFlags, Mode, Timespec, Timestamps};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
@@ -20,10 +22,13 @@ pub fn chmod(ctx: &SyscallContext<'_>, [path, bits, ..]: [u64; 6]) -> Reply {
 /// `fchmodat(fd, path, mode)`.
 pub fn fchmodat(ctx: &SyscallContext<'_>, [fd, path, bits, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
-    let location = ctx.locate(fd as i32, &path)?;
-    let file = location.open(&ctx.process.grants, OFlags::RDONLY, Mode::empty())?;
-    own(&file)?;
-    rustix::fs::fchmod(file.fd(), mode(bits))?;
+    let handle = ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, true)?;
+    if handle.read_only {
+        return Err(Errno::ROFS.into());
+    }
+    // As before an opening: but whoever owns a file may change its rights even if it cannot be opened.
+    admit(&ctx.process.grants, &handle.stat)?;
+    rustix::fs::chmod(link_of(&handle.fd), mode(bits))?;
     Ok(0)
 }
 
@@ -77,9 +82,9 @@ pub fn umask(ctx: &SyscallContext<'_>, [mask, ..]: [u64; 6]) -> Reply {
 
 /// Fails for granted streams, whose attributes are the host's, and beneath read-only grants.
 fn own(file: &crate::descriptors::Description) -> Result<(), Errno> {
-    match file.path.is_empty() {
-        true => Err(Errno::PERM),
-        false if file.read_only_grant => Err(Errno::ROFS),
+    match file.read_only_grant {
+        true => Err(Errno::ROFS),
+        false if file.granted => Err(Errno::PERM),
         false => Ok(()),
     }
 }

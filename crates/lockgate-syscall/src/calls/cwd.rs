@@ -2,9 +2,10 @@
 use crate::SyscallContext;
 use crate::current::Current;
 use crate::descriptors::{Description, Kind};
+use crate::directory::{HANDLE, resolve};
 use crate::locked::locked;
 use crate::outcome::Reply;
-use rustix::fs::{FileType, OFlags};
+use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::sync::Arc;
 
@@ -44,6 +45,8 @@ pub fn fchdir(ctx: &SyscallContext<'_>, [fd, ..]: [u64; 6]) -> Reply {
 }
 
 fn enter(ctx: &SyscallContext<'_>, directory: Arc<Description>, path: Vec<u8>) -> Reply {
+    // Whoever may not look anything up in a directory may not go there either: the kernel is to say so.
+    resolve(directory.fd(), b".", HANDLE, Mode::empty())?;
     let current = Current::new(&ctx.process.grants, directory, path);
     *locked(&ctx.process.current) = Arc::new(current);
     Ok(0)

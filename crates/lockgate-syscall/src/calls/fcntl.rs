@@ -6,6 +6,9 @@ use crate::outcome::Reply;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+/// Which signal tells of a descriptor (linux/fcntl.h; libc has no name for it).
+const F_GETSIG: i32 = 11;
+
 /// `fcntl(fd, command, argument)`.
 pub fn fcntl(ctx: &SyscallContext<'_>, [fd, command, argument, ..]: [u64; 6]) -> Reply {
     let number = fd as i32;
@@ -30,6 +33,8 @@ pub fn fcntl(ctx: &SyscallContext<'_>, [fd, command, argument, ..]: [u64; 6]) ->
             file.set_status(OFlags::from_bits_retain(argument as u32))?;
             Ok(0)
         }
+        // Nobody is told of anything by SIGIO.
+        libc::F_GETOWN | F_GETSIG => Ok(0),
         libc::F_GETLK => lock::get(ctx, &file, argument),
         libc::F_SETLK => lock::set(ctx, number, &file, argument, false),
         libc::F_SETLKW => lock::set(ctx, number, &file, argument, true),

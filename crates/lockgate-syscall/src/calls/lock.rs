@@ -110,18 +110,18 @@ pub(super) fn release(ctx: &SyscallContext<'_>, closed: &Description) {
 
 /// `flock(fd, operation)`.
 pub fn flock(ctx: &SyscallContext<'_>, [fd, operation, ..]: [u64; 6]) -> Reply {
-    let file = ctx.process.descriptor(fd as i32)?;
     let operation = operation as i32;
-    own(&file)?;
-    if operation & !libc::LOCK_NB == libc::LOCK_EX && file.read_only_grant {
-        return Err(Errno::ROFS.into());
-    }
     let now = match operation & !libc::LOCK_NB {
         libc::LOCK_SH => FlockOperation::NonBlockingLockShared,
         libc::LOCK_EX => FlockOperation::NonBlockingLockExclusive,
         libc::LOCK_UN => FlockOperation::NonBlockingUnlock,
         _ => return Err(Errno::INVAL.into()),
     };
+    let file = ctx.process.descriptor(fd as i32)?;
+    own(&file)?;
+    if now == FlockOperation::NonBlockingLockExclusive && file.read_only_grant {
+        return Err(Errno::ROFS.into());
+    }
     retry(ctx, operation & libc::LOCK_NB == 0, || rustix::fs::flock(file.fd(), now))
 }
 

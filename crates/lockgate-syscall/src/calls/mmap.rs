@@ -33,6 +33,12 @@ fn pages(length: u64) -> Result<u64, Errno> {
 /// A copy does not follow later writes to the file; POSIX leaves that open for `MAP_PRIVATE`.
 pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u64; 6]) -> Reply {
     let flags = flags as i32;
+    // (A file's descriptor and offset are looked at first, as in Linux.)
+    let file = match flags & libc::MAP_ANONYMOUS != 0 {
+        true => None,
+        false if !offset.is_multiple_of(PAGE) => return Err(Errno::INVAL.into()),
+        false => Some(ctx.process.descriptor(fd as i32)?),
+    };
     let protection = protection(prot)?;
     let length = pages(length)?;
     if flags & (libc::MAP_HUGETLB | libc::MAP_GROWSDOWN) != 0 {
@@ -46,20 +52,20 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
     if placement != Placement::Anywhere && at % PAGE != 0 {
         return Err(Errno::INVAL.into());
     }
-    if flags & libc::MAP_ANONYMOUS != 0 {
+    let Some(file) = file else {
         return Ok(ctx.memory.map(at, length, placement, protection)?);
+    };
+    if offset.checked_add(length).is_none_or(|end| end > i64::MAX as u64) {
+        return Err(Errno::OVERFLOW.into());
     }
-    let file = ctx.process.descriptor(fd as i32)?;
     if file.kind != Kind::Regular {
         return Err(Errno::NODEV.into());
     }
     if !file.readable {
         return Err(Errno::ACCESS.into());
     }
-    if offset % PAGE != 0 || offset.checked_add(length).is_none_or(|end| end > i64::MAX as u64) {
-        return Err(Errno::INVAL.into());
-    }
     match flags & libc::MAP_TYPE {
+        0 => return Err(Errno::INVAL.into()),
         libc::MAP_PRIVATE => {}
         // A granted stream's host descriptor may have more rights than were granted, and mprotect would find them.
         libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE if !file.path.is_empty() => {

@@ -109,7 +109,7 @@ pub fn renameat(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, ..]: [u64; 
 pub fn renameat2(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]: [u64; 6]) -> Reply {
     let known = RenameFlags::NOREPLACE | RenameFlags::EXCHANGE;
     let flags = RenameFlags::from_bits_retain(flags as u32);
-    if !known.contains(flags) {
+    if !known.contains(flags) || flags == known {
         return Err(Errno::INVAL.into());
     }
     let (old_folder, old) = leaving(ctx, old_fd, old, |_| Errno::BUSY)?;
@@ -129,8 +129,16 @@ pub fn linkat(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]: [u
     if flags != 0 {
         return Err(Errno::INVAL.into());
     }
-    let (old_folder, old) = parent(ctx, old_fd, old, |_| Errno::PERM)?;
-    let (new_folder, new) = parent(ctx, new_fd, new, |_| Errno::EXIST)?;
+    let (old, new) = (ctx.path(old)?, ctx.path(new)?);
+    // In the kernel's order: what is linked must be there, then the new name must be free.
+    if ctx.locate(old_fd as i32, &old)?.handle(&ctx.process.grants, false)?.read_only {
+        return Err(Errno::ROFS.into());
+    }
+    let (new_folder, new) = parent_of(ctx, new_fd, &new, |_| Errno::EXIST)?;
+    if rustix::fs::statat(&new_folder, new.as_slice(), AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+        return Err(Errno::EXIST.into());
+    }
+    let (old_folder, old) = parent_of(ctx, old_fd, &old, |_| Errno::PERM)?;
     rustix::fs::linkat(old_folder, old, new_folder, new, AtFlags::empty())?;
     Ok(0)
 }

@@ -38,6 +38,9 @@ pub fn creat(ctx: &SyscallContext<'_>, [path, mode, ..]: [u64; 6]) -> Reply {
 pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -> Reply {
     let path = ctx.path(path)?;
     let asked = OFlags::from_bits_retain(flags as u32);
+    if asked.contains(OFlags::CREATE | OFlags::DIRECTORY) && !asked.contains(OFlags::PATH) {
+        return Err(Errno::INVAL.into());
+    }
     if asked.contains(OFlags::TMPFILE) {
         return Err(Errno::OPNOTSUPP.into());
     }

@@ -70,6 +70,10 @@ fn wait(ctx: &SyscallContext<'_>, at: u64, count: u64, until: Option<Instant>) -
     Ok(entries.iter().filter(|entry| !entry.found.is_empty()).count() as u64)
 }
 
+/// What files and directories are ready for, always.
+const READY: PollFlags =
+    PollFlags::IN.union(PollFlags::OUT).union(PollFlags::RDNORM).union(PollFlags::WRNORM);
+
 fn entry(ctx: &SyscallContext<'_>, raw: &[u8]) -> Entry {
     let number = half(raw, 0) as i32;
     let asked = PollFlags::from_bits_retain(half(raw, 4) as u16);
@@ -77,7 +81,7 @@ fn entry(ctx: &SyscallContext<'_>, raw: &[u8]) -> Entry {
     let found = match &file {
         None if number >= 0 => PollFlags::NVAL,
         // Files and directories are always ready.
-        Some(file) if file.kind != Kind::Stream => asked & (PollFlags::IN | PollFlags::OUT),
+        Some(file) if file.kind != Kind::Stream => asked & READY,
         _ => PollFlags::empty(),
     };
     Entry { number, asked, file, found }

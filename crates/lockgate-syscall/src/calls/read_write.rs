@@ -10,6 +10,7 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::collections::VecDeque;
 use std::io::IoSlice;
+use std::sync::Arc;
 
 /// Most pieces of one vector (Linux's `IOV_MAX`).
 const PIECES: u64 = 1024;
@@ -35,31 +36,40 @@ pub fn write(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply 
 
 /// `pread64(fd, buffer, length, offset)`.
 pub fn pread(ctx: &SyscallContext<'_>, [fd, at, length, offset, ..]: [u64; 6]) -> Reply {
+    seekable(ctx, fd, offset)?;
     read_into(ctx, fd, Pieces::one(at, length), Some(offset))
 }
 
 /// `pwrite64(fd, buffer, length, offset)`.
 pub fn pwrite(ctx: &SyscallContext<'_>, [fd, at, length, offset, ..]: [u64; 6]) -> Reply {
+    seekable(ctx, fd, offset)?;
     write_from(ctx, fd, Pieces::one(at, length), Some(offset))
 }
 
 /// `readv(fd, vector, count)`.
 pub fn readv(ctx: &SyscallContext<'_>, [fd, vector, count, ..]: [u64; 6]) -> Reply {
+    ctx.process.descriptor(fd as i32)?.for_reading()?;
     read_into(ctx, fd, Pieces::copied(ctx, vector, count)?, None)
 }
 
 /// `writev(fd, vector, count)`.
 pub fn writev(ctx: &SyscallContext<'_>, [fd, vector, count, ..]: [u64; 6]) -> Reply {
+    // (What is written to a standard error that is not there is heard all the same.)
+    if fd as i32 != STANDARD_ERROR {
+        ctx.process.descriptor(fd as i32)?.for_writing()?;
+    }
     write_from(ctx, fd, Pieces::copied(ctx, vector, count)?, None)
 }
 
 /// `preadv(fd, vector, count, offset)`.
 pub fn preadv(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 6]) -> Reply {
+    seekable(ctx, fd, offset)?.for_reading()?;
     read_into(ctx, fd, Pieces::copied(ctx, vector, count)?, Some(offset))
 }
 
 /// `pwritev(fd, vector, count, offset)`.
 pub fn pwritev(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 6]) -> Reply {
+    seekable(ctx, fd, offset)?.for_writing()?;
     write_from(ctx, fd, Pieces::copied(ctx, vector, count)?, Some(offset))
 }
 
@@ -206,6 +216,15 @@ fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opt
         }
     }
     Ok(done as u64)
+}
+
+/// What `fd` stands for, if it has places and `offset` can be one: Linux says so before it looks at rights and at memory.
+fn seekable(ctx: &SyscallContext<'_>, fd: u64, offset: u64) -> Result<Arc<Description>, Errno> {
+    if i64::try_from(offset).is_err() {
+        return Err(Errno::INVAL);
+    }
+    let file = ctx.process.descriptor(fd as i32)?;
+    if file.kind == Kind::Stream { Err(Errno::SPIPE) } else { Ok(file) }
 }
 
 /// Checks an explicit offset.

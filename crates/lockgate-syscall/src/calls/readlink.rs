@@ -11,6 +11,9 @@ pub fn readlink(ctx: &SyscallContext<'_>, [path, at, length, ..]: [u64; 6]) -> R
 
 /// `readlinkat(fd, path, buffer, length)`.
 pub fn readlinkat(ctx: &SyscallContext<'_>, [fd, path, at, length, ..]: [u64; 6]) -> Reply {
+    if length as i32 <= 0 {
+        return Err(Errno::INVAL.into());
+    }
     let path = ctx.path(path)?;
     if ctx.leads_to_a_grant(fd as i32, &path).is_some() {
         return Err(Errno::INVAL.into());
@@ -18,7 +21,7 @@ pub fn readlinkat(ctx: &SyscallContext<'_>, [fd, path, at, length, ..]: [u64; 6]
     let own = path == OWN_FILE && ctx.process.own_file().is_some();
     let handle = ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, false)?;
     let is_link = own || rustix::fs::FileType::from_raw_mode(handle.stat.st_mode).is_symlink();
-    if length as i32 <= 0 || !is_link {
+    if !is_link {
         return Err(Errno::INVAL.into());
     }
     // Where it leads to has no other name: programs open what they read here.

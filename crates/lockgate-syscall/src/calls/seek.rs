@@ -12,13 +12,13 @@ pub fn lseek(ctx: &SyscallContext<'_>, [fd, offset, whence, ..]: [u64; 6]) -> Re
         return Err(Errno::SPIPE.into());
     }
     let signed = offset as i64;
-    let absolute = || u64::try_from(signed).map_err(|_| Errno::INVAL);
+    let absolute = |error| u64::try_from(signed).map_err(|_| error);
     let from = match whence as i32 {
-        libc::SEEK_SET => SeekFrom::Start(absolute()?),
+        libc::SEEK_SET => SeekFrom::Start(absolute(Errno::INVAL)?),
         libc::SEEK_CUR => SeekFrom::Current(signed),
         libc::SEEK_END => SeekFrom::End(signed),
-        libc::SEEK_DATA => SeekFrom::Data(absolute()?),
-        libc::SEEK_HOLE => SeekFrom::Hole(absolute()?),
+        libc::SEEK_DATA => SeekFrom::Data(absolute(Errno::NXIO)?),
+        libc::SEEK_HOLE => SeekFrom::Hole(absolute(Errno::NXIO)?),
         _ => return Err(Errno::INVAL.into()),
     };
     Ok(rustix::fs::seek(file.fd(), from)?)

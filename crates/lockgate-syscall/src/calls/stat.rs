@@ -13,7 +13,10 @@ use rustix::io::Errno;
 const CURRENT: u64 = libc::AT_FDCWD as u64;
 const NOFOLLOW: u64 = libc::AT_SYMLINK_NOFOLLOW as u64;
 /// Flags of `stat` and its like. (Nothing is mounted automatically.)
-const KNOWN: u64 = NOFOLLOW | (libc::AT_EMPTY_PATH | libc::AT_NO_AUTOMOUNT) as u64;
+const KNOWN: u64 = NOFOLLOW | (libc::AT_EMPTY_PATH | libc::AT_NO_AUTOMOUNT | libc::AT_STATX_SYNC_TYPE) as u64;
+
+/// A bit of `statx`'s mask that Linux refuses.
+const STATX_RESERVED: u32 = 0x8000_0000;
 
 /// `stat(path, buffer)`.
 pub fn stat(ctx: &SyscallContext<'_>, [path, at, ..]: [u64; 6]) -> Reply {
@@ -40,9 +43,12 @@ pub fn newfstatat(ctx: &SyscallContext<'_>, [fd, path, at, flags, ..]: [u64; 6])
 }
 
 /// `statx(fd, path, flags, mask, buffer)`: the basic fields.
-pub fn statx(ctx: &SyscallContext<'_>, [fd, path, flags, _, at, _]: [u64; 6]) -> Reply {
+pub fn statx(ctx: &SyscallContext<'_>, [fd, path, flags, mask, at, _]: [u64; 6]) -> Reply {
     const SYNC_TYPE: u64 = libc::AT_STATX_SYNC_TYPE as u64;
-    let stat = look_up(ctx, fd, path, flags & !SYNC_TYPE)?;
+    if mask as u32 & STATX_RESERVED != 0 || flags & SYNC_TYPE == SYNC_TYPE {
+        return Err(Errno::INVAL.into());
+    }
+    let stat = look_up(ctx, fd, path, flags)?;
     ctx.memory.write(at, &kernel_statx(&stat).0)?;
     Ok(0)
 }
@@ -68,6 +74,16 @@ pub fn faccessat2(ctx: &SyscallContext<'_>, [fd, path, mode, flags, ..]: [u64; 6
         return Err(Errno::INVAL.into());
     };
     let path = ctx.path(path)?;
+    let itself = is_descriptor_itself(&path, AtFlags::from_bits_retain(flags as u32));
+    if itself && fd as i32 != libc::AT_FDCWD {
+        let file = ctx.process.handle(fd as i32)?;
+        if access.contains(Access::WRITE_OK) && file.read_only_grant {
+            return Err(Errno::ROFS.into());
+        }
+        access_of_handle(file.fd(), access.bits())?;
+        return Ok(0);
+    }
+    let path = if itself { b".".to_vec() } else { path };
     if ctx.leads_to_a_grant(fd as i32, &path).is_some() {
         return if access.contains(Access::WRITE_OK) { Err(Errno::ROFS.into()) } else { Ok(0) };
     }

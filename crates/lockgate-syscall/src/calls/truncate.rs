@@ -19,20 +19,22 @@ const HOLE: u64 = 1 << 30;
 
 /// `truncate(path, length)`.
 pub fn truncate(ctx: &SyscallContext<'_>, [path, length, ..]: [u64; 6]) -> Reply {
+    let length = size(length)?;
     let path = ctx.path(path)?;
     let location = ctx.locate(libc::AT_FDCWD, &path)?;
     let file = location.open(&ctx.process.grants, OFlags::WRONLY, Mode::empty())?;
-    resize(ctx, file.fd(), size(length)?)
+    resize(ctx, file.fd(), length)
 }
 
 /// `ftruncate(fd, length)`.
 pub fn ftruncate(ctx: &SyscallContext<'_>, [fd, length, ..]: [u64; 6]) -> Reply {
+    let length = size(length)?;
     let file = ctx.process.descriptor(fd as i32)?;
     if file.kind != Kind::Regular || !file.writable {
         return Err(Errno::INVAL.into());
     }
     appendable(&file)?;
-    resize(ctx, file.fd(), size(length)?)
+    resize(ctx, file.fd(), length)
 }
 
 /// Takes away what is in a file that was opened with `O_TRUNC`.
@@ -75,13 +77,17 @@ fn appendable(file: &Description) -> Result<(), Errno> {
 
 /// `fallocate(fd, mode, offset, length)`: mode 0 and `FALLOC_FL_KEEP_SIZE`.
 pub fn fallocate(ctx: &SyscallContext<'_>, [fd, mode, offset, length, ..]: [u64; 6]) -> Reply {
-    let file = ctx.process.descriptor(fd as i32)?.for_writing()?;
-    appendable(&file)?;
+    let file = ctx.process.descriptor(fd as i32)?;
+    let (offset, length) = (size(offset)?, size(length)?);
+    if length == 0 {
+        return Err(Errno::INVAL.into());
+    }
     let mode = FallocateFlags::from_bits_retain(mode as u32);
     if !FallocateFlags::KEEP_SIZE.contains(mode) {
         return Err(Errno::OPNOTSUPP.into());
     }
-    let (offset, length) = (size(offset)?, size(length)?);
+    let file = file.for_writing()?;
+    appendable(&file)?;
     let end = size(offset + length).map_err(|_| Errno::FBIG)?;
     let allocate = |mode, from, length| {
         loop {

@@ -188,14 +188,16 @@ fn without_grants_there_are_no_descriptors() {
 fn no_device_is_driven() {
     let (_reader, guest) = pipes();
     let at = guest.room(64);
-    for request in
-        [libc::TIOCGWINSZ, libc::TCGETS, libc::TIOCSTI, libc::FIONREAD, libc::FIONBIO, libc::TIOCSCTTY]
-    {
+    for request in [libc::TIOCGWINSZ, libc::TCGETS, libc::TIOCSTI, libc::FIONREAD, libc::TIOCSCTTY] {
         assert_eq!(guest.err(libc::SYS_ioctl, &[1, request, at]), Errno::NOTTY, "{request:#x}");
     }
     guest.ok(libc::SYS_ioctl, &[1, libc::FIOCLEX, 0]);
     assert_eq!(guest.ok(libc::SYS_fcntl, &[1, libc::F_GETFD as u64]), 1);
     assert_eq!(guest.err(libc::SYS_ioctl, &[5, libc::TCGETS, at]), Errno::BADF);
+    // This is a flag of the domain's own, of a stream that was granted, too.
+    guest.ok(libc::SYS_ioctl, &[1, libc::FIONBIO, guest.put(&[1, 0, 0, 0])]);
+    let nonblocking = libc::O_NONBLOCK as u64;
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[1, libc::F_GETFL as u64]) & nonblocking, nonblocking);
 }
 
 #[test]

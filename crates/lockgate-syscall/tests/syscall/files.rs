@@ -442,3 +442,154 @@ fn a_dot_at_the_end_is_a_directorys() {
     assert_eq!(std::fs::read(host.path().join("greeting")).unwrap(), b"hello, file");
     assert!(!host.path().join("new").exists());
 }
+
+/// Runs `test` as a user without root's rights over files, if this is root.
+fn unprivileged(test: impl FnOnce() + Send) {
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // The thread's own rights, not the process's: `rustix` makes the raw system call.
+            if rustix::process::geteuid().is_root() {
+                let sets = rustix::thread::CapabilitySets {
+                    effective: rustix::thread::CapabilitySet::empty(),
+                    permitted: rustix::thread::CapabilitySet::empty(),
+                    inheritable: rustix::thread::CapabilitySet::empty(),
+                };
+                rustix::thread::set_capabilities(None, sets).unwrap();
+            }
+            test();
+        });
+    });
+}
+
+#[test]
+fn rights_of_what_cannot_be_opened_are_its_owners() {
+    let (host, guest) = data(Access::ReadWrite);
+    let mode = |name: &str, mode| {
+        std::fs::set_permissions(host.path().join(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("greeting", 0o200);
+    mode("folder", 0o000);
+    let chmod = |name: &str, mode| guest.ok(libc::SYS_chmod, &[guest.text(name), mode]);
+    unprivileged(|| {
+        assert_eq!(guest.open_err("/data/greeting", libc::O_RDONLY), Errno::ACCESS);
+        chmod("/data/greeting", 0o640);
+        chmod("/data/folder", 0o750);
+    });
+    for (name, mode) in [("greeting", 0o640), ("folder", 0o750)] {
+        assert_eq!(host.path().join(name).metadata().unwrap().mode() & 0o7777, mode, "{name}");
+    }
+    // What may not be opened for other reasons keeps its rights.
+    let (read_only, guest) = data(Access::ReadOnly);
+    let before = read_only.path().join("greeting").metadata().unwrap().mode();
+    assert_eq!(guest.err(libc::SYS_chmod, &[guest.text("/data/greeting"), 0o777]), Errno::ROFS);
+    assert_eq!(read_only.path().join("greeting").metadata().unwrap().mode(), before);
+    let (host, guest) = data(Access::ReadWrite);
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        host.path().join("fifo"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR,
+        0,
+    )
+    .unwrap();
+    assert_eq!(guest.err(libc::SYS_chmod, &[guest.text("/data/fifo"), 0o777]), Errno::ACCESS);
+}
+
+#[test]
+fn nobody_goes_where_nothing_may_be_looked_up() {
+    let (host, guest) = data(Access::ReadWrite);
+    std::fs::set_permissions(host.path().join("folder"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    unprivileged(|| {
+        assert_eq!(guest.err(libc::SYS_chdir, &[guest.text("/data/folder")]), Errno::ACCESS);
+        let folder = guest.open("/data/folder", libc::O_RDONLY | libc::O_DIRECTORY);
+        assert_eq!(guest.err(libc::SYS_fchdir, &[folder]), Errno::ACCESS);
+        guest.ok(libc::SYS_chmod, &[guest.text("/data/folder"), 0o700]);
+        guest.ok(libc::SYS_fchdir, &[folder]);
+    });
+}
+
+/// Where several arguments are wrong, Linux says one thing of all; programs that try what is there rely on it.
+#[test]
+fn errors_come_in_the_kernels_order() {
+    let (_host, guest) = data(Access::ReadWrite);
+    const BAD: u64 = 77;
+    let minus = |by: i64| (-by) as u64;
+    let at = guest.room(16);
+    let [none, greeting, folder, root] =
+        ["/data/none/..", "/data/greeting", "/data/folder", "/data/."].map(|path| guest.text(path));
+    let long_name = guest.text(&format!("/data/{}", "a".repeat(256)));
+    let cwd = libc::AT_FDCWD as u64;
+    let fifo = {
+        let ends = guest.room(8);
+        guest.ok(libc::SYS_pipe2, &[ends, 0]);
+        guest.word(ends)
+    };
+    let (reading, writing) = (fifo & 0xffff_ffff, fifo >> 32);
+    let (file, empty) = (guest.open("/data/greeting", libc::O_RDWR), guest.text(""));
+    guest.ok(libc::SYS_faccessat2, &[file, empty, 6, libc::AT_EMPTY_PATH as u64]);
+    let new_folder = (libc::O_CREAT | libc::O_DIRECTORY | libc::O_RDWR) as u64;
+    let cases: &[(i64, &[u64], Errno)] = &[
+        (libc::SYS_flock, &[BAD, 15], Errno::INVAL),
+        (libc::SYS_ftruncate, &[BAD, minus(1)], Errno::INVAL),
+        (libc::SYS_truncate, &[none, minus(1)], Errno::INVAL),
+        (libc::SYS_pread64, &[BAD, at, 1, minus(1)], Errno::INVAL),
+        (libc::SYS_pwrite64, &[writing, at, 0, minus(1)], Errno::INVAL),
+        (libc::SYS_pread64, &[writing, at, 0, 1], Errno::SPIPE),
+        (libc::SYS_pwrite64, &[reading, at, 0, 1], Errno::SPIPE),
+        (libc::SYS_readv, &[BAD, at, minus(1)], Errno::BADF),
+        (libc::SYS_writev, &[BAD, at, minus(1)], Errno::BADF),
+        (libc::SYS_preadv, &[BAD, at, minus(1), 0], Errno::BADF),
+        (libc::SYS_pwritev, &[BAD, at, minus(1), 0], Errno::BADF),
+        (libc::SYS_readlink, &[none, at, 0], Errno::INVAL),
+        (libc::SYS_open, &[none, new_folder, 0o600], Errno::INVAL),
+        (libc::SYS_open, &[folder, new_folder, 0o600], Errno::INVAL),
+        (libc::SYS_renameat2, &[cwd, none, cwd, none, 3], Errno::INVAL),
+        (libc::SYS_link, &[root, greeting], Errno::EXIST),
+        (libc::SYS_link, &[folder, greeting], Errno::EXIST),
+        (libc::SYS_link, &[long_name, greeting], Errno::NAMETOOLONG),
+        (libc::SYS_link, &[none, greeting], Errno::NOENT),
+        (libc::SYS_mmap, &[0, 0, 3, libc::MAP_PRIVATE as u64, BAD, 0], Errno::BADF),
+        (libc::SYS_mmap, &[0, 0, 3, libc::MAP_PRIVATE as u64, BAD, 1], Errno::INVAL),
+        (libc::SYS_fallocate, &[BAD, 255, 0, 0], Errno::BADF),
+        (libc::SYS_fallocate, &[reading, 255, 0, 0], Errno::INVAL),
+        (libc::SYS_fallocate, &[reading, 255, 0, 1], Errno::OPNOTSUPP),
+        (libc::SYS_fadvise64, &[reading, 0, 0, 0], Errno::SPIPE),
+        (libc::SYS_mmap, &[0, 1, 3, 0, file, 0], Errno::INVAL),
+        (libc::SYS_lseek, &[file, minus(1), libc::SEEK_DATA as u64], Errno::NXIO),
+        (libc::SYS_faccessat2, &[BAD, empty, 4, libc::AT_EMPTY_PATH as u64], Errno::BADF),
+        (libc::SYS_faccessat2, &[file, empty, 4, 0], Errno::NOENT),
+        (libc::SYS_statx, &[cwd, greeting, 0x6000, 0, at], Errno::INVAL),
+        (libc::SYS_statx, &[cwd, greeting, 0, 1 << 31, at], Errno::INVAL),
+    ];
+    for (i, (number, arguments, error)) in cases.iter().enumerate() {
+        assert_eq!(guest.err(*number, arguments), *error, "case {i}: call {number} {arguments:x?}");
+    }
+}
+
+#[test]
+fn what_files_and_pipes_of_a_domain_say_of_themselves() {
+    let (_host, guest) = data(Access::ReadWrite);
+    let file = guest.open("/data/greeting", libc::O_RDWR);
+    let ends = guest.room(8);
+    guest.ok(libc::SYS_pipe2, &[ends, 0]);
+    let (reading, writing) = (guest.word(ends) & 0xffff_ffff, guest.word(ends) >> 32);
+    guest.ok(libc::SYS_write, &[writing, guest.put(b"abc"), 3]);
+    let unread = |fd| {
+        let at = guest.room(8);
+        guest.ok(libc::SYS_ioctl, &[fd, libc::FIONREAD, at]);
+        guest.word(at) as i32
+    };
+    guest.read(file, 5);
+    assert_eq!((unread(file), unread(reading)), (6, 3));
+    // A pipe is the domain's own.
+    guest.ok(libc::SYS_utimensat, &[writing, 0, 0, 0]);
+    let on = guest.put(&1u32.to_le_bytes());
+    guest.read(reading, 3);
+    guest.ok(libc::SYS_ioctl, &[reading, libc::FIONBIO, on]);
+    assert_eq!(guest.err(libc::SYS_read, &[reading, guest.room(1), 1]), Errno::AGAIN);
+    // Files are ready, by each name of that.
+    let asked = libc::POLLIN | libc::POLLRDNORM | libc::POLLWRNORM | libc::POLLPRI;
+    let poll = guest.put(&[(file as u32).to_le_bytes(), (asked as u32).to_le_bytes()].concat());
+    assert_eq!(guest.ok(libc::SYS_poll, &[poll, 1, 0]), 1);
+    assert_eq!((guest.word(poll) >> 48) as i16, asked & !libc::POLLPRI);
+}
