@@ -54,7 +54,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let outcome = Domain::new(&module, options).map_err(anyhow::Error::from).and_then(|domain| {
         let function = domain.bind_dynamic(prototype)?;
         let readings = Readings::of(prototype);
-        let values = values(&domain, function.signature(), &readings, arguments)?;
+        let values = values(&domain, function.signature(), &readings, prototype, arguments)?;
         let result = function.call(&values);
         domain::report_refused(module.name(), &domain.refused_syscalls());
         let value = result?;
@@ -149,17 +149,20 @@ fn values(
     domain: &Domain,
     signature: &Signature,
     readings: &Readings,
+    prototype: &str,
     arguments: &[String],
 ) -> anyhow::Result<Vec<Value>> {
     let (given, wanted) = (arguments.len(), signature.parameters.len());
+    // As the user has written it: a signature calls each pointer `void *`.
+    let prototype = prototype.trim().trim_end_matches(';');
     if given != wanted {
-        bail!("{signature} takes {wanted} argument{}, {given} given", if wanted == 1 { "" } else { "s" });
+        bail!("{prototype} takes {wanted} argument{}, {given} given", if wanted == 1 { "" } else { "s" });
     }
     let value = |(number, (kind, text)): (usize, (&Type, &String))| {
         let reading = readings.parameters.get(number).copied().unwrap_or(Reading::Plain);
         value(domain, kind, reading, text).with_context(|| {
             let kind = if reading == Reading::Truth { "bool".to_owned() } else { kind.to_string() };
-            format!("argument {} of {signature}: {text:?} is not of type {kind}", number + 1)
+            format!("argument {} of {prototype}: {text:?} is not of type {kind}", number + 1)
         })
     };
     signature.parameters.iter().zip(arguments).enumerate().map(value).collect()

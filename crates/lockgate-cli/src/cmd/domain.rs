@@ -201,6 +201,9 @@ fn granted(text: &str) -> anyhow::Result<Granted> {
         None => (text, Access::ReadWrite),
     };
     let (guest, host) = text.split_once('=').unwrap_or((text, text));
+    if let Some(writable) = text.strip_suffix(":rw").filter(|_| !Path::new(host).exists()) {
+        bail!("a directory may be written to unless :ro is behind it: write {writable}");
+    }
     if guest.starts_with('/') {
         return Ok(Granted { guest: guest.to_owned(), host: host.to_owned(), access, relative: false });
     }

@@ -230,7 +230,13 @@ const GIVEN_UP: usize = 16 << 10;
 fn show(text: &mut dyn fmt::Write, module: &Module, shown: &Shown<'_>) -> fmt::Result {
     let paint = Paint::stdout();
     if let Some(exports) = &shown.exports {
-        writeln!(text, "{}", paint.strong(format!("exports ({})", exports.len())))?;
+        // Each module has some of Lockgate's own, which nobody looks for.
+        let own = exports.iter().filter(|export| !export.name.starts_with("_lg_")).count();
+        let more = match exports.len() - own {
+            0 => String::new(),
+            some => format!(", and {some} of Lockgate's"),
+        };
+        writeln!(text, "{}", paint.strong(format!("exports ({own}{more})")))?;
         let mut left = READABLE;
         for Export { name, signature, address } in exports {
             let written = if left > 0 { lockgate_outside::demangled(name) } else { None };

@@ -8,6 +8,7 @@ fn main() -> Result<(), Error> {
     assert_eq!(print("four")?, 4);
     assert_eq!(type_(1)?, 7);
     assert_eq!(self_(1)?, 8);
+    assert_eq!((place(5)?, twice(5)?, last(&[6, 7])?), (6, 10, 7));
     assert_eq!(fn_(Lambda::yield_)?, 1);
     let given = text_of(5)?;
     assert_eq!((given.from, given.type_), (5, 6));

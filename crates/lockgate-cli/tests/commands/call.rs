@@ -102,6 +102,11 @@ fn mistakes_are_explained() {
         ("cube_root", &[], &["takes 1 argument, 0 given"]),
         ("divide", &["1"], &["takes 2 arguments, 1 given"]),
         ("cube_root", &["x"], &["argument 1 of double cube_root(double): \"x\" is not of type double"]),
+        (
+            "const char *skip(const char *, unsigned);",
+            &["x", "y"],
+            &["argument 2 of const char *skip(const char *, unsigned): \"y\" is not of type uint32_t"],
+        ),
         ("divide", &["1", "2.5"], &["argument 2", "\"2.5\" is not of type int32_t"]),
         ("divide", &["99999999999", "1"], &["argument 1", ": 99999999999 is not of type int32_t"]),
         ("int negated(bool)", &["2"], &["argument 1", "\"2\" is not of type bool: give 0, 1, false or true"]),

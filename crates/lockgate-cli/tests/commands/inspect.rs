@@ -26,6 +26,9 @@ fn selections() {
     let json = lockgate(&["inspect", library(), "--json", "--exports"]).json();
     let names: Vec<_> = json["exports"].as_array().unwrap().iter().map(|export| &export["name"]).collect();
     assert!(names.contains(&&"unnoted".into()));
+    let lockgates = names.iter().filter(|name| name.as_str().unwrap().starts_with("_lg_")).count();
+    let counted = format!("exports ({}, and {lockgates} of Lockgate's)\n", names.len() - lockgates);
+    assert!(lockgates > 0 && exports.starts_with(&counted), "{counted}{exports}");
     assert!(json.get("report").is_none());
     let notes = lockgate(&["inspect", library(), "--json", "--notes"]).json();
     assert_eq!(notes["notes"]["segments"][0]["kind"], "code");

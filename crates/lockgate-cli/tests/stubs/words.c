@@ -17,6 +17,9 @@ int isinstance(int x) { return x + 5; }
 int type(int fn) { return fn + 6; }
 int self(int crate) { return crate + 7; }
 int fn(enum lambda match) { return match == yield; }
+int place(int Place) { return Place + 1; }
+int twice(int mro) { return 2 * mro; }
+int last(const int *yield, int mro) { return mro ? yield[mro - 1] : 0; }
 int Error(int x) { return x + 8; }
 int Kind(int x) { return x + 9; }
 struct text text_of(int from) { return (struct text){from, from + 1, from + 2}; }

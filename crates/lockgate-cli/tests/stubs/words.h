@@ -29,6 +29,10 @@ int isinstance(int x);
 int type(int fn);
 int self(int crate);
 int fn(enum lambda match);
+/* Parameters that are called as constants are, and a type of the binding's. */
+int place(int Place);
+int twice(int mro);
+int last(const int *yield LG_IN LG_SIZE(mro), int mro);
 int Error(int x);
 int Kind(int x);
 struct text text_of(int from);

@@ -1,5 +1,5 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
-use super::{documentation, element, size, sys, type_name, word};
+use super::{documentation, element, size, sys, type_name, variable, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
     Argument, Check, CopyIn, CopyOut, Function, Judge, Operand, Pieces, Printer, With, joined, prototype,
@@ -90,10 +90,16 @@ fn slice(kind: &str, writes: bool) -> String {
 }
 
 impl<'a> Writer<'_, 'a> {
+    /// What a parameter is called here.
+    fn own(&self, name: &str) -> String {
+        variable(name, self.surface)
+    }
+
     /// What stands for a name of the header in a size.
     fn operand(&self, name: &str, length: bool) -> String {
-        let own = word(name);
-        match self.form.operand(name, length) {
+        let operand = self.form.operand(name, length);
+        let own = if matches!(operand, Operand::Constant) { word(name) } else { self.own(name) };
+        match operand {
             Operand::TextLength => {
                 format!("lg_{name}.as_ref().map_or(0, |text| text.as_bytes().len() as i128)")
             }
@@ -130,7 +136,7 @@ impl<'a> Writer<'_, 'a> {
     fn argument(&mut self, argument: &Argument<'a>) -> String {
         let surface = self.surface;
         let Argument { name, kind, how } = argument;
-        let own = word(name);
+        let own = self.own(name);
         let local = format!("lg_{name}");
         let null = kind.pointee().is_some() || matches!(kind.shape, Shape::Function(_));
         match how {
@@ -139,12 +145,12 @@ impl<'a> Writer<'_, 'a> {
             }
             CopyIn::Zero => if null { "null_mut()" } else { "0 as _" }.to_owned(),
             CopyIn::Length(of) => {
-                let length = format!("support::length({}.len(), \"{name}\")?", word(of));
+                let length = format!("support::length({}.len(), \"{name}\")?", self.own(of));
                 self.declare(&format!("{local}: {}", sys(kind, surface)), &length);
                 local
             }
             CopyIn::Room(of) => {
-                let length = format!("support::length({}.len(), \"{name}\")?", word(of));
+                let length = format!("support::length({}.len(), \"{name}\")?", self.own(of));
                 self.declare(&format!("mut {local}: {}", element(kind, surface)), &length);
                 raw_mut(&local)
             }
@@ -262,13 +268,14 @@ impl<'a> Writer<'_, 'a> {
     fn kept(&mut self, own: &str, how: &CopyIn<'_>) {
         let CopyIn::Kept { buffers, reads, release, end, .. } = how else { return };
         for cursor in buffers {
-            let (name, length) = (word(&cursor.field.name), word(&cursor.length.name));
+            let (field, length) = (word(&cursor.field.name), word(&cursor.length.name));
+            let name = self.own(&cursor.field.name);
             self.takes(&name, &slice(&element(&cursor.field.kind, self.surface), cursor.writes));
-            let many = format!("{own}.raw.{length} = support::length({name}.len(), \"{name}\")?;");
+            let many = format!("{own}.raw.{length} = support::length({name}.len(), \"{field}\")?;");
             line(&mut self.pieces.before, &many);
             line(
                 &mut self.pieces.before,
-                &format!("{own}.raw.{name} = {};", pointer_to(&name, cursor.writes)),
+                &format!("{own}.raw.{field} = {};", pointer_to(&name, cursor.writes)),
             );
         }
         if *reads {
@@ -296,7 +303,8 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
 
     fn check(&mut self, check: &Check<'a>) {
         let needed = self.size(check.needed);
-        let enough = format!("support::enough({needed}, {}.len(), \"{}\")?;", word(check.of), check.of);
+        let (own, of) = (self.own(check.of), check.of);
+        let enough = format!("support::enough({needed}, {own}.len(), \"{of}\")?;");
         line(&mut self.pieces.before, &enough);
     }
 
@@ -350,7 +358,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             Judge::Offset { object, text } => {
                 let start = match text {
                     true => format!("support::pointer(&lg_{object})"),
-                    false => format!("{}.as_ptr()", word(object)),
+                    false => format!("{}.as_ptr()", self.own(object)),
                 };
                 ("Option<usize>".to_owned(), format!("support::offset({raw}.cast(), {start}.cast())"))
             }

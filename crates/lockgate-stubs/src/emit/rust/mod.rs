@@ -86,6 +86,19 @@ fn word(name: &str) -> String {
     if KEYWORDS.contains(&name) || TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
+/// The name of a parameter, which in C may be that of a constant or of a type, too. To Rust it would mean the constant, or the
+/// constructor of a type with unnamed fields, whose names begin with a capital: it gets `_` behind it.
+fn variable(name: &str, surface: &Surface<'_>) -> String {
+    let mut own = word(name);
+    if own.starts_with(|first: char| first.is_ascii_uppercase()) && !own.ends_with('_') {
+        own.push('_');
+    }
+    while surface.constants().any(|(constant, _)| word(constant) == own) {
+        own.push('_');
+    }
+    own
+}
+
 /// `sqlite3_stmt` as `Sqlite3Stmt`; with `_` if the crate's own text means something else by that.
 fn type_name(name: &str) -> String {
     const TAKEN: &[&str] = &[
