@@ -29,7 +29,7 @@ const SIGNALS: usize = 64;
 /// What handlers need beyond these frames: ours, and the ones they are chained to.
 const HANDLER_NEED: usize = 64 << 10;
 /// Stack that a thread must have left at its first call, bytes: what is done for it then, and for its domain, takes some twenty thousand.
-const LEAST_STACK: u64 = 32 << 10;
+pub(super) const LEAST_STACK: u64 = 32 << 10;
 /// Host stack that a nested call must leave, bytes.
 const STACK_RESERVE: u64 = 128 << 10;
 
