@@ -1,6 +1,5 @@
 //! The runtime's side of a host thread: its records, slot table and alternate stack; and what it has domains do.
 use super::alternate_sys::AlternateStack;
-use super::attachment_sys::LEAST_STACK;
 use super::block_sys::block;
 use super::gate_tables_sys::GateTables;
 use super::instance::Instance;
@@ -560,6 +559,10 @@ pub(crate) fn beyond_depth(state: &ThreadState, allowed: u32) -> bool {
     let depth = unsafe { (*state.block).top as u64 - (*state.block).first as u64 };
     depth > allowed.into()
 }
+
+/// Stack that a thread must have left at its first call, bytes: what is done for it then, and for its domain, takes some twenty thousand. So
+/// much a nested call on a coroutine's stack must leave, too.
+pub(super) const LEAST_STACK: u64 = 32 << 10;
 
 /// True if `rsp` leaves too little of the host's stack for a call that is nested in the innermost one, whose gate's record is on top, or
 /// too few records.
