@@ -112,6 +112,11 @@ fn computed_stack_pointers_spare_every_register() {
 }
 
 #[test]
+fn computed_jumps_and_jumps_out_of_the_function_are_told_apart() {
+    same_as_native("gotos", &[]);
+}
+
+#[test]
 fn computed_jumps_spare_every_register() {
     same_as_native("computed", &[]);
 }

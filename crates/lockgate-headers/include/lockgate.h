@@ -81,11 +81,12 @@
  * the library, its versions of pthread_sigmask(), sigprocmask() and their relatives report them as
  * blocked, and the signals still come. Elsewhere the library unblocks them at the calls above.
  *
- * A signal handler cannot call a domain: the call fails (lg_failed()), and a handler that asks why
- * gets LG_E_SIGNAL_HANDLER. Of the library's functions only lg_failed(), lg_interrupt() and calls
- * through function pointers are safe in handlers. A refused call in a handler does not affect the
- * calls of the interrupted code, except that lg_failed() may not be 0 there afterwards;
- * lg_take_call_error() then says LG_OK for a call that returned. (If the kernel runs a handler on
+ * A signal handler cannot call a domain: the call fails (lg_failed()). Of the library's functions
+ * only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers; why
+ * the call failed (LG_E_SIGNAL_HANDLER) can be asked only where malloc() and free() may be called.
+ * A refused call in a handler does not affect the calls of the interrupted code, except that
+ * lg_failed() may not be 0 there afterwards; lg_take_call_error() then says LG_OK for a call that
+ * returned. (If the kernel runs a handler on
  * another stack than the alternate one, which only a raw system call of the host can cause, the
  * handler must save and restore lg_call_failed, as it does errno.) On a thread that has not called
  * a domain and has no alternate stack, the library cannot tell: the handler's call is admitted, and

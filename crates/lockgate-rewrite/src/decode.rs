@@ -99,6 +99,8 @@ pub(crate) struct Text {
     pub(crate) index: Vec<u32>,
     /// First instructions of its functions, ascending; the first entry is 0. Filled by [`crate::refs`].
     pub(crate) functions: Vec<u32>,
+    /// The same, and those of functions' cold parts: what lies behind one another need not belong together.
+    pub(crate) parts: Vec<u32>,
 }
 
 impl Text {
@@ -163,7 +165,7 @@ impl Text {
             }
         }
         index[data.len()] = code.len() as u32;
-        Ok(Text { section, code, index, functions: Vec::new() })
+        Ok(Text { section, code, index, functions: Vec::new(), parts: Vec::new() })
     }
 
     /// Index of the instruction that starts at `offset`; the number of instructions for the section's end.
@@ -210,9 +212,23 @@ impl Text {
 
     /// First instruction of the function that `index` lies in, and one past its last.
     pub(crate) fn function_around(&self, index: usize) -> (usize, usize) {
-        let function = self.function_of(index);
-        let end = self.functions.get(function + 1).map_or(self.code.len(), |&next| next as usize);
-        (self.functions[function] as usize, end)
+        self.around(&self.functions, index)
+    }
+
+    /// Number of the function, or cold part of one, that instruction `index` lies in.
+    pub(crate) fn part_of(&self, index: usize) -> usize {
+        self.parts.partition_point(|&start| start as usize <= index).saturating_sub(1)
+    }
+
+    /// Its first instruction, and one past its last.
+    pub(crate) fn part_around(&self, index: usize) -> (usize, usize) {
+        self.around(&self.parts, index)
+    }
+
+    fn around(&self, starts: &[u32], index: usize) -> (usize, usize) {
+        let next = starts.partition_point(|&start| start as usize <= index);
+        let end = starts.get(next).map_or(self.code.len(), |&next| next as usize);
+        (starts[next.saturating_sub(1)] as usize, end)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::elf::Object;
 use crate::encode::{RBP, RSP, Reg, number as number_of};
 use crate::landing::Pads;
 use crate::liveness::Liveness;
-use crate::stack::{Plan, constant_move, effect, writes_rsp};
+use crate::stack::{Plan, constant_move, effect, restores, writes_rsp};
 use crate::switch::Switch;
 
 /// What frame words hold: E minus this. Every computed frame begins at one place, so that all ways agree, and values of rsp may be
@@ -114,6 +114,9 @@ pub(crate) type Frames = Vec<TextFrames>;
 /// Instructions of a probing loop of -fstack-clash-protection: `sub $n,%rsp; or $0,(%rsp); cmp %r,%rsp; jne` the first one.
 pub(crate) const CLASH_LOOP: usize = 4;
 
+/// Instructions of the longest way that is followed to see what it leads to.
+const LONGEST_WAY: usize = 64;
+
 /// Registers that callees keep: rbx, rbp, r12 to r15.
 const CALLEE_SAVED: u16 = 1 << 3 | 1 << 5 | 0xf000;
 
@@ -199,7 +202,7 @@ pub(crate) fn find(input: &Input<'_>, live: &mut [Liveness]) -> Frames {
 
 /// Functions that belong together, because direct branches lead from the inside of one to that of another: parts of one.
 pub(crate) struct Groups {
-    /// By text: number of its first function.
+    /// By text: number of its first part.
     first: Vec<usize>,
     parent: Vec<usize>,
 }
@@ -209,7 +212,7 @@ impl Groups {
         let exists = |place: &CodePlace| place.1 < code.texts[place.0].code.len();
         let mut first = vec![0];
         for text in &code.texts {
-            first.push(first[first.len() - 1] + text.functions.len());
+            first.push(first[first.len() - 1] + text.parts.len());
         }
         let mut groups = Groups { parent: (0..first[code.texts.len()]).collect(), first };
         for (number, text) in code.texts.iter().enumerate() {
@@ -245,7 +248,7 @@ impl Groups {
 
     /// The group of the function around `place`.
     pub(crate) fn at(&mut self, code: &Code, place: CodePlace) -> usize {
-        let mut group = self.first[place.0] + code.texts[place.0].function_of(place.1);
+        let mut group = self.first[place.0] + code.texts[place.0].part_of(place.1);
         while self.parent[group] != group {
             self.parent[group] = self.parent[self.parent[group]];
             group = self.parent[group];
@@ -423,7 +426,9 @@ impl Walk<'_, '_> {
                     false
                 }
                 (state, Some(there)) if state == there => true,
-                (State::Constant(_), Some(State::Constant(_))) => false,
+                (State::Constant(_), Some(State::Constant(_))) => {
+                    !ins.has(mark::FUNCTION) && self.is_set_first(label) && !self.ends_program(call)
+                }
                 _ => !ins.has(mark::FUNCTION),
             };
             if returns {
@@ -883,13 +888,13 @@ impl Walk<'_, '_> {
 
     /// If there is one way from `place` on, and it leads out of the function: how far rsp moves on it. It is E there.
     fn way_out(&self, mut place: CodePlace) -> Option<i32> {
-        /// Instructions of the longest way that is followed.
-        const LONGEST: usize = 64;
-        let mut by = 0;
-        for _ in 0..LONGEST {
+        let (mut by, mut restores_any) = (0, false);
+        for _ in 0..LONGEST_WAY {
             let ins = self.input.ins(place).filter(|ins| !ins.has(mark::FUNCTION))?;
             match ins.code.flow_control() {
                 FlowControl::Return => return Some(by),
+                // Of a function with computed gotos, too: these restore nothing.
+                FlowControl::IndirectBranch if restores_any => return Some(by),
                 FlowControl::UnconditionalBranch => {
                     match self.input.code.branch_place(self.input.object, place.0, place.1) {
                         Some(target) if !self.input.ins(target)?.has(mark::FUNCTION) => place = target,
@@ -900,9 +905,31 @@ impl Walk<'_, '_> {
                 FlowControl::Next if !effect(ins).ends => by += effect(ins).delta,
                 _ => return None,
             }
+            restores_any |= restores(ins);
             place.1 += 1;
         }
         None
+    }
+
+    /// Whether code at `place` sets rsp before it uses it: clang leaves the arguments of the last call on the stack there.
+    fn is_set_first(&self, mut place: CodePlace) -> bool {
+        for _ in 0..LONGEST_WAY {
+            let Some(ins) = self.input.ins(place).filter(|ins| !ins.has(mark::FUNCTION)) else {
+                return false;
+            };
+            match ins.code.flow_control() {
+                FlowControl::UnconditionalBranch => {
+                    match self.input.code.branch_place(self.input.object, place.0, place.1) {
+                        Some(target) => place = target,
+                        None => return false,
+                    }
+                }
+                FlowControl::Next if sets_anew(ins) => return true,
+                FlowControl::Next if !uses_rsp(&ins.code) && effect(ins).delta == 0 => place.1 += 1,
+                _ => return false,
+            }
+        }
+        false
     }
 
     /// How the run of code goes on behind an instruction that sets rsp.
@@ -918,10 +945,7 @@ impl Walk<'_, '_> {
                 let is_switch = self.input.switches[number].contains_key(&(at as u32));
                 return if is_switch || !self.may_leave(number, at) { End::Goes } else { End::Jumps };
             }
-            let sets = writes_rsp(ins) && constant_move(ins).is_none();
-            let looks = memory_operand(&ins.code).is_some() && is_rsp(ins.code.memory_base())
-                || !matches!(ins.code.mnemonic(), Mnemonic::Mov | Mnemonic::Lea);
-            if !used && (ins.code.mnemonic() == Mnemonic::Leave || sets && !looks) {
+            if !used && sets_anew(ins) {
                 return End::SetAgain;
             }
             used |= uses_rsp(&ins.code);
@@ -1044,6 +1068,13 @@ pub(crate) fn ends_all(code: &Instruction) -> bool {
 /// Whether the linker puts another object's code right behind a section, into which control falls.
 pub(crate) fn joins_next(object: &Object, text: &Text) -> bool {
     matches!(&object.sections[text.section].name[..], ".init" | ".fini")
+}
+
+/// Whether the instruction sets rsp to what does not depend on where it is.
+fn sets_anew(ins: &Ins) -> bool {
+    let looks = memory_operand(&ins.code).is_some() && is_rsp(ins.code.memory_base())
+        || !matches!(ins.code.mnemonic(), Mnemonic::Mov | Mnemonic::Lea);
+    ins.code.mnemonic() == Mnemonic::Leave || writes_rsp(ins) && constant_move(ins).is_none() && !looks
 }
 
 /// Whether rsp is an operand, or part of one.

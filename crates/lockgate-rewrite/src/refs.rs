@@ -30,9 +30,12 @@ impl Code {
         code.mark_data_references(file, object, &listed)?;
         code.mark_scattered_switches();
         for text in &mut code.texts {
-            let starts =
-                (1..text.code.len() as u32).filter(|&index| text.code[index as usize].has(mark::FUNCTION));
-            text.functions = std::iter::once(0).chain(starts).collect();
+            let starts = |marks| {
+                let all = 1..text.code.len() as u32;
+                let marked = all.filter(|&index| text.code[index as usize].has(marks));
+                std::iter::once(0).chain(marked).collect()
+            };
+            (text.functions, text.parts) = (starts(mark::FUNCTION), starts(mark::FUNCTION | mark::PART));
         }
         Ok(code)
     }

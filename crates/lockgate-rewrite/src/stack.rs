@@ -59,6 +59,14 @@ pub(crate) fn writes_rsp(ins: &Ins) -> bool {
     ins.has(mark::SETS_RSP)
 }
 
+/// Whether the instruction gives a register back to the caller, as the end of a function does. (Compilers take arguments off the stack
+/// by `pop`, too, but into registers that callees change.)
+pub(crate) fn restores(ins: &Ins) -> bool {
+    use Register::{R12, R13, R14, R15, RBP, RBX};
+    let is_callee_saved = matches!(ins.code.op0_register(), RBX | RBP | R12 | R13 | R14 | R15);
+    ins.code.mnemonic() == Mnemonic::Leave || ins.code.mnemonic() == Mnemonic::Pop && is_callee_saved
+}
+
 /// The change of rsp by `add`, `sub` or `lea` with a constant.
 pub(crate) fn constant_move(ins: &Ins) -> Option<i32> {
     let code = &ins.code;

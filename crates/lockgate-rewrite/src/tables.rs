@@ -15,6 +15,7 @@ use crate::elf::Object;
 use crate::encode::Reg;
 use crate::frames::Groups;
 use crate::liveness::{Effect, Liveness};
+use crate::stack::restores;
 use crate::switch::{Goto, Shape, is_plain_pointer};
 
 /// What a register holds.
@@ -50,8 +51,8 @@ pub(crate) fn find(code: &Code, object: &Object) -> Vec<HashMap<u32, Through>> {
     let mut found = vec![HashMap::new(); code.texts.len()];
     let Some((mut groups, entered)) = groups else { return found };
     for (number, text) in code.texts.iter().enumerate() {
-        for &start in text.functions.iter().filter(|&&start| (start as usize) < text.code.len()) {
-            let (start, end) = text.function_around(start as usize);
+        for &start in text.parts.iter().filter(|&&start| (start as usize) < text.code.len()) {
+            let (start, end) = text.part_around(start as usize);
             if let Some(walk) = walks.get_mut(&groups.at(code, (number, start))) {
                 walk.parts.push(Part { number, start, end, first: walk.nodes });
                 walk.nodes += end - start;
@@ -189,7 +190,7 @@ impl<'a> Walk<'a> {
         for ((number, load), jump) in self.loads.clone() {
             if matches!(self.held[&jump], Value::Unreached) {
                 let text = &self.code.texts[number];
-                let start = text.function_around(load).0;
+                let start = text.part_around(load).0;
                 let ends = |&at: &usize| at == start || text.code[at - 1].ends_flow();
                 let first = (start..=load).rev().find(ends).unwrap_or(load);
                 self.arrive((number, first), &unknown);
@@ -366,7 +367,7 @@ fn leaves(text: &Text, jump: usize) -> bool {
     let run = (0..jump).rev().take_while(|&at| {
         text.code[at].code.flow_control() == FlowControl::Next && !text.code[at + 1].has(mark::LABEL)
     });
-    run.into_iter().any(|at| matches!(text.code[at].code.mnemonic(), Mnemonic::Leave | Mnemonic::Pop))
+    run.into_iter().any(|at| restores(&text.code[at]))
 }
 
 fn is_callee_saved(reg: Reg) -> bool {

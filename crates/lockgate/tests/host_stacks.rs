@@ -128,6 +128,72 @@ fn calls_from_other_stacks_are_refused_while_one_is_in_progress() {
     }
 }
 
+/// A call is made on a coroutine's stack, above the thread's own or below it; a function of the host's that it calls calls a domain in turn,
+/// and a domain another one. They are admitted as on any stack, the first time, later, and after calls on other stacks; below the thread's
+/// own stack as long as there is room. Red if what lies below the thread's own stack counts as the end of that: what one domain asks of
+/// another fails, and if it does not look, the host's call returns a wrong answer.
+#[test]
+fn calls_nest_on_a_coroutines_stack() {
+    let _watchdog = watchdog("nested calls on a coroutine's stack");
+    for above in [true, false] {
+        let before = coroutine_stacks(0);
+        on_a_low_stack(move || {
+            // (Nothing of another test's.)
+            const LOW: u64 = 32 << 30;
+            let stacks = if above { before } else { coroutine_stacks(LOW) };
+            assert_eq!(is_above(stacks[1]), above, "stacks lie where this test wants them");
+            let nested: Arc<Mutex<Option<Function<Long>>>> = Arc::default();
+            let again = nested.clone();
+            let host = HostFunction::new(move |_: &Domain, x: i64| {
+                let nested = again.lock().unwrap().clone().expect("bound");
+                // As deep as there is room, for 0: what is refused ends that.
+                match x {
+                    0 => nested.call(0).map_or(1, |depth| depth + 1),
+                    x => nested.call(x - 1).map_or(-1, |value| value + 1),
+                }
+            });
+            let source = "long host(long), other(long);
+                long nests(long x) { return x < 0 ? 0 : x == 1 ? 1 : host(x); }
+                long crosses(long x) { return other(x); }";
+            let guest = Guest::c(source).gate("long host(long)").gate("long other(long)");
+            let guest = guest.export("long nests(long)").export("long crosses(long)");
+            let client = guest.domain_with(DomainOptions::new().gate("host", host));
+            let server = Guest::c("long twice(long x) { return 2 * x; }").export("long twice(long)").domain();
+            let said = crate::common::said(&client, "other", "twice");
+            client
+                .link("other", &server, &said, Policy::default(), OnFailure::Return(77))
+                .expect("an import");
+            let (nests, crosses) = (bind(&client, "nests"), bind(&client, "crosses"));
+            *nested.lock().unwrap() = Some(nests.clone());
+            let told = Arc::new(Mutex::new(Vec::<(i64, i64)>::new()));
+            let calls = |on: u64| {
+                let (nests, crosses, told) = (nests.clone(), crosses.clone(), told.clone());
+                Coroutine::new(on, move || {
+                    let result = (crosses.call(4).expect("a call"), nests.call(5).expect("a call"));
+                    told.lock().unwrap().push(result);
+                })
+            };
+            for _ in 0..2 {
+                calls(stacks[1]).resume();
+                calls(stacks[0]).resume();
+                assert_eq!((crosses.call(4).expect("a call"), nests.call(5).expect("a call")), (8, 5));
+            }
+            assert_eq!(told.lock().unwrap()[..], [(8, 5); 4], "above: {above}");
+            let deep = nests.call(0).expect("a call");
+            assert!(deep > 5, "{deep}");
+            if !above {
+                let (nests, told) = (nests.clone(), told.clone());
+                let deepest = move || told.lock().unwrap().push((nests.call(0).expect("a call"), 0));
+                Coroutine::new(stacks[1], deepest).resume();
+            }
+            if let Some(&(depth, 0)) = told.lock().unwrap().last() {
+                assert!((6..=deep).contains(&depth), "{depth}, on the thread's own stack {deep}");
+            }
+            nested.lock().unwrap().take();
+        });
+    }
+}
+
 /// Of two coroutines in callbacks, the one that called first comes back first: its call ends, and so does the other's, and the thread
 /// calls no domain any more. Red if a gate goes back to its domain whatever record is innermost: the first one's frames are overwritten
 /// by the second's, and the host returns from its calls in another order than it made them.

@@ -6,8 +6,8 @@ use super::layout::{GATE, LOOKS_AGAIN, NOBODY, RECORD};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
-    THREADS, ThreadState, last_sentence, leave_any_window, leave_window, lift_limit, on_alternate_stack,
-    starter,
+    LEAST_STACK, THREADS, ThreadState, last_sentence, leave_any_window, leave_window, lift_limit,
+    on_alternate_stack, starter,
 };
 use super::{mask_sys, repair_sys, signal_frames_sys, undisturbed_sys};
 use crate::error::CallError;
@@ -28,8 +28,6 @@ const RECORDS: usize = 64 << 10;
 const SIGNALS: usize = 64;
 /// What handlers need beyond these frames: ours, and the ones they are chained to.
 const HANDLER_NEED: usize = 64 << 10;
-/// Stack that a thread must have left at its first call, bytes: what is done for it then, and for its domain, takes some twenty thousand.
-const LEAST_STACK: u64 = 32 << 10;
 /// Host stack that a nested call must leave, bytes.
 const STACK_RESERVE: u64 = 128 << 10;
 

@@ -363,7 +363,8 @@ impl Emitter<'_> {
             ; fs cmp QWORD [pending], 0
             ; jne ->back
             ; fs cmp rsp, [floor]
-            ; jb ->back
+            ; jb ->coroutine
+            ; ->deep:
             ; lea rax, [r10 + 5 * i32::from(STEP)]
             ; fs cmp rax, [end]
             ; ja ->back
@@ -1052,6 +1053,8 @@ impl Emitter<'_> {
                 let slow = self.field(offset_of!(ThreadBlock, cross_slow));
                 let failed = self.field(offset_of!(ThreadBlock, cross_failed));
                 let transit = self.field(offset_of!(ThreadBlock, transit));
+                self.part("admission");
+                self.coroutine(0);
                 self.part("admission, the slow path");
                 code!(self
                     ; ->back:
@@ -1078,6 +1081,21 @@ impl Emitter<'_> {
                 );
             }
         }
+    }
+
+    /// Below the thread's own stack: there is room if it, and the frame of the call that this one is nested in, of the record at r10 plus
+    /// `entry`, are on the coroutine's stack that the slow path has looked at.
+    fn coroutine(&mut self, entry: i8) {
+        let floor = self.field(offset_of!(ThreadBlock, coroutine_floor));
+        let end = self.field(offset_of!(ThreadBlock, coroutine_end));
+        code!(self
+            ; ->coroutine:
+            ; fs cmp rsp, [floor]
+            ; jb ->back
+            ; mov rax, [BYTE r10 + HOST + entry]
+            ; fs cmp rax, [end]
+            ; jb ->deep
+        );
     }
 
     fn host_out_of_line(&mut self) {
@@ -1110,11 +1128,14 @@ impl Emitter<'_> {
             ; cmp rsp, [BYTE r10 + HOST - STEP]
             ; jae ->back
             ; fs cmp rsp, [floor]
-            ; jb ->back
+            ; jb ->coroutine
+            ; ->deep:
             ; lea rax, [r10 + 4 * i32::from(STEP)] // the entry, its gate, and one more entry from there
             ; fs cmp rax, [end]
             ; jbe ->place
+            ; jmp ->back
         );
+        self.coroutine(-STEP);
         self.part("admission, the slow path");
         code!(self
             ; ->back:

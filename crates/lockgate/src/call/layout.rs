@@ -78,6 +78,10 @@ pub(crate) struct ThreadBlock {
     pub postponed: u64,
     /// Whether the thread let itself be cancelled before.
     pub held_cancel: i32,
+    /// As [`ThreadBlock::stack_floor`], of the stack of a coroutine, below the thread's own, that a nested call has come from; and the end of
+    /// that stack.
+    pub coroutine_floor: u64,
+    pub coroutine_end: u64,
 }
 
 /// [`ThreadBlock::alternate_size`] of a thread whose alternate stack may go: each call takes the slow path, which looks. (No rsp is so far

@@ -96,7 +96,7 @@ macro_rules! fields {
 fields! {
     THREAD = ThreadBlock as "thread":
         top first slots alternate_low alternate_size stack_floor records_end pending sequence tid status transit exit slow
-        cross_slow cross_failed wake copy;
+        cross_slow cross_failed wake copy coroutine_floor coroutine_end;
     BINDING = BindingHeader as "binding":
         window target leave slot admission stack_words result_size result_room limit owner traffic;
     ENTRY_RECORD = EntryRecord as "entry":

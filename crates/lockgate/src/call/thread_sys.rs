@@ -560,13 +560,36 @@ pub(crate) fn beyond_depth(state: &ThreadState, allowed: u32) -> bool {
     depth > allowed.into()
 }
 
-/// True if `rsp` leaves too little of the host's stack for a nested call, or too few records.
+/// Stack that a thread must have left at its first call, bytes: what is done for it then, and for its domain, takes some twenty thousand. So
+/// much a nested call on a coroutine's stack must leave, too.
+pub(super) const LEAST_STACK: u64 = 32 << 10;
+
+/// True if `rsp` leaves too little of the host's stack for a call that is nested in the innermost one, whose gate's record is on top, or
+/// too few records.
 pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {
-    // SAFETY: our own block.
+    // SAFETY: our own block; below a gate's record is its entry's.
     unsafe {
-        rsp < (*state.block).stack_floor
-            || (*state.block).top as u64 + 3 * RECORD > (*state.block).records_end
+        let block = state.block;
+        let host = || (*(*block).top.byte_sub(RECORD as usize).cast::<EntryRecord>()).host;
+        (*block).top as u64 + 3 * RECORD > (*block).records_end
+            || rsp < (*block).stack_floor && !has_room_on_coroutine(state, host(), rsp)
     }
+}
+
+/// True if the call whose host's frame is at `host` was made on a coroutine's stack, and a caller at `rsp` is deeper on the same one, with
+/// room for a call. (The floor is that of the thread's own stack, which may lie above.) Proxies go by that from now on.
+fn has_room_on_coroutine(state: &ThreadState, host: u64, rsp: u64) -> bool {
+    if rsp >= state.stack.start {
+        return false;
+    }
+    let Ok(Some(mapping)) = maps::mapping_at(rsp) else { return false };
+    let floor = mapping.range.start + LEAST_STACK;
+    if !mapping.range.contains(&host) || rsp < floor || mapping.range.end > state.stack.start {
+        return false;
+    }
+    // SAFETY: our own block.
+    unsafe { ((*state.block).coroutine_floor, (*state.block).coroutine_end) = (floor, mapping.range.end) };
+    true
 }
 
 /// What is known of a module's registers at a gate: where it goes on.
