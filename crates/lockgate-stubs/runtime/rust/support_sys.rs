@@ -3,9 +3,10 @@
 //! The client in C checks what the library gives; this file checks what C would have believed of the program: sizes of
 //! buffers, ends of strings, lives of closures.
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -100,7 +101,13 @@ enum End {
 }
 
 thread_local! {
-    static END: RefCell<Option<End>> = const { RefCell::new(None) };
+    /// Without a destructor: handles in other thread-locals are dropped when this one's would have run, and the library decides whether that fails.
+    static END: Cell<Option<ManuallyDrop<End>>> = const { Cell::new(None) };
+}
+
+/// Takes why the thread's call has ended, and leaves `why` there.
+fn replace_end(why: Option<End>) -> Option<End> {
+    END.replace(why.map(ManuallyDrop::new)).map(ManuallyDrop::into_inner)
 }
 
 /// Makes a call of the client's. A panic of a closure that the library called goes on here.
@@ -111,7 +118,7 @@ pub(crate) fn call<R>(function: impl FnOnce() -> R) -> Result<R, Error> {
     if unsafe { take_error(&raw mut error) } == 0 {
         return Ok(result);
     }
-    match END.take() {
+    match replace_end(None) {
         Some(End::Panic(panic)) if !thread::panicking() => std::panic::resume_unwind(panic),
         Some(End::Error(error)) => return Err(error),
         _ => {}
@@ -504,7 +511,7 @@ impl<F: ?Sized> Drop for Slot<F> {
 
 /// Ends the call that the library's call of a closure came from.
 fn end(why: End) {
-    END.set(Some(why));
+    drop(replace_end(Some(why)));
     // SAFETY: copied.
     unsafe { lg_end_call(c"a closure of the program's has ended it".as_ptr()) };
 }
