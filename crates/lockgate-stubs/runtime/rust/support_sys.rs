@@ -82,6 +82,8 @@ struct StubError {
 unsafe extern "C" {
     #[link_name = "lg_@NAME@_take_error"]
     fn take_error(error: *mut StubError) -> c_int;
+    #[link_name = "lg_@NAME@_report"]
+    fn report(error: *const StubError) -> *const c_char;
     #[link_name = "lg_@NAME@_take_number"]
     fn take_number() -> c_int;
     #[link_name = "lg_@NAME@_given"]
@@ -89,7 +91,6 @@ unsafe extern "C" {
     #[link_name = "lg_@NAME@_fill"]
     fn fill_with(contents: *const u8, size: usize);
     fn lg_end_call(message: *const c_char) -> c_int;
-    fn lg_last_message() -> *const c_char;
     #[link_name = "free"]
     fn heap_free(at: *mut c_void);
 }
@@ -138,11 +139,8 @@ pub(crate) fn call<R>(function: impl FnOnce() -> R) -> Result<R, Error> {
     };
     // SAFETY: names are literals of the client's, the texts end with a zero.
     let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-    let message = match kind {
-        // SAFETY: it is the thread's, until the next call.
-        ErrorKind::Fault => text(unsafe { lg_last_message() }),
-        _ => text(error.message.as_ptr()),
-    };
+    // SAFETY: it is the thread's, until the next call.
+    let message = text(unsafe { report(&raw const error) });
     Err(Error { kind, function: text(error.function), what: text(error.what), message })
 }
 
