@@ -19,6 +19,7 @@ int self(int crate) { return crate + 7; }
 int fn(enum lambda match) { return match == yield; }
 int Error(int x) { return x + 8; }
 int Kind(int x) { return x + 9; }
+int measure(int value, int what) { return value * what; }
 struct text text_of(int from) { return (struct text){from, from + 1, from + 2}; }
 memory *memory_new(void) { return calloc(1, sizeof(memory)); }
 void del(memory *memory) { free(memory); }

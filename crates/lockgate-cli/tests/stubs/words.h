@@ -14,6 +14,8 @@ struct text {
 };
 
 enum lambda { yield = 3, mro = 4 };
+/* (Rust takes a variable of such a name for the constant.) */
+enum { value = 5, what = 6 };
 
 int def(int in);
 int letter(char c);
@@ -31,6 +33,7 @@ int self(int crate);
 int fn(enum lambda match);
 int Error(int x);
 int Kind(int x);
+int measure(int value, int what);
 struct text text_of(int from);
 
 /* A handle that ends by a function of such a name. */

@@ -24,6 +24,7 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
         File { name: "Cargo.toml".into(), text: manifest },
         File { name: "build.rs".into(), text: filled(include_str!("../../../runtime/rust/build.rs")) },
         File { name: "src/lib.rs".into(), text: library(&surface) },
+        File { name: "src/api.rs".into(), text: api(&surface) },
         File {
             name: "src/support.rs".into(),
             text: filled(include_str!("../../../runtime/rust/support_sys.rs")),
@@ -33,22 +34,27 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
 }
 
 fn library(surface: &Surface<'_>) -> String {
-    let mut items: String = surface.constants().map(|(name, value)| constant(name, value)).collect();
+    // (A macro may have the name of a function, which would be hidden.)
+    let is_function = |name: &str| surface.functions.iter().any(|function| function.name == name);
+    let constants = surface.constants().filter(|(name, _)| !is_function(name));
+    let constants: String = constants.map(|(name, value)| constant(name, value)).collect();
+    template!(
+        "rust/lib.rs.in",
+        NAME = surface.name,
+        LEFT_OUT = left_out(surface, "//!", |why| why.replace(['<', '>', '[', ']'], "'")),
+        CONSTANTS = constants,
+    )
+}
+
+fn api(surface: &Surface<'_>) -> String {
     let types = surface.types(surface.used());
-    items.extend(types.iter().map(|kind| types::declaration(kind, surface)));
+    let mut items: String = types.iter().map(|kind| types::declaration(kind, surface)).collect();
     let mut declared = String::new();
     for function in &surface.functions {
         items += &function::function(&surface.function(function), surface);
         declared.extend([function::declaration(function, surface), "\n".to_owned()]);
     }
-    template!(
-        "rust/lib.rs.in",
-        NAME = surface.name,
-        LEFT_OUT = left_out(surface, "//!", |why| why.replace(['<', '>', '[', ']'], "'")),
-        ITEMS = items,
-        RAW = types::raw(surface),
-        DECLARED = declared,
-    )
+    template!("rust/api.rs.in", ITEMS = items, RAW = types::raw(surface), DECLARED = declared)
 }
 
 fn constant(name: &str, value: &Value) -> String {
