@@ -374,7 +374,8 @@ fn a_panic_after_a_fork_inside_a_call_comes_out_in_the_child() {
             }
         };
         if std::process::id() != parent {
-            let panic = matches!(&result, Err(CallError::Panic(panic)) if panic.to_string().contains("the child's"));
+            let panic =
+                matches!(&result, Err(CallError::Panic(panic)) if panic.to_string().contains("the child's"));
             let again = matches!(call_host.call(4), Err(CallError::Forked));
             outcome.store(if panic && again { 1 } else { 2 }, Ordering::Release);
             crate::common::host_sys::exit_now(0);

@@ -134,7 +134,8 @@ impl<R> State<R> {
 
 impl<R> Task<R> {
     pub fn new(domain: Arc<dyn AnyDomain>, call: Call<R>, place: Place) -> Task<R> {
-        let state = State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new(), abandoned: false };
+        let state =
+            State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new(), abandoned: false };
         let (id, name) = (domain.id(), domain.name().to_owned());
         let (domain, state, ended) = (Mutex::new(Some(domain)), Mutex::new(state), Condvar::new());
         Task { id, name, place, domain, state, ended, owner: Owner::this() }
