@@ -11,6 +11,7 @@ use support::Part;
 /// Programs in Rust, by library.
 const PROGRAMS: &[(&str, &str)] = &[
     ("tricky", include_str!("bindings/tricky.rs")),
+    ("anew", include_str!("bindings/anew.rs")),
     ("sly", include_str!("bindings/sly.rs")),
     ("keeper", include_str!("bindings/keeper.rs")),
     ("words", include_str!("bindings/words.rs")),
@@ -273,6 +274,12 @@ fn names_that_languages_have() {
 #[test]
 fn values_that_an_api_says() {
     synthetic("numbers").pass();
+}
+
+/// What a domain that has ended leaves to the program: calls from its callbacks, and handles, whose errors say why.
+#[test]
+fn domains_that_are_begun_anew() {
+    synthetic("anew").pass();
 }
 
 #[test]

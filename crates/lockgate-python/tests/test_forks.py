@@ -203,6 +203,28 @@ def test_a_child_does_not_write_to_what_its_parent_passes(build):
     assert isinstance(ended[0], lockgate.Timeout)
 
 
+def test_what_a_callback_raises_in_a_child_comes_out_there(hostile):
+    """As everywhere: what ends the call is what it raised, be it `sys.exit`."""
+    for raised, status in (SystemExit(3), 3), (ValueError("the child's"), 4), (None, 5):
+        parent, children = os.getpid(), []
+
+        def fork(n, raised=raised, children=children):
+            children.append(os.fork())
+            if children[0] == 0 and raised:
+                raise raised
+            return n
+
+        try:
+            result = hostile.call(lockgate.CFUNCTYPE(c_int32, c_int32)(fork), 6)
+        except BaseException as error:  # in the child only
+            result = error
+        if os.getpid() != parent:
+            right = result is raised if raised else isinstance(result, lockgate.Forked)
+            os._exit(status if right else 1)
+        assert result == 6
+        assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == status
+
+
 def test_a_callback_that_another_thread_is_placing_works_in_a_child(hostile_module):
     """The fork comes while a thread is in the middle of giving the callback a place."""
     kind = lockgate.CFUNCTYPE(c_int32, c_int32)

@@ -519,3 +519,14 @@ def test_truth_values_are_zero_or_one(build, numpy):
     for buffer in (numpy.zeros(9, bool), (ctypes.c_bool * 9)(), memoryview(bytearray(9)).cast("?")):
         lib.fill(buffer, 9)
         assert bytes(buffer) == b"\1" * 8 + b"\0"
+
+    class Flags(ctypes.Structure):
+        _fields_ = [("first", ctypes.c_bool), ("number", ctypes.c_uint8)]
+
+    # Within structures they are as the library has left them, and read as true.
+    flags = Flags()
+    lib.fill(ctypes.byref(flags), 2)
+    assert flags.first is True and bytes(flags)[0] > 1
+    array = numpy.zeros(2, [("first", bool), ("number", "u1")])
+    lib.fill(array, 4)
+    assert array["first"].tolist() == [True, True] and numpy.arange(2)[array["first"].copy()].tolist() == [0, 1]

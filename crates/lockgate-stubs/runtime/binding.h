@@ -40,7 +40,7 @@ static void lgs_binding_take(struct lg_stub_call *call)
     call->error = lgs_thread.error;
     call->given = lgs_thread.given;
     call->number = lgs_number;
-    call->report = call->error.kind == LG_STUB_FAULT ? strdup(lg_last_message()) : 0;
+    call->report = call->error.kind == LG_STUB_FAULT ? strdup(lgs_report(&call->error)) : 0;
     lgs_thread.error.kind = LG_STUB_NONE;
     lgs_thread.filling = 0;
     lgs_number = 0;

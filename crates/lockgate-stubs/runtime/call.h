@@ -41,6 +41,18 @@ static void lgs_fault(struct lgs_call *c)
         __atomic_store_n(&lgs.broken, true, __ATOMIC_RELEASE);
 }
 
+/* All that an error says: of a fault of the library's the report, of which the error has the beginning. The client's own reasons have none, and what
+ * `lg_last_message()` has is another call's then. */
+static const char *lgs_report(const struct lg_stub_error *error)
+{
+    char said[sizeof error->message];
+    const char *report = lg_last_message();
+    if (error->kind != LG_STUB_FAULT)
+        return error->message;
+    snprintf(said, sizeof said, "%s: %s: %s: %s", lgs_name, error->function, error->what, report);
+    return strcmp(said, error->message) ? error->message : report;
+}
+
 /* Whether the call returned, and no callback on the way was refused. */
 static inline bool lgs_returned(struct lgs_call *c)
 {

@@ -318,6 +318,37 @@ fn dropping_workers_cancels_and_finishing_waits() {
     assert_eq!(calls.into_iter().map(|call| call.wait().unwrap()).sum::<i32>(), (5..50).sum::<i32>());
 }
 
+/// What panics when it is dropped.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose");
+    }
+}
+
+/// A result that nobody takes goes on its worker. If code of the host's there ends the thread, another takes its place.
+#[test]
+fn results_that_nobody_takes_end_no_worker() {
+    let _watchdog = watchdog("a result that nobody takes");
+    let workers = Workers::new(1, 8).unwrap();
+    let domain = domain("guest");
+    let (go, wait_go) = channel::<()>();
+    drop(domain.spawn_call(&workers, move || wait_go.recv().map(|()| Bomb).map_err(|_| unreachable!())));
+    go.send(()).unwrap();
+    let add = domain.bind::<Binary>("add").unwrap();
+    assert_eq!(add.call_async(&workers, 1, 2).unwrap().wait().unwrap(), 3);
+    drop(domain.spawn_call(&workers, || -> Result<(), CallError> { std::panic::panic_any(Bomb) }));
+    assert_eq!(add.call_async(&workers, 1, 3).unwrap().wait().unwrap(), 4);
+    // One that is there already goes with the handle.
+    let there = domain.spawn_call(&workers, || Ok(Bomb)).unwrap();
+    while !there.has_ended() {
+        std::thread::yield_now();
+    }
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(there))).expect_err("it panics");
+    assert_eq!(add.call_async(&workers, 1, 4).unwrap().wait().unwrap(), 5);
+}
+
 #[test]
 fn killed_domains_and_workers_of_nothing_are_errors() {
     for (threads, capacity) in [(0, 1), (1, 0)] {

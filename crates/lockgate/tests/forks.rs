@@ -350,6 +350,41 @@ fn a_fork_inside_a_call_ends_the_call_in_the_child() {
     }
 }
 
+/// What a host function that has forked says in the child is the child's: its panic comes out of its call there.
+#[test]
+fn a_panic_after_a_fork_inside_a_call_comes_out_in_the_child() {
+    for raw in [false, true] {
+        let outcome = crate::common::host_sys::shared_word();
+        let host = host_of(|n| {
+            let child = crate::common::host_sys::fork_here(false);
+            if child == 0 {
+                panic!("the child's");
+            }
+            crate::common::host_sys::wait_for(child);
+            n
+        });
+        let parent = std::process::id();
+        let domain = domain(limited().time_limit(Duration::from_secs(60)).gate("host", host));
+        let call_host = domain.bind::<Unary>("call_host").unwrap();
+        let result = match raw {
+            false => call_host.call(4),
+            true => {
+                let value = crate::common::host_sys::call_by_pointer(call_host.as_ptr(), 4);
+                lockgate::take_call_error().map_or(Ok(value as i32), Err)
+            }
+        };
+        if std::process::id() != parent {
+            let panic =
+                matches!(&result, Err(CallError::Panic(panic)) if panic.to_string().contains("the child's"));
+            let again = matches!(call_host.call(4), Err(CallError::Forked));
+            outcome.store(if panic && again { 1 } else { 2 }, Ordering::Release);
+            crate::common::host_sys::exit_now(0);
+        }
+        assert_eq!(result.unwrap(), 4, "the parent goes on");
+        assert_eq!(outcome.load(Ordering::Acquire), 1, "raw {raw}");
+    }
+}
+
 /// The limit of a call of the parent's, in which the child was forked, is not that of the child's calls.
 #[test]
 fn limits_of_the_parents_calls_do_not_end_the_childs() {

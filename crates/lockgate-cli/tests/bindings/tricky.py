@@ -1,9 +1,11 @@
 """The bindings of a library with one function for everything, first as it should be, then hostile."""
 
 import array
+import copy
 import errno
 import faulthandler
 import gc
+import pickle
 import signal
 import threading
 
@@ -43,6 +45,11 @@ def good():
 
     assert tricky.tricky_call(on_notify) == 42 and heard == [(b"called", [1, 2, 3], 3)]
     keeps = notify(on_notify)
+    with tricky.tricky_open(5) as thing:
+        for one in thing, keeps:
+            for copied in copy.copy, copy.deepcopy, pickle.dumps:
+                assert "the library has it once" in str(raises(TypeError, copied, one))
+        assert tricky.tricky_value(thing) == 5
     tricky.tricky_set(None)
     assert not tricky.tricky_set(keeps) and tricky.tricky_set(None)
 

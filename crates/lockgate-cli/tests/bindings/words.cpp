@@ -10,6 +10,7 @@ int main()
     CHECK(words::type(1) == 7);
     CHECK(words::self(1) == 8);
     CHECK(words::fn(yield) == 1);
+    CHECK(words::measure(value, what) == 30);
     text given = words::text_of(5);
     CHECK(given.from == 5 && given.type == 6);
     std::optional<words::memory_> memory = words::memory_new();

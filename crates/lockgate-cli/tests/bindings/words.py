@@ -13,6 +13,7 @@ from words_protected import (
     lambda_,
     len_,
     letter,
+    measure,
     memory,
     memory_new,
     print_,
@@ -20,6 +21,8 @@ from words_protected import (
     text,
     text_of,
     type_,
+    value,
+    what,
 )
 
 assert def_(in_=1) == 2
@@ -43,6 +46,7 @@ assert self(1) == 8
 assert fn(lambda_.yield_) == 1 and fn(lambda_.mro_) == 0
 assert Error_(1) == 9
 assert Kind_(1) == 10
+assert measure(value=value, what=what) == 30
 given = text_of(5)
 assert (given.from_, given.type, given.None_) == (5, 6, 7)
 with memory_new() as handle:

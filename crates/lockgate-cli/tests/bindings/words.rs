@@ -10,6 +10,7 @@ fn main() -> Result<(), Error> {
     assert_eq!(self_(1)?, 8);
     assert_eq!((place(5)?, twice(5)?, last(&[6, 7])?), (6, 10, 7));
     assert_eq!(fn_(Lambda::yield_)?, 1);
+    assert_eq!(measure(value, what)?, 30);
     let given = text_of(5)?;
     assert_eq!((given.from, given.type_), (5, 6));
     del(memory_new()?.expect("memory"))?;

@@ -14,6 +14,8 @@ struct text {
 };
 
 enum lambda { yield = 3, mro = 4 };
+/* (Rust takes a variable of such a name for the constant.) */
+enum { value = 5, what = 6 };
 
 int def(int in);
 int letter(char c);
@@ -35,6 +37,7 @@ int twice(int mro);
 int last(const int *yield LG_IN LG_SIZE(mro), int mro);
 int Error(int x);
 int Kind(int x);
+int measure(int value, int what);
 struct text text_of(int from);
 
 /* A handle that ends by a function of such a name. */

@@ -327,7 +327,7 @@ template <class Client, class F> auto call(F function) -> decltype(function())
             return;
         if (state<Client>::thrown)
             std::rethrow_exception(std::exchange(state<Client>::thrown, nullptr));
-        throw error(static_cast<error_kind>(kind), said.what, kind == LG_STUB_FAULT ? lg_last_message() : said.message, said.function);
+        throw error(static_cast<error_kind>(kind), said.what, Client::report(said), said.function);
     };
     if constexpr (std::is_void_v<decltype(function())>) {
         function();

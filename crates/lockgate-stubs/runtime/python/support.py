@@ -476,7 +476,14 @@ def _place(value: Any, what: str) -> int | None:
 # ---- what lives longer than a call ---------------------------------------------------------------------------------------------
 
 
-class _Ending:
+class _Single:
+    """The library has it once: a copy would end it, too, under the first."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"{type(self).__name__}: it cannot be copied or pickled, because the library has it once")
+
+
+class _Ending(_Single):
     """Ends with the object, by close(), or with a `with` block."""
 
     def close(self) -> None:
@@ -645,7 +652,7 @@ class _Slot:
         return any(life is None or not life.ended for life in self.lives)
 
 
-class Callback:
+class Callback(_Single):
     """A function that the library calls, as long as this object lives. One that is passed as it is lives as long as that call.
 
     An exception in it ends the library's call, and comes out of the program's.

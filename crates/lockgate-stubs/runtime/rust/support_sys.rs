@@ -3,9 +3,10 @@
 //! The client in C checks what the library gives; this file checks what C would have believed of the program: sizes of
 //! buffers, ends of strings, lives of closures.
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -81,6 +82,8 @@ struct StubError {
 unsafe extern "C" {
     #[link_name = "lg_@NAME@_take_error"]
     fn take_error(error: *mut StubError) -> c_int;
+    #[link_name = "lg_@NAME@_report"]
+    fn report(error: *const StubError) -> *const c_char;
     #[link_name = "lg_@NAME@_take_number"]
     fn take_number() -> c_int;
     #[link_name = "lg_@NAME@_given"]
@@ -88,7 +91,6 @@ unsafe extern "C" {
     #[link_name = "lg_@NAME@_fill"]
     fn fill_with(contents: *const u8, size: usize);
     fn lg_end_call(message: *const c_char) -> c_int;
-    fn lg_last_message() -> *const c_char;
     #[link_name = "free"]
     fn heap_free(at: *mut c_void);
 }
@@ -100,7 +102,13 @@ enum End {
 }
 
 thread_local! {
-    static END: RefCell<Option<End>> = const { RefCell::new(None) };
+    /// Without a destructor: handles in other thread-locals are dropped when this one's would have run, and the library decides whether that fails.
+    static END: Cell<Option<ManuallyDrop<End>>> = const { Cell::new(None) };
+}
+
+/// Takes why the thread's call has ended, and leaves `why` there.
+fn replace_end(why: Option<End>) -> Option<End> {
+    END.replace(why.map(ManuallyDrop::new)).map(ManuallyDrop::into_inner)
 }
 
 /// Makes a call of the client's. A panic of a closure that the library called goes on here.
@@ -111,7 +119,7 @@ pub(crate) fn call<R>(function: impl FnOnce() -> R) -> Result<R, Error> {
     if unsafe { take_error(&raw mut error) } == 0 {
         return Ok(result);
     }
-    match END.take() {
+    match replace_end(None) {
         Some(End::Panic(panic)) if !thread::panicking() => std::panic::resume_unwind(panic),
         Some(End::Error(error)) => return Err(error),
         _ => {}
@@ -131,11 +139,8 @@ pub(crate) fn call<R>(function: impl FnOnce() -> R) -> Result<R, Error> {
     };
     // SAFETY: names are literals of the client's, the texts end with a zero.
     let text = |text: *const c_char| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned();
-    let message = match kind {
-        // SAFETY: it is the thread's, until the next call.
-        ErrorKind::Fault => text(unsafe { lg_last_message() }),
-        _ => text(error.message.as_ptr()),
-    };
+    // SAFETY: it is the thread's, until the next call.
+    let message = text(unsafe { report(&raw const error) });
     Err(Error { kind, function: text(error.function), what: text(error.what), message })
 }
 
@@ -504,7 +509,7 @@ impl<F: ?Sized> Drop for Slot<F> {
 
 /// Ends the call that the library's call of a closure came from.
 fn end(why: End) {
-    END.set(Some(why));
+    drop(replace_end(Some(why)));
     // SAFETY: copied.
     unsafe { lg_end_call(c"a closure of the program's has ended it".as_ptr()) };
 }

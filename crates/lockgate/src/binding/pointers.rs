@@ -44,9 +44,8 @@ pub fn take_call_error() -> Option<CallError> {
     match outcome_sys::whose(true) {
         Whose::Handlers => Some(CallError::SignalHandler),
         Whose::Nobodys => None,
-        Whose::Callers => Some(match outcome_sys::take_refusal() {
-            Some(refused) => refused,
-            None if outcome_sys::take_forked() => CallError::Forked,
+        Whose::Callers => Some(match outcome_sys::take_refusal().or_else(outcome_sys::take_forked) {
+            Some(error) => error,
             None => match find(outcome_sys::failed_binding() as usize) {
                 Some(binding) => outcome_sys::take_fault(binding.info()),
                 None => {

@@ -101,7 +101,12 @@ pub(crate) fn end_call(cause: Cause) {
 /// As [`end_with_panic`], for a function that goes on: nothing is called any more before it returns, since an end that waits has no place
 /// among the ends of other calls.
 pub(crate) fn end_when_it_returns(payload: Box<dyn Any + Send>) {
-    end_with_panic(payload);
+    // In a forked child that is a message for a call of the parent's, and nothing that goes on from here, as a panic does.
+    // SAFETY: in a gate: live records.
+    match unsafe { space::is_inherited((*entry(gate())).control) } {
+        true => end_call(Cause::Forked),
+        false => end_with_panic(payload),
+    }
     thread_sys::ask_before_calls();
 }
 

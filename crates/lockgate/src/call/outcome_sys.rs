@@ -6,7 +6,7 @@ use super::layout::{
     STATUS_RAW_HANDLER, STATUS_REFUSED, ThreadBlock, UNTAKEN,
 };
 use super::thread_sys::{ThreadState, current, is_inside, on_alternate_stack, registers_at};
-use crate::error::CallError;
+use crate::error::{CallError, Panic};
 use crate::report::{Cause, Entered, RawFault};
 use crate::space;
 use std::cell::Cell;
@@ -183,8 +183,7 @@ fn fault(binding: &Info) -> CallError {
     };
     let (Some(raw), Some(state)) = (raw, state) else { return CallError::ThreadEnding };
     if is_parents(&raw) {
-        drop((state.failure.take(), state.panic.take()));
-        return CallError::Forked;
+        return in_child(&raw, state);
     }
     let binding = binding.that_ran(raw.registers.rsp);
     if raw.cause == Cause::Revoked && !binding.is_unloaded() {
@@ -196,7 +195,7 @@ fn fault(binding: &Info) -> CallError {
         return error;
     }
     match state.panic.take().filter(|_| raw.cause == Cause::Panic) {
-        Some(payload) => CallError::Panic(crate::error::Panic::new(payload)),
+        Some(payload) => CallError::Panic(Panic::new(payload)),
         None => binding.fault(raw, outer_calls(state)).into(),
     }
 }
@@ -206,22 +205,26 @@ fn is_parents(raw: &RawFault) -> bool {
     raw.cause == Cause::Forked || space::is_inherited(raw.entry)
 }
 
-/// True, once, if the last call through a thunk ended because this process is a child of the one that began it. (The binding is in the
-/// parent's books.)
-pub(crate) fn take_forked() -> bool {
-    // SAFETY: our own block and, while attached, our own state.
-    unsafe {
-        let forked = (*block())
-            .state
-            .as_ref()
-            .filter(|state| (*state.fault.get()).take_if(|raw| is_parents(raw)).is_some())
-            .map(|state| drop((state.failure.take(), state.panic.take())))
-            .is_some();
-        if forked {
-            taken();
-        }
-        forked
+/// Why such a call ended: a panic of the function that has forked is the child's, to whom it must come out.
+fn in_child(raw: &RawFault, state: &ThreadState) -> CallError {
+    let (_, panic) = (state.failure.take(), state.panic.take());
+    match panic.filter(|_| raw.cause == Cause::Panic) {
+        Some(payload) => CallError::Panic(Panic::new(payload)),
+        None => CallError::Forked,
     }
+}
+
+/// The error, once, of the last call through a thunk, if it ended because this process is a child of the one that began it. (The binding is in
+/// the parent's books.)
+pub(crate) fn take_forked() -> Option<CallError> {
+    // SAFETY: our own block and, while attached, our own state.
+    let error = unsafe {
+        let state = (*block()).state.as_ref()?;
+        let raw = (*state.fault.get()).take_if(|raw| is_parents(raw))?;
+        in_child(&raw, state)
+    };
+    taken();
+    Some(error)
 }
 
 /// Most domains that a report goes on through, outwards.

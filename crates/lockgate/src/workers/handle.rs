@@ -115,6 +115,16 @@ impl<R: Send + 'static> Future for AsyncCall<R> {
     }
 }
 
+impl<R> Drop for AsyncCall<R> {
+    fn drop(&mut self) {
+        if self.task.is_inherited() {
+            return; // its lock may be held by a thread of the parent's
+        }
+        let left = self.task.state().abandon();
+        drop(left); // without the lock
+    }
+}
+
 impl<R> std::fmt::Debug for AsyncCall<R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("AsyncCall")

@@ -77,6 +77,8 @@ pub(super) struct State<R> {
     polling: Option<Waker>,
     /// Of everyone else who asked to be woken at the end.
     waiting: VecDeque<Waker>,
+    /// Nobody has the handle any more.
+    abandoned: bool,
 }
 
 enum Stage<R> {
@@ -104,6 +106,12 @@ impl<R> State<R> {
         }
     }
 
+    /// The handle goes: the result that is there, if there is one. Of a later one its worker sees to the end.
+    pub fn abandon(&mut self) -> Option<Result<R, CallError>> {
+        self.abandoned = true;
+        self.take()
+    }
+
     pub fn has_ended(&self) -> bool {
         matches!(self.stage, Stage::Ended(_) | Stage::Taken)
     }
@@ -126,7 +134,8 @@ impl<R> State<R> {
 
 impl<R> Task<R> {
     pub fn new(domain: Arc<dyn AnyDomain>, call: Call<R>, place: Place) -> Task<R> {
-        let state = State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new() };
+        let state =
+            State { stage: Stage::Waiting(call), polling: None, waiting: VecDeque::new(), abandoned: false };
         let (id, name) = (domain.id(), domain.name().to_owned());
         let (domain, state, ended) = (Mutex::new(Some(domain)), Mutex::new(state), Condvar::new());
         Task { id, name, place, domain, state, ended, owner: Owner::this() }
@@ -150,9 +159,14 @@ impl<R> Task<R> {
     fn end(&self, result: Result<R, CallError>) {
         let domain = self.domain.lock().unwrap_or_else(|e| e.into_inner()).take();
         drop(domain); // without any lock: it may be the last to hold it
-        self.state().stage = Stage::Ended(result);
+        let mut state = self.state();
+        state.stage = Stage::Ended(result);
+        let left = if state.abandoned { state.take() } else { None };
+        drop(state);
         self.ended.notify_all();
         self.wake();
+        // Code of the host's, which may end the thread: last, and while the thread still has another to go on in its place.
+        drop(left);
     }
 
     /// The same for one that never begins.

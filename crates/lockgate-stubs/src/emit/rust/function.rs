@@ -90,15 +90,10 @@ fn slice(kind: &str, writes: bool) -> String {
 }
 
 impl<'a> Writer<'_, 'a> {
-    /// What a parameter is called here.
-    fn own(&self, name: &str) -> String {
-        variable(name, self.surface)
-    }
-
     /// What stands for a name of the header in a size.
     fn operand(&self, name: &str, length: bool) -> String {
         let operand = self.form.operand(name, length);
-        let own = if matches!(operand, Operand::Constant) { word(name) } else { self.own(name) };
+        let own = if matches!(operand, Operand::Constant) { word(name) } else { variable(name) };
         match operand {
             Operand::TextLength => {
                 format!("lg_{name}.as_ref().map_or(0, |text| text.as_bytes().len() as i128)")
@@ -136,7 +131,7 @@ impl<'a> Writer<'_, 'a> {
     fn argument(&mut self, argument: &Argument<'a>) -> String {
         let surface = self.surface;
         let Argument { name, kind, how } = argument;
-        let own = self.own(name);
+        let own = variable(name);
         let local = format!("lg_{name}");
         let null = kind.pointee().is_some() || matches!(kind.shape, Shape::Function(_));
         match how {
@@ -145,12 +140,12 @@ impl<'a> Writer<'_, 'a> {
             }
             CopyIn::Zero => if null { "null_mut()" } else { "0 as _" }.to_owned(),
             CopyIn::Length(of) => {
-                let length = format!("support::length({}.len(), \"{name}\")?", self.own(of));
+                let length = format!("support::length({}.len(), \"{name}\")?", variable(of));
                 self.declare(&format!("{local}: {}", sys(kind, surface)), &length);
                 local
             }
             CopyIn::Room(of) => {
-                let length = format!("support::length({}.len(), \"{name}\")?", self.own(of));
+                let length = format!("support::length({}.len(), \"{name}\")?", variable(of));
                 self.declare(&format!("mut {local}: {}", element(kind, surface)), &length);
                 raw_mut(&local)
             }
@@ -269,7 +264,7 @@ impl<'a> Writer<'_, 'a> {
         let CopyIn::Kept { buffers, reads, release, end, .. } = how else { return };
         for cursor in buffers {
             let (field, length) = (word(&cursor.field.name), word(&cursor.length.name));
-            let name = self.own(&cursor.field.name);
+            let name = variable(&cursor.field.name);
             self.takes(&name, &slice(&element(&cursor.field.kind, self.surface), cursor.writes));
             let many = format!("{own}.raw.{length} = support::length({name}.len(), \"{field}\")?;");
             line(&mut self.pieces.before, &many);
@@ -303,7 +298,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
 
     fn check(&mut self, check: &Check<'a>) {
         let needed = self.size(check.needed);
-        let (own, of) = (self.own(check.of), check.of);
+        let (own, of) = (variable(check.of), check.of);
         let enough = format!("support::enough({needed}, {own}.len(), \"{of}\")?;");
         line(&mut self.pieces.before, &enough);
     }
@@ -358,7 +353,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             Judge::Offset { object, text } => {
                 let start = match text {
                     true => format!("support::pointer(&lg_{object})"),
-                    false => format!("{}.as_ptr()", self.own(object)),
+                    false => format!("{}.as_ptr()", variable(object)),
                 };
                 ("Option<usize>".to_owned(), format!("support::offset({raw}.cast(), {start}.cast())"))
             }

@@ -24,6 +24,7 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
         File { name: "Cargo.toml".into(), text: manifest },
         File { name: "build.rs".into(), text: filled(include_str!("../../../runtime/rust/build.rs")) },
         File { name: "src/lib.rs".into(), text: library(&surface) },
+        File { name: "src/api.rs".into(), text: api(&surface) },
         File {
             name: "src/support.rs".into(),
             text: filled(include_str!("../../../runtime/rust/support_sys.rs")),
@@ -33,22 +34,27 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
 }
 
 fn library(surface: &Surface<'_>) -> String {
-    let mut items: String = surface.constants().map(|(name, value)| constant(name, value)).collect();
+    // (A macro may have the name of a function, which would be hidden.)
+    let is_function = |name: &str| surface.functions.iter().any(|function| function.name == name);
+    let constants = surface.constants().filter(|(name, _)| !is_function(name));
+    let constants: String = constants.map(|(name, value)| constant(name, value)).collect();
+    template!(
+        "rust/lib.rs.in",
+        NAME = surface.name,
+        LEFT_OUT = left_out(surface, "//!", |why| why.replace(['<', '>', '[', ']'], "'")),
+        CONSTANTS = constants,
+    )
+}
+
+fn api(surface: &Surface<'_>) -> String {
     let types = surface.types(surface.used());
-    items.extend(types.iter().map(|kind| types::declaration(kind, surface)));
+    let mut items: String = types.iter().map(|kind| types::declaration(kind, surface)).collect();
     let mut declared = String::new();
     for function in &surface.functions {
         items += &function::function(&surface.function(function), surface);
         declared.extend([function::declaration(function, surface), "\n".to_owned()]);
     }
-    template!(
-        "rust/lib.rs.in",
-        NAME = surface.name,
-        LEFT_OUT = left_out(surface, "//!", |why| why.replace(['<', '>', '[', ']'], "'")),
-        ITEMS = items,
-        RAW = types::raw(surface),
-        DECLARED = declared,
-    )
+    template!("rust/api.rs.in", ITEMS = items, RAW = types::raw(surface), DECLARED = declared)
 }
 
 fn constant(name: &str, value: &Value) -> String {
@@ -86,14 +92,11 @@ fn word(name: &str) -> String {
     if KEYWORDS.contains(&name) || TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
-/// The name of a parameter, which in C may be that of a constant or of a type, too. To Rust it would mean the constant, or the
-/// constructor of a type with unnamed fields, whose names begin with a capital: it gets `_` behind it.
-fn variable(name: &str, surface: &Surface<'_>) -> String {
+/// The name of a parameter. One that begins with a capital, as types do, gets `_` behind it: to Rust it would mean the constructor of a type
+/// with unnamed fields. (Constants are not in scope.)
+fn variable(name: &str) -> String {
     let mut own = word(name);
     if own.starts_with(|first: char| first.is_ascii_uppercase()) && !own.ends_with('_') {
-        own.push('_');
-    }
-    while surface.constants().any(|(constant, _)| word(constant) == own) {
         own.push('_');
     }
     own
