@@ -9,6 +9,8 @@ fn main() -> Result<(), Error> {
     assert_eq!(type_(1)?, 7);
     assert_eq!(self_(1)?, 8);
     assert_eq!((place(5)?, twice(5)?, last(&[6, 7])?), (6, 10, 7));
+    assert_eq!(sixth(&[1, 2, 3, 4, 5, 7])?, 7);
+    assert!(sixth(&[1, 2, 3, 4, 5]).is_err());
     assert_eq!(fn_(Lambda::yield_)?, 1);
     assert_eq!(measure(value, what)?, 30);
     let given = text_of(5)?;

@@ -20,6 +20,7 @@ int fn(enum lambda match) { return match == yield; }
 int place(int Place) { return Place + 1; }
 int twice(int mro) { return 2 * mro; }
 int last(const int *yield, int mro) { return mro ? yield[mro - 1] : 0; }
+int sixth(const int *list) { return list[what - 1]; }
 int Error(int x) { return x + 8; }
 int Kind(int x) { return x + 9; }
 int measure(int value, int what) { return value * what; }

@@ -35,6 +35,8 @@ int fn(enum lambda match);
 int place(int Place);
 int twice(int mro);
 int last(const int *yield LG_IN LG_SIZE(mro), int mro);
+/* A size that is a constant. */
+int sixth(const int *list LG_IN LG_SIZE(what));
 int Error(int x);
 int Kind(int x);
 int measure(int value, int what);

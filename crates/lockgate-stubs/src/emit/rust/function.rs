@@ -92,18 +92,16 @@ fn slice(kind: &str, writes: bool) -> String {
 impl<'a> Writer<'_, 'a> {
     /// What stands for a name of the header in a size.
     fn operand(&self, name: &str, length: bool) -> String {
-        let operand = self.form.operand(name, length);
-        let own = if matches!(operand, Operand::Constant) { word(name) } else { variable(name) };
-        match operand {
+        let own = variable(name);
+        match self.form.operand(name, length) {
             Operand::TextLength => {
                 format!("lg_{name}.as_ref().map_or(0, |text| text.as_bytes().len() as i128)")
             }
             Operand::Elements => format!("support::strlen({own})?"),
             Operand::Count(_) => format!("(lg_{name} as i128)"),
             Operand::Number(Some(_)) => format!("({own} as i64 as i128)"),
-            Operand::Constant | Operand::Number(None) | Operand::Scalar | Operand::Other => {
-                format!("({own} as i128)")
-            }
+            Operand::Constant => format!("(super::{} as i128)", word(name)),
+            Operand::Number(None) | Operand::Scalar | Operand::Other => format!("({own} as i128)"),
         }
     }
 
