@@ -151,6 +151,17 @@ impl Limits {
         }
         Ok(())
     }
+
+    /// Says what option a program lacks that asked in vain for threads, on standard error.
+    pub fn report_threads(&self, module: &str, refused: u64) {
+        if refused > 0 {
+            let times = if refused == 1 { "once".to_owned() } else { format!("{refused} times") };
+            let may = self.threads;
+            output::tell(format_args!(
+                "lockgate: {module}: it may start no more threads than --threads {may}; tried {times}"
+            ));
+        }
+    }
 }
 
 /// Explains the statuses below, for `--help`.

@@ -28,7 +28,7 @@ pub struct Args {
     /// Grant no standard streams
     #[arg(long)]
     no_streams: bool,
-    /// Do not list refused system calls
+    /// Do not list refused system calls and threads
     #[arg(short, long)]
     quiet: bool,
     /// The program, a module made by `lockgate cc` from code with a main function, then its arguments
@@ -60,6 +60,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let ended = Domain::run(&module, options)?;
     if !args.quiet {
         domain::report_refused(module.name(), &ended.refused_syscalls);
+        args.domain.report_threads(module.name(), ended.refused_threads);
     }
     match ended.outcome {
         Ok(status) => Ok(ExitCode::from(status as u8)),

@@ -202,6 +202,14 @@ fn refused_system_calls_are_listed() {
     assert_eq!(run(&["--quiet"], &["socket"]).err, "");
 }
 
+#[test]
+fn threads_that_a_program_may_not_start_are_told_of() {
+    run(&[], &["threads"]).fails(22, &["it may start no more threads than --threads 0; tried 2 times"]);
+    run(&["--threads", "1"], &["threads"]).fails(11, &["no more threads than --threads 1; tried once"]);
+    assert_eq!(run(&["--quiet"], &["threads"]).err, "");
+    assert_eq!(run(&["--threads", "2"], &["threads"]).err, "");
+}
+
 /// What it is told has one reading, and what it refuses is explained.
 #[test]
 fn options_of_run() {

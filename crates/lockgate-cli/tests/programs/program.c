@@ -1,4 +1,5 @@
 /* A whole program for tests of `lockgate run`: its first argument says what to do. */
+#include <pthread.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -35,6 +36,11 @@ static int file(const char *path, const char *mode, const char *text)
 }
 
 static int is(const char *what, char **argv) { return !strcmp(argv[1], what); }
+
+static void *thread(void *argument) {
+    pause();
+    return argument;
+}
 
 int main(int argc, char **argv)
 {
@@ -97,7 +103,10 @@ int main(int argc, char **argv)
     else if (is("unchecked", argv))
         for (;;)
             *(volatile char *)malloc(1 << 20) = 1;
-    else if (is("socket", argv)) {
+    else if (is("threads", argv)) {
+        pthread_t threads[2];
+        return pthread_create(&threads[0], NULL, thread, NULL) + pthread_create(&threads[1], NULL, thread, NULL);
+    } else if (is("socket", argv)) {
         for (int i = 0; i < 3; i++)
             if (syscall(SYS_socket, 1, 1, 0) != -1 || errno != ENOSYS)
                 return 1;

@@ -50,6 +50,8 @@ pub struct ProgramEnd {
     pub outcome: Result<i32, CallError>,
     /// System calls that it tried and that do not exist for it: number and how often.
     pub refused_syscalls: Vec<(u64, u64)>,
+    /// How often it asked for a thread more than it [may have](DomainOptions::max_guest_threads).
+    pub refused_threads: u64,
 }
 
 impl Drop for Domain {
@@ -121,7 +123,8 @@ impl Domain {
                 _ => Err(error),
             },
         };
-        Ok(ProgramEnd { outcome, refused_syscalls: core.process().refused() })
+        let refused_threads = core.guest_threads().refused();
+        Ok(ProgramEnd { outcome, refused_syscalls: core.process().refused(), refused_threads })
     }
 
     /// The handle of a domain that exists.

@@ -36,6 +36,8 @@ struct Books {
     running: u32,
     /// Those of them that count against the limit: all but what is about to tell whoever waits for its end.
     counted: u32,
+    /// How often one more was asked for.
+    refused: u64,
     /// Why the first of them ended the whole domain.
     error: Option<CallError>,
 }
@@ -47,6 +49,11 @@ impl GuestThreads {
 
     pub fn running(&self) -> u32 {
         self.books().running
+    }
+
+    /// How often the module has asked for a thread more than it may have.
+    pub fn refused(&self) -> u64 {
+        self.books().refused
     }
 
     /// Waits until the last one has ended.
@@ -86,6 +93,7 @@ impl Running {
         {
             let mut books = core.guest_threads().books();
             if books.counted >= limit {
+                books.refused += 1;
                 return Err(Errno::AGAIN);
             }
             books.running += 1;
