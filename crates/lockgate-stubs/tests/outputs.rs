@@ -198,7 +198,8 @@ fn client_in(case: &Case, folder: &Path) -> PathBuf {
 /// Whether a source is what the standard says, and what the compiler says of it.
 fn compile(compiler: &str, standard: &str, case: &Case, folder: &Path, source: &Path) -> (bool, String) {
     let mut command = Command::new(compiler);
-    command.args([standard, "-pedantic-errors", "-fsyntax-only", "-I"]).arg(folder);
+    let flags = ["-pedantic-errors", "-Werror=deprecated-declarations", "-fsyntax-only"];
+    command.arg(standard).args(flags).arg("-I").arg(folder);
     // (The libraries' own headers are the system's, for the compiler: they are not so strict.)
     command.arg("-isystem").arg(own("tests/headers"));
     command.arg("-isystem").arg(case.header.parent().expect("a folder"));

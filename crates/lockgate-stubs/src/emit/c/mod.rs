@@ -57,6 +57,7 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
 /// What the runtime begins with.
 const BEGINNING: &str = r#"/* Runtime of clients made by Lockgate. Included once, by the client. */
 #pragma GCC diagnostic ignored "-Wunused-function"
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 #if !defined __STDC_VERSION__ || __STDC_VERSION__ < 199901L
 #error "compile this file as C99 or later (-std=gnu99), whatever the program is compiled as"
 #endif
