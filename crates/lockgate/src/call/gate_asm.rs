@@ -648,12 +648,7 @@ lockgate_gate_resolve:
 
     # What a module asks for as it calls a function, though by a number of a system call. Whatever the policy, it finds none of the host's
     # addresses in registers, as after any system call (R24).
-    .macro lockgate_gate_asked name,to
-    .p2align 4
-    .globl \name
-    .hidden \name
-    .type \name,@function
-\name:
+    .macro lockgate_gate_asked to
     .cfi_startproc
     sub $8,%rsp
     .cfi_adjust_cfa_offset 8
@@ -670,11 +665,23 @@ lockgate_gate_resolve:
     .cfi_adjust_cfa_offset -8
     ret
     .cfi_endproc
-    .size \name,.-\name
     .endm
 
-    lockgate_gate_asked lockgate_gate_context,{context} # context_sys.rs
-    lockgate_gate_asked lockgate_gate_functions,{functions} # service_sys.rs
+    .p2align 4
+    .globl lockgate_gate_context
+    .hidden lockgate_gate_context
+    .type lockgate_gate_context,@function
+lockgate_gate_context: # context_sys.rs
+    lockgate_gate_asked {context}
+    .size lockgate_gate_context,.-lockgate_gate_context
+
+    .p2align 4
+    .globl lockgate_gate_functions
+    .hidden lockgate_gate_functions
+    .type lockgate_gate_functions,@function
+lockgate_gate_functions: # service_sys.rs
+    lockgate_gate_asked {functions}
+    .size lockgate_gate_functions,.-lockgate_gate_functions
 
     # System calls: Linux's registers; all but rax, rcx and r11 are the module's afterwards, vectors
     # included. But contexts and functions in progress are asked for as a function is called: to keep vectors would take longer than all
