@@ -516,7 +516,9 @@ lg_status lg_options_registry(lg_options *options, lg_registry *registry, lg_pri
  * Options may be NULL. Errors: LG_E_OPTION, LG_E_LIMIT, LG_E_IMPORT, LG_E_START, LG_E_MEMORY. */
 lg_domain *lg_domain_new(lg_module *module, lg_options *options);
 
-/* Frees the handle. Functions of the domain keep it alive; threads that the module started end. */
+/* Frees the handle. Functions of the domain keep it alive; threads that the module started end.
+ * This does not wait for them: files that the domain has open, and its locks on them, go with the
+ * last thread, some milliseconds later. The same holds for lg_domain_close(). */
 lg_status lg_domain_free(lg_domain *domain);
 
 /* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later
