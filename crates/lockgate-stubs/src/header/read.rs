@@ -385,6 +385,14 @@ impl Reader {
             && let Some(inner) = function_type(cursor.kind_of_value().canonical())
         {
             let named = self.parameters(cursor, inner)?;
+            // Where they are declared at the pointer itself, their types are as they are written, as a typedef's are: annotations and
+            // alignments belong to names of types.
+            let declared = cursor.children().into_iter().filter(|child| child.kind() == CXCursor_ParmDecl);
+            if declared.count() == named.len() {
+                for (known, named) in prototype.parameters.iter_mut().zip(&named) {
+                    known.kind = named.kind.clone();
+                }
+            }
             merge(&mut prototype.parameters, named);
         }
         Ok(())
