@@ -1606,6 +1606,20 @@ fn annotations_of_callbacks_count_wherever_they_stand() {
         let text = crate::reading::explained(&api, &[&notes]).out;
         assert!(text.contains("[LG_OUT LG_SIZE(size)]"), "{header}\n{annotations}\n{text}");
     }
+    // What is said of types counts for parameters of a type that is written at the pointer itself, a structure's field among them.
+    let header = folder.path().join("types.h");
+    let text = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"types\", time=1000);\ntypedef unsigned place;\n\
+        LG_TYPE(place, LG_AT_MOST(7));\ntypedef int wide __attribute__((aligned(64)));\n\
+        int each(void (*see)(void *data, place at, const wide *p LG_IN LG_SIZE(1)), void *data LG_DATA) LG_ERROR(-1);\n";
+    std::fs::write(&header, text).expect("a scratch folder");
+    let explained = crate::reading::explained(&header, &[]).out;
+    assert!(explained.contains("LG_AT_MOST(7) of the type place"), "{explained}");
+    let client = folder.path().join("client");
+    let mut generator = crate::reading::lockgate();
+    generator.arg("stubs").arg(&header).args(["-m", "types.lg", "-o"]).arg(&client);
+    assert!(generator.status().expect("it starts").success());
+    let client = std::fs::read_to_string(client.join("types_client.c")).expect("a client");
+    assert!(client.contains("__alignof__(*(const wide *)0)"), "{client}");
 }
 
 /// What these declarations of real libraries' mean, they do not say: nothing is guessed.

@@ -81,6 +81,9 @@ __extension__ typedef __int128 lgs_wide;
     LGS_PROMISED(name, "returns_nonnull", nonnull_ || !LGS_HAS(function, __returns_nonnull__));                                                                  \
     LGS_PROMISED(name, "assume_aligned or alloc_align", aligned_ || !(LGS_HAS(function, __assume_aligned__) || LGS_HAS(function, __alloc_align__)));                 \
     LGS_PROMISED(name, "format_arg", !LGS_HAS(function, __format_arg__));                                                                                        \
+    LGS_PROMISED(name, "naked, constructor or the like",                                                                                                        \
+                 !(LGS_HAS(function, __naked__) || LGS_HAS(function, __constructor__) || LGS_HAS(function, __destructor__) ||                                   \
+                   LGS_HAS(function, __interrupt__) || LGS_HAS(function, __no_caller_saved_registers__)));                                                      \
     LGS_PROMISED(name, "pure, const or leaf", silent_ || !(LGS_HAS(function, __pure__) || LGS_HAS(function, __const__) || LGS_HAS(function, __leaf__)))
 
 enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREABLE = 16, LGS_GIVEN = 32, LGS_PAIRS = 64, LGS_ZEROS = 128 };

@@ -391,6 +391,18 @@ fn what_would_do_nothing_is_refused() {
             "#ifndef __clang__\nconst char *f(const char *t) __attribute__((format_arg(1)));\n#endif\nconst char *f(const char *t);\nint g(void);",
             "its result is a format to the program's compiler",
         ),
+        // A declaration's attributes are the stub's, too, which is ordinary C and called by the program.
+        ("int f(int n) __attribute__((naked));\nint g(void);", "an attribute says how it is made"),
+        ("int f(void) __attribute__((__constructor__));\nint g(void);", "an attribute says how it is made"),
+        ("int f(void) __attribute__((destructor(200)));\nint g(void);", "an attribute says how it is made"),
+        (
+            "int f(int n) __attribute__((no_caller_saved_registers));\nint g(void);",
+            "an attribute says how it is made",
+        ),
+        (
+            "int f(int n);\n#ifndef __clang__\nint f(int n) __attribute__((naked));\n#endif\nint g(void);",
+            "an attribute says how it is made",
+        ),
         // Nobody writes the end of wide text.
         ("struct r { wchar_t t[8]; };\nint f(struct r *r LG_OUT);", "whose end nothing writes"),
         (

@@ -286,6 +286,7 @@ fn prototype(input: &mut Unstructured<'_>, depth: u8) -> Result<Prototype> {
         aligned: input.ratio(1, 16)?,
         silent: input.ratio(1, 16)?,
         format: false,
+        made: false,
     })
 }
 
@@ -382,6 +383,7 @@ mod tests {
                 aligned: false,
                 silent: false,
                 format: false,
+                made: false,
             },
             notes: Notes::default(),
             place: Place::default(),
@@ -435,6 +437,7 @@ mod tests {
             aligned: false,
             silent: false,
             format: false,
+            made: false,
         };
         let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
         let itself = Parameter::new("p", function, Notes::default());

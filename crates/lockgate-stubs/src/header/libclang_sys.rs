@@ -233,6 +233,19 @@ impl<'u> Cursor<'u> {
         self.has_attribute("format_arg")
     }
 
+    /// An attribute of the declaration says how the function is made, or who calls it: it would be one of the client's own definition.
+    pub fn is_made(self) -> bool {
+        let made = [
+            "naked",
+            "constructor",
+            "destructor",
+            "interrupt",
+            "no_caller_saved_registers",
+            "no_callee_saved_registers",
+        ];
+        made.into_iter().any(|name| self.has_attribute(name))
+    }
+
     /// Another definition may take the place of this one, as an attribute says.
     pub fn is_weak(self) -> bool {
         self.has_attribute("weak")

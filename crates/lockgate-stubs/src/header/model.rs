@@ -242,6 +242,8 @@ pub struct Prototype {
     pub silent: bool,
     /// The compiler of the program goes by it that the result is a format for the same arguments as a parameter (`format_arg`).
     pub format: bool,
+    /// The declaration says how the function is made, or who calls it (`naked`, `constructor`): that would be true of the stub.
+    pub made: bool,
 }
 
 /// One parameter or field.

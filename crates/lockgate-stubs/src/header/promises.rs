@@ -14,6 +14,7 @@ pub struct Promises {
     aligned: bool,
     silent: bool,
     format: bool,
+    made: bool,
 }
 
 impl Promises {
@@ -25,6 +26,7 @@ impl Promises {
             aligned: cursor.is_aligned(),
             silent: cursor.is_silent(),
             format: cursor.is_format(),
+            made: cursor.is_made(),
         }
     }
 
@@ -35,6 +37,7 @@ impl Promises {
         prototype.aligned |= self.aligned;
         prototype.silent |= self.silent;
         prototype.format |= self.format;
+        prototype.made |= self.made;
     }
 }
 

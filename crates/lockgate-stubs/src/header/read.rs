@@ -262,6 +262,7 @@ impl Reader {
             aligned: false,
             silent: false,
             format: false,
+            made: false,
         };
         Promises::of(cursor).add_to(&mut prototype);
         let place = place(cursor);
@@ -339,6 +340,7 @@ impl Reader {
             aligned: false,
             silent: false,
             format: false,
+            made: false,
         }
     }
 

@@ -912,6 +912,13 @@ impl<'a> Planner<'a> {
             )
             .map_err(of_function);
         }
+        if prototype.made {
+            return no(
+                "an attribute says how it is made, or that it is called before the program or after it (naked, constructor): the stub would be made so, which is ordinary C",
+                "remove the attribute from the declaration (a definition may have it), or leave the function out with LG_OMIT",
+            )
+            .map_err(of_function);
+        }
         if crate::libc::defines(name) {
             return no(
                 "the C library has a function of this name: the stub would be called in its place, in the whole program and in the client itself",

@@ -219,8 +219,8 @@ fn definitions(plan: &Plan) -> String {
 
 /// What has been read of functions' declarations that compilers go by.
 fn promises<'p>(functions: impl Iterator<Item = (&'p str, &'p Prototype)>) -> String {
-    // (What gives a format is left out, whatever else it promises.)
-    let functions = functions.filter(|(_, prototype)| !prototype.format);
+    // (What gives a format, or says how it is made, is left out, whatever else it promises.)
+    let functions = functions.filter(|(_, prototype)| !prototype.format && !prototype.made);
     let checks: String = functions.map(|(name, prototype)| promised(name, prototype)).collect();
     template!("c/promises.c.in", CHECKS = checks)
 }
