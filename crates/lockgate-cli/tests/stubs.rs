@@ -1239,7 +1239,7 @@ fn what_is_not_sound_is_refused() {
         ),
         (
             "#include <regex.h>\nint f(int (*c)(const regoff_t *at LG_SIZE(1), void *d), void *d) LG_ERROR(-1);",
-            &["f: `const int` has 8 bytes"],
+            &["f: `const regoff_t` has 8 bytes"],
         ),
         ("int f(int *p);", &["f: parameter p", "`int *` leads to is not said", "LG_IN, LG_OUT or LG_INOUT"]),
         ("int f(char *p);", &["may be a string, a buffer", "LG_STRING"]),
