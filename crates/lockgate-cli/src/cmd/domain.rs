@@ -155,8 +155,7 @@ impl Limits {
     /// Says what option a program lacks that asked in vain for threads, on standard error.
     pub fn report_threads(&self, module: &str, refused: u64) {
         if refused > 0 {
-            let times = if refused == 1 { "once".to_owned() } else { format!("{refused} times") };
-            let may = self.threads;
+            let (may, times) = (self.threads, times(refused));
             output::tell(format_args!(
                 "lockgate: {module}: it may start no more threads than --threads {may}; tried {times}"
             ));
@@ -191,10 +190,14 @@ pub fn status_of(fault: &Fault) -> ExitCode {
     ExitCode::from(FROM_SIGNAL + signal)
 }
 
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
 /// Lists the system calls that a module tried in vain, on standard error.
 pub fn report_refused(module: &str, refused: &[(u64, u64)]) {
     for (number, count) in refused {
-        let times = if *count == 1 { "once".to_owned() } else { format!("{count} times") };
+        let times = times(*count);
         let more = match lockgate::syscall::name(*number) {
             Some(name) => format!(" ({name})"),
             None if *number == COUNTED_TOGETHER => " or above".to_owned(),
