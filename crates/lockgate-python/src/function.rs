@@ -18,6 +18,7 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
+use std::fmt;
 use std::sync::Arc;
 
 /// How often a call binds its function, which resets of other threads take away.
@@ -445,22 +446,31 @@ fn unpassed(py: Python<'_>, function: &Function, error: GrantError) -> PyErr {
 
 #[cold]
 fn moved(py: Python<'_>, binding: &Binding, number: usize) -> PyErr {
-    let text = format!(
-        "{}: the memory of argument {} was moved or resized before the call was over: nothing is copied to where it was",
-        binding.dynamic.signature(),
-        number + 1
-    );
-    errors::plain(py, "ArgumentError", &text)
+    let number = number + 1;
+    refused(
+        py,
+        binding,
+        format_args!(
+            "the memory of argument {number} was moved or resized before the call was over: nothing is copied to where it was"
+        ),
+    )
 }
 
 #[cold]
 fn lost(py: Python<'_>, binding: &Binding, number: usize) -> PyErr {
-    let text = format!(
-        "{}: it wrote to argument {}, which cannot be changed: pass a bytearray, an array that is writable or create_string_buffer()",
-        binding.dynamic.signature(),
-        number + 1
-    );
-    errors::plain(py, "ArgumentError", &text)
+    let number = number + 1;
+    refused(
+        py,
+        binding,
+        format_args!(
+            "it wrote to argument {number}, which cannot be changed: pass a bytearray, an array that is writable or create_string_buffer()"
+        ),
+    )
+}
+
+/// An argument of a call that the function's signature introduces.
+fn refused(py: Python<'_>, binding: &Binding, reason: fmt::Arguments<'_>) -> PyErr {
+    errors::plain(py, "ArgumentError", &format_args!("{}: {reason}", binding.dynamic.signature()))
 }
 
 #[cold]

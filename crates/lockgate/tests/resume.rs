@@ -117,8 +117,8 @@ function label
 landing_label: endbr64
     ret
 
-# Every general register but r10 and r11 is what it was, and vectors are zeros: 0, or what is not.
-function keep
+# The registers that a function keeps for its caller, in a frame of 64 bytes.
+.macro saves_registers
     lea -64(%rsp),%rsp
     mov %rbx,8-OFF(%rsp)
     mov %rbp,16-OFF(%rsp)
@@ -126,6 +126,21 @@ function keep
     mov %r13,32-OFF(%rsp)
     mov %r14,40-OFF(%rsp)
     mov %r15,48-OFF(%rsp)
+.endm
+.macro restores_registers_and_returns
+    mov 8-OFF(%rsp),%rbx
+    mov 16-OFF(%rsp),%rbp
+    mov 24-OFF(%rsp),%r12
+    mov 32-OFF(%rsp),%r13
+    mov 40-OFF(%rsp),%r14
+    mov 48-OFF(%rsp),%r15
+    vzeroupper
+    lea 64(%rsp),%rsp
+    ret
+.endm
+# Every general register but r10 and r11 is what it was, and vectors are zeros: 0, or what is not.
+function keep
+    saves_registers
     call set
     ud2
 landing_64: endbr64
@@ -140,15 +155,7 @@ landing_64: endbr64
     or $0x100,%rax
 1:
     .endr
-    mov 8-OFF(%rsp),%rbx
-    mov 16-OFF(%rsp),%rbp
-    mov 24-OFF(%rsp),%r12
-    mov 32-OFF(%rsp),%r13
-    mov 40-OFF(%rsp),%r14
-    mov 48-OFF(%rsp),%r15
-    vzeroupper
-    lea 64(%rsp),%rsp
-    ret
+    restores_registers_and_returns
 function set
     .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     vpcmpeqb %ymm\\number,%ymm\\number,%ymm\\number
@@ -163,13 +170,7 @@ function set
 
 # The same of a system call, for which every register but rax, rcx and r11 is what it was, vectors as well.
 function keep_over_call
-    lea -64(%rsp),%rsp
-    mov %rbx,8-OFF(%rsp)
-    mov %rbp,16-OFF(%rsp)
-    mov %r12,24-OFF(%rsp)
-    mov %r13,32-OFF(%rsp)
-    mov %r14,40-OFF(%rsp)
-    mov %r15,48-OFF(%rsp)
+    saves_registers
     .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     vpcmpeqb %ymm\\number,%ymm\\number,%ymm\\number
     .endr
@@ -188,15 +189,7 @@ function keep_over_call
     not %ecx
     or %rcx,%rax
     .endr
-    mov 8-OFF(%rsp),%rbx
-    mov 16-OFF(%rsp),%rbp
-    mov 24-OFF(%rsp),%r12
-    mov 32-OFF(%rsp),%r13
-    mov 40-OFF(%rsp),%r14
-    mov 48-OFF(%rsp),%r15
-    vzeroupper
-    lea 64(%rsp),%rsp
-    ret
+    restores_registers_and_returns
 
 # The control words of x87 and SSE too: what they are at the landing.
 function keep_words

@@ -351,6 +351,21 @@ mod tests {
         Parameter::new(name, kind, notes)
     }
 
+    fn plain(result: CType, parameters: Vec<Parameter>) -> Prototype {
+        Prototype {
+            result,
+            parameters,
+            variadic: false,
+            noreturn: false,
+            foreign: false,
+            never_null: false,
+            aligned: false,
+            silent: false,
+            format: false,
+            made: false,
+        }
+    }
+
     const PAIR: &str = "struct pair";
 
     /// `void f(parameter)`, and a structure of one field.
@@ -373,18 +388,7 @@ mod tests {
         let result = kind(Shape::Void, 0, "void");
         header.functions.push(Function {
             name: "f".into(),
-            prototype: Prototype {
-                result,
-                parameters: vec![parameter],
-                variadic: false,
-                noreturn: false,
-                foreign: false,
-                never_null: false,
-                aligned: false,
-                silent: false,
-                format: false,
-                made: false,
-            },
+            prototype: plain(result, vec![parameter]),
             notes: Notes::default(),
             place: Place::default(),
             comment: None,
@@ -427,18 +431,7 @@ mod tests {
             shape,
             enumeration: None,
         };
-        let prototype = |parameters| Prototype {
-            result: kind(Shape::Void, &[]),
-            parameters,
-            variadic: false,
-            noreturn: false,
-            foreign: false,
-            never_null: false,
-            aligned: false,
-            silent: false,
-            format: false,
-            made: false,
-        };
+        let prototype = |parameters| plain(kind(Shape::Void, &[]), parameters);
         let function = kind(Shape::Function(Box::new(prototype(vec![]))), &["t0"]);
         let itself = Parameter::new("p", function, Notes::default());
         let mut header = Header::default();
