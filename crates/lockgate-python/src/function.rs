@@ -18,7 +18,6 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
-use std::fmt;
 use std::sync::Arc;
 
 /// How often a call binds its function, which resets of other threads take away.
@@ -305,7 +304,7 @@ impl Call {
         }
         if let Some(passed) = &mut call.passed {
             if let Some(number) = passed.moved(arguments.py()) {
-                return Err(moved(arguments.py(), binding, number));
+                return Err(not_copied_back(arguments.py(), binding, number, MOVED));
             }
             let live = function.domain.get().live(arguments.py())?;
             let scratch = function.domain.get().scratch();
@@ -394,11 +393,11 @@ impl Call {
     ) -> PyResult<Bound<'py, PyAny>> {
         if let Some(passed) = &mut self.passed {
             if let Some(number) = passed.moved(py) {
-                return Err(moved(py, binding, number));
+                return Err(not_copied_back(py, binding, number, MOVED));
             }
             passed.take_back().map_err(|error| errors::grant(py, error))?;
             if let Some(number) = passed.lost().map_err(|error| errors::grant(py, error))? {
-                return Err(lost(py, binding, number));
+                return Err(not_copied_back(py, binding, number, LOST));
             }
         }
         // What it leads to was in the instance before.
@@ -444,33 +443,20 @@ fn unpassed(py: Python<'_>, function: &Function, error: GrantError) -> PyErr {
     }
 }
 
-#[cold]
-fn moved(py: Python<'_>, binding: &Binding, number: usize) -> PyErr {
-    let number = number + 1;
-    refused(
-        py,
-        binding,
-        format_args!(
-            "the memory of argument {number} was moved or resized before the call was over: nothing is copied to where it was"
-        ),
-    )
-}
+/// Why an argument's memory cannot be copied back, around the argument's number.
+const MOVED: [&str; 2] = [
+    "the memory of argument ",
+    " was moved or resized before the call was over: nothing is copied to where it was",
+];
+const LOST: [&str; 2] = [
+    "it wrote to argument ",
+    ", which cannot be changed: pass a bytearray, an array that is writable or create_string_buffer()",
+];
 
 #[cold]
-fn lost(py: Python<'_>, binding: &Binding, number: usize) -> PyErr {
-    let number = number + 1;
-    refused(
-        py,
-        binding,
-        format_args!(
-            "it wrote to argument {number}, which cannot be changed: pass a bytearray, an array that is writable or create_string_buffer()"
-        ),
-    )
-}
-
-/// An argument of a call that the function's signature introduces.
-fn refused(py: Python<'_>, binding: &Binding, reason: fmt::Arguments<'_>) -> PyErr {
-    errors::plain(py, "ArgumentError", &format_args!("{}: {reason}", binding.dynamic.signature()))
+fn not_copied_back(py: Python<'_>, binding: &Binding, number: usize, [before, behind]: [&str; 2]) -> PyErr {
+    let (signature, number) = (binding.dynamic.signature(), number + 1);
+    errors::plain(py, "ArgumentError", &format_args!("{signature}: {before}{number}{behind}"))
 }
 
 #[cold]
