@@ -891,6 +891,18 @@ class Options {
     Options cpu_limit(std::uint64_t ms) && { return std::move(cpu_limit(ms)); }
     Options &thread_limit(std::uint32_t threads) & { return done(lg_options_thread_limit(options_, threads)); }
     Options thread_limit(std::uint32_t threads) && { return std::move(thread_limit(threads)); }
+    Options &max_guest_threads(std::uint32_t threads) & {
+        return done(lg_options_max_guest_threads(options_, threads));
+    }
+    Options max_guest_threads(std::uint32_t threads) && { return std::move(max_guest_threads(threads)); }
+    Options &directory(const std::string &guest, const std::string &host, bool writable) & {
+        return done(lg_options_directory(options_, guest.c_str(), host.c_str(), writable));
+    }
+    Options directory(const std::string &guest, const std::string &host, bool writable) && {
+        return std::move(directory(guest, host, writable));
+    }
+    Options &standard_streams() & { return done(lg_options_standard_streams(options_)); }
+    Options standard_streams() && { return std::move(standard_streams()); }
     Options &policy(lg_policy policy) & { return done(lg_options_policy(options_, policy)); }
     Options policy(lg_policy policy) && { return std::move(this->policy(policy)); }
 

@@ -1,6 +1,7 @@
 // The C++ layer: what it frees, throws and converts.
 #include "check.h"
 #include "record.hpp"
+#include <cerrno>
 #include <lockgate.hpp>
 #include <new>
 
@@ -198,8 +199,13 @@ int main() {
     lockgate::Options options;
     options.name("layer").memory_limit(32 << 20).time_limit(1000).policy(LG_INTEGRITY);
     options.stack_size(1 << 20).thread_limit(4).cpu_limit(100000);
+    options.max_guest_threads(2).standard_streams().directory("/here", ".", false);
     options.gate<&add>("host_add").gate<&note>("host_note");
     lockgate::Domain domain(module, options);
+    auto opens = domain.bind<std::int32_t(pointer<const char>)>("open_file");
+    CHECK(opens(domain.alloc_string("/here/guest.lg")).trust("a test") == 0);
+    CHECK(opens(domain.alloc_string("/guest.lg")).trust("a test") == -ENOENT);
+    CHECK(domain.bind<std::int32_t()>("start_thread")().trust("a test") == 0);
 
     auto same = domain.bind<std::int32_t(std::int32_t)>("same");
     CHECK(same(7).verify([](int x) { return x == 7; }) == 7);
