@@ -137,6 +137,9 @@ pub mod gate {
     /// function at or above it. At the label r11 is that address on the data stack, r10 is of no meaning, and all other registers,
     /// MXCSR and x87 are what they were. Where there is no such E, or no label, the call into the domain ends with a fault.
     pub const RESUME: u64 = 1;
+    /// Slot of system calls of code that keeps no vectors, no x87 and no flags of theirs over them, as over the call of a function:
+    /// as [`SYSCALL`], but those registers are lost. Their control words are kept.
+    pub const SYSCALL_AS_CALL: u64 = 2;
     /// First slot of the module's imports: System V calling convention.
     pub const FIRST_IMPORT: u64 = 16;
     /// Bytes of one stub.

@@ -68,7 +68,7 @@ impl Rewriter<'_> {
     /// A system call becomes the call of its gate.
     pub(crate) fn system_call(&mut self) {
         self.catch_up();
-        self.put(encode::gate(gate::SYSCALL));
+        self.put(encode::gate(self.system_calls));
         self.probed();
     }
 

@@ -1,8 +1,8 @@
 //! Code sections as instructions: one linear sweep, every relocation on an operand.
 
 use iced_x86::{
-    Code as IcedCode, Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter, Instruction,
-    InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+    Code as IcedCode, CpuidFeature, Decoder, DecoderOptions, FlowControl, Formatter, GasFormatter,
+    Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
 
 use crate::elf::{Object, Reloc, reloc, sym};
@@ -104,6 +104,19 @@ pub(crate) struct Text {
 }
 
 impl Text {
+    /// Whether an instruction names a register of vectors, or uses the x87 stack.
+    pub(crate) fn has_vectors(&self) -> bool {
+        self.code.iter().any(|ins| {
+            let registers = (0..ins.code.op_count()).map(|operand| ins.code.op_register(operand));
+            let is_x87 = |feature: &CpuidFeature| {
+                matches!(feature, CpuidFeature::FPU | CpuidFeature::FPU287 | CpuidFeature::FPU387)
+            };
+            registers.into_iter().any(|register| {
+                register.is_vector_register() || register.is_mm() || register.is_st() || register.is_k()
+            }) || ins.code.cpuid_features().iter().any(is_x87)
+        })
+    }
+
     /// Decodes section `section` of `object`; `file` names the object in errors.
     pub(crate) fn decode(file: &str, object: &Object, section: usize) -> Result<Text, Error> {
         let data = &object.sections[section].data;

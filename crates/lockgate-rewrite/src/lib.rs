@@ -51,6 +51,10 @@ pub use states::states;
 pub struct Options {
     /// Check the upper half of every address before its use and trap at the very instruction.
     pub strict_bounds: bool,
+    /// No function of the input hands on what it was given in vectors or on the x87 stack, or what it was returned there, behind a
+    /// system call of its own: then objects whose code names none of these registers keep none of them over system calls, as over
+    /// calls of functions, and these take less time.
+    pub system_calls_as_calls: bool,
     /// Names of archive members to leave out because something else takes their place: `member.o`, or `member.o:symbol` for
     /// those of this name that define the symbol.
     pub exclude: Vec<String>,

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 
 use iced_x86::{Code, EncodingKind, FlowControl, Instruction, Mnemonic, OpKind, Register};
 use lockgate_abi::code::{LABEL, MAX_MOVE};
+use lockgate_abi::gate;
 use lockgate_abi::stack::SLOT;
 
 use crate::code::{Code as AllCode, CodePlace};
@@ -121,6 +122,8 @@ pub(crate) struct Rewriter<'a> {
     busy: u16,
     /// Instructions to leave out because an earlier one took them along.
     pub(crate) skip: usize,
+    /// The gate that system calls go through.
+    pub(crate) system_calls: u64,
 }
 
 impl<'a> Rewriter<'a> {
@@ -135,6 +138,8 @@ impl<'a> Rewriter<'a> {
     ) -> Self {
         let text = &code.texts[number];
         let data = &object.sections[text.section].data[..];
+        let as_calls = options.system_calls_as_calls && !code.texts.iter().any(Text::has_vectors);
+        let system_calls = if as_calls { gate::SYSCALL_AS_CALL } else { gate::SYSCALL };
         Rewriter {
             file,
             object,
@@ -167,6 +172,7 @@ impl<'a> Rewriter<'a> {
             padding: Cell::new((0, 0)),
             busy: 0,
             skip: 0,
+            system_calls,
         }
     }
 

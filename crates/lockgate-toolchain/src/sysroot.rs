@@ -285,7 +285,7 @@ impl Build<'_> {
         let mut before = 0;
         for (name, bytes, left_out) in archives {
             let exclude = members(bytes).flat_map(|(name, _)| excluded(&name, left_out)).collect();
-            let options = Options { exclude, ..self.options.clone() };
+            let options = Options { exclude, system_calls_as_calls: true, ..self.options.clone() };
             let mut tell = |done: usize, members: usize| {
                 let share = bytes.len() as u64 * done as u64 / members.max(1) as u64;
                 (self.progress)("rewriting the C library", before + share, total);
@@ -331,7 +331,8 @@ fn compile(tools: &Tools, options: &Options, folder: &Path, source: &Source) -> 
     command.current_dir(folder).args(flags).args(["-c", source.path, "-o"]).arg(&object);
     process::run(&mut command)?;
     if !source.path.ends_with(".S") {
-        let rewritten = lockgate_rewrite::rewrite_object(source.path, &read(&object)?, options)?;
+        let options = Options { system_calls_as_calls: true, ..options.clone() };
+        let rewritten = lockgate_rewrite::rewrite_object(source.path, &read(&object)?, &options)?;
         write(&object, &rewritten.bytes)?;
     }
     Ok(())

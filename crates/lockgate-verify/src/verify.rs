@@ -372,7 +372,10 @@ impl<'a> Pass<'a> {
     fn gate(&mut self, at: usize, end: usize, disp: i32) -> Judged {
         let offset = u64::try_from(disp).ok().and_then(|disp| disp.checked_sub(window::GATE_TABLE));
         match offset.filter(|offset| offset.is_multiple_of(8)).map(|offset| offset / 8) {
-            Some(slot) if self.module.join.is_some() && !matches!(slot, gate::SYSCALL | gate::RESUME) => {
+            Some(slot)
+                if self.module.join.is_some()
+                    && !matches!(slot, gate::SYSCALL | gate::SYSCALL_AS_CALL | gate::RESUME) =>
+            {
                 broken(
                     "V2",
                     at,

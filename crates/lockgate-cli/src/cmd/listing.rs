@@ -228,7 +228,9 @@ impl Gates {
     fn name(&self, slot: u64) -> String {
         match self.0.get(&slot) {
             Some(name) => format!("gate {slot}: {name}"),
-            None if slot == gate::SYSCALL => "gate 0: system call".to_owned(),
+            None if matches!(slot, gate::SYSCALL | gate::SYSCALL_AS_CALL) => {
+                format!("gate {slot}: system call")
+            }
             None => format!("gate {slot}"),
         }
     }

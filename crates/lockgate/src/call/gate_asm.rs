@@ -683,20 +683,9 @@ lockgate_gate_functions: # service_sys.rs
     lockgate_gate_asked {functions}
     .size lockgate_gate_functions,.-lockgate_gate_functions
 
-    # System calls: Linux's registers; all but rax, rcx and r11 are the module's afterwards, vectors
-    # included. But contexts and functions in progress are asked for as a function is called: to keep vectors would take longer than all
-    # else.
-    .p2align 6
-    .globl lockgate_gate_syscall
-    .hidden lockgate_gate_syscall
-    .type lockgate_gate_syscall,@function
-lockgate_gate_syscall:
-    .cfi_startproc
-    .cfi_signal_frame
-    cmp ${CONTEXT},%rax
-    je .Lsyscall_context
-    cmp ${FUNCTIONS},%rax
-    je .Lsyscall_functions
+    # A system call comes in: its frame, with Linux's registers, below the entry's, and its record, which gets a mark. r12 is the entry's frame then,
+    # r10 the block's offset, rcx the binding.
+    .macro lockgate_gate_syscall_begins
     mov lockgate_thread@gottpoff(%rip),%r11
     mov %fs:{TOP}(%r11),%rcx
     mov %rsp,{RECORD}+{CONTROL}(%rcx)
@@ -717,6 +706,23 @@ lockgate_gate_syscall:
     mov %r11,%r10
     lockgate_gate_mark %r12
     mov {BINDING}(%rcx),%rcx
+    .endm
+
+    # System calls: Linux's registers; all but rax, rcx and r11 are the module's afterwards, vectors
+    # included. But contexts and functions in progress are asked for as a function is called: to keep vectors would take longer than all
+    # else.
+    .p2align 6
+    .globl lockgate_gate_syscall
+    .hidden lockgate_gate_syscall
+    .type lockgate_gate_syscall,@function
+lockgate_gate_syscall:
+    .cfi_startproc
+    .cfi_signal_frame
+    cmp ${CONTEXT},%rax
+    je .Lsyscall_context
+    cmp ${FUNCTIONS},%rax
+    je .Lsyscall_functions
+    lockgate_gate_syscall_begins
     lockgate_gate_enter
     call {syscall}
     mov %rax,%rcx
@@ -855,6 +861,54 @@ lockgate_gate_interrupted: # where it is
     .size lockgate_gate_interrupted,8
     .popsection
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
+    # The same for code that keeps no vectors over it, as over the call of a function: they are zeros then. (To keep them takes longer than what
+    # most system calls do.) What is pending finds a gate that keeps them, so that there is one way for it.
+    .p2align 6
+    .globl lockgate_gate_syscall_as_call
+    .hidden lockgate_gate_syscall_as_call
+    .type lockgate_gate_syscall_as_call,@function
+lockgate_gate_syscall_as_call:
+    .cfi_startproc
+    .cfi_signal_frame
+    lockgate_gate_syscall_begins
+    testl ${X87}|{MXCSR_BIT},{FLAGS}(%rcx)
+    jz 1f
+    mov %rcx,%r8
+    lockgate_gate_hosts_words %r8
+    mov %r8,%rcx
+1:
+    lockgate_gate_is_on
+    mov %rbx,%rdi
+    mov %rsp,%rsi
+    sub $8,%rsp # 16-aligned
+    call {syscall}
+    mov %rax,%rsi
+    mov lockgate_thread@gottpoff(%rip),%r10
+    cmpq $0,%fs:{PENDING}(%r10)
+    jne .Las_call_pending
+    cmpq ${SIGRETURN},-{FRAME_SIZE}+{NUMBER}(%r12)
+    je .Las_call_pending
+    lockgate_gate_restore .Las_call_covered,.Las_call_pending,.Las_call_gs,0
+.Las_call_leave:
+    mov %rsi,%rcx
+    jmp .Lsyscall_leave
+
+.Las_call_gs:
+    mov {WINDOW}(%r11),%rax
+    wrgsbase %rax
+    jmp .Las_call_leave
+
+.Las_call_covered:
+    movq $0,%fs:{TRANSIT}(%r10)
+.Las_call_pending:
+    mov {BINDING}-{RECORD}(%rbx),%rcx
+    lockgate_gate_modules_words 1
+    call lockgate_forget_vectors
+    lockgate_gate_save
+    mov %rsi,%rcx
+    jmp .Lsyscall_pending
+    .cfi_endproc
+    .size lockgate_gate_syscall_as_call,.-lockgate_gate_syscall_as_call
     # `resume` (resume_sys.rs): r10d the label, r11d the address. General registers are the module's as after a system call, but control goes
     # on elsewhere, and no function keeps vectors for its callers: they are zeros. (To keep them took more than all else.)
     .p2align 6

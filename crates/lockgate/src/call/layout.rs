@@ -64,6 +64,8 @@ pub(crate) struct ThreadBlock {
     pub report: usize,
     /// Entry of the gate of `resume`.
     pub gate_resume: usize,
+    /// Entry of system-call gates that keep no vectors.
+    pub gate_syscall_as_call: usize,
     /// The thread's Rust side; null before the thread first attaches.
     pub state: *const super::thread_sys::ThreadState,
     /// Signals that the thread sees blocked, and the kernel does not block: [`super::mask_sys`].

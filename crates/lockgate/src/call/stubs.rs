@@ -5,7 +5,7 @@
 //! (rule R24).
 use super::block_sys;
 use super::layout::ThreadBlock;
-use lockgate_abi::gate::{CALLBACK_STUBS, CALLBACKS, RESUME, SLOTS, STUB_SIZE, SYSCALL};
+use lockgate_abi::gate::{CALLBACK_STUBS, CALLBACKS, RESUME, SLOTS, STUB_SIZE, SYSCALL, SYSCALL_AS_CALL};
 use lockgate_abi::{code, window};
 use std::mem::offset_of;
 
@@ -21,6 +21,7 @@ pub(crate) fn page() -> Vec<u8> {
         let jump = |entry: usize| jump_through_block(block + entry as i32);
         let stub = match slot {
             SYSCALL => jump(offset_of!(ThreadBlock, gate_syscall)).to_vec(),
+            SYSCALL_AS_CALL => jump(offset_of!(ThreadBlock, gate_syscall_as_call)).to_vec(),
             // r10 and r11 are the module's.
             RESUME => jump(offset_of!(ThreadBlock, gate_resume)).to_vec(),
             _ => [&load_number(slot)[..], &jump(offset_of!(ThreadBlock, gate_import))].concat(),
