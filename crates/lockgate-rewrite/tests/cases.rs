@@ -85,6 +85,11 @@ fn strict_bounds() {
     check("strict_bounds.txt", &Options { strict_bounds: true, ..Options::default() });
 }
 
+#[test]
+fn system_calls() {
+    check("system_calls.txt", &Options { system_calls_as_calls: true, ..Options::default() });
+}
+
 tables!(memory stack string tls);
 
 #[test]

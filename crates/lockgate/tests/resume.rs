@@ -168,8 +168,8 @@ function set
     resume_gate
     ud2
 
-# The same of a system call, for which every register but rax, rcx and r11 is what it was, vectors as well.
-function keep_over_call
+# Every register but rax, rcx and r11 is what it was before a system call, vectors as well: 0, or what is not.
+.macro makes_call gate
     saves_registers
     .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     vpcmpeqb %ymm\\number,%ymm\\number,%ymm\\number
@@ -178,18 +178,53 @@ function keep_over_call
     mov $0x11,%\\register
     .endr
     mov $39,%eax # getpid
-    syscall_gate
-    xor %eax,%eax
+    \\gate
+    mov $0,%eax
+    jrcxz 1f
+    or $0x100,%rax
+1:  or %r11,%rax
     .irp register,rbx,rdx,rsi,rdi,rbp,r8,r9,r10,r12,r13,r14,r15
     sub $0x11,%\\register
     or %\\register,%rax
     .endr
+.endm
+function keep_over_call
+    makes_call syscall_gate
     .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     vpmovmskb %ymm\\number,%ecx
     not %ecx
     or %rcx,%rax
     .endr
     restores_registers_and_returns
+
+# The same of one that is made as a call, but that vectors are zeros.
+function keep_as_call
+    makes_call syscall_as_call_gate
+    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    vptest %ymm\\number,%ymm\\number
+    jz 1f
+    or $0x1000,%rax
+1:
+    .endr
+    restores_registers_and_returns
+
+# Their control words are what they were, and the x87 stack is empty.
+function keep_words_as_call
+    lea -8(%rsp),%rsp
+    movl $0x1f00,-OFF(%rsp)
+    ldmxcsr -OFF(%rsp)
+    movl $0x27f,-OFF(%rsp)
+    fldcw -OFF(%rsp)
+    fld1
+    mov $39,%eax
+    syscall_as_call_gate
+    stmxcsr -OFF(%rsp)
+    fnstcw 4-OFF(%rsp)
+    mov -OFF(%rsp),%rax
+    fldz
+    fstp %st(0)
+    lea 8(%rsp),%rsp
+    ret
 
 # The control words of x87 and SSE too: what they are at the landing.
 function keep_words
@@ -319,8 +354,11 @@ fn jumps_keep_all_but_vectors_and_system_calls_these_too() {
     let domain = domain();
     assert_eq!(call(&domain, "keep", 0).expect("a jump"), 0);
     assert_eq!(call(&domain, "keep_over_call", 0).expect("a system call"), 0);
-    let words = call(&domain, "keep_words", 1).expect("a jump") as u64;
-    assert_eq!(words & 0xffff_0000_ffff, 0x27f_0000_1f00, "{words:#x}");
+    assert_eq!(call(&domain, "keep_as_call", 0).expect("a system call"), 0);
+    for function in ["keep_words", "keep_words_as_call"] {
+        let words = call(&domain, function, 1).expect("a jump, or a system call") as u64;
+        assert_eq!(words & 0xffff_0000_ffff, 0x27f_0000_1f00, "{function}: {words:#x}");
+    }
 }
 
 /// What is no label of the domain's own code is refused, wherever it lies. Red if any byte of the window, or of the code, will do.

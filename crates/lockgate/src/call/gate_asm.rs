@@ -872,11 +872,11 @@ lockgate_gate_syscall_as_call:
     .cfi_signal_frame
     lockgate_gate_syscall_begins
     testl ${X87}|{MXCSR_BIT},{FLAGS}(%rcx)
-    jz 1f
+    jz .Las_call_on
     mov %rcx,%r8
     lockgate_gate_hosts_words %r8
     mov %r8,%rcx
-1:
+.Las_call_on:
     lockgate_gate_is_on
     mov %rbx,%rdi
     mov %rsp,%rsi

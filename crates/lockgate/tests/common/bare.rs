@@ -2,7 +2,7 @@
 use lockgate_abi::{ABI_VERSION, PAGE, note};
 use std::process::Command;
 
-/// For [`module`]: what a guest begins with. `OFF`, functions with labels, system calls and `resume`, a region that nothing falls into;
+/// For [`module`]: what a guest begins with. `OFF`, functions with labels, system calls of both kinds and `resume`, a region that nothing falls into;
 /// unit U2, which goes to the guest's `trap`.
 const MACROS: &str = "
 #define OFF 0x3f000000
@@ -12,6 +12,9 @@ const MACROS: &str = "
 .endm
 .macro syscall_gate
 call *%gs:0x11000
+.endm
+.macro syscall_as_call_gate
+call *%gs:0x11010
 .endm
 .macro resume_gate
 call *%gs:0x11008

@@ -634,9 +634,15 @@ fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
 /// thread can be cancelled. Red if a handler may interrupt what holds a lock: the next call waits for that for good.
 #[test]
 fn jumps_out_of_services_leave_nothing_behind() {
-    for (scenario, stride) in
-        [("ask", 7), ("tell_functions", 11), ("map", 97), ("make", 97), ("doze", 53), ("attach", 3)]
-    {
+    for (scenario, stride) in [
+        ("ask", 7),
+        ("ask_directly", 11),
+        ("tell_functions", 11),
+        ("map", 97),
+        ("make", 97),
+        ("doze", 53),
+        ("attach", 3),
+    ] {
         let outcomes = at_some_instructions(scenario, Some("jumps anywhere"), Event::Signal, 4000, stride);
         assert!(outcomes.keys().eq(&["jumped, then 2", "returned 2, then 2"]), "{scenario}: {outcomes:?}");
         assert!(outcomes["jumped, then 2"] > 20, "{scenario}: {outcomes:?}");
@@ -650,6 +656,7 @@ fn a_thread_that_a_handler_ends_leaves_nothing_behind() {
     for (scenario, result, stride) in [
         ("increment", 2, 2),
         ("ask", 2, 3),
+        ("ask_directly", 2, 7),
         ("tell_time", 2, 5),
         ("tell_functions", 2, 7),
         ("jump", 3, 5),
@@ -774,6 +781,7 @@ fn handlers_that_switch_stacks_lead_no_call_astray() {
 fn handlers_that_switch_stacks_lead_no_gate_astray() {
     switch_stacks("call_back", "returned 12");
     switch_stacks("ask", "returned 2");
+    switch_stacks("ask_directly", "returned 2");
 }
 
 /// The same of calls that handlers of the domain's own begin and end in. Red if a gate that has asked once does not look whether its record is its
