@@ -306,6 +306,17 @@ long jumps_out_of_openings(long n) {
     for (;;) allocates(1000);
 }
 
+/* What there is in vectors behind a call of libc's that a handler has come behind: nothing. */
+long vectors_behind(long n) {
+    long found;
+    quiet(); on(SIGUSR1, note, 0);
+    __asm__ volatile(".irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n pcmpeqd %%xmm\\number,%%xmm\\number\n .endr" ::: "memory");
+    raise(SIGUSR1);
+    __asm__ volatile(".irp number,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n por %%xmm\\number,%%xmm0\n .endr\n"
+                     "packssdw %%xmm0,%%xmm0\n packsswb %%xmm0,%%xmm0\n movq %%xmm0,%0" : "=r"(found) :: "xmm0");
+    return found ? found : count;
+}
+
 /* Attacks. */
 long returns_from_nothing(long n) { return syscall(SYS_rt_sigreturn); }
 static void twice(int signal) { count++; if (count == 1) siglongjmp(place, 1); }
@@ -506,6 +517,13 @@ fn what_was_interrupted_goes_on_as_it_was() {
     let _watchdog = watchdog("what_was_interrupted_goes_on_as_it_was");
     assert_eq!(call(&domain(), "registers", 200).expect("a value"), 1);
     assert_eq!(call(&domain(), "vectors", 0).expect("a value"), 1);
+}
+
+/// The C library's system calls keep no vectors: those that a signal has waited for show nothing of the host's in them, either.
+#[test]
+fn a_call_that_a_handler_comes_behind_leaves_no_vectors() {
+    let _watchdog = watchdog("a_call_that_a_handler_comes_behind_leaves_no_vectors");
+    assert_eq!(call(&domain(), "vectors_behind", 0).expect("a value"), 1);
 }
 
 #[test]
