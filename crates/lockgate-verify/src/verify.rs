@@ -33,6 +33,9 @@ pub const FAR: usize = 1 << 20;
 /// No unit is longer.
 const UNIT: usize = 64;
 
+/// Gates that are the same in each window: not the base's.
+const SERVICES: [u64; 3] = [gate::SYSCALL, gate::RESUME, gate::SYSCALL_AS_CALL];
+
 /// What is known of an image-relative address in the code of a module that [`verify`] accepts, which was parsed from `file`. [`None`]: it is not in
 /// the code, or `FAR` behind all calls, so that this never takes more than some milliseconds.
 #[must_use]
@@ -372,16 +375,11 @@ impl<'a> Pass<'a> {
     fn gate(&mut self, at: usize, end: usize, disp: i32) -> Judged {
         let offset = u64::try_from(disp).ok().and_then(|disp| disp.checked_sub(window::GATE_TABLE));
         match offset.filter(|offset| offset.is_multiple_of(8)).map(|offset| offset / 8) {
-            Some(slot)
-                if self.module.join.is_some()
-                    && !matches!(slot, gate::SYSCALL | gate::SYSCALL_AS_CALL | gate::RESUME) =>
-            {
-                broken(
-                    "V2",
-                    at,
-                    format!("it joins a domain, whose gates are the base's, and uses gate {slot}"),
-                )
-            }
+            Some(slot) if self.module.join.is_some() && !SERVICES.contains(&slot) => broken(
+                "V2",
+                at,
+                format!("it joins a domain, whose gates are the base's, and uses gate {slot}"),
+            ),
             Some(slot) if slot < gate::SLOTS => {
                 self.gates[slot as usize] = true;
                 self.called(end);

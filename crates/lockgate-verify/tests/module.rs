@@ -367,7 +367,8 @@ fn gates_of_the_base_are_not_for_modules_that_join() {
     for (slot, is_allowed) in [
         (gate::SYSCALL, true),
         (gate::RESUME, true),
-        (2, false),
+        (gate::SYSCALL_AS_CALL, true),
+        (3, false),
         (gate::FIRST_IMPORT, false),
         (gate::SLOTS - 1, false),
     ] {
