@@ -10,28 +10,23 @@ const SIGNALS: [(i32, Errno); 2] = [(libc::SIGPIPE, Errno::PIPE), (libc::SIGXFSZ
 /// The signals alone.
 pub const DEADLY: [i32; 2] = [SIGNALS[0].0, SIGNALS[1].0];
 
-/// Runs `write` with these signals blocked for this thread, and swallows the one that it may cause.
+/// Runs `write`, and takes the signal that it causes, so that nobody ever sees it. Both are blocked for the calling thread: nobody could take them
+/// otherwise.
 pub fn without_signals<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
-    let mut before = MaybeUninit::<libc::sigset_t>::uninit();
+    debug_assert!(are_blocked(), "a signal that a write causes would come");
     let mut pending = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: each set is initialised by the first call that gets it, before another reads it; none of
-    // these calls can fail with valid pointers and valid signal numbers.
-    unsafe {
-        libc::sigemptyset(blocked.as_mut_ptr());
-        for (signal, _) in SIGNALS {
-            libc::sigaddset(blocked.as_mut_ptr(), signal);
-        }
-        libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr());
+    // SAFETY: room for a set, which the call initialises; it cannot fail.
+    let pending = unsafe {
         libc::sigpending(pending.as_mut_ptr());
-    }
+        pending.assume_init()
+    };
     let result = write();
     let caused = SIGNALS.iter().find(|(_, error)| result.as_ref().err() == Some(error));
-    // SAFETY: the sets were initialised above; a null information pointer means that it is not wanted, a
+    // SAFETY: the sets are initialised before another call reads them; a null information pointer means that it is not wanted, a
     // zero time that a signal is taken only if it is pending already.
     unsafe {
         if let Some((signal, _)) = caused
-            && libc::sigismember(pending.as_ptr(), *signal) == 0
+            && libc::sigismember(&raw const pending, *signal) == 0
         {
             let mut one = MaybeUninit::<libc::sigset_t>::uninit();
             libc::sigemptyset(one.as_mut_ptr());
@@ -41,7 +36,29 @@ pub fn without_signals<T>(write: impl FnOnce() -> Result<T, Errno>) -> Result<T,
             let information = null_mut::<libc::siginfo_t>();
             libc::syscall(libc::SYS_rt_sigtimedwait, one.as_ptr(), information, &raw const now, 8);
         }
-        libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), null_mut());
     }
     result
+}
+
+/// Blocks both signals for the calling thread.
+pub fn block_deadly() {
+    let mut both = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: the set is initialised before another call reads it; the calls cannot fail.
+    unsafe {
+        libc::sigemptyset(both.as_mut_ptr());
+        for signal in DEADLY {
+            libc::sigaddset(both.as_mut_ptr(), signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, both.as_ptr(), null_mut());
+    }
+}
+
+/// Whether the calling thread has both signals blocked.
+fn are_blocked() -> bool {
+    let mut mask = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: room for a set, which the call initialises; nothing is changed.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), mask.as_mut_ptr());
+        DEADLY.iter().all(|&signal| libc::sigismember(mask.as_ptr(), signal) == 1)
+    }
 }

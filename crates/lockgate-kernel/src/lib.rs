@@ -7,7 +7,7 @@ mod lock_sys;
 
 pub use access_sys::access_of_handle;
 pub use barrier_sys::barrier;
-pub use deadly_sys::{DEADLY, without_signals};
+pub use deadly_sys::{DEADLY, block_deadly, without_signals};
 pub use descriptor::kept;
 pub use lock_sys::{Command, record_lock};
 

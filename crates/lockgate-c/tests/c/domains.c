@@ -1,4 +1,7 @@
 /* Options, limits, resets, programs, pools. */
+#define bind bind_socket /* check.h has a function of that name */
+#include <sys/socket.h>
+#undef bind
 #include "check.h"
 #include <pthread.h>
 #include <errno.h>
@@ -6,6 +9,7 @@
 #include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -205,6 +209,41 @@ static void granted(void) {
     RETURNED();
     close(ends[0]);
     close(secret);
+}
+
+/* What a domain writes sends no signal to the program, whose own these would be: the end of a reader, of a pipe or a socket, ends
+ * the domain's call; a file that may not grow is an error. The first one is written while there is room, the others are waited for. */
+static void nobody_reads(void) {
+    int ends[3][2];
+    struct rlimit all, few;
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR && signal(SIGXFSZ, SIG_DFL) != SIG_ERR);
+    CHECK(pipe(ends[0]) == 0 && socketpair(AF_UNIX, SOCK_STREAM, 0, ends[1]) == 0);
+    CHECK((ends[2][1] = open("small", O_WRONLY | O_CREAT | O_TRUNC, 0600)) >= 0 && (ends[2][0] = dup(0)) >= 0);
+    for (int i = 0; i < 3; i++) {
+        lg_options *options = lg_options_new();
+        STATUS(LG_OK, lg_options_stream(options, 1, ends[i][1]));
+        lg_domain *domain = new_domain(module, options);
+        int (*say)(const void *) = POINTER(int (*)(const void *), bind(domain, "say"));
+        void *text = lg_memory_alloc_copy(domain, "hello", 6);
+        CHECK(say(text) == 5);
+        CHECK(close(ends[i][0]) == 0);
+        CHECK(getrlimit(RLIMIT_FSIZE, &all) == 0);
+        few = all;
+        few.rlim_cur = 5;
+        CHECK(setrlimit(RLIMIT_FSIZE, &few) == 0);
+        int said = say(text);
+        CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
+        if (i < 2) {
+            FAILED(LG_E_FAULT);
+            SAYS("signal 13");
+        } else {
+            CHECK(said == -1);
+            RETURNED();
+        }
+        sigset_t pending;
+        CHECK(sigpending(&pending) == 0 && !sigismember(&pending, SIGPIPE) && !sigismember(&pending, SIGXFSZ));
+        CHECK(close(ends[i][1]) == 0);
+    }
 }
 
 static void lives(void) {
@@ -422,6 +461,7 @@ int main(void) {
     broken();
     names_and_seals();
     granted();
+    nobody_reads();
     lives();
     pools();
     resets();

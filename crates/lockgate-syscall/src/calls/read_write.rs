@@ -9,13 +9,17 @@ use lockgate_kernel::{DEADLY, without_signals};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use std::collections::VecDeque;
-use std::io::IoSlice;
+use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 
 /// Most pieces of one vector (Linux's `IOV_MAX`).
 const PIECES: u64 = 1024;
 /// Most bytes of one call, as in Linux (`MAX_RW_COUNT`).
 const MOST: u64 = 0x7fff_f000;
+/// `preadv2` and `pwritev2`: where the description is.
+const CURRENT: u64 = u64::MAX;
+/// `RWF_NOSIGNAL`, which headers of before Linux 6.18 do not have: a write to what nobody reads sends no SIGPIPE.
+const NO_SIGNAL: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x100);
 /// Bytes that a ready pipe takes without blocking (Linux's `PIPE_BUF`).
 const PIPE: usize = 4096;
 
@@ -246,10 +250,13 @@ fn read_some(
     loop {
         let result = match (position, file.kind) {
             (Some(position), _) => rustix::io::pread(file.fd(), &mut *into, position),
-            (None, Kind::Stream) => {
-                wait(ctx, file, PollFlags::IN)?;
-                ctx.sleep.read(file.fd(), into)
-            }
+            (None, Kind::Stream) => match read_at_once(file, into) {
+                Some(result) => result,
+                None => {
+                    wait(ctx, file, PollFlags::IN)?;
+                    ctx.sleep.read(file.fd(), into)
+                }
+            },
             (None, _) => rustix::io::read(file.fd(), &mut *into),
         };
         match result {
@@ -270,9 +277,14 @@ fn write_some(
         let result = match (position, file.kind) {
             (Some(position), _) => without_signals(|| rustix::io::pwrite(file.fd(), bytes, position)),
             (None, Kind::Stream) => {
-                wait(ctx, file, PollFlags::OUT)?;
                 let bytes = &bytes[..bytes.len().min(PIPE)];
-                without_signals(|| ctx.sleep.write(file.fd(), bytes, &DEADLY))
+                match write_at_once(file, bytes) {
+                    Some(result) => result,
+                    None => {
+                        wait(ctx, file, PollFlags::OUT)?;
+                        without_signals(|| ctx.sleep.write(file.fd(), bytes, &DEADLY))
+                    }
+                }
             }
             (None, _) if file.appends_by_itself() => without_signals(|| append(file, bytes)),
             (None, _) => without_signals(|| rustix::io::write(file.fd(), bytes)),
@@ -289,9 +301,21 @@ fn write_some(
     }
 }
 
+/// Reads what is there. Nothing where the thread has to wait for it, or where the file or the kernel cannot try.
+fn read_at_once(file: &Description, into: &mut [u8]) -> Option<Result<usize, Errno>> {
+    let read = rustix::io::preadv2(file.fd(), &mut [IoSliceMut::new(into)], CURRENT, ReadWriteFlags::NOWAIT);
+    Some(read).filter(|read| !matches!(read, Err(Errno::AGAIN | Errno::OPNOTSUPP)))
+}
+
+/// Writes what there is room for, and sends no signal if nobody reads it, likewise. (A kernel before 6.18 does not know [`NO_SIGNAL`].)
+fn write_at_once(file: &Description, bytes: &[u8]) -> Option<Result<usize, Errno>> {
+    let flags = ReadWriteFlags::NOWAIT | NO_SIGNAL;
+    let written = rustix::io::pwritev2(file.fd(), &[IoSlice::new(bytes)], CURRENT, flags);
+    Some(written).filter(|written| !matches!(written, Err(Errno::AGAIN | Errno::OPNOTSUPP)))
+}
+
 /// Writes at the end, as if the description had `O_APPEND`.
 fn append(file: &Description, bytes: &[u8]) -> Result<usize, Errno> {
-    const CURRENT: u64 = u64::MAX;
     rustix::io::pwritev2(file.fd(), &[IoSlice::new(bytes)], CURRENT, ReadWriteFlags::APPEND)
 }
 

@@ -309,6 +309,7 @@ impl Guest {
             stack: &Deep,
             sleep: &Asleep,
         };
+        lockgate_kernel::block_deadly();
         dispatch(&mut ctx, number as u64, six)
     }
 
