@@ -407,6 +407,9 @@ lockgate_gate_check:
     lea 1(%rax),%rcx
     and $-2,%rcx
     shl $3,%rcx
+    cmp ${PAGE},%rcx
+    ja .Lgate_stack_room
+.Lgate_stack_copy:
     sub %rcx,%rsp
     push %rsi
     push %r11
@@ -426,6 +429,20 @@ lockgate_gate_check:
     mov (%rsi),%rcx
     mov 16(%rsi),%rsi
     jmp .Lgate_go
+
+.Lgate_stack_room: # from page to page, down to where they begin: one step might lead over the guard of the host's stack
+    mov %rsp,%rdi
+    mov %rsp,%rdx
+    sub %rcx,%rdx
+1:
+    sub ${PAGE},%rdi
+    call {touch}
+    test %eax,%eax
+    jz .Lgate_stack_fault
+    cmp %rdx,%rdi
+    ja 1b
+    mov {STACK_WORDS}(%r11),%eax
+    jmp .Lgate_stack_copy
 
 .Lgate_stack_fault:
     mov {HOST}-{RECORD}(%rbx),%rsp
@@ -980,6 +997,7 @@ lockgate_gate_end:
     XSAVE_MASK = const offset_of!(Gates, xsave_mask),
     FUNCTION = const offset_of!(GateEntry, function),
     STACK_WORDS = const offset_of!(GateEntry, stack_words),
+    PAGE = const lockgate_abi::PAGE,
     FRAME_SIZE = const size_of::<SyscallFrame>(),
     ARGUMENTS = const offset_of!(SyscallFrame, arguments),
     X87 = const X87,
@@ -1026,6 +1044,7 @@ lockgate_gate_end:
     XSAVE_SIZE = sym super::interruptions_sys::XSAVE_SIZE,
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
+    touch = sym crate::copy_asm::lockgate_touch,
     syscall = sym super::service_sys::lockgate_syscall,
     context = sym super::context_sys::lockgate_context,
     CONTEXT = const lockgate_abi::context::CALL,
