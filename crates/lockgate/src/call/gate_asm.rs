@@ -419,7 +419,14 @@ lockgate_gate_check:
     mov {CONTROL}(%rbx),%rsi
     sub ${OFF},%rsi
     add {STACK_DISTANCE}(%r11),%rsi
+    mov {STACK_MASKS}(%r11),%rcx
+    test %rcx,%rcx
+    jnz 1f
     call {copy}
+    jmp 2f
+1: # a bool is 0 or 1: its compiler relies on it
+    call {copy_arguments}
+2:
     pop %r11
     pop %rsi
     test %rax,%rax
@@ -997,6 +1004,7 @@ lockgate_gate_end:
     XSAVE_MASK = const offset_of!(Gates, xsave_mask),
     FUNCTION = const offset_of!(GateEntry, function),
     STACK_WORDS = const offset_of!(GateEntry, stack_words),
+    STACK_MASKS = const offset_of!(GateEntry, stack_masks),
     PAGE = const lockgate_abi::PAGE,
     FRAME_SIZE = const size_of::<SyscallFrame>(),
     ARGUMENTS = const offset_of!(SyscallFrame, arguments),
@@ -1044,6 +1052,7 @@ lockgate_gate_end:
     XSAVE_SIZE = sym super::interruptions_sys::XSAVE_SIZE,
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
+    copy_arguments = sym crate::copy_asm::lockgate_copy_arguments,
     touch = sym crate::copy_asm::lockgate_touch,
     syscall = sym super::service_sys::lockgate_syscall,
     context = sym super::context_sys::lockgate_context,
