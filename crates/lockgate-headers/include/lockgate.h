@@ -959,8 +959,8 @@ lg_async *lg_spawn(lg_domain *domain, lg_workers *workers, uint64_t deadline_ms,
 /* Waits for the end, at most this many milliseconds, or without end if the number is negative.
  * Fills in the result as lg_call() does, of the type that result->type says; for another type it
  * returns LG_E_ARGUMENT immediately and takes nothing. LG_E_PENDING if the call goes on;
- * LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. You can take a result once: LG_E_ARGUMENT
- * afterwards. */
+ * LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. In the call itself, on its worker, a wait
+ * without end is LG_E_DEADLOCK. You can take a result once: LG_E_ARGUMENT afterwards. */
 lg_status lg_async_wait(lg_async *call, int64_t milliseconds, lg_value *result);
 
 /* Not 0 if the call has ended. */

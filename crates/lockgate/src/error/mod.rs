@@ -292,6 +292,9 @@ pub enum CallError {
         "domain {0} takes one caller at a time: this call would wait for itself; do not call back into it, or do not make it exclusive"
     )]
     Deadlock(String),
+    /// An asynchronous call of the domain, or what it has called, would wait for its own end.
+    #[error("this thread makes the asynchronous call of domain {0} that it would wait for; wait for it elsewhere")]
+    OwnEnd(String),
     /// A domain's call of another failed, and its binding says that it ends then, too. Of a long chain of domains, some in the middle are left out.
     #[error("domain {domain}, called at {entry_point}, ended with a domain that it called: {source}")]
     Callee {
