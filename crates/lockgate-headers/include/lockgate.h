@@ -200,7 +200,7 @@ typedef enum lg_status {
     LG_E_MISSING = 24,  /* no such export; the message suggests a similar one */
     LG_E_SIGNATURE = 25, /* the module's note says another signature, or no side says one */
     LG_E_PROTOTYPE = 26, /* no C prototype, or one of a function that cannot be called this way */
-    LG_E_IN_USE = 27,   /* the domain still has functions or callbacks */
+    LG_E_IN_USE = 27,   /* the domain still has functions, callbacks or threads that its module has started */
     LG_E_NO_POINTERS = 28, /* all function pointers that the domain can have are in use */
     LG_E_DIRECTORY = 29, /* the directory cannot be granted */
     LG_E_STREAM = 30,   /* the descriptor cannot be granted */
