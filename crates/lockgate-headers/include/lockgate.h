@@ -486,9 +486,9 @@ lg_status lg_options_environment(lg_options *options, const char *name, const ch
  * "int log_line(const char *)". The domain's call runs the function itself, on the thread of the
  * call, with the domain's arguments: check them. A bool is 0 or 1, but for those inside structures,
  * which may hold any byte: declare them as unsigned char, and compare. Pointers are the domain's
- * (lg_memory_read with LG_CALLER). lg_user_data() returns `user` in it. It must not return a structure of more than 16
- * bytes (LG_E_PROTOTYPE). The function and `user` must live as long as domains that were made with
- * these options. */
+ * (lg_memory_read with LG_CALLER). lg_user_data() returns `user` in it. It must not return a
+ * structure of more than 16 bytes (LG_E_PROTOTYPE). The function and `user` must live as long as
+ * domains that were made with these options. */
 lg_status lg_options_gate(lg_options *options, const char *prototype, lg_code function, void *user);
 
 /* What system calls may reach: the host's directory `host`, and all beneath it, as `guest`; the
