@@ -1170,7 +1170,9 @@ int lg_hide(void *handle, void *at);
  * (`lockgate cc --gate`). To one library, or, if the handle is LG_ALL, to all, also those that are
  * open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
  * arguments as the library's note says, in registers only. In it lg_user_data() is `user`, and
- * lg_caller() the library. Arguments are the library's word: check them. */
+ * lg_caller() the library. Arguments are the library's word: check them. lg_ungate() takes back
+ * what all libraries were offered: none finds it any more, and those that have found it keep it, so
+ * the function and `user` must stay as long as these are open. */
 #define LG_ALL ((void *)4)
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);
