@@ -345,7 +345,7 @@ impl From<&CallError> for Failure {
             CallError::Import { .. } | CallError::Unanswered { .. } => Status::Unresolved,
             CallError::Memory(_) => Status::Memory,
             CallError::Busy(_) => Status::Busy,
-            CallError::Deadlock(_) => Status::Deadlock,
+            CallError::Deadlock(_) | CallError::OwnEnd(_) => Status::Deadlock,
             CallError::Callee { .. } => Status::Callee,
             CallError::ThreadInit { .. } => Status::ThreadInit,
             CallError::Gone | CallError::Unloaded(_) => Status::Gone,

@@ -200,7 +200,7 @@ typedef enum lg_status {
     LG_E_MISSING = 24,  /* no such export; the message suggests a similar one */
     LG_E_SIGNATURE = 25, /* the module's note says another signature, or no side says one */
     LG_E_PROTOTYPE = 26, /* no C prototype, or one of a function that cannot be called this way */
-    LG_E_IN_USE = 27,   /* the domain still has functions or callbacks */
+    LG_E_IN_USE = 27,   /* the domain still has functions, callbacks or threads that its module has started */
     LG_E_NO_POINTERS = 28, /* all function pointers that the domain can have are in use */
     LG_E_DIRECTORY = 29, /* the directory cannot be granted */
     LG_E_STREAM = 30,   /* the descriptor cannot be granted */
@@ -484,10 +484,11 @@ lg_status lg_options_environment(lg_options *options, const char *name, const ch
 
 /* Answers the module's import with a function of the host. The prototype has the import's name:
  * "int log_line(const char *)". The domain's call runs the function itself, on the thread of the
- * call, with the domain's arguments: check them. Pointers are the domain's (lg_memory_read with
- * LG_CALLER). lg_user_data() returns `user` in it. It must not return a structure of more than 16
- * bytes (LG_E_PROTOTYPE). The function and `user` must live as long as domains that were made with
- * these options. */
+ * call, with the domain's arguments: check them. A bool is 0 or 1, but for those inside structures,
+ * which may hold any byte: declare them as unsigned char, and compare. Pointers are the domain's
+ * (lg_memory_read with LG_CALLER). lg_user_data() returns `user` in it. It must not return a
+ * structure of more than 16 bytes (LG_E_PROTOTYPE). The function and `user` must live as long as
+ * domains that were made with these options. */
 lg_status lg_options_gate(lg_options *options, const char *prototype, lg_code function, void *user);
 
 /* What system calls may reach: the host's directory `host`, and all beneath it, as `guest`; the
@@ -958,8 +959,8 @@ lg_async *lg_spawn(lg_domain *domain, lg_workers *workers, uint64_t deadline_ms,
 /* Waits for the end, at most this many milliseconds, or without end if the number is negative.
  * Fills in the result as lg_call() does, of the type that result->type says; for another type it
  * returns LG_E_ARGUMENT immediately and takes nothing. LG_E_PENDING if the call goes on;
- * LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. You can take a result once: LG_E_ARGUMENT
- * afterwards. */
+ * LG_E_CANCELLED, LG_E_DEADLINE, or errors of calls. In the call itself, on its worker, a wait
+ * without end is LG_E_DEADLOCK. You can take a result once: LG_E_ARGUMENT afterwards. */
 lg_status lg_async_wait(lg_async *call, int64_t milliseconds, lg_value *result);
 
 /* Not 0 if the call has ended. */
@@ -1169,7 +1170,9 @@ int lg_hide(void *handle, void *at);
  * (`lockgate cc --gate`). To one library, or, if the handle is LG_ALL, to all, also those that are
  * open: an import is answered when RTLD_NOW opens, or at its first call. By name alone, it gets its
  * arguments as the library's note says, in registers only. In it lg_user_data() is `user`, and
- * lg_caller() the library. Arguments are the library's word: check them. */
+ * lg_caller() the library. Arguments are the library's word: check them. lg_ungate() takes back
+ * what all libraries were offered: none finds it any more, and those that have found it keep it, so
+ * the function and `user` must stay as long as these are open. */
 #define LG_ALL ((void *)4)
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);

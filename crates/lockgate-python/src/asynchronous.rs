@@ -244,7 +244,10 @@ impl Call {
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
         let end = match timeout {
             Some(timeout) => Instant::now().checked_add(values::seconds(timeout)?),
-            None => None,
+            None => match self.handle.own_end() {
+                Some(error) => return Err(errors::call(py, error)),
+                None => None,
+            },
         };
         loop {
             let left = end.map_or(LOOK, |end| end.saturating_duration_since(Instant::now())).min(LOOK);

@@ -272,6 +272,24 @@ def test_a_result_that_waits_for_itself_is_an_error(hostile, workers):
         calls[0].wait()
 
 
+def test_a_callback_that_waits_for_its_own_call_is_an_error(hostile, workers):
+    calls, found, ready = [], [], threading.Event()
+
+    @lockgate.CFUNCTYPE(c_int32, c_int32)
+    def callback(x):
+        assert ready.wait(60)
+        try:
+            calls[0].wait()
+        except lockgate.Busy as error:
+            found.append(str(error))
+        return x
+
+    calls.append(hostile.call.submit(workers, callback, 7, timeout=60))
+    ready.set()
+    assert calls[0].wait(60) == 7
+    assert len(found) == 1 and "wait for it elsewhere" in found[0]
+
+
 def test_workers_closed_while_an_argument_is_converted(build, child):
     """Their threads need the interpreter to end, so that nobody may hold it while they are waited for."""
     code = """

@@ -78,6 +78,38 @@ lockgate_copy:
     .cfi_endproc
     .size lockgate_copy,.-lockgate_copy
 
+    # Stack arguments: words, of which only the bits that rcx leads to are stored. Changes rax and rdx.
+    .p2align 4
+    .globl lockgate_copy_arguments
+    .hidden lockgate_copy_arguments
+    .type lockgate_copy_arguments,@function
+lockgate_copy_arguments:
+    .cfi_startproc
+    shr $3,%rdx
+1:
+    mov -8(%rsi,%rdx,8),%rax
+    cmpq ${BOOL_MASK},-8(%rcx,%rdx,8)
+    je 3f
+    and -8(%rcx,%rdx,8),%rax
+2:
+    mov %rax,-8(%rdi,%rdx,8)
+    dec %rdx
+    jnz 1b
+    xor %eax,%eax
+    ret
+3:
+    test %al,%al
+    setne %al
+    movzbl %al,%eax
+    jmp 2b
+    .globl lockgate_copy_arguments_end
+    .hidden lockgate_copy_arguments_end
+lockgate_copy_arguments_end:
+    mov $1,%eax
+    ret
+    .cfi_endproc
+    .size lockgate_copy_arguments,.-lockgate_copy_arguments
+
     # The host's side, from r9 to r8, stays in registers for the handler of faults.
     .p2align 4
     .globl lockgate_copy_hosts
@@ -180,8 +212,12 @@ lockgate_touch_end:
     .cfi_endproc
     .size lockgate_touch,.-lockgate_touch
     "#,
+    BOOL_MASK = const BOOL_MASK,
     options(att_syntax)
 );
+
+/// Mask of a word of stack arguments with a `_Bool`: 0 or 1 is to come of its low byte. No other word has so few bits.
+pub(crate) const BOOL_MASK: u64 = 1;
 
 /// A word, and whether it could be loaded.
 #[repr(C)]
@@ -193,7 +229,16 @@ pub(crate) struct Loaded {
 unsafe extern "C" {
     /// Copies `length` bytes upwards; returns how many it could not.
     pub(crate) fn lockgate_copy(to: *mut c_void, from: *const c_void, length: usize) -> usize;
-    /// The same where the host's side is in the range from `low` to `end`: a fault there goes to the host's handler first, if it has one.
+    /// Copies words of stack arguments, `length` bytes, and of each the bits that belong to a value (`call_abi::stack_masks`); not 0 if it could
+    /// not.
+    pub(crate) fn lockgate_copy_arguments(
+        to: *mut u64,
+        from: *const u64,
+        length: usize,
+        masks: *const u64,
+    ) -> usize;
+    fn lockgate_copy_arguments_end();
+    /// As [`lockgate_copy`], where the host's side is in the range from `low` to `end`: a fault there goes to the host's handler first, if it has one.
     fn lockgate_copy_hosts(to: *mut c_void, from: *const c_void, length: usize, low: u64, end: u64) -> usize;
     /// Fills `length` bytes with zeros, upwards; returns how many it could not.
     pub(crate) fn lockgate_blank(to: *mut c_void, length: usize) -> usize;
@@ -263,6 +308,7 @@ pub(crate) fn end_of(rip: usize) -> Option<usize> {
     [
         (address(lockgate_copy_few as *const ()), address(lockgate_copy_rest as *const ())),
         (address(lockgate_copy_rest as *const ()), address(lockgate_copy_end as *const ())),
+        (address(lockgate_copy_arguments as *const ()), address(lockgate_copy_arguments_end as *const ())),
         (address(lockgate_copy_hosts_few as *const ()), address(lockgate_copy_hosts_rest as *const ())),
         (address(lockgate_copy_hosts_rest as *const ()), address(lockgate_copy_hosts_end as *const ())),
         (address(lockgate_blank as *const ()), address(lockgate_blank_end as *const ())),

@@ -27,6 +27,7 @@ pub struct HostFunction {
     captured: Option<Arc<dyn Any + Send + Sync>>,
     context: usize,
     stack_words: u32,
+    stack_masks: Option<&'static [u64]>,
     small: u32,
     results: u64,
     signature: Signature,
@@ -43,6 +44,7 @@ impl HostFunction {
             captured: None,
             context: user,
             stack_words: 0,
+            stack_masks: None,
             small: 0,
             results: RESULT_RAX | RESULT_RDX | RESULT_XMM0 | RESULT_XMM1,
             signature: Signature { name: String::new(), result: Type::Void, parameters: Vec::new() },
@@ -73,6 +75,7 @@ impl HostFunction {
             captured: None,
             context: user,
             stack_words: plan.stack_words,
+            stack_masks: call_abi::stack_masks(signature, &plan),
             small: call_abi::small_arguments(signature, &plan),
             results: call_abi::results(signature, &plan),
             signature: signature.clone(),
@@ -85,7 +88,9 @@ impl HostFunction {
     }
 
     pub(crate) fn entry(&self) -> GateEntry {
-        GateEntry::host(self.function as *const (), self.context, self.stack_words, self.small, self.results)
+        let function = self.function as *const ();
+        let (words, masks) = (self.stack_words, self.stack_masks);
+        GateEntry::host(function, self.context, words, masks, self.small, self.results)
     }
 
     /// For a domain's tables.
@@ -102,7 +107,8 @@ impl HostFunction {
         let context = captured.as_ref().map_or(0, |c| Arc::as_ptr(c).cast::<()>() as usize);
         let (small, results) =
             (call_abi::small_arguments(&signature, &plan), call_abi::results(&signature, &plan));
-        HostFunction { function, captured, context, stack_words: plan.stack_words, small, results, signature }
+        let (stack_words, stack_masks) = (plan.stack_words, call_abi::stack_masks(&signature, &plan));
+        HostFunction { function, captured, context, stack_words, stack_masks, small, results, signature }
     }
 }
 

@@ -318,6 +318,32 @@ fn dropping_workers_cancels_and_finishing_waits() {
     assert_eq!(calls.into_iter().map(|call| call.wait().unwrap()).sum::<i32>(), (5..50).sum::<i32>());
 }
 
+/// A function of the host's waits for the very call that has called it, without end: it learns of it. Red if it waits: the call and its workers never
+/// end, whatever deadline they have.
+#[test]
+fn no_call_waits_for_its_own_end() {
+    let _watchdog = watchdog("a wait for the call itself");
+    let own: Arc<Mutex<Option<AsyncCall<i32>>>> = Arc::default();
+    let (ready, told) = (channel(), channel());
+    let (gone_on, found) = (Mutex::new(ready.1), Mutex::new(told.0));
+    let waits = own.clone();
+    let host = HostFunction::new(move |_: &Domain, how: i32| {
+        gone_on.lock().unwrap().recv().expect("the handle");
+        let call = waits.lock().unwrap().take().expect("the handle");
+        assert!(call.wait_timeout(Duration::from_millis(1)).is_none(), "it goes on");
+        found.lock().unwrap().send(call.wait()).expect("the test");
+        how
+    });
+    let domain = Domain::new(&MODULE, DomainOptions::new().gate("host", host)).unwrap();
+    let back = domain.bind::<Unary>("back").unwrap();
+    let workers = Workers::new(1, 10).unwrap();
+    *own.lock().unwrap() = Some(back.call_async(&workers, 7).unwrap());
+    ready.0.send(()).unwrap();
+    let found = told.1.recv().unwrap();
+    assert!(matches!(found, Err(CallError::OwnEnd(_))), "{found:?}");
+    workers.finish();
+}
+
 /// What panics when it is dropped.
 struct Bomb;
 

@@ -4,7 +4,9 @@ use crate::common::host_sys::{
     self, Coroutine, Resume, Sharing, adjoining_stacks, coroutine_stacks, give_way,
 };
 use crate::common::{Guest, watchdog};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Policy};
+use lockgate::{
+    CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Policy, Value,
+};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -51,6 +53,33 @@ fn a_stack_that_is_too_small_is_refused() {
         });
     }
     assert!(deep.call(1).is_ok());
+}
+
+/// A host function's structure by value is larger than what is left of the thread's stack and its guard together: the call ends, and what lies
+/// beyond is as it was. Red if the gate takes the room in one step: what the domain passes is written there.
+#[test]
+fn stack_arguments_step_over_no_guard() {
+    let prototype = "long host(struct { char bytes[65536]; })";
+    let signature = prototype.parse().expect("a prototype");
+    let host = HostFunction::dynamic(signature, |_, _| Ok(Value::Signed(7))).expect("a host function");
+    let source = "struct large { char bytes[65536]; } large;
+                  long host(struct large);
+                  long ask(void) {
+                      for (int i = 0; i < sizeof large; i++) large.bytes[i] = 7;
+                      return host(large);
+                  }";
+    let domain = Guest::c(source).gate(prototype).domain_with(DomainOptions::new().gate("host", host));
+    let ask = domain.bind::<extern "C" fn() -> i64>("ask").expect("an export");
+    for (size, fits) in [(64 << 10, false), (256 << 10, true)] {
+        let untouched = host_sys::on_a_stack_above_a_neighbour(size, || match ask.call() {
+            Ok(found) => assert!(fits && found == 7, "{size}: {found}"),
+            Err(error) => {
+                let fault = error.fault().unwrap_or_else(|| panic!("{size}: {error}"));
+                assert!(!fits && fault.reason().contains("room"), "{size}: {fault}");
+            }
+        });
+        assert!(untouched, "{size}: the domain has written behind the guard of the thread's stack");
+    }
 }
 
 /// A function of the host's goes on for a while on a coroutine's stack that lies in a frame of the thread's own stack, above the call. The

@@ -3,12 +3,16 @@ use super::layout::{
     RESULT_BOOL, RESULT_LOW_XMM0, RESULT_LOW_XMM1, RESULT_RAX, RESULT_RDX, RESULT_SHIFT_RAX,
     RESULT_SHIFT_RDX, RESULT_SIGNED, RESULT_TRIMS, RESULT_XMM0, RESULT_XMM1,
 };
+use crate::copy_asm::BOOL_MASK;
 pub(crate) use crate::host::Processor;
+use crate::host::Short;
 use crate::module::Module;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
 use lockgate_verify::Report;
+use std::collections::HashSet;
 use std::fmt;
+use std::sync::Mutex;
 
 /// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole
 /// window: a proxy does nothing for state that no code of the domain can touch.
@@ -226,6 +230,33 @@ pub(crate) fn small_arguments(signature: &Signature, plan: &Plan) -> u32 {
     (0..).zip(values.integers).map(|(number, fill)| bit(fill) << (4 * number)).sum()
 }
 
+/// The bits of each word of stack arguments that belong to a value, if some do not: what a small argument or the end of a structure leaves
+/// unused is what the caller's compiler has left there, an address of the caller's perhaps. Tables are kept for good, as proxies are.
+pub(crate) fn stack_masks(signature: &Signature, plan: &Plan) -> Option<&'static [u64]> {
+    static TABLES: Mutex<Option<HashSet<&'static [u64]>>> = Mutex::new(None);
+    let mut masks = vec![u64::MAX; plan.stack_words as usize];
+    for (kind, place) in signature.parameters.iter().zip(&plan.parameters) {
+        let Place::Stack(start) = place else { continue };
+        let last = *start as usize + kind.size() / 8;
+        match (kind, kind.size() % 8) {
+            (Type::Bool, _) => masks[last] = BOOL_MASK,
+            (_, 0) => {}
+            (_, bytes) => masks[last] = (1 << (8 * bytes)) - 1,
+        }
+    }
+    if masks.iter().all(|mask| *mask == u64::MAX) {
+        return None;
+    }
+    let mut tables = Short::new(|| TABLES.lock().unwrap_or_else(|e| e.into_inner()));
+    let tables = tables.get_or_insert_default();
+    if let Some(known) = tables.get(masks.as_slice()) {
+        return Some(known);
+    }
+    let new: &'static [u64] = masks.leak();
+    tables.insert(new);
+    Some(new)
+}
+
 /// What a gate leaves of the registers that a host function's result may be in: [`GateEntry::results`](super::layout::GateEntry::results).
 pub(crate) fn results(signature: &Signature, plan: &Plan) -> u64 {
     let values = Values::of_result(signature, plan);
@@ -274,6 +305,8 @@ pub(crate) struct CallAbi {
     pub results: Values,
     /// There are stack arguments.
     pub stack: bool,
+    /// Which bits of them are values, if not all are: [`stack_masks`].
+    pub masks: Option<&'static [u64]>,
     /// The result is returned in memory.
     pub memory: bool,
     /// The calls have a time limit.
@@ -331,6 +364,7 @@ impl CallAbi {
             arguments,
             results,
             stack: plan.stack_words > 0,
+            masks: stack_masks(signature, plan),
             memory: plan.result == Place::Memory,
             limited: false,
             depth: false,
@@ -347,6 +381,6 @@ impl CallAbi {
         arguments.vectors = [Fill::Low128; 8];
         results.integers[..2].fill(Fill::Low64);
         results.vectors[..2].fill(Fill::Low128);
-        CallAbi { arguments, results, generic: true, ..self }
+        CallAbi { arguments, results, masks: None, generic: true, ..self }
     }
 }

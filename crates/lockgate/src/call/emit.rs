@@ -10,6 +10,7 @@
 use super::block_sys;
 use super::call_abi::{CallAbi, Caller, Fill, StateUsage};
 use super::layout::*;
+use crate::copy_asm::{BOOL_MASK, lockgate_copy_arguments};
 use crate::policy::Properties;
 use crate::stats::Traffic;
 use dynasmrt::x64::X64Relocation;
@@ -494,14 +495,36 @@ impl Emitter<'_> {
             return;
         }
         self.part("stack arguments");
-        code!(self
-            ; mov r12d, [BYTE r11 + STACK_WORDS]
-            ; ->word:
-            ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
-            ; mov [rax + r12 * 8 - OFF - 8], rbx
-            ; dec r12
-            ; jnz ->word
-        );
+        code!(self ; mov r12d, [BYTE r11 + STACK_WORDS]);
+        match self.abi.masks.filter(|_| self.duties.hide_in_all) {
+            None => code!(self
+                ; ->word:
+                ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
+                ; mov [rax + r12 * 8 - OFF - 8], rbx
+                ; dec r12
+                ; jnz ->word
+            ),
+            // As `lockgate_copy_arguments`: what a value leaves unused of its word never reaches memory that the callee's threads can read.
+            Some(masks) => code!(self
+                ; mov rbp, QWORD masks.as_ptr() as i64
+                ; ->word:
+                ; mov rbx, [rsp + r12 * 8 + FRAME_SIZE - 8]
+                ; cmp QWORD [rbp + r12 * 8 - 8], BOOL_MASK as i32
+                ; je ->boolean
+                ; and rbx, [rbp + r12 * 8 - 8]
+                ; ->masked:
+                ; mov [rax + r12 * 8 - OFF - 8], rbx
+                ; dec r12
+                ; jnz ->word
+                ; jmp ->copied
+                ; ->boolean:
+                ; test bl, bl
+                ; setne bl
+                ; movzx ebx, bl
+                ; jmp ->masked
+                ; ->copied:
+            ),
+        }
         self.part("entry");
     }
 
@@ -539,7 +562,16 @@ impl Emitter<'_> {
                     ; add rsi, [BYTE rbx + GATE_CONTROL]
                     ; sub rsi, OFF
                     ; lea rdx, [r12 * 8]
-                    ; fs call QWORD [copy]
+                );
+                match self.abi.masks {
+                    None => code!(self ; fs call QWORD [copy]),
+                    Some(masks) => code!(self
+                        ; mov rcx, QWORD masks.as_ptr() as i64
+                        ; mov rax, QWORD lockgate_copy_arguments as *const () as i64
+                        ; call rax
+                    ),
+                }
+                code!(self
                     ; pop rcx
                     ; pop rdx
                     ; pop rsi

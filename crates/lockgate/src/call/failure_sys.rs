@@ -85,7 +85,7 @@ fn errno(error: &CallError) -> i32 {
         CallError::Threads { .. } | CallError::QueueFull { .. } => libc::EAGAIN,
         CallError::Memory(_) => libc::ENOMEM,
         CallError::Busy(_) => libc::EBUSY,
-        CallError::Deadlock(_) => libc::EDEADLK,
+        CallError::Deadlock(_) | CallError::OwnEnd(_) => libc::EDEADLK,
         CallError::Unanswered { .. } => libc::ENOSYS,
         CallError::SignalHandler | CallError::Forked | CallError::ThreadEnding => libc::EPERM,
         _ => libc::EFAULT,

@@ -407,6 +407,9 @@ lockgate_gate_check:
     lea 1(%rax),%rcx
     and $-2,%rcx
     shl $3,%rcx
+    cmp ${PAGE},%rcx
+    ja .Lgate_stack_room
+.Lgate_stack_copy:
     sub %rcx,%rsp
     push %rsi
     push %r11
@@ -416,7 +419,14 @@ lockgate_gate_check:
     mov {CONTROL}(%rbx),%rsi
     sub ${OFF},%rsi
     add {STACK_DISTANCE}(%r11),%rsi
+    mov {STACK_MASKS}(%r11),%rcx
+    test %rcx,%rcx
+    jnz 1f
     call {copy}
+    jmp 2f
+1: # a bool is 0 or 1: its compiler relies on it
+    call {copy_arguments}
+2:
     pop %r11
     pop %rsi
     test %rax,%rax
@@ -426,6 +436,20 @@ lockgate_gate_check:
     mov (%rsi),%rcx
     mov 16(%rsi),%rsi
     jmp .Lgate_go
+
+.Lgate_stack_room: # from page to page, down to where they begin: one step might lead over the guard of the host's stack
+    mov %rsp,%rdi
+    mov %rsp,%rdx
+    sub %rcx,%rdx
+1:
+    sub ${PAGE},%rdi
+    call {touch}
+    test %eax,%eax
+    jz .Lgate_stack_fault
+    cmp %rdx,%rdi
+    ja 1b
+    mov {STACK_WORDS}(%r11),%eax
+    jmp .Lgate_stack_copy
 
 .Lgate_stack_fault:
     mov {HOST}-{RECORD}(%rbx),%rsp
@@ -1034,6 +1058,8 @@ lockgate_gate_end:
     XSAVE_MASK = const offset_of!(Gates, xsave_mask),
     FUNCTION = const offset_of!(GateEntry, function),
     STACK_WORDS = const offset_of!(GateEntry, stack_words),
+    STACK_MASKS = const offset_of!(GateEntry, stack_masks),
+    PAGE = const lockgate_abi::PAGE,
     FRAME_SIZE = const size_of::<SyscallFrame>(),
     ARGUMENTS = const offset_of!(SyscallFrame, arguments),
     X87 = const X87,
@@ -1080,6 +1106,8 @@ lockgate_gate_end:
     XSAVE_SIZE = sym super::interruptions_sys::XSAVE_SIZE,
     XSAVE_COMPACT = sym super::gate_sys::XSAVE_COMPACT,
     copy = sym crate::copy_asm::lockgate_copy,
+    copy_arguments = sym crate::copy_asm::lockgate_copy_arguments,
+    touch = sym crate::copy_asm::lockgate_touch,
     syscall = sym super::service_sys::lockgate_syscall,
     context = sym super::context_sys::lockgate_context,
     CONTEXT = const lockgate_abi::context::CALL,

@@ -13,6 +13,7 @@ use crate::report::{Cause, RawFault};
 use crate::space;
 use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -303,6 +304,7 @@ const MISSING: GateEntry = GateEntry {
     small: 0,
     stack_distance: 8,
     results: 0,
+    stack_masks: ptr::null(),
 };
 
 // SAFETY: addresses of code.
@@ -316,10 +318,12 @@ impl GateEntry {
         function: *const (),
         context: usize,
         stack_words: u32,
+        stack_masks: Option<&'static [u64]>,
         small: u32,
         results: u64,
     ) -> GateEntry {
-        GateEntry { function, context, stack_words, small, results, ..NO_FUNCTION }
+        let stack_masks = stack_masks.map_or(ptr::null(), <[u64]>::as_ptr);
+        GateEntry { function, context, stack_words, stack_masks, small, results, ..NO_FUNCTION }
     }
 
     /// That of a binding made for the domain: the proxy's code, and its header.

@@ -112,9 +112,10 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
         // What a closed domain was given goes before the last call has left.
         Cause::NoFunction if domain.is_killed() => plain(FaultKind::Killed, "the host killed the domain"),
         Cause::NoFunction => plain(FaultKind::Gate, "call of a host function that the domain was not given"),
-        Cause::Arguments => {
-            plain(FaultKind::Gate, "the stack arguments of a host function could not be read")
-        }
+        Cause::Arguments => plain(
+            FaultKind::Gate,
+            "the stack arguments of a host function could not be read, or the host's stack has no room for them",
+        ),
         Cause::Callee => plain(FaultKind::Gate, "a call of another domain failed"),
         Cause::Revoked => plain(FaultKind::Killed, "the library was closed during the call"),
         Cause::Panic => plain(FaultKind::Gate, "a host function ended the call"),

@@ -221,6 +221,8 @@ pub(crate) struct GateEntry {
     pub stack_distance: u64,
     /// Where a host function's result is, and how much of its registers it fills: `RESULT_*`. The upper half is 0.
     pub results: u64,
+    /// Of a host function: a mask for each word of stack arguments ([`super::call_abi::stack_masks`]); null if all bits are values.
+    pub stack_masks: *const u64,
 }
 
 /// Bits of [`GateEntry::results`].

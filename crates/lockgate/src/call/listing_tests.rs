@@ -2,6 +2,7 @@
 //! and instructions of each kind are where such a part is, and nowhere else.
 use super::call_abi::{CallAbi, Caller, Processor, StateUsage, Values};
 use super::emit::{self, Emitted};
+use crate::copy_asm::BOOL_MASK;
 use crate::policy::{Policy, Properties};
 use iced_x86::{Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
 
@@ -127,6 +128,7 @@ fn abi(caller: Caller, callee: StateUsage, policy: Policy) -> CallAbi {
         arguments: Values::default(),
         results: Values::default(),
         stack: false,
+        masks: None,
         memory: false,
         limited: false,
         depth: false,
@@ -165,6 +167,7 @@ fn abis() -> Vec<CallAbi> {
             abis.extend([
                 plain,
                 CallAbi { stack: true, policy: policy.counted(), ..plain },
+                CallAbi { stack: true, masks: Some(&[0xff, BOOL_MASK]), ..plain },
                 CallAbi { memory: true, policy: policy.timed(), ..plain },
                 CallAbi { limited: true, exclusive: true, ..plain },
             ]);

@@ -122,6 +122,9 @@ impl Found {
 /// Bytes of modules that are kept while nobody has them open.
 const MOST: usize = 256 << 20;
 
+/// Modules that are kept while nobody has them open: each has a descriptor of the process's, of which a program may have a thousand.
+const MOST_IDLE: usize = 64;
+
 /// States of files that are known, each without its contents: whoever may touch a file makes as many as he likes.
 const MOST_FILES: usize = 4096;
 
@@ -223,7 +226,20 @@ impl Verdicts {
         }
         while self.bytes > MOST && self.modules.len() > 1 {
             let oldest = self.modules.iter().min_by_key(|(_, kept)| kept.last_use).map(|(hash, _)| *hash);
-            let Some(gone) = oldest.and_then(|oldest| self.modules.remove(&oldest)) else { break };
+            let Some(oldest) = oldest else { break };
+            self.forget(&oldest);
+        }
+        // What nobody else holds, nobody can take hold of while the table is locked.
+        let idle = self.modules.iter().filter(|(_, kept)| Arc::strong_count(&kept.module) == 1);
+        let mut idle: Vec<_> = idle.map(|(hash, kept)| (kept.last_use, *hash)).collect();
+        idle.sort_unstable();
+        for (_, hash) in idle.iter().take(idle.len().saturating_sub(MOST_IDLE)) {
+            self.forget(hash);
+        }
+    }
+
+    fn forget(&mut self, hash: &Hash) {
+        if let Some(gone) = self.modules.remove(hash) {
             self.bytes -= gone.size;
             self.files.retain(|_, hash| self.modules.contains_key(hash));
         }

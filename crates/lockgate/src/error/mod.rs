@@ -292,6 +292,11 @@ pub enum CallError {
         "domain {0} takes one caller at a time: this call would wait for itself; do not call back into it, or do not make it exclusive"
     )]
     Deadlock(String),
+    /// An asynchronous call of the domain, or what it has called, would wait for its own end.
+    #[error(
+        "this thread makes the asynchronous call of domain {0} that it would wait for; wait for it elsewhere"
+    )]
+    OwnEnd(String),
     /// A domain's call of another failed, and its binding says that it ends then, too. Of a long chain of domains, some in the middle are left out.
     #[error("domain {domain}, called at {entry_point}, ended with a domain that it called: {source}")]
     Callee {
@@ -446,8 +451,10 @@ pub enum AllocError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResetError {
-    /// Bindings or callbacks of the domain still exist, so threads may be inside.
-    #[error("domain {0} still has bindings: drop them before the reset")]
+    /// Bindings or callbacks of the domain still exist, so threads may be inside; or threads that its module has started.
+    #[error(
+        "domain {0} still has bindings, or threads that its module has started: end them before the reset"
+    )]
     InUse(String),
     /// The domain, named here, belongs to a parent of this process.
     #[error("domain {0} belongs to the parent process: a forked child cannot use it; make a new one there")]

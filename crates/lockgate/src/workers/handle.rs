@@ -24,7 +24,8 @@ impl<R: Send + 'static> AsyncCall<R> {
     /// Waits for the end.
     ///
     /// # Errors
-    /// What happened instead of a return: [`CallError::Cancelled`] and [`CallError::Deadline`] among others.
+    /// What happened instead of a return: [`CallError::Cancelled`] and [`CallError::Deadline`] among others. [`CallError::OwnEnd`] in the call
+    /// itself, on its worker.
     ///
     /// # Panics
     /// If the result has been taken already.
@@ -32,14 +33,11 @@ impl<R: Send + 'static> AsyncCall<R> {
         if self.task.is_inherited() {
             return Err(CallError::Forked);
         }
-        let mut state = self.task.state();
-        while !state.has_ended() {
-            state = self.task.ended().wait(state).unwrap_or_else(|e| e.into_inner());
-        }
-        state.take().expect("the result of an asynchronous call is taken once")
+        self.wait_timeout(Duration::MAX).expect("the result of an asynchronous call is taken once")
     }
 
-    /// Waits for the end, at most for `time`; `None` if the call goes on, or its result has been taken.
+    /// Waits for the end, at most for `time`; `None` if the call goes on, or its result has been taken. In the call itself, on its worker,
+    /// [`CallError::OwnEnd`] at once, if `time` has no end.
     pub fn wait_timeout(&self, time: Duration) -> Option<Result<R, CallError>> {
         if self.task.is_inherited() {
             return Some(Err(CallError::Forked));
@@ -51,6 +49,7 @@ impl<R: Send + 'static> AsyncCall<R> {
             state = match end.map(|end| end.saturating_duration_since(Instant::now())) {
                 Some(left) if left.is_zero() => return None,
                 Some(left) => ended.wait_timeout(state, left).unwrap_or_else(|e| e.into_inner()).0,
+                None if state.is_ours() => return Some(Err(self.task.own_end())),
                 None => ended.wait(state).unwrap_or_else(|e| e.into_inner()),
             };
         }
@@ -68,6 +67,12 @@ impl<R: Send + 'static> AsyncCall<R> {
     /// True if the call has ended.
     pub fn has_ended(&self) -> bool {
         self.task.is_inherited() || self.task.state().has_ended()
+    }
+
+    /// What a wait without end would get here, in the call itself, on the worker that makes it: [`CallError::OwnEnd`].
+    pub fn own_end(&self) -> Option<CallError> {
+        let is_ours = !self.task.is_inherited() && self.task.state().is_ours();
+        is_ours.then(|| self.task.own_end())
     }
 
     /// Wakes `waker` when the call has ended: at once, if it has. Any number of wakers can wait.

@@ -1,5 +1,5 @@
 //! One asynchronous call: what it is at, and what comes of it.
-use crate::call::thread_sys::ThreadState;
+use crate::call::thread_sys::{self, ThreadState};
 use crate::call::watch::Stopping;
 use crate::call::{AnyDomain, attachment_sys};
 use crate::error::{CallError, Panic};
@@ -7,6 +7,7 @@ use crate::host::Owner;
 use crate::report::FaultKind;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::task::Waker;
@@ -116,6 +117,12 @@ impl<R> State<R> {
         matches!(self.stage, Stage::Ended(_) | Stage::Taken)
     }
 
+    /// The calling thread is the worker that makes it: it ends when the thread goes on.
+    pub fn is_ours(&self) -> bool {
+        let Stage::Running { thread, .. } = &self.stage else { return false };
+        thread_sys::current().is_some_and(|current| ptr::eq(current, Arc::as_ptr(thread)))
+    }
+
     /// Wakes the task that polls when the call ends, and no longer the one that polled before.
     pub fn set_polling(&mut self, waker: &Waker) {
         match &mut self.polling {
@@ -148,6 +155,11 @@ impl<R> Task<R> {
     /// True in a forked child: nobody works at it here.
     pub fn is_inherited(&self) -> bool {
         !self.owner.is_here()
+    }
+
+    /// What a wait for it is, on the worker that makes it.
+    pub fn own_end(&self) -> CallError {
+        CallError::OwnEnd(self.name.clone())
     }
 
     /// Woken when the call ends.

@@ -745,6 +745,32 @@ pub fn in_fork(work: impl FnOnce() -> bool) -> bool {
 
 /// Runs `work` on a thread that std does not know, with a stack of so many bytes.
 pub fn on_a_stack_of<F: FnOnce() + Send>(size: usize, work: F) {
+    // SAFETY: initialised attributes.
+    on_a_stack(|attributes| unsafe { libc::pthread_attr_setstacksize(attributes, size) }, work);
+}
+
+/// The same, a page of a guard below, and below that memory of somebody else's: false if that has changed.
+pub fn on_a_stack_above_a_neighbour<F: FnOnce() + Send>(size: usize, work: F) -> bool {
+    const NEIGHBOUR: usize = 256 << 10;
+    const GUARD: usize = 4096;
+    let length = NEIGHBOUR + GUARD + size;
+    let rights = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a mapping of our own, which nobody uses any more when it goes.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), length, rights, flags, -1, 0);
+        assert_ne!(start, libc::MAP_FAILED);
+        assert_eq!(libc::mprotect(start.byte_add(NEIGHBOUR), GUARD, libc::PROT_NONE), 0);
+        let stack = start.byte_add(NEIGHBOUR + GUARD);
+        on_a_stack(|attributes| libc::pthread_attr_setstack(attributes, stack, size), work);
+        let neighbour = std::slice::from_raw_parts(start.cast::<u8>(), NEIGHBOUR);
+        let is_untouched = neighbour.iter().all(|byte| *byte == 0);
+        libc::munmap(start, length);
+        is_untouched
+    }
+}
+
+fn on_a_stack<F: FnOnce() + Send>(which: impl FnOnce(*mut libc::pthread_attr_t) -> libc::c_int, work: F) {
     extern "C" fn run<F: FnOnce()>(work: *mut libc::c_void) -> *mut libc::c_void {
         // SAFETY: the spawner's own option, which outlives the thread.
         if let Some(work) = unsafe { (*work.cast::<Option<F>>()).take() } {
@@ -757,7 +783,7 @@ pub fn on_a_stack_of<F: FnOnce() + Send>(size: usize, work: F) {
     unsafe {
         let mut attributes = std::mem::zeroed();
         assert_eq!(libc::pthread_attr_init(&mut attributes), 0);
-        assert_eq!(libc::pthread_attr_setstacksize(&mut attributes, size), 0);
+        assert_eq!(which(&mut attributes), 0);
         let mut thread = 0;
         assert_eq!(libc::pthread_create(&mut thread, &attributes, run::<F>, (&raw mut work).cast()), 0);
         assert_eq!(libc::pthread_join(thread, std::ptr::null_mut()), 0);

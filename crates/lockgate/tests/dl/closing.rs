@@ -237,3 +237,26 @@ fn a_busy_exclusive_library_is_closed_in_time() {
         assert_eq!(ENDED.load(Ordering::SeqCst), round, "{turn:?}");
     }
 }
+
+/// A plugin is built anew again and again, and opened each time. Red if what was closed stays without a bound: the program has no descriptor
+/// left for anything.
+#[test]
+fn versions_that_were_closed_keep_few_descriptors() {
+    const VERSIONS: u32 = 400;
+    let open = || std::fs::read_dir("/proc/self/fd").expect("the process's descriptors").count();
+    let file = File::c("versions.so", "long add(long x) { return x + 1; }");
+    let first = std::fs::read(&file.path).expect("a module");
+    let before = open();
+    for version in 0..VERSIONS {
+        let mut bytes = first.clone();
+        bytes.extend(version.to_le_bytes()); // what lies behind a module's end is nobody's
+        let next = file.path.with_extension("next");
+        std::fs::write(&next, bytes).expect("the scratch folder is writable");
+        std::fs::rename(&next, &file.path).expect("another version");
+        let library = file.open();
+        assert!(library.function("add").is_ok());
+        library.close().expect("an open library");
+    }
+    let more = open().saturating_sub(before);
+    assert!(more < VERSIONS as usize / 2, "{VERSIONS} versions that were closed have {more} descriptors");
+}

@@ -107,6 +107,25 @@ pub fn looked_at() -> [u64; 6] {
     LOOKED_AT.get()
 }
 
+/// The same of its three words of stack arguments, behind six in registers.
+pub fn look_at_stack(prototype: &str) -> HostFunction {
+    extern "C" fn look(_: u64, _: u64, _: u64, _: u64, _: u64, _: u64, a: u64, b: u64, c: u64) -> u64 {
+        LOOKED_AT.set([a, b, c, 0, 0, 0]);
+        0
+    }
+    // SAFETY: it takes what the words hold, whatever that is; the prototype has three.
+    unsafe { HostFunction::from_c(look as *const (), &prototype.parse().expect("a prototype"), 0) }
+        .expect("a host function")
+}
+
+/// Calls a function with nothing in registers, and `word` in three words of stack arguments.
+pub fn call_with_stack(function: *const (), word: u64) -> u64 {
+    type Call = extern "C" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64) -> u64;
+    // SAFETY: the tests' functions take that many words, and look at no more than their values.
+    let call = unsafe { std::mem::transmute::<*const (), Call>(function) };
+    call(0, 0, 0, 0, 0, 0, word, word, word)
+}
+
 /// Leaves `secret` in every register that a function may change, its result's included, and nothing else: a function of C, so that no
 /// code of anybody's runs after it.
 pub fn litterer(prototype: &str, secret: u64) -> HostFunction {

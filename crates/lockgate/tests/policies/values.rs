@@ -1,6 +1,6 @@
 //! What small arguments and results leave unused of their registers.
 use super::classes::SECRET;
-use super::host_sys::{Place, Registers, look_at, looked_at, probe};
+use super::host_sys::{Place, Registers, call_with_stack, look_at, look_at_stack, looked_at, probe};
 use super::{PRESETS, around, bind, client, link};
 use crate::common::Guest;
 use lockgate::{Domain, DomainOptions, Policy, Properties};
@@ -138,6 +138,54 @@ fn the_hosts_functions_get_extended_arguments() {
                 }
             }
         }
+    }
+}
+
+/// Three words of arguments on the stack, one of which is not full, and what its value leaves of the secret there.
+const ON_THE_STACK: [(&str, usize, u64); 8] = [
+    ("_Bool, long, long", 0, 1),
+    ("unsigned char, long, long", 0, SECRET as u8 as u64),
+    ("long, signed char, long", 1, SECRET as u8 as u64),
+    ("long, long, short", 2, SECRET as u16 as u64),
+    ("int, long, long", 0, SECRET as u32 as u64),
+    ("long, struct { char bytes[3]; }, long", 1, SECRET & 0xff_ffff),
+    ("struct { char bytes[20]; }", 2, SECRET as u32 as u64),
+    ("long, long, long", 1, SECRET),
+];
+
+/// Red if words of stack arguments are copied whole.
+#[test]
+fn stack_arguments_show_no_more_than_their_value() {
+    let see = |word: usize| format!("function see_{word}\n mov {}-OFF(%rsp),%rax\n ret\n", 8 + 8 * word);
+    let server = Guest::assembly(&[0, 1, 2].map(see).concat()).domain();
+    for (list, word, value) in ON_THE_STACK {
+        let prototype = |name: &str| format!("long {name}(long, long, long, long, long, long, {list})");
+        let name = format!("see_{word}");
+        let source = format!(
+            "long server();
+             long use(void) {{
+                 long secret = {SECRET:#x};
+                 return ((long (*)(long, long, long, long, long, long, long, long, long))server)(
+                     1, 2, 3, 4, 5, 6, secret, secret, secret);
+             }}"
+        );
+        for policy in PRESETS {
+            let function = server.bind_dynamic_with(&prototype(&name), policy).expect("it can be bound");
+            call_with_stack(function.as_ptr(), 0); // the thread is admitted
+            let seen = call_with_stack(function.as_ptr(), SECRET);
+            check(list, policy, policy.client, seen, value);
+            let client = Guest::c(&source).gate(&prototype("server")).domain();
+            link(&client, &server, "server", &name, policy);
+            let call = bind::<extern "C" fn() -> u64>(&client, "use", Policy::MUTUAL_TRUST);
+            call.call().unwrap();
+            assert_eq!(call.call().unwrap(), value, "{policy}: {list} of a domain");
+        }
+        let host = look_at_stack(&prototype("server"));
+        let client = Guest::c(&source)
+            .gate(&prototype("server"))
+            .domain_with(DomainOptions::new().gate("server", host));
+        bind::<extern "C" fn() -> u64>(&client, "use", Policy::MUTUAL_TRUST).call().unwrap();
+        assert_eq!(looked_at()[word], value, "{list} for the host");
     }
 }
 
