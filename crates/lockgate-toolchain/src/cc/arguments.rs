@@ -754,6 +754,7 @@ mod tests {
             "-dumpbase-ext .c a.c",
             "-dumpdir d- a.c",
             "-A cpu=x a.c",
+            "-imultilib x a.c",
             "--sysroot / a.c",
             "--for-assembler -L a.c",
             "--for-linker --gc-sections a.c",
