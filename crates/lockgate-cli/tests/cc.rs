@@ -181,6 +181,32 @@ fn files_beside_the_output_stay() {
     }
 }
 
+/// An image begins at a multiple of 128 KiB, and one that joins a domain at one of a page: what is to be more aligned cannot be.
+#[test]
+fn alignment_that_no_module_has_is_refused() {
+    let shop = Shop::new();
+    let link = |alignment: usize, more: &[&str]| {
+        let source = format!(
+            "#include <stdint.h>\nint x __attribute__((aligned({alignment})));\n\
+             int off(void) {{ uintptr_t at = (uintptr_t)&x; __asm__(\"\" : \"+r\"(at)); return at % {alignment}; }}\n"
+        );
+        shop.write("aligned.c", &source);
+        shop.lockgate("cc").args(["-O1", "-shared", "aligned.c", "-o", "aligned.lg"]).args(more).output()
+    };
+    let output = link(128 << 10, &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let output = shop.lockgate("call").args(["aligned.lg", "int off(void)"]).output();
+    assert_eq!(text(&output.stdout), "0\n");
+    let output = link(256 << 10, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("at a multiple of 262144 bytes"), "{}", text(&output.stderr));
+
+    shop.write("base.c", "int base(void) { return 1; }\n");
+    shop.lockgate("cc").args(["--base", "-shared", "base.c", "-o", "base.lg"]).run_quietly();
+    assert!(link(4096, &["--join", "base.lg"]).status.success());
+    assert_eq!(link(8192, &["--join", "base.lg"]).status.code(), Some(2));
+}
+
 /// A linker script, or another output, is not for the linker to say.
 #[test]
 fn layouts_are_refused() {

@@ -268,6 +268,39 @@ fn unwinding() {
     GXX_UNOPTIMISED.same("unwinding");
 }
 
+/// Objects without unwind tables get some. Of an inline function, and of a weak one that another takes the place of, there are several copies;
+/// if the tables of two of them were one function's, exceptions would pass none.
+#[test]
+fn functions_that_are_there_twice_have_tables_of_their_own() {
+    let shop = Shop::new();
+    shop.write(
+        "inline.h",
+        "template <class T> __attribute__((noinline)) T square(T x) { return x * x + 1; }\n",
+    );
+    for (file, function, more) in [
+        ("one.cpp", "one", "extern \"C\" __attribute__((weak)) int hook() { return 1; }"),
+        ("two.cpp", "two", "extern \"C\" int hook() { return 2; }"),
+    ] {
+        shop.write(
+            file,
+            &format!(
+                "#include \"inline.h\"\n{more}\nint {function}(int x) {{ return square(x) + hook(); }}\n"
+            ),
+        );
+    }
+    shop.write(
+        "main.cpp",
+        "#include <cstdio>\n#include <stdexcept>\nint one(int), two(int);\nint main() {\n\
+         try { throw std::runtime_error(\"caught\"); }\n\
+         catch (const std::exception &error) { std::printf(\"%s %d\\n\", error.what(), one(1) + two(2)); }\n}\n",
+    );
+    let without = ["-O1", "-fno-asynchronous-unwind-tables", "-fno-exceptions", "-c", "one.cpp", "two.cpp"];
+    shop.lockgate("c++").args(without).run_quietly();
+    shop.lockgate("c++").args(["-O1", "main.cpp", "one.o", "two.o", "-o", "main.lg"]).run_quietly();
+    let output = shop.lockgate("run").arg("main.lg").output();
+    assert_eq!(text(&output.stdout), "caught 11\n", "{}", text(&output.stderr));
+}
+
 /// A base has all of libc, and with it the whole of what C++ has in its place.
 #[test]
 fn a_base_in_cxx() {

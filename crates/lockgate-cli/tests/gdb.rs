@@ -1017,6 +1017,109 @@ fn debug_information_that_ends_gdb_is_left_out() {
     }
 }
 
+/// gdb computes where arguments are as soon as it shows a frame. It computes no expression that goes back, refers to itself or divides by what may
+/// be -1, wherever that is: in an entry, in a list, in the frame's own, or in what frames are found by.
+#[test]
+fn expressions_come_to_an_end() {
+    let shop = Shop::new();
+    let plain = plain_module(&shop);
+    let abbreviations = [
+        abbreviation(2, 0x2e, true, &[(0x03, 0x08), (0x11, 0x01), (0x12, 0x07), (0x40, 0x18)]),
+        abbreviation(3, 0x05, false, &[(0x03, 0x08), (0x49, 0x13), (0x02, 0x18)]),
+        abbreviation(4, 0x05, false, &[(0x03, 0x08), (0x49, 0x13), (0x02, 0x17)]),
+        abbreviation(5, 0x24, false, &[(0x03, 0x08), (0x0b, 0x0b), (0x3e, 0x0b)]),
+        abbreviation(6, 0x01, true, &[(0x49, 0x13)]),
+        abbreviation(7, 0x21, false, &[(0x2f, 0x18)]),
+        abbreviation(8, 0x05, false, &[(0x03, 0x08), (0x49, 0x13), (0x02, 0x17), (0x4a, 0x17)]),
+    ]
+    .concat();
+    let block = |code: &[u8]| [&leb(code.len() as u64)[..], code].concat();
+    // The function, its frame, its argument (its abbreviation, and where it is), and its type, an int; or what is before that.
+    let function = |frame: &[u8], argument: (u8, &[u8]), types: &dyn Fn(u32) -> Vec<u8>| {
+        let code = [0x10_u64.to_le_bytes(), 0x10_0000_u64.to_le_bytes()].concat();
+        let start = [&[2][..], b"fn\0", &code, &block(frame), &[argument.0], b"x\0"].concat();
+        let at = FIRST + start.len() + 4 + argument.1.len() + 1;
+        let at = u32::try_from(at).unwrap();
+        let entries = [&start[..], &at.to_le_bytes(), argument.1, &[0], &types(at)].concat();
+        with_entries(&plain, &abbreviations, &entries)
+    };
+    let int = |_: u32| b"\x05int\0\x04\x05".to_vec();
+    let (frame, place) = (&[0x57][..], &[0x91, 0][..]);
+    let back = [0x30, 0x2f, 0xfc, 0xff];
+    // The least number, divided by -1.
+    let division = [&[0x0e][..], &i64::MIN.to_le_bytes(), &[0x31, 0x1f, 0x1b, 0x9f]].concat();
+    let in_place = |code: &[u8]| function(frame, (3, &block(code)), &int);
+    let argument_at = u32::try_from(FIRST + 4 + 16 + 6).unwrap();
+    let itself = [&[0xfd][..], &argument_at.to_le_bytes()].concat();
+    let list = |argument: (u8, &[u8])| {
+        let entry =
+            [&0_u64.to_le_bytes()[..], &0x10_0000_u64.to_le_bytes(), &[4, 0], &back, &[0; 16]].concat();
+        let mut file = Sections::of(function(frame, argument, &int));
+        // An ordinary section takes the name, if the module has none of it.
+        let name = b"\0.debug_loc\0";
+        file.names_first(name);
+        let unused = file.find(".comment");
+        file.set_name(unused, 1);
+        file.replace(".debug_loc", &entry);
+        file.table();
+        file.done()
+    };
+    // The second one begins where the first one's expression ends.
+    let in_each_other = [0_u32.to_le_bytes(), 22_u32.to_le_bytes()].concat();
+    let count = |at: u32| {
+        let array =
+            [&[6][..], &(at + 8 + back.len() as u32).to_le_bytes(), &[7], &block(&back), &[0]].concat();
+        [array, int(at)].concat()
+    };
+    let cases: [(&str, Vec<u8>, &str); 9] = [
+        ("a jump back", in_place(&back), "x=<error"),
+        ("a jump into an instruction", in_place(&[0x2f, 1, 0, 0x0c, 0x2f, 0xfd, 0xff, 0]), "x=<error"),
+        ("a division", in_place(&division), "x=<error"),
+        ("a division by a number that is there", in_place(&[0x38, 0x32, 0x1b, 0x9f]), "x=4"),
+        ("a frame of a variable", function(&itself, (3, &block(place)), &int), "x=<error"),
+        ("a list", list((4, &[0; 4])), "x=<error"),
+        ("a list in another", list((8, &in_each_other)), "lists of expressions overlap"),
+        ("the end of an array", function(frame, (3, &block(place)), &count), "(x=...)"),
+        (
+            "a complex number of five bytes",
+            function(frame, (3, &block(place)), &|_| b"\x05z\0\x05\x03".to_vec()),
+            "complex numbers",
+        ),
+    ];
+    let modules: Vec<String> = (0..cases.len()).map(|case| format!("endless{case}.lg")).collect();
+    for (module, (_, file, _)) in modules.iter().zip(&cases) {
+        std::fs::write(shop.path(module), file).unwrap();
+    }
+    let said = crashes(&shop, "run\nbacktrace\n", &modules);
+    for (said, (name, _, wanted)) in said.iter().zip(cases) {
+        assert_in_order(said, &strings(&["SIGSEGV", "#0 ", " in main ("]));
+        assert!(said.contains(wanted), "{name}: {said}");
+    }
+}
+
+/// gdb looks for frames that calls at functions' ends have left out: along all ways by such calls, which double with each.
+#[test]
+fn calls_at_functions_ends_are_not_followed() {
+    let shop = Shop::new();
+    let mut source = "__attribute__((noipa)) int crash(int *p) { __asm__(\"\"); return *p; }\n".to_owned();
+    for level in (0..40).rev() {
+        for name in ["a", "b"] {
+            let next =
+                |name| if level == 39 { "crash(p)".to_owned() } else { format!("{name}{}(p)", level + 1) };
+            source += &format!(
+                "__attribute__((noipa)) int {name}{level}(int *p) {{ __asm__(\"# {name}\"); if (p) return {}; return {}; }}\n",
+                next("a"),
+                next("b")
+            );
+        }
+    }
+    source += "int go(int *p) { int got = a0(p); __asm__(\"\"); return got + 1; }\n";
+    shop.write("ends.c", &source);
+    shop.lockgate("cc").args(["-g", "-O2", "-shared", "ends.c", "-o", "ends.lg"]).run_quietly();
+    let said = gdb(&shop, "run\nbacktrace\n", &["call", "ends.lg", "int go(int *)", "0"]);
+    assert_in_order(&said, &strings(&["SIGSEGV", "crash (p=", " in go (p=", " in main ("]));
+}
+
 /// Some attributes need no bytes where they are, but time.
 #[test]
 fn debug_information_costs_little_time() {

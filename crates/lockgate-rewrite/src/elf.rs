@@ -250,15 +250,28 @@ impl Object {
     /// Adds `count` sections like `section`, each with a symbol of its own, which is local: so the numbers of others change. None if the
     /// file has no place for so many.
     pub fn add_sections(&mut self, count: usize, section: &Section) -> Option<Vec<Made>> {
-        let symtab = self.symtab?;
-        let first = self.sections[symtab].info;
         // Each may get a section of relocations, too.
-        if self.sections.len() + 2 * count >= usize::from(SHN_LORESERVE)
-            || first as usize > self.symbols.len()
-        {
+        if self.sections.len() + 2 * count >= usize::from(SHN_LORESERVE) {
             return None;
         }
-        let moved = |symbol: u32| if symbol >= first { symbol + count as u32 } else { symbol };
+        let first_section = self.sections.len();
+        let numbers: Vec<usize> = (first_section..first_section + count).collect();
+        let first = self.add_section_symbols(&numbers)?;
+        self.sections.extend(std::iter::repeat_n(section.clone(), count));
+        let made = numbers.into_iter().zip(first..).map(|(section, symbol)| Made { section, symbol });
+        Some(made.collect())
+    }
+
+    /// Adds a symbol for each of these sections, behind the other local ones: so the numbers of others change. The first one's number;
+    /// None if there is no table of symbols, or one that is damaged.
+    pub fn add_section_symbols(&mut self, sections: &[usize]) -> Option<u32> {
+        let symtab = self.symtab?;
+        let first = self.sections[symtab].info;
+        if first as usize > self.symbols.len() {
+            return None;
+        }
+        let count = sections.len() as u32;
+        let moved = |symbol: u32| if symbol >= first { symbol + count } else { symbol };
         for section in &mut self.sections {
             for reloc in &mut section.relocs {
                 reloc.symbol = moved(reloc.symbol);
@@ -270,23 +283,18 @@ impl Object {
                 _ => (),
             }
         }
-        self.sections[symtab].info = first + count as u32;
-        let mut made = Vec::with_capacity(count);
-        for number in 0..count {
-            let symbol = Symbol {
-                name: Vec::new(),
-                binding: sym::LOCAL,
-                kind: sym::SECTION,
-                other: 0,
-                shndx: self.sections.len() as u16,
-                value: 0,
-                size: 0,
-            };
-            self.symbols.insert(first as usize + number, symbol);
-            made.push(Made { section: self.sections.len(), symbol: first + number as u32 });
-            self.sections.push(section.clone());
-        }
-        Some(made)
+        self.sections[symtab].info = first + count;
+        let symbols = sections.iter().map(|&section| Symbol {
+            name: Vec::new(),
+            binding: sym::LOCAL,
+            kind: sym::SECTION,
+            other: 0,
+            shndx: section as u16,
+            value: 0,
+            size: 0,
+        });
+        self.symbols.splice(first as usize..first as usize, symbols);
+        Some(first)
     }
 
     /// The object as a file.

@@ -8,8 +8,9 @@ use iced_x86::{FlowControl, Mnemonic, OpKind};
 
 use crate::code::Code;
 use crate::decode::{NONE, Text, mark};
-use crate::elf::{Object, Reloc, Section, Symbol, reloc, shf, sht, sym};
+use crate::elf::{Object, Reloc, Section, reloc, shf, sht, sym};
 use crate::encode::{Reg, number as number_of};
+use crate::error::{Error, Reason};
 use crate::frames::{ENTRY, Frames, State, TextFrames};
 use crate::leb128::push_uleb;
 use crate::liveness::Liveness;
@@ -20,9 +21,32 @@ const KEPT: [(Reg, u8); 6] = [(3, 3), (5, 6), (12, 12), (13, 13), (14, 14), (15,
 const COMMON: [u8; 24] =
     [20, 0, 0, 0, 0, 0, 0, 0, 1, b'z', b'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0];
 
+/// Whether an object has no tables, and gets some.
+fn lacks_tables(object: &Object) -> bool {
+    !object.sections.iter().any(|section| section.name == ".eh_frame")
+}
+
+/// Gives each code section of an object without tables a local symbol, by which its tables name it. (Symbols get other numbers.) By
+/// another's symbol, the linker would take the table of code that it drops, a second copy of an inline function, for the table of the
+/// code that it keeps: then there are two of one function, and it makes no index of any.
+pub(crate) fn name_sections(file: &str, object: &mut Object) -> Result<(), Error> {
+    if !lacks_tables(object) || object.symtab.is_none() {
+        return Ok(());
+    }
+    let named = symbols_by_section(object);
+    let is_nameless =
+        |(number, section): &(usize, &Section)| section.is_code() && !named.contains_key(number);
+    let nameless: Vec<usize> =
+        object.sections.iter().enumerate().filter(is_nameless).map(|(number, _)| number).collect();
+    match nameless.is_empty() || object.add_section_symbols(&nameless).is_some() {
+        true => Ok(()),
+        false => Err(Error::whole(file, Reason::malformed("a list of symbols is damaged"))),
+    }
+}
+
 /// Adds tables to an object that has none.
 pub(crate) fn add(object: &mut Object, code: &Code, frames: &Frames) {
-    if object.sections.iter().any(|section| section.name == ".eh_frame") {
+    if !lacks_tables(object) {
         return;
     }
     let symbols = symbols_by_section(object);
@@ -70,17 +94,13 @@ pub(crate) fn add(object: &mut Object, code: &Code, frames: &Frames) {
     object.ensure_reloc_section(index);
 }
 
-/// By section: a symbol that is defined in it, that of the section itself before a local one, and this before any; the first of its kind.
+/// By section: a local symbol that is defined in it, that of the section itself before another; the first of its kind.
 fn symbols_by_section(object: &Object) -> HashMap<usize, u32> {
-    let rank = |symbol: &Symbol| match () {
-        () if symbol.kind == sym::SECTION => 0,
-        () if symbol.binding == sym::LOCAL => 1,
-        () => 2,
-    };
-    let mut best: HashMap<usize, (u8, u32)> = HashMap::new();
-    for (index, symbol) in object.symbols.iter().enumerate() {
+    let mut best: HashMap<usize, (bool, u32)> = HashMap::new();
+    let local = object.symbols.iter().enumerate().filter(|(_, symbol)| symbol.binding == sym::LOCAL);
+    for (index, symbol) in local {
         let Some(section) = symbol.section() else { continue };
-        let found = (rank(symbol), index as u32);
+        let found = (symbol.kind != sym::SECTION, index as u32);
         best.entry(section).and_modify(|best| *best = found.min(*best)).or_insert(found);
     }
     best.into_iter().map(|(section, (_, index))| (section, index)).collect()

@@ -42,6 +42,7 @@ fn transform_object(
     let mut stats = Stats { replaced: replaced::replace(file, &mut object)?, ..Stats::default() };
     refuse_unsupported(file, &object)?;
     in_progress::list(&mut object);
+    missing_tables::name_sections(file, &mut object)?;
     let mut code = Code::read(file, &object)?;
     let pads = code.mark_pads(file, &object)?;
     let tables = tables::find(&code, &object);

@@ -35,6 +35,8 @@ pub(super) struct Stream {
     kind: Kind,
     identity: (u64, u64),
     mode: OFlags,
+    /// Whether the host's description was opened for that. If not, the kernel says so of a read or write, but a wait for it never ends.
+    is_open_for_it: bool,
 }
 
 impl Stream {
@@ -44,9 +46,13 @@ impl Stream {
     /// `EISDIR` for a directory, beneath which there are names; else the kernel's.
     pub(super) fn new(fd: OwnedFd, mode: OFlags) -> Result<Stream, Errno> {
         let stat = rustix::fs::fstat(&fd)?;
+        let flags = rustix::fs::fcntl_getfl(&fd)?;
+        let is_open_for_it =
+            !flags.contains(OFlags::PATH) && [mode, OFlags::RDWR].contains(&(flags & OFlags::RWMODE));
+        let identity = (stat.st_dev, stat.st_ino);
         match Kind::of(&stat) {
             Kind::Directory => Err(Errno::ISDIR),
-            kind => Ok(Stream { fd: Arc::new(fd), kind, identity: (stat.st_dev, stat.st_ino), mode }),
+            kind => Ok(Stream { fd: Arc::new(fd), kind, identity, mode, is_open_for_it }),
         }
     }
 }
@@ -107,8 +113,8 @@ impl Description {
             granted: true,
             kind: stream.kind,
             identity: stream.identity,
-            readable: stream.mode == OFlags::RDONLY,
-            writable: stream.mode == OFlags::WRONLY,
+            readable: stream.is_open_for_it && stream.mode == OFlags::RDONLY,
+            writable: stream.is_open_for_it && stream.mode == OFlags::WRONLY,
             read_only_grant: false,
             path_only: false,
             flags: AtomicU32::new(0),

@@ -65,6 +65,22 @@ pub(crate) fn layout(linked: &[u8]) -> Result<Vec<u8>, Error> {
     Ok(file)
 }
 
+/// Refuses sections that cannot lie where they want: the image begins behind its window's start, or, if it `joins`, behind another image.
+pub(crate) fn refuse_alignment(linked: &[u8], joins: bool) -> Result<(), Error> {
+    let most = if joins { PAGE } else { 1 << lockgate_abi::window::IMAGE.trailing_zeros() };
+    let wants_more = |section: &&Section| {
+        section.sh_flags.get(LE).contains(elf::SHF_ALLOC) && section.sh_addralign.get(LE) > most
+    };
+    match Linked::parse(linked)?.sections.iter().find(wants_more) {
+        None => Ok(()),
+        Some(section) => Err(Error::Usage(format!(
+            "something is to lie at a multiple of {} bytes, and the module will begin at one of {most}: align its variables and functions \
+             to {most} bytes at most, or take the memory from aligned_alloc",
+            section.sh_addralign.get(LE)
+        ))),
+    }
+}
+
 /// The descriptor of the note that says where rsp is in what ld linked (`lockgate_abi::note::STATES`).
 pub(crate) fn states(linked: &[u8]) -> Result<Vec<u8>, Error> {
     let file = layout(linked)?;

@@ -352,6 +352,7 @@ impl Link {
         job.arguments.insert(0, glue::make(folder, &notes)?.into());
         job.foreign = joins.then_some(&foreign);
         let mut linked = job.run()?;
+        layout::refuse_alignment(&linked, joins)?;
         // Where code lies does not depend on what the notes say of it.
         let states = layout::states(&linked)?;
         if !states.is_empty() {

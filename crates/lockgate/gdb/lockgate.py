@@ -485,6 +485,8 @@ class Cursor:
 
     def __init__(self, elf, at, end, offset_size, work):
         self.elf, self.at, self.end, self.offset_size, self.work = elf, at, end, offset_size, work
+        # Of references to entries anywhere.
+        self.reference_size = offset_size
 
     def number(self, size):
         value = int.from_bytes(self.elf[self.at : self.at + size], "little")
@@ -554,13 +556,14 @@ ANYWHERE, SIGNED = 0x10, 0x20
 # Those of texts: here, or in a section.
 HERE, TEXTS = 0x08, {0x0E: b".debug_str", 0x1F: b".debug_line_str"}
 # Attributes that gdb gets: they say what there is, and where. Others name files that it would open (of split debug information), places where
-# it would read on, in the middle of an entry (of siblings), or have mangled names, which it makes itself of the others.
+# it would read on, in the middle of an entry (of siblings), or have mangled names, which it makes itself of the others; or say which calls are the
+# last ones of their functions (gdb tries all ways from a caller to a function by such calls, which double with each).
 ATTRIBUTES = {
     *(0x02, 0x03, 0x09, 0x0B, 0x0C, 0x0D, 0x10, 0x11, 0x12, 0x13, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1B, 0x1C, 0x1D, 0x20, 0x22, 0x25, 0x27),
     *(0x2E, 0x2F, 0x31, 0x32, 0x33, 0x34, 0x36, 0x37, 0x38, 0x39, 0x3A, 0x3B, 0x3C, 0x3D, 0x3E, 0x3F, 0x40, 0x42, 0x47, 0x48, 0x49, 0x4A, 0x4B),
     *(0x4C, 0x4D, 0x4E, 0x4F, 0x50, 0x51, 0x52, 0x53, 0x54, 0x55, 0x57, 0x58, 0x59, 0x63, 0x64, 0x65, 0x67, 0x68, 0x69, 0x6B, 0x6C, 0x6D),
-    *(0x6F, 0x70, 0x71, 0x72, 0x73, 0x74, 0x77, 0x78, *range(0x7A, 0x8D)),
-    *(0x2107, 0x2110, *range(0x2111, 0x2118), 0x2137, 0x2138),
+    *(0x6F, 0x70, 0x71, 0x72, 0x73, 0x74, 0x77, 0x78, *range(0x7A, 0x82), *range(0x83, 0x8D)),
+    *(0x2107, 0x2110, *range(0x2111, 0x2115), 0x2116, 0x2117, 0x2137, 0x2138),
 }
 # The others are called this, which is nothing.
 NOTHING = 0x07
@@ -583,7 +586,18 @@ FORMS = {
 }
 # Entries that are ranges of numbers. gdb ends where the type of these has no size, and does without one.
 NUMBERS = {0x21, 0x45}
-SKIP, LEB, BLOCK, STRING, FILE_NAME, REFERENCE = range(6)
+SKIP, LEB, BLOCK, STRING, FILE_NAME, REFERENCE, EXPRESSION, PLACES, BASE_OF_LISTS, NUMBER, CONSTANT = range(11)
+# Attributes whose blocks are bytes, where others' are expressions; and whose offsets are those of lists of expressions.
+BYTES, LISTED = {0x1C, 0x3D}, {0x02, 0x19, 0x2A, 0x40, 0x48, 0x4A}
+LIST_FORMS = {0x06: 4, 0x07: 8, 0x17: None, 0x22: 0}
+# What a unit says of where its lists of expressions begin; the sections of these lists, before version 5 and from then on.
+LISTS_BASE, LISTS_OLD, LISTS_NEW = 0x8C, b".debug_loc", b".debug_loclists"
+# Operands of what lists consist of, from version 5 on (N a number, 8 an address), and after which an expression comes.
+LIST_OPERANDS = {1: "N", 2: "NN", 3: "NN", 4: "NN", 5: "", 6: "8", 7: "88", 8: "8N", 9: "NN"}
+WITH_EXPRESSION = {2, 3, 4, 5, 7, 8}
+# Simple types, with size and encoding; of complex numbers gdb takes the half, and ends if that is no number of bytes.
+BASE_TYPE, SIZE, ENCODING, COMPLEX, MOST_OF_BASE_TYPE = 0x24, 0x0B, 0x3E, 0x03, 1 << 20
+COMPLEX_SIZES = {4, 8, 16, 24, 32}
 
 
 class DebugInformation:
@@ -594,6 +608,7 @@ class DebugInformation:
         self.elf, self.sections, self.work = elf, sections, work
         self.tables, self.read, self.attributes = {}, 0, 0
         self.entries, self.targets, self.chains, self.objects, self.numbered = set(), set(), {}, {}, {}
+        self.lists, self.harmless = set(), {}
 
     def abbreviations(self, offset, version, offset_size):
         """Abbreviations by their numbers: tag, whether it has children, number of attributes, whether it only declares, and steps that pass
@@ -623,8 +638,74 @@ class DebugInformation:
         lead_nowhere(self.elf, at, end - at)
         return end - at
 
+    def expression(self, where, size, operands):
+        """An expression of so many bytes from here on. gdb computes it as soon as it shows a variable, a frame's arguments among them: without
+        an end if it jumps back, and it ends of some divisions. One that may do such a thing becomes one that has no
+        result."""
+        at = where.at
+        where.skip(size)
+        code = bytes(where.elf[at : where.at])
+        known = (code, id(operands), where.reference_size)
+        if known not in self.harmless:
+            cursor = Cursor(where.elf, at, where.at, where.offset_size, self.work)
+            cursor.reference_size = where.reference_size
+            try:
+                self.targets |= {self.sections[b".debug_info"].offset + target for target in instructions(cursor, operands)}
+                is_harmless = True
+            except (KeyError, ValueError, IndexError):
+                is_harmless = False
+            if size > MOST_KNOWN:
+                known = None
+            self.harmless[known] = is_harmless
+        self.work.spend(1)
+        if not self.harmless[known]:
+            where.elf[at : where.at] = bytes([NO_OPERATION]) * size
+
+    def places(self, unit, version, base, form, value, operands):
+        """A list of expressions, each for a part of the code."""
+        section = self.sections.get(LISTS_NEW if version == 5 else LISTS_OLD)
+        if section is None:
+            return
+        if form == 0x22:
+            # By its number, in a table of offsets.
+            if base is None:
+                raise ValueError("a list has a number, and there is no table")
+            place = base + value * unit.offset_size
+            if place + unit.offset_size > section.size:
+                raise ValueError("a list lies outside its section")
+            table = Cursor(self.elf, section.offset + place, section.offset + section.size, unit.offset_size, self.work)
+            self.lists.add((table.at, table.at + unit.offset_size))
+            value = base + table.number(unit.offset_size)
+        # gdb, too, takes this for none.
+        if value >= section.size:
+            return
+        at = Cursor(self.elf, section.offset + value, section.offset + section.size, unit.offset_size, self.work)
+        at.reference_size = unit.reference_size
+        start = at.at
+        while True:
+            self.work.spend(1)
+            if version == 5:
+                kind = at.number(1)
+                if not kind:
+                    break
+                for operand in LIST_OPERANDS[kind]:
+                    at.skip(8) if operand == "8" else at.leb()
+                if kind in WITH_EXPRESSION:
+                    self.expression(at, at.leb(), operands)
+            else:
+                first, second = at.number(8), at.number(8)
+                if not first and not second:
+                    break
+                if first != (1 << 64) - 1:
+                    self.expression(at, at.number(2), operands)
+        self.lists.add((start, at.at))
+
     def check(self):
-        """Entries lead to entries, and from none there is a way back, or a long one."""
+        """Entries lead to entries, and from none there is a way back, or a long one; no list of expressions is a part of another, which was
+        cleaned as something else."""
+        lists = sorted(self.lists)
+        if any(end > following for (_, end), (following, _) in zip(lists, lists[1:])):
+            raise ValueError("lists of expressions overlap")
         if not self.targets - {*self.numbered} <= self.entries:
             raise ValueError("an entry leads to no entry")
         size = sum(self.sections[name].size for name in (b".debug_info", b".debug_types") if name in self.sections)
@@ -664,8 +745,7 @@ def abbreviations(table, version, offset_size):
             at = table.at
             name, form = table.leb(), 0
             size, form = table.at - at, table.leb()
-            if form == 0x21:
-                table.leb()
+            constant = table.leb() if form == 0x21 else None
             # gdb has 16 bits for each, and ends where there is no name.
             if name >> 16 or form >> 16 or (not name) != (not form):
                 raise ValueError("an attribute without a name or a form")
@@ -681,7 +761,10 @@ def abbreviations(table, version, offset_size):
                 name = NOTHING
                 table.elf[at : at + size] = bytes([NOTHING | 0x80, *[0x80] * (size - 2), 0] if size > 1 else [NOTHING])
             declares |= name == DECLARATION and form == 0x19
-            add_step(steps, step(name, form, is_file_name, version, offset_size))
+            if tag == BASE_TYPE and name in (SIZE, ENCODING) and form not in BLOCKS:
+                add_step(steps, number_step(name, form, constant))
+            else:
+                add_step(steps, step(name, form, is_file_name, version, offset_size))
         if code in known or code >> 32:
             raise ValueError("two abbreviations with one number, for which gdb has 32 bits")
         if tag >> 16:
@@ -694,12 +777,19 @@ def step(name, form, is_file_name, version, offset_size):
     """How an attribute's value is passed over."""
     if name != NOTHING and is_file_name:
         return FILE_NAME, 0 if form == HERE else offset_size, form
+    if name in LISTED and form in LIST_FORMS:
+        size = LIST_FORMS[form]
+        return PLACES, offset_size if size is None else size, (form, OPERANDS_OF.get(name, PLACE_OPERANDS))
+    if name == LISTS_BASE and LIST_FORMS.get(form, 0) != 0:
+        return BASE_OF_LISTS, LIST_FORMS[form] or offset_size, None
     if form in FIXED:
         return SKIP, FIXED[form], None
     if form in LEBS:
         return LEB, 0, None
     if form in OFFSETS:
         return SKIP, offset_size, None
+    if form in BLOCKS and name != NOTHING and name not in BYTES:
+        return EXPRESSION, BLOCKS[form], OPERANDS_OF.get(name, PLACE_OPERANDS)
     if form in BLOCKS:
         return BLOCK, BLOCKS[form], None
     if form == HERE:
@@ -708,6 +798,17 @@ def step(name, form, is_file_name, version, offset_size):
         size = {ANYWHERE: 8 if version == 2 else offset_size, SIGNED: 8}.get(form)
         return REFERENCE, REFERENCES[form] if size is None else size, (name, form)
     raise ValueError("an attribute of an unknown form")
+
+
+def number_step(name, form, constant):
+    """How a number of a simple type is read."""
+    if constant is not None:
+        return CONSTANT, constant, name
+    if form in LEBS:
+        return NUMBER, 0, name
+    if FIXED.get(form, 0) in (1, 2, 4, 8):
+        return NUMBER, FIXED[form], name
+    raise ValueError("a simple type whose size or encoding is no number")
 
 
 def add_step(steps, new):
@@ -739,7 +840,9 @@ def clean_unit(unit, known, header, of_types):
         known.numbered[number] = header + unit.number(unit.offset_size)
         known.targets.add(known.numbered[number])
     plans = known.abbreviations(table, version, unit.offset_size)
-    parents, is_first = [], True
+    parents, is_first, base = [], True, None
+    if version == 2:
+        unit.reference_size = 8
     while unit.at < unit.end:
         at = unit.at
         code = unit.leb()
@@ -756,6 +859,7 @@ def clean_unit(unit, known, header, of_types):
         known.entries.add(at)
         known.attributes += attributes
         unit.work.spend(1 + len(steps))
+        numbers = {}
         for operation, size, what in steps:
             if operation == SKIP:
                 unit.at += size  # the next to read, or the end, looks
@@ -763,6 +867,19 @@ def clean_unit(unit, known, header, of_types):
                 unit.leb()
             elif operation == BLOCK:
                 unit.skip(unit.number(size) if size else unit.leb())
+            elif operation == EXPRESSION:
+                known.expression(unit, unit.number(size) if size else unit.leb(), what)
+            elif operation == PLACES:
+                form, operands = what
+                known.places(unit, version, base, form, unit.number(size) if size else unit.leb(), operands)
+            elif operation == BASE_OF_LISTS:
+                offset = unit.number(size)
+                if not parents:
+                    base = offset
+            elif operation == NUMBER:
+                numbers[what] = unit.number(size) if size else unit.leb()
+            elif operation == CONSTANT:
+                numbers[what] = size
             elif operation == STRING:
                 unit.string()
             elif operation == FILE_NAME:
@@ -791,6 +908,8 @@ def clean_unit(unit, known, header, of_types):
                     known.objects.setdefault(at, []).append(target)
                 if name == TYPE and tag in MEMBERS and not declares:
                     known.objects.setdefault(parent, []).append(target)
+        if numbers:
+            check_base_type(numbers.get(SIZE, 0), numbers.get(ENCODING, 0))
         if tag in VARIANTS:
             known.objects.setdefault(parent, []).append(at)
         if unit.at > unit.end:
@@ -802,6 +921,13 @@ def clean_unit(unit, known, header, of_types):
     # gdb would read on behind the unit.
     if parents:
         raise ValueError("a unit ends within an entry")
+
+
+def check_base_type(size, encoding):
+    if size > MOST_OF_BASE_TYPE:
+        raise ValueError("a simple type of no size that there is")
+    if encoding == COMPLEX and size not in COMPLEX_SIZES:
+        raise ValueError("complex numbers of no size that there is")
 
 
 # Operands of the instructions of line programs that every version has; forms of what version 5 says of files.
@@ -901,10 +1027,33 @@ FRAME_OPERANDS = {
 }
 # gdb has room for all up to the highest.
 MOST_REGISTER = 127
-# Instructions of expressions that gdb goes through once: none that jumps, or calls.
+# Instructions of expressions that gdb goes through once: none that jumps, or calls; nor one that divides, of which gdb may end.
 PLAIN_OPERANDS = {0x06: "", 0x08: "1", 0x09: "1", 0x0A: "2", 0x0B: "2", 0x0C: "4", 0x0D: "4", 0x0E: "8", 0x0F: "8", 0x10: "N", 0x11: "N"}
-PLAIN_OPERANDS.update({code: "" for code in (0x12, 0x13, 0x14, 0x16, 0x17, *range(0x19, 0x23), *range(0x24, 0x28), *range(0x29, 0x50), 0x96)})
+PLAIN_OPERANDS.update({code: "" for code in (0x12, 0x13, 0x14, 0x16, 0x17, 0x19, 0x1A, 0x1C, *range(0x1E, 0x23), *range(0x24, 0x28))})
+PLAIN_OPERANDS.update({code: "" for code in (*range(0x29, 0x2F), *range(0x30, 0x50), 0x96)})
 PLAIN_OPERANDS.update({0x23: "N", 0x92: "RN", **{code: "N" for code in range(0x70, 0x90)}})
+NO_OPERATION, DIVIDING, DIVISORS = 0x96, {0x1B, 0x1D}, {0x08, 0x0A, 0x0C, *range(0x30, 0x50)}
+# Those of places and values, besides: a jump forward, J; the place of an entry, P; bytes behind their number, B, or a number of one byte, b; an
+# expression of a register as a function got it, E.
+PLACE_OPERANDS = {
+    **PLAIN_OPERANDS,
+    **{code: "" for code in (*DIVIDING, *range(0x50, 0x70), 0x97, 0x9B, 0x9C, 0x9F, 0xE0, 0xF0)},
+    **{0x03: "8", 0x15: "1", 0x28: "J", 0x2F: "J", 0x90: "R", 0x91: "N", 0x93: "N", 0x94: "1", 0x9D: "NN", 0x9E: "B"},
+    **{code: "PN" for code in (0xA0, 0xF2)},
+    **{code: "N" for code in (0xA1, 0xA2, 0xA8, 0xA9, 0xF7, 0xF9, 0xFB, 0xFC)},
+    **{code: "E" for code in (0xA3, 0xF3)},
+    **{0xA4: "Nb", 0xF4: "Nb", 0xA5: "RN", 0xF5: "RN", 0xA6: "1N", 0xF6: "1N"},
+}
+# Those of values that a function got: gdb asks the caller's frame for them.
+GOT_OPERANDS = {**{code: "" for code in (0x06, *range(0x50, 0x70))}, **{code: "N" for code in range(0x70, 0x90)}}
+GOT_OPERANDS.update({0x90: "R", 0x92: "RN", 0x94: "1", 0xA5: "RN", 0xF5: "RN"})
+# Where an expression may be a part of the others, gdb computes it again for each time that it stands there. So that of a frame does not refer to
+# the frame, and what a caller gives comes once from its own caller at most.
+OF_CALLS = dict(PLACE_OPERANDS)
+OF_FRAMES = {code: kinds for code, kinds in PLACE_OPERANDS.items() if code != 0x91 and kinds != "E"}
+OPERANDS_OF = {0x40: OF_FRAMES, **dict.fromkeys((0x7E, 0x83, 0x84, 0x85, *range(0x2111, 0x2115)), OF_CALLS)}
+# Longest expression about which is remembered what it is, bytes.
+MOST_KNOWN = 32
 
 
 def frame_ranges(elf, section, work):
@@ -967,10 +1116,17 @@ def shared_entry(entry):
 
 
 def instructions(code, operands):
-    """Passes over instructions of frame information or of an expression, all of them known."""
+    """Passes over instructions of frame information or of an expression, all of them known; returns the entries that they refer to."""
+    starts, targets, entries, number, got = set(), set(), [], None, False
     while code.at < code.end:
         code.work.spend(1)
+        start, before = code.at, number
         number = code.number(1)
+        # gdb ends of the least number, divided by -1. By another that stands right before, no jump between them, it divides.
+        if number not in DIVIDING:
+            starts.add(start)
+        elif before not in DIVISORS:
+            raise ValueError("a division by any number")
         if operands is FRAME_OPERANDS and number >= 0x40:
             # Of these the number has the operand: an advance, a register's place, a register as it was.
             kinds = "N" if number >> 6 == 2 else ""
@@ -982,10 +1138,26 @@ def instructions(code, operands):
                     raise ValueError("a register that there is not")
             elif kind == "E":
                 length = code.leb()
-                instructions(Cursor(code.elf, code.at, code.at + length, 4, code.work), PLAIN_OPERANDS)
+                inner = Cursor(code.elf, code.at, code.at + length, 4, code.work)
                 code.skip(length)
+                instructions(inner, PLAIN_OPERANDS if operands is FRAME_OPERANDS else GOT_OPERANDS)
+                if operands is OF_CALLS and got:
+                    raise ValueError("what doubles with each caller")
+                got = True
+            elif kind == "J":
+                distance = code.number(2)
+                if distance >= 1 << 15:
+                    raise ValueError("a jump back")
+                targets.add(code.at + distance)
+            elif kind == "P":
+                entries.append(code.number(code.reference_size))
+            elif kind in "Bb":
+                code.skip(code.leb() if kind == "B" else code.number(1))
             else:
                 code.skip(int(kind))
+    if not targets <= starts | {code.end}:
+        raise ValueError("a jump into an instruction")
+    return entries
 
 
 class no_scripts:

@@ -5,6 +5,7 @@ use rustix::io::Errno;
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const RW: u64 = (libc::PROT_READ | libc::PROT_WRITE) as u64;
 const ANON: u64 = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as u64;
@@ -60,6 +61,25 @@ fn granted_streams_have_one_direction() {
     assert_eq!(guest.err(libc::SYS_write, &[0, guest.put(b"x"), 1]), Errno::BADF);
     drop(ours);
     assert_eq!(guest.read(0, 1), b"");
+}
+
+/// What the host's shell has opened the other way (`0>file`, `1<file`) is no stream of that direction: a wait for it would never end.
+#[test]
+fn streams_that_are_open_the_other_way_are_closed() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    let grants = Grants::default().stdin(writer.into()).and_then(|grants| grants.stdout(reader.into()));
+    let guest = Guest::new(grants.unwrap());
+    let (at, until) = (guest.room(1), Instant::now() + Duration::from_secs(5));
+    let closed = Outcome::Return(-i64::from(libc::EBADF));
+    for (number, fd, length) in [
+        (libc::SYS_read, 0, 1),
+        (libc::SYS_read, 0, 0),
+        (libc::SYS_write, 1, 1),
+        (libc::SYS_write, 1, 0),
+        (libc::SYS_write, 0, 1),
+    ] {
+        assert_eq!(guest.call_until(number, &[fd, at, length], until), closed, "{number} {fd} {length}");
+    }
 }
 
 #[test]

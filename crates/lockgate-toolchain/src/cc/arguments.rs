@@ -4,6 +4,7 @@ use super::ld_options::{LdOptions, Meaning};
 use super::versions;
 use crate::host::{self, Host};
 use crate::{CxxLibrary, Error, Link};
+use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
 /// Which compiler's command line it is.
@@ -109,8 +110,23 @@ impl Source<'_> {
 }
 
 /// gcc then does something else than link.
-const NOT_LINKING: &[&str] =
-    &["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only", "-r", "-###", "--help", "--version"];
+const NOT_LINKING: &[&str] = &[
+    "-c",
+    "-S",
+    "-E",
+    "-M",
+    "-MM",
+    "-fsyntax-only",
+    "-r",
+    "-###",
+    "--help",
+    "--version",
+    "--target-help",
+    "-dumpmachine",
+    "-dumpversion",
+    "-dumpfullversion",
+    "-dumpspecs",
+];
 
 /// Our own options, with what the value is, and what help says of them. There are no others.
 pub const OPTIONS: &[(&str, &str, &str)] = &[
@@ -158,11 +174,20 @@ const WITH_VALUE: &[&str] = &[
     "-Xassembler",
     "--param",
     "-aux-info",
+    "-A",
     "-B",
+    "-imultilib",
+    "-imultiarch",
     "-dumpbase",
+    "-dumpbase-ext",
     "-dumpdir",
+    "--sysroot",
     "-wrapper",
     "-specs",
+    // clang's
+    "-target",
+    "-Xclang",
+    "-mllvm",
 ];
 
 /// Options about kinds of programs that a module is none of; build systems pass them without asking.
@@ -181,6 +206,78 @@ const IGNORED: &[&str] = &[
     "-no-canonical-prefixes",
 ];
 
+/// What gcc says in long, too. Unknown here, `--compile` would link, and the value of `--output` would be an input.
+const IN_LONG: &[(&str, &str, Long)] = &[
+    ("--all-warnings", "-Wall", Long::Alone),
+    ("--ansi", "-ansi", Long::Alone),
+    ("--assemble", "-S", Long::Alone),
+    ("--assert", "-A", Long::Value),
+    ("--comments", "-C", Long::Alone),
+    ("--comments-in-macros", "-CC", Long::Alone),
+    ("--compile", "-c", Long::Alone),
+    ("--debug", "-g", Long::Attached),
+    ("--define-macro", "-D", Long::Value),
+    ("--dependencies", "-M", Long::Alone),
+    ("--dump", "-d", Long::Joined),
+    ("--dumpbase", "-dumpbase", Long::Value),
+    ("--dumpbase-ext", "-dumpbase-ext", Long::Value),
+    ("--dumpdir", "-dumpdir", Long::Value),
+    ("--entry", "-e", Long::Value),
+    ("--extra-warnings", "-Wextra", Long::Alone),
+    ("--for-assembler", "-Xassembler", Long::Value),
+    ("--for-linker", "-Xlinker", Long::Value),
+    ("--force-link", "-u", Long::Value),
+    ("--imacros", "-imacros", Long::Value),
+    ("--include", "-include", Long::Value),
+    ("--include-barrier", "-I-", Long::Alone),
+    ("--include-directory", "-I", Long::Value),
+    ("--include-directory-after", "-idirafter", Long::Value),
+    ("--include-prefix", "-iprefix", Long::Value),
+    ("--include-with-prefix", "-iwithprefix", Long::Value),
+    ("--include-with-prefix-after", "-iwithprefix", Long::Value),
+    ("--include-with-prefix-before", "-iwithprefixbefore", Long::Value),
+    ("--language", "-x", Long::Value),
+    ("--library-directory", "-L", Long::Value),
+    ("--no-canonical-prefixes", "-no-canonical-prefixes", Long::Alone),
+    ("--no-line-commands", "-P", Long::Alone),
+    ("--no-pie", "-no-pie", Long::Alone),
+    ("--no-standard-includes", "-nostdinc", Long::Alone),
+    ("--no-standard-libraries", "-nostdlib", Long::Alone),
+    ("--no-warnings", "-w", Long::Alone),
+    ("--optimize", "-O", Long::Attached),
+    ("--output", "-o", Long::Value),
+    ("--pie", "-pie", Long::Alone),
+    ("--prefix", "-B", Long::Value),
+    ("--preprocess", "-E", Long::Alone),
+    ("--print-missing-file-dependencies", "-MG", Long::Alone),
+    ("--print-file-name", "-print-file-name=", Long::Joined),
+    ("--print-prog-name", "-print-prog-name=", Long::Joined),
+    ("--profile", "-p", Long::Alone),
+    ("--shared", "-shared", Long::Alone),
+    ("--specs", "-specs", Long::Value),
+    ("--static", "-static", Long::Alone),
+    ("--static-pie", "-static-pie", Long::Alone),
+    ("--std", "-std=", Long::Joined),
+    ("--trace-includes", "-H", Long::Alone),
+    ("--undefine-macro", "-U", Long::Value),
+    ("--user-dependencies", "-MM", Long::Alone),
+    ("--verbose", "-v", Long::Alone),
+    ("--write-dependencies", "-MD", Long::Alone),
+    ("--write-user-dependencies", "-MMD", Long::Alone),
+];
+
+/// What follows the long form of an option.
+#[derive(Clone, Copy)]
+enum Long {
+    Alone,
+    /// A value behind `=`, or as the next argument.
+    Value,
+    /// The same; the short form has it attached.
+    Joined,
+    /// Perhaps a value behind `=`; the short form has it attached.
+    Attached,
+}
+
 /// Choices of linkers and libraries, which a module is not linked with.
 const CHOICES: &[&str] = &["-fuse-ld=", "-rtlib=", "--rtlib=", "-unwindlib=", "--unwindlib="];
 
@@ -196,8 +293,8 @@ impl CommandLine {
         let mut links = true;
         let mut library = CxxLibrary::default();
         let mut ld_options = LdOptions::default();
-        let mut rest = arguments.into_iter();
-        while let Some(argument) = rest.next() {
+        let mut rest = Rest(arguments.into());
+        while let Some(argument) = rest.option()? {
             if linking.own_option(&argument, &mut rest)? {
                 continue;
             }
@@ -230,7 +327,11 @@ impl CommandLine {
             };
             match argument.as_str() {
                 option if NOT_LINKING.contains(&option) => links = false,
-                option if option.starts_with("-print-") || option.starts_with("-dump") => links = false,
+                option
+                    if ["-print-", "--print-", "--help="].iter().any(|start| option.starts_with(start)) =>
+                {
+                    links = false
+                }
                 option if IGNORED.contains(&option) => (),
                 option if CHOICES.iter().any(|choice| option.starts_with(choice)) => (),
                 "-shared" => linking.export_all = true,
@@ -283,6 +384,42 @@ impl CommandLine {
             true => CommandLine::Link(Box::new(linking)),
             false => CommandLine::Compile { arguments: for_gcc, cxx: linking.cxx },
         })
+    }
+}
+
+/// The arguments that are left.
+struct Rest(VecDeque<String>);
+
+impl Iterator for Rest {
+    type Item = String;
+
+    fn next(&mut self) -> Option<String> {
+        self.0.pop_front()
+    }
+}
+
+impl Rest {
+    /// The next argument, where an option may stand: in short if gcc has a short form of it. Its value is the next argument then.
+    fn option(&mut self) -> Result<Option<String>, Error> {
+        let Some(argument) = self.next() else { return Ok(None) };
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (argument.as_str(), None),
+        };
+        let short = match (IN_LONG.iter().find(|(long, ..)| *long == name), value) {
+            (Some((_, short, Long::Joined)), value) => {
+                let value = value.map(str::to_owned).or_else(|| self.next());
+                format!("{short}{}", value.ok_or_else(|| missing_value(name))?)
+            }
+            (Some((_, short, Long::Alone | Long::Value)), None) => (*short).to_owned(),
+            (Some((_, short, Long::Value)), Some(value)) => {
+                self.0.push_front(value.to_owned());
+                (*short).to_owned()
+            }
+            (Some((_, short, Long::Attached)), value) => format!("{short}{}", value.unwrap_or_default()),
+            _ => argument,
+        };
+        Ok(Some(short))
     }
 }
 
@@ -566,6 +703,11 @@ mod tests {
             ("-print-prog-name=ld", "-print-prog-name=ld"),
             ("-r a.o b.o -o c.o", "-r a.o b.o -o c.o"),
             ("-Wl,--version", "-Wl,--version"),
+            ("--compile a.c --output=a.o", "-c a.c -o a.o"),
+            ("--define-macro X --language c --preprocess a", "-D X -x c -E a"),
+            ("--debug=3 --optimize --std c99 -c a.c", "-g3 -O -std=c99 -c a.c"),
+            ("--print-prog-name ld", "-print-prog-name=ld"),
+            ("--user-dependencies a.c", "-MM a.c"),
         ] {
             let expected = expected.split_whitespace().map(str::to_owned).collect();
             let expected = CommandLine::Compile { arguments: expected, cxx: None };
@@ -602,6 +744,29 @@ mod tests {
         assert_eq!(linking.output.as_deref(), Some("out"));
         assert_eq!(linking.folders.len(), 2);
         assert_eq!(linking.exports, ["f"]);
+    }
+
+    /// Options with values, which are no inputs, and take no inputs for theirs; whatever begins like an option that links nothing.
+    #[test]
+    fn values_are_no_inputs() {
+        for arguments in [
+            "-dumpbase a a.c",
+            "-dumpbase-ext .c a.c",
+            "-dumpdir d- a.c",
+            "-A cpu=x a.c",
+            "-imultilib x a.c",
+            "--sysroot / a.c",
+            "--for-assembler -L a.c",
+            "--for-linker --gc-sections a.c",
+            "--include a.h --include-directory inc a.c",
+            "--output a.lg a.c",
+            "--library-directory . a.c",
+        ] {
+            let CommandLine::Link(linking) = parse(arguments) else { panic!("{arguments}: it links") };
+            let sources: Vec<_> = linking.sources().map(|source| source.path).collect();
+            assert_eq!(sources, ["a.c"], "{arguments}");
+            assert!(!linking.items.iter().any(|item| matches!(item, Item::File(_))), "{arguments}");
+        }
     }
 
     /// C++ is known by the command, by a file's name, or by -x.
@@ -669,7 +834,7 @@ mod tests {
 
     #[test]
     fn missing_values_are_errors() {
-        for arguments in ["a.c -o", "a.c -I", "a.c --export", "a.c -Xlinker"] {
+        for arguments in ["a.c -o", "a.c -I", "a.c --export", "a.c -Xlinker", "a.c --output", "a.c --std"] {
             let words = arguments.split_whitespace().map(str::to_owned).collect();
             assert!(CommandLine::parse(Driver::C, words).is_err(), "{arguments}");
         }
