@@ -597,7 +597,7 @@ template <typename R, typename Act> typename Type<R>::Plain guarded(Act act) {
         throw;
 #endif
     } catch (const std::exception &error) {
-        end_call(error.what());
+        end_call(error.what() ? error.what() : "");
     } catch (...) {
         end_call("an exception that is no std::exception left a function of the host");
     }
