@@ -788,6 +788,20 @@ fn sizes_go_by_the_structure_that_comes_back() {
     made("sizes", &["-O2", "-Wall", "-Wextra", "-Werror"], [header, source, host]);
 }
 
+/// A domain that cannot be begun anew at one call is begun at the next that finds it possible.
+#[test]
+fn a_restart_that_fails_is_tried_again() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"again\", restart, directory=.);\nLG_ERRORS(int, -1);\nint same(int n);\nint crash(void);\n";
+    let source = "#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { if (access(\"bad\", F_OK) == 0) abort(); }\n\
+                  int same(int n) { return n; }\nint crash(void) { return *(volatile int *)8; }\n";
+    let host = "#include <again.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_again_error()->message); return 1; } } while (0)\n\
+                int main(void)\n{\n    CHECK(same(3) == 3 && crash() == -1);\n    fclose(fopen(\"bad\", \"w\"));\n    for (int i = 0; i < 3; i++) {\n        \
+                CHECK(same(4) == -1 && lg_again_error()->kind == LG_STUB_START);\n    }\n    unlink(\"bad\");\n    \
+                CHECK(same(5) == 5 && crash() == -1 && same(6) == 6);\n    return 0;\n}\n";
+    made("again", &["-O0"], [header, source, host]);
+}
+
 /// What a stream of the program's does not take, the library hears of.
 #[test]
 fn the_library_hears_of_what_could_not_be_written() {
