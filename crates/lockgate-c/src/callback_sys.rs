@@ -4,9 +4,9 @@ use crate::domain_sys::DomainObject;
 use crate::error::{Failure, Status};
 use crate::handle::{Handle, Handled};
 use crate::host_function_sys::{Code, host_function};
-use crate::text_sys::text;
+use crate::text_sys::bytes;
 use lockgate::Callback;
-use std::ffi::{c_char, c_void};
+use std::ffi::{OsStr, c_char, c_void};
 use std::ptr;
 
 /// What `lg_callback` stands for.
@@ -73,7 +73,8 @@ pub extern "C" fn lg_is_modules_thread() -> i32 {
     lockgate::is_modules_thread().into()
 }
 
-/// Ends the call of the domain that called the function.
+/// Ends the call of the domain that called the function, whatever the message is: it may quote what the domain has passed, which would decide
+/// whether the call is refused.
 ///
 /// # Safety
 /// `message` is a string or null.
@@ -81,7 +82,8 @@ pub extern "C" fn lg_is_modules_thread() -> i32 {
 pub unsafe extern "C" fn lg_end_call(message: *const c_char) -> i32 {
     guarded(|| {
         // SAFETY: the caller's string.
-        let message = unsafe { text(message, "message")? };
+        let message = unsafe { bytes(message, "message") }
+            .map_or_else(|_| "(no message)".into(), OsStr::to_string_lossy);
         match lockgate::end_call(message) {
             true => Ok(()),
             false => Err(Failure::argument("only a function that a domain has called can end its call")),

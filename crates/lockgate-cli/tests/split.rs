@@ -98,6 +98,55 @@ fn functions_of_the_compiler_are_no_calls_out() {
     assert_eq!(outcome(shop.command(shop.path("split")).args([""; 0])).0, Some(0));
 }
 
+/// What nothing names is a domain's nevertheless: static constructors, and what a section has. So with a source that has nothing else.
+#[test]
+fn what_nothing_names_is_the_domains() {
+    let shop = Shop::new();
+    let write = |name: &str, text: &str| std::fs::write(shop.path(name), text).expect("a file");
+    write(
+        "b.h",
+        "#include <lockgate/annotations.h>\nLG_DOMAIN(\"b\") LG_ENTRY int b_sum(void) LG_ERROR(-1);\nLG_DOMAIN(\"b\") void b_add(int n);\n",
+    );
+    write(
+        "b.c",
+        "#include \"b.h\"\nLG_DOMAIN(\"b\");\nstatic int sum;\n__attribute__((constructor)) static void begin(void) { sum += 1; }\n\
+         static void also(void) { sum += 10; }\nstatic void (*table[])(void) __attribute__((section(\".init_array\"), used)) = {also};\n\
+         void b_add(int n) { sum += n; }\nint b_sum(void) { return sum; }\n",
+    );
+    write(
+        "c.c",
+        "#include \"b.h\"\nLG_DOMAIN(\"b\");\n__attribute__((constructor)) static void begin(void) { b_add(100); }\n",
+    );
+    let main = "#include \"b.h\"\nstatic int own;\n__attribute__((constructor)) static void begin(void) { own++; }\nint main(void) { return own == 1 ? b_sum() : 0; }\n";
+    write("main.c", main);
+    done(by_gcc(&shop).args(["-o", "plain", "main.c", "b.c", "c.c"])).expect("it compiles");
+    done(split_by_us(&shop).args(["-O1", "-o", "split", "main.c", "b.c", "c.c"])).expect("it splits");
+    for program in ["plain", "split"] {
+        assert_eq!(outcome(shop.command(shop.path(program)).args([""; 0])).0, Some(111), "{program}");
+    }
+}
+
+/// A handle may be a structure that only the domain's sources define.
+#[test]
+fn a_structure_that_only_the_domain_defines_is_a_handle() {
+    let shop = Shop::new();
+    let write = |name: &str, text: &str| std::fs::write(shop.path(name), text).expect("a file");
+    let header = "#include <lockgate/annotations.h>\ntypedef struct thing thing;\nLG_DOMAIN(\"b\") LG_ENTRY thing *thing_new(int n)OPAQUE;\n\
+                  LG_DOMAIN(\"b\") LG_ENTRY int thing_number(const thing *t OPAQUE) LG_ERROR(-1);\n";
+    write(
+        "b.c",
+        "#include \"b.h\"\n#include <stdlib.h>\nLG_DOMAIN(\"b\");\nstruct thing { int n; char *text; };\n\
+         thing *thing_new(int n) { thing *t = calloc(1, sizeof *t); t->n = n; return t; }\nint thing_number(const thing *t) { return t->n; }\n",
+    );
+    write("main.c", "#include \"b.h\"\nint main(void) { return thing_number(thing_new(7)); }\n");
+    write("b.h", &header.replace("OPAQUE", " LG_OPAQUE"));
+    done(split_by_us(&shop).args(["-O1", "-o", "split", "main.c", "b.c"])).expect("it splits");
+    assert_eq!(outcome(shop.command(shop.path("split")).args([""; 0])).0, Some(7));
+    write("b.h", &header.replace("OPAQUE", ""));
+    let (_, _, said) = outcome(split_by_us(&shop).args(["-O1", "-o", "split", "main.c", "b.c"]));
+    assert!(said.contains("needs LG_OPAQUE"), "{said}");
+}
+
 /// Options that change what gcc writes beside code, or who sees it, change no answer, and those that change types are refused.
 #[test]
 fn options_of_compilers_change_no_answer() {

@@ -732,6 +732,87 @@ fn a_handle_behind_a_pointer_is_the_calls() {
     made("behind", &["-O0"], [header, source, host]);
 }
 
+/// What a call was given is what is judged when it returns, whatever callbacks of the program's have put in its place meanwhile: another buffer in a structure,
+/// another handle in a variable.
+#[test]
+fn what_a_call_was_given_is_what_is_judged() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef int (*event)(void *user, int what);\n\
+                  struct stream { char *out LG_OUT LG_SIZE(left) LG_CURSOR; unsigned left; const char *in LG_IN LG_SIZE(more); unsigned more; event flush; void *user LG_DATA; };\n\
+                  int stream_run(struct stream *s LG_INOUT, int n);\ntypedef struct thing thing;\nthing *thing_new(void);\n\
+                  int thing_on(thing *t, event f, void *user);\nthing *thing_child(thing *t);\nint thing_fire(thing *t);\nvoid thing_destroy(thing **t LG_INOUT LG_RELEASE);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"given.h\"\n#include <string.h>\nstatic long h[64]; static int made; static event f; static void *user;\n\
+                  int stream_run(struct stream *s, int n) { memset(s->out, 'x', n); s->out += n; s->left -= n; return s->flush(s->user, n); }\n\
+                  thing *thing_new(void) { return (thing *)(h + 8 * made++); }\nint thing_on(thing *t, event e, void *u) { f = e; user = u; return 0; }\n\
+                  thing *thing_child(thing *t) { return thing_new(); }\nint thing_fire(thing *t) { return f(user, 2); }\n\
+                  void thing_destroy(thing **t) { f(user, 1); *t = 0; }\n";
+    let host = "#include <given.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_given_error()->message); return 1; } } while (0)\n\
+                static struct stream s;\nstatic char large[64], small[8];\nstatic int how;\n\
+                static int flush(void *data, int n)\n{\n    (void)data, (void)n;\n    if (how == 1)\n        s.out = small, s.left = 8;\n    if (how == 2)\n        s.left = 64;\n    \
+                if (how == 3)\n        s.in = small;\n    return 0;\n}\n\
+                static thing *t;\nstatic int one, heard;\n\
+                static int on(void *data, int what)\n{\n    if (what == 1)\n        t = NULL;\n    heard += what == 2 && data == &one;\n    return 0;\n}\n\
+                int main(void)\n{\n    for (how = 0; how < 4; how++) {\n        s = (struct stream){large, 32, large, 4, flush, &one};\n        int status = stream_run(&s, 16);\n        \
+                if (how == 0)\n            CHECK(status == 0 && s.out == large + 16 && s.left == 16);\n        \
+                if (how == 1)\n            CHECK(status == -1 && s.out == small && s.left == 8 && strcmp(lg_given_error()->what, \"out\") == 0);\n        \
+                if (how == 2)\n            CHECK(status == -1 && s.out == large && strcmp(lg_given_error()->what, \"out\") == 0);\n        \
+                if (how == 3)\n            CHECK(status == -1 && s.in == small && strcmp(lg_given_error()->what, \"in\") == 0);\n    }\n    \
+                t = thing_new();\n    CHECK(thing_on(t, on, &one) == 0);\n    thing *child = thing_child(t), *old = t;\n    CHECK(thing_fire(child) == 0 && heard == 1);\n    \
+                thing_destroy(&t);\n    CHECK(!t && thing_on(old, on, &one) == -1);\n    CHECK(thing_fire(child) == -1 && heard == 1);\n    return 0;\n}\n";
+    made("given", &["-O0"], [header, source, host]);
+    made("given", &["-O2", "-Wall", "-Wextra", "-Werror"], [header, source, host]);
+}
+
+/// Sizes and bounds that speak of a structure's fields go, after the call, by what the library has written there: the program does.
+#[test]
+fn sizes_go_by_the_structure_that_comes_back() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdbool.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\nstruct size { size_t room, used; };\n\
+                  struct full { const char *name LG_STRING; size_t used; bool more; };\n\
+                  const char *size_get(struct size *s LG_OUT, size_t used) LG_SIZE(s->used);\nconst char *size_full(struct full *s LG_OUT, size_t used) LG_SIZE(s->used);\n\
+                  int size_fill(struct size *s LG_INOUT, char *out LG_OUT LG_SIZE(s->room) LG_WRITTEN(s->used), size_t used);\n\
+                  int size_most(int *n LG_OUT LG_AT_MOST(s->used), struct size *s LG_OUT, size_t used, int is);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"sizes.h\"\n#include <string.h>\nstatic char text[64];\n\
+                  const char *size_get(struct size *s, size_t used) { memset(text, 'g', 64); s->used = used; return text; }\n\
+                  const char *size_full(struct full *s, size_t used) { memset(text, 'f', 64); *(struct full *)s = (struct full){\"name\", used, true}; return text; }\n\
+                  int size_fill(struct size *s, char *out, size_t used) { memset(out, 'x', used < 16 ? used : 16); s->used = used; return 0; }\n\
+                  int size_most(int *n, struct size *s, size_t used, int is) { s->used = used; *n = is; return 0; }\n";
+    let host = "#include <sizes.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_sizes_error()->message); return 1; } } while (0)\n\
+                int main(void)\n{\n    struct size s = {16, 0};\n    const char *text = size_get(&s, 16);\n    CHECK(text && s.used == 16 && memcmp(text, \"gggggggggggggggg\", 16) == 0);\n    \
+                s.used = 3;\n    text = size_get(&s, (size_t)1 << 40);\n    CHECK(!text && s.used == 3);\n    struct full f = {0};\n    text = size_full(&f, 16);\n    \
+                CHECK(text && f.used == 16 && f.more && strcmp(f.name, \"name\") == 0 && memcmp(text, \"ffffffffffffffff\", 16) == 0);\n    \
+                f.used = 1;\n    CHECK(!size_full(&f, (size_t)1 << 40) && f.used == 1);\n    char out[17] = \"................\";\n    s = (struct size){16, 1};\n    \
+                CHECK(size_fill(&s, out, 4) == 0 && s.used == 4 && strcmp(out, \"xxxx............\") == 0);\n    CHECK(size_fill(&s, out, 17) == -1 && s.used == 4);\n    \
+                int n = 0;\n    s.used = 1;\n    CHECK(size_most(&n, &s, 5, 4) == 0 && n == 4 && s.used == 5);\n    s.used = 9;\n    CHECK(size_most(&n, &s, 5, 6) == -1 && n == 4);\n    return 0;\n}\n";
+    made("sizes", &["-O0", "-fsanitize=undefined"], [header, source, host]);
+    made("sizes", &["-O2", "-Wall", "-Wextra", "-Werror"], [header, source, host]);
+}
+
+/// A domain that cannot be begun anew at one call is begun at the next that finds it possible.
+#[test]
+fn a_restart_that_fails_is_tried_again() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"again\", restart, directory=.);\nLG_ERRORS(int, -1);\nint same(int n);\nint crash(void);\n";
+    let source = "#include <stdlib.h>\n#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { if (access(\"bad\", F_OK) == 0) abort(); }\n\
+                  int same(int n) { return n; }\nint crash(void) { return *(volatile int *)8; }\n";
+    let host = "#include <again.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <unistd.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_again_error()->message); return 1; } } while (0)\n\
+                int main(void)\n{\n    CHECK(same(3) == 3 && crash() == -1);\n    fclose(fopen(\"bad\", \"w\"));\n    for (int i = 0; i < 3; i++) {\n        \
+                CHECK(same(4) == -1 && lg_again_error()->kind == LG_STUB_START);\n    }\n    unlink(\"bad\");\n    \
+                CHECK(same(5) == 5 && crash() == -1 && same(6) == 6);\n    return 0;\n}\n";
+    made("again", &["-O0"], [header, source, host]);
+}
+
+/// What a stream of the program's does not take, the library hears of.
+#[test]
+fn the_library_hears_of_what_could_not_be_written() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -7);\n#include <stdio.h>\nint say(FILE *f);\nint put(FILE *f);\n";
+    let source = "#include <stdio.h>\nint say(FILE *f) { return fprintf(f, \"%s\", \"text\") + 10 * !!ferror(f); }\nint put(FILE *f) { return (int)fwrite(\"text\", 1, 4, f) + 10 * !!ferror(f); }\n";
+    let host = "#include <full.h>\n#include <lockgate_stubs.h>\nint main(void)\n{\n    FILE *full = fopen(\"/dev/full\", \"w\"), *reads = fopen(\"/dev/null\", \"r\"), *all = tmpfile();\n    \
+                setvbuf(full, NULL, _IONBF, 0);\n    int n[] = {say(full), put(full), say(reads), put(reads), say(all), put(all)};\n    \
+                printf(\"%d %d %d %d %d %d\\n\", n[0], n[1], n[2], n[3], n[4], n[5]);\n    return n[0] != 9 || n[1] != 10 || n[2] != 9 || n[3] != 10 || n[4] != 4 || n[5] != 4;\n}\n";
+    made("full", &["-O0"], [header, source, host]);
+}
+
 /// In a forked child, where no call of a library that does not restart succeeds, errors jump as everywhere.
 #[test]
 fn errors_jump_in_a_forked_child() {
@@ -1420,6 +1501,22 @@ fn what_is_not_sound_is_refused() {
             &["an array of them is not copied back", "remove LG_SIZE"],
         ),
         ("int f(char *(*give)(int));", &["callback", "which the library would use"]),
+        (
+            "struct s { const char *name LG_STRING; };\nint f(int (*fill)(struct s *s LG_OUT));",
+            &["struct s, field name", "which the library would use after it"],
+        ),
+        (
+            "struct s { const int *v LG_IN LG_SIZE(n); int n; };\nint f(int (*fill)(struct s *s LG_OUT));",
+            &["struct s, field v", "which the library would use after it"],
+        ),
+        (
+            "char *f(char *out LG_OUT LG_STRING LG_SIZE(n) LG_WRITTEN(n), unsigned long n) LG_SIZE(strlen(out)) LG_BORROWED;",
+            &["strlen(out)", "one number before, and another afterwards"],
+        ),
+        (
+            "int f(int *head LG_INOUT LG_SIZE(4), char *body LG_OUT LG_SIZE(n) LG_WRITTEN(*head), int n);",
+            &["*head", "one number before, and another afterwards"],
+        ),
         ("int f(long double x);", &["long double cannot be passed"]),
         ("int f(char **p LG_IN);", &["arrays of pointers cannot be passed in"]),
         ("char *f(char *p LG_STRING) LG_WITHIN(q);", &["LG_WITHIN names no pointer q"]),

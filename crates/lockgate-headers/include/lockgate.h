@@ -671,8 +671,9 @@ void *lg_user_data(void);
 int lg_is_modules_thread(void);
 
 /* In a function that a domain has called: the domain's call ends with LG_E_CALLBACK and this
- * message as soon as the function returns, whatever it returns. Return at once: until then calls of
- * all domains are refused with LG_E_CALLBACK. LG_E_ARGUMENT elsewhere. */
+ * message as soon as the function returns, whatever it returns, and whatever the message is (NULL,
+ * too, and no UTF-8). Return at once: until then calls of all domains are refused with
+ * LG_E_CALLBACK. LG_E_ARGUMENT elsewhere. */
 lg_status lg_end_call(const char *message);
 
 /* ---- Memory ------------------------------------------------------------------------------------------------------- */

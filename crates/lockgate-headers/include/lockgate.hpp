@@ -46,6 +46,7 @@
 #include <cxxabi.h>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
@@ -308,6 +309,34 @@ template <typename T> struct is_taintable : std::bool_constant<is_plain<T>()> {}
 template <typename T> struct is_taintable<std::vector<T>> : std::bool_constant<is_plain<T>()> {};
 template <> struct is_taintable<std::string> : std::true_type {};
 
+// Whether a number of type To has each value that one of type From can have.
+template <typename From, typename To> constexpr bool has_each() {
+    using from = std::numeric_limits<From>;
+    using to = std::numeric_limits<To>;
+    if constexpr (std::is_floating_point_v<From>)
+        return std::is_floating_point_v<To> && to::digits >= from::digits;
+    else
+        return (to::is_signed || !from::is_signed) && to::digits >= from::digits;
+}
+
+// Whether a test looks at the value itself: not if its parameter is another type of number, and
+// some values become others on their way there. (That of a template takes any type.)
+template <typename T, typename Function> struct looks_at : std::true_type {};
+template <typename T, typename R, typename A> struct looks_at<T, std::function<R(A)>> {
+    using seen = std::remove_cv_t<std::remove_reference_t<A>>;
+    static constexpr bool is() {
+        if constexpr (std::is_arithmetic_v<number<T>> && std::is_arithmetic_v<seen>)
+            return has_each<number<T>, seen>();
+        else
+            return true;
+    }
+    static constexpr bool value = is();
+};
+template <typename T, typename Test, typename = void> struct tests : std::true_type {};
+template <typename T, typename Test>
+struct tests<T, Test, std::void_t<decltype(std::function{std::declval<Test>()})>>
+    : std::bool_constant<looks_at<T, decltype(std::function{std::declval<Test>()})>::value> {};
+
 } // namespace detail
 
 
@@ -367,7 +396,7 @@ template <typename T> class [[nodiscard]] tainted {
 
     // The value, or `otherwise` if it does not pass the test.
     template <typename Test> T verify_or(Test &&test, T otherwise) const {
-        return std::forward<Test>(test)(static_cast<const T &>(value_)) ? value_ : otherwise;
+        return passes(std::forward<Test>(test)) ? value_ : otherwise;
     }
 
     // The value as it is, if no value of the type does harm: say why.
@@ -387,8 +416,14 @@ template <typename T> class [[nodiscard]] tainted {
     }
 
   private:
+    template <typename Test> bool passes(Test &&test) const {
+        static_assert(detail::tests<T, std::decay_t<Test>>::value,
+                      "the test's parameter has not each value of this type: it would test another than is returned");
+        return static_cast<bool>(std::forward<Test>(test)(static_cast<const T &>(value_)));
+    }
+
     template <typename Test> void check(Test &&test) const {
-        if (!std::forward<Test>(test)(static_cast<const T &>(value_)))
+        if (!passes(std::forward<Test>(test)))
             throw Error(LG_E_ARGUMENT, "a value of a domain did not pass its check");
     }
 
@@ -597,7 +632,7 @@ template <typename R, typename Act> typename Type<R>::Plain guarded(Act act) {
         throw;
 #endif
     } catch (const std::exception &error) {
-        end_call(error.what());
+        end_call(error.what() ? error.what() : "");
     } catch (...) {
         end_call("an exception that is no std::exception left a function of the host");
     }
@@ -976,13 +1011,15 @@ template <typename Signature> class ObjectCallback {
 
 // Names for objects of the host's that pass through a domain, as the `void *user` of a callback
 // does: a domain gets a number, and whatever it hands back is looked up. Numbers never come twice.
-// Threads may use one table together; fork while no other thread does.
+// Threads may use one table together; fork while no other thread does. Names may outlive it.
 template <typename T> class AppPointers {
+    struct Table;
+
   public:
     // The name of an object, as long as it lives.
     class Name {
       public:
-        Name(Name &&other) noexcept : table_(std::exchange(other.table_, nullptr)), number_(other.number_) {}
+        Name(Name &&other) noexcept : table_(std::move(other.table_)), number_(other.number_) {}
         Name &operator=(Name &&other) noexcept {
             std::swap(table_, other.table_), std::swap(number_, other.number_);
             return *this;
@@ -996,43 +1033,49 @@ template <typename T> class AppPointers {
 
       private:
         friend class AppPointers;
-        Name(AppPointers *table, std::uint64_t number) : table_(table), number_(number) {}
-        AppPointers *table_;
+        Name(std::shared_ptr<Table> table, std::uint64_t number) : table_(std::move(table)), number_(number) {}
+        std::shared_ptr<Table> table_;
         std::uint64_t number_;
     };
 
     AppPointers() = default;
-    AppPointers(const AppPointers &) = delete; // names lead here
+    AppPointers(const AppPointers &) = delete; // there is one of it
     AppPointers &operator=(const AppPointers &) = delete;
 
     Name name(T &object) {
-        std::lock_guard<std::mutex> lock(mutex_);
+        Table &table = *table_;
+        std::lock_guard<std::mutex> lock(table.mutex);
         do
-            ++last_;
-        while ((last_ & 0xffffffff) == 0); // would be a null pointer
-        objects_[last_] = &object;
-        return Name(this, last_);
+            ++table.last;
+        while ((table.last & 0xffffffff) == 0); // would be a null pointer
+        table.objects[table.last] = &object;
+        return Name(table_, table.last);
     }
 
     // The object that the domain's word names; an exception if it names none.
     template <typename U> T &find(lockgate::pointer<U> word) const {
-        std::lock_guard<std::mutex> lock(mutex_);
-        const auto found = objects_.find(word.address());
-        if (found == objects_.end())
+        const Table &table = *table_;
+        std::lock_guard<std::mutex> lock(table.mutex);
+        const auto found = table.objects.find(word.address());
+        if (found == table.objects.end())
             throw Error(LG_E_ARGUMENT, "the domain handed back a name of no object");
         return *found->second;
     }
     template <typename U> T &find(const tainted<lockgate::pointer<U>> &word) const { return find(lockgate::pointer<U>(word)); }
 
   private:
-    void forget(std::uint64_t number) {
-        std::lock_guard<std::mutex> lock(mutex_);
-        objects_.erase(number);
-    }
+    struct Table {
+        void forget(std::uint64_t number) {
+            std::lock_guard<std::mutex> lock(mutex);
+            objects.erase(number);
+        }
 
-    mutable std::mutex mutex_;
-    std::unordered_map<std::uint64_t, T *> objects_;
-    std::uint64_t last_ = 0;
+        mutable std::mutex mutex;
+        std::unordered_map<std::uint64_t, T *> objects;
+        std::uint64_t last = 0;
+    };
+
+    const std::shared_ptr<Table> table_ = std::make_shared<Table>();
 };
 
 class Domain;

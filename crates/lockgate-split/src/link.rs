@@ -171,7 +171,9 @@ fn contradictions(domain: &Domain<'_>, ours: &Header) -> Result<Vec<Refusal>, Er
                     place(ours)
                 ),
                 remedy: match unit.types == domain.types() {
-                    true => "give both one header, with all annotations".into(),
+                    true => "give both one header, with all annotations; a pointer to a structure that only one of them defines \
+                             needs LG_OPAQUE"
+                        .into(),
                     false => format!("compile {} and that domain's sources with the same options", unit.source),
                 },
             });

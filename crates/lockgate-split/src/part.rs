@@ -19,16 +19,24 @@ pub struct Part<'s> {
 impl<'s> Part<'s> {
     /// All parts that `survey` defines something of; the host is one always, and the first.
     pub fn all(survey: &'s Survey) -> Vec<Part<'s>> {
-        let external = survey.definitions.iter().filter(|d| d.linkage == Linkage::External);
-        let homes: BTreeSet<&Home> = external.map(|d| &d.home).filter(|home| **home != Home::Host).collect();
+        let wanted =
+            |d: &&Definition| d.linkage == Linkage::External || d.rooted && d.home != Home::Everywhere;
+        let wanted = survey.definitions.iter().filter(wanted);
+        let homes: BTreeSet<&Home> = wanted.map(|d| &d.home).filter(|home| **home != Home::Host).collect();
         let homes = std::iter::once(Home::Host).chain(homes.into_iter().cloned());
         let mut parts: Vec<Part<'_>> = homes.map(|home| Part::of(survey, home)).collect();
-        // The host has all that nobody else needs: constructors, for one, which nothing refers to.
-        let (host, domains) = parts.split_at_mut(1);
+        // The host has all that nobody else needs; a domain what may be needed though nothing names it: constructors, for one.
         for (number, definition) in survey.definitions.iter().enumerate() {
-            let elsewhere = domains.iter().any(|part| part.kept.contains(&number));
-            if definition.linkage == Linkage::Internal && !elsewhere && host[0].may_have(definition) {
-                host[0].keep(number);
+            let known = parts.iter().skip(1).any(|part| part.kept.contains(&number));
+            let own = |part: &&mut Part<'_>| match &part.home {
+                Home::Host => part.may_have(definition),
+                home => definition.rooted && definition.home == *home,
+            };
+            if definition.linkage == Linkage::Internal
+                && !known
+                && let Some(part) = parts.iter_mut().find(own)
+            {
+                part.keep(number);
             }
         }
         parts

@@ -4,7 +4,7 @@
 use crate::error::Refusal;
 use clang_sys::{
     CXCursor_AnnotateAttr, CXCursor_CompoundLiteralExpr, CXCursor_CompoundStmt, CXCursor_DeclRefExpr,
-    CXCursor_FunctionDecl, CXCursor_UnaryOperator, CXCursor_VarDecl, CXType_Pointer,
+    CXCursor_FunctionDecl, CXCursor_UnaryOperator, CXCursor_UnexposedAttr, CXCursor_VarDecl, CXType_Pointer,
 };
 use lockgate_stubs::header::libclang_sys::{Bodies, Cursor};
 use lockgate_stubs::header::model::Place;
@@ -69,6 +69,8 @@ pub struct Definition {
     pub place: Place,
     pub function: bool,
     pub linkage: Linkage,
+    /// The source itself, no header, gives it an attribute by which something else than its name may lead to it: `constructor`, `section`, `used`.
+    pub rooted: bool,
     pub home: Home,
     pub entry: bool,
     /// A variable that nothing writes.
@@ -149,7 +151,8 @@ pub fn survey(folded: &str, origin: &Path, arguments: Vec<String>) -> Result<Sur
     for cursor in &declarations {
         let name = cursor.name();
         let mark = marks.get(&name);
-        if let Some(definition) = definition(*cursor) {
+        if let Some(mut definition) = definition(*cursor) {
+            definition.rooted &= Path::new(&definition.place.file) == origin;
             let of_file = by_file.get(&name).and_then(|mark| mark.home.clone());
             let home = mark.and_then(|mark| mark.home.clone()).or(of_file);
             survey.define(
@@ -310,6 +313,7 @@ impl Survey {
                 known.uses.append(&mut definition.uses);
                 known.nameless.append(&mut definition.nameless);
                 known.constant &= definition.constant;
+                known.rooted |= definition.rooted;
             }
         }
     }
@@ -329,10 +333,12 @@ fn definition(cursor: Cursor<'_>) -> Option<Definition> {
         return None;
     }
     let internal = cursor.is_static() || function && cursor.is_inline();
+    let attributed = cursor.children().iter().any(|child| child.kind() == CXCursor_UnexposedAttr);
     Some(Definition {
         name: cursor.name(),
         place: place(cursor),
         function,
+        rooted: attributed,
         linkage: if internal { Linkage::Internal } else { Linkage::External },
         home: Home::Host,
         entry: false,

@@ -23,14 +23,13 @@ static void lgs_retired_free(void)
 }
 
 /* Ends the domain with all that it had, and begins another. Nobody is inside, but calls may be in callbacks: they end when these return. Handles of the old
- * domain are none any more; what it had given out by copies stays readable. */
-static void lgs_restart(void)
+ * domain are none any more; what it had given out by copies stays readable. If it cannot begin (no memory, a beginning that was too slow), the next call tries
+ * again. */
+static bool lgs_restart(void)
 {
     struct lgs_retired *retired = calloc(1, sizeof *retired);
-    if (!retired) {
-        lgs_start_failed = "it could not be restarted";
-        return;
-    }
+    if (!retired)
+        return false;
     memcpy(retired->functions, lgs.functions, sizeof lgs.functions);
     memcpy(retired->callbacks, lgs.callbacks, sizeof lgs.callbacks);
     memset(lgs.callbacks, 0, sizeof lgs.callbacks);
@@ -49,27 +48,29 @@ static void lgs_restart(void)
         lgs_retired_free();
     LGS_FREE_LIST(lgs.kept_regions, lgs_region_free(&lgs.kept_regions->stage));
     lgs.generation++;
-    lgs.broken = false;
-    if (!lgs_domain_begin())
-        lgs_start_failed = "it could not be restarted";
+    lgs.broken = !lgs_domain_begin();
+    return !lgs.broken;
 }
 
 /* A call begins: in a domain that has not failed, with memory that is shared with this one. */
 static void lgs_come_in(struct lgs_call *c)
 {
+    bool begun = true;
     pthread_rwlock_rdlock(&lgs_running);
-    while (__atomic_load_n(&lgs.broken, __ATOMIC_ACQUIRE) && !lgs_start_failed && !lgs_thread.depth) {
+    while (begun && __atomic_load_n(&lgs.broken, __ATOMIC_ACQUIRE) && !lgs_start_failed && !lgs_thread.depth) {
         /* Other calls that are in it would be waited for. */
         lg_domain_kill(lgs.domain);
         pthread_rwlock_unlock(&lgs_running);
         pthread_rwlock_wrlock(&lgs_running);
         if (lgs.broken)
-            lgs_restart();
+            begun = lgs_restart();
         pthread_rwlock_unlock(&lgs_running);
         pthread_rwlock_rdlock(&lgs_running);
     }
     c->inside = true;
     c->generation = lgs.generation;
+    if (!begun)
+        lgs_fail(c, LG_STUB_START, "it could not be restarted", lg_last_message());
     if (lgs_thread.generation == lgs.generation)
         return;
     if (lgs_thread.depth) {

@@ -97,7 +97,8 @@ static int64_t lgs_stream_write(uint64_t cookie, uint64_t buffer, uint64_t size)
     const char *copy = size ? lgs_memory(&c, buffer, size, LGS_READS, "buffer") : 0;
     size_t put = copy ? fwrite(copy, 1, size, file) : 0;
     lgs_stream_leave(&c, cookie);
-    return (int64_t)put;
+    /* (To the library's libc a short count is no error, only a number below 0 is.) */
+    return put == size ? (int64_t)put : -1;
 }
 
 static int lgs_stream_seek(uint64_t cookie, uint64_t offset, int whence)

@@ -49,8 +49,13 @@ static int compare(const void *a, const void *b) {
 }
 
 static int stop(int x) {
-    STATUS(LG_E_ARGUMENT, lg_end_call(NULL));
     STATUS(LG_OK, lg_end_call("enough"));
+    return x;
+}
+
+/* The call ends whatever the message is, which may quote the domain. */
+static int stop_with(int x) {
+    STATUS(LG_OK, lg_end_call((const char *)lg_user_data()));
     return x;
 }
 
@@ -197,6 +202,13 @@ int main(void) {
     apply(lg_callback_pointer(end), 1);
     FAILED(LG_E_CALLBACK);
     SAYS("that the domain called ended the call: enough");
+    const char *messages[] = {"not allowed: \xff", NULL}, *said[] = {"not allowed: \xef\xbf\xbd", "(no message)"};
+    for (int i = 0; i < 2; i++) {
+        lg_callback *odd = lg_callback_new(domain, "int stop_with(int)", (lg_code)stop_with, (void *)messages[i]);
+        apply(lg_callback_pointer(odd), 1);
+        FAILED(LG_E_CALLBACK);
+        SAYS(said[i]);
+    }
     state other = {new_domain(module, options), NULL, NULL, 0, NULL, NULL};
     other.same = POINTER(int (*)(int), bind(other.domain, "same"));
     other.apply = POINTER(int (*)(void *, int), bind(other.domain, "apply"));

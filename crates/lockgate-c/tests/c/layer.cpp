@@ -123,6 +123,21 @@ static void exceptions_pass_domains(const lockgate::Domain &hostile) {
     } catch (int number) {
         CHECK(number == 5);
     }
+    // Whatever it says: a message may quote what the domain has passed.
+    struct quoting : std::exception {
+        const char *text;
+        explicit quoting(const char *text) : text(text) {}
+        const char *what() const noexcept override { return text; }
+    };
+    for (const char *text : {"no name \xff", static_cast<const char *>(nullptr)}) {
+        auto quotes = hostile.callback([text](tainted<std::int32_t>) -> std::int32_t { throw quoting(text); });
+        try {
+            (void)twice(quotes.pointer(), 3);
+            CHECK(!"an exception was thrown");
+        } catch (const quoting &error) {
+            CHECK(error.what() == text);
+        }
+    }
     // One that a call of lockgate.h has left behind does not come out of another call.
     auto raw = reinterpret_cast<std::int32_t (*)(std::uint64_t, std::int32_t)>(lg_function_pointer(twice.get()));
     raw(refusing.pointer().address(), 3);

@@ -252,6 +252,11 @@ static void names_of_objects(const lockgate::Domain &domain) {
     CHECK(refused(LG_E_ARGUMENT, [&] { states.find(old); }));
     auto other = states.name(state);
     CHECK(other.pointer() != old);
+    // Names may outlive their table.
+    auto gone = std::make_unique<lockgate::AppPointers<State>>();
+    auto last = gone->name(state);
+    gone.reset();
+    CHECK(last.pointer() != pointer<void>());
 }
 
 int main() {

@@ -1,6 +1,7 @@
 // The bindings of a library with one function for everything, first as it should be, then hostile.
 #include "check.hpp"
 #include "tricky.hpp"
+#include <unistd.h>
 
 using tricky::error;
 using tricky::error_kind;
@@ -149,6 +150,33 @@ static void careless()
     CHECK(tricky::tricky_call(all[100]) == 3);
     all.clear();
     CHECK(tricky::tricky_call(Notify([](auto &, auto, int) { return 4; })) == 4);
+
+    // Of two threads that run one each and call the other's, one is refused, and the other goes on.
+    std::atomic<int> running{0}, refusals{0};
+    Notify *both[2] = {};
+    const auto call_other = [&](int own) {
+        return [&, own](auto &, auto, int) {
+            if (running.fetch_add(1) > 1)
+                return 1;
+            while (running < 2)
+                std::this_thread::yield();
+            try {
+                return tricky::tricky_call(*both[1 - own]);
+            } catch (const error &error) {
+                CHECK(error.kind() == error_kind::callback);
+                refusals++;
+                return 2;
+            }
+        };
+    };
+    Notify first(call_other(0)), second(call_other(1));
+    both[0] = &first, both[1] = &second;
+    alarm(60);
+    std::thread thread([&] { tricky::tricky_call(first); });
+    tricky::tricky_call(second);
+    thread.join();
+    alarm(0);
+    CHECK(refusals == 1);
 }
 
 #define ATTACK(mode, call, kind, what) \

@@ -1,7 +1,7 @@
 //! The bindings of a library with one function for everything, first as it should be, then hostile.
 use std::ffi::{CStr, CString};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use tricky_protected::*;
 
 fn good() -> Result<(), Error> {
@@ -103,6 +103,36 @@ fn careless() -> Result<(), Error> {
     assert_eq!(tricky_call(&all[100])?, 3);
     drop(all);
     assert_eq!(tricky_call(&Notify::new(|_, _, _| 4)?)?, 4);
+
+    // Of two threads that run one each and call the other's, one is refused, and the other goes on.
+    let (running, refusals) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let both: Arc<OnceLock<[Notify; 2]>> = Arc::default();
+    let call_other = |own: usize| {
+        let (running, refusals, both) = (running.clone(), refusals.clone(), both.clone());
+        Notify::new(move |_, _, _| {
+            if running.fetch_add(1, Ordering::SeqCst) > 1 {
+                return 1;
+            }
+            while running.load(Ordering::SeqCst) < 2 {
+                std::thread::yield_now();
+            }
+            match tricky_call(&both.get().expect("set below")[1 - own]) {
+                Ok(result) => result,
+                Err(error) => {
+                    assert_eq!(error.kind, ErrorKind::Callback, "{error}");
+                    refusals.fetch_add(1, Ordering::SeqCst);
+                    2
+                }
+            }
+        })
+    };
+    assert!(both.set([call_other(0)?, call_other(1)?]).is_ok());
+    let [first, second] = both.get().expect("set");
+    std::thread::scope(|scope| {
+        scope.spawn(|| tricky_call(first).expect("it goes on"));
+        tricky_call(second).expect("it goes on");
+    });
+    assert_eq!(refusals.load(Ordering::SeqCst), 1);
     Ok(())
 }
 

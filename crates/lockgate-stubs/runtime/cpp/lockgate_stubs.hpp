@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -19,6 +20,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -704,10 +706,74 @@ template <class Own> class use {
 // What a function is passed to the library with: its own number as user data, which comes back with each call; a handle; nothing.
 enum class with { data, handle, nothing };
 
+// A function of the program's runs on one thread at a time; others wait. It is the library that chooses what is called within what: two threads that run one each
+// and want the other's would wait for ever, whatever limit of time the domain has. So the last one of such a ring is refused.
+class turn {
+  public:
+    // What it is the turn for.
+    class place {
+        friend turn;
+        std::thread::id owner_{};
+    };
+
+    explicit turn(place &wanted) : place_(wanted)
+    {
+        const auto here = std::this_thread::get_id();
+        std::unique_lock<std::mutex> lock(all().lock);
+        while (place_.owner_ != std::thread::id()) {
+            if (place_.owner_ == here)
+                refuse(error_kind::callback, "closure", "the library calls it while it is running");
+            if (waits_for(place_.owner_, here))
+                refuse(error_kind::callback, "closure", "the library calls it while it is running on a thread that waits for this one");
+            // (The thread may be cancelled while it waits.)
+            struct waiting {
+                std::thread::id here;
+                waiting(std::thread::id thread, const place &wanted) : here(thread) { all().waits[here] = &wanted; }
+                ~waiting() { all().waits.erase(here); }
+            } waiting(here, place_);
+            all().left.wait(lock);
+        }
+        place_.owner_ = here;
+    }
+    turn(const turn &) = delete;
+    turn &operator=(const turn &) = delete;
+    ~turn()
+    {
+        std::lock_guard<std::mutex> lock(all().lock);
+        place_.owner_ = std::thread::id();
+        if (!all().waits.empty())
+            all().left.notify_all();
+    }
+
+  private:
+    struct turns {
+        std::mutex lock;
+        std::condition_variable left;
+        std::map<std::thread::id, const place *> waits;
+    };
+    // (Never destroyed, as the functions themselves.)
+    static turns &all()
+    {
+        static turns *all = new turns();
+        return *all;
+    }
+    // Whether `one` waits for `other`, or for a thread that does.
+    static bool waits_for(std::thread::id one, std::thread::id other)
+    {
+        for (auto at = all().waits.find(one); at != all().waits.end(); at = all().waits.find(at->second->owner_))
+            if (at->second->owner_ == other)
+                return true;
+        return false;
+    }
+
+    place &place_;
+};
+
 template <class Client, class Own, class Signature, class Raw> class closure;
 
 // A function of the program's. The library can call it until this is destroyed; a later call ends the call of the library's that it came
-// from. An exception ends that call, too, and goes on in the program's. It is not called again while it is running; other threads wait.
+// from. An exception ends that call, too, and goes on in the program's. It is not called again while it is running; other threads
+// wait, unless both would for ever.
 // At most 256 of a type can exist at a time: each needs a function of C's, by which the library knows it.
 template <class Client, class Own, class R, class... A, class Result, class... P> class closure<Client, Own, R(A...), Result(P...)> {
   public:
@@ -776,14 +842,7 @@ template <class Client, class Own, class R, class... A, class Result, class... P
             std::shared_ptr<held> own = find(number, reinterpret_cast<std::uintptr_t>(data));
             if (!own)
                 refuse(error_kind::callback, "closure", "what the library calls has been dropped");
-            if (own->owner == std::this_thread::get_id())
-                refuse(error_kind::callback, "closure", "the library calls it while it is running");
-            std::lock_guard<std::mutex> lock(own->running);
-            struct owned {
-                std::atomic<std::thread::id> &owner;
-                ~owned() { owner = std::thread::id(); }
-            } here{own->owner};
-            own->owner = std::this_thread::get_id();
+            turn here(own->place);
             return run(own->code);
 #ifdef __GLIBCXX__
         } catch (const abi::__forced_unwind &) { // the thread ends here, as in C
@@ -804,8 +863,7 @@ template <class Client, class Own, class R, class... A, class Result, class... P
         std::uintptr_t serial;
         // It was passed without this, too.
         std::atomic<bool> bare{false};
-        std::atomic<std::thread::id> owner{};
-        std::mutex running;
+        turn::place place;
     };
     struct position {
         std::shared_ptr<held> own;

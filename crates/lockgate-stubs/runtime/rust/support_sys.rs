@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 /// Why a call did not return a value.
@@ -415,13 +415,74 @@ pub(crate) enum With {
     Nothing,
 }
 
-/// A closure, and the thread that it runs on.
+/// Which closures run on which threads, and which threads wait for which of them; closures are known by their numbers.
+///
+/// A closure runs on one thread at a time; others wait. It is the library that chooses what is called within what: two threads that run one each and want the
+/// other's would wait for ever, whatever limit of time the domain has. So the last one of such a ring is refused.
+struct Turns {
+    running: Vec<(usize, ThreadId)>,
+    waiting: Vec<(ThreadId, usize)>,
+}
+
+static TURNS: Mutex<Turns> = Mutex::new(Turns { running: Vec::new(), waiting: Vec::new() });
+static TURN_ENDS: Condvar = Condvar::new();
+
+impl Turns {
+    fn owner(&self, serial: usize) -> Option<ThreadId> {
+        self.running.iter().find(|(own, _)| *own == serial).map(|(_, thread)| *thread)
+    }
+
+    /// Whether `one` waits for `other`, or for a thread that does.
+    fn waits_for(&self, one: ThreadId, other: ThreadId) -> bool {
+        let wanted = |one| self.waiting.iter().find(|(thread, _)| *thread == one);
+        let next = |one: &ThreadId| wanted(*one).and_then(|(_, serial)| self.owner(*serial));
+        std::iter::successors(next(&one), next).any(|thread| thread == other)
+    }
+}
+
+/// A closure runs on this thread until this is dropped.
+struct Turn(usize);
+
+impl Turn {
+    fn new(serial: usize) -> Result<Turn, Error> {
+        let here = thread::current().id();
+        let mut turns = lock(&TURNS);
+        while let Some(owner) = turns.owner(serial) {
+            let refused = match owner == here {
+                true => Some("the library calls it while it is running"),
+                false if turns.waits_for(owner, here) => {
+                    Some("the library calls it while it is running on a thread that waits for this one")
+                }
+                false => None,
+            };
+            if let Some(message) = refused {
+                return Err(Error::new(ErrorKind::Callback, "closure", message));
+            }
+            turns.waiting.push((here, serial));
+            turns = TURN_ENDS.wait(turns).unwrap_or_else(PoisonError::into_inner);
+            turns.waiting.retain(|(thread, _)| *thread != here);
+        }
+        turns.running.push((serial, here));
+        Ok(Turn(serial))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut turns = lock(&TURNS);
+        turns.running.retain(|(serial, _)| *serial != self.0);
+        if !turns.waiting.is_empty() {
+            TURN_ENDS.notify_all();
+        }
+    }
+}
+
+/// A closure.
 pub(crate) struct Held<F: ?Sized> {
     /// No two have the same.
     serial: usize,
     /// It was passed without this, too.
     bare: AtomicBool,
-    owner: Mutex<Option<ThreadId>>,
     function: Mutex<Box<F>>,
 }
 
@@ -460,7 +521,6 @@ impl<F: ?Sized> Slot<F> {
         let held = Arc::new(Held {
             serial,
             bare: AtomicBool::new(false),
-            owner: Mutex::new(None),
             function: Mutex::new(function),
         });
         let mut all = lock(&slots.0);
@@ -532,20 +592,18 @@ pub(crate) fn enter<F: ?Sized, R: Default>(
         end(End::Error(Error::new(ErrorKind::Callback, "closure", message)));
         return R::default();
     };
-    let here = Some(thread::current().id());
-    if *lock(&held.owner) == here {
-        let message = "the library calls it while it is running";
-        end(End::Error(Error::new(ErrorKind::Callback, "closure", message)));
-        return R::default();
-    }
+    let turn = match Turn::new(held.serial) {
+        Ok(turn) => turn,
+        Err(error) => {
+            end(End::Error(error));
+            return R::default();
+        }
+    };
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let mut function = lock(&held.function);
-        *lock(&held.owner) = here;
-        let owned = Owned(&held.owner);
-        let outcome = run(&mut function);
-        drop(owned);
-        outcome
+        run(&mut function)
     }));
+    drop(turn);
     match outcome {
         Ok(Ok(result)) => result,
         Ok(Err(error)) => {
@@ -556,15 +614,6 @@ pub(crate) fn enter<F: ?Sized, R: Default>(
             end(End::Panic(panic));
             R::default()
         }
-    }
-}
-
-/// The closure runs on this thread until this is dropped.
-struct Owned<'a>(&'a Mutex<Option<ThreadId>>);
-
-impl Drop for Owned<'_> {
-    fn drop(&mut self) {
-        *lock(self.0) = None;
     }
 }
 

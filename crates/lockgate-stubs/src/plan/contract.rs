@@ -20,7 +20,7 @@ fn contract(header: &Header, name: &str, gate: bool) -> Option<String> {
     }
     let plan = planner.plan;
     let mut text = String::new();
-    let mut types = Types { header, known: BTreeSet::new() };
+    let mut types = Types { header, plan: &plan, known: BTreeSet::new() };
     for function in &plan.functions {
         // (What a failed call gives is no danger: the domain may answer whatever it likes.)
         let FunctionPlan { prototype, parameters, result, errno, at_most, format, formatted, .. } = function;
@@ -61,6 +61,7 @@ fn contract(header: &Header, name: &str, gate: bool) -> Option<String> {
 /// Types as they are, without the names of typedefs.
 struct Types<'h> {
     header: &'h Header,
+    plan: &'h Plan,
     /// Structures that have been described.
     known: BTreeSet<String>,
 }
@@ -81,7 +82,14 @@ impl Types<'_> {
             Shape::Void => "void".to_owned(),
             Shape::Integer { signed, .. } => format!("{}{size}", if *signed { "i" } else { "u" }),
             Shape::Float => format!("f{size}"),
-            Shape::Pointer(to) => format!("*{}{}", if to.constant { "const " } else { "" }, self.kind(to)),
+            Shape::Pointer(to) => {
+                let constant = if to.constant { "const " } else { "" };
+                // What is only passed on may be defined on one side alone.
+                match &to.shape {
+                    Shape::Record(key) if !self.plan.records.contains_key(key) => format!("*{constant}{key}"),
+                    _ => format!("*{constant}{}", self.kind(to)),
+                }
+            }
             Shape::Function(prototype) => format!("*{}", self.prototype(prototype)),
             Shape::Array(element, count) => format!("[{count}]{}", self.kind(element)),
             Shape::Unsupported(what) => what.clone(),

@@ -9,6 +9,25 @@ use crate::header::model::{CType, Parameter, Prototype, Shape};
 use crate::name::word;
 
 impl Planner<'_> {
+    /// What a callback puts into a structure of type `key` goes to the library by value: a copy of what a pointer leads to would end with the callback, and the
+    /// library goes on with the structure.
+    fn is_left_whole(&self, key: &str) -> Result<(), No> {
+        let fields = self.plan.records.get(key).into_iter().flat_map(|record| &record.fields);
+        let led_to = |passing: &Passing| {
+            matches!(passing, Passing::String | Passing::Buffer(_) | Passing::Rows { .. })
+        };
+        match fields.into_iter().find(|field| led_to(&field.passing)) {
+            None => Ok(()),
+            Some(field) => no(
+                format!(
+                    "{key}, field {}: the callback gives `{}`, which the library would use after it",
+                    field.name, field.kind.spelling
+                ),
+                "annotate the pointer to the structure with LG_OPAQUE if the program only passes it on; else leave the function out with LG_OMIT",
+            ),
+        }
+    }
+
     /// How `parameter` (a result, a callback's parameter, a field) comes out, beside `siblings`. Results may be null
     /// without saying so: programs expect it of them.
     pub(super) fn outcome(
@@ -22,12 +41,15 @@ impl Planner<'_> {
             self.check_expression(expression, siblings)?;
         }
         let outcome = self.way_out(parameter, notes, siblings, result)?;
-        // (Its copy ends with the frame, and nothing goes back.)
-        if result && matches!(outcome, Outcome::Filled { .. }) {
-            return no(
-                "LG_OUT: what the program fills and the library takes back when it returns, only a callback is given",
-                "annotate it with LG_OPAQUE if the program only passes it on; else leave the function out with LG_OMIT",
-            );
+        if let Outcome::Filled { key } = &outcome {
+            // (Its copy ends with the frame, and nothing goes back.)
+            if result {
+                return no(
+                    "LG_OUT: what the program fills and the library takes back when it returns, only a callback is given",
+                    "annotate it with LG_OPAQUE if the program only passes it on; else leave the function out with LG_OMIT",
+                );
+            }
+            self.is_left_whole(key)?;
         }
         let bounded = match &outcome {
             Outcome::Memory { buffer } => {

@@ -1,7 +1,7 @@
 //! Expressions of annotations held against what they speak of.
 use super::passing::handle_name;
 use super::{No, Planner, no};
-use crate::annotation::Notes;
+use crate::annotation::{Direction, Notes};
 use crate::expression::{Expression, Told};
 use crate::header::model::{CType, Function, Parameter, Shape};
 use std::collections::BTreeSet;
@@ -117,6 +117,7 @@ impl Planner<'_> {
         siblings: &[Parameter],
     ) -> Result<(), No> {
         let find = |name: &str| siblings.iter().find(|sibling| sibling.name == *name);
+        self.is_one_number(expression, siblings)?;
         match expression {
             Expression::Number(_) => Ok(()),
             Expression::Name(name) => match find(name) {
@@ -174,6 +175,25 @@ impl Planner<'_> {
             Expression::Conditional(x, y, z) => {
                 [x, y, z].into_iter().try_for_each(|x| self.check_expression(x, siblings))
             }
+        }
+    }
+
+    /// What a buffer holds that is written is one number before that, and another afterwards; and text that is only written has no end before.
+    fn is_one_number(&self, expression: &Expression, siblings: &[Parameter]) -> Result<(), No> {
+        let (name, spelled) = match expression {
+            Expression::Deref(name) => (name, format!("*{name}")),
+            Expression::StringLength(name) => (name, format!("strlen({name})")),
+            _ => return Ok(()),
+        };
+        let notes = siblings.iter().find(|sibling| sibling.name == *name).map(|sibling| self.notes(sibling));
+        match notes {
+            Some(notes) if notes.size.is_some() && notes.direction.is_some_and(Direction::writes) => no(
+                format!(
+                    "{spelled} in an expression: `{name}` is a buffer that is written, so this is one number before, and another afterwards"
+                ),
+                "name an integer of its own, or a field of a structure",
+            ),
+            _ => Ok(()),
         }
     }
 

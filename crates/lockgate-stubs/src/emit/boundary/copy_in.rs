@@ -192,10 +192,11 @@ impl Stub<'_> {
         let name = &parameter.name;
         let bytes = bytes(buffer, name, &|e| self.before(e));
         let is_text = parameter.notes.string && buffer.writes && buffer.size.is_some();
+        let is_fetched = self.is_fetched(parameter, buffer);
         let more = match (is_text, &buffer.bools) {
             (true, _) => " | LGS_TEXT",
-            (false, None) => " | LGS_SHAREABLE",
-            (false, Some(_)) => "",
+            (false, None) if !is_fetched => " | LGS_SHAREABLE",
+            (false, _) => "",
         };
         // (One that the library may leave as it was, as it is: of several it is said how many are written.)
         let left = buffer.size.is_none() && buffer.writes;
@@ -203,7 +204,7 @@ impl Stub<'_> {
         // Sizes speak of what is in it.
         let siblings = &self.function.prototype.parameters;
         let sizes = siblings.iter().flat_map(|p| [&p.notes.size, &p.notes.written, &p.notes.rows]).flatten();
-        if sizes.into_iter().any(|size| size.names().contains(&name.as_str())) {
+        if is_fetched || sizes.into_iter().any(|size| size.names().contains(&name.as_str())) {
             self.phases.enter.push(private(name, number(1)));
         }
         let made = run("lgs_block", [word(name), bytes, word(flags)]);
@@ -221,6 +222,18 @@ impl Stub<'_> {
                 let read = Step::Do(cast("void", after(self, count, buffer.element)));
                 self.phases.copy_out.push(when(word(name), [read]));
             }
+            return self.inside(name);
+        }
+        if is_fetched {
+            let kind = parameter.kind.pointee().map_or("char", |to| to.spelling.as_str());
+            let copy = local("r", name);
+            let mut load = vec![fetch(copy.clone(), here(name))];
+            if let Some(normal) = &buffer.bools {
+                load.push(Step::Do(call(normal, [address(copy.clone()), number(1)])));
+            }
+            self.phases.fetch.push(Step::Declare(kind.to_owned(), local_name("r", name), None));
+            self.phases.fetch.push(when(here(name), load));
+            self.phases.give.push(when(here(name), [Step::Set(behind(word(name)), copy)]));
             return self.inside(name);
         }
         let count = local("n", name);
@@ -296,18 +309,21 @@ impl Stub<'_> {
         self.phases.copy_in.push(declare_block(name, run("lgs_variable", [own(), first])));
         if let Some(Passing::Handle { number: of, release, .. }) = before {
             let raw = local("v", name);
-            let handle = run("lgs_handle", [behind(own()), number(of), text(name)]);
+            // (A callback may have put another there by the time that the call returns.)
+            let given = || local("d", name);
+            let first = choice(own(), behind(own()), zero());
+            self.phases.declare.push(variable("const void *", local_name("d", name), first));
+            let handle = run("lgs_handle", [given(), number(of), text(name)]);
             self.phases.enter.push(declare_raw(name, choice(own(), handle, zero())));
             let put = call("lgs_put", [here(name), address(raw.clone()), number(8)]);
             self.phases.copy_in.push(when(here(name), [Step::Do(put)]));
             if *release {
-                let ending = Step::Do(call("lgs_handle_ending", [behind(own())]));
+                let ending = Step::Do(call("lgs_handle_ending", [given()]));
                 self.phases.copy_in.push(when(raw.clone(), [ending]));
-                let handle = choice(own(), behind(own()), zero());
-                let ends = Step::Do(run("lgs_handle_ends", [handle, raw]));
+                let ends = Step::Do(run("lgs_handle_ends", [given(), raw]));
                 self.phases.release.push(when(failed(), [ends]));
-                let dead = Step::Do(call("lgs_handle_dead", [behind(own())]));
-                self.phases.give.push(when(infix(own(), "&&", behind(own())), [dead]));
+                let dead = Step::Do(call("lgs_handle_dead", [given()]));
+                self.phases.give.push(when(given(), [dead]));
             }
         }
         let (set, fetched) = Raw::set(name, block(name));
@@ -442,8 +458,9 @@ impl Stub<'_> {
             };
             let check = [address(copy.clone()), whose, with(), mode];
             steps.push(Step::Do(run(&of_word("check"), check)));
-            self.phases.copy_out.push(Step::Declare(kind.clone(), local_name("r", name), None));
-            self.phases.copy_out.push(when(here(name), steps));
+            // Before all other checks, which may speak of its fields.
+            self.phases.fetch.push(Step::Declare(kind.clone(), local_name("r", name), None));
+            self.phases.fetch.push(when(here(name), steps));
             let back = Step::Do(call(&of_word("back"), [with()]));
             self.phases.give.push(when(here(name), [back, Step::Set(behind(word(name)), copy)]));
         }

@@ -233,7 +233,8 @@ fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &P
             |reads, nullable| Outcome::Memory { buffer: Buffer { reads, nullable, ..buffer.clone() } };
         let value = shown(&kind.spelling, &memory(true, true), &memory(buffer.reads, buffer.nullable));
         let set = |value: Value| Step::Set(now(), value);
-        let passed = moved(field, buffer, &over);
+        let own = Fields { object: "host", plan };
+        let passed = moved(field, buffer, &over, &|e| size(e, &own));
         let shown = when_else(mode("LGS_SHOWN"), [set(value)], [set(host())]);
         steps.push(when_else(mode("LGS_PASSED"), passed, [shown]));
         return;
@@ -264,18 +265,32 @@ fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &P
     }
 }
 
-/// A buffer of a structure that the program has passed: how much of it is done.
-fn moved(field: &FieldPlan, buffer: &Buffer, over: &dyn Fn(&Expression) -> Value) -> Vec<Step> {
+/// A buffer of a structure that the program has passed: how much of it is done. `own`: sizes over the program's structure as it is now.
+///
+/// A callback of the program's may have put another buffer there meanwhile: what has been judged is the one that was passed, and the library has not got the
+/// other.
+fn moved(
+    field: &FieldPlan,
+    buffer: &Buffer,
+    over: &dyn Fn(&Expression) -> Value,
+    own: &dyn Fn(&Expression) -> Value,
+) -> Vec<Step> {
     let name = &field.name;
     let room = || member(with(name), "size");
-    let host = through(word("host"), name);
+    let host = member(with(name), "host");
     let left = || infix(room(), "-", word("moved"));
     let count = buffer.size.as_ref().map_or(number(1), over);
     let moved = match field.cursor {
         true => Raw::field(name).judged_by("lgs_moved", [], [address(with(name)), text(name)]),
         false => zero(),
     };
+    let now = through(word("host"), name);
+    let another = infix(now.clone(), "!=", cast("void *", host.clone()));
+    let resized = infix(group(bytes(buffer, name, own)), "!=", room());
+    let changed = infix(another, "||", group(infix(host.clone(), "&&", resized)));
+    let why = "the program has put another buffer there, or said another size, before the call returned: the library has the first one";
     let mut steps = vec![
+        when(changed, [fail("LG_STUB_POINTER", name, why)]),
         variable("size_t", "moved", moved),
         variable("size_t", "rest", choice(host.clone(), length(count, buffer.element, left(), name), zero())),
         Step::Do(cast("void", word("rest"))),

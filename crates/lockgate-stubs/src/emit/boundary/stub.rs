@@ -5,7 +5,7 @@ use super::size::{Scope, at, field_at, size};
 use super::*;
 use crate::expression::Expression;
 use crate::header::model::{Parameter, Shape};
-use crate::plan::{Formatted, FunctionPlan, Outcome, Passing, Plan};
+use crate::plan::{Buffer, Formatted, FunctionPlan, Outcome, Passing, Plan};
 
 /// A stub in the making.
 pub(super) struct Stub<'p> {
@@ -82,7 +82,10 @@ impl Scope for Parameters<'_> {
     }
 
     fn field(&self, name: &str, field: &str) -> Value {
-        field_at(word(name), field)
+        match self.after && self.stub.is_written(name) {
+            true => choice(member(local("b", name), "here"), member(local("r", name), field), zero()),
+            false => field_at(word(name), field),
+        }
     }
 
     fn handle(&self, name: &str) -> Value {
@@ -686,9 +689,21 @@ impl<'p> Stub<'p> {
         all.flatten().any(|size| size.names().contains(&name))
     }
 
+    /// The library writes what this leads to, and the stub has what it wrote in a variable of its own before any check speaks of it.
     pub fn is_written(&self, name: &str) -> bool {
-        self.passed()
-            .filter(|(parameter, _)| parameter.name == *name)
-            .any(|(_, passing)| matches!(passing, Passing::Scalar(buffer) if buffer.writes))
+        self.passed().filter(|(parameter, _)| parameter.name == *name).any(|(parameter, passing)| {
+            match passing {
+                Passing::Scalar(buffer) => buffer.writes,
+                Passing::Record { buffer, .. } => buffer.writes && buffer.size.is_none(),
+                Passing::Buffer(buffer) => self.is_fetched(parameter, buffer),
+                _ => false,
+            }
+        })
+    }
+
+    /// A structure without pointers in it, of whose fields checks speak: they, and then the program, go by one copy.
+    pub fn is_fetched(&self, parameter: &Parameter, buffer: &Buffer) -> bool {
+        let is_record = parameter.kind.pointee().is_some_and(|to| matches!(to.shape, Shape::Record(_)));
+        is_record && buffer.writes && buffer.size.is_none() && self.function.counted.contains(&parameter.name)
     }
 }
