@@ -301,7 +301,8 @@ fn stopped_in_a_gate() {
     // From the gate's first instruction on: the switch of stacks, the making of the record.
     const STEPS: usize = 12;
     let steps = "stepi\nbacktrace\n".repeat(STEPS);
-    let commands = format!("break tell\nrun\nbreak lockgate_gate_syscall\ncontinue\nbacktrace\n{steps}");
+    let commands =
+        format!("break tell\nrun\nbreak lockgate_gate_syscall_as_call\ncontinue\nbacktrace\n{steps}");
     let said = gdb(&shop, &commands, &["run", "debugged.lg"]);
     let backtraces: Vec<&str> = said.split("\n#0 ").skip(1).collect();
     assert_eq!(backtraces.len(), 1 + STEPS, "{said}");
@@ -315,8 +316,8 @@ fn stopped_in_a_gate() {
 fn stopped_in_stubs_and_thunks() {
     let shop = Shop::new();
     module(&shop, &["-g", "-O1"]);
-    // The system call's stub is at the start of the stubs, 0xe000 below the image; back to it from the gate.
-    let commands = "break tell\nrun\nset $stub = ((unsigned long)$pc & ~0x1ffffffffUL) + 0x12000\nbreak *$stub\ncontinue\nbacktrace\nstepi\nbacktrace\n";
+    // The stub of libc's system calls is the third of the stubs, which are 0xe000 below the image; back to it from the gate.
+    let commands = "break tell\nrun\nset $stub = ((unsigned long)$pc & ~0x1ffffffffUL) + 0x12020\nbreak *$stub\ncontinue\nbacktrace\nstepi\nbacktrace\n";
     let said = gdb(&shop, commands, &["run", "debugged.lg"]);
     let backtraces: Vec<&str> = said.split("\n#0 ").skip(1).collect();
     assert_eq!(backtraces.len(), 2, "{said}");
