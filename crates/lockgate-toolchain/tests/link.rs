@@ -428,8 +428,8 @@ fn padding_has_a_limit() {
             assert!(error.to_string().contains("padding"), "{sections}: {error}");
         }
     }
-    // What programs have is linked: pages of 2 MiB, and as much zeroed memory as an image holds.
-    let usual = ".data\n.p2align 21\n.quad 1\n.bss\n.p2align 21\n.skip 0x10000000\n";
+    // What programs have is linked: pieces of 128 KiB, where images begin, and as much zeroed memory as an image holds.
+    let usual = ".data\n.p2align 17\n.quad 1\n.bss\n.p2align 17\n.skip 0x10000000\n";
     let object = shop.assemble(&format!("{FUNCTION}{usual}"));
     let mut link = shop.link();
     link.file(&object).unwrap().export("f").unwrap();

@@ -742,6 +742,8 @@ lockgate_gate_functions: # service_sys.rs
 lockgate_gate_syscall:
     .cfi_startproc
     .cfi_signal_frame
+    test %r11d,%r11d
+    jnz lockgate_gate_syscall_as_call
     cmp ${CONTEXT},%rax
     je .Lsyscall_context
     cmp ${FUNCTIONS},%rax
@@ -885,7 +887,7 @@ lockgate_gate_interrupted: # where it is
     .size lockgate_gate_interrupted,8
     .popsection
     .size lockgate_gate_syscall,.-lockgate_gate_syscall
-    # The same for code that keeps no vectors over it, as over the call of a function: they are zeros then. (To keep them takes longer than what
+    # The same in the other slot: for code that keeps no vectors over it, as over the call of a function. They are zeros then. (To keep them takes longer than what
     # most system calls do.) What is pending finds a gate that keeps them, so that there is one way for it.
     .p2align 6
     .globl lockgate_gate_syscall_as_call

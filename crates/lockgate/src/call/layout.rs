@@ -42,7 +42,7 @@ pub(crate) struct ThreadBlock {
     pub transit: u64,
     /// What the last gate's record began with: [`GateRecord::mark`].
     pub mark: u64,
-    /// Entry of system-call gates. (This and the other code pointers are the same in every thread, from its start.)
+    /// Entry of both system-call gates: r11d is the slot. (This and the other code pointers are the same in every thread, from its start.)
     pub gate_syscall: usize,
     /// Entry of import gates.
     pub gate_import: usize,
@@ -64,8 +64,6 @@ pub(crate) struct ThreadBlock {
     pub report: usize,
     /// Entry of the gate of `resume`.
     pub gate_resume: usize,
-    /// Entry of system-call gates that keep no vectors.
-    pub gate_syscall_as_call: usize,
     /// The thread's Rust side; null before the thread first attaches.
     pub state: *const super::thread_sys::ThreadState,
     /// Signals that the thread sees blocked, and the kernel does not block: [`super::mask_sys`].

@@ -23,8 +23,8 @@ lockgate_thread:
     .fill ({CODE}-{ALT_SIZE}-8)/8,8,0
     .quad lockgate_gate_syscall,lockgate_gate_import,lockgate_gate_callback
     .quad lockgate_exit,lockgate_slow,lockgate_cross_slow,lockgate_cross_failed,lockgate_wake,{copy},lockgate_report
-    .quad lockgate_gate_resume,lockgate_gate_syscall_as_call
-    .fill ({BLOCK}-{CODE}-12*8)/8,8,0
+    .quad lockgate_gate_resume
+    .fill ({BLOCK}-{CODE}-11*8)/8,8,0
     .size lockgate_thread,.-lockgate_thread
 
     # Its status, for programs in C (lockgate.h).
@@ -524,5 +524,4 @@ const _: () = {
     assert!(
         offset_of!(ThreadBlock, report) == first + 72 && offset_of!(ThreadBlock, gate_resume) == first + 80
     );
-    assert!(offset_of!(ThreadBlock, gate_syscall_as_call) == first + 88);
 };

@@ -20,8 +20,10 @@ pub(crate) fn page() -> Vec<u8> {
     for slot in 0..SLOTS {
         let jump = |entry: usize| jump_through_block(block + entry as i32);
         let stub = match slot {
-            SYSCALL => jump(offset_of!(ThreadBlock, gate_syscall)).to_vec(),
-            SYSCALL_AS_CALL => jump(offset_of!(ThreadBlock, gate_syscall_as_call)).to_vec(),
+            // (r11 is lost over a system call.)
+            SYSCALL | SYSCALL_AS_CALL => {
+                [&load_number(slot)[..], &jump(offset_of!(ThreadBlock, gate_syscall))].concat()
+            }
             // r10 and r11 are the module's.
             RESUME => jump(offset_of!(ThreadBlock, gate_resume)).to_vec(),
             _ => [&load_number(slot)[..], &jump(offset_of!(ThreadBlock, gate_import))].concat(),
