@@ -44,7 +44,7 @@ fn a_makefile_protects_a_library() {
 #[test]
 fn a_plugin_has_an_interface_of_ones_own() {
     let page = include_str!("../../../docs/start/c.md");
-    let (_, chapter) = page.split_once("\n## A plugin of your own\n").expect("the chapter");
+    let (_, chapter) = page.split_once("\n## A plugin interface of your own\n").expect("the chapter");
     let lines = chapter.lines().take_while(|line| !line.starts_with("## "));
     let commands: String =
         lines.filter_map(|line| line.strip_prefix("    ")).map(|line| format!("{line}\n")).collect();
