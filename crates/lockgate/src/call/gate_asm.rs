@@ -129,6 +129,16 @@ core::arch::global_asm!(
 5:
     .endm
 
+    # The same of a gate that keeps nothing else of the module's state. rcx the binding, before and after; changes rax, rdx and r8.
+    .macro lockgate_gate_swaps_words
+    testl ${X87}|{MXCSR_BIT},{FLAGS}(%rcx)
+    jz .Lhosts_words_\@
+    mov %rcx,%r8
+    lockgate_gate_hosts_words %r8
+    mov %r8,%rcx
+.Lhosts_words_\@:
+    .endm
+
     # The module's control words, and nothing of the host's in x87 registers where \hides is 1, or the caller hides. rcx its binding; keeps
     # rax, changes r8.
     .macro lockgate_gate_modules_words hides
@@ -897,12 +907,7 @@ lockgate_gate_syscall_as_call:
     .cfi_startproc
     .cfi_signal_frame
     lockgate_gate_syscall_begins
-    testl ${X87}|{MXCSR_BIT},{FLAGS}(%rcx)
-    jz .Las_call_on
-    mov %rcx,%r8
-    lockgate_gate_hosts_words %r8
-    mov %r8,%rcx
-.Las_call_on:
+    lockgate_gate_swaps_words
     lockgate_gate_is_on
     mov %rbx,%rdi
     mov %rsp,%rsi
@@ -972,12 +977,7 @@ lockgate_gate_resume:
     mov lockgate_thread@gottpoff(%rip),%r10
     lockgate_gate_mark %r12
     mov {BINDING}-{RECORD}(%rbx),%rcx
-    testl ${X87}|{MXCSR_BIT},{FLAGS}(%rcx)
-    jz .Lresume_on
-    mov %rcx,%r8
-    lockgate_gate_hosts_words %r8
-    mov %r8,%rcx
-.Lresume_on:
+    lockgate_gate_swaps_words
     lockgate_gate_is_on
     mov %rbx,%rdi
     mov %rsp,%rsi
