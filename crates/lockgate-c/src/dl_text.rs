@@ -3,7 +3,7 @@ use crate::c_string::c_string;
 use crate::call;
 use crate::error::{self, Failure};
 use lockgate::AtThreadEnd;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};
 use std::mem::ManuallyDrop;
 
@@ -16,8 +16,8 @@ struct Text {
 }
 
 thread_local! {
-    /// Dropped as [`AtThreadEnd`] says.
-    static TEXT: RefCell<Option<ManuallyDrop<Text>>> = const { RefCell::new(None) };
+    /// Dropped as [`AtThreadEnd`] says. (In a box, since static thread-local storage is scarce.)
+    static TEXT: Cell<Option<ManuallyDrop<Box<Text>>>> = const { Cell::new(None) };
 }
 
 static END: AtThreadEnd = AtThreadEnd::new(forget);
@@ -34,17 +34,20 @@ pub(crate) fn dl_value<R>(failed: R, body: impl FnOnce() -> Result<R, Failure>) 
     };
     let text = c_string(&failure.message);
     END.arm();
-    TEXT.with_borrow_mut(|place| place.get_or_insert_default().pending = Some(text));
+    let mut place = TEXT.take().unwrap_or_default();
+    place.pending = Some(text);
+    TEXT.set(Some(place));
     error::keep(failure);
     failed
 }
 
 /// The message of the thread's last failure, if nobody has asked for it.
 pub(crate) fn take() -> *const c_char {
-    TEXT.with_borrow_mut(|place| {
-        let text = place.as_mut()?;
-        text.given = text.pending.take()?;
-        Some(text.given.as_ptr())
-    })
-    .unwrap_or(std::ptr::null())
+    let Some(mut text) = TEXT.take() else { return std::ptr::null() };
+    let pending = text.pending.take().map(|pending| {
+        text.given = pending;
+        text.given.as_ptr()
+    });
+    TEXT.set(Some(text));
+    pending.unwrap_or(std::ptr::null())
 }

@@ -7,7 +7,7 @@ use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
 use crate::text_sys::put_part;
 use lockgate::{AtThreadEnd, CallError, Domain, Kept, Pool, PooledDomain, ResetError, Usage};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::{CString, c_char, c_void};
 use std::mem::ManuallyDrop;
 use std::ptr;
@@ -303,14 +303,14 @@ pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
 thread_local! {
     /// What the thread resets, innermost last. The module's constructors run in it: a function of the program's that they call may end
     /// the thread, out of the frame that waits for them. Then the domain has ended. Left behind as [`AtThreadEnd`] says.
-    static RESETTING: RefCell<ManuallyDrop<Vec<Arc<DomainObject>>>> =
-        const { RefCell::new(ManuallyDrop::new(Vec::new())) };
+    /// (In a box, since static thread-local storage is scarce.)
+    static RESETTING: Cell<Option<ManuallyDrop<Box<Vec<Arc<DomainObject>>>>>> = const { Cell::new(None) };
 }
 
 static END: AtThreadEnd = AtThreadEnd::new(leave);
 
 extern "C" fn leave(_: *mut c_void) {
-    let left = RESETTING.with_borrow_mut(|resetting| std::mem::take(&mut **resetting));
+    let left = RESETTING.take().map(ManuallyDrop::into_inner).unwrap_or_default();
     left.iter().rev().for_each(|object| object.settle(None));
 }
 
@@ -321,7 +321,9 @@ struct EndsHere {
 
 impl EndsHere {
     fn begin(object: Arc<DomainObject>) -> EndsHere {
-        RESETTING.with_borrow_mut(|all| all.push(object));
+        let mut all = RESETTING.take().unwrap_or_default();
+        all.push(object);
+        RESETTING.set(Some(all));
         END.arm();
         EndsHere { domain: None }
     }
@@ -329,7 +331,9 @@ impl EndsHere {
 
 impl Drop for EndsHere {
     fn drop(&mut self) {
-        let innermost = RESETTING.with_borrow_mut(|all| all.pop());
+        let Some(mut all) = RESETTING.take() else { return };
+        let innermost = all.pop();
+        RESETTING.set(Some(all));
         if let Some(object) = innermost {
             object.settle(self.domain.take());
         }

@@ -9,7 +9,7 @@ use lockgate::{
     AllocError, AtThreadEnd, BindError, CallError, CreateError, Fault, GrantError, LinkError, LoadError,
     MemoryError, RegistryError, ResetError,
 };
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::ManuallyDrop;
 
@@ -140,8 +140,8 @@ struct Last {
 }
 
 thread_local! {
-    /// Dropped as [`AtThreadEnd`] says.
-    static LAST: RefCell<Option<ManuallyDrop<Last>>> = const { RefCell::new(None) };
+    /// Dropped as [`AtThreadEnd`] says. (In a box, since static thread-local storage is scarce.)
+    static LAST: Cell<Option<ManuallyDrop<Box<Last>>>> = const { Cell::new(None) };
 }
 
 static END: AtThreadEnd = AtThreadEnd::new(forget);
@@ -151,7 +151,7 @@ extern "C" fn forget(_: *mut c_void) {
 }
 
 fn replace(last: Option<Last>) {
-    drop(LAST.replace(last.map(ManuallyDrop::new)).map(ManuallyDrop::into_inner));
+    drop(LAST.replace(last.map(Box::new).map(ManuallyDrop::new)).map(ManuallyDrop::into_inner));
 }
 
 /// Makes `failure` the thread's last error. Strings that the thread was given of the one before are gone.
@@ -171,7 +171,10 @@ pub(crate) fn clear() {
 
 /// What the last error is, or `none`. Pointers into it stay good until the next one.
 fn last<R>(none: R, read: impl FnOnce(&Last) -> R) -> R {
-    LAST.with_borrow(|place| place.as_deref().map(read)).unwrap_or(none)
+    let Some(last) = LAST.take() else { return none };
+    let read = read(&last);
+    LAST.set(Some(last));
+    read
 }
 
 pub(crate) fn last_status() -> Status {

@@ -6,7 +6,7 @@ use super::{outcome_sys, thread_sys};
 use crate::error::CallError;
 use crate::host::Short;
 use crate::report::FaultKind;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -33,17 +33,22 @@ type Handler = dyn Fn(&Failure) + Send + Sync;
 static HANDLER: RwLock<Option<Arc<Handler>>> = RwLock::new(None);
 
 thread_local! {
-    static LAST: RefCell<Option<Arc<Failure>>> = const { RefCell::new(None) };
+    static LAST: Cell<Option<Arc<Failure>>> = const { Cell::new(None) };
 }
 
 /// Why the last call on this thread that failed did so. It stays until another fails, or somebody takes it.
 pub fn last_failure() -> Option<Arc<Failure>> {
-    LAST.try_with(|last| last.borrow().clone()).ok().flatten()
+    let look = |last: &Cell<Option<Arc<Failure>>>| {
+        let failure = last.take();
+        last.set(failure.clone());
+        failure
+    };
+    LAST.try_with(look).ok().flatten()
 }
 
 /// The same, and forgets it.
 pub fn take_failure() -> Option<Arc<Failure>> {
-    LAST.try_with(RefCell::take).ok().flatten()
+    LAST.try_with(Cell::take).ok().flatten()
 }
 
 /// Has `handler` called after every call that failed, on the caller's thread, before the caller gets its value. `None` takes the

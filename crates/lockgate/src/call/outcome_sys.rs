@@ -14,8 +14,9 @@ use std::mem::ManuallyDrop;
 use std::ptr;
 
 thread_local! {
-    /// Why a call was refused before it began. (Handlers of `atexit` may ask, too: it is dropped by hand.)
-    static REFUSED: Cell<Option<ManuallyDrop<CallError>>> = const { Cell::new(None) };
+    /// Why a call was refused before it began. (Handlers of `atexit` may ask, too: it is dropped by hand. In a box, since static
+    /// thread-local storage is scarce.)
+    static REFUSED: Cell<Option<ManuallyDrop<Box<CallError>>>> = const { Cell::new(None) };
 }
 
 /// Makes the call in progress, of `binding` by a caller whose frame is at `rsp`, fail with `error` before it begins.
@@ -33,7 +34,7 @@ pub(super) fn refuse(binding: &BindingHeader, rsp: u64, error: CallError) {
             } else if is_looked_at(binding) {
                 block.transit = rsp | UNTAKEN;
             }
-            drop(REFUSED.replace(Some(ManuallyDrop::new(error))).map(ManuallyDrop::into_inner));
+            drop(REFUSED.replace(Some(ManuallyDrop::new(Box::new(error)))).map(ManuallyDrop::into_inner));
             block.status = STATUS_REFUSED;
         }
     }
@@ -257,7 +258,7 @@ pub(crate) fn take_refusal() -> Option<CallError> {
     if unsafe { (*block()).status } & STATUS_ENDED != STATUS_REFUSED {
         return None;
     }
-    let error = REFUSED.take().map_or(CallError::ThreadEnding, ManuallyDrop::into_inner);
+    let error = REFUSED.take().map_or(CallError::ThreadEnding, |error| *ManuallyDrop::into_inner(error));
     taken();
     Some(error)
 }

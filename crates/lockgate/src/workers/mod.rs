@@ -99,7 +99,7 @@ fn goes_on(job: Arc<dyn Job>, keeps_time: bool) -> impl FnOnce(&Arc<Shared>) + S
 
 impl Attendance {
     fn begin(self) {
-        ATTENDANCE.set(Some(ManuallyDrop::new(self)));
+        ATTENDANCE.set(Some(ManuallyDrop::new(Box::new(self))));
         END.arm();
     }
 
@@ -109,15 +109,15 @@ impl Attendance {
 }
 
 thread_local! {
-    /// Left behind as [`AtThreadEnd`] says.
-    static ATTENDANCE: Cell<Option<ManuallyDrop<Attendance>>> = const { Cell::new(None) };
+    /// Left behind as [`AtThreadEnd`] says. (In a box, since static thread-local storage is scarce.)
+    static ATTENDANCE: Cell<Option<ManuallyDrop<Box<Attendance>>>> = const { Cell::new(None) };
 }
 
 static END: AtThreadEnd = AtThreadEnd::new(leave);
 
 extern "C" fn leave(_: *mut c_void) {
     let Some(attendance) = ATTENDANCE.take().map(ManuallyDrop::into_inner) else { return };
-    let Attendance { shared, job, keeps_time } = attendance;
+    let Attendance { shared, job, keeps_time } = *attendance;
     // In a forked child the call was the parent's, and so is the rest.
     if !shared.owner.is_here() {
         return;
