@@ -300,11 +300,14 @@ pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
     })
 }
 
+/// What a thread resets, innermost last.
+type Resets = Vec<Arc<DomainObject>>;
+
 thread_local! {
     /// What the thread resets, innermost last. The module's constructors run in it: a function of the program's that they call may end
     /// the thread, out of the frame that waits for them. Then the domain has ended. Left behind as [`AtThreadEnd`] says.
     /// (In a box, since static thread-local storage is scarce.)
-    static RESETTING: Cell<Option<ManuallyDrop<Box<Vec<Arc<DomainObject>>>>>> = const { Cell::new(None) };
+    static RESETTING: Cell<Option<ManuallyDrop<Box<Resets>>>> = const { Cell::new(None) };
 }
 
 static END: AtThreadEnd = AtThreadEnd::new(leave);
