@@ -227,7 +227,7 @@ failures! {
     ObserveError: ObserveError::NoProcess(_) => NoProcess, ObserveError::Permission(_) => Permission,
         ObserveError::None(_) => NoExports, ObserveError::Layout { .. } => Layout,
         ObserveError::System { .. } => System;
-    syscall::GrantError: syscall::GrantError::Stream(_) => Stream, _ => Directory;
+    syscall::GrantError: syscall::GrantError::Stream(_) => Stream, syscall::GrantError::Address { .. } => Argument, _ => Directory;
 }
 
 impl From<CreateError> for Failure {

@@ -276,6 +276,26 @@ pub unsafe extern "C" fn lg_options_directory(
     })
 }
 
+/// Lets the domain be reached at an address.
+///
+/// # Safety
+/// `address` is a string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_options_listen(options: Handle<OptionsObject>, address: *const c_char) -> i32 {
+    // SAFETY: the caller's string.
+    options.grant(|grants| Ok(grants.listen(unsafe { text(address, "address")? })?))
+}
+
+/// Lets the domain connect to an address.
+///
+/// # Safety
+/// `address` is a string or null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_options_connect(options: Handle<OptionsObject>, address: *const c_char) -> i32 {
+    // SAFETY: the caller's string.
+    options.grant(|grants| Ok(grants.connect(unsafe { text(address, "address")? })?))
+}
+
 /// Where the domain starts.
 ///
 /// # Safety

@@ -6,7 +6,7 @@ use crate::module_sys::ModuleObject;
 use crate::options_sys::OptionsObject;
 use crate::text_sys::{put, slice_mut};
 use lockgate::Domain;
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 
 /// Runs a whole program.
 ///
@@ -30,6 +30,30 @@ pub unsafe extern "C" fn lg_run(
 pub struct CRefused {
     number: u64,
     times: u64,
+}
+
+/// What the domain tried that was not granted: lines of text.
+///
+/// # Safety
+/// `text` leads to room for `size` bytes, or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn lg_domain_denied(
+    domain: Handle<DomainObject>,
+    text: *mut c_char,
+    size: usize,
+) -> usize {
+    value(0, || {
+        // SAFETY: the caller's room.
+        let room = unsafe { slice_mut(text.cast::<u8>(), size, "text")? };
+        let denied = domain.with(|domain| Ok(domain.denied()))?;
+        let lines: String = denied.iter().map(|(what, times)| format!("{what}: {times}\n")).collect();
+        if let Some(most) = room.len().checked_sub(1) {
+            let length = most.min(lines.len());
+            room[..length].copy_from_slice(&lines.as_bytes()[..length]);
+            room[length] = 0;
+        }
+        Ok(lines.len())
+    })
 }
 
 /// System calls that do not exist for the domain and that it tried.

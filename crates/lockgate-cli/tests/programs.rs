@@ -69,6 +69,20 @@ fn threads_of_the_program() {
     same_with("threaded", &["--threads", "8"], &runs);
 }
 
+/// Over every kind of address that can be granted.
+#[test]
+fn sockets_of_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("server.sock");
+    let path = path.to_str().unwrap();
+    let granted = format!("unix:{path}");
+    let mut options = vec!["--threads", "8"];
+    for address in ["127.0.0.1:*", "[::1]:*", "udp:127.0.0.1:*", &granted] {
+        options.extend(["--listen", address, "--connect", address]);
+    }
+    same_with("sockets", &options, &[&[path]]);
+}
+
 #[test]
 fn thread_local_variables() {
     same_with("thread_local", &["--threads", "2"], &[&[]]);

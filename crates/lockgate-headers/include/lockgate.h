@@ -502,6 +502,15 @@ lg_status lg_options_stream(lg_options *options, int number, int descriptor);
 lg_status lg_options_standard_streams(lg_options *options);
 lg_status lg_options_forbid(lg_options *options, int descriptor);
 
+/* Sockets: an address at which the domain may be reached, and one to which it may connect and send.
+ * "127.0.0.1:6379", "[::1]:8080", "udp:10.0.0.1:53", "unix:/run/x.sock"; "*" is any address of the
+ * machine, or any port; at port 0 the kernel picks one to listen at. A name ("example.org:443") is
+ * the addresses that the host's resolver has for it now, for connecting. The path of a UNIX socket
+ * is the host's and the domain's. An unconnected UDP socket hears only whom it may send to, unless
+ * it is bound to an address that was granted to listen at. LG_E_ARGUMENT: it is no address. */
+lg_status lg_options_listen(lg_options *options, const char *address);
+lg_status lg_options_connect(lg_options *options, const char *address);
+
 /* Finds imports that lg_options_gate() does not answer in a registry (LG_PROCESS_REGISTRY: the
  * process's), each at its first call, with the principal's permissions. A call of an import that is
  * not found ends with LG_E_UNRESOLVED. The domain does not keep the registry alive. */
@@ -576,6 +585,11 @@ typedef struct lg_refused {
     uint64_t times;
 } lg_refused;
 size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t capacity);
+
+/* What the module tried that was not granted, and how often, a line for each: "connect to
+ * 10.0.0.1:80: 3". Writes at most `size` bytes, the last of them zero, and returns how long the text
+ * is, as snprintf() does. */
+size_t lg_domain_denied(lg_domain *domain, char *text, size_t size);
 
 /* ---- Functions ---------------------------------------------------------------------------------------------------- */
 

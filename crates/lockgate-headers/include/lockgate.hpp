@@ -936,6 +936,10 @@ class Options {
     Options directory(const std::string &guest, const std::string &host, bool writable) && {
         return std::move(directory(guest, host, writable));
     }
+    Options &listen(const std::string &address) & { return done(lg_options_listen(options_, address.c_str())); }
+    Options listen(const std::string &address) && { return std::move(listen(address)); }
+    Options &connect(const std::string &address) & { return done(lg_options_connect(options_, address.c_str())); }
+    Options connect(const std::string &address) && { return std::move(connect(address)); }
     Options &standard_streams() & { return done(lg_options_standard_streams(options_)); }
     Options standard_streams() && { return std::move(standard_streams()); }
     Options &policy(lg_policy policy) & { return done(lg_options_policy(options_, policy)); }

@@ -4,12 +4,14 @@ mod barrier_sys;
 mod deadly_sys;
 mod descriptor;
 mod lock_sys;
+mod socket_option_sys;
 
 pub use access_sys::access_of_handle;
 pub use barrier_sys::barrier;
 pub use deadly_sys::{DEADLY, block_deadly, without_signals};
 pub use descriptor::kept;
 pub use lock_sys::{Command, record_lock};
+pub use socket_option_sys::{set_socket_option, socket_option};
 
 use rustix::io::Errno;
 

@@ -100,6 +100,12 @@ impl Domain {
         Ok(self.live(py)?.refused_syscalls())
     }
 
+    /// What the module tried that was not granted, such as ``connect to 10.0.0.1:80``, and how often.
+    #[getter]
+    fn denied(&self, py: Python<'_>) -> PyResult<Vec<(String, u64)>> {
+        Ok(self.live(py)?.denied())
+    }
+
     fn _usage<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let usage = self.live(py)?.usage();
         let table = PyDict::new(py);

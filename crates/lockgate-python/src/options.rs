@@ -52,6 +52,14 @@ pub fn domain(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<DomainOptio
                 }
                 options
             }
+            "listen" | "connect" => {
+                for address in value.extract::<Vec<String>>().map_err(wrong)? {
+                    let granted =
+                        if name == "listen" { grants.listen(&address) } else { grants.connect(&address) };
+                    grants = granted.map_err(|error| errors::plain(py, "OptionError", &error))?;
+                }
+                options
+            }
             "registry" => {
                 let given = value.cast::<PyTuple>()?;
                 let registry = given.get_item(0)?.cast_into::<Registry>()?;

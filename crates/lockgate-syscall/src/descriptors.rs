@@ -1,11 +1,12 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
 use super::locked::locked;
+use super::sockets::Socket;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 
 /// What a description stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,6 +78,10 @@ pub(super) struct Description {
     flags: AtomicU32,
     /// Absolute path in the domain, for `fchdir`; empty for what has none.
     pub(super) path: Vec<u8>,
+    /// That of a socket that the domain made.
+    pub(super) socket: Option<Socket>,
+    /// Sets of `epoll` that watch a granted stream: the kernel would watch it as long as the host has it.
+    watchers: Mutex<Vec<Weak<OwnedFd>>>,
     /// What a descriptor's description counts for ([`Reserved::fill`]); the others are granted, or in use for one call.
     place: Option<Place>,
 }
@@ -102,7 +107,31 @@ impl Description {
             path_only,
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
+            socket: None,
+            watchers: Mutex::default(),
             place: None,
+        }
+    }
+
+    /// A socket, or one end of two.
+    pub(super) fn of_socket(fd: OwnedFd, socket: Socket, flags: OFlags) -> Result<Description, Errno> {
+        let stat = rustix::fs::fstat(&fd)?;
+        let mut description = Description::new(fd, &stat, OFlags::RDWR | flags, false, Vec::new());
+        description.socket = Some(socket);
+        Ok(description)
+    }
+
+    /// What this is a descriptor of, for whoever keeps it without the description.
+    pub(super) fn shared(&self) -> Weak<OwnedFd> {
+        Arc::downgrade(&self.fd)
+    }
+
+    /// The set with the descriptor `watcher` watches it.
+    pub(super) fn is_watched_by(&self, watcher: Weak<OwnedFd>) {
+        if self.granted {
+            let mut watchers = locked(&self.watchers);
+            watchers.retain(|watcher| watcher.strong_count() > 0);
+            watchers.push(watcher);
         }
     }
 
@@ -119,6 +148,8 @@ impl Description {
             path_only: false,
             flags: AtomicU32::new(0),
             path: Vec::new(),
+            socket: None,
+            watchers: Mutex::default(),
             place: None,
         }
     }
@@ -185,6 +216,16 @@ impl Description {
     /// The description itself, if it may be written.
     pub(super) fn for_writing(self: Arc<Self>) -> Result<Arc<Self>, Errno> {
         if self.writable { Ok(self) } else { Err(Errno::BADF) }
+    }
+}
+
+impl Drop for Description {
+    fn drop(&mut self) {
+        let watchers = self.watchers.get_mut().unwrap_or_else(|e| e.into_inner());
+        for watcher in watchers.iter().filter_map(Weak::upgrade) {
+            // (It may have been taken out already.)
+            let _ = rustix::event::epoll::delete(&watcher, &self.fd);
+        }
     }
 }
 

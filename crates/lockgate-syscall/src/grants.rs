@@ -1,11 +1,13 @@
 //! Policy: what the host grants a domain's system calls.
 use super::descriptors::{self, Description, Stream};
 use super::directory::{self, Directory};
+use super::endpoints::{Endpoint, Purpose, Socketfile, Transport};
 use lockgate_kernel::kept;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::stdio::{stderr, stdin, stdout};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -51,6 +53,14 @@ pub enum GrantError {
     /// The kernel has no `openat2`.
     #[error("cannot grant directories: this kernel has no openat2 (Linux 5.6 or later is needed)")]
     NoOpenat2,
+    /// It is no address, or nothing has it.
+    #[error("cannot grant the address {text:?}: {why}; write HOST:PORT, udp:HOST:PORT or unix:PATH")]
+    Address {
+        /// What was to be granted.
+        text: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A stream's descriptor is unusable.
     #[error("cannot grant a stream: {0}")]
     Stream(Errno),
@@ -72,6 +82,9 @@ pub struct Grants {
     pub(super) streams: [Option<Stream>; 3],
     pub(super) current: Option<String>,
     pub(super) forbidden: Vec<(u64, u64)>,
+    /// Addresses at which the domain may be reached, and that it may reach.
+    listen: Vec<Endpoint>,
+    connect: Vec<Endpoint>,
 }
 
 impl Grants {
@@ -168,6 +181,52 @@ impl Grants {
         Ok(self)
     }
 
+    /// Lets the domain be reached at `address`: `127.0.0.1:6379`, `[::1]:8080`, `udp:127.0.0.1:53`, `unix:/run/x.sock`. `*` stands for every
+    /// address of the machine, or for every port; with port 0 the kernel picks one. A socket's path is the host's, and the same in the
+    /// domain, which may remove what is called so if it is a socket.
+    ///
+    /// # Errors
+    /// [`GrantError::Address`].
+    pub fn listen(mut self, address: &str) -> Result<Self, GrantError> {
+        self.listen.extend(Endpoint::parse(address, Purpose::Listen)?);
+        Ok(self)
+    }
+
+    /// Lets the domain connect, and send, to `address`, written as for [`listen`](Grants::listen). A name of a host stands for the addresses that
+    /// the host's resolver has for it now.
+    ///
+    /// # Errors
+    /// [`GrantError::Address`].
+    pub fn connect(mut self, address: &str) -> Result<Self, GrantError> {
+        self.connect.extend(Endpoint::parse(address, Purpose::Connect)?);
+        Ok(self)
+    }
+
+    /// Whether the domain has any use for sockets of this kind.
+    pub(super) fn has_addresses(&self, transport: Transport) -> bool {
+        self.listen.iter().chain(&self.connect).any(|endpoint| endpoint.transport() == transport)
+    }
+
+    /// Whether an address is granted for that.
+    pub(super) fn admits(&self, purpose: Purpose, transport: Transport, address: SocketAddr) -> bool {
+        self.endpoints(purpose).iter().any(|endpoint| endpoint.is(transport, address))
+    }
+
+    /// The socket in the file system that was granted for that by this path.
+    pub(super) fn socketfile(&self, purpose: Purpose, path: &[u8]) -> Option<&Socketfile> {
+        self.endpoints(purpose).iter().find_map(|endpoint| match endpoint {
+            Endpoint::Unix(file) if file.path == path => Some(&**file),
+            _ => None,
+        })
+    }
+
+    fn endpoints(&self, purpose: Purpose) -> &[Endpoint] {
+        match purpose {
+            Purpose::Listen => &self.listen,
+            Purpose::Connect => &self.connect,
+        }
+    }
+
     /// Whether the file with these properties is one of those.
     pub(super) fn is_forbidden(&self, stat: &Stat) -> bool {
         self.forbidden.contains(&(stat.st_dev, stat.st_ino))
@@ -194,7 +253,10 @@ impl Grants {
     /// Descriptors that a domain may hold. One that was granted nothing has no use for any: its pipes would
     /// only use up the host's.
     pub(super) fn descriptor_limit(&self) -> i32 {
-        let nothing = self.directories.is_empty() && self.streams.iter().all(Option::is_none);
+        let nothing = self.directories.is_empty()
+            && self.streams.iter().all(Option::is_none)
+            && self.listen.is_empty()
+            && self.connect.is_empty();
         if nothing { 0 } else { descriptors::LIMIT }
     }
 

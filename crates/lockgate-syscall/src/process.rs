@@ -21,6 +21,9 @@ use std::time::Instant;
 /// that have a name are told apart.
 pub const COUNTED_TOGETHER: u64 = 1024;
 
+/// So many things that were not granted are told apart.
+const MOST_DENIED: usize = 16;
+
 /// What a domain's start has made of its [`Process`]: for those that begin where it ended.
 #[derive(Clone)]
 pub struct Started {
@@ -28,6 +31,7 @@ pub struct Started {
     umask: u32,
     signals: Signals,
     refused: BTreeMap<u64, u64>,
+    denied: BTreeMap<String, u64>,
     robust: BTreeMap<u32, u64>,
     clear: BTreeMap<u32, u64>,
 }
@@ -61,6 +65,8 @@ pub struct Process {
     pub(super) waits: Waits,
     said: Mutex<LastWords>,
     refused: Mutex<BTreeMap<u64, u64>>,
+    /// What was tried without a grant, and how often.
+    denied: Mutex<BTreeMap<String, u64>>,
     /// Slots of threads whose last call was `exit_group`.
     group_exits: Mutex<BTreeSet<u32>>,
     /// Addresses of the lists of robust futexes, by thread slot.
@@ -90,6 +96,7 @@ impl Process {
             waits: Waits::default(),
             said: Mutex::default(),
             refused: Mutex::default(),
+            denied: Mutex::default(),
             group_exits: Mutex::default(),
             robust: Mutex::default(),
             clear: Mutex::default(),
@@ -162,6 +169,7 @@ impl Process {
             locks,
             umask,
             refused,
+            denied,
             robust,
             clear,
         } = self;
@@ -174,6 +182,7 @@ impl Process {
             umask: umask.load(Ordering::Relaxed),
             signals: locked(signals).clone(),
             refused: locked(refused).clone(),
+            denied: locked(denied).clone(),
             robust: locked(robust).clone(),
             clear: locked(clear).clone(),
         })
@@ -181,10 +190,11 @@ impl Process {
 
     /// The same, behind a start that has left this.
     pub fn with_start(mut self, start: &Started) -> Self {
-        let Started { current, umask, signals, refused, robust, clear } = start.clone();
+        let Started { current, umask, signals, refused, denied, robust, clear } = start.clone();
         self.current = Mutex::new(current);
         self.umask = AtomicU32::new(umask);
         self.refused = Mutex::new(refused);
+        self.denied = Mutex::new(denied);
         self.robust = Mutex::new(robust);
         self.clear = Mutex::new(clear);
         self.change_signals(|own| *own = signals);
@@ -419,6 +429,18 @@ impl Process {
     pub(super) fn count_refused(&self, number: u64) {
         let mut refused = locked(&self.refused);
         *refused.entry(number.min(COUNTED_TOGETHER)).or_default() += 1;
+    }
+
+    /// What the domain tried that was not granted, such as `connect to 10.0.0.1:80`, and how often. Of many things the first are told apart.
+    pub fn denied(&self) -> Vec<(String, u64)> {
+        locked(&self.denied).iter().map(|(what, count)| (what.clone(), *count)).collect()
+    }
+
+    pub(super) fn count_denied(&self, what: String) {
+        let mut denied = locked(&self.denied);
+        let is_new = !denied.contains_key(&what);
+        let what = if is_new && denied.len() >= MOST_DENIED { "other things".to_owned() } else { what };
+        *denied.entry(what).or_default() += 1;
     }
 
     /// A number, and room for what will have it.

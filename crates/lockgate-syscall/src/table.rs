@@ -55,6 +55,7 @@ pub const TABLE: &[Entry] = table! {
     20  writev              Granted  read_write::writev;
     21  access              Granted  stat::access;
     22  pipe                Granted      pipe::pipe;
+    23  select              Granted  select::select;
     24  sched_yield         Own      thread::sched_yield;
     25  mremap              Own      mmap::mremap;
     28  madvise             Own      mmap::madvise;
@@ -66,6 +67,21 @@ pub const TABLE: &[Entry] = table! {
     37  alarm               Own      timer::alarm;
     38  setitimer           Own      timer::setitimer;
     39  getpid              Own      identity::getpid;
+    41  socket              Granted  socket::socket;
+    42  connect             Granted  socket::connect;
+    43  accept              Granted  socket::accept;
+    44  sendto              Granted  message::sendto;
+    45  recvfrom            Granted  message::recvfrom;
+    46  sendmsg             Granted  message::sendmsg;
+    47  recvmsg             Granted  message::recvmsg;
+    48  shutdown            Granted  socket::shutdown;
+    49  bind                Granted  socket::bind;
+    50  listen              Granted  socket::listen;
+    51  getsockname         Granted  socket::getsockname;
+    52  getpeername         Granted  socket::getpeername;
+    53  socketpair          Granted  socket::socketpair;
+    54  setsockopt          Granted  socket_option::setsockopt;
+    55  getsockopt          Granted  socket_option::getsockopt;
     56  clone               Own      thread::clone;
     60  exit                Own      exit::exit;
     62  kill                Own      signal::kill;
@@ -118,6 +134,7 @@ pub const TABLE: &[Entry] = table! {
     201 time                Own      clock::time;
     202 futex               Own      futex::futex;
     204 sched_getaffinity   Own      thread::sched_getaffinity;
+    213 epoll_create        Granted  epoll::epoll_create;
     217 getdents64          Granted  getdents::getdents64;
     218 set_tid_address     Own      thread::set_tid_address;
     221 fadvise64           Granted  sync::fadvise;
@@ -130,6 +147,8 @@ pub const TABLE: &[Entry] = table! {
     229 clock_getres        Own      clock::clock_getres;
     230 clock_nanosleep     Own      sleep::clock_nanosleep;
     231 exit_group          Own      exit::exit_group;
+    232 epoll_wait          Granted  epoll::epoll_wait;
+    233 epoll_ctl           Granted  epoll::epoll_ctl;
     234 tgkill              Own      signal::tgkill;
     257 openat              Granted  open::openat;
     258 mkdirat             Granted  names::mkdirat;
@@ -142,15 +161,26 @@ pub const TABLE: &[Entry] = table! {
     267 readlinkat          Granted  readlink::readlinkat;
     268 fchmodat            Granted  attributes::fchmodat;
     269 faccessat           Granted  stat::faccessat;
+    270 pselect6            Granted  select::pselect6;
     271 ppoll               Granted  poll::ppoll;
     273 set_robust_list     Own      futex::set_robust_list;
     280 utimensat           Granted  attributes::utimensat;
+    281 epoll_pwait         Granted  epoll::epoll_pwait;
+    283 timerfd_create      Granted  event::timerfd_create;
+    284 eventfd             Granted  event::eventfd;
     285 fallocate           Granted  truncate::fallocate;
+    286 timerfd_settime     Granted  event::timerfd_settime;
+    287 timerfd_gettime     Granted  event::timerfd_gettime;
+    288 accept4             Granted  socket::accept4;
+    290 eventfd2            Granted  event::eventfd2;
+    291 epoll_create1       Granted  epoll::epoll_create1;
     292 dup3                Granted  dup::dup3;
     293 pipe2               Granted      pipe::pipe2;
     295 preadv              Granted  read_write::preadv;
     296 pwritev             Granted  read_write::pwritev;
+    299 recvmmsg            Granted  message::recvmmsg;
     302 prlimit64           Own      limits::prlimit64;
+    307 sendmmsg            Granted  message::sendmmsg;
     309 getcpu              Own      thread::getcpu;
     316 renameat2           Granted  names::renameat2;
     318 getrandom           Own      random::getrandom;
@@ -159,6 +189,7 @@ pub const TABLE: &[Entry] = table! {
     400 lg_functions        Own      functions::lg_functions;
     401 lg_last_words       Own      functions::lg_last_words;
     439 faccessat2          Granted  stat::faccessat2;
+    441 epoll_pwait2        Granted  epoll::epoll_pwait2;
 };
 
 /// True of calls that hold nothing a jump out of them would lose: they take no lock, allocate nothing, change no books, and wait for nobody.

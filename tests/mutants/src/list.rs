@@ -10,6 +10,7 @@ const LISTS: [&str; 16] = [
     "grants.txt",
     "registry.txt",
     "limits.txt",
+    "sockets.txt",
     "models.txt",
     "policies.txt",
     "dlopen.txt",

@@ -57,6 +57,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         let values = values(&domain, function.signature(), &readings, prototype, arguments)?;
         let result = function.call(&values);
         domain::report_refused(module.name(), &domain.refused_syscalls());
+        domain::report_denied(module.name(), &domain.denied());
         let value = result?;
         let text = show(&domain, &value, &function.signature().result, readings.result)?;
         end(&domain)?;

@@ -19,6 +19,13 @@ pub struct Limits {
     /// the domain, which starts in this directory then
     #[arg(long = "dir", value_name = "[GUEST=]DIR[:ro]", value_parser = granted)]
     directories: Vec<Granted>,
+    /// Let the program be reached at an address: 127.0.0.1:6379, [::1]:8080, udp:127.0.0.1:53, unix:/run/x.sock; * is any address of the
+    /// machine, or any port. Repeatable
+    #[arg(long = "listen", value_name = "ADDRESS")]
+    listen: Vec<String>,
+    /// Let the program connect, and send, to an address, which may be a name: example.org:443. Repeatable
+    #[arg(long = "connect", value_name = "ADDRESS")]
+    connect: Vec<String>,
     /// Set an environment variable, or pass one of the host's on. Repeatable
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     environment: Vec<OsString>,
@@ -64,7 +71,7 @@ struct Granted {
 }
 
 impl Limits {
-    /// Grants of the directories.
+    /// Grants of the directories and addresses.
     pub fn grants(&self) -> anyhow::Result<Grants> {
         let mut grants = Grants::default();
         for (number, Granted { guest, host, access, .. }) in self.directories.iter().enumerate() {
@@ -76,6 +83,12 @@ impl Limits {
                 );
             }
             grants = grants.directory(guest, host, *access)?;
+        }
+        for address in &self.listen {
+            grants = grants.listen(address).context("--listen")?;
+        }
+        for address in &self.connect {
+            grants = grants.connect(address).context("--connect")?;
         }
         if let Some(current) = &self.current
             && !self.leads_somewhere(Path::new(current))
@@ -206,6 +219,18 @@ pub fn report_refused(module: &str, refused: &[(u64, u64)]) {
         output::tell(format_args!(
             "lockgate: {module}: system call {number}{more} does not exist for modules; tried {times}"
         ));
+    }
+}
+
+/// Lists what a module tried that was not granted, on standard error.
+pub fn report_denied(module: &str, denied: &[(String, u64)]) {
+    for (what, count) in denied {
+        let option = match what.split(' ').next() {
+            Some("listen") => "--listen grants that",
+            Some("connect") => "--connect grants that",
+            _ => "--listen and --connect grant addresses",
+        };
+        output::tell(format_args!("lockgate: {module} may not {what}: {option}; tried {}", times(*count)));
     }
 }
 

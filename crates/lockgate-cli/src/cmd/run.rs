@@ -60,6 +60,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
     let ended = Domain::run(&module, options)?;
     if !args.quiet {
         domain::report_refused(module.name(), &ended.refused_syscalls);
+        domain::report_denied(module.name(), &ended.denied);
         args.domain.report_threads(module.name(), ended.refused_threads);
     }
     match ended.outcome {

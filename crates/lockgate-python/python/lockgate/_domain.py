@@ -180,6 +180,7 @@ class Domain(_native.Domain):
     - ``policy``: what the domain asks for in every call of it
     - ``imports``: functions that the module calls, by name: a `Callback`, or a function if the module's note has its signature
     - ``directories``: paths in the domain, each with a directory of the host's, or ``(directory, "rw")``
+    - ``listen``, ``connect``: addresses of its sockets, ``["127.0.0.1:6379", "udp:10.0.0.1:53", "unix:/run/x.sock"]``
     - ``streams``: True to share standard input, output and error
     - ``arguments``, ``environment`` of the program
     - ``registry``, ``principal``: other imports are found by name in this `Registry`, on behalf of this `Principal`, each at its

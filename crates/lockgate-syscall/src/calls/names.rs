@@ -4,6 +4,7 @@
 use super::open::file_mode;
 use crate::SyscallContext;
 use crate::directories::may_move;
+use crate::endpoints::Purpose;
 use crate::outcome::Reply;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, RenameFlags};
@@ -12,16 +13,6 @@ use rustix::io::Errno;
 const CURRENT: u64 = libc::AT_FDCWD as u64;
 
 /// `.` and `..` are no names of a folder's: a path that ends so fails with what `no_name` says of it.
-fn parent(
-    ctx: &SyscallContext<'_>,
-    fd: u64,
-    path: u64,
-    no_name: impl FnOnce(&[u8]) -> Errno,
-) -> Result<(OwnedFd, Vec<u8>), Errno> {
-    let path = ctx.path(path)?;
-    parent_of(ctx, fd, &path, no_name)
-}
-
 fn parent_of(
     ctx: &SyscallContext<'_>,
     fd: u64,
@@ -42,10 +33,10 @@ fn parent_of(
 fn leaving(
     ctx: &SyscallContext<'_>,
     fd: u64,
-    path: u64,
+    path: &[u8],
     no_name: impl FnOnce(&[u8]) -> Errno,
 ) -> Result<(OwnedFd, Vec<u8>), Errno> {
-    let (folder, name) = parent(ctx, fd, path, no_name)?;
+    let (folder, name) = parent_of(ctx, fd, path, no_name)?;
     may_move(&ctx.process.grants, folder.as_fd(), &name)?;
     Ok((folder, name))
 }
@@ -67,7 +58,13 @@ pub fn unlinkat(ctx: &SyscallContext<'_>, [fd, path, flags, ..]: [u64; 6]) -> Re
         libc::AT_REMOVEDIR => AtFlags::REMOVEDIR,
         _ => return Err(Errno::INVAL.into()),
     };
-    let (folder, name) = leaving(ctx, fd, path, |last| match (flags.is_empty(), last) {
+    let path = ctx.path(path)?;
+    // A server removes what another has left of its socket.
+    if let Some(socket) = ctx.process.grants.socketfile(Purpose::Listen, &path).filter(|_| flags.is_empty()) {
+        socket.remove()?;
+        return Ok(0);
+    }
+    let (folder, name) = leaving(ctx, fd, &path, |last| match (flags.is_empty(), last) {
         (true, _) => Errno::ISDIR,
         (false, b".") => Errno::INVAL,
         (false, _) => Errno::NOTEMPTY,
@@ -112,8 +109,8 @@ pub fn renameat2(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]:
     if !known.contains(flags) || flags == known {
         return Err(Errno::INVAL.into());
     }
-    let (old_folder, old) = leaving(ctx, old_fd, old, |_| Errno::BUSY)?;
-    let (new_folder, new) = leaving(ctx, new_fd, new, |_| Errno::BUSY)?;
+    let (old_folder, old) = leaving(ctx, old_fd, &ctx.path(old)?, |_| Errno::BUSY)?;
+    let (new_folder, new) = leaving(ctx, new_fd, &ctx.path(new)?, |_| Errno::BUSY)?;
     rustix::fs::renameat_with(old_folder, old, new_folder, new, flags)?;
     Ok(0)
 }

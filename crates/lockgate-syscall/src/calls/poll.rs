@@ -2,7 +2,7 @@
 use super::signal;
 use crate::SyscallContext;
 use crate::descriptors::{self, Kind};
-use crate::outcome::Reply;
+use crate::outcome::{Halt, Reply};
 use crate::wire::{Record, half};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -18,18 +18,11 @@ pub fn poll(ctx: &SyscallContext<'_>, [fds, count, timeout, ..]: [u64; 6]) -> Re
 /// `ppoll(fds, count, timeout or null, mask or null, set size)`.
 pub fn ppoll(ctx: &SyscallContext<'_>, [fds, count, timeout, mask, size, ..]: [u64; 6]) -> Reply {
     let until = if timeout == 0 { None } else { Instant::now().checked_add(ctx.timespec(timeout)?) };
-    if mask == 0 {
-        return wait(ctx, fds, count, until);
-    }
-    if size != 8 {
-        return Err(Errno::INVAL.into());
-    }
-    let mask = u64::from_le_bytes(ctx.array(mask)?);
-    signal::with_mask(ctx, mask, || wait(ctx, fds, count, until))
+    signal::with_mask_at(ctx, mask, size, || wait(ctx, fds, count, until))
 }
 
 /// One `struct pollfd`: number, events asked for, and what it came to.
-struct Entry {
+pub(super) struct Entry {
     number: i32,
     asked: PollFlags,
     file: Option<std::sync::Arc<descriptors::Description>>,
@@ -43,7 +36,23 @@ fn wait(ctx: &SyscallContext<'_>, at: u64, count: u64, until: Option<Instant>) -
     }
     let mut bytes = vec![0; count as usize * SIZE];
     ctx.memory.read(at, &mut bytes)?;
-    let mut entries: Vec<Entry> = bytes.chunks(SIZE).map(|raw| entry(ctx, raw)).collect();
+    let asked = |raw| PollFlags::from_bits_retain(half(raw, 4) as u16);
+    let mut entries: Vec<Entry> =
+        bytes.chunks(SIZE).map(|raw| Entry::new(ctx, half(raw, 0) as i32, asked(raw))).collect();
+    look(ctx, &mut entries, until)?;
+    let record = entries.iter().fold(Record::new(), |record, entry| {
+        record.u32(entry.number as u32).u16(entry.asked.bits()).u16(entry.found.bits())
+    });
+    ctx.memory.write(at, &record.0)?;
+    Ok(entries.iter().filter(|entry| !entry.found.is_empty()).count() as u64)
+}
+
+/// Waits until one of them is ready for what was asked, or until `until`, and says of each for what it is.
+pub(super) fn look(
+    ctx: &SyscallContext<'_>,
+    entries: &mut [Entry],
+    until: Option<Instant>,
+) -> Result<(), Halt> {
     let settled = entries.iter().any(|entry| !entry.found.is_empty());
     let until = if settled { Some(Instant::now()) } else { until };
     let files: Vec<_> = entries
@@ -63,26 +72,30 @@ fn wait(ctx: &SyscallContext<'_>, at: u64, count: u64, until: Option<Instant>) -
     for ((i, ..), found) in files.iter().zip(found) {
         entries[*i].found = found;
     }
-    let record = entries.iter().fold(Record::new(), |record, entry| {
-        record.u32(entry.number as u32).u16(entry.asked.bits()).u16(entry.found.bits())
-    });
-    ctx.memory.write(at, &record.0)?;
-    Ok(entries.iter().filter(|entry| !entry.found.is_empty()).count() as u64)
+    Ok(())
 }
 
 /// What files and directories are ready for, always.
 const READY: PollFlags =
     PollFlags::IN.union(PollFlags::OUT).union(PollFlags::RDNORM).union(PollFlags::WRNORM);
 
-fn entry(ctx: &SyscallContext<'_>, raw: &[u8]) -> Entry {
-    let number = half(raw, 0) as i32;
-    let asked = PollFlags::from_bits_retain(half(raw, 4) as u16);
-    let file = if number < 0 { None } else { ctx.process.descriptor(number).ok() };
-    let found = match &file {
-        None if number >= 0 => PollFlags::NVAL,
-        // Files and directories are always ready.
-        Some(file) if file.kind != Kind::Stream => asked & READY,
-        _ => PollFlags::empty(),
-    };
-    Entry { number, asked, file, found }
+impl Entry {
+    pub(super) fn new(ctx: &SyscallContext<'_>, number: i32, asked: PollFlags) -> Entry {
+        let file = if number < 0 { None } else { ctx.process.descriptor(number).ok() };
+        let found = match &file {
+            None if number >= 0 => PollFlags::NVAL,
+            // Files and directories are always ready.
+            Some(file) if file.kind != Kind::Stream => asked & READY,
+            _ => PollFlags::empty(),
+        };
+        Entry { number, asked, file, found }
+    }
+
+    pub(super) fn number(&self) -> i32 {
+        self.number
+    }
+
+    pub(super) fn found(&self) -> PollFlags {
+        self.found
+    }
 }

@@ -1,6 +1,7 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
-use super::signal;
+use super::socket::Open;
+use super::{message, signal};
 use crate::descriptors::{Description, Kind};
 use crate::outcome::{Halt, Reply};
 use crate::wire::word;
@@ -8,6 +9,7 @@ use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::{DEADLY, without_signals};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ReadWriteFlags};
+use rustix::net::{RecvFlags, SendFlags};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
@@ -78,15 +80,15 @@ pub fn pwritev(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 
 }
 
 /// Parts of the domain's memory that a call reads or writes, in order.
-struct Pieces(VecDeque<(u64, u64)>);
+pub(super) struct Pieces(VecDeque<(u64, u64)>);
 
 impl Pieces {
-    fn one(at: u64, length: u64) -> Self {
+    pub(super) fn one(at: u64, length: u64) -> Self {
         Pieces(VecDeque::from([(at, length.min(MOST))]))
     }
 
     /// Copies a `struct iovec[count]`, once.
-    fn copied(ctx: &SyscallContext<'_>, vector: u64, count: u64) -> Result<Self, Errno> {
+    pub(super) fn copied(ctx: &SyscallContext<'_>, vector: u64, count: u64) -> Result<Self, Errno> {
         if count > PIECES {
             return Err(Errno::INVAL);
         }
@@ -101,12 +103,12 @@ impl Pieces {
     }
 
     /// Bytes that are left, at most [`MOST`].
-    fn left(&self) -> usize {
+    pub(super) fn left(&self) -> usize {
         self.0.iter().map(|(_, length)| *length).sum::<u64>().min(MOST) as usize
     }
 
     /// How many of the first `bytes` can be written in the domain.
-    fn writable(&self, ctx: &SyscallContext<'_>, bytes: usize) -> usize {
+    pub(super) fn writable(&self, ctx: &SyscallContext<'_>, bytes: usize) -> usize {
         let mut fits = 0;
         for (at, length) in &self.0 {
             let step = (*length).min(bytes as u64 - fits);
@@ -120,7 +122,7 @@ impl Pieces {
     }
 
     /// Takes `bytes` off the front, piece by piece: gives each part's address and place in the buffer.
-    fn take(
+    pub(super) fn take(
         &mut self,
         bytes: usize,
         mut part: impl FnMut(u64, std::ops::Range<usize>) -> Result<(), Errno>,
@@ -145,6 +147,10 @@ impl Pieces {
 
 fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Option<u64>) -> Reply {
     let file = ctx.process.descriptor(fd as i32)?.for_reading()?;
+    if file.socket.is_some() && offset.is_none() {
+        let received = message::receive(ctx, &Open::new(ctx, fd)?, pieces, RecvFlags::empty())?;
+        return Ok(received.length as u64);
+    }
     let mut position = position(&file, offset)?;
     let mut left = pieces.left();
     let mut buffer = vec![0; CHUNK.min(left)];
@@ -191,6 +197,9 @@ fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opt
         }
         file => file?,
     };
+    if file.socket.is_some() && offset.is_none() {
+        return message::send(ctx, &Open::new(ctx, fd)?, pieces, SendFlags::empty(), None);
+    }
     let mut position = position(&file, offset)?;
     let mut left = pieces.left();
     let mut buffer = vec![0; CHUNK.min(left)];

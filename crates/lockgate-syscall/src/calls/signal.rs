@@ -190,6 +190,22 @@ pub(super) fn with_mask(ctx: &SyscallContext<'_>, mask: u64, wait: impl FnOnce()
     result
 }
 
+/// The same with the mask that the domain has at `mask`, or its own where that is null.
+pub(super) fn with_mask_at(
+    ctx: &SyscallContext<'_>,
+    mask: u64,
+    size: u64,
+    wait: impl FnOnce() -> Reply,
+) -> Reply {
+    if mask == 0 {
+        return wait();
+    }
+    if size != SET {
+        return Err(Errno::INVAL.into());
+    }
+    with_mask(ctx, u64::from_le_bytes(ctx.array(mask)?), wait)
+}
+
 /// `rt_sigtimedwait(set, information or null, timeout or null, set size)`.
 pub fn rt_sigtimedwait(ctx: &SyscallContext<'_>, [set, information, timeout, size, ..]: [u64; 6]) -> Reply {
     if size != SET {

@@ -40,7 +40,7 @@ pub fn getitimer(ctx: &SyscallContext<'_>, [which, at, ..]: [u64; 6]) -> Reply {
 }
 
 /// An interval, then a time: two structures of seconds and parts, each of so many nanoseconds.
-fn setting(ctx: &SyscallContext<'_>, at: u64, unit: u64) -> Result<Setting, Errno> {
+pub(super) fn setting(ctx: &SyscallContext<'_>, at: u64, unit: u64) -> Result<Setting, Errno> {
     let [interval, interval_part, left, left_part] = ctx.words(at)?;
     let time = |seconds: u64, part: u64| match (seconds as i64) < 0 || part >= 1_000_000_000 / unit {
         true => Err(Errno::INVAL),
@@ -49,7 +49,7 @@ fn setting(ctx: &SyscallContext<'_>, at: u64, unit: u64) -> Result<Setting, Errn
     Ok((time(left, left_part)?, time(interval, interval_part)?))
 }
 
-fn record((left, interval): Setting, unit: u64) -> Record {
+pub(super) fn record((left, interval): Setting, unit: u64) -> Record {
     // (Nothing left is for a timer that is not set.)
     let left = if left.is_zero() { left } else { left.max(Duration::from_nanos(unit)) };
     let part = |time: Duration| u64::from(time.subsec_nanos()) / unit;

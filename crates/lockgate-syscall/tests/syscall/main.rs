@@ -13,5 +13,6 @@ mod locks;
 mod memory;
 mod own_file;
 mod signals;
+mod sockets;
 mod table;
 mod time;

@@ -50,6 +50,8 @@ pub struct ProgramEnd {
     pub outcome: Result<i32, CallError>,
     /// System calls that it tried and that do not exist for it: number and how often.
     pub refused_syscalls: Vec<(u64, u64)>,
+    /// What it tried that was not granted, such as `connect to 10.0.0.1:80`, and how often.
+    pub denied: Vec<(String, u64)>,
     /// How often it asked for a thread more than it [may have](DomainOptions::max_guest_threads).
     pub refused_threads: u64,
 }
@@ -124,7 +126,8 @@ impl Domain {
             },
         };
         let refused_threads = core.guest_threads().refused();
-        Ok(ProgramEnd { outcome, refused_syscalls: core.process().refused(), refused_threads })
+        let (refused_syscalls, denied) = (core.process().refused(), core.process().denied());
+        Ok(ProgramEnd { outcome, refused_syscalls, denied, refused_threads })
     }
 
     /// The handle of a domain that exists.
@@ -171,6 +174,11 @@ impl Domain {
     /// [`COUNTED_TOGETHER`](lockgate_syscall::COUNTED_TOGETHER) on count as that.
     pub fn refused_syscalls(&self) -> Vec<(u64, u64)> {
         self.core().here().map(|core| core.process().refused()).unwrap_or_default()
+    }
+
+    /// What the module tried that was not granted, such as `connect to 10.0.0.1:80`, and how often.
+    pub fn denied(&self) -> Vec<(String, u64)> {
+        self.core().here().map(|core| core.process().denied()).unwrap_or_default()
     }
 
     /// Binds the export `name` as a function of type `F`:
