@@ -587,8 +587,8 @@ typedef struct lg_refused {
 size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t capacity);
 
 /* What the module tried that was not granted, and how often, a line for each: "connect to
- * 10.0.0.1:80: 3". Writes at most `size` bytes, the last of them zero, and returns how long the text
- * is, as snprintf() does. */
+ * 10.0.0.1:80: 3". Writes at most `size` bytes, the last of them zero, and returns how long the
+ * text is, as snprintf() does. */
 size_t lg_domain_denied(lg_domain *domain, char *text, size_t size);
 
 /* ---- Functions ---------------------------------------------------------------------------------------------------- */

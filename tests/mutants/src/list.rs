@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 16] = [
+const LISTS: [&str; 17] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
