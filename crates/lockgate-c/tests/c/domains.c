@@ -1,6 +1,8 @@
 /* Options, limits, resets, programs, pools. */
 #define bind bind_socket /* check.h has a function of that name */
+#include <arpa/inet.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #undef bind
 #include "check.h"
 #include <pthread.h>
@@ -455,8 +457,45 @@ static void programs(void) {
     STATUS(LG_E_HANDLE, lg_run(NULL, NULL, &status));
 }
 
+/* A port of this machine, for a domain that may connect to it and for one that may not. */
+static void sockets(void) {
+    struct sockaddr_in at;
+    socklen_t length = sizeof at;
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(listener >= 0 && listen(listener, 4) == 0); /* the kernel picks a port */
+    CHECK(getsockname(listener, (struct sockaddr *)&at, &length) == 0);
+    char address[32], other[32], denied[64];
+    int port = ntohs(at.sin_port);
+    snprintf(address, sizeof address, "127.0.0.1:%d", port);
+    snprintf(other, sizeof other, "127.0.0.1:%d", port ^ 1);
+    lg_options *options = lg_options_new();
+    STATUS(LG_E_ARGUMENT, lg_options_connect(options, "127.0.0.1"));
+    SAYS("there is no port");
+    STATUS(LG_E_ARGUMENT, lg_options_listen(options, NULL));
+    STATUS(LG_OK, lg_options_listen(options, "127.0.0.1:0"));
+    STATUS(LG_OK, lg_options_connect(options, address));
+    lg_domain *domain = new_domain(module, options);
+    int (*says)(int) = POINTER(int (*)(int), bind(domain, "says"));
+    CHECK(lg_domain_denied(domain, NULL, 0) == 0);
+    pid_t server = fork();
+    if (server == 0)
+        _exit(write(accept(listener, NULL, NULL), "*", 1) != 1);
+    CHECK(says(port) == '*');
+    int status = 1;
+    CHECK(waitpid(server, &status, 0) == server && status == 0);
+    CHECK(says(port ^ 1) == -EACCES && says(port ^ 1) == -EACCES);
+    snprintf(denied, sizeof denied, "connect to %s: 2\n", other);
+    char text[64] = "";
+    CHECK(lg_domain_denied(domain, text, sizeof text) == strlen(denied) && strcmp(text, denied) == 0);
+    CHECK(lg_domain_denied(domain, text, 8) == strlen(denied) && strcmp(text, "connect") == 0);
+    NOTHING(LG_E_ARGUMENT, lg_domain_denied(domain, NULL, 1));
+    STATUS(LG_OK, lg_options_free(options));
+    close(listener);
+}
+
 int main(void) {
     module = open_module("guest.lg");
+    sockets();
     limits();
     broken();
     names_and_seals();
