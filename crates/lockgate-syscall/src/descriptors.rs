@@ -256,14 +256,19 @@ pub(super) struct Descriptors {
     slots: BTreeMap<i32, Slot>,
     /// Numbers that are given to calls in progress.
     reserved: BTreeSet<i32>,
+    /// Of the numbers below [`next`](Descriptors::next), those that are neither.
+    free: BTreeSet<i32>,
+    next: i32,
     /// Numbers are below this, and no more descriptions than this are open.
     limit: i32,
     /// Descriptions that are open, but for granted streams.
     open: Arc<AtomicI32>,
 }
 
-/// Descriptors that one domain may hold: a share of the host's own limit.
+/// Descriptors that one domain may hold if nobody says how many: a share of the host's own limit.
 pub(super) const LIMIT: i32 = 256;
+/// Most that one may be given.
+pub(super) const MOST: i32 = 65_536;
 
 impl Descriptors {
     /// A table whose first numbers are `streams`, with numbers below `limit`.
@@ -272,7 +277,10 @@ impl Descriptors {
             let description = Arc::new(Description::of_stream(stream.as_ref()?));
             Some((number, Slot { description, close_on_exec: false }))
         });
-        Descriptors { slots: slots.collect(), reserved: BTreeSet::new(), limit, open: Arc::default() }
+        let slots: BTreeMap<_, _> = slots.collect();
+        let next = slots.last_key_value().map_or(0, |(last, _)| last + 1);
+        let free = (0..next).filter(|number| !slots.contains_key(number)).collect();
+        Descriptors { slots, reserved: BTreeSet::new(), free, next, limit, open: Arc::default() }
     }
 
     /// Whether there is nothing but `streams`, as [`new`](Descriptors::new) makes them.
@@ -306,14 +314,15 @@ impl Descriptors {
         self.slots.get(&number).is_some_and(|slot| Arc::ptr_eq(&slot.description, description))
     }
 
-    /// At most `limit` descriptors from now on.
+    /// At most `limit` descriptors from now on. A domain that was granted nothing has none.
     pub(super) fn restrict(&mut self, limit: i32) {
-        self.limit = self.limit.min(limit);
+        self.limit = if self.limit == 0 { 0 } else { limit.min(MOST) };
     }
 
-    /// Numbers are below this.
+    /// Numbers are below this, or none is there.
     pub(super) fn limit(&self) -> i32 {
-        self.limit
+        // (Where nothing is granted, there is nothing to be counted.)
+        if self.limit == 0 { LIMIT } else { self.limit }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -331,18 +340,32 @@ impl Descriptors {
         from: i32,
         close_on_exec: bool,
     ) -> Result<i32, Errno> {
-        if !(0..LIMIT).contains(&from) {
+        if !(0..self.limit()).contains(&from) {
             return Err(Errno::INVAL);
         }
-        let number = self.free(from)?;
+        let number = self.take(from)?;
         self.slots.insert(number, Slot { description, close_on_exec });
         Ok(number)
     }
 
-    /// The lowest number that is at least `from` and free.
-    fn free(&self, from: i32) -> Result<i32, Errno> {
-        let free = |number: &i32| !self.slots.contains_key(number) && !self.reserved.contains(number);
-        (from..self.limit).find(free).ok_or(Errno::MFILE)
+    /// The lowest number that is at least `from` and free: it is not free any more.
+    fn take(&mut self, from: i32) -> Result<i32, Errno> {
+        let number = self.free.range(from..).next().copied().unwrap_or(self.next.max(from));
+        if number >= self.limit {
+            return Err(Errno::MFILE);
+        }
+        self.use_up(number);
+        Ok(number)
+    }
+
+    /// Has `number` be free no more, if it is.
+    fn use_up(&mut self, number: i32) {
+        if number >= self.next {
+            self.free.extend(self.next..number);
+            self.next = number + 1;
+        } else {
+            self.free.remove(&number);
+        }
     }
 
     /// Gives `description` the number `number`; returns what had it before.
@@ -358,11 +381,14 @@ impl Descriptors {
         if self.reserved.contains(&number) {
             return Err(Errno::BUSY);
         }
+        self.use_up(number);
         Ok(self.slots.insert(number, Slot { description, close_on_exec }).map(|slot| slot.description))
     }
 
     pub(super) fn remove(&mut self, number: i32) -> Result<Arc<Description>, Errno> {
-        self.slots.remove(&number).map(|slot| slot.description).ok_or(Errno::BADF)
+        let removed = self.slots.remove(&number).ok_or(Errno::BADF)?;
+        self.free.insert(number);
+        Ok(removed.description)
     }
 
     pub(super) fn close_on_exec(&mut self, number: i32) -> Result<&mut bool, Errno> {
@@ -385,8 +411,8 @@ impl<'a> Reserved<'a> {
     /// `EMFILE`.
     pub(super) fn new(table: &'a Mutex<Descriptors>) -> Result<Self, Errno> {
         let mut descriptors = locked(table);
-        let number = descriptors.free(0)?;
         let place = descriptors.take_place()?;
+        let number = descriptors.take(0)?;
         descriptors.reserved.insert(number);
         Ok(Reserved { table, number, place: Some(place) })
     }
@@ -395,13 +421,21 @@ impl<'a> Reserved<'a> {
     pub(super) fn fill(mut self, mut description: Description, close_on_exec: bool) -> i32 {
         description.place = self.place.take();
         let slot = Slot { description: Arc::new(description), close_on_exec };
-        locked(self.table).slots.insert(self.number, slot);
-        self.number
+        let mut descriptors = locked(self.table);
+        descriptors.slots.insert(self.number, slot);
+        descriptors.reserved.remove(&self.number);
+        drop(descriptors);
+        let number = self.number;
+        // It has left nothing to give back.
+        std::mem::forget(self);
+        number
     }
 }
 
 impl Drop for Reserved<'_> {
     fn drop(&mut self) {
-        locked(self.table).reserved.remove(&self.number);
+        let mut descriptors = locked(self.table);
+        descriptors.reserved.remove(&self.number);
+        descriptors.free.insert(self.number);
     }
 }

@@ -188,7 +188,7 @@ impl Grants {
     /// # Errors
     /// [`GrantError::Address`].
     pub fn listen(mut self, address: &str) -> Result<Self, GrantError> {
-        self.listen.extend(Endpoint::parse(address, Purpose::Listen)?);
+        self.listen.extend(endpoints(address, Purpose::Listen)?);
         Ok(self)
     }
 
@@ -198,7 +198,7 @@ impl Grants {
     /// # Errors
     /// [`GrantError::Address`].
     pub fn connect(mut self, address: &str) -> Result<Self, GrantError> {
-        self.connect.extend(Endpoint::parse(address, Purpose::Connect)?);
+        self.connect.extend(endpoints(address, Purpose::Connect)?);
         Ok(self)
     }
 
@@ -268,4 +268,8 @@ impl Grants {
             (None, None) => b"/".to_vec(),
         }
     }
+}
+
+fn endpoints(text: &str, purpose: Purpose) -> Result<Vec<Endpoint>, GrantError> {
+    Endpoint::parse(text, purpose).map_err(|why| GrantError::Address { text: text.to_owned(), why })
 }

@@ -38,8 +38,10 @@ mod wire;
 
 mod calls;
 
-/// Most descriptors that a domain may have.
-pub const MAX_DESCRIPTORS: u32 = descriptors::LIMIT as u32;
+/// Descriptors that a domain may have if nobody says how many.
+pub const DESCRIPTORS: u32 = descriptors::LIMIT as u32;
+/// Most descriptors that a domain may be given.
+pub const MAX_DESCRIPTORS: u32 = descriptors::MOST as u32;
 
 pub use caller::{ControlStack, InProgress, OwnFile, Sleep, Thread, ThreadStart, Threads};
 pub use calls::functions::NUMBER as FUNCTIONS;

@@ -1,7 +1,7 @@
 //! What the system calls of one domain remember.
 use super::caller::{WaitingSignals, thread_number};
 use super::current::Current;
-use super::descriptors::{Description, Descriptors, LIMIT, Reserved};
+use super::descriptors::{Description, Descriptors, MOST, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
 use super::record_locks::Locks;
@@ -42,6 +42,8 @@ pub struct Started {
 /// leads to anything that another domain shares but what was granted.
 pub struct Process {
     pub(super) grants: Arc<Grants>,
+    /// What `getpid` says: the host's process. (A forked child has no domain of its parent's.)
+    number: u32,
     /// Bytes of a thread's stack.
     stack_size: u64,
     /// What the domain's code was made from.
@@ -81,6 +83,7 @@ impl Process {
     /// A process that may reach what `grants` says.
     pub fn new(grants: Arc<Grants>) -> Self {
         Process {
+            number: std::process::id(),
             descriptors: Mutex::new(Descriptors::new(&grants.streams, grants.descriptor_limit())),
             current: Mutex::new(Arc::new(Current::start(&grants))),
             signals: Mutex::default(),
@@ -124,7 +127,7 @@ impl Process {
 
     /// The same with at most `limit` descriptors.
     pub fn with_descriptors(mut self, limit: u32) -> Self {
-        let limit = i32::try_from(limit).unwrap_or(LIMIT);
+        let limit = i32::try_from(limit).unwrap_or(MOST);
         self.descriptors.get_mut().unwrap_or_else(|e| e.into_inner()).restrict(limit);
         self
     }
@@ -133,6 +136,11 @@ impl Process {
     pub fn with_stacks(mut self, size: u64) -> Self {
         self.stack_size = size;
         self
+    }
+
+    /// What `getpid` says.
+    pub(super) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Bytes of a thread's stack.
@@ -145,8 +153,9 @@ impl Process {
     pub fn started(&self) -> Option<Started> {
         // Every field is named: who adds one says here what of it a start leaves.
         let Process {
-            // What it was made of and with.
+            // What it was made of and with, and where.
             grants,
+            number: _,
             stack_size: _,
             own_file: _,
             // Where nobody runs, nobody waits, is told, or has yet to get a mask back.
@@ -306,6 +315,14 @@ impl Process {
         self.change_signals(|signals| signals.send(to, info))?;
         self.tell();
         Ok(())
+    }
+
+    /// Sends the domain a signal of another process's, if it has a handler for it: whether it has. Whoever runs the domain tells its threads
+    /// ([`tells_of_signals`](Process::tells_of_signals)).
+    pub fn signal(&self, signal: u32) -> bool {
+        let from_outside = Info { signal, code: libc::SI_USER, first: 0, second: 0 };
+        // (Of too many that wait one more is lost, as a signal that waits already is.)
+        self.handles(signal) && self.send(None, from_outside).is_ok()
     }
 
     /// Other threads are to be told of signals.

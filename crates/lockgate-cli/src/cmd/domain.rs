@@ -47,6 +47,9 @@ pub struct Limits {
     /// Threads that the program may start (pthread_create), at most 62
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=62))]
     threads: u32,
+    /// Descriptors that the program may have open at once, at most 65536
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    descriptors: u32,
     /// Form of a fault's report on standard error: one line, with the functions in progress, or everything as JSON
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
     report: Form,
@@ -120,7 +123,7 @@ impl Limits {
     pub fn options(&self, grants: Grants) -> anyhow::Result<DomainOptions> {
         let mut options =
             DomainOptions::new().memory_limit(self.memory_limit).stack_size(self.stack_size).grants(grants);
-        options = options.max_guest_threads(self.threads);
+        options = options.max_guest_threads(self.threads).descriptor_limit(self.descriptors);
         if let Some(limit) = self.time_limit {
             options = options.time_limit(limit);
         }

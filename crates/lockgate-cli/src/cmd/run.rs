@@ -2,7 +2,7 @@
 
 use super::{domain, output};
 use anyhow::Context as _;
-use lockgate::{Domain, Module};
+use lockgate::{Module, Program};
 use lockgate_outside::printable_bytes;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -14,6 +14,8 @@ use std::process::ExitCode;
 #[command(override_usage = "lockgate run [OPTIONS] <PROGRAM> [ARGUMENTS]...", after_help = format!("\
 Options of lockgate stand before the program: whatever is behind its name belongs to the program. The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's. \
 System calls that do not exist for it (docs/system-calls.md) answer ENOSYS and are listed at the end.
+
+Signals that end a process (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2), and SIGWINCH, go to the program if it has a handler for them.
 
 Exit status: the program's own; 125 it could not be started; {}.
 
@@ -36,6 +38,10 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+/// Signals that go to the program, if it has handlers for them.
+const SIGNALS: &[i32] =
+    &[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
+
 /// The status for failures that are not the program's.
 const NOT_STARTED: u8 = 125;
 
@@ -57,7 +63,9 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         grants = grants.standard_streams()?;
     }
     let options = args.domain.options(grants)?.arguments(&args.command);
-    let ended = Domain::run(&module, options)?;
+    let program = Program::new(&module, options)?;
+    program.signals().forward(SIGNALS).context("cannot wait for signals")?;
+    let ended = program.run();
     if !args.quiet {
         domain::report_refused(module.name(), &ended.refused_syscalls);
         domain::report_denied(module.name(), &ended.denied);

@@ -1,8 +1,9 @@
 //! `lockgate run`: whole programs.
 use crate::commands::shop::{command, lockgate, program};
 use std::ffi::OsStr;
-use std::io::{Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 /// Runs the program with options of `lockgate run` before it.
@@ -77,7 +78,7 @@ fn nobody_needs_to_be_told() {
         Stdio::from(writer)
     };
     let attempts: [(&[&str], i32); 5] = [
-        (&["run", program(), "socket"], 0),
+        (&["run", program(), "mount"], 0),
         (&["run", program(), "null"], 139),
         (&["run", "no-such-file"], 125),
         (&["verify", "no-such-file"], 2),
@@ -100,6 +101,46 @@ fn a_reader_that_leaves_ends_the_program() {
     child.stdout.take().unwrap().read_exact(&mut first).unwrap();
     assert_eq!(&first, b"y\n");
     assert_eq!(child.wait().unwrap().code(), Some(128 + 13), "as by SIGPIPE");
+}
+
+/// As a service's manager ends it, by the number that the program knows itself by.
+#[test]
+fn signals_go_to_the_program() {
+    for way in [Some("waits"), Some("loops"), None] {
+        let arguments = [&["run", program(), "term"], way.as_slice()].concat();
+        let mut child = command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert_eq!(said.trim(), child.id().to_string());
+        let process = rustix::process::Pid::from_child(&child);
+        if way.is_some() {
+            rustix::process::kill_process(process, rustix::process::Signal::USR1).unwrap();
+        }
+        rustix::process::kill_process(process, rustix::process::Signal::TERM).unwrap();
+        let status = child.wait().unwrap();
+        match way {
+            Some(_) => assert_eq!(status.code(), Some(100 + 15), "{way:?}: {status}"),
+            None => assert_eq!(status.signal(), Some(15), "as a program that knows nothing of signals"),
+        }
+    }
+}
+
+#[test]
+fn what_a_program_may_not_reach_is_listed() {
+    run(&[], &["connect"])
+        .fails(13, &["may not use TCP: --listen and --connect grant addresses; tried once"]);
+    run(&["--connect", "127.0.0.1:7"], &["connect"])
+        .fails(13, &["may not connect to 127.0.0.1:9: --connect grants that; tried once"]);
+    assert_eq!(run(&["--quiet"], &["connect"]).err, "");
+    run(&["--connect", "127.0.0.1"], &["connect"]).fails(125, &["--connect", "there is no port"]);
+    run(&["--listen", "::1:80"], &["connect"]).fails(125, &["--listen", "[::1]:80"]);
+}
+
+#[test]
+fn a_program_has_as_many_descriptors_as_it_is_given() {
+    run(&[], &["descriptors"]).gives(0, "253\n");
+    run(&["--descriptors", "1000"], &["descriptors"]).gives(0, "997\n");
+    run(&["--descriptors", "70000"], &["descriptors"]).fails(2, &["70000"]);
 }
 
 #[test]
@@ -194,12 +235,12 @@ fn memory_is_limited() {
 
 #[test]
 fn refused_system_calls_are_listed() {
-    run(&[], &["socket"])
+    run(&[], &["mount"])
         .gives(0, "")
-        .fails(0, &["system call 41 (socket) does not exist for modules; tried 3 times"])
+        .fails(0, &["system call 165 (mount) does not exist for modules; tried 3 times"])
         .fails(0, &["system call 446 (landlock_restrict_self) does not exist for modules; tried once"])
         .fails(0, &["system call 1024 or above does not exist for modules; tried once"]);
-    assert_eq!(run(&["--quiet"], &["socket"]).err, "");
+    assert_eq!(run(&["--quiet"], &["mount"]).err, "");
 }
 
 #[test]

@@ -66,4 +66,4 @@ void say(const char *text)
     fflush(stdout);
 }
 
-int open_socket(void) { return syscall(SYS_socket, 1, 1, 0); }
+int mount_nothing(void) { return syscall(SYS_mount, 0, 0, 0, 0, 0); }

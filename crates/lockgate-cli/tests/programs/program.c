@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <arpa/inet.h>
+#include <sys/socket.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +36,12 @@ static int file(const char *path, const char *mode, const char *text)
         copy(f, stdout);
     return fclose(f) ? 1 : 0;
 }
+
+static volatile sig_atomic_t noted;
+
+static void note(int signal) { noted += signal; }
+
+static void end(int signal) { _exit(noted == SIGUSR1 ? 100 + signal : 1); }
 
 static int is(const char *what, char **argv) { return !strcmp(argv[1], what); }
 
@@ -106,9 +114,9 @@ int main(int argc, char **argv)
     else if (is("threads", argv)) {
         pthread_t threads[2];
         return pthread_create(&threads[0], NULL, thread, NULL) + pthread_create(&threads[1], NULL, thread, NULL);
-    } else if (is("socket", argv)) {
+    } else if (is("mount", argv)) {
         for (int i = 0; i < 3; i++)
-            if (syscall(SYS_socket, 1, 1, 0) != -1 || errno != ENOSYS)
+            if (syscall(SYS_mount, 0, 0, 0, 0, 0) != -1 || errno != ENOSYS)
                 return 1;
         syscall(SYS_landlock_restrict_self, 0, 0); /* its number lies behind the last one that exists */
         syscall(-1);
@@ -128,7 +136,25 @@ int main(int argc, char **argv)
     else if (is("yes", argv))
         for (;;)
             puts("y");
-    else if (is("time", argv))
+    else if (is("term", argv)) {
+        /* Ends as a server does: by a signal, which it waits for in a call, in a loop, or not at all. */
+        if (argv[2])
+            signal(SIGTERM, end), signal(SIGUSR1, note);
+        printf("%d\n", (int)getpid());
+        fflush(stdout);
+        for (;;)
+            if (argv[2] && !strcmp(argv[2], "waits"))
+                pause();
+    } else if (is("descriptors", argv)) {
+        int count = 0;
+        while (dup(1) >= 0)
+            count++;
+        return printf("%d\n", count), 0;
+    } else if (is("connect", argv)) {
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        return fd < 0 || connect(fd, (struct sockaddr *)&at, sizeof at) != 0 ? errno : 0;
+    } else if (is("time", argv))
         return time(NULL) > 1700000000 ? 0 : 1;
     else
         return 8;

@@ -1,6 +1,6 @@
-//! Who the module is: always the same, whatever the host is.
+//! Who the module is: its process is the host's, all else is always the same.
 use crate::SyscallContext;
-use crate::caller::{PROCESS, thread_number};
+use crate::caller::{FIRST_THREAD, thread_number};
 use crate::outcome::Reply;
 
 /// Number of its parent.
@@ -10,13 +10,13 @@ pub(super) const USER: u32 = 65534;
 
 /// The stack slot of the thread with this number, if there can be one.
 pub(super) fn slot(thread: u64) -> Option<u32> {
-    let slot = u32::try_from(thread).ok()?.checked_sub(PROCESS)?;
+    let slot = u32::try_from(thread).ok()?.checked_sub(FIRST_THREAD)?;
     (u64::from(slot) < lockgate_abi::stack::SLOTS).then_some(slot)
 }
 
-/// `getpid()`.
-pub fn getpid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Ok(PROCESS.into())
+/// `getpid()`: the host's, by which whoever started a program knows it.
+pub fn getpid(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Ok(ctx.process.number().into())
 }
 
 /// `getppid()`.
@@ -35,6 +35,6 @@ pub fn getuid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
 }
 
 /// `getpgid`, `getpgrp`, `getsid`: a group and session of its own.
-pub fn getpgid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Ok(PROCESS.into())
+pub fn getpgid(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Ok(ctx.process.number().into())
 }

@@ -1,9 +1,8 @@
 //! `getrlimit`, `prlimit64`: what the domain may have, not what the host may.
-use crate::caller::PROCESS;
+use crate::SyscallContext;
 use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::wire::Record;
-use crate::{MAX_DESCRIPTORS, SyscallContext};
 use rustix::io::Errno;
 
 const INFINITY: u64 = u64::MAX;
@@ -12,11 +11,7 @@ const RESOURCES: u64 = 16;
 
 fn limit(ctx: &SyscallContext<'_>, resource: u64) -> Result<Record, Errno> {
     let value = match resource as u32 {
-        libc::RLIMIT_NOFILE => match locked(&ctx.process.descriptors).limit() {
-            // Nothing is granted, and so nothing to be counted.
-            0 => u64::from(MAX_DESCRIPTORS),
-            limit => limit as u64,
-        },
+        libc::RLIMIT_NOFILE => locked(&ctx.process.descriptors).limit() as u64,
         libc::RLIMIT_STACK => ctx.process.stack_size(),
         libc::RLIMIT_AS | libc::RLIMIT_DATA => ctx.memory.usage().0,
         libc::RLIMIT_CORE => 0,
@@ -34,7 +29,7 @@ pub fn getrlimit(ctx: &SyscallContext<'_>, [resource, at, ..]: [u64; 6]) -> Repl
 
 /// `prlimit64(process, resource, new or null, old or null)`: limits cannot be changed.
 pub fn prlimit64(ctx: &SyscallContext<'_>, [process, resource, new, old, ..]: [u64; 6]) -> Reply {
-    if process != 0 && process != u64::from(PROCESS) {
+    if process != 0 && process != u64::from(ctx.process.number()) {
         return Err(Errno::SRCH.into());
     }
     let record = limit(ctx, resource)?;

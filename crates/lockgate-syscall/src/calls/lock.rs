@@ -4,7 +4,6 @@
 //! domains one owner, so each domain has, for each file, one open description that holds its locks
 //! (`F_OFD_SETLK`): they exclude other domains and other processes, and never the domain itself.
 use crate::SyscallContext;
-use crate::caller::PROCESS;
 use crate::descriptors::{Description, Kind};
 use crate::locked::locked;
 use crate::outcome::Reply;
@@ -93,7 +92,7 @@ pub(super) fn get(ctx: &SyscallContext<'_>, file: &Arc<Description>, at: u64) ->
         .u32(0)
         .i64(lock.l_start)
         .i64(lock.l_len)
-        .u32(PROCESS + 1)
+        .u32(ctx.process.number() + 1)
         .padded_to(FLOCK);
     ctx.memory.write(at, &record.0)?;
     Ok(0)

@@ -2,6 +2,7 @@
 use super::signal;
 use crate::SyscallContext;
 use crate::descriptors::{self, Kind};
+use crate::locked::locked;
 use crate::outcome::{Halt, Reply};
 use crate::wire::{Record, half};
 use rustix::event::PollFlags;
@@ -31,7 +32,7 @@ pub(super) struct Entry {
 
 fn wait(ctx: &SyscallContext<'_>, at: u64, count: u64, until: Option<Instant>) -> Reply {
     const SIZE: usize = 8;
-    if count > descriptors::LIMIT as u64 {
+    if count > locked(&ctx.process.descriptors).limit() as u64 {
         return Err(Errno::INVAL.into());
     }
     let mut bytes = vec![0; count as usize * SIZE];

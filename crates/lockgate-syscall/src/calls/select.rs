@@ -2,7 +2,7 @@
 use super::poll::{Entry, look};
 use super::signal;
 use crate::SyscallContext;
-use crate::descriptors::LIMIT;
+use crate::locked::locked;
 use crate::outcome::{Halt, Reply};
 use crate::wire::{Record, word};
 use rustix::event::PollFlags;
@@ -56,7 +56,8 @@ pub fn pselect6(
 
 fn wait(ctx: &SyscallContext<'_>, count: u64, sets: [u64; 3], until: Option<Instant>) -> Reply {
     // Beyond its table a domain has no descriptors: Linux, too, looks no further than that.
-    let count = Some(count as i32).filter(|&count| count >= 0).ok_or(Errno::INVAL)?.min(LIMIT);
+    let most = locked(&ctx.process.descriptors).limit();
+    let count = Some(count as i32).filter(|&count| count >= 0).ok_or(Errno::INVAL)?.min(most);
     let words = (count as usize).div_ceil(64);
     let mut asked = [const { Vec::new() }; 3];
     for (set, at) in asked.iter_mut().zip(sets) {

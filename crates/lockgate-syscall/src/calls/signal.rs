@@ -1,7 +1,7 @@
 //! Virtual signals (docs/decisions/0080): a domain sends them to itself and to its own threads. None comes from the host, or goes there.
 use super::identity;
 use crate::SyscallContext;
-use crate::caller::{PROCESS, thread_number};
+use crate::caller::thread_number;
 use crate::outcome::{Fault, Halt, Reply};
 use crate::signal_state::{ACTION, Info, LAST};
 use crate::wire::{Record, word};
@@ -85,22 +85,23 @@ pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply 
 /// `kill(process, signal)`.
 pub fn kill(ctx: &SyscallContext<'_>, [process, signal, ..]: [u64; 6]) -> Reply {
     // 0 and -1 mean its own group and everybody: itself, here.
-    let own = [0, -1, PROCESS as i32, -(PROCESS as i32)];
+    let number = ctx.process.number() as i32;
+    let own = [0, -1, number, -number];
     if !own.contains(&(process as i32)) {
         return Err(Errno::SRCH.into());
     }
-    send(ctx, None, signal, |signal| sent(signal, libc::SI_USER, 0))
+    send(ctx, None, signal, |signal| sent(ctx, signal, libc::SI_USER, 0))
 }
 
 /// `tkill(thread, signal)`.
 pub fn tkill(ctx: &SyscallContext<'_>, [thread, signal, ..]: [u64; 6]) -> Reply {
     let to = self::thread(ctx, thread)?;
-    send(ctx, Some(to), signal, |signal| sent(signal, libc::SI_TKILL, 0))
+    send(ctx, Some(to), signal, |signal| sent(ctx, signal, libc::SI_TKILL, 0))
 }
 
 /// `tgkill(process, thread, signal)`.
 pub fn tgkill(ctx: &SyscallContext<'_>, [process, thread, signal, ..]: [u64; 6]) -> Reply {
-    if process != u64::from(PROCESS) {
+    if process != u64::from(ctx.process.number()) {
         return Err(Errno::SRCH.into());
     }
     tkill(ctx, [thread, signal, 0, 0, 0, 0])
@@ -108,7 +109,7 @@ pub fn tgkill(ctx: &SyscallContext<'_>, [process, thread, signal, ..]: [u64; 6])
 
 /// `rt_sigqueueinfo(process, signal, information)`.
 pub fn rt_sigqueueinfo(ctx: &SyscallContext<'_>, [process, signal, info, ..]: [u64; 6]) -> Reply {
-    if process != u64::from(PROCESS) {
+    if process != u64::from(ctx.process.number()) {
         return Err(Errno::SRCH.into());
     }
     let info: [u8; 32] = ctx.array(info)?;
@@ -117,12 +118,17 @@ pub fn rt_sigqueueinfo(ctx: &SyscallContext<'_>, [process, signal, info, ..]: [u
     if code >= 0 {
         return Err(Errno::PERM.into());
     }
-    send(ctx, None, signal, |signal| sent(signal, code, value))
+    send(ctx, None, signal, |signal| sent(ctx, signal, code, value))
 }
 
 /// What is told of a signal that somebody has sent.
-fn sent(signal: u32, code: i32, value: u64) -> Info {
-    Info { signal, code, first: u64::from(PROCESS) | u64::from(identity::USER) << 32, second: value }
+fn sent(ctx: &SyscallContext<'_>, signal: u32, code: i32, value: u64) -> Info {
+    Info {
+        signal,
+        code,
+        first: u64::from(ctx.process.number()) | u64::from(identity::USER) << 32,
+        second: value,
+    }
 }
 
 /// The slot of the thread with this number, which is inside.

@@ -45,9 +45,9 @@ fn default_actions() {
 fn nobody_else_can_be_signalled() {
     let guest = Guest::bare();
     let (pid, tid) = ids(&guest);
-    let host = u64::from(std::process::id());
-    let group = -(host as i64) as u64;
-    for process in [1, host, group, pid + 1] {
+    let parent = u64::from(std::os::unix::process::parent_id());
+    let group = -(parent as i64) as u64;
+    for process in [1, parent, group, pid + 1, tid + 1] {
         assert_eq!(guest.err(libc::SYS_kill, &[process, libc::SIGTERM as u64]), Errno::SRCH);
         assert_eq!(guest.err(libc::SYS_tkill, &[process, libc::SIGTERM as u64]), Errno::SRCH);
         assert_eq!(guest.err(libc::SYS_tgkill, &[process, tid, libc::SIGTERM as u64]), Errno::SRCH);

@@ -259,7 +259,7 @@ pub(super) fn looks_again(thread: &ThreadState) {
 
 /// The timers of the domain with this number have changed; `due` says when the first one is due. It is asked here: of two threads that change
 /// timers, the one that comes last says what both have left.
-pub(super) fn look_at_timers(id: u32, due: impl FnOnce() -> Option<Instant>) {
+pub(crate) fn look_at_timers(id: u32, due: impl FnOnce() -> Option<Instant>) {
     let mut interested = interested();
     match due() {
         Some(due) => {

@@ -2,7 +2,8 @@
 use super::core::Core;
 use super::limits::Usage;
 use super::options::DomainOptions;
-use super::{rest, start};
+use super::program::{Program, ProgramEnd};
+use super::rest;
 use crate::binding::{Binding, Dynamic};
 use crate::call::{OnFailure, signals_sys};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
@@ -41,19 +42,6 @@ impl Drop for Kept {
     fn drop(&mut self) {
         self.0.core = None; // what is left is the handle of nothing, whose end ends nothing
     }
-}
-
-/// How a whole program ended.
-#[derive(Debug)]
-pub struct ProgramEnd {
-    /// Its exit status (0–255), or the fault that ended it.
-    pub outcome: Result<i32, CallError>,
-    /// System calls that it tried and that do not exist for it: number and how often.
-    pub refused_syscalls: Vec<(u64, u64)>,
-    /// What it tried that was not granted, such as `connect to 10.0.0.1:80`, and how often.
-    pub denied: Vec<(String, u64)>,
-    /// How often it asked for a thread more than it [may have](DomainOptions::max_guest_threads).
-    pub refused_threads: u64,
 }
 
 impl Drop for Domain {
@@ -109,25 +97,7 @@ impl Domain {
     /// # Errors
     /// [`CreateError`] if it could not be started. How it ended is in [`ProgramEnd`].
     pub fn run(module: &Arc<Module>, options: DomainOptions) -> Result<ProgramEnd, CreateError> {
-        let core = Core::new(module, options)?;
-        let end = start::prepare(&core, None).and_then(|stack| {
-            match Binding::internal(core.clone(), symbol::MAIN) {
-                Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
-                None => Err(CallError::Arguments(format!("{} is no program: it has no main", module.name()))),
-            }
-        });
-        let group = core.process().take_group_exit(0);
-        let end = core.end_guest_threads(end, group);
-        let outcome = match end {
-            Ok(results) => Ok(results.integers[0] as i32 & 0xff),
-            Err(error) => match error.fault().map(crate::Fault::kind) {
-                Some(crate::FaultKind::Exit(status)) => Ok(status),
-                _ => Err(error),
-            },
-        };
-        let refused_threads = core.guest_threads().refused();
-        let (refused_syscalls, denied) = (core.process().refused(), core.process().denied());
-        Ok(ProgramEnd { outcome, refused_syscalls, denied, refused_threads })
+        Ok(Program::new(module, options)?.run())
     }
 
     /// The handle of a domain that exists.

@@ -19,7 +19,7 @@ impl Default for Limits {
         Limits {
             threads: stack::SLOTS as u32,
             max_guest_threads: 0,
-            descriptors: lockgate_syscall::MAX_DESCRIPTORS,
+            descriptors: lockgate_syscall::DESCRIPTORS,
             cpu_time: None,
             measured: false,
         }
@@ -66,7 +66,7 @@ impl DomainOptions {
         self
     }
 
-    /// Descriptors that the domain may have open at once, 1–256; granted streams count.
+    /// Descriptors that the domain may have open at once, 1–65,536; granted streams count. The process's own limit holds, too.
     pub fn descriptor_limit(mut self, descriptors: u32) -> Self {
         self.limits.descriptors = descriptors;
         self

@@ -2,23 +2,26 @@
 mod api;
 mod contexts;
 mod core;
+mod forward_sys;
 mod grants;
 mod guest_threads_sys;
 mod images;
 mod limits;
 mod options;
 mod place_sys;
+mod program;
 mod reclamation;
 mod rest;
 mod snapshot;
 mod start;
 
-pub use api::{Domain, Kept, ProgramEnd};
+pub use api::{Domain, Kept};
 pub(crate) use core::{Core, Resolver};
 pub use images::JoinError;
 pub(crate) use images::Target;
 pub use limits::Usage;
 pub use options::DomainOptions;
+pub use program::{Program, ProgramEnd, ProgramSignals};
 pub use reclamation::until_reclaimed;
 pub(crate) use reclamation::{close, close_then, reclaim, release_functions, release_leftovers, settle};
 

@@ -1,0 +1,91 @@
+//! A whole program in a domain of its own.
+use super::DomainOptions;
+use super::core::Core;
+use super::start;
+use crate::binding::Binding;
+use crate::call::watch;
+use crate::error::{CallError, CreateError};
+use crate::module::Module;
+use lockgate_abi::symbol;
+use std::sync::{Arc, Weak};
+use std::time::Instant;
+
+/// A program that has not begun: a module that exports `_lg_main`, which `lockgate cc` makes of `main`.
+pub struct Program {
+    core: Arc<Core>,
+}
+
+/// How a whole program ended.
+#[derive(Debug)]
+pub struct ProgramEnd {
+    /// Its exit status (0–255), or the fault that ended it.
+    pub outcome: Result<i32, CallError>,
+    /// System calls that it tried and that do not exist for it: number and how often.
+    pub refused_syscalls: Vec<(u64, u64)>,
+    /// What it tried that was not granted, such as `connect to 10.0.0.1:80`, and how often.
+    pub denied: Vec<(String, u64)>,
+    /// How often it asked for a thread more than it [may have](DomainOptions::max_guest_threads).
+    pub refused_threads: u64,
+}
+
+/// Sends a program signals of its own, from any thread. It does not keep the program.
+#[derive(Clone)]
+pub struct ProgramSignals(Weak<Core>);
+
+impl Program {
+    /// Makes the domain. Nothing of the program has run.
+    ///
+    /// # Errors
+    /// [`CreateError`].
+    pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Program, CreateError> {
+        Ok(Program { core: Core::new(module, options)? })
+    }
+
+    /// By which others send it signals while it runs.
+    pub fn signals(&self) -> ProgramSignals {
+        ProgramSignals(Arc::downgrade(&self.core))
+    }
+
+    /// Runs it to its end on the calling thread.
+    pub fn run(self) -> ProgramEnd {
+        let core = self.core;
+        let end = start::prepare(&core, None).and_then(|stack| {
+            match Binding::internal(core.clone(), symbol::MAIN) {
+                Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
+                None => {
+                    let name = core.module().name();
+                    Err(CallError::Arguments(format!("{name} is no program: it has no main")))
+                }
+            }
+        });
+        let group = core.process().take_group_exit(0);
+        let end = core.end_guest_threads(end, group);
+        let outcome = match end {
+            Ok(results) => Ok(results.integers[0] as i32 & 0xff),
+            Err(error) => match error.fault().map(crate::Fault::kind) {
+                Some(crate::FaultKind::Exit(status)) => Ok(status),
+                _ => Err(error),
+            },
+        };
+        let process = core.process();
+        ProgramEnd {
+            outcome,
+            refused_syscalls: process.refused(),
+            denied: process.denied(),
+            refused_threads: core.guest_threads().refused(),
+        }
+    }
+}
+
+impl ProgramSignals {
+    /// Sends it `signal` if it has a handler for that, which runs on one of its threads; says whether it has one. Not async-signal-safe.
+    pub fn send(&self, signal: u32) -> bool {
+        let Some(core) = self.0.upgrade() else { return false };
+        let sent = core.process().signal(signal);
+        if sent {
+            // The watcher tells the threads, as of a timer's signal.
+            watch::look_at_timers(core.id(), || Some(Instant::now()));
+        }
+        sent
+    }
+}
