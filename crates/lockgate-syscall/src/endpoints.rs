@@ -136,6 +136,8 @@ pub(super) enum Endpoint {
     Inet { transport: Transport, ip: Option<IpAddr>, port: Option<u16> },
     /// A socket with this name, which the domain calls by the same path as the host.
     Unix(Arc<Socketfile>),
+    /// Any in granted directories.
+    Beneath,
 }
 
 /// The place of a socket in the file system: its directory is open.
@@ -152,8 +154,7 @@ impl Socketfile {
     /// # Errors
     /// `ENAMETOOLONG`.
     pub(super) fn address(&self) -> Result<SocketAddrUnix, Errno> {
-        let place = format!("/proc/thread-self/fd/{}/", self.directory.as_raw_fd());
-        SocketAddrUnix::new([place.as_bytes(), &self.name].concat())
+        address_in(&self.directory, &self.name)
     }
 
     /// What has this name now.
@@ -162,11 +163,7 @@ impl Socketfile {
     /// `ENOENT`, or `ECONNREFUSED` if it is no socket.
     pub(super) fn open(&self) -> Result<Place, Errno> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = kept(rustix::fs::openat(&self.directory, self.name.as_slice(), flags, Mode::empty())?)?;
-        match FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) {
-            FileType::Socket => Ok(Place(fd)),
-            _ => Err(Errno::CONNREFUSED),
-        }
+        Place::new(kept(rustix::fs::openat(&self.directory, self.name.as_slice(), flags, Mode::empty())?)?)
     }
 
     /// Removes it, if it is a socket.
@@ -185,7 +182,27 @@ impl Socketfile {
 /// A socket in the file system that was looked at, and is held.
 pub(super) struct Place(OwnedFd);
 
+/// An address that means `name` in this directory, whatever the directory's name leads to now.
+///
+/// # Errors
+/// `ENAMETOOLONG`.
+pub(super) fn address_in(directory: &OwnedFd, name: &[u8]) -> Result<SocketAddrUnix, Errno> {
+    let place = format!("/proc/thread-self/fd/{}/", directory.as_raw_fd());
+    SocketAddrUnix::new([place.as_bytes(), name].concat())
+}
+
 impl Place {
+    /// What is held by `fd`.
+    ///
+    /// # Errors
+    /// `ECONNREFUSED` if it is no socket.
+    pub(super) fn new(fd: OwnedFd) -> Result<Place, Errno> {
+        match FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode) {
+            FileType::Socket => Ok(Place(fd)),
+            _ => Err(Errno::CONNREFUSED),
+        }
+    }
+
     /// An address that means this one.
     ///
     /// # Errors
@@ -202,6 +219,9 @@ impl Endpoint {
     /// # Errors
     /// Why it is no address.
     pub(super) fn parse(text: &str, purpose: Purpose) -> Result<Vec<Endpoint>, String> {
+        if text == "unix:*" {
+            return Ok(vec![Endpoint::Beneath]);
+        }
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(vec![Endpoint::Unix(Arc::new(socketfile(path)?))]);
         }
@@ -246,7 +266,7 @@ impl Endpoint {
     pub(super) fn transport(&self) -> Transport {
         match self {
             Endpoint::Inet { transport, .. } => *transport,
-            Endpoint::Unix(_) => Transport::Unix,
+            Endpoint::Unix(_) | Endpoint::Beneath => Transport::Unix,
         }
     }
 
@@ -263,7 +283,7 @@ impl Endpoint {
                         None => !address_ip.is_multicast() && address_ip != IpAddr::from(Ipv4Addr::BROADCAST),
                     }
             }
-            Endpoint::Unix(_) => false,
+            Endpoint::Unix(_) | Endpoint::Beneath => false,
         }
     }
 }

@@ -183,7 +183,7 @@ impl Grants {
 
     /// Lets the domain be reached at `address`: `127.0.0.1:6379`, `[::1]:8080`, `udp:127.0.0.1:53`, `unix:/run/x.sock`. `*` stands for every
     /// address of the machine, or for every port; with port 0 the kernel picks one. A socket's path is the host's, and the same in the
-    /// domain, which may remove what is called so if it is a socket.
+    /// domain, which may remove what is called so if it is a socket. `unix:*` is every socket in directories that the domain may write.
     ///
     /// # Errors
     /// [`GrantError::Address`].
@@ -218,6 +218,11 @@ impl Grants {
             Endpoint::Unix(file) if file.path == path => Some(&**file),
             _ => None,
         })
+    }
+
+    /// Whether every socket in granted directories is.
+    pub(super) fn has_sockets_beneath(&self, purpose: Purpose) -> bool {
+        self.endpoints(purpose).iter().any(|endpoint| matches!(endpoint, Endpoint::Beneath))
     }
 
     fn endpoints(&self, purpose: Purpose) -> &[Endpoint] {

@@ -20,7 +20,7 @@ pub struct Limits {
     #[arg(long = "dir", value_name = "[GUEST=]DIR[:ro]", value_parser = granted)]
     directories: Vec<Granted>,
     /// Let the program be reached at an address: 127.0.0.1:6379, [::1]:8080, udp:127.0.0.1:53, unix:/run/x.sock; * is any address of the
-    /// machine, or any port. Repeatable
+    /// machine, or any port, and unix:* all sockets in granted directories. Repeatable
     #[arg(long = "listen", value_name = "ADDRESS")]
     listen: Vec<String>,
     /// Let the program connect, and send, to an address, which may be a name: example.org:443. Repeatable

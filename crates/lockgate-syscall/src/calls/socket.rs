@@ -5,7 +5,7 @@
 //! the kernel.
 use crate::SyscallContext;
 use crate::descriptors::Description;
-use crate::endpoints::{Address, LARGEST, Purpose, Shown, Transport, peer};
+use crate::endpoints::{Address, LARGEST, Place, Purpose, Shown, Transport, address_in, peer};
 use crate::outcome::{Halt, Reply};
 use crate::sockets::{Socket, Way};
 use crate::wire::Record;
@@ -153,8 +153,14 @@ pub fn bind(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
             }
         }
         Address::Unix(path) if socket.transport == Transport::Unix => {
-            let place = grants.socketfile(Purpose::Listen, path).ok_or_else(denied)?;
-            rustix::net::bind(open.file().fd(), &place.address()?)?;
+            match grants.socketfile(Purpose::Listen, path) {
+                Some(place) => rustix::net::bind(open.file().fd(), &place.address()?)?,
+                None if grants.has_sockets_beneath(Purpose::Listen) => {
+                    let (folder, name) = ctx.locate(libc::AT_FDCWD, path)?.parent(grants)?;
+                    rustix::net::bind(open.file().fd(), &address_in(&folder, &name)?)?;
+                }
+                None => return Err(denied()),
+            }
             socket.is_bound(Some(path));
         }
         _ => return Err(Errno::AFNOSUPPORT.into()),
@@ -273,11 +279,21 @@ fn connect_to_path(
 }
 
 /// The socket that the domain calls so: what is open is a socket, whatever may have its name by now.
-pub(super) fn place_of(ctx: &SyscallContext<'_>, path: &[u8]) -> Result<crate::endpoints::Place, Halt> {
-    let file = ctx.process.grants.socketfile(Purpose::Connect, path).ok_or_else(|| {
-        ctx.deny(format!("connect to {}", Shown(Transport::Unix, &Address::Unix(path.to_vec()))))
-    })?;
-    Ok(file.open()?)
+pub(super) fn place_of(ctx: &SyscallContext<'_>, path: &[u8]) -> Result<Place, Halt> {
+    let grants = &ctx.process.grants;
+    if let Some(file) = grants.socketfile(Purpose::Connect, path) {
+        return Ok(file.open()?);
+    }
+    if !grants.has_sockets_beneath(Purpose::Connect) {
+        let shown = Address::Unix(path.to_vec());
+        return Err(ctx.deny(format!("connect to {}", Shown(Transport::Unix, &shown))));
+    }
+    let handle = ctx.locate(libc::AT_FDCWD, path)?.handle(grants, true)?;
+    // To send is to write.
+    if handle.read_only {
+        return Err(Errno::ACCESS.into());
+    }
+    Ok(Place::new(kept(handle.fd)?)?)
 }
 
 /// `shutdown(fd, how)`.

@@ -1,7 +1,7 @@
 //! Sockets: what is granted works as on Linux, and nothing else does.
 use crate::guest::{Guest, PAGE};
 use libc::*;
-use lockgate_syscall::{Grants, Outcome};
+use lockgate_syscall::{Access, Grants, Outcome};
 use rustix::io::Errno;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -447,6 +447,47 @@ fn a_path_is_the_directory_that_was_granted() {
     let fd = guest.ok(SYS_socket, &[UNIX, STREAM, 0]);
     assert_eq!(named(&guest, SYS_bind, fd, &path("server.sock")), DONE);
     assert!(moved.join("server.sock").exists() && !folder.join("server.sock").exists());
+}
+
+#[test]
+fn sockets_lie_in_granted_directories() {
+    let above = tempfile::tempdir().unwrap();
+    let path = |name: &str| above.path().join(name);
+    for folder in ["rw", "ro"] {
+        std::fs::create_dir(path(folder)).unwrap();
+    }
+    let grants = Grants::default().directory("/rw", path("rw"), Access::ReadWrite).unwrap();
+    let grants = grants.directory("/ro", path("ro"), Access::ReadOnly).unwrap();
+    let guest = Guest::new(grants.listen("unix:*").unwrap().connect("unix:*").unwrap());
+    let fresh = || guest.ok(SYS_socket, &[UNIX, STREAM, 0]);
+    let outside = UnixListener::bind(path("outside")).unwrap();
+    let _read_only = UnixListener::bind(path("ro/x")).unwrap();
+    std::os::unix::fs::symlink("../outside", path("rw/link")).unwrap();
+    for (at, bound, connected) in [
+        ("/rw/../outside", ENOENT, ENOENT),
+        ("/outside", ENOENT, ENOENT),
+        ("/rw/link", EADDRINUSE, EACCES),
+        ("/ro/x", EROFS, EACCES),
+        ("/ro/y", EROFS, ENOENT),
+        ("/rw/y", 0, ECONNREFUSED),
+    ] {
+        let errors = [SYS_bind, SYS_connect].map(|call| match named(&guest, call, fresh(), at) {
+            Outcome::Return(error) => -error as i32,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(errors, [bound, connected], "{at}");
+    }
+    let fd = fresh();
+    guest.ok(SYS_chdir, &[guest.text("/rw")]);
+    assert_eq!(named(&guest, SYS_bind, fd, "server"), DONE);
+    guest.ok(SYS_listen, &[fd, 4]);
+    assert!(path("rw/server").exists());
+    let client = fresh();
+    assert_eq!(named(&guest, SYS_connect, client, "/rw/server"), DONE);
+    send(&guest, client, b"hello");
+    assert_eq!(guest.read(guest.ok(SYS_accept, &[fd, 0, 0]), 16), b"hello");
+    outside.set_nonblocking(true).unwrap();
+    assert!(outside.accept().is_err());
 }
 
 #[test]
