@@ -515,6 +515,10 @@ fn a_peer_that_is_gone_signals_nobody_outside() {
     let ends = Outcome::Fault(lockgate_syscall::Fault::Signal(SIGPIPE as u8));
     assert_eq!(guest.call(SYS_sendto, &[one, byte, 1, 0, 0, 0]), ends);
     assert_eq!(guest.call(SYS_write, &[one, byte, 1]), ends);
+    // (It would wait for this thread to let it in.)
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let waiting = status.lines().find_map(|line| line.strip_prefix("SigPnd:\t")).unwrap();
+    assert_eq!(u64::from_str_radix(waiting, 16).unwrap() >> (SIGPIPE - 1) & 1, 0);
 }
 
 #[test]
