@@ -113,11 +113,3 @@ pub(super) struct Caller<'a> {
     pub(super) sleep: &'a dyn Sleep,
     pub(super) signals: &'a dyn WaitingSignals,
 }
-
-/// Number of the first thread. (Not the process's: a start that is kept has it in its libc's memory, and begins in any process.)
-pub(super) const FIRST_THREAD: u32 = 100;
-
-/// Number of the thread in stack slot `slot`.
-pub(super) fn thread_number(slot: u32) -> u64 {
-    u64::from(FIRST_THREAD + slot)
-}

@@ -1,5 +1,5 @@
 //! What the system calls of one domain remember.
-use super::caller::{WaitingSignals, thread_number};
+use super::caller::WaitingSignals;
 use super::current::Current;
 use super::descriptors::{Description, Descriptors, MOST, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
@@ -42,7 +42,7 @@ pub struct Started {
 /// leads to anything that another domain shares but what was granted.
 pub struct Process {
     pub(super) grants: Arc<Grants>,
-    /// What `getpid` says: the host's process. (A forked child has no domain of its parent's.)
+    /// What `getpid` says, and the first thread's number: the host's process. (A forked child has no domain of its parent's.)
     number: u32,
     /// Bytes of a thread's stack.
     stack_size: u64,
@@ -136,6 +136,17 @@ impl Process {
     pub fn with_stacks(mut self, size: u64) -> Self {
         self.stack_size = size;
         self
+    }
+
+    /// Number of the thread in stack slot `slot`.
+    pub(super) fn thread_number(&self, slot: u32) -> u64 {
+        u64::from(self.number + slot)
+    }
+
+    /// The stack slot of the thread with this number, if there can be one.
+    pub(super) fn slot_of(&self, thread: u64) -> Option<u32> {
+        let slot = u32::try_from(thread).ok()?.checked_sub(self.number)?;
+        (u64::from(slot) < stack::SLOTS).then_some(slot)
     }
 
     /// What `getpid` says.
@@ -246,7 +257,7 @@ impl Process {
     /// `EFAULT` if the domain cannot write where it wants to know the number.
     pub fn thread_begins(&self, memory: &dyn Memory, slot: u32, start: ThreadStart) -> Result<u64, Errno> {
         self.take_group_exit(slot);
-        let number = thread_number(slot);
+        let number = self.thread_number(slot);
         memory.write(start.number, &(number as u32).to_le_bytes())?;
         self.set_signal_mask(slot, start.mask);
         Ok(number)
@@ -259,7 +270,7 @@ impl Process {
         locked(&self.clear).remove(&slot);
         let list = locked(&self.robust).remove(&slot);
         if let Some(list) = list {
-            release_robust(&self.waits, memory, list, thread_number(slot) as u32);
+            release_robust(&self.waits, memory, list, self.thread_number(slot) as u32);
         }
     }
 

@@ -22,8 +22,11 @@ type Nullary = extern "C" fn() -> i32;
 type Unary = extern "C" fn(i32) -> i32;
 
 const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 int host(int);
 static int counter;
 static char secret[9 * 4096];
@@ -35,6 +38,15 @@ int crash(void) { return *(volatile int *)0x8000; }
 int keep(int n) { memset(secret, n, sizeof secret); char *more = malloc(100000); memset(more, n, 100000); return n; }
 int kept(void) { int sum = 0; for (unsigned i = 0; i < sizeof secret; i++) sum += secret[i]; return sum; }
 int first(int *p) { return *p; }
+/* The process, if libc knows where this thread's stack lies. */
+int who(void) {
+    pthread_attr_t attributes;
+    void *at;
+    size_t size;
+    char here;
+    if (pthread_getattr_np(pthread_self(), &attributes) || pthread_attr_getstack(&attributes, &at, &size)) return -1;
+    return (char *)at <= &here && &here < (char *)at + size ? getpid() : -2;
+}
 "#;
 
 fn module() -> Arc<Module> {
@@ -129,6 +141,22 @@ fn forks_in(name: &str) {
             || first.is_err_and(ends) && matches!(endless.call(), Err(CallError::Forked))
     });
     assert_eq!(well, all);
+}
+
+#[test]
+fn a_childs_domain_knows_its_process() {
+    let own = || {
+        for _ in 0..3 {
+            let (domain, process) = (domain(patient()), std::process::id());
+            let who = domain.bind::<Nullary>("who").map_err(|e| e.to_string())?.call();
+            expect(matches!(who, Ok(own) if own == process as i32), &format!("{process}: {who:?}"))?;
+        }
+        Ok(())
+    };
+    own().unwrap();
+    for plain in kinds() {
+        in_child_of(plain, own).unwrap();
+    }
 }
 
 #[test]

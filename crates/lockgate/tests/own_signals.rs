@@ -159,7 +159,7 @@ static void wild(int signal, siginfo_t *info, void *context) {
         : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+x"(x), "+x"(y), "+r"(f) : [p] "r"(page) : "rdi", "rax", "rsi", "rdx", "rcx", "r11", "memory", "cc"); \
     return a == 1 && b == 2 && c == 3 && d == 4 && e == 5 && f == 6 && x == 1.5 && y == 2.5;
 FAR static long at_instruction(void) { CHECK("movq $1,(%%rdi)") }
-FAR static long at_call(void) { CHECK("mov $39,%%eax; mov $100,%%edi; mov $10,%%esi; mov $62,%%eax; syscall") }
+FAR static long at_call(void) { CHECK("xor %%edi,%%edi; mov $10,%%esi; mov $62,%%eax; syscall") }
 long registers(long times) {
     quiet();
     page = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

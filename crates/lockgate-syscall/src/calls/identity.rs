@@ -1,18 +1,11 @@
 //! Who the module is: its process is the host's, all else is always the same.
 use crate::SyscallContext;
-use crate::caller::{FIRST_THREAD, thread_number};
 use crate::outcome::Reply;
 
 /// Number of its parent.
 const PARENT: u64 = 1;
 /// Its user and group, also the owner of every file that it sees: nobody's. No user of the host is meant.
 pub(super) const USER: u32 = 65534;
-
-/// The stack slot of the thread with this number, if there can be one.
-pub(super) fn slot(thread: u64) -> Option<u32> {
-    let slot = u32::try_from(thread).ok()?.checked_sub(FIRST_THREAD)?;
-    (u64::from(slot) < lockgate_abi::stack::SLOTS).then_some(slot)
-}
 
 /// `getpid()`: the host's, by which whoever started a program knows it.
 pub fn getpid(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
@@ -26,7 +19,7 @@ pub fn getppid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
 
 /// `gettid()`.
 pub fn gettid(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Ok(thread_number(ctx.thread.slot))
+    Ok(ctx.process.thread_number(ctx.thread.slot))
 }
 
 /// `getuid()`, `geteuid()`, `getgid()`, `getegid()`.

@@ -1,7 +1,6 @@
 //! Virtual signals (docs/decisions/0080): a domain sends them to itself and to its own threads. None comes from the host, or goes there.
 use super::identity;
 use crate::SyscallContext;
-use crate::caller::thread_number;
 use crate::outcome::{Fault, Halt, Reply};
 use crate::signal_state::{ACTION, Info, LAST};
 use crate::wire::{Record, word};
@@ -133,7 +132,7 @@ fn sent(ctx: &SyscallContext<'_>, signal: u32, code: i32, value: u64) -> Info {
 
 /// The slot of the thread with this number, which is inside.
 pub(super) fn thread(ctx: &SyscallContext<'_>, thread: u64) -> Result<u32, Errno> {
-    let slot = identity::slot(thread).ok_or(Errno::SRCH)?;
+    let slot = ctx.process.slot_of(thread).ok_or(Errno::SRCH)?;
     if slot == ctx.thread.slot || ctx.threads.has(slot) { Ok(slot) } else { Err(Errno::SRCH) }
 }
 
@@ -162,7 +161,7 @@ fn deadly(signal: u32) -> Fault {
 
 /// A system call sends its own thread a signal, as SIGPIPE.
 pub(super) fn raise(ctx: &SyscallContext<'_>, signal: i32) -> Result<(), Halt> {
-    let to = thread_number(ctx.thread.slot);
+    let to = ctx.process.thread_number(ctx.thread.slot);
     tkill(ctx, [to, signal as u64, 0, 0, 0, 0]).map(|_| ())
 }
 

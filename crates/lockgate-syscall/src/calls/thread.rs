@@ -1,5 +1,4 @@
 //! What libc asks of the kernel for each thread.
-use crate::caller::thread_number;
 use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::{SyscallContext, ThreadStart};
@@ -12,7 +11,7 @@ pub fn set_tid_address(ctx: &SyscallContext<'_>, [word, ..]: [u64; 6]) -> Reply 
         0 => locked(&ctx.process.clear).remove(&ctx.thread.slot),
         _ => locked(&ctx.process.clear).insert(ctx.thread.slot, word),
     };
-    Ok(thread_number(ctx.thread.slot))
+    Ok(ctx.process.thread_number(ctx.thread.slot))
 }
 
 /// `clone(flags, start, parent's word, child's word, thread pointer)`: a thread, as libc's `pthread_create` wants it. Processes
