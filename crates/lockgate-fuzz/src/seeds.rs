@@ -129,6 +129,35 @@ fn system_calls() -> Vec<Vec<u8>> {
         seeds.push(open_and(1, 0x42, call));
         seeds.push(open_and(0, 0, call));
     }
+    // socket(family, type, 0), then bind or connect, with each address; listen, accept.
+    const ADDRESS: u8 = 232;
+    for (number, family) in [2, 2, 10, 2, 2, 2, 1, 1, 1].into_iter().enumerate() {
+        for kind in [1, 2] {
+            for call in ["bind", "connect"] {
+                let mut seed = vec![0, index("socket"), family, kind, 0, 0, 0, 0];
+                let length = if family == 1 { 128 } else { 28 };
+                seed.extend([index(call), 255, ADDRESS + number as u8, FLAGS, length, 0, 0, 0, 0, 0, 0]);
+                for call in ["listen", "accept4", "sendto"] {
+                    seed.extend([
+                        index(call),
+                        3,
+                        PLACE,
+                        0,
+                        2,
+                        8,
+                        0,
+                        ADDRESS + number as u8,
+                        FLAGS,
+                        length,
+                        0,
+                        0,
+                        0,
+                    ]);
+                }
+                seeds.push(seed);
+            }
+        }
+    }
     for entry in 0..lockgate::syscall::TABLE.len() as u8 {
         // With numbers, with a path and a place, with two paths.
         seeds.push(vec![

@@ -1,5 +1,5 @@
-//! Emulated system calls, made by a domain with any arguments at all: no memory of the host, no file beyond the grants, no more memory
-//! or descriptors than the limits, and nothing left over.
+//! Emulated system calls, made by a domain with any arguments at all: no memory of the host, no file or address beyond the grants, no more
+//! memory or descriptors than the limits, and nothing left over.
 
 use crate::Target;
 use crate::module_file::ModuleFile;
@@ -8,8 +8,12 @@ use arbitrary::{Result, Unstructured};
 use lockgate::syscall::{Access, Grants, TABLE};
 use lockgate::{Domain, DomainOptions, Function, Module, Pointer};
 use std::cell::RefCell;
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,6 +92,10 @@ pub struct World {
     descriptors: usize,
     /// Memory of the host.
     canary: Box<[u8; 4096]>,
+    /// Whom the domain may not reach.
+    strangers: (TcpListener, UdpSocket, UnixListener),
+    /// Structures of addresses, theirs among them.
+    addresses: Vec<Vec<u8>>,
 }
 
 /// A file: path, type and rights, size, contents.
@@ -104,6 +112,8 @@ impl World {
         let root = folder.path();
         fs::write(root.join("secret"), SECRET).expect("a file");
         fs::create_dir(root.join("ro")).expect("a folder");
+        let strangers = strangers(root);
+        let addresses = addresses(root, &strangers);
         fs::write(root.join("ro/r"), "read me").expect("a file");
         furnish(root);
         let module =
@@ -111,7 +121,11 @@ impl World {
         let grants = Grants::default()
             .directory("/data", root.join(granted), Access::ReadWrite)
             .and_then(|grants| grants.directory("/ro", root.join("ro"), Access::ReadOnly))
-            .expect("folders that can be granted");
+            .and_then(|grants| grants.listen("127.0.0.1:0"))
+            .and_then(|grants| grants.listen("unix:*"))
+            .and_then(|grants| grants.connect("unix:*"))
+            .and_then(|grants| grants.connect("udp:127.0.0.2:9"))
+            .expect("folders and addresses that can be granted");
         const LIMIT: Duration = Duration::from_millis(3);
         let options =
             DomainOptions::new().name("guest").grants(grants).memory_limit(MEMORY_LIMIT).time_limit(LIMIT);
@@ -121,6 +135,8 @@ impl World {
             granted: vec![],
             descriptors: 0,
             canary: Box::new([OURS; 4096]),
+            strangers,
+            addresses,
             folder,
             domain: Some(domain),
         };
@@ -140,6 +156,52 @@ impl World {
         let granted = self.root().join("granted");
         entries(self.root()).into_iter().partition(|(path, ..)| !path.starts_with(&granted))
     }
+}
+
+fn strangers(root: &Path) -> (TcpListener, UdpSocket, UnixListener) {
+    let tcp = TcpListener::bind("127.0.0.1:0").expect("this machine");
+    let udp = UdpSocket::bind("127.0.0.1:0").expect("this machine");
+    let unix = UnixListener::bind(root.join("hidden")).expect("a socket");
+    let waits = tcp.set_nonblocking(true).and(udp.set_nonblocking(true)).and(unix.set_nonblocking(true));
+    waits.expect("a socket need not wait");
+    (tcp, udp, unix)
+}
+
+/// Bytes that an address has room for.
+const ADDRESS: usize = 128;
+
+/// The strangers by all their names, and what is granted.
+fn addresses(root: &Path, (tcp, udp, _): &(TcpListener, UdpSocket, UnixListener)) -> Vec<Vec<u8>> {
+    let port = tcp.local_addr().expect("it is bound").port();
+    let other = udp.local_addr().expect("it is bound").port();
+    let hidden = root.join("hidden");
+    let inet = [
+        format!("127.0.0.1:{port}"),
+        format!("0.0.0.0:{port}"),
+        format!("[::ffff:127.0.0.1]:{port}"),
+        format!("127.0.0.1:{other}"),
+        "127.0.0.1:0".to_owned(),
+        "127.0.0.2:9".to_owned(),
+    ];
+    let unix = [OsStr::new("/data/s"), hidden.as_os_str(), OsStr::new("/data/../hidden")];
+    let mut all: Vec<Vec<u8>> = inet
+        .iter()
+        .map(|text| match text.parse().expect("an address") {
+            SocketAddr::V4(address) => {
+                let start = [2, 0, (address.port() >> 8) as u8, address.port() as u8];
+                [&start[..], &address.ip().octets(), &[0; 8]].concat()
+            }
+            SocketAddr::V6(address) => {
+                let start = [10, 0, (address.port() >> 8) as u8, address.port() as u8, 0, 0, 0, 0];
+                [&start[..], &address.ip().octets(), &[0; 4]].concat()
+            }
+        })
+        .collect();
+    all.extend(unix.iter().map(|path| [&[1, 0], path.as_bytes(), &[0]].concat()));
+    for address in &mut all {
+        address.resize(ADDRESS, 0);
+    }
+    all
 }
 
 /// The granted folder's contents.
@@ -197,6 +259,9 @@ pub fn check(input: &[u8], world: &mut World) -> u64 {
     let calls = run(input, world);
     assert!(*world.canary == [OURS; 4096], "memory of the host was written");
     assert_eq!(descriptors(), world.descriptors, "descriptors are left");
+    let (tcp, udp, unix) = &world.strangers;
+    let reached = tcp.accept().is_ok() || udp.recv(&mut [0]).is_ok() || unix.accept().is_ok();
+    assert!(!reached, "an address beyond the grants was reached");
     let (outside, granted) = world.files();
     assert_eq!(outside, world.outside, "files beyond the grants have changed");
     if granted != world.granted {
@@ -239,6 +304,11 @@ fn make_calls(input: &mut Unstructured<'_>, domain: &Domain, world: &World, call
         domain
             .write_slice(Pointer::<u8>::from_address(paths + 32 * number as u64), &text)
             .expect("the module's own memory");
+    }
+    let addresses = paths + 32 * PATHS.len() as u64;
+    for (number, address) in world.addresses.iter().enumerate() {
+        let place = Pointer::<u8>::from_address(addresses + (ADDRESS * number) as u64);
+        domain.write_slice(place, address).expect("the module's own memory");
     }
     let call: Function<extern "C" fn(u64) -> i64> = domain.bind("f").expect("the module exports it");
     let mut last = 0;
@@ -300,7 +370,11 @@ fn argument(
         kind @ 160..=185 => wild[usize::from(kind - 160) % wild.len()],
         186..=209 => input.arbitrary::<u32>()?.into(),
         210..=225 => input.arbitrary::<u64>()?,
-        226..=240 => 1 << (input.arbitrary::<u8>()? % 64),
+        226..=231 => 1 << (input.arbitrary::<u8>()? % 64),
+        kind @ 232..=240 => {
+            let number = u64::from(kind - 232) % world.addresses.len() as u64;
+            paths + 32 * PATHS.len() as u64 + ADDRESS as u64 * number
+        }
         // AT_FDCWD
         241..=247 => -100_i64 as u64,
         _ => last,
