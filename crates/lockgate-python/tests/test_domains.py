@@ -46,6 +46,18 @@ def test_usage_and_names(values_module):
         assert "counted" in repr(domain)
 
 
+def test_addresses_are_granted_by_name(values_module):
+    for option, address, why in [
+        ("connect", "127.0.0.1", "no port"),
+        ("listen", "::1:80", "brackets"),
+        ("listen", "unix:x", "starts with /"),
+    ]:
+        with pytest.raises(lockgate.OptionError, match=why):
+            lockgate.Domain(values_module, **{option: [address]})
+    with lockgate.Domain(values_module, listen=["127.0.0.1:0"], connect=["udp:127.0.0.1:53"]) as domain:
+        assert domain.denied == []
+
+
 def test_a_reset_brings_the_pristine_image_back(values):
     number = c_int32(1)
     assert (values.count(), values.count()) == (1, 2)
