@@ -3,8 +3,6 @@ use super::caller::{Caller, ControlStack, Sleep, Thread, Threads};
 use super::outcome::Halt;
 use super::waits::Waits;
 use super::{Memory, Process};
-use rustix::event::PollFlags;
-use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 use std::time::Instant;
 
@@ -45,12 +43,5 @@ impl SyscallContext<'_> {
     pub(super) fn sleep_until(&self, until: Option<Instant>) -> Result<(), Halt> {
         // No futex lies at address 0, so nothing wakes this but time and death.
         self.process.waits.sleep(self.caller(), 0, Waits::ANY, until, || Ok(())).map(|_| ())
-    }
-
-    /// Waits until `fd` is ready for `events`.
-    pub(super) fn wait_ready(&self, fd: BorrowedFd<'_>, events: PollFlags) -> Result<PollFlags, Halt> {
-        let mut one = [(fd, events)];
-        self.process.waits.poll(self.caller(), &mut one, None)?;
-        Ok(one[0].1)
     }
 }

@@ -4,6 +4,7 @@ use super::sockets::Socket;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
+use rustix::net::SocketType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -29,11 +30,38 @@ impl Kind {
     }
 }
 
+/// What the kernel has to say of a stream of the host's besides its bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Nothing.
+    Bytes,
+    /// A socket, with time limits of its own.
+    Socket {
+        /// What is written at once arrives as one message, and a read takes one: datagrams, sequences of packets.
+        messages: bool,
+    },
+    /// Perhaps a terminal, whose reads end as its settings say.
+    Device,
+}
+
+impl Form {
+    fn of(fd: impl AsFd, stat: &Stat) -> Form {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Socket => Form::Socket {
+                messages: rustix::net::sockopt::socket_type(fd).is_ok_and(|kind| kind != SocketType::STREAM),
+            },
+            FileType::CharacterDevice => Form::Device,
+            _ => Form::Bytes,
+        }
+    }
+}
+
 /// A stream that the host granted. Its open file description is the host's own, and perhaps other processes' too.
 #[derive(Debug, Clone)]
 pub(super) struct Stream {
     fd: Arc<OwnedFd>,
     kind: Kind,
+    form: Form,
     identity: (u64, u64),
     mode: OFlags,
     /// Whether the host's description was opened for that. If not, the kernel says so of a read or write, but a wait for it never ends.
@@ -50,10 +78,10 @@ impl Stream {
         let flags = rustix::fs::fcntl_getfl(&fd)?;
         let is_open_for_it =
             !flags.contains(OFlags::PATH) && [mode, OFlags::RDWR].contains(&(flags & OFlags::RWMODE));
-        let identity = (stat.st_dev, stat.st_ino);
+        let (identity, form) = ((stat.st_dev, stat.st_ino), Form::of(&fd, &stat));
         match Kind::of(&stat) {
             Kind::Directory => Err(Errno::ISDIR),
-            kind => Ok(Stream { fd: Arc::new(fd), kind, identity, mode, is_open_for_it }),
+            kind => Ok(Stream { fd: Arc::new(fd), kind, form, identity, mode, is_open_for_it }),
         }
     }
 }
@@ -65,6 +93,8 @@ pub(super) struct Description {
     /// The kernel's description, or the file, is not the domain's alone: its flags stay as they are, and no lock is taken with it.
     pub(super) granted: bool,
     pub(super) kind: Kind,
+    /// Of a granted stream; what the domain made has none but bytes.
+    pub(super) form: Form,
     /// Device and inode number: names the file for locks.
     pub(super) identity: (u64, u64),
     /// May be read, may be written: what was granted, whatever the host descriptor could do besides.
@@ -100,6 +130,7 @@ impl Description {
             fd: Arc::new(fd),
             granted: false,
             kind: Kind::of(stat),
+            form: Form::Bytes,
             identity: (stat.st_dev, stat.st_ino),
             readable: !path_only && (mode == OFlags::RDONLY || mode == OFlags::RDWR),
             writable: !path_only && (mode == OFlags::WRONLY || mode == OFlags::RDWR),
@@ -141,6 +172,7 @@ impl Description {
             fd: Arc::clone(&stream.fd),
             granted: true,
             kind: stream.kind,
+            form: stream.form,
             identity: stream.identity,
             readable: stream.is_open_for_it && stream.mode == OFlags::RDONLY,
             writable: stream.is_open_for_it && stream.mode == OFlags::WRONLY,
@@ -172,6 +204,11 @@ impl Description {
 
     fn flags(&self) -> OFlags {
         OFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
+    }
+
+    /// Whether each write is one message, and each read takes one.
+    pub(super) fn keeps_messages(&self) -> bool {
+        self.form == Form::Socket { messages: true }
     }
 
     pub(super) fn nonblocking(&self) -> bool {

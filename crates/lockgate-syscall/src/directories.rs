@@ -130,6 +130,14 @@ impl Location {
         let flags = if is_own { flags | OFlags::NOATIME } else { flags };
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);
+        if flags.contains(OFlags::CREATE)
+            && self.rest.ends_with(b"/")
+            && let Some((folder, _)) = split(&self.rest)
+        {
+            // As Linux, which does not look whether there is anything of that name.
+            resolve(self.base.fd(), folder, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
+            return Err(Errno::ISDIR);
+        }
         for _ in 0..TRIES {
             let found = self.find(grants, follow)?;
             let (fd, stat) = match found.object {

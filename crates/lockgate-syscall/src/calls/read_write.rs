@@ -2,17 +2,20 @@
 //! host's: the bytes that are judged and moved are the same.
 use super::socket::Open;
 use super::{message, signal};
-use crate::descriptors::{Description, Kind};
+use crate::descriptors::{Description, Form, Kind};
 use crate::outcome::{Halt, Reply};
 use crate::wire::word;
 use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::{DEADLY, without_signals};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ReadWriteFlags};
+use rustix::net::sockopt::Timeout;
 use rustix::net::{RecvFlags, SendFlags};
+use rustix::termios::{LocalModes, SpecialCodeIndex};
 use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Most pieces of one vector (Linux's `IOV_MAX`).
 const PIECES: u64 = 1024;
@@ -24,6 +27,12 @@ const CURRENT: u64 = u64::MAX;
 const NO_SIGNAL: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x100);
 /// Bytes that a ready pipe takes without blocking (Linux's `PIPE_BUF`).
 const PIPE: usize = 4096;
+
+/// Most bytes of one message: more than the kernel takes, unless an administrator raised its limits (`net.core.wmem_max`).
+const MESSAGE: usize = 1 << 20;
+
+/// The unit of a terminal's `VTIME`.
+const TENTH: Duration = Duration::from_millis(100);
 
 /// The descriptor of what a report may quote.
 const STANDARD_ERROR: i32 = 2;
@@ -64,7 +73,13 @@ pub fn writev(ctx: &SyscallContext<'_>, [fd, vector, count, ..]: [u64; 6]) -> Re
     if fd as i32 != STANDARD_ERROR {
         ctx.process.descriptor(fd as i32)?.for_writing()?;
     }
-    write_from(ctx, fd, Pieces::copied(ctx, vector, count)?, None)
+    let pieces = Pieces::copied(ctx, vector, count)?;
+    // As Linux: a vector of nothing is no message, unlike a `write` of nothing.
+    if pieces.left() == 0 {
+        ctx.process.descriptor(fd as i32)?.for_writing()?;
+        return Ok(0);
+    }
+    write_from(ctx, fd, pieces, None)
 }
 
 /// `preadv(fd, vector, count, offset)`.
@@ -147,13 +162,16 @@ impl Pieces {
 
 fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Option<u64>) -> Reply {
     let file = ctx.process.descriptor(fd as i32)?.for_reading()?;
-    if file.socket.is_some() && offset.is_none() {
-        let received = message::receive(ctx, &Open::new(ctx, fd)?, pieces, RecvFlags::empty())?;
-        return Ok(received.length as u64);
+    if offset.is_none()
+        && let Some(open) = Open::of(file.clone())
+    {
+        return Ok(message::receive(ctx, &open, pieces, RecvFlags::empty())?.length as u64);
     }
     let mut position = position(&file, offset)?;
     let mut left = pieces.left();
-    let mut buffer = vec![0; CHUNK.min(left)];
+    // (What a message has beyond the buffer is lost.)
+    let most = if file.keeps_messages() { MESSAGE } else { CHUNK };
+    let mut buffer = vec![0; most.min(left)];
     let mut done = 0;
     while left > 0 {
         ctx.check()?; // two gigabytes take a while
@@ -197,8 +215,14 @@ fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opt
         }
         file => file?,
     };
-    if file.socket.is_some() && offset.is_none() {
-        return message::send(ctx, &Open::new(ctx, fd)?, pieces, SendFlags::empty(), None);
+    if offset.is_none()
+        && let Some(open) = Open::of(file.clone())
+    {
+        return message::send(ctx, &open, pieces, SendFlags::empty(), None);
+    }
+    // (To a socket nothing is something: an empty message, and the question whether the other side is still there.)
+    if file.keeps_messages() || pieces.left() == 0 && matches!(file.form, Form::Socket { .. }) {
+        return write_message(ctx, &file, is_error, pieces);
     }
     let mut position = position(&file, offset)?;
     let mut left = pieces.left();
@@ -231,6 +255,20 @@ fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opt
     Ok(done as u64)
 }
 
+/// Writes all of `pieces` at once: what they are cut into arrives apart.
+fn write_message(ctx: &SyscallContext<'_>, file: &Description, is_error: bool, mut pieces: Pieces) -> Reply {
+    let length = pieces.left();
+    if length > MESSAGE {
+        return Err(Errno::MSGSIZE.into());
+    }
+    let mut message = vec![0; length];
+    pieces.take(length, |at, place| ctx.memory.read(at, &mut message[place]))?;
+    if is_error {
+        ctx.process.hear(&message);
+    }
+    Ok(write_some(ctx, file, &message, None)? as u64)
+}
+
 /// What `fd` stands for, if it has places and `offset` can be one: Linux says so before it looks at rights and at memory.
 fn seekable(ctx: &SyscallContext<'_>, fd: u64, offset: u64) -> Result<Arc<Description>, Errno> {
     if i64::try_from(offset).is_err() {
@@ -261,10 +299,10 @@ fn read_some(
             (Some(position), _) => rustix::io::pread(file.fd(), &mut *into, position),
             (None, Kind::Stream) => match read_at_once(file, into) {
                 Some(result) => result,
-                None => {
-                    wait(ctx, file, PollFlags::IN)?;
-                    ctx.sleep.read(file.fd(), into)
-                }
+                None => match wait(ctx, file, PollFlags::IN)? {
+                    Some(nothing) => return Ok(nothing),
+                    None => ctx.sleep.read(file.fd(), into),
+                },
             },
             (None, _) => rustix::io::read(file.fd(), &mut *into),
         };
@@ -286,7 +324,8 @@ fn write_some(
         let result = match (position, file.kind) {
             (Some(position), _) => without_signals(|| rustix::io::pwrite(file.fd(), bytes, position)),
             (None, Kind::Stream) => {
-                let bytes = &bytes[..bytes.len().min(PIPE)];
+                let most = if file.keeps_messages() { bytes.len() } else { PIPE };
+                let bytes = &bytes[..bytes.len().min(most)];
                 match write_at_once(file, bytes) {
                     Some(result) => result,
                     None => {
@@ -301,7 +340,7 @@ fn write_some(
         match result {
             Err(Errno::INTR) => ctx.check_signals()?,
             Err(Errno::AGAIN) if !file.nonblocking() => {}
-            Err(Errno::PIPE) => {
+            Err(Errno::PIPE) if !file.keeps_messages() => {
                 signal::raise(ctx, libc::SIGPIPE)?;
                 return Err(Errno::PIPE.into());
             }
@@ -311,16 +350,31 @@ fn write_some(
 }
 
 /// Reads what is there. Nothing where the thread has to wait for it, or where the file or the kernel cannot try.
+/// (A domain that made the stream non-blocking has its answer: the kernel would wait if somebody else took what is there meanwhile.)
 fn read_at_once(file: &Description, into: &mut [u8]) -> Option<Result<usize, Errno>> {
     let read = rustix::io::preadv2(file.fd(), &mut [IoSliceMut::new(into)], CURRENT, ReadWriteFlags::NOWAIT);
-    Some(read).filter(|read| !matches!(read, Err(Errno::AGAIN | Errno::OPNOTSUPP)))
+    Some(read).filter(|read| has_tried(file, read))
 }
 
 /// Writes what there is room for, and sends no signal if nobody reads it, likewise. (A kernel before 6.18 does not know [`NO_SIGNAL`].)
 fn write_at_once(file: &Description, bytes: &[u8]) -> Option<Result<usize, Errno>> {
     let flags = ReadWriteFlags::NOWAIT | NO_SIGNAL;
-    let written = rustix::io::pwritev2(file.fd(), &[IoSlice::new(bytes)], CURRENT, flags);
-    Some(written).filter(|written| !matches!(written, Err(Errno::AGAIN | Errno::OPNOTSUPP)))
+    let written = if bytes.is_empty() {
+        // The kernel takes a vector of nothing for no write at all.
+        rustix::net::send(file.fd(), bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+    } else {
+        rustix::io::pwritev2(file.fd(), &[IoSlice::new(bytes)], CURRENT, flags)
+    };
+    Some(written).filter(|written| has_tried(file, written))
+}
+
+/// Whether a try is the call's answer.
+fn has_tried(file: &Description, result: &Result<usize, Errno>) -> bool {
+    match result {
+        Err(Errno::AGAIN) => file.nonblocking(),
+        Err(Errno::OPNOTSUPP) => false,
+        _ => true,
+    }
 }
 
 /// Writes at the end, as if the description had `O_APPEND`.
@@ -328,12 +382,41 @@ fn append(file: &Description, bytes: &[u8]) -> Result<usize, Errno> {
     rustix::io::pwritev2(file.fd(), &[IoSlice::new(bytes)], CURRENT, ReadWriteFlags::APPEND)
 }
 
-/// Waits until a stream is ready, or fails at once if the domain made it non-blocking.
-fn wait(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags) -> Result<(), Halt> {
-    if !file.nonblocking() {
-        return ctx.wait_ready(file.fd(), events).map(|_| ());
+/// Waits until a stream is ready; fails at once if the domain made it non-blocking. If the stream's own time is over before, the call gives
+/// as many bytes as this says.
+fn wait(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags) -> Result<Option<usize>, Halt> {
+    let patience = patience(file, events);
+    let now = Instant::now();
+    let until = match patience {
+        _ if file.nonblocking() => Some(now),
+        // (A time too far to express is no limit.)
+        Some((time, _)) => now.checked_add(time),
+        None => None,
+    };
+    let ready = ctx.process.waits.poll(ctx.caller(), &mut [(file.fd(), events)], until)?;
+    match patience {
+        _ if ready => Ok(None),
+        Some((time, ended)) if time.is_zero() || !file.nonblocking() => Ok(Some(ended?)),
+        _ => Err(Errno::AGAIN.into()),
     }
-    let now = Some(std::time::Instant::now());
-    let ready = ctx.process.waits.poll(ctx.caller(), &mut [(file.fd(), events)], now)?;
-    if ready { Ok(()) } else { Err(Errno::AGAIN.into()) }
+}
+
+/// How long the kernel would wait in this stream's `read` or `write`, if not for ever, and what it would say then: `poll` waits on.
+fn patience(file: &Description, events: PollFlags) -> Option<(Duration, Result<usize, Errno>)> {
+    match file.form {
+        Form::Bytes => None,
+        Form::Socket { .. } => {
+            let which = if events == PollFlags::IN { Timeout::Recv } else { Timeout::Send };
+            let time = rustix::net::sockopt::socket_timeout(file.fd(), which).ok()??;
+            Some((time, Err(Errno::AGAIN)))
+        }
+        Form::Device => {
+            let settings = rustix::termios::tcgetattr(file.fd()).ok().filter(|_| events == PollFlags::IN)?;
+            let code = |index| settings.special_codes[index];
+            // (With a least number of bytes the time counts from the first one on, for which `poll` waits.)
+            let by_time =
+                !settings.local_modes.contains(LocalModes::ICANON) && code(SpecialCodeIndex::VMIN) == 0;
+            by_time.then(|| (TENTH * u32::from(code(SpecialCodeIndex::VTIME)), Ok(0)))
+        }
+    }
 }

@@ -31,8 +31,12 @@ impl Open {
     /// # Errors
     /// `EBADF`, or `ENOTSOCK`, also of a granted stream, whatever it is for the host.
     pub(super) fn new(ctx: &SyscallContext<'_>, fd: u64) -> Result<Open, Errno> {
-        let file = ctx.process.descriptor(fd as i32)?;
-        if file.socket.is_some() { Ok(Open(file)) } else { Err(Errno::NOTSOCK) }
+        Open::of(ctx.process.descriptor(fd as i32)?).ok_or(Errno::NOTSOCK)
+    }
+
+    /// The same of what has been looked up, if it is a socket of the domain's.
+    pub(super) fn of(file: Arc<Description>) -> Option<Open> {
+        file.socket.is_some().then_some(Open(file))
     }
 
     pub(super) fn file(&self) -> &Description {

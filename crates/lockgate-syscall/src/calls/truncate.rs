@@ -7,7 +7,7 @@ use crate::directory::reopen;
 use crate::outcome::{Halt, Reply};
 use lockgate_kernel::without_signals;
 use rustix::fd::BorrowedFd;
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{FallocateFlags, Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 /// Most bytes of blocks that the kernel makes or frees at a time: some milliseconds' work.
@@ -16,6 +16,9 @@ const PIECE: u64 = 8 << 20;
 const SPARSE: u64 = 128 << 20;
 /// The same of a file that has fewer blocks than a piece: pages of its holes that were read.
 const HOLE: u64 = 1 << 30;
+
+/// Bytes to be taken off beyond which the end of what a file has is looked for: the pieces of a hole as long as Linux allows are without number.
+const LONG: u64 = 64 << 30;
 
 /// `truncate(path, length)`.
 pub fn truncate(ctx: &SyscallContext<'_>, [path, length, ..]: [u64; 6]) -> Reply {
@@ -62,12 +65,32 @@ fn resize(ctx: &SyscallContext<'_>, file: BorrowedFd<'_>, length: u64) -> Reply 
             _ => PIECE,
         };
         before = Some(blocks);
-        let next = (stat.st_size as u64).saturating_sub(piece).max(length);
+        let size = stat.st_size as u64;
+        let mut next = size.saturating_sub(piece).max(length);
+        if next.saturating_sub(length) > LONG {
+            next = next.min(end_of_data(file, length, next));
+        }
         without_signals(|| rustix::fs::ftruncate(file, next))?;
         if next == length {
             return Ok(0);
         }
     }
+}
+
+/// Where what a file has between `from` and `to` ends, but for holes shorter than a piece; `to` if that cannot be told.
+fn end_of_data(file: BorrowedFd<'_>, from: u64, mut to: u64) -> u64 {
+    // A description of our own: the file's has a position that somebody may be using.
+    let Ok(own) = reopen(file, OFlags::WRONLY | OFlags::NONBLOCK) else { return to };
+    let mut from = from;
+    while to - from > PIECE {
+        let middle = from + (to - from) / 2;
+        match rustix::fs::seek(&own, SeekFrom::Data(middle)) {
+            Ok(data) => from = data.clamp(middle, to),
+            Err(Errno::NXIO) => to = middle,
+            Err(_) => return to,
+        }
+    }
+    to
 }
 
 /// Fails for a stream that the host opened for appending: its length is what was written there.

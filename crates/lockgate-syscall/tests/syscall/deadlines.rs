@@ -97,6 +97,31 @@ fn stopped_after(guest: &Guest, number: i64, arguments: &[u64], asked: u32) -> O
     guest.call_as(number, arguments, Thread { slot: 0, deadline: None, stopped })
 }
 
+/// A file as long as Linux allows is nearly all hole: the kernel frees that at once, and a hundred million pieces would take hours.
+#[test]
+fn a_long_hole_is_one_piece() {
+    const END: u64 = 1 << 62;
+    let file = rustix::fs::memfd_create("holes", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
+    let length = || rustix::fs::fstat(&file).unwrap().st_size as u64;
+    let guest = Guest::new(Grants::default().stdout(file.try_clone().unwrap()).unwrap());
+    for islands in [vec![], vec![0], vec![0, 1 << 40, END / 2, END - (16 << 20)]] {
+        for island in &islands {
+            rustix::io::pwrite(&file, &vec![1; 12 << 20], *island).unwrap();
+        }
+        rustix::fs::ftruncate(&file, END).unwrap();
+        rustix::fs::seek(&file, rustix::fs::SeekFrom::Start(7)).unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        assert_eq!(guest.call_until(libc::SYS_ftruncate, &[1, 3], until), Outcome::Return(0));
+        assert_eq!((length(), rustix::fs::tell(&file)), (3, Ok(7)), "nobody moved the host's position");
+        rustix::fs::ftruncate(&file, 0).unwrap();
+    }
+    // What is there goes a piece at a time all the same.
+    rustix::io::pwrite(&file, &vec![1; 24 << 20], END / 2).unwrap();
+    rustix::fs::ftruncate(&file, END).unwrap();
+    assert_eq!(stopped_after(&guest, libc::SYS_ftruncate, &[1, 0], 2), Outcome::Fault(Fault::Stopped));
+    assert!((END / 2..END / 2 + (32 << 20)).contains(&length()), "{:x} bytes were left", length());
+}
+
 /// Nothing interrupts the kernel while it makes or frees blocks: it never gets many at a time.
 #[test]
 fn files_are_made_and_emptied_a_piece_at_a_time() {

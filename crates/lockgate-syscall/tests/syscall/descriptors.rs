@@ -1,7 +1,12 @@
 //! The domain's descriptor table, and confusion between its numbers and the host's.
 use crate::guest::{Guest, PAGE};
 use lockgate_syscall::{Access, Fault, Grants, Outcome, Process};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, recv, socketpair};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -166,6 +171,110 @@ fn a_broken_pipe_does_not_kill_the_host() {
     let ignore = guest.words(&[libc::SIG_IGN as u64, 0, 0, 0]);
     guest.ok(libc::SYS_rt_sigaction, &[libc::SIGPIPE as u64, ignore, 0, 8]);
     assert_eq!(guest.err(libc::SYS_write, &[1, at, 1]), Errno::PIPE);
+}
+
+/// A domain with one end of a pair of sockets as its streams, and the other end.
+fn sockets(kind: SocketType) -> (OwnedFd, Guest) {
+    let (host, domain) = socketpair(AddressFamily::UNIX, kind, SocketFlags::empty(), None).unwrap();
+    let grants = Grants::default().stdin(domain.try_clone().unwrap()).unwrap().stdout(domain).unwrap();
+    (host, Guest::new(grants))
+}
+
+/// What is written at once arrives as one message, however long, and a read takes one.
+#[test]
+fn messages_stay_whole() {
+    for kind in [SocketType::DGRAM, SocketType::SEQPACKET] {
+        let (host, guest) = sockets(kind);
+        let mut got = vec![0; 1 << 20];
+        let mut next = || recv(&host, &mut got[..], RecvFlags::DONTWAIT).map(|(length, _)| length);
+        let at = guest.room(150_000);
+        for length in [1, 4096, 4097, 65536, 65537, 150_000] {
+            assert_eq!(guest.ok(libc::SYS_write, &[1, at, length]), length, "{kind:?}");
+            assert_eq!(next(), Ok(length as usize), "{kind:?}");
+            let halves = guest.words(&[at, length / 2, at, length - length / 2]);
+            assert_eq!(guest.ok(libc::SYS_writev, &[1, halves, 2]), length);
+            assert_eq!(next(), Ok(length as usize), "{kind:?}");
+            assert_eq!(next(), Err(Errno::AGAIN), "{kind:?}: {length} bytes were one message");
+            rustix::io::write(&host, &vec![1; length as usize]).unwrap();
+            rustix::io::write(&host, b"the next").unwrap();
+            assert_eq!(guest.ok(libc::SYS_read, &[0, at, 150_000]), length, "{kind:?}");
+            assert_eq!(guest.ok(libc::SYS_read, &[0, at, 3]), 3);
+        }
+        assert_eq!(guest.ok(libc::SYS_write, &[1, at, 0]), 0);
+        assert_eq!(next(), Ok(0), "{kind:?}: an empty message");
+        assert_eq!(guest.ok(libc::SYS_writev, &[1, guest.words(&[at, 0]), 1]), 0);
+        assert_eq!(next(), Err(Errno::AGAIN), "{kind:?}: a vector of nothing is none");
+        assert_eq!(guest.err(libc::SYS_write, &[1, PAGE, 2 << 20]), Errno::MSGSIZE);
+        guest.ok(libc::SYS_fcntl, &[1, libc::F_SETFL as u64, libc::O_NONBLOCK as u64]);
+        while let Outcome::Return(1..) = guest.call(libc::SYS_write, &[1, at, 4096]) {}
+        assert_eq!(guest.err(libc::SYS_write, &[1, at, 4096]), Errno::AGAIN);
+        assert_eq!(guest.err(libc::SYS_write, &[1, at, 0]), Errno::AGAIN, "{kind:?}: no room for one");
+    }
+}
+
+/// As on Linux: only a stream says so by a signal, and a write of nothing asks, too.
+#[test]
+fn a_socket_tells_whether_the_other_side_is_there() {
+    for (kind, error) in [(SocketType::DGRAM, Errno::CONNREFUSED), (SocketType::SEQPACKET, Errno::PIPE)] {
+        for length in [1, 0] {
+            let (host, guest) = sockets(kind);
+            drop(host);
+            assert_eq!(guest.err(libc::SYS_write, &[1, guest.put(b"x"), length]), error);
+            guest.ok(libc::SYS_getpid, &[]);
+        }
+    }
+    let (host, guest) = sockets(SocketType::STREAM);
+    assert_eq!(guest.ok(libc::SYS_write, &[1, PAGE, 0]), 0);
+    drop(host);
+    let ignore = guest.words(&[libc::SIG_IGN as u64, 0, 0, 0]);
+    guest.ok(libc::SYS_rt_sigaction, &[libc::SIGPIPE as u64, ignore, 0, 8]);
+    assert_eq!(guest.err(libc::SYS_write, &[1, PAGE, 0]), Errno::PIPE);
+    assert_eq!(guest.ok(libc::SYS_writev, &[1, ignore, 0]), 0);
+}
+
+/// Times that the host has set for a socket, and a terminal whose reads do not wait for a byte.
+#[test]
+fn a_streams_own_time_ends_a_wait() {
+    const TIME: Duration = Duration::from_millis(100);
+    let late = || Instant::now() + Duration::from_secs(60);
+    let (host, domain) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None).unwrap();
+    for which in [Timeout::Recv, Timeout::Send] {
+        set_socket_timeout(&domain, which, Some(TIME)).unwrap();
+    }
+    let grants = Grants::default().stdin(domain.try_clone().unwrap()).unwrap().stdout(domain).unwrap();
+    let guest = Guest::new(grants);
+    let at = guest.room(1 << 19);
+    let again = Outcome::Return(-i64::from(Errno::AGAIN.raw_os_error()));
+    let start = Instant::now();
+    assert_eq!(guest.call_until(libc::SYS_read, &[0, at, 1], late()), again);
+    assert!(start.elapsed() >= TIME);
+    let Outcome::Return(part @ 1..) = guest.call_until(libc::SYS_write, &[1, at, 1 << 19], late()) else {
+        panic!("there was room for some")
+    };
+    assert!(part < 1 << 19);
+    assert_eq!(guest.call_until(libc::SYS_write, &[1, at, 1], late()), again);
+    drop(host);
+
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap();
+    let both = OFlags::RDWR | OFlags::NOCTTY;
+    let side = rustix::fs::open(name, both, Mode::empty()).unwrap();
+    let guest = Guest::new(Grants::default().stdin(side.try_clone().unwrap()).unwrap());
+    for (least, tenths) in [(0, 0), (0, 1)] {
+        let mut settings = tcgetattr(&side).unwrap();
+        settings.make_raw();
+        settings.special_codes[SpecialCodeIndex::VMIN] = least;
+        settings.special_codes[SpecialCodeIndex::VTIME] = tenths;
+        tcsetattr(&side, OptionalActions::Now, &settings).unwrap();
+        let start = Instant::now();
+        assert_eq!(guest.call_until(libc::SYS_read, &[0, at, 10], late()), Outcome::Return(0));
+        assert!(start.elapsed() >= TIME * tenths.into());
+        rustix::io::write(&terminal, b"two").unwrap();
+        assert_eq!(guest.call_until(libc::SYS_read, &[0, at, 10], late()), Outcome::Return(3));
+    }
 }
 
 #[test]

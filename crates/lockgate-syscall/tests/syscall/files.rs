@@ -527,9 +527,14 @@ fn errors_come_in_the_kernels_order() {
     let (reading, writing) = (fifo & 0xffff_ffff, fifo >> 32);
     let (file, empty) = (guest.open("/data/greeting", libc::O_RDWR), guest.text(""));
     guest.ok(libc::SYS_faccessat2, &[file, empty, 6, libc::AT_EMPTY_PATH as u64]);
+    let new_file = (libc::O_CREAT | libc::O_EXCL | libc::O_RDWR) as u64;
     let new_folder = (libc::O_CREAT | libc::O_DIRECTORY | libc::O_RDWR) as u64;
     let cases: &[(i64, &[u64], Errno)] = &[
         (libc::SYS_flock, &[BAD, 15], Errno::INVAL),
+        (libc::SYS_creat, &[guest.text("/data/greeting/"), 0o600], Errno::ISDIR),
+        (libc::SYS_open, &[guest.text("/data/folder/"), new_file, 0o600], Errno::ISDIR),
+        (libc::SYS_open, &[guest.text("/data/none/folder/"), new_file, 0o600], Errno::NOENT),
+        (libc::SYS_open, &[guest.text("/data/greeting/folder/"), new_file, 0o600], Errno::NOTDIR),
         (libc::SYS_ftruncate, &[BAD, minus(1)], Errno::INVAL),
         (libc::SYS_truncate, &[none, minus(1)], Errno::INVAL),
         (libc::SYS_pread64, &[BAD, at, 1, minus(1)], Errno::INVAL),
