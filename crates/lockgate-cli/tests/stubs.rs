@@ -705,6 +705,23 @@ fn data_goes_to_the_callback_beside_it() {
     assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
 }
 
+/// A buffer that a structure leads to comes back as its type says, as one that a parameter leads to: a bool is 0 or 1, and text in a structure ends.
+#[test]
+fn buffers_behind_fields_are_what_their_types_say() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdbool.h>\nLG_ERRORS(int, -1);\nstruct record { bool set; char name[8] LG_STRING; };\n\
+                  struct out { bool *flags LG_OUT LG_SIZE(left) LG_CURSOR; unsigned left; struct record *records LG_OUT LG_SIZE(n) LG_WRITTEN(n); unsigned n; };\n\
+                  int fill(struct out *o LG_INOUT, unsigned n);\nint later(void);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"fields.h\"\n#include <string.h>\nstatic char *last;\nint later(void) { *last = 0x55; return 0; }\n\
+                  int fill(struct out *o, unsigned n) { last = (char *)o->flags; memset(o->flags, 0xee, n); o->flags += n; o->left -= n; memset(o->records, 'A', n * sizeof *o->records); o->n = n; return 0; }\n";
+    let host = "#include <fields.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_fields_error()->message); return 1; } } while (0)\n\
+                int main(void)\n{\n    bool flags[3] = {0};\n    struct record records[3] = {0};\n    struct out o = {flags, 3, records, 3};\n    \
+                CHECK(fill(&o, 2) == 0 && o.flags == flags + 2 && o.left == 1 && o.n == 2);\n    CHECK(memcmp(flags, \"\\1\\1\", 3) == 0);\n    \
+                for (int i = 0; i < 2; i++)\n        CHECK(memcmp(&records[i].set, \"\\1\", 1) == 0 && strcmp(records[i].name, \"AAAAAAA\") == 0);\n    \
+                o = (struct out){lg_fields_alloc(8), 2, records, 1};\n    CHECK(o.flags && fill(&o, 1) == 0 && later() == 0 && memcmp(o.flags - 1, \"\\1\", 1) == 0);\n    return 0;\n}\n";
+    made("fields", &["-O0"], [header, source, host]);
+}
+
 /// A handle that the program passes by a pointer, to have it ended, is that of the call: callbacks get its data, and errors jump to its jmp_buf.
 #[test]
 fn a_handle_behind_a_pointer_is_the_calls() {
