@@ -705,6 +705,31 @@ fn data_goes_to_the_callback_beside_it() {
     assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
 }
 
+/// One pointer in a structure is for the functions in it, as one among parameters is: not for those that came alone, nor for another structure's. What comes with
+/// functions that are null is for none.
+#[test]
+fn data_in_a_structure_is_for_its_functions() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\ntypedef int (*reader)(void *data, int n);\n\
+                  struct one { void *data; reader r; };\nstruct two { reader r; int n; void *data; };\nLG_FIELD(struct one, data, LG_DATA);\nLG_FIELD(struct two, data, LG_DATA);\n\
+                  thing *thing_new(void);\nint set_one(thing *t, const struct one *o LG_IN);\nint set_two(thing *t, const struct two *o LG_IN);\n\
+                  int set_user(thing *t, void *user LG_DATA);\nint set_event(thing *t, reader r);\nint set_both(thing *t, reader r, void *data LG_DATA);\nint go(thing *t, int function, int data);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"within.h\"\nstatic reader f[4]; static void *d[4]; static long h[64]; static int made;\n\
+                  thing *thing_new(void) { return (thing *)(h + 8 * made++); }\nint set_one(thing *t, const struct one *o) { f[0] = o->r, d[0] = o->data; return 0; }\n\
+                  int set_two(thing *t, const struct two *o) { f[1] = o->r, d[1] = o->data; return 0; }\nint set_user(thing *t, void *user) { d[2] = user; return 0; }\n\
+                  int set_event(thing *t, reader r) { f[2] = r; return 0; }\nint set_both(thing *t, reader r, void *data) { f[3] = r, d[3] = data; return 0; }\n\
+                  int go(thing *t, int function, int data) { return f[function](d[data], 1); }\n";
+    let host = "#include <within.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_within_error()->message); return 1; } } while (0)\n\
+                static char first, second, user, none;\n\
+                static int one(void *data, int n)\n{\n    return data == &first ? n : 99;\n}\n\
+                static int two(void *data, int n)\n{\n    return data == &second ? 2 * n : 99;\n}\n\
+                static int event(void *data, int n)\n{\n    return data == &user ? 3 * n : 99;\n}\n\
+                int main(void)\n{\n    thing *t = thing_new();\n    struct one o = {&first, one};\n    struct two w = {two, 0, &second};\n    \
+                CHECK(set_one(t, &o) == 0 && set_two(t, &w) == 0 && set_user(t, &user) == 0 && set_event(t, event) == 0 && set_both(t, 0, &none) == 0);\n    \
+                for (int f = 0; f < 3; f++)\n        for (int d = 0; d < 4; d++)\n            CHECK(go(t, f, d) == (f == d ? f + 1 : -1));\n    return 0;\n}\n";
+    made("within", &["-O0"], [header, source, host]);
+}
+
 /// A buffer that a structure leads to comes back as its type says, as one that a parameter leads to: a bool is 0 or 1, and text in a structure ends.
 #[test]
 fn buffers_behind_fields_are_what_their_types_say() {

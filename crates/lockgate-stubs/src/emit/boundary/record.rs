@@ -90,9 +90,7 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
         parts.numbers.clone_from(&parts.into);
         return parts;
     }
-    // Of several pointers each goes to its own callbacks; one alone to any that the handle has.
     let pairs = plan.pairs(fields.iter().map(|field| &field.passing)).unwrap_or_default();
-    let pairs = if pairs.len() > 1 { pairs } else { Vec::new() };
     for (place, field) in fields.iter().enumerate() {
         let of = pairs.iter().find(|(data, _)| *data == place).map_or(&[][..], |(_, of)| of);
         let of: Vec<Value> = of.iter().map(|place| through(word("from"), &fields[*place].name)).collect();
