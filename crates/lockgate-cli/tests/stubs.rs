@@ -730,6 +730,37 @@ fn data_in_a_structure_is_for_its_functions() {
     made("within", &["-O0"], [header, source, host]);
 }
 
+/// The library does not give a handle a second time for which anything is remembered: what is lent to the first one's user, where its errors jump to and what its
+/// callbacks get would be the second one's, too, and end with it.
+#[test]
+fn what_is_remembered_is_one_handles() {
+    let host = |name: &str, again: &str| {
+        format!(
+            "#include <{name}.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+             #define CHECK(x) do {{ if (!(x)) {{ printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_{name}_error()->message); return 1; }} }} while (0)\n\
+             #define ONCE(new) CHECK(new && !new && lg_{name}_error()->kind == LG_STUB_HANDLE)\nint main(void)\n{{\n{again}    return 0;\n}}\n"
+        )
+    };
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\ntypedef int (*event)(void *data, int n);\nstruct ops { event f; void *data; };\n\
+                  struct sink { event f; void *data; };\ntypedef int (*filler)(void *user, struct sink *s LG_OUT);\n\
+                  struct lent *lent_new(void);\nstruct lent *lent_second(void);\nint lent_end(struct lent **l LG_INOUT LG_RELEASE);\nchar *lent_room(struct lent *l, size_t n) LG_LENT LG_SIZE(n);\n\
+                  struct with *with_new(const struct ops *o LG_IN);\nstruct filled *filled_new(void);\nint filled_on(struct filled *f, filler by);\n\
+                  struct behind *behind_new(void);\nint behind_set(struct behind **b LG_INOUT LG_BORROWED, event f, void *data LG_DATA);\n\
+                  struct plain *plain_new(void);\nint plain_use(struct plain *p);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"twice.h\"\nstatic long h[64]; static char room[64];\nstruct lent *lent_new(void) { return (void *)h; }\nstruct lent *lent_second(void) { return (void *)(h + 40); }\nint lent_end(struct lent **l) { *l = (void *)h; return 0; }\n\
+                  char *lent_room(struct lent *l, size_t n) { return room; }\nstruct with *with_new(const struct ops *o) { return (void *)(h + 8); }\n\
+                  struct filled *filled_new(void) { return (void *)(h + 16); }\nint filled_on(struct filled *f, filler by) { return 0; }\n\
+                  struct behind *behind_new(void) { return (void *)(h + 24); }\nint behind_set(struct behind **b, event f, void *data) { return 0; }\n\
+                  struct plain *plain_new(void) { return (void *)(h + 32); }\nint plain_use(struct plain *p) { return 0; }\n";
+    let again = "    struct ops o = {0};\n    ONCE(lent_new());\n    struct lent *second = lent_second(), *ends = second;\n    CHECK(second && lent_end(&ends) == -1 && lg_twice_error()->kind == LG_STUB_HANDLE && ends == second);\n    ONCE(with_new(&o));\n    ONCE(filled_new());\n    ONCE(behind_new());\n    CHECK(plain_new() == plain_new());\n";
+    made("twice", &["-O0"], [header, source, &host("twice", again)]);
+    // Nothing but errors that jump.
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\ntypedef void (*jumper)(jmp_buf env LG_JUMP, int value);\n\
+                  thing *thing_new(void);\njmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\n";
+    let source = "static long h[64];\nvoid *thing_new(void) { return h; }\nvoid *thing_jump(void *t, void *by, unsigned long size) { return h; }\n";
+    made("jumps", &["-O0"], [header, source, &host("jumps", "    ONCE(thing_new());\n")]);
+}
+
 /// A buffer that a structure leads to comes back as its type says, as one that a parameter leads to: a bool is 0 or 1, and text in a structure ends.
 #[test]
 fn buffers_behind_fields_are_what_their_types_say() {
