@@ -125,6 +125,17 @@ fn optimised(name: &str, arguments: &[&str]) {
 
 /// The same of three texts: what a test makes itself.
 fn made(name: &str, options: &[&str], texts: [&str; 3]) {
+    made_of(name, options, texts, &|exports| exports, &|_| {});
+}
+
+/// The same with what the test makes of the module's list of exports, and of the folder with the module.
+fn made_of(
+    name: &str,
+    options: &[&str],
+    texts: [&str; 3],
+    exports: &dyn Fn(String) -> String,
+    then: &dyn Fn(&Path),
+) {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let path = |end: &str| folder.path().join(format!("{name}{end}"));
     for (end, text) in [".h", ".c", "_host.c"].iter().zip(texts) {
@@ -134,9 +145,13 @@ fn made(name: &str, options: &[&str], texts: [&str; 3]) {
     let mut stubs = lockgate();
     stubs.arg("stubs").arg(path(".h")).arg("-m").arg(path(".lg")).arg("-o").arg(folder.path().join("client"));
     done(&mut stubs).expect("stubs");
+    let list = folder.path().join(format!("client/{name}.exports"));
+    let text = std::fs::read_to_string(&list).expect("a list");
+    std::fs::write(&list, exports(text)).expect("a file");
     let mut link = lockgate();
     link.args(["cc", "-g", "-O1", "-w", &include]).arg(path(".c")).arg("-o").arg(path(".lg"));
-    done(link.arg("--exports").arg(folder.path().join(format!("client/{name}.exports")))).expect("it links");
+    done(link.arg("--exports").arg(list)).expect("it links");
+    then(folder.path());
     let mut compile = Command::new("gcc");
     compile.args(["-std=gnu11"]).args(options).arg(&include).arg("-I").arg(folder.path().join("client"));
     compile.arg("-I").arg(folder.path()).arg("-I").arg(prefix().join("include")).arg(path("_host.c"));
@@ -759,6 +774,52 @@ fn what_is_remembered_is_one_handles() {
                   thing *thing_new(void);\njmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\n";
     let source = "static long h[64];\nvoid *thing_new(void) { return h; }\nvoid *thing_jump(void *t, void *by, unsigned long size) { return h; }\n";
     made("jumps", &["-O0"], [header, source, &host("jumps", "    ONCE(thing_new());\n")]);
+}
+
+/// What the client itself asks the library, where its errno is, is no call of the program's: the library gets nothing there that the call before was given, and
+/// does not jump.
+#[test]
+fn the_clients_own_questions_are_nobodys_calls() {
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\n\
+                  typedef int (*event)(void *data, int n);\ntypedef void (*jumper)(jmp_buf env LG_JUMP, int value);\n\
+                  thing *thing_new(void);\nint thing_on(thing *t, event f, void *data LG_DATA);\njmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\n\
+                  int thing_fail(thing *t LG_JUMPS, int how);\nint other(int n) LG_ERRNO;\n\
+                  int thing_length(thing *t) LG_ERROR(0);\nconst void *thing_copy(thing *t, thing *as, char **name LG_OUT LG_STRING LG_FREED(free)) LG_SIZE(thing_length(as));\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"asked.h\"\nstatic long h[64]; static int made, mode, number; static event f; static void *data; static jumper jump; static jmp_buf env[2];\n\
+                  thing *thing_new(void) { return (thing *)(h + 8 * made++); }\nint thing_on(thing *t, event e, void *d) { f = e, data = d; return 0; }\n\
+                  jmp_buf *thing_jump(thing *t, jumper by, size_t size) { jump = by; return &env[(long *)t != h]; }\n\
+                  int thing_fail(thing *t, int how) { mode = how; if (how == 3) *(volatile int *)8 = 1; return 0; }\nint other(int n) { mode = n ? n : mode; return -1; }\n\
+                  int thing_length(thing *t) { return 8; }\nconst void *thing_copy(thing *t, thing *as, char **name) { mode = 4; *name = \"name\"; return h + 32; }\n\
+                  void frex(void *of) { int now = mode; mode = 0; if (now == 4) f(data, 1); }\n\
+                  int *__errno_locatioX(void) { int now = mode; mode = 0; if (now == 1) f(data, 1); if (now == 2) jump(env[0], 7); return &number; }\n";
+    let host = "#include <asked.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_asked_error()->message); return 1; } } while (0)\n\
+                static int heard;\nstatic int event_of(void *data, int n)\n{\n    (void)data;\n    heard += n;\n    return 0;\n}\n\
+                static int gone;\n\
+                static __attribute__((noinline)) int in_use(thing *t, int how)\n{\n    if (setjmp(*thing_jump(t, longjmp, sizeof(jmp_buf))))\n        return gone ? 99 : 7;\n    return thing_fail(t, how);\n}\n\
+                int main(void)\n{\n    thing *one = thing_new(), *two = thing_new();\n    CHECK(thing_on(one, event_of, \"one\") == 0);\n    \
+                /* Before the call, and after it. */\n    CHECK(in_use(one, 1) == 0 && other(0) == -1 && lg_asked_error()->kind == LG_STUB_DATA);\n    \
+                CHECK(other(1) == -1 && lg_asked_error()->kind == LG_STUB_DATA && heard == 0);\n    \
+                CHECK(in_use(one, 2) == 0);\n    gone = 1;\n    CHECK(other(0) == -1 && lg_asked_error()->kind == LG_STUB_JUMP);\n    \
+                gone = 0;\n    CHECK(in_use(two, 3) == 7);\n    \
+                /* To free what a call gave belongs to that, whatever was asked for its size. */\n    char *name = NULL;\n    CHECK(!thing_copy(two, one, &name) && lg_asked_error()->kind == LG_STUB_DATA && heard == 0);\n    return 0;\n}\n";
+    let named = |folder: &Path| {
+        // (A linker would not have second functions of these names.)
+        let module = folder.join("asked.lg");
+        let mut bytes = std::fs::read(&module).expect("a module");
+        let names: [(&[u8], &[u8]); 2] = [(b"__errno_locatioX", b"__errno_location"), (b"frex", b"free")];
+        for (from, to) in names {
+            for at in 0..bytes.len() - from.len() {
+                if bytes[at..].starts_with(from) {
+                    bytes[at..at + to.len()].copy_from_slice(to);
+                }
+            }
+        }
+        std::fs::write(&module, bytes).expect("a file");
+    };
+    let exports =
+        |text: String| text.replace("__errno_location", "__errno_locatioX").replace(" free(", " frex(");
+    made_of("asked", &["-O1"], [header, source, host], &exports, &named);
 }
 
 /// A buffer that a structure leads to comes back as its type says, as one that a parameter leads to: a bool is 0 or 1, and text in a structure ends.

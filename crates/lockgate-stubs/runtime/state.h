@@ -483,7 +483,7 @@ static inline uint64_t lgs_serial(struct lgs_call *c)
     return c->serial;
 }
 
-/* The library's function is called, for this call. */
+/* The library's function is called, for this call: nothing of it is called without that, or it would have what the thread's last call was given. */
 static inline void lgs_calls_in(const struct lgs_call *c)
 {
     lgs_thread.handle = c->handle;

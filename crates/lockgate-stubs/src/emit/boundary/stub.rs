@@ -262,14 +262,14 @@ impl<'p> Stub<'p> {
     }
 
     fn ready(&mut self) {
+        if self.is_silent() {
+            self.phases.ready.push(Step::Set(word("lgs_c.silent"), word("true")));
+        }
         if self.function.errno {
             let none = not(run("lgs_no_errno", []));
             self.phases.ready.push(when(none, [Step::End]));
         }
         self.apart();
-        if self.is_silent() {
-            self.phases.ready.push(Step::Set(word("lgs_c.silent"), word("true")));
-        }
         if self.plan.follows_calls() {
             self.phases.ready.push(Step::Do(run("lgs_calls_in", [])));
         }
