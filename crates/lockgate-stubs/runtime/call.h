@@ -5,6 +5,12 @@ static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 {
     /* (A thread that is cancelled while it makes a domain, or ends one, would leave half of it, and locks.) */
     int cancels, before = errno;
+    /* A domain's constructors may call the program, and that the library, which is not there yet: this thread would wait for itself. */
+    if (lgs_thread.starts) {
+        lgs_fail(c, LG_STUB_START, "call", "its domain is being made: what that calls may not call it");
+        return;
+    }
+    lgs_thread.starts = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
     lgs_calls_in(&(struct lgs_call){.handle = 0});
     pthread_once(&lgs_once, lgs_start);
@@ -14,6 +20,7 @@ static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
         lgs_come_in(c);
     }
     pthread_setcancelstate(cancels, 0);
+    lgs_thread.starts = false;
     if (lgs_start_failed)
         lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
     else

@@ -401,6 +401,7 @@ static __thread struct {
     size_t stack_size;
     unsigned generation; /* of the blocks */
     bool watched;        /* lgs_leave_thread() is called when it ends */
+    bool starts;         /* it makes the domain, or waits for who does */
     struct lgs_lent *lent; /* without a handle */
     size_t spare;          /* a place for data of a call: most have one */
     bool failed; /* a callback failed: so does the call it came from */
