@@ -839,6 +839,30 @@ fn buffers_behind_fields_are_what_their_types_say() {
     made("fields", &["-O0"], [header, source, host]);
 }
 
+/// A format's conversions take a width and a precision, however large, and no more: there is no room for others. Of no object there is nothing to dispose of.
+#[test]
+fn what_formats_take_and_what_is_disposed_of() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdarg.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\nthing *thing_new(void);\n\
+                  int print(char *out LG_OUT LG_SIZE(n) LG_WRITTEN(lg_result), size_t n, const char *format, ...) LG_FORMAT(vprint, \"\", \"\") LG_AT_MOST(n);\n\
+                  int vprint(char *out LG_OUT LG_SIZE(n) LG_WRITTEN(lg_result), size_t n, const char *format, va_list list) LG_FORMAT(vprint, \"\", \"\") LG_AT_MOST(n);\n\
+                  int length(const char *format, ...) LG_FORMAT(vlength, \"\", \"\");\nint vlength(const char *format, va_list list) LG_FORMAT(vlength, \"\", \"\");\n\
+                  typedef void (*disposer)(void *of);\n#define COPY ((disposer)-1)\nint put(thing *t, const char *text LG_IN LG_SIZE(n), int n, disposer done LG_DISPOSE(text, COPY));\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"taken.h\"\n#include <stdio.h>\n#include <string.h>\nstatic long h[8];\n\
+                  int vprint(char *out, size_t n, const char *format, va_list list) { return vsnprintf(out, n, format, list); }\n\
+                  int vlength(const char *format, va_list list) { return strlen(va_arg(list, const char *)); }\nint print(char *out, size_t n, const char *format, ...) { return -1; }\n\
+                  int length(const char *format, ...) { return -1; }\nthing *thing_new(void) { return (thing *)h; }\nint put(thing *t, const char *text, int n, disposer done) { return n; }\n";
+    let host = "#include <taken.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_taken_error()->message); return 1; } } while (0)\n\
+                static int disposed;\nstatic void dispose(void *of)\n{\n    disposed += of ? 1 : 100;\n}\n\
+                int main(void)\n{\n    char out[32] = \"\";\n    CHECK(print(out, 32, \"%*.*s|%-*d|\", 4, 2, \"abc\", 3, 7) == 9 && memcmp(out, \"  ab|7  |\", 9) == 0);\n    \
+                enum { LARGE = 17 << 20, STARS = 1 << 20 };\n    char *text = malloc(LARGE + 1);\n    memset(text, 'x', LARGE);\n    text[LARGE] = 0;\n    \
+                CHECK(length(\"%.999999999s\", text) == LARGE && length(\"%.99999999999999999999s\", text) == LARGE && length(\"%.16777217s\", text) == 16777217);\n    \
+                memset(text, '*', STARS);\n    text[0] = '%', text[STARS] = 0;\n    CHECK(print(out, 32, text) == -1 && lg_taken_error()->kind == LG_STUB_SIZE);\n    \
+                CHECK(print(out, 32, \"%***d\", 1, 2, 3, 4) == -1 && strcmp(lg_taken_error()->what, \"format\") == 0);\n    \
+                thing *t = thing_new();\n    CHECK(put(t, \"a\", 1, dispose) == 1 && disposed == 1);\n    CHECK(put(t, NULL, 0, dispose) == 0 && disposed == 1);\n    free(text);\n    return 0;\n}\n";
+    made("taken", &["-O0", "-fsanitize=address"], [header, source, host]);
+}
+
 /// A handle that the program passes by a pointer, to have it ended, is that of the call: callbacks get its data, and errors jump to its jmp_buf.
 #[test]
 fn a_handle_behind_a_pointer_is_the_calls() {
