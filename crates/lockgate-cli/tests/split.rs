@@ -147,6 +147,33 @@ fn a_structure_that_only_the_domain_defines_is_a_handle() {
     assert!(said.contains("needs LG_OPAQUE"), "{said}");
 }
 
+/// While a domain is made its constructors may call the program, which may not call the domain: the thread would wait for itself. Such a call fails, the others
+/// do not.
+#[test]
+fn a_domain_that_is_being_made_is_not_called() {
+    let shop = Shop::new();
+    let write = |name: &str, text: &str| std::fs::write(shop.path(name), text).expect("a file");
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"b\", time=5000OPTION) LG_ENTRY int b_number(int crash) LG_ERROR(-1);\n\
+                  LG_DOMAIN(\"b\") LG_ENTRY int b_two(void) LG_ERROR(-1);\nint tell(void) LG_ERROR(-2);\n";
+    write(
+        "b.c",
+        "#include \"b.h\"\nLG_DOMAIN(\"b\") static int told;\nLG_DOMAIN(\"b\") static __attribute__((constructor)) void begin(void) { told = tell(); }\n\
+         LG_DOMAIN(\"b\") int b_number(int crash) { if (crash) *(volatile int *)8 = 1; return told; }\nLG_DOMAIN(\"b\") int b_two(void) { return 2; }\n",
+    );
+    write(
+        "main.c",
+        "#include \"b.h\"\n#include <unistd.h>\nLG_ENTRY int tell(void);\nextern void *lg_b_alloc(unsigned long);\nstatic int told;\n\
+         int tell(void) { told++; return lg_b_alloc(8) ? 5 : 10 + b_two(); }\n\
+         int main(void) {\n    alarm(60);\n    int first = b_number(0), second = b_two(), crash = b_number(1), third = b_number(0);\n    \
+         return first == 9 && second == 2 && crash == -1 && third == 9 ? 100 + told : 1;\n}\n",
+    );
+    for (option, times) in [("", 1), (", restart", 2)] {
+        write("b.h", &header.replace("OPTION", option));
+        done(split_by_us(&shop).args(["-O1", "-o", "split", "main.c", "b.c"])).expect("it splits");
+        assert_eq!(outcome(shop.command(shop.path("split")).args([""; 0])).0, Some(100 + times), "{option}");
+    }
+}
+
 /// Options that change what gcc writes beside code, or who sees it, change no answer, and those that change types are refused.
 #[test]
 fn options_of_compilers_change_no_answer() {

@@ -125,6 +125,17 @@ fn optimised(name: &str, arguments: &[&str]) {
 
 /// The same of three texts: what a test makes itself.
 fn made(name: &str, options: &[&str], texts: [&str; 3]) {
+    made_of(name, options, texts, &|exports| exports, &|_| {});
+}
+
+/// The same with what the test makes of the module's list of exports, and of the folder with the module.
+fn made_of(
+    name: &str,
+    options: &[&str],
+    texts: [&str; 3],
+    exports: &dyn Fn(String) -> String,
+    then: &dyn Fn(&Path),
+) {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let path = |end: &str| folder.path().join(format!("{name}{end}"));
     for (end, text) in [".h", ".c", "_host.c"].iter().zip(texts) {
@@ -134,9 +145,13 @@ fn made(name: &str, options: &[&str], texts: [&str; 3]) {
     let mut stubs = lockgate();
     stubs.arg("stubs").arg(path(".h")).arg("-m").arg(path(".lg")).arg("-o").arg(folder.path().join("client"));
     done(&mut stubs).expect("stubs");
+    let list = folder.path().join(format!("client/{name}.exports"));
+    let text = std::fs::read_to_string(&list).expect("a list");
+    std::fs::write(&list, exports(text)).expect("a file");
     let mut link = lockgate();
     link.args(["cc", "-g", "-O1", "-w", &include]).arg(path(".c")).arg("-o").arg(path(".lg"));
-    done(link.arg("--exports").arg(folder.path().join(format!("client/{name}.exports")))).expect("it links");
+    done(link.arg("--exports").arg(list)).expect("it links");
+    then(folder.path());
     let mut compile = Command::new("gcc");
     compile.args(["-std=gnu11"]).args(options).arg(&include).arg("-I").arg(folder.path().join("client"));
     compile.arg("-I").arg(folder.path()).arg("-I").arg(prefix().join("include")).arg(path("_host.c"));
@@ -703,6 +718,149 @@ fn data_goes_to_the_callback_beside_it() {
     stubs.arg("stubs").arg(&path).args(["-m", "/m.lg", "-o"]).arg(folder.path().join("client"));
     let said = done(&mut stubs).expect_err("it is refused").to_string();
     assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
+}
+
+/// One pointer in a structure is for the functions in it, as one among parameters is: not for those that came alone, nor for another structure's. What comes with
+/// functions that are null is for none.
+#[test]
+fn data_in_a_structure_is_for_its_functions() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\ntypedef int (*reader)(void *data, int n);\n\
+                  struct one { void *data; reader r; };\nstruct two { reader r; int n; void *data; };\nLG_FIELD(struct one, data, LG_DATA);\nLG_FIELD(struct two, data, LG_DATA);\n\
+                  thing *thing_new(void);\nint set_one(thing *t, const struct one *o LG_IN);\nint set_two(thing *t, const struct two *o LG_IN);\n\
+                  int set_user(thing *t, void *user LG_DATA);\nint set_event(thing *t, reader r);\nint set_both(thing *t, reader r, void *data LG_DATA);\nint go(thing *t, int function, int data);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"within.h\"\nstatic reader f[4]; static void *d[4]; static long h[64]; static int made;\n\
+                  thing *thing_new(void) { return (thing *)(h + 8 * made++); }\nint set_one(thing *t, const struct one *o) { f[0] = o->r, d[0] = o->data; return 0; }\n\
+                  int set_two(thing *t, const struct two *o) { f[1] = o->r, d[1] = o->data; return 0; }\nint set_user(thing *t, void *user) { d[2] = user; return 0; }\n\
+                  int set_event(thing *t, reader r) { f[2] = r; return 0; }\nint set_both(thing *t, reader r, void *data) { f[3] = r, d[3] = data; return 0; }\n\
+                  int go(thing *t, int function, int data) { return f[function](d[data], 1); }\n";
+    let host = "#include <within.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_within_error()->message); return 1; } } while (0)\n\
+                static char first, second, user, none;\n\
+                static int one(void *data, int n)\n{\n    return data == &first ? n : 99;\n}\n\
+                static int two(void *data, int n)\n{\n    return data == &second ? 2 * n : 99;\n}\n\
+                static int event(void *data, int n)\n{\n    return data == &user ? 3 * n : 99;\n}\n\
+                int main(void)\n{\n    thing *t = thing_new();\n    struct one o = {&first, one};\n    struct two w = {two, 0, &second};\n    \
+                CHECK(set_one(t, &o) == 0 && set_two(t, &w) == 0 && set_user(t, &user) == 0 && set_event(t, event) == 0 && set_both(t, 0, &none) == 0);\n    \
+                for (int f = 0; f < 3; f++)\n        for (int d = 0; d < 4; d++)\n            CHECK(go(t, f, d) == (f == d ? f + 1 : -1));\n    return 0;\n}\n";
+    made("within", &["-O0"], [header, source, host]);
+}
+
+/// The library does not give a handle a second time for which anything is remembered: what is lent to the first one's user, where its errors jump to and what its
+/// callbacks get would be the second one's, too, and end with it.
+#[test]
+fn what_is_remembered_is_one_handles() {
+    let host = |name: &str, again: &str| {
+        format!(
+            "#include <{name}.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+             #define CHECK(x) do {{ if (!(x)) {{ printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_{name}_error()->message); return 1; }} }} while (0)\n\
+             #define ONCE(new) CHECK(new && !new && lg_{name}_error()->kind == LG_STUB_HANDLE)\nint main(void)\n{{\n{again}    return 0;\n}}\n"
+        )
+    };
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\ntypedef int (*event)(void *data, int n);\nstruct ops { event f; void *data; };\n\
+                  struct sink { event f; void *data; };\ntypedef int (*filler)(void *user, struct sink *s LG_OUT);\n\
+                  struct lent *lent_new(void);\nstruct lent *lent_second(void);\nint lent_end(struct lent **l LG_INOUT LG_RELEASE);\nchar *lent_room(struct lent *l, size_t n) LG_LENT LG_SIZE(n);\n\
+                  struct with *with_new(const struct ops *o LG_IN);\nstruct filled *filled_new(void);\nint filled_on(struct filled *f, filler by);\n\
+                  struct behind *behind_new(void);\nint behind_set(struct behind **b LG_INOUT LG_BORROWED, event f, void *data LG_DATA);\n\
+                  struct plain *plain_new(void);\nint plain_use(struct plain *p);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"twice.h\"\nstatic long h[64]; static char room[64];\nstruct lent *lent_new(void) { return (void *)h; }\nstruct lent *lent_second(void) { return (void *)(h + 40); }\nint lent_end(struct lent **l) { *l = (void *)h; return 0; }\n\
+                  char *lent_room(struct lent *l, size_t n) { return room; }\nstruct with *with_new(const struct ops *o) { return (void *)(h + 8); }\n\
+                  struct filled *filled_new(void) { return (void *)(h + 16); }\nint filled_on(struct filled *f, filler by) { return 0; }\n\
+                  struct behind *behind_new(void) { return (void *)(h + 24); }\nint behind_set(struct behind **b, event f, void *data) { return 0; }\n\
+                  struct plain *plain_new(void) { return (void *)(h + 32); }\nint plain_use(struct plain *p) { return 0; }\n";
+    let again = "    struct ops o = {0};\n    ONCE(lent_new());\n    struct lent *second = lent_second(), *ends = second;\n    CHECK(second && lent_end(&ends) == -1 && lg_twice_error()->kind == LG_STUB_HANDLE && ends == second);\n    ONCE(with_new(&o));\n    ONCE(filled_new());\n    ONCE(behind_new());\n    CHECK(plain_new() == plain_new());\n";
+    made("twice", &["-O0"], [header, source, &host("twice", again)]);
+    // Nothing but errors that jump.
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\ntypedef struct thing thing;\ntypedef void (*jumper)(jmp_buf env LG_JUMP, int value);\n\
+                  thing *thing_new(void);\njmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\n";
+    let source = "static long h[64];\nvoid *thing_new(void) { return h; }\nvoid *thing_jump(void *t, void *by, unsigned long size) { return h; }\n";
+    made("jumps", &["-O0"], [header, source, &host("jumps", "    ONCE(thing_new());\n")]);
+}
+
+/// What the client itself asks the library, where its errno is, is no call of the program's: the library gets nothing there that the call before was given, and
+/// does not jump.
+#[test]
+fn the_clients_own_questions_are_nobodys_calls() {
+    let header = "#include <lockgate/annotations.h>\n#include <setjmp.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\n\
+                  typedef int (*event)(void *data, int n);\ntypedef void (*jumper)(jmp_buf env LG_JUMP, int value);\n\
+                  thing *thing_new(void);\nint thing_on(thing *t, event f, void *data LG_DATA);\njmp_buf *thing_jump(thing *t, jumper by, size_t size) LG_JUMP_BUFFER(t);\n\
+                  int thing_fail(thing *t LG_JUMPS, int how);\nint other(int n) LG_ERRNO;\n\
+                  int thing_length(thing *t) LG_ERROR(0);\nconst void *thing_copy(thing *t, thing *as, char **name LG_OUT LG_STRING LG_FREED(free)) LG_SIZE(thing_length(as));\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"asked.h\"\nstatic long h[64]; static int made, mode, number; static event f; static void *data; static jumper jump; static jmp_buf env[2];\n\
+                  thing *thing_new(void) { return (thing *)(h + 8 * made++); }\nint thing_on(thing *t, event e, void *d) { f = e, data = d; return 0; }\n\
+                  jmp_buf *thing_jump(thing *t, jumper by, size_t size) { jump = by; return &env[(long *)t != h]; }\n\
+                  int thing_fail(thing *t, int how) { mode = how; if (how == 3) *(volatile int *)8 = 1; return 0; }\nint other(int n) { mode = n ? n : mode; return -1; }\n\
+                  int thing_length(thing *t) { return 8; }\nconst void *thing_copy(thing *t, thing *as, char **name) { mode = 4; *name = \"name\"; return h + 32; }\n\
+                  void frex(void *of) { int now = mode; mode = 0; if (now == 4) f(data, 1); }\n\
+                  int *__errno_locatioX(void) { int now = mode; mode = 0; if (now == 1) f(data, 1); if (now == 2) jump(env[0], 7); return &number; }\n";
+    let host = "#include <asked.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_asked_error()->message); return 1; } } while (0)\n\
+                static int heard;\nstatic int event_of(void *data, int n)\n{\n    (void)data;\n    heard += n;\n    return 0;\n}\n\
+                static int gone;\n\
+                static __attribute__((noinline)) int in_use(thing *t, int how)\n{\n    if (setjmp(*thing_jump(t, longjmp, sizeof(jmp_buf))))\n        return gone ? 99 : 7;\n    return thing_fail(t, how);\n}\n\
+                int main(void)\n{\n    thing *one = thing_new(), *two = thing_new();\n    CHECK(thing_on(one, event_of, \"one\") == 0);\n    \
+                /* Before the call, and after it. */\n    CHECK(in_use(one, 1) == 0 && other(0) == -1 && lg_asked_error()->kind == LG_STUB_DATA);\n    \
+                CHECK(other(1) == -1 && lg_asked_error()->kind == LG_STUB_DATA && heard == 0);\n    \
+                CHECK(in_use(one, 2) == 0);\n    gone = 1;\n    CHECK(other(0) == -1 && lg_asked_error()->kind == LG_STUB_JUMP);\n    \
+                gone = 0;\n    CHECK(in_use(two, 3) == 7);\n    \
+                /* To free what a call gave belongs to that, whatever was asked for its size. */\n    char *name = NULL;\n    CHECK(!thing_copy(two, one, &name) && lg_asked_error()->kind == LG_STUB_DATA && heard == 0);\n    return 0;\n}\n";
+    let named = |folder: &Path| {
+        // (A linker would not have second functions of these names.)
+        let module = folder.join("asked.lg");
+        let mut bytes = std::fs::read(&module).expect("a module");
+        let names: [(&[u8], &[u8]); 2] = [(b"__errno_locatioX", b"__errno_location"), (b"frex", b"free")];
+        for (from, to) in names {
+            for at in 0..bytes.len() - from.len() {
+                if bytes[at..].starts_with(from) {
+                    bytes[at..at + to.len()].copy_from_slice(to);
+                }
+            }
+        }
+        std::fs::write(&module, bytes).expect("a file");
+    };
+    let exports =
+        |text: String| text.replace("__errno_location", "__errno_locatioX").replace(" free(", " frex(");
+    made_of("asked", &["-O1"], [header, source, host], &exports, &named);
+}
+
+/// A buffer that a structure leads to comes back as its type says, as one that a parameter leads to: a bool is 0 or 1, and text in a structure ends.
+#[test]
+fn buffers_behind_fields_are_what_their_types_say() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdbool.h>\nLG_ERRORS(int, -1);\nstruct record { bool set; char name[8] LG_STRING; };\n\
+                  struct out { bool *flags LG_OUT LG_SIZE(left) LG_CURSOR; unsigned left; struct record *records LG_OUT LG_SIZE(n) LG_WRITTEN(n); unsigned n; };\n\
+                  int fill(struct out *o LG_INOUT, unsigned n);\nint later(void);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"fields.h\"\n#include <string.h>\nstatic char *last;\nint later(void) { *last = 0x55; return 0; }\n\
+                  int fill(struct out *o, unsigned n) { last = (char *)o->flags; memset(o->flags, 0xee, n); o->flags += n; o->left -= n; memset(o->records, 'A', n * sizeof *o->records); o->n = n; return 0; }\n";
+    let host = "#include <fields.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_fields_error()->message); return 1; } } while (0)\n\
+                int main(void)\n{\n    bool flags[3] = {0};\n    struct record records[3] = {0};\n    struct out o = {flags, 3, records, 3};\n    \
+                CHECK(fill(&o, 2) == 0 && o.flags == flags + 2 && o.left == 1 && o.n == 2);\n    CHECK(memcmp(flags, \"\\1\\1\", 3) == 0);\n    \
+                for (int i = 0; i < 2; i++)\n        CHECK(memcmp(&records[i].set, \"\\1\", 1) == 0 && strcmp(records[i].name, \"AAAAAAA\") == 0);\n    \
+                o = (struct out){lg_fields_alloc(8), 2, records, 1};\n    CHECK(o.flags && fill(&o, 1) == 0 && later() == 0 && memcmp(o.flags - 1, \"\\1\", 1) == 0);\n    return 0;\n}\n";
+    made("fields", &["-O0"], [header, source, host]);
+}
+
+/// A format's conversions take a width and a precision, however large, and no more: there is no room for others. Of no object there is nothing to dispose of.
+#[test]
+fn what_formats_take_and_what_is_disposed_of() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdarg.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\nthing *thing_new(void);\n\
+                  int print(char *out LG_OUT LG_SIZE(n) LG_WRITTEN(lg_result), size_t n, const char *format, ...) LG_FORMAT(vprint, \"\", \"\") LG_AT_MOST(n);\n\
+                  int vprint(char *out LG_OUT LG_SIZE(n) LG_WRITTEN(lg_result), size_t n, const char *format, va_list list) LG_FORMAT(vprint, \"\", \"\") LG_AT_MOST(n);\n\
+                  int length(const char *format, ...) LG_FORMAT(vlength, \"\", \"\");\nint vlength(const char *format, va_list list) LG_FORMAT(vlength, \"\", \"\");\n\
+                  typedef void (*disposer)(void *of);\n#define COPY ((disposer)-1)\nint put(thing *t, const char *text LG_IN LG_SIZE(n), int n, disposer done LG_DISPOSE(text, COPY));\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"taken.h\"\n#include <stdio.h>\n#include <string.h>\nstatic long h[8];\n\
+                  int vprint(char *out, size_t n, const char *format, va_list list) { return vsnprintf(out, n, format, list); }\n\
+                  int vlength(const char *format, va_list list) { return strlen(va_arg(list, const char *)); }\nint print(char *out, size_t n, const char *format, ...) { return -1; }\n\
+                  int length(const char *format, ...) { return -1; }\nthing *thing_new(void) { return (thing *)h; }\nint put(thing *t, const char *text, int n, disposer done) { return n; }\n";
+    let host = "#include <taken.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_taken_error()->message); return 1; } } while (0)\n\
+                static int disposed;\nstatic void dispose(void *of)\n{\n    disposed += of ? 1 : 100;\n}\n\
+                int main(void)\n{\n    char out[32] = \"\";\n    CHECK(print(out, 32, \"%*.*s|%-*d|\", 4, 2, \"abc\", 3, 7) == 9 && memcmp(out, \"  ab|7  |\", 9) == 0);\n    \
+                enum { LARGE = 17 << 20, STARS = 1 << 20 };\n    char *text = malloc(LARGE + 1);\n    memset(text, 'x', LARGE);\n    text[LARGE] = 0;\n    \
+                CHECK(length(\"%.999999999s\", text) == LARGE && length(\"%.99999999999999999999s\", text) == LARGE && length(\"%.16777217s\", text) == 16777217);\n    \
+                memset(text, '*', STARS);\n    text[0] = '%', text[STARS] = 0;\n    CHECK(print(out, 32, text) == -1 && lg_taken_error()->kind == LG_STUB_SIZE);\n    \
+                CHECK(print(out, 32, \"%***d\", 1, 2, 3, 4) == -1 && strcmp(lg_taken_error()->what, \"format\") == 0);\n    \
+                thing *t = thing_new();\n    CHECK(put(t, \"a\", 1, dispose) == 1 && disposed == 1);\n    CHECK(put(t, NULL, 0, dispose) == 0 && disposed == 1);\n    free(text);\n    return 0;\n}\n";
+    made("taken", &["-O0", "-fsanitize=address"], [header, source, host]);
 }
 
 /// A handle that the program passes by a pointer, to have it ended, is that of the call: callbacks get its data, and errors jump to its jmp_buf.

@@ -5,7 +5,14 @@ static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 {
     /* (A thread that is cancelled while it makes a domain, or ends one, would leave half of it, and locks.) */
     int cancels, before = errno;
+    /* A domain's constructors may call the program, and that the library, which is not there yet: this thread would wait for itself. */
+    if (lgs_thread.starts) {
+        lgs_fail(c, LG_STUB_START, "call", "its domain is being made: what that calls may not call it");
+        return;
+    }
+    lgs_thread.starts = true;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancels);
+    lgs_calls_in(&(struct lgs_call){.handle = 0});
     pthread_once(&lgs_once, lgs_start);
     lgs_notice_child();
     if (LGS_RESTARTS) {
@@ -13,6 +20,7 @@ static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
         lgs_come_in(c);
     }
     pthread_setcancelstate(cancels, 0);
+    lgs_thread.starts = false;
     if (lgs_start_failed)
         lgs_fail(c, LG_STUB_START, lgs_start_failed, "the domain could not be made");
     else
@@ -25,6 +33,9 @@ static __attribute__((noinline, cold)) void lgs_come(struct lgs_call *c)
 static inline __attribute__((always_inline)) void lgs_begin(struct lgs_call *c, unsigned number)
 {
     *c = (struct lgs_call){.function = lgs_functions[number].name, .frame = LGS_FRAME};
+    /* (A jump is its call's own, however that ended.) */
+    if (LGS_JUMPS)
+        lgs_thread.jump = 0;
     if (__builtin_expect(!__atomic_load_n(&lgs_process->settled, __ATOMIC_ACQUIRE), 0)) {
         lgs_come(c);
         if (c->failed)
@@ -102,11 +113,18 @@ static inline bool lgs_is_failure(double result, double failure)
     return result == failure || (result != result && failure != failure);
 }
 
+/* Where the library has its errno. What it calls meanwhile is none of the call's, nor of the one before. */
+static uint64_t lgs_errno_at(const struct lgs_call *c)
+{
+    lgs_calls_in(&(struct lgs_call){.silent = c->silent});
+    return lgs.errno_location();
+}
+
 /* Nothing is wrong yet: what earlier calls have left there is no answer of this one's. */
 static bool lgs_no_errno(struct lgs_call *c)
 {
     int none = 0;
-    uint64_t at = lgs.errno_location();
+    uint64_t at = lgs_errno_at(c);
     if (!lgs_returned(c))
         return false;
     if (!lgs_write(at, &none, sizeof none))
@@ -119,7 +137,7 @@ static bool lgs_no_errno(struct lgs_call *c)
 static void lgs_errno(struct lgs_call *c, bool has_failed)
 {
     int number = 0;
-    uint64_t at = lgs.errno_location();
+    uint64_t at = lgs_errno_at(c);
     lgs_number = 0;
     if (!lgs_returned(c) || !lgs_read(&number, at, sizeof number) || number <= 0 || number >= 4096)
         return;

@@ -148,6 +148,9 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, const lg_code *fu
     /* (What is given for a call only is a callback's that comes with it.) */
     if (c->failed || (!function && (brief || (!data && !alone))))
         return 0;
+    /* (What comes with functions that are all null is for none, not for any.) */
+    if (!function && !alone)
+        with.function = lgs_nobody;
     if (brief || c->makes || !(c->handle || how_long == LGS_FOR_GOOD)) {
         lgs_need_mark(c);
         lgs_watch();

@@ -61,14 +61,17 @@ static uint64_t lgs_arguments(struct lgs_call *c, const char *format, va_list li
             continue;
         size_t flags = strspn(++at, "-+ #0,!'");
         bool wide = memchr(at, '!', flags) != 0;
-        int precision = LGS_WHOLE;
+        int precision = LGS_WHOLE, stars = 0;
         bool below = false;
         for (at += flags; *at == '*' || *at == '.' || (*at >= '0' && *at <= '9'); at++) {
             if (*at == '.')
                 precision = 0;
             else if (*at != '*')
-                precision = precision < 0 ? LGS_WHOLE : precision > 1 << 24 ? 1 << 24 : precision * 10 + (*at - '0');
-            else {
+                precision = precision < 0 ? LGS_WHOLE : precision > (__INT_MAX__ - 9) / 10 ? __INT_MAX__ : precision * 10 + (*at - '0');
+            else if (++stars > 2) { /* there is no room for more */
+                lgs_fail(c, LG_STUB_SIZE, "format", "it has a conversion with more than a width and a precision");
+                break;
+            } else {
                 int number = va_arg(arguments, int);
                 next = lgs_argument(next, (uint64_t)(int64_t)number);
                 below = precision != LGS_WHOLE && number < 0;

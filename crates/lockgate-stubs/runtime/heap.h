@@ -28,6 +28,7 @@ static void lgs_free_inside(struct lgs_call *c, const struct lgs_heap *heap)
 {
     if (c->failed || !heap->copy)
         return;
+    lgs_calls_in(c);
     lgs.free_inside(heap->inside);
     if (!lgs_returned(c))
         c->failed = true;

@@ -6,6 +6,8 @@
 /* Grants `region` to the library. */
 static bool lgs_share(lg_region *region, bool writable)
 {
+    if (lgs_thread.starts)
+        return false;
     pthread_once(&lgs_once, lgs_start);
     lgs_notice_child();
     /* A domain that is begun again would have none of it. */

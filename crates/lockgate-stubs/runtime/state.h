@@ -401,6 +401,7 @@ static __thread struct {
     size_t stack_size;
     unsigned generation; /* of the blocks */
     bool watched;        /* lgs_leave_thread() is called when it ends */
+    bool starts;         /* it makes the domain, or waits for who does */
     struct lgs_lent *lent; /* without a handle */
     size_t spare;          /* a place for data of a call: most have one */
     bool failed; /* a callback failed: so does the call it came from */
@@ -483,7 +484,7 @@ static inline uint64_t lgs_serial(struct lgs_call *c)
     return c->serial;
 }
 
-/* The library's function is called, for this call. */
+/* The library's function is called, for this call: nothing of it is called without that, or it would have what the thread's last call was given. */
 static inline void lgs_calls_in(const struct lgs_call *c)
 {
     lgs_thread.handle = c->handle;

@@ -152,8 +152,9 @@
 /* The program reads the pointer back as the first word behind handle `h` (a macro of the header
  * does). On a function with a handle as its result: the same word lies behind that. */
 #define LG_SHOWN(h) LG_NOTE_("shown:" #h)
-/* A function that the stub calls with the object of parameter `p` when the library needs the object
- * no more. The library gets `copy` instead, and copies the object immediately. */
+/* A function that the stub calls with the object of parameter `p`, unless that is null, when the
+ * library needs the object no more. The library gets `copy` instead, and copies the object
+ * immediately. */
 #define LG_DISPOSE(p, copy) LG_NOTE_("dispose:" #p "," #copy)
 
 /* ---- errors that jump: setjmp and longjmp ------------------------------------------------------------------------- */

@@ -523,8 +523,10 @@ impl Facts {
             let sizes = inside.filter_map(|(parameter, _)| parameter.notes.size.as_ref());
             facts.asked_of_own.extend(sizes.flat_map(|size| size.called()).map(str::to_owned));
         }
+        let jump_buffer = |f: &FunctionPlan| matches!(f.result, Outcome::JumpBuffer { .. });
         facts.follows_handles = !plan.told.is_empty()
             || facts.lends
+            || plan.functions.iter().any(jump_buffer)
             || passings().any(|passing| facts.is_kept(passing))
             || plan
                 .functions
@@ -535,7 +537,7 @@ impl Facts {
         for function in &plan.functions {
             let results = std::iter::once(&function.result);
             results.chain(function.parameters.iter().filter_map(after)).for_each(|o| facts.outcome(plan, o));
-            facts.function(function, tellers.contains(function.name.as_str()));
+            facts.function(plan, function, tellers.contains(function.name.as_str()));
         }
         let called = plan.callbacks.values().chain(&plan.gates);
         called.flat_map(|callback| &callback.parameters).for_each(|outcome| facts.outcome(plan, outcome));
@@ -565,17 +567,27 @@ impl Facts {
         }
     }
 
-    fn function(&mut self, function: &FunctionPlan, told: bool) {
-        let given = |passing: &Passing| {
-            self.is_kept(passing)
-                || matches!(
-                    passing,
-                    Passing::Data { .. }
-                        | Passing::Handle { data: true, .. }
-                        | Passing::Stream { kept: true }
-                )
+    /// For the handles of `function` something is remembered: a second one that is the same would end it, or replace it, under the first one's user.
+    fn function(&mut self, plan: &Plan, function: &FunctionPlan, told: bool) {
+        let data = |passing: &Passing| matches!(passing, Passing::Data { .. });
+        let with_data = |key: &String| {
+            plan.records.get(key).is_some_and(|record| record.fields.iter().any(|field| data(&field.passing)))
         };
-        if !told && !function.parameters.iter().any(given) {
+        // (What the library calls may fill a structure with data, which is the call's.)
+        let fills = |name: &String| {
+            let filled = |outcome: &Outcome| matches!(outcome, Outcome::Filled { key } if with_data(key));
+            plan.callbacks.get(name).is_some_and(|callback| callback.parameters.iter().any(filled))
+        };
+        let given = |passing: &Passing| match passing {
+            Passing::Data { .. } | Passing::Handle { data: true, .. } | Passing::Stream { kept: true } => {
+                true
+            }
+            Passing::Record { key, .. } => self.is_kept(passing) || with_data(key),
+            Passing::Callback { name } => fills(name),
+            _ => false,
+        };
+        let own = matches!(function.result, Outcome::Lent { .. } | Outcome::JumpBuffer { .. });
+        if !told && !own && !function.parameters.iter().any(given) {
             return;
         }
         let number = |outcome: &Outcome| match outcome {
@@ -584,6 +596,10 @@ impl Facts {
         };
         let first = function.parameters.iter().find_map(|passing| match passing {
             Passing::Handle { number, .. } => Some(*number),
+            Passing::Pointer { before: Some(before), .. } => match **before {
+                Passing::Handle { number, .. } => Some(number),
+                _ => None,
+            },
             _ => None,
         });
         self.carries.extend(first);
@@ -688,7 +704,7 @@ impl Plan {
         self.facts().ends.contains(wanted)
     }
 
-    /// Data, streams or numbers are remembered for handles of this type: no two may be the same.
+    /// Data, streams, numbers, lent memory or a jmp_buf are remembered for handles of this type: no two may be the same.
     pub fn carries(&self, number: usize) -> bool {
         self.facts().carries.contains(&number)
     }

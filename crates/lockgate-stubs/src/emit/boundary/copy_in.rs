@@ -129,7 +129,9 @@ impl Stub<'_> {
                 let copy = group(word(copy));
                 let other = infix(cast("intptr_t", word(name)), "!=", cast("intptr_t", copy.clone()));
                 let end = Step::Do(call(name, [cast("void *", word(object))]));
-                self.phases.release.push(when(infix(word(name), "&&", other), [end]));
+                // (Of nothing there is nothing to dispose of.)
+                let both = infix(word(object), "&&", word(name));
+                self.phases.release.push(when(infix(both, "&&", other), [end]));
                 cast("uint64_t", copy)
             }
         };

@@ -90,9 +90,7 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
         parts.numbers.clone_from(&parts.into);
         return parts;
     }
-    // Of several pointers each goes to its own callbacks; one alone to any that the handle has.
     let pairs = plan.pairs(fields.iter().map(|field| &field.passing)).unwrap_or_default();
-    let pairs = if pairs.len() > 1 { pairs } else { Vec::new() };
     for (place, field) in fields.iter().enumerate() {
         let of = pairs.iter().find(|(data, _)| *data == place).map_or(&[][..], |(_, of)| of);
         let of: Vec<Value> = of.iter().map(|place| through(word("from"), &fields[*place].name)).collect();
@@ -102,8 +100,13 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
             parts.buffers.push(&field.name);
             if buffer.writes {
                 let written = with(&format!("written_{}", field.name));
-                let back = call("lgs_back", [address(with(&field.name)), written]);
+                let back = call("lgs_back", [address(with(&field.name)), written.clone()]);
                 parts.back.push(Step::Do(back));
+                if let Some(normal) = &buffer.bools {
+                    let host = member(with(&field.name), "host");
+                    let elements = infix(written, "/", number(buffer.element));
+                    parts.back.push(Step::Do(cast("void", call(normal, [host, elements]))));
+                }
             }
         }
         numbers(&mut parts, field, spelling);
@@ -178,7 +181,9 @@ fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spe
         Passing::Buffer(buffer) => {
             let scope = Fields { object: "from", plan };
             let bytes = bytes(buffer, name, &|e| size(e, &scope));
-            let flags = format!("{} | LGS_SHAREABLE", flags(buffer.reads, buffer.writes));
+            // (In memory that the library shares a bool may be anything at any time.)
+            let shareable = if buffer.bools.is_none() { " | LGS_SHAREABLE" } else { "" };
+            let flags = flags(buffer.reads, buffer.writes) + shareable;
             steps.push(Step::Set(with(name), run("lgs_block", [from(), bytes, word(flags)])));
             steps.push(raw(member(with(name), "inside")));
         }

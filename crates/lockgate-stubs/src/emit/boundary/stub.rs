@@ -262,14 +262,14 @@ impl<'p> Stub<'p> {
     }
 
     fn ready(&mut self) {
+        if self.is_silent() {
+            self.phases.ready.push(Step::Set(word("lgs_c.silent"), word("true")));
+        }
         if self.function.errno {
             let none = not(run("lgs_no_errno", []));
             self.phases.ready.push(when(none, [Step::End]));
         }
         self.apart();
-        if self.is_silent() {
-            self.phases.ready.push(Step::Set(word("lgs_c.silent"), word("true")));
-        }
         if self.plan.follows_calls() {
             self.phases.ready.push(Step::Do(run("lgs_calls_in", [])));
         }
@@ -656,7 +656,9 @@ impl<'p> Stub<'p> {
     /// What `parameter` is set to is a handle that nobody else may be given.
     pub fn claims(&self, parameter: &Parameter, before: Option<&Passing>, after: &Outcome) -> bool {
         let carries = |number: usize| self.plan.follows_handles() && self.plan.carries(number);
-        let made = !self.function.is_borrowed(&parameter.name) && before.is_none();
+        // (What goes in and stays may come back, and any other of the program's. What ends does not.)
+        let ends = matches!(before, Some(Passing::Handle { release: true, .. }));
+        let made = !self.function.is_borrowed(&parameter.name) && (before.is_none() || ends);
         matches!(after, Outcome::Handle { number, .. } if made && carries(*number))
     }
 
