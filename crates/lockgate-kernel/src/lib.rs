@@ -5,6 +5,7 @@ mod deadly_sys;
 mod descriptor;
 mod lock_sys;
 mod socket_option_sys;
+mod sync_range_sys;
 
 pub use access_sys::access_of_handle;
 pub use barrier_sys::barrier;
@@ -12,6 +13,7 @@ pub use deadly_sys::{DEADLY, block_deadly, without_signals};
 pub use descriptor::kept;
 pub use lock_sys::{Command, record_lock};
 pub use socket_option_sys::{set_socket_option, socket_option};
+pub use sync_range_sys::sync_range;
 
 use rustix::io::Errno;
 

@@ -1,4 +1,4 @@
-//! `fsync`, `fdatasync`, `fadvise64`.
+//! `fsync`, `fdatasync`, `sync_file_range`, `fadvise64`.
 use crate::SyscallContext;
 use crate::outcome::Reply;
 use rustix::io::Errno;
@@ -12,6 +12,13 @@ pub fn fsync(ctx: &SyscallContext<'_>, [fd, ..]: [u64; 6]) -> Reply {
 /// `fdatasync(fd)`.
 pub fn fdatasync(ctx: &SyscallContext<'_>, [fd, ..]: [u64; 6]) -> Reply {
     rustix::fs::fdatasync(ctx.process.descriptor(fd as i32)?.fd())?;
+    Ok(0)
+}
+
+/// `sync_file_range(fd, offset, length, flags)`.
+pub fn sync_file_range(ctx: &SyscallContext<'_>, [fd, offset, length, flags, ..]: [u64; 6]) -> Reply {
+    let file = ctx.process.descriptor(fd as i32)?;
+    lockgate_kernel::sync_range(file.fd(), offset as i64, length as i64, flags as u32)?;
     Ok(0)
 }
 

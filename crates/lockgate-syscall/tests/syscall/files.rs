@@ -28,6 +28,7 @@ fn read_write_seek() {
     guest.ok(libc::SYS_pwrite64, &[fd, guest.put(b"H"), 1, 0]);
     guest.ok(libc::SYS_fsync, &[fd]);
     guest.ok(libc::SYS_fdatasync, &[fd]);
+    guest.ok(libc::SYS_sync_file_range, &[fd, 0, 0, libc::SYNC_FILE_RANGE_WRITE.into()]);
     guest.ok(libc::SYS_close, &[fd]);
     assert_eq!(std::fs::read(host.path().join("greeting")).unwrap(), b"Hello, gate");
     assert_eq!(guest.err(libc::SYS_read, &[fd, at, 1]), Errno::BADF);
@@ -559,6 +560,9 @@ fn errors_come_in_the_kernels_order() {
         (libc::SYS_fallocate, &[reading, 255, 0, 0], Errno::INVAL),
         (libc::SYS_fallocate, &[reading, 255, 0, 1], Errno::OPNOTSUPP),
         (libc::SYS_fadvise64, &[reading, 0, 0, 0], Errno::SPIPE),
+        (libc::SYS_sync_file_range, &[reading, 0, 0, 0], Errno::SPIPE),
+        (libc::SYS_sync_file_range, &[file, 0, 0, 8], Errno::INVAL),
+        (libc::SYS_sync_file_range, &[BAD, 0, 0, 0], Errno::BADF),
         (libc::SYS_mmap, &[0, 1, 3, 0, file, 0], Errno::INVAL),
         (libc::SYS_lseek, &[file, minus(1), libc::SEEK_DATA as u64], Errno::NXIO),
         (libc::SYS_faccessat2, &[BAD, empty, 4, libc::AT_EMPTY_PATH as u64], Errno::BADF),
