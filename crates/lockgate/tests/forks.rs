@@ -234,6 +234,62 @@ fn a_child_has_domains_of_its_own_with_their_limits() {
     }
 }
 
+const STATE: &str = r#"
+#include <signal.h>
+static long system_call(void) {
+    long r;
+    __asm__ volatile("syscall" : "=a"(r) : "a"(39) : "rcx", "r11", "memory");
+    return r;
+}
+static unsigned get(void) { unsigned m; __asm__ volatile("stmxcsr %0" : "=m"(m)); return m; }
+static void set(unsigned m) { __asm__ volatile("ldmxcsr %0" : : "m"(m)); }
+static long seen[32];
+static void look(int s) {
+#define OUT(n) __asm__ volatile("movups %%xmm" #n ", (%0)" : : "r"(seen + 2 * n) : "memory");
+    OUT(0) OUT(1) OUT(2) OUT(3) OUT(4) OUT(5) OUT(6) OUT(7)
+    OUT(8) OUT(9) OUT(10) OUT(11) OUT(12) OUT(13) OUT(14) OUT(15)
+}
+int sum(void) {
+    double sum = 0, x = 0.5;
+    for (int i = 0; i < 10; i++, x += 0.5) { sum += x * 2; system_call(); }
+    return sum;
+}
+int rounding(void) {
+    signal(SIGUSR1, look);
+    set(0x5f80);
+    raise(SIGUSR1);
+    unsigned was = get() & 0xffc0;
+    set(0x1f80);
+    return was;
+}
+int foreign(void) {
+    int words = 0;
+    for (int i = 0; i < 32; i++) words += seen[i] != 0;
+    return words;
+}
+"#;
+
+/// Gates of a child's domains keep what a module has in registers, and hide what the host has there, though the child opens no module. Red if
+/// what there is to keep is known in the process alone that has looked.
+#[test]
+fn gates_in_a_child_keep_and_hide_registers() {
+    let exports = ["int sum(void)", "int rounding(void)", "int foreign(void)"];
+    let module = exports.into_iter().fold(Guest::c(STATE), Guest::export).module();
+    let works = || {
+        let domain = Domain::new(&module, DomainOptions::new()).map_err(|e| e.to_string())?;
+        for (name, expected) in [("sum", 55), ("rounding", 0x5f80), ("foreign", 0)] {
+            let found = domain.bind::<Nullary>(name).map_err(|e| e.to_string())?.call();
+            expect(found.as_ref().is_ok_and(|n| *n == expected), &format!("{name}: {found:x?}"))?;
+        }
+        Ok(())
+    };
+    works().unwrap();
+    for plain in kinds() {
+        in_child_of(plain, works).unwrap();
+        in_child_of(plain, || in_child_of(false, works)).unwrap();
+    }
+}
+
 #[test]
 fn children_of_children_have_them_too() {
     own_domain_works().unwrap();

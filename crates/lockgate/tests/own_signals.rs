@@ -356,6 +356,29 @@ long cancels(long n) {
     }
     return n;
 }
+static volatile long cleaned;
+static void cleans(void *by) { cleaned += (long)by; }
+static void *computes(void *how) {
+    int was;
+    pthread_cleanup_push(cleans, (void *)1);
+    pthread_cleanup_push(cleans, (void *)10);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &was);
+    ready = 1;
+    for (volatile double x = 1;; x *= 1.1) ;
+    pthread_cleanup_pop(0);
+    pthread_cleanup_pop(0);
+    return 0;
+}
+long cancels_anywhere(long n) {
+    for (long i = 0; i < n; i++) {
+        pthread_t thread; void *result = 0; ready = 0, cleaned = 0;
+        if (pthread_create(&thread, 0, computes, 0)) return -1;
+        while (!ready) ;
+        if (pthread_cancel(thread) || pthread_join(thread, &result) || result != PTHREAD_CANCELED) return -2;
+        if (cleaned != 11) return -3;
+    }
+    return n;
+}
 long place_of(long n) { return (long)&raises; }
 
 /* What a handler changes in its context. */
@@ -530,9 +553,13 @@ fn a_call_that_a_handler_comes_behind_leaves_no_vectors() {
 fn handlers_run_by_timers_and_in_other_threads() {
     let _watchdog = watchdog("handlers_run_by_timers_and_in_other_threads");
     let domain = domain();
-    for (name, argument, result) in
-        [("spins", 20, 1), ("waits", 0, 0), ("other_threads", 10, 10), ("cancels", 10, 10)]
-    {
+    for (name, argument, result) in [
+        ("spins", 20, 1),
+        ("waits", 0, 0),
+        ("other_threads", 10, 10),
+        ("cancels", 10, 10),
+        ("cancels_anywhere", 10, 10),
+    ] {
         assert_eq!(call(&domain, name, argument).expect(name), result, "{name}({argument})");
     }
 }

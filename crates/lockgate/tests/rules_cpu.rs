@@ -177,6 +177,58 @@ fn r18_the_x87_environment_shows_nothing_of_the_host() {
     }
 }
 
+const FLAGS: &str = r#"
+#include <fenv.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <unistd.h>
+void host(void);
+static jmp_buf back;
+static void handler(int signal) { (void)signal; }
+static void leave(int how) {
+    signal(SIGUSR1, handler);
+    switch (how) {
+    case 0: host(); break;
+    case 1: getppid(); break;
+    case 2: if (!setjmp(back)) longjmp(back, 1); break;
+    case 3: raise(SIGUSR1); break;
+    }
+}
+int raised(int how) {
+    volatile long double zero = 0, one = 1;
+    feclearexcept(FE_ALL_EXCEPT);
+    one = one / zero;
+    leave(how);
+    return fetestexcept(FE_ALL_EXCEPT);
+}
+int clear(int how) {
+    feclearexcept(FE_ALL_EXCEPT);
+    leave(how);
+    return fetestexcept(FE_ALL_EXCEPT);
+}
+"#;
+
+/// What the module's x87 instructions have raised stays over functions of the host, system calls, jumps and handlers, and what the host's have is
+/// not to be seen. Red if R18's `fninit` is all that the gate does.
+#[test]
+fn r18_flags_of_exceptions_are_the_modules() {
+    let domain = Guest::c(FLAGS)
+        .gate("void host(void)")
+        .export("int raised(int)")
+        .export("int clear(int)")
+        .domain_with(
+            DomainOptions::new().gate("host", HostFunction::new(|_: &Domain| host_sys::divide_on_x87())),
+        );
+    for policy in [Policy::MUTUAL_DISTRUST, Policy::INTEGRITY] {
+        for how in 0..4 {
+            for (name, expected) in [("raised", 4), ("clear", 0)] {
+                let function = domain.bind_with::<extern "C" fn(i32) -> i32>(name, policy).unwrap();
+                assert_eq!(function.call(how).unwrap(), expected, "{policy}: {name}, {how}");
+            }
+        }
+    }
+}
+
 /// R19: what counts is what gs is: host code that changed it, between calls or in a host function, does no harm,
 /// whether gs then points nowhere, to memory of the host's, to another window, or to one that is gone. Red if the
 /// proxy or the gate trusts a remembered value.

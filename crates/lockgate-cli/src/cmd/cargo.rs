@@ -19,7 +19,7 @@ const FLAGS: &[&str] = &["-C", "target-feature=-crt-static", "-C", "link-arg=--d
 const SEPARATOR: &str = "\x1f";
 
 /// As many threads as programs under test may start at a time: Cargo's tests run in threads.
-const THREADS: &str = "62";
+const THREADS: &str = "--threads=62";
 
 /// Arguments of `lockgate cargo`.
 #[derive(clap::Args)]
@@ -72,16 +72,19 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     cargo.env(variable("LINKER"), lockgate_toolchain::as_linker(&own)?);
     let (name, flags) = flags(&variable("RUSTFLAGS"));
     cargo.env(name, flags);
-    let mut runner = vec![
-        own.to_str().context("this program's path is not UTF-8")?,
-        "run",
-        "--quiet",
-        "--threads",
-        THREADS,
-    ];
+    let mut runner = vec![own.to_str().context("this program's path is not UTF-8")?, "run"];
+    let options = || args.options.iter().map(String::as_str);
+    // What is said twice is refused.
+    let says = |name: &str| options().any(|option| option.split('=').next() == Some(name));
+    if !says("--quiet") && !says("-q") {
+        runner.push("--quiet");
+    }
+    if !says("--threads") {
+        runner.push(THREADS);
+    }
     let backtrace = std::env::var_os("RUST_BACKTRACE").map(|_| "--env=RUST_BACKTRACE");
     runner.extend(backtrace);
-    runner.extend(args.options.iter().map(String::as_str));
+    runner.extend(options());
     // An array, so that a path may have blanks; JSON's strings are TOML's.
     let runner = format!("target.{TARGET}.runner={}", serde_json::to_string(&runner)?);
     cargo.args(["--config", &runner]).args(&args.arguments);

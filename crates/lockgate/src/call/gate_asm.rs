@@ -105,6 +105,10 @@ core::arch::global_asm!(
     testl ${X87},{FLAGS}(\binding)
     jz 4f
     fnstcw {X87_CONTROL}(%rbx)
+    testl ${X87_ENVIRONMENT},{FLAGS}(\binding)
+    jz 6f
+    fnstsw {X87_STATUS}(%rbx) # the way back takes what is there, to hide addresses
+6:
     lockgate_gate_host_words %rdx,{SAVED_X87}
     jz 4f
     # as in the proxy: emms where nothing can be pending
@@ -163,6 +167,16 @@ core::arch::global_asm!(
     testl ${X87_ENVIRONMENT},{FLAGS}(%rcx) # as in the proxy (R18)
     jz 2f
     fninit
+    # The flags of the module's exceptions, which stay over calls. (Not those that it unmasks: they would be raised once more.)
+    movzwl {X87_STATUS}(%rbx),%r8d
+    and {X87_CONTROL}(%rbx),%r8w
+    and ${X87_MASKS},%r8d
+    jz 2f
+    sub $32,%rsp
+    fnstenv (%rsp)
+    mov %r8w,4(%rsp)
+    fldenv (%rsp)
+    add $32,%rsp
 2:
     fldcw {X87_CONTROL}(%rbx)
 1:
@@ -1049,6 +1063,7 @@ lockgate_gate_end:
     R12 = const offset_of!(GateRecord, r12),
     GATE_MXCSR = const offset_of!(GateRecord, mxcsr),
     X87_CONTROL = const offset_of!(GateRecord, x87_control),
+    X87_STATUS = const offset_of!(GateRecord, x87_status),
     WINDOW = const offset_of!(BindingHeader, window),
     FLAGS = const offset_of!(BindingHeader, flags),
     SLOT_OFFSET = const offset_of!(BindingHeader, slot),

@@ -15,10 +15,13 @@ use std::any::Any;
 use std::arch::x86_64::{__cpuid_count, _xgetbv};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 /// 1 if the processor has XSAVEC, which writes less.
 pub(super) static XSAVE_COMPACT: AtomicU8 = AtomicU8::new(0);
+
+/// State components that the system lets programs use: as the processor, the same in children.
+static COMPONENTS: AtomicU64 = AtomicU64::new(0);
 
 /// Which vector registers there are, for code that clears them: [`AVX`] and [`ZMM`].
 pub(super) static VECTORS: AtomicU8 = AtomicU8::new(0);
@@ -26,8 +29,8 @@ pub(super) const AVX: u8 = 1;
 /// AVX-512: zmm16–31 and masks, too.
 pub(super) const ZMM: u8 = 2;
 
-/// Sizes the save area of system-call gates; returns the components that the system lets programs use.
-pub(crate) fn prepare() -> u64 {
+/// Looks what gates have to save, and sizes their save area.
+pub(super) fn prepare() {
     // SAFETY: host::prepare has checked for OSXSAVE.
     let (size, compact, enabled) =
         unsafe { (__cpuid_count(0xd, 0).ecx, __cpuid_count(0xd, 1).eax >> 1 & 1, _xgetbv(0)) };
@@ -35,7 +38,12 @@ pub(crate) fn prepare() -> u64 {
     VECTORS.store((AVX * u8::from(avx)) | (ZMM * u8::from(avx512)), Ordering::Release);
     XSAVE_COMPACT.store(compact as u8, Ordering::Release);
     XSAVE_SIZE.store((u64::from(size) + 63) & !63, Ordering::Release);
-    enabled
+    COMPONENTS.store(enabled, Ordering::Release);
+}
+
+/// State components that XSAVE may keep: known since the first module was opened, be it by a parent.
+pub(crate) fn components() -> u64 {
+    COMPONENTS.load(Ordering::Acquire)
 }
 
 /// The gate that the calling thread is in.

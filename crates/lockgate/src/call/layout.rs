@@ -182,9 +182,10 @@ pub(crate) struct GateRecord {
     /// The module's rbx; at a crossing, the caller's `W`.
     pub rbx: u64,
     pub r12: u64,
-    /// The module's MXCSR and x87 control word, as in [`EntryRecord`].
+    /// The module's MXCSR and x87 control word, as in [`EntryRecord`]; the x87 status word, if the module reads the environment.
     pub mxcsr: u32,
-    pub x87_control: u32,
+    pub x87_control: u16,
+    pub x87_status: u16,
 }
 
 /// Distance between records, bytes.

@@ -72,14 +72,14 @@ pub(crate) mod watch;
 pub(crate) use code_sys::{Thunk, is_code};
 pub(crate) use emit::{flags, of_function};
 pub(crate) use gate_sys::{
-    OwnGate, caller, calling_base, context, end_when_it_returns, end_with, has_caller,
+    OwnGate, caller, calling_base, components, context, end_when_it_returns, end_with, has_caller,
 };
 pub(crate) use gate_tables_sys::{Gate, GateTables};
 pub use info::OnFailure;
 pub(crate) use info::{Closed, Info, Lent};
 pub(crate) use instance::{Instance, Parts, Terms};
 pub(crate) use living_sys::retiring;
-pub(crate) use process_sys::{components, for_debuggers, prepare};
+pub(crate) use process_sys::{for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};
 pub(crate) use stop::StopIf;
 pub(crate) use thread_sys::AnyDomain;

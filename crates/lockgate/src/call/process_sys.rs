@@ -1,27 +1,21 @@
 //! Checks and set-up of the process (rules R4, R11), and what becomes of domains after a fork.
-use super::gate_sys::prepare as prepare_gates;
-use super::{block_sys, kernel_signals_sys, mask_sys, signals_sys, thread_sys};
+use super::{block_sys, gate_sys, kernel_signals_sys, mask_sys, signals_sys, thread_sys};
 use crate::host::{HostError, PerProcess, still, watch_forks};
 use crate::space;
 use crate::symbols::{self, ProcessFacts};
 use std::sync::OnceLock;
 
-static PREPARED: PerProcess<OnceLock<Result<u64, HostError>>> = PerProcess::new(OnceLock::new);
+static PREPARED: PerProcess<OnceLock<Result<(), HostError>>> = PerProcess::new(OnceLock::new);
 
 /// Makes the process ready for domains; the same answer every time.
 ///
 /// # Errors
 /// [`HostError`] says what is missing.
 pub(crate) fn prepare() -> Result<(), HostError> {
-    PREPARED.get_or_init(check).clone().map(|_| ())
+    PREPARED.get_or_init(check).clone()
 }
 
-/// State components that XSAVE may keep, after [`prepare`].
-pub(crate) fn components() -> u64 {
-    PREPARED.get().get().and_then(|p| p.as_ref().ok()).copied().unwrap_or_default()
-}
-
-fn check() -> Result<u64, HostError> {
+fn check() -> Result<(), HostError> {
     watch_forks(settle_in_child);
     {
         // A child must not find the table half made, by a thread that it does not have.
@@ -48,7 +42,8 @@ fn check() -> Result<u64, HostError> {
         return Err(HostError::PageZero);
     }
     signals_sys::install()?;
-    Ok(prepare_gates())
+    gate_sys::prepare();
+    Ok(())
 }
 
 fn page_zero_is_mapped() -> bool {

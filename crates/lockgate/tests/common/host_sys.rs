@@ -516,6 +516,12 @@ pub fn map_page_zero() -> bool {
     unsafe { libc::mmap(std::ptr::null_mut(), 4096, libc::PROT_READ, flags, -1, 0) != libc::MAP_FAILED }
 }
 
+/// Divides by zero on the x87, whose flag stays.
+pub fn divide_on_x87() {
+    // SAFETY: the exception is masked; the register stack is as before.
+    unsafe { std::arch::asm!("fld1", "fldz", "fdivp", "fstp st(0)", options(nostack)) };
+}
+
 /// 1 + … + 8 on the x87, with all eight registers in use; NaN if the register stack was not empty.
 pub fn x87_sum() -> f64 {
     let mut sum = 0.0_f64;
