@@ -7,6 +7,7 @@ use super::locked::locked;
 use super::record_locks::Locks;
 use super::robust::release_robust;
 use super::signal_state::{self, Handler, Info, Next, Signals};
+use super::sockets::Way;
 use super::timers::Timers;
 use super::waits::Waits;
 use super::{Grants, Memory, OwnFile, ThreadStart};
@@ -407,6 +408,37 @@ impl Process {
     /// The same of what an instruction of the thread has raised; [`None`]: its call ends.
     pub fn raise(&self, slot: u32, info: Info) -> Option<Handler> {
         self.change_signals(|signals| signals.raise(slot, info))
+    }
+
+    /// Whether a system call that a handler with `SA_RESTART` has interrupted begins again. None does whose wait is for so long: it would have
+    /// all of its time again, and never end under a timer. (libc's functions work out what is left of theirs.)
+    pub fn begins_again(&self, number: u64, arguments: [u64; 6]) -> bool {
+        let [first, operation, _, timeout, _, _] = arguments;
+        let is_for_so_long = |way| {
+            let file = self.descriptor(first as i32).ok();
+            file.and_then(|file| file.socket.as_ref().map(|socket| !socket.timeout(way).is_zero()))
+                .unwrap_or(false)
+        };
+        match number as i64 {
+            libc::SYS_futex => {
+                let command = operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
+                command != libc::FUTEX_WAIT || timeout == 0
+            }
+            libc::SYS_flock | libc::SYS_fcntl => true,
+            libc::SYS_read
+            | libc::SYS_readv
+            | libc::SYS_recvfrom
+            | libc::SYS_recvmsg
+            | libc::SYS_accept
+            | libc::SYS_accept4 => !is_for_so_long(Way::In),
+            libc::SYS_write
+            | libc::SYS_writev
+            | libc::SYS_sendto
+            | libc::SYS_sendmsg
+            | libc::SYS_sendmmsg
+            | libc::SYS_connect => !is_for_so_long(Way::Out),
+            _ => false,
+        }
     }
 
     /// The mask of the thread of this slot.

@@ -19,6 +19,8 @@ pub(super) struct Socket {
     /// How long the domain waits for it, in nanoseconds: 0 is for ever. The host's socket waits for nothing.
     receive_timeout: AtomicU64,
     send_timeout: AtomicU64,
+    /// `SO_LINGER` as the domain set it. The host's socket never waits when it is closed.
+    linger: Mutex<[i32; 2]>,
 }
 
 /// The direction of a wait.
@@ -39,6 +41,7 @@ impl Socket {
             peer: Mutex::default(),
             receive_timeout: AtomicU64::new(0),
             send_timeout: AtomicU64::new(0),
+            linger: Mutex::default(),
         }
     }
 
@@ -51,7 +54,17 @@ impl Socket {
         {
             new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
         }
+        *locked(&accepted.linger) = *locked(&self.linger);
         accepted
+    }
+
+    /// Whether, and how many seconds, closing would wait.
+    pub(super) fn linger(&self) -> [i32; 2] {
+        *locked(&self.linger)
+    }
+
+    pub(super) fn set_linger(&self, linger: [i32; 2]) {
+        *locked(&self.linger) = linger;
     }
 
     /// It is bound to an address that was granted: a path, if it has one.

@@ -17,6 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -227,6 +228,62 @@ static void pairs(void) {
     }
 }
 
+static int other_end;
+static struct sockaddr_storage somewhere;
+static socklen_t its_length;
+
+/* Gives the interrupted call what it waits for. */
+static void gives(int signal) {
+    (void)signal;
+    if (its_length)
+        (void)!connect(other_end, (struct sockaddr *)&somewhere, its_length);
+    else
+        (void)!write(other_end, "x", 1);
+}
+
+static void soon(int flags) {
+    struct sigaction action = {.sa_handler = gives, .sa_flags = flags};
+    struct itimerval time = {.it_value = {0, 20000}};
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &time, NULL) == 0);
+}
+
+/* Waits begin again behind a handler that says so, but for those that are for so long. */
+static void interrupted(int listener) {
+    int ends[2];
+    char byte;
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    other_end = ends[1];
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+    int flags[] = {SA_RESTART, 0};
+    for (int i = 0; i < 2; i++) {
+        soon(flags[i]);
+        TOLD(read(ends[0], &byte, 1));
+        recv(ends[0], &byte, 1, MSG_DONTWAIT);
+        soon(flags[i]);
+        TOLD(recvmsg(ends[0], &message, 0));
+        recv(ends[0], &byte, 1, MSG_DONTWAIT);
+    }
+    struct timeval time = {60, 0};
+    CHECK(setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0);
+    soon(SA_RESTART);
+    TOLD(recv(ends[0], &byte, 1, 0));
+    struct pollfd one = {ends[0], POLLPRI, 0};
+    soon(SA_RESTART);
+    TOLD(poll(&one, 1, 60000));
+    close(ends[0]), close(ends[1]);
+    its_length = address_of(listener, &somewhere);
+    for (int i = 0; i < 2; i++) {
+        other_end = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+        soon(flags[i]);
+        int server = accept(listener, NULL, NULL);
+        printf("accepted: %d\n", server >= 0);
+        if (server < 0)
+            server = accept(listener, NULL, NULL);
+        close(server), close(other_end);
+    }
+}
+
 static void errors(int listener) {
     char byte = 0;
     struct sockaddr_storage address;
@@ -265,6 +322,7 @@ int main(int count, char **arguments) {
     datagrams();
     pairs();
     errors(tcp);
+    interrupted(tcp);
     int six = listening("::1", AF_INET6);
     serve(six, 0);
     struct sockaddr_un path = {.sun_family = AF_UNIX};

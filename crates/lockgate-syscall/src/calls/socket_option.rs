@@ -4,7 +4,7 @@ use crate::SyscallContext;
 use crate::endpoints::Transport;
 use crate::outcome::Reply;
 use crate::sockets::{Socket, Way};
-use crate::wire::{Record, word};
+use crate::wire::{Record, half, word};
 use lockgate_kernel::{set_socket_option, socket_option};
 use rustix::io::Errno;
 use std::time::Duration;
@@ -57,9 +57,12 @@ fn find(level: i32, name: i32) -> Result<May, Errno> {
     option.map(|(.., may)| *may).ok_or(Errno::NOPROTOOPT)
 }
 
+/// The one option of eight bytes.
+const LINGER: (i32, i32) = (libc::SOL_SOCKET, libc::SO_LINGER);
+
 /// Bytes of an option.
 fn size(level: i32, name: i32) -> usize {
-    if (level, name) == (libc::SOL_SOCKET, libc::SO_LINGER) { 8 } else { 4 }
+    if (level, name) == LINGER { 8 } else { 4 }
 }
 
 /// The time-out that an option is.
@@ -79,6 +82,9 @@ pub fn getsockopt(ctx: &SyscallContext<'_>, [fd, level, name, at, length_at, ..]
     let room = usize::try_from(room).map_err(|_| Errno::INVAL)?;
     let value = match way(level, name) {
         Some(way) => timeval(open.socket().timeout(way)),
+        None if (level, name) == LINGER => {
+            open.socket().linger().iter().flat_map(|word| word.to_le_bytes()).collect()
+        }
         None => {
             find(level, name)?;
             let mut value = [0; 8];
@@ -116,6 +122,13 @@ pub fn setsockopt(ctx: &SyscallContext<'_>, [fd, level, name, at, length, ..]: [
     }
     if open.socket().transport == Transport::Unix && level != libc::SOL_SOCKET {
         return Err(Errno::OPNOTSUPP.into());
+    }
+    if (level, name) == LINGER {
+        let asked = [half(value, 0), half(value, 4)].map(|word| word as i32);
+        open.socket().set_linger(asked);
+        // To close at once and drop what is not sent: that may be. But no close waits, beyond every limit, for what a peer does not read.
+        let at_once = u32::from(asked[0] != 0 && asked[1] == 0);
+        value.copy_from_slice(&Record::new().u32(at_once).u32(0).0);
     }
     set_socket_option(open.file().fd(), level, name, value)?;
     Ok(0)

@@ -490,6 +490,25 @@ fn sockets_lie_in_granted_directories() {
     assert!(outside.accept().is_err());
 }
 
+/// A host's thread that closes one would wait for a peer that does not read, beyond every limit.
+#[test]
+fn no_close_lingers() {
+    let (host, guest, at) = with_host();
+    let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
+    assert_eq!(named(&guest, SYS_connect, fd, &at), DONE);
+    let linger = guest.put(&[1u32.to_le_bytes(), 30u32.to_le_bytes()].concat());
+    guest.ok(SYS_setsockopt, &[fd, SOL_SOCKET as u64, SO_LINGER as u64, linger, 8]);
+    let (value, length) = (guest.room(8), guest.put(&8u32.to_le_bytes()));
+    guest.ok(SYS_getsockopt, &[fd, SOL_SOCKET as u64, SO_LINGER as u64, value, length]);
+    assert_eq!(guest.word(value), guest.word(linger), "as the domain has set it");
+    let much = guest.room(60 << 10);
+    while guest.call(SYS_sendto, &[fd, much, 60 << 10, MSG_DONTWAIT as u64, 0, 0]) != Outcome::Return(-11) {}
+    let before = Instant::now();
+    guest.ok(SYS_close, &[fd]);
+    assert!(before.elapsed() < Duration::from_secs(20));
+    drop(host);
+}
+
 #[test]
 fn what_has_no_place_stays_in_the_socket() {
     let guest = Guest::new(Grants::default().listen("127.0.0.1:0").unwrap());

@@ -80,26 +80,6 @@ mod ucontext {
     }
 }
 
-/// System calls that begin again behind a handler with `SA_RESTART`. A futex's wait for so long does not: it would begin with all of its time
-/// again, and never end under a timer. (libc's functions work out what is left of theirs.)
-fn is_restarted(&SyscallFrame { number, arguments }: &SyscallFrame) -> bool {
-    let [_, operation, _, timeout, ..] = arguments;
-    let command = operation as i32 & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME);
-    if number == libc::SYS_futex as u64 && command == libc::FUTEX_WAIT && timeout != 0 {
-        return false;
-    }
-    let restarted = [
-        libc::SYS_read,
-        libc::SYS_readv,
-        libc::SYS_write,
-        libc::SYS_writev,
-        libc::SYS_futex,
-        libc::SYS_flock,
-        libc::SYS_fcntl,
-    ];
-    restarted.contains(&(number as i64))
-}
-
 /// A system call behind which a signal's handler runs before anything else, or the call ends: it has sent it, or let it come, or waited for it.
 fn asks_for_signals(frame: &SyscallFrame, registers: &GateState) -> bool {
     let sends = [
@@ -235,7 +215,9 @@ unsafe fn find(
             Some(one) => state.interruptions.renumber(one).map(|()| one),
             None => {
                 state.interruptions.drop_gone(below, domain);
-                of_system_call(state, gate, &*frame, &*registers, handler.restarts)
+                let restarts =
+                    handler.restarts && domain.process().begins_again((*frame).number, (*frame).arguments);
+                of_system_call(state, gate, &*frame, &*registers, restarts)
             }
         };
         let address = raised.map_or(0, |raw| raw.address);
@@ -289,8 +271,7 @@ unsafe fn of_system_call(
         let one = state.interruptions.begin(state.records(), space::base_of((*gate).control), size)?;
         let Loaded { word: site, ok: 1 } = lockgate_peek((*gate).control as *const u64) else { return None };
         let [rdi, rsi, rdx, r10, r8, r9] = frame.arguments;
-        let begins_again =
-            restarts && registers.result == -i64::from(Errno::INTR.raw_os_error()) && is_restarted(frame);
+        let begins_again = restarts && registers.result == -i64::from(Errno::INTR.raw_os_error());
         let (rax, rip) = match begins_again {
             true => (frame.number, site - GATE_CALL),
             false => (registers.result as u64, site),
