@@ -464,7 +464,7 @@ fn a_limit_of_nothing_is_an_error() {
         ("thread limit is 0", DomainOptions::new().thread_limit(0)),
         ("thread limit is 64", DomainOptions::new().thread_limit(64)),
         ("descriptor limit is 0", DomainOptions::new().descriptor_limit(0)),
-        ("descriptor limit is 257", DomainOptions::new().descriptor_limit(257)),
+        ("descriptor limit is 65537", DomainOptions::new().descriptor_limit(65_537)),
         ("depth limit is 0", DomainOptions::new().depth_limit(0)),
         ("CPU time limit is zero", DomainOptions::new().cpu_limit(Duration::ZERO)),
         ("time limit is below", DomainOptions::new().time_limit(Duration::ZERO)),

@@ -39,16 +39,8 @@ pub struct Args {
 }
 
 /// Signals that go to the program, if it has handlers for them.
-const SIGNALS: &[i32] = &[
-    libc::SIGTERM,
-    libc::SIGINT,
-    libc::SIGHUP,
-    libc::SIGQUIT,
-    libc::SIGABRT,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-    libc::SIGWINCH,
-];
+const SIGNALS: &[i32] =
+    &[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
 
 /// The status for failures that are not the program's.
 const NOT_STARTED: u8 = 125;
