@@ -161,7 +161,7 @@ impl Description {
     pub(super) fn is_watched_by(&self, watcher: Weak<OwnedFd>) {
         if self.granted {
             let mut watchers = locked(&self.watchers);
-            watchers.retain(|watcher| watcher.strong_count() > 0);
+            watchers.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&watcher));
             watchers.push(watcher);
         }
     }

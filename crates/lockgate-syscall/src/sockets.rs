@@ -11,6 +11,8 @@ pub(super) struct Socket {
     pub(super) family: AddressFamily,
     pub(super) kind: SocketType,
     pub(super) transport: Transport,
+    /// It has been bound, or is being. The kernel lets a socket that has lost its port be bound once more.
+    is_bound: AtomicBool,
     /// It has an address at which the domain may be reached by anybody.
     is_granted: AtomicBool,
     /// Paths of its own and of its peer, as the domain knows them.
@@ -36,6 +38,7 @@ impl Socket {
             family,
             kind,
             transport,
+            is_bound: AtomicBool::new(false),
             is_granted: AtomicBool::new(false),
             own: Mutex::default(),
             peer: Mutex::default(),
@@ -67,8 +70,17 @@ impl Socket {
         *locked(&self.linger) = linger;
     }
 
+    /// Whether it may be bound now: what was granted for its first address holds for no other. Whoever could not bind it gives that back.
+    pub(super) fn begins_to_be_bound(&self) -> bool {
+        !self.is_bound.swap(true, Ordering::AcqRel)
+    }
+
+    pub(super) fn was_not_bound(&self) {
+        self.is_bound.store(false, Ordering::Release);
+    }
+
     /// It is bound to an address that was granted: a path, if it has one.
-    pub(super) fn is_bound(&self, path: Option<&[u8]>) {
+    pub(super) fn has_granted_address(&self, path: Option<&[u8]>) {
         *locked(&self.own) = path.map(<[u8]>::to_vec);
         self.is_granted.store(true, Ordering::Release);
     }

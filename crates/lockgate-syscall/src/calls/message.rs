@@ -9,7 +9,7 @@ use crate::sockets::Way;
 use crate::wire::{half, word};
 use crate::{CHUNK, SyscallContext};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, SocketAddrAny};
+use rustix::net::{RecvFlags, SendFlags, SocketAddrAny, SocketType};
 use std::net::SocketAddr;
 use std::time::Instant;
 
@@ -30,7 +30,7 @@ const MESSAGES: u64 = 1024;
 /// `sendto(fd, buffer, length, flags, address or null, its length)`.
 pub fn sendto(ctx: &SyscallContext<'_>, [fd, at, length, flags, to, to_length]: [u64; 6]) -> Reply {
     let open = Open::new(ctx, fd)?;
-    let to = if to == 0 { None } else { Some(ctx.address(to, to_length)?) };
+    let to = if to == 0 || to_length as u32 == 0 { None } else { Some(ctx.address(to, to_length)?) };
     send(ctx, &open, Pieces::one(at, length), send_flags(flags)?, to)
 }
 
@@ -89,6 +89,7 @@ fn send_message(ctx: &SyscallContext<'_>, open: &Open, at: u64, flags: SendFlags
     }
     let to = match header.name {
         0 => None,
+        _ if header.name_length == 0 => None,
         name => Some(ctx.address(name, header.name_length.into())?),
     };
     send(ctx, open, Pieces::copied(ctx, header.vector, header.count)?, flags, to)
@@ -180,9 +181,9 @@ pub(super) fn send(
     if is_message && left > MESSAGE {
         return Err(Errno::MSGSIZE.into());
     }
-    // (A connected stream does not care for an address.)
+    // (What is connected does not care for an address.)
     let to = match to {
-        Some(to) if is_message => Some(receiver(ctx, open, to)?),
+        Some(to) if open.socket().kind == SocketType::DGRAM => Some(receiver(ctx, open, to)?),
         _ => None,
     };
     let mut buffer = vec![0; if is_message { left } else { CHUNK.min(left) }];
@@ -259,6 +260,9 @@ fn send_some(
             Err(Errno::AGAIN) if waits => {
                 // There is always room for what goes to a UNIX socket that is not connected, says the kernel.
                 if was_ready {
+                    if until.is_some_and(|until| Instant::now() >= until) {
+                        return Err(Errno::AGAIN.into());
+                    }
                     ctx.sleep_until(Some(Instant::now() + PAUSE))?;
                 }
                 open.wait(ctx, Way::Out, until)?;
@@ -266,7 +270,8 @@ fn send_some(
             }
             Err(Errno::INTR) => ctx.check_signals()?,
             Err(Errno::PIPE) => {
-                if !flags.contains(SendFlags::NOSIGNAL) {
+                // (Of messages that nobody takes Linux sends no signal.)
+                if !flags.contains(SendFlags::NOSIGNAL) && !open.socket().has_messages() {
                     signal::raise(ctx, libc::SIGPIPE)?;
                 }
                 return Err(Errno::PIPE.into());
@@ -352,14 +357,18 @@ fn receive_some(
 ) -> Result<(usize, Address, usize), Halt> {
     let socket = open.socket();
     let host = open.file().fd();
-    let waits = !open.file().nonblocking() && !flags.contains(RecvFlags::DONTWAIT);
+    // (Nobody waits for urgent data.)
+    let waits = !open.file().nonblocking() && !flags.intersects(RecvFlags::DONTWAIT | RecvFlags::OOB);
     let mut hosts = flags & RECEIVE | RecvFlags::DONTWAIT;
     if socket.has_messages() {
         hosts |= RecvFlags::TRUNC;
     }
     loop {
         match rustix::net::recvfrom(host, &mut *into, hosts) {
-            Err(Errno::AGAIN) if waits => open.wait(ctx, Way::In, until)?,
+            Err(Errno::AGAIN) if waits => {
+                ctx.check_signals()?;
+                open.wait(ctx, Way::In, until)?;
+            }
             Err(Errno::INTR) => ctx.check_signals()?,
             Err(error) => return Err(error.into()),
             Ok((got, whole, from)) => {
@@ -370,7 +379,7 @@ fn receive_some(
                 if flags.contains(RecvFlags::PEEK) {
                     let _ = rustix::net::recv(host, &mut [0; 1], RecvFlags::DONTWAIT);
                 }
-                ctx.check()?;
+                ctx.check_signals()?;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
-use super::socket::Open;
+use super::socket::{Open, PAUSE};
 use super::{message, signal};
 use crate::descriptors::{Description, Form, Kind};
 use crate::outcome::{Halt, Reply};
@@ -165,6 +165,10 @@ fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opti
     if offset.is_none()
         && let Some(open) = Open::of(file.clone())
     {
+        // To read nothing is to take nothing, not even a message.
+        if pieces.left() == 0 {
+            return Ok(0);
+        }
         return Ok(message::receive(ctx, &open, pieces, RecvFlags::empty())?.length as u64);
     }
     let mut position = position(&file, offset)?;
@@ -308,7 +312,7 @@ fn read_some(
         };
         match result {
             Err(Errno::INTR) => ctx.check_signals()?,
-            Err(Errno::AGAIN) if !file.nonblocking() => {}
+            Err(Errno::AGAIN) if !file.nonblocking() => ctx.check_signals()?,
             other => return Ok(other?),
         }
     }
@@ -339,7 +343,8 @@ fn write_some(
         };
         match result {
             Err(Errno::INTR) => ctx.check_signals()?,
-            Err(Errno::AGAIN) if !file.nonblocking() => {}
+            // (An eventfd that has room for something has none for so much: the kernel does not say when it has.)
+            Err(Errno::AGAIN) if !file.nonblocking() => ctx.sleep_until(Some(Instant::now() + PAUSE))?,
             Err(Errno::PIPE) if !file.keeps_messages() => {
                 signal::raise(ctx, libc::SIGPIPE)?;
                 return Err(Errno::PIPE.into());

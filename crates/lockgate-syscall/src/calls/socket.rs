@@ -3,6 +3,7 @@
 //!
 //! The host's sockets never wait: the domain's waits are where a deadline ends them. An address is copied once, judged, and that copy goes to
 //! the kernel.
+use super::open::file_mode;
 use crate::SyscallContext;
 use crate::descriptors::Description;
 use crate::endpoints::{Address, LARGEST, Place, Purpose, Shown, Transport, address_in, peer};
@@ -11,9 +12,10 @@ use crate::sockets::{Socket, Way};
 use crate::wire::Record;
 use lockgate_kernel::kept;
 use rustix::event::PollFlags;
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -117,8 +119,18 @@ pub fn socket(ctx: &SyscallContext<'_>, [family, kind, protocol, ..]: [u64; 6]) 
     }
     let reserved = ctx.process.reserve()?;
     let fd = kept(rustix::net::socket_with(family, kind, HOSTS, None)?)?;
+    takes_no_descriptors(&fd, transport);
     let description = Description::of_socket(fd, Socket::new(family, kind, transport), flags)?;
     Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
+}
+
+/// A descriptor that a peer sends would be closed by a thread of the host's, which may wait for what lingers behind it. (Before Linux 6.16 there
+/// is no such option.)
+fn takes_no_descriptors(fd: &OwnedFd, transport: Transport) {
+    const SO_PASSRIGHTS: i32 = 83;
+    if transport == Transport::Unix {
+        let _ = lockgate_kernel::set_socket_option(fd.as_fd(), libc::SOL_SOCKET, SO_PASSRIGHTS, &[0; 4]);
+    }
 }
 
 /// `socketpair(AF_UNIX, type, protocol, fds)`: within the domain, as a pipe.
@@ -151,25 +163,40 @@ pub fn bind(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
             if !is_granted && inet.port() != 0 {
                 return Err(denied());
             }
-            rustix::net::bind(open.file().fd(), inet)?;
+            bind_once(socket, || rustix::net::bind(open.file().fd(), inet))?;
             if is_granted {
-                socket.is_bound(None);
+                socket.has_granted_address(None);
             }
         }
         Address::Unix(path) if socket.transport == Transport::Unix => {
             match grants.socketfile(Purpose::Listen, path) {
-                Some(place) => rustix::net::bind(open.file().fd(), &place.address()?)?,
+                Some(place) => bind_to_path(ctx, &open, &place.address()?)?,
                 None if grants.has_sockets_beneath(Purpose::Listen) => {
                     let (folder, name) = ctx.locate(libc::AT_FDCWD, path)?.parent(grants)?;
-                    rustix::net::bind(open.file().fd(), &address_in(&folder, &name)?)?;
+                    bind_to_path(ctx, &open, &address_in(&folder, &name)?)?;
                 }
                 None => return Err(denied()),
             }
-            socket.is_bound(Some(path));
+            socket.has_granted_address(Some(path));
         }
         _ => return Err(Errno::AFNOSUPPORT.into()),
     }
     Ok(0)
+}
+
+fn bind_once(socket: &Socket, bind: impl FnOnce() -> Result<(), Errno>) -> Result<(), Errno> {
+    if !socket.begins_to_be_bound() {
+        return Err(Errno::INVAL);
+    }
+    bind().inspect_err(|_| socket.was_not_bound())
+}
+
+/// The file has the rights that the domain's mask leaves, and the host's.
+fn bind_to_path(ctx: &SyscallContext<'_>, open: &Open, address: &SocketAddrUnix) -> Result<(), Errno> {
+    bind_once(open.socket(), || {
+        rustix::fs::fchmod(open.file().fd(), file_mode(ctx, 0o777))?;
+        rustix::net::bind(open.file().fd(), address)
+    })
 }
 
 /// `listen(fd, backlog)`.
@@ -203,12 +230,17 @@ pub fn accept4(ctx: &SyscallContext<'_>, [fd, at, length_at, flags, ..]: [u64; 6
     let until = open.socket().until(Way::In);
     let (accepted, from) = loop {
         match rustix::net::acceptfrom_with(open.file().fd(), HOSTS) {
-            Err(Errno::AGAIN) if !open.file().nonblocking() => open.wait(ctx, Way::In, until)?,
+            Err(Errno::AGAIN) if !open.file().nonblocking() => {
+                ctx.check_signals()?;
+                open.wait(ctx, Way::In, until)?;
+            }
             Err(Errno::INTR) => ctx.check_signals()?,
             accepted => break accepted?,
         }
     };
-    let description = Description::of_socket(kept(accepted)?, open.socket().accepted(), flags)?;
+    let accepted = kept(accepted)?;
+    takes_no_descriptors(&accepted, open.socket().transport);
+    let description = Description::of_socket(accepted, open.socket().accepted(), flags)?;
     ctx.give_address(at, length_at, room, &Address::of_kernel(from))?;
     Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
 }
@@ -218,12 +250,15 @@ pub fn connect(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Repl
     let open = Open::new(ctx, fd)?;
     let (socket, host) = (open.socket(), open.file().fd());
     let until = socket.until(Way::Out);
-    let first = match ctx.address(at, length)? {
+    let (first, address) = match ctx.address(at, length)? {
         // What a UDP socket was connected to, it is not any more.
-        Address::Unspecified if socket.transport == Transport::Udp => rustix::net::connect_unspec(host),
+        Address::Unspecified if socket.transport == Transport::Udp => {
+            rustix::net::connect_unspec(host)?;
+            return Ok(0);
+        }
         Address::Inet(address) if is_of(socket, address) => {
             let address = granted_peer(ctx, socket, address)?;
-            rustix::net::connect(host, &address)
+            (rustix::net::connect(host, &address), address)
         }
         Address::Unix(path) if socket.transport == Transport::Unix => {
             let result = connect_to_path(ctx, &open, &path, until);
@@ -234,16 +269,19 @@ pub fn connect(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Repl
         }
         _ => return Err(Errno::AFNOSUPPORT.into()),
     };
-    match first {
-        Err(Errno::INPROGRESS | Errno::ALREADY) if !open.file().nonblocking() => {
-            open.wait(ctx, Way::Out, until).map_err(|halt| match halt {
-                Halt::Errno(Errno::AGAIN) => Errno::INPROGRESS.into(),
-                halt => halt,
-            })?;
-            rustix::net::sockopt::socket_error(host)??;
-        }
-        other => other?,
+    let mut result = first;
+    while let Err(Errno::INPROGRESS | Errno::ALREADY) = result
+        && !open.file().nonblocking()
+    {
+        open.wait(ctx, Way::Out, until).map_err(|halt| match halt {
+            Halt::Errno(Errno::AGAIN) => Errno::INPROGRESS.into(),
+            halt => halt,
+        })?;
+        ctx.check()?;
+        // The kernel says what has come of it, and knows then that it was told.
+        result = rustix::net::connect(host, &address);
     }
+    result?;
     Ok(0)
 }
 

@@ -509,6 +509,77 @@ fn no_close_lingers() {
     drop(host);
 }
 
+/// A socket that has lost its port could be bound once more: to what was not granted.
+#[test]
+fn what_was_granted_holds_for_one_address() {
+    let peer = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let grants = Grants::default().listen("127.0.0.1:0").unwrap().listen("udp:127.0.0.1:0").unwrap();
+    let guest = Guest::new(grants.connect(&format!("udp:{peer}")).unwrap());
+    let again = Outcome::Return(-i64::from(EINVAL));
+    let tcp = guest.ok(SYS_socket, &[INET, STREAM, 0]);
+    assert_eq!(named(&guest, SYS_bind, tcp, "127.0.0.2:1"), DENIED);
+    assert_eq!(named(&guest, SYS_bind, tcp, "127.0.0.1:0"), DONE, "what failed was no first time");
+    guest.ok(SYS_listen, &[tcp, 1]);
+    guest.ok(SYS_shutdown, &[tcp, SHUT_RDWR as u64]);
+    assert_eq!(named(&guest, SYS_bind, tcp, "0.0.0.0:0"), again);
+    guest.ok(SYS_listen, &[tcp, 1]);
+    let (at, length) = (guest.room(128), guest.put(&128u32.to_le_bytes()));
+    guest.ok(SYS_getsockname, &[tcp, at, length]);
+    assert_eq!(guest.get(at + 4, 4), [127, 0, 0, 1]);
+    let udp = guest.ok(SYS_socket, &[INET, DGRAM, 0]);
+    assert_eq!(named(&guest, SYS_bind, udp, "127.0.0.1:0"), DONE);
+    assert_eq!(named(&guest, SYS_connect, udp, &peer.to_string()), DONE);
+    guest.ok(SYS_connect, &[udp, guest.put(&[0; 16]), 16]);
+    assert_eq!(named(&guest, SYS_bind, udp, "0.0.0.0:0"), again);
+}
+
+#[test]
+fn what_is_said_to_be_ready_and_is_not_ends_with_the_deadline() {
+    let guest = Guest::new(Grants::default().listen("udp:127.0.0.1:0").unwrap());
+    let counter = guest.ok(SYS_eventfd2, &[1, 0]);
+    let much = guest.words(&[u64::MAX - 1]);
+    let soon = Instant::now() + Duration::from_millis(20);
+    let ended = guest.call_until(SYS_write, &[counter, much, 8], soon);
+    assert_eq!(ended, Outcome::Fault(lockgate_syscall::Fault::TimeLimit));
+    // Urgent data are there or not.
+    let (one, _) = pair(&guest, STREAM);
+    let room = guest.room(8);
+    let late = Instant::now() + Duration::from_secs(60);
+    let urgent = guest.call_until(SYS_recvfrom, &[one, room, 1, MSG_OOB as u64, 0, 0], late);
+    assert!(matches!(urgent, Outcome::Return(error) if error < 0), "{urgent:?}");
+}
+
+#[test]
+fn messages_that_nobody_takes_are_errors_alone() {
+    let guest = Guest::new(Grants::default().listen("udp:127.0.0.1:0").unwrap());
+    for kind in [SOCK_SEQPACKET as u64, DGRAM] {
+        let (one, other) = pair(&guest, kind);
+        guest.ok(SYS_shutdown, &[one, SHUT_WR as u64]);
+        guest.ok(SYS_close, &[other]);
+        assert_eq!(guest.err(SYS_sendto, &[one, guest.put(b"x"), 1, 0, 0, 0]), Errno::PIPE);
+    }
+    // To read nothing takes no message.
+    let (one, other) = pair(&guest, DGRAM);
+    send(&guest, other, b"kept");
+    assert_eq!(guest.ok(SYS_read, &[one, guest.room(1), 0]), 0);
+    assert_eq!(guest.read(one, 8), b"kept");
+}
+
+#[test]
+fn who_was_refused_tries_again() {
+    let refuses = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = refuses.local_addr().unwrap().to_string();
+    drop(refuses);
+    let guest = Guest::new(Grants::default().connect(&at).unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
+    let refused = Outcome::Return(-i64::from(ECONNREFUSED));
+    assert_eq!(named(&guest, SYS_connect, fd, &at), refused);
+    assert_eq!(named(&guest, SYS_connect, fd, &at), refused, "it tries again");
+    let _host = TcpListener::bind(&at).unwrap();
+    assert_eq!(named(&guest, SYS_connect, fd, &at), DONE);
+    assert_eq!(named(&guest, SYS_connect, fd, &at), Outcome::Return(-i64::from(EISCONN)));
+}
+
 #[test]
 fn what_has_no_place_stays_in_the_socket() {
     let guest = Guest::new(Grants::default().listen("127.0.0.1:0").unwrap());
