@@ -42,7 +42,7 @@ for side in native domain; do
     [ -f "$root/$side/built" ] && [ "$root/$side/built" -nt "$lockgate" ] && continue
     rm -rf "${root:?}/$side"
     cp -r "$sources" "$root/$side"
-    [ "$side" = native ] && programs="redis-server redis-benchmark redis-cli" || programs=redis-server
+    [ "$side" = native ] && programs="redis-server redis-benchmark redis-cli redis-check-aof redis-check-rdb" || programs=redis-server
     # shellcheck disable=SC2086 # programs are words
     make -C "$root/$side" -j"$(nproc)" MALLOC=libc OPTIMIZATION=-O2 CC="$compiler" $programs >"$root/$side.log" 2>&1 ||
         { tail -20 "$root/$side.log"; exit 1; }
@@ -51,7 +51,7 @@ done
 
 # The suite starts src/redis-server, and waits for a process of that number.
 [ -f "$root/domain/redis.lg" ] && [ "$root/domain/redis.lg" -nt "$root/domain/built" ] || cp "$root/domain/src/redis-server" "$root/domain/redis.lg"
-cp "$root/native/src/redis-benchmark" "$root/native/src/redis-cli" "$root/domain/src/"
+for tool in benchmark cli check-aof check-rdb; do cp "$root/native/src/redis-$tool" "$root/domain/src/"; done
 rm -f "$root/domain/src/redis-server"
 cat >"$root/domain/src/redis-server" <<END
 #!/bin/sh
