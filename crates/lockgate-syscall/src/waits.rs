@@ -266,7 +266,7 @@ impl Waits {
                 Err(Errno::INTR) => 0,
                 Err(error) => return Err(error.into()),
             };
-            self.check(thread)?;
+            self.is_over(thread)?;
             if ready > 0 && fds[1..].iter().any(|fd| !fd.revents().is_empty()) {
                 break true;
             }
