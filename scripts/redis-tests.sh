@@ -76,11 +76,11 @@ if [ "${1:-}" = --benchmark ]; then
         done
     done
     # shellcheck disable=SC2086 # options are words
-    for options in "-t get,set -c 50" "-t get,set,lrange_100 -c 50 -P 16"; do
+    for options in "-t get,set -n 200000" "-t get,set -n 1000000 -P 16" "-t lrange_100 -n 100000 -P 16"; do
         for round in $(seq "$rounds"); do
             for side in native domain; do
                 [ "$side" = native ] && port=27801 || port=27802
-                taskset -c 1 "$root/native/src/redis-benchmark" -p $port -n 100000 --csv $options |
+                taskset -c 1 "$root/native/src/redis-benchmark" -p $port -c 50 --csv $options |
                     sed -n "s/^\"\([A-Z_]*[^\"]*\)\",\"\([0-9.]*\)\".*/\1|$options|$side|\2/p"
             done
         done
