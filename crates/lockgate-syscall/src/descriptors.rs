@@ -1,6 +1,7 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
 use super::locked::locked;
 use super::sockets::Socket;
+use lockgate_kernel::kept;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
@@ -144,10 +145,22 @@ impl Description {
         }
     }
 
-    /// A socket, or one end of two.
-    pub(super) fn of_socket(fd: OwnedFd, socket: Socket, flags: OFlags) -> Result<Description, Errno> {
+    /// What a call has made that has no name: a pipe's end, a socket, a counter. The descriptor gets a number that is none of the host's streams.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn of_made(fd: OwnedFd, flags: OFlags) -> Result<Description, Errno> {
+        let fd = kept(fd)?;
         let stat = rustix::fs::fstat(&fd)?;
-        let mut description = Description::new(fd, &stat, OFlags::RDWR | flags, false, Vec::new());
+        Ok(Description::new(fd, &stat, flags, false, Vec::new()))
+    }
+
+    /// A socket, or one end of two.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn of_socket(fd: OwnedFd, socket: Socket, flags: OFlags) -> Result<Description, Errno> {
+        let mut description = Description::of_made(fd, OFlags::RDWR | flags)?;
         description.socket = Some(socket);
         Ok(description)
     }

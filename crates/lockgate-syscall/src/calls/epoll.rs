@@ -1,13 +1,11 @@
 //! `epoll_create`, `epoll_ctl`, `epoll_wait` and their like. The set is the kernel's; the wait is where a deadline ends it.
-use super::signal;
+use super::{event, signal};
 use crate::SyscallContext;
 use crate::descriptors::Description;
 use crate::outcome::Reply;
 use crate::wire::{Record, half};
-use lockgate_kernel::kept;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFlags, Timespec};
-use rustix::fs::OFlags;
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -42,15 +40,10 @@ pub fn epoll_create(ctx: &SyscallContext<'_>, [size, ..]: [u64; 6]) -> Reply {
 
 /// `epoll_create1(flags)`.
 pub fn epoll_create1(ctx: &SyscallContext<'_>, [flags, ..]: [u64; 6]) -> Reply {
-    let flags = OFlags::from_bits_retain(flags as u32);
-    if !OFlags::CLOEXEC.contains(flags) {
+    if !CreateFlags::CLOEXEC.contains(CreateFlags::from_bits_retain(flags as u32)) {
         return Err(Errno::INVAL.into());
     }
-    let reserved = ctx.process.reserve()?;
-    let fd = kept(epoll::create(CreateFlags::CLOEXEC)?)?;
-    let stat = rustix::fs::fstat(&fd)?;
-    let description = Description::new(fd, &stat, OFlags::RDWR | flags, false, Vec::new());
-    Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
+    event::made(ctx, flags, || epoll::create(CreateFlags::CLOEXEC))
 }
 
 /// The set that a descriptor is. (The kernel says whether it is one. A stream of the host's is none.)

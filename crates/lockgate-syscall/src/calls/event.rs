@@ -3,7 +3,6 @@ use super::timer::{record, setting};
 use crate::SyscallContext;
 use crate::descriptors::Description;
 use crate::outcome::Reply;
-use lockgate_kernel::kept;
 use rustix::event::{EventfdFlags, eventfd as host_eventfd};
 use rustix::fd::OwnedFd;
 use rustix::fs::OFlags;
@@ -43,12 +42,14 @@ pub fn timerfd_create(ctx: &SyscallContext<'_>, [clock, flags, ..]: [u64; 6]) ->
 }
 
 /// A descriptor that `make` makes, which waits for nothing; the domain has it with `flags`, which are those of `open`.
-fn made(ctx: &SyscallContext<'_>, flags: u64, make: impl FnOnce() -> Result<OwnedFd, Errno>) -> Reply {
+pub(super) fn made(
+    ctx: &SyscallContext<'_>,
+    flags: u64,
+    make: impl FnOnce() -> Result<OwnedFd, Errno>,
+) -> Reply {
     let flags = OFlags::from_bits_retain(flags as u32) & (OFlags::CLOEXEC | OFlags::NONBLOCK);
     let reserved = ctx.process.reserve()?;
-    let fd = kept(make()?)?;
-    let stat = rustix::fs::fstat(&fd)?;
-    let description = Description::new(fd, &stat, OFlags::RDWR | flags, false, Vec::new());
+    let description = Description::of_made(make()?, OFlags::RDWR | flags)?;
     Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
 }
 

@@ -1,6 +1,6 @@
 //! `sendto`, `recvfrom`, `sendmsg`, `recvmsg`, `sendmmsg`, `recvmmsg`, and what `read` and `write` do with sockets: through a buffer of the
 //! host's, without control messages.
-use super::read_write::Pieces;
+use super::read_write::{MESSAGE, Pieces};
 use super::signal;
 use super::socket::{Open, PAUSE, granted_peer, place_of};
 use crate::endpoints::{Address, Purpose, Transport};
@@ -22,8 +22,6 @@ const RECEIVE: RecvFlags = RecvFlags::OOB.union(RecvFlags::PEEK);
 /// `MSG_WAITFORONE`: wait for the first message only.
 const WAIT_FOR_ONE: RecvFlags = RecvFlags::from_bits_retain(0x10000);
 
-/// Most bytes of one message: more than any kernel takes by default.
-const MESSAGE: usize = 1 << 20;
 /// Most messages of one call, as in Linux (`UIO_MAXIOV`).
 const MESSAGES: u64 = 1024;
 

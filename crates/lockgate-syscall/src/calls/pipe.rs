@@ -3,7 +3,6 @@ use crate::SyscallContext;
 use crate::descriptors::Description;
 use crate::outcome::Reply;
 use crate::wire::Record;
-use lockgate_kernel::kept;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -24,12 +23,8 @@ pub fn pipe2(ctx: &SyscallContext<'_>, [at, flags, ..]: [u64; 6]) -> Reply {
     let numbers = Record::new().u32(ends[0].number as u32).u32(ends[1].number as u32);
     // Non-blocking for the host in any case: waiting is done where a deadline can end it.
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    let end = |fd, mode| -> Result<_, Errno> {
-        let fd = kept(fd)?;
-        let stat = rustix::fs::fstat(&fd)?;
-        Ok(Description::new(fd, &stat, mode | flags, false, Vec::new()))
-    };
-    let (read, write) = (end(read, OFlags::RDONLY)?, end(write, OFlags::WRONLY)?);
+    let read = Description::of_made(read, OFlags::RDONLY | flags)?;
+    let write = Description::of_made(write, OFlags::WRONLY | flags)?;
     ctx.memory.write(at, &numbers.0)?;
     let [first, second] = ends;
     first.fill(read, close_on_exec);

@@ -29,7 +29,7 @@ const NO_SIGNAL: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x100);
 const PIPE: usize = 4096;
 
 /// Most bytes of one message: more than the kernel takes, unless an administrator raised its limits (`net.core.wmem_max`).
-const MESSAGE: usize = 1 << 20;
+pub(super) const MESSAGE: usize = 1 << 20;
 
 /// The unit of a terminal's `VTIME`.
 const TENTH: Duration = Duration::from_millis(100);

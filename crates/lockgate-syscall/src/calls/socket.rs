@@ -118,7 +118,7 @@ pub fn socket(ctx: &SyscallContext<'_>, [family, kind, protocol, ..]: [u64; 6]) 
         return Err(ctx.deny(what));
     }
     let reserved = ctx.process.reserve()?;
-    let fd = kept(rustix::net::socket_with(family, kind, HOSTS, None)?)?;
+    let fd = rustix::net::socket_with(family, kind, HOSTS, None)?;
     takes_no_descriptors(&fd, transport);
     let description = Description::of_socket(fd, Socket::new(family, kind, transport), flags)?;
     Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
@@ -143,7 +143,7 @@ pub fn socketpair(ctx: &SyscallContext<'_>, [family, kind, protocol, at, ..]: [u
     let [first, second] = [ctx.process.reserve()?, ctx.process.reserve()?];
     let numbers = Record::new().u32(first.number as u32).u32(second.number as u32);
     let (one, other) = rustix::net::socketpair(family, kind, HOSTS, None)?;
-    let end = |fd| Description::of_socket(kept(fd)?, Socket::new(family, kind, Transport::Unix), flags);
+    let end = |fd| Description::of_socket(fd, Socket::new(family, kind, Transport::Unix), flags);
     let (one, other) = (end(one)?, end(other)?);
     ctx.memory.write(at, &numbers.0)?;
     first.fill(one, close_on_exec);
@@ -238,7 +238,6 @@ pub fn accept4(ctx: &SyscallContext<'_>, [fd, at, length_at, flags, ..]: [u64; 6
             accepted => break accepted?,
         }
     };
-    let accepted = kept(accepted)?;
     takes_no_descriptors(&accepted, open.socket().transport);
     let description = Description::of_socket(accepted, open.socket().accepted(), flags)?;
     ctx.give_address(at, length_at, room, &Address::of_kernel(from))?;
