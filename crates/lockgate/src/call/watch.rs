@@ -229,7 +229,7 @@ pub(crate) fn tell_of_leftovers() {
 }
 
 /// Has every thread in the domain at `base` look at the domain's signals, again and again until it has.
-pub(super) fn tell_of_signal(base: u64) {
+pub(crate) fn tell_of_signal(base: u64) {
     // Without a watcher, the one kick below must do.
     let _ = interested().wake();
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
@@ -259,7 +259,7 @@ pub(super) fn looks_again(thread: &ThreadState) {
 
 /// The timers of the domain with this number have changed; `due` says when the first one is due. It is asked here: of two threads that change
 /// timers, the one that comes last says what both have left.
-pub(crate) fn look_at_timers(id: u32, due: impl FnOnce() -> Option<Instant>) {
+pub(super) fn look_at_timers(id: u32, due: impl FnOnce() -> Option<Instant>) {
     let mut interested = interested();
     match due() {
         Some(due) => {

@@ -8,7 +8,6 @@ use crate::error::{CallError, CreateError};
 use crate::module::Module;
 use lockgate_abi::symbol;
 use std::sync::{Arc, Weak};
-use std::time::Instant;
 
 /// A program that has not begun: a module that exports `_lg_main`, which `lockgate cc` makes of `main`.
 pub struct Program {
@@ -82,9 +81,8 @@ impl ProgramSignals {
     pub fn send(&self, signal: u32) -> bool {
         let Some(core) = self.0.upgrade() else { return false };
         let sent = core.process().signal(signal);
-        if sent {
-            // The watcher tells the threads, as of a timer's signal.
-            watch::look_at_timers(core.id(), || Some(Instant::now()));
+        if core.process().tells_of_signals() {
+            watch::tell_of_signal(core.base());
         }
         sent
     }
