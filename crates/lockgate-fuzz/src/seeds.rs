@@ -140,7 +140,7 @@ fn system_calls() -> Vec<Vec<u8>> {
                 for call in ["listen", "accept4", "sendto"] {
                     seed.extend([
                         index(call),
-                        3,
+                        0,
                         PLACE,
                         0,
                         2,
