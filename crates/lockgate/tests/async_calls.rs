@@ -359,12 +359,18 @@ fn results_that_nobody_takes_end_no_worker() {
     let _watchdog = watchdog("a result that nobody takes");
     let workers = Workers::new(1, 8).unwrap();
     let domain = domain("guest");
+    // Each goes on only after its handle has gone: a result that is there before goes with the handle, on this thread.
     let (go, wait_go) = channel::<()>();
     drop(domain.spawn_call(&workers, move || wait_go.recv().map(|()| Bomb).map_err(|_| unreachable!())));
     go.send(()).unwrap();
     let add = domain.bind::<Binary>("add").unwrap();
     assert_eq!(add.call_async(&workers, 1, 2).unwrap().wait().unwrap(), 3);
-    drop(domain.spawn_call(&workers, || -> Result<(), CallError> { std::panic::panic_any(Bomb) }));
+    let (go, wait_go) = channel::<()>();
+    drop(domain.spawn_call(&workers, move || -> Result<(), CallError> {
+        wait_go.recv().expect("the test");
+        std::panic::panic_any(Bomb)
+    }));
+    go.send(()).unwrap();
     assert_eq!(add.call_async(&workers, 1, 3).unwrap().wait().unwrap(), 4);
     // One that is there already goes with the handle.
     let there = domain.spawn_call(&workers, || Ok(Bomb)).unwrap();
