@@ -1,6 +1,7 @@
-//! System calls of Linux that rustix does not offer, with types: one file each.
+//! System calls of Linux that rustix does not offer, with types, one file each; and how descriptors are used without a lock ([`Counted`]).
 mod access_sys;
 mod barrier_sys;
+mod counted_sys;
 mod deadly_sys;
 mod descriptor;
 mod lock_sys;
@@ -9,6 +10,7 @@ mod sync_range_sys;
 
 pub use access_sys::access_of_handle;
 pub use barrier_sys::barrier;
+pub use counted_sys::{Counted, Use};
 pub use deadly_sys::{DEADLY, block_deadly, without_signals};
 pub use descriptor::kept;
 pub use lock_sys::{Command, record_lock};
@@ -16,6 +18,8 @@ pub use socket_option_sys::{set_socket_option, socket_option};
 pub use sync_range_sys::sync_range;
 
 use rustix::io::Errno;
+/// What protocols between threads are made of: `tests/models` has loom's in its place.
+use std::sync;
 
 /// The error of the libc call that has just failed.
 fn last_error() -> Errno {

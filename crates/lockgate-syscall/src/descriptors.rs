@@ -1,5 +1,6 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
 use super::locked::locked;
+use super::lookup::Lookup;
 use super::sockets::Socket;
 use lockgate_kernel::kept;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -219,6 +220,11 @@ impl Description {
         OFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
     }
 
+    /// Whether calls may use it without a lock: what the domain has opened or made itself. (What the host granted has flags of the host's.)
+    fn is_quick(&self) -> bool {
+        !self.granted && !self.path_only && self.kind != Kind::Directory
+    }
+
     /// Whether each write is one message, and each read takes one.
     pub(super) fn keeps_messages(&self) -> bool {
         self.form == Form::Socket { messages: true }
@@ -313,6 +319,8 @@ pub(super) struct Descriptors {
     limit: i32,
     /// Descriptions that are open, but for granted streams.
     open: Arc<AtomicI32>,
+    /// What calls may use without this table's lock.
+    lookup: Arc<Lookup>,
 }
 
 /// Descriptors that one domain may hold if nobody says how many: a share of the host's own limit.
@@ -330,7 +338,8 @@ impl Descriptors {
         let slots: BTreeMap<_, _> = slots.collect();
         let next = slots.last_key_value().map_or(0, |(last, _)| last + 1);
         let free = (0..next).filter(|number| !slots.contains_key(number)).collect();
-        Descriptors { slots, reserved: BTreeSet::new(), free, next, limit, open: Arc::default() }
+        let lookup = Arc::new(Lookup::new(limit));
+        Descriptors { slots, reserved: BTreeSet::new(), free, next, limit, open: Arc::default(), lookup }
     }
 
     /// Whether there is nothing but `streams`, as [`new`](Descriptors::new) makes them.
@@ -364,9 +373,23 @@ impl Descriptors {
         self.slots.get(&number).is_some_and(|slot| Arc::ptr_eq(&slot.description, description))
     }
 
-    /// At most `limit` descriptors from now on. A domain that was granted nothing has none.
+    /// At most `limit` descriptors from now on, before it has any of its own. A domain that was granted nothing has none.
     pub(super) fn restrict(&mut self, limit: i32) {
         self.limit = if self.limit == 0 { 0 } else { limit.min(MOST) };
+        self.lookup = Arc::new(Lookup::new(self.limit));
+    }
+
+    /// What calls may use without a lock.
+    pub(super) fn lookup(&self) -> &Arc<Lookup> {
+        &self.lookup
+    }
+
+    /// Gives `number`, which is free, its description.
+    fn put(&mut self, number: i32, description: Arc<Description>, close_on_exec: bool) {
+        if description.is_quick() {
+            self.lookup.show(number, &description);
+        }
+        self.slots.insert(number, Slot { description, close_on_exec });
     }
 
     /// Numbers are below this, or none is there.
@@ -394,7 +417,7 @@ impl Descriptors {
             return Err(Errno::INVAL);
         }
         let number = self.take(from)?;
-        self.slots.insert(number, Slot { description, close_on_exec });
+        self.put(number, description, close_on_exec);
         Ok(number)
     }
 
@@ -432,10 +455,14 @@ impl Descriptors {
             return Err(Errno::BUSY);
         }
         self.use_up(number);
-        Ok(self.slots.insert(number, Slot { description, close_on_exec }).map(|slot| slot.description))
+        self.lookup.hide(number);
+        let before = self.slots.remove(&number);
+        self.put(number, description, close_on_exec);
+        Ok(before.map(|slot| slot.description))
     }
 
     pub(super) fn remove(&mut self, number: i32) -> Result<Arc<Description>, Errno> {
+        self.lookup.hide(number);
         let removed = self.slots.remove(&number).ok_or(Errno::BADF)?;
         self.free.insert(number);
         Ok(removed.description)
@@ -470,9 +497,9 @@ impl<'a> Reserved<'a> {
     /// Gives `description` the number, which it returns.
     pub(super) fn fill(mut self, mut description: Description, close_on_exec: bool) -> i32 {
         description.place = self.place.take();
-        let slot = Slot { description: Arc::new(description), close_on_exec };
+        let description = Arc::new(description);
         let mut descriptors = locked(self.table);
-        descriptors.slots.insert(self.number, slot);
+        descriptors.put(self.number, description, close_on_exec);
         descriptors.reserved.remove(&self.number);
         drop(descriptors);
         let number = self.number;

@@ -37,6 +37,32 @@ pub struct Resize {
     pub may_move: bool,
 }
 
+/// What the kernel moves between a file of the host's and a domain's memory itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exchange {
+    /// `read` of a file that never waits.
+    Read,
+    /// `pread` there.
+    ReadAt(u64),
+    /// `read` of a stream, without waiting.
+    ReadNow,
+    /// `write` to a file that never waits.
+    Write,
+    /// `pwrite` there.
+    WriteAt(u64),
+    /// `write` to a stream, without waiting; no signal is sent.
+    WriteNow,
+    /// `recv` of a socket, without waiting.
+    Receive,
+    /// `send` to a socket, without waiting; no signal is sent.
+    Send,
+    /// `epoll_wait`, for no longer than so many milliseconds.
+    Events(u32),
+}
+
+/// Most parts of the memory that one exchange takes.
+pub const PARTS: usize = 8;
+
 /// A domain's memory, seen by its emulated system calls.
 ///
 /// Addresses are the module's own pointers (window base plus offset). Implementations check every
@@ -54,6 +80,14 @@ pub trait Memory {
     /// # Errors
     /// `EFAULT` if any byte is not writable module memory; a prefix may have been written.
     fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno>;
+
+    /// Has the kernel fill, or take, parts of the memory, each an address and a length in bytes, at most [`PARTS`]; returns the kernel's answer.
+    /// Events are counted: a part has room for as many as its length says, of 12 bytes each. It neither locks nor allocates, has nothing to drop,
+    /// and may be left by a jump.
+    ///
+    /// # Errors
+    /// The kernel's; `EFAULT` for what is not module memory; `ENOSYS` where this way is not to be had, now or ever.
+    fn exchange(&self, how: Exchange, file: BorrowedFd<'_>, parts: &[(u64, u64)]) -> Result<u64, Errno>;
 
     /// How many bytes from `at` on, `length` at most, can be written. Nothing changes.
     fn writable(&self, at: u64, length: u64) -> u64;

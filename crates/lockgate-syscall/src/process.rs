@@ -4,13 +4,14 @@ use super::current::Current;
 use super::descriptors::{Description, Descriptors, MOST, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
+use super::lookup::Lookup;
 use super::record_locks::Locks;
 use super::robust::release_robust;
 use super::signal_state::{self, Handler, Info, Next, Signals};
 use super::sockets::Way;
 use super::timers::Timers;
 use super::waits::Waits;
-use super::{Grants, Memory, OwnFile, ThreadStart};
+use super::{Grants, Left, Memory, OwnFile, ThreadStart};
 use lockgate_abi::{stack, window};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,6 +51,8 @@ pub struct Process {
     /// What the domain's code was made from.
     own_file: Option<Arc<dyn OwnFile>>,
     pub(super) descriptors: Mutex<Descriptors>,
+    /// The same for calls that take no lock.
+    pub(super) lookup: Arc<Lookup>,
     pub(super) current: Mutex<Arc<Current>>,
     signals: Mutex<Signals>,
     /// Slots of threads whose calls have ended in their midst, and the masks that they have from then on.
@@ -83,9 +86,11 @@ pub struct Process {
 impl Process {
     /// A process that may reach what `grants` says.
     pub fn new(grants: Arc<Grants>) -> Self {
+        let descriptors = Descriptors::new(&grants.streams, grants.descriptor_limit());
         Process {
             number: std::process::id(),
-            descriptors: Mutex::new(Descriptors::new(&grants.streams, grants.descriptor_limit())),
+            lookup: Arc::clone(descriptors.lookup()),
+            descriptors: Mutex::new(descriptors),
             current: Mutex::new(Arc::new(Current::start(&grants))),
             signals: Mutex::default(),
             left: AtomicU64::new(0),
@@ -129,7 +134,9 @@ impl Process {
     /// The same with at most `limit` descriptors.
     pub fn with_descriptors(mut self, limit: u32) -> Self {
         let limit = i32::try_from(limit).unwrap_or(MOST);
-        self.descriptors.get_mut().unwrap_or_else(|e| e.into_inner()).restrict(limit);
+        let descriptors = self.descriptors.get_mut().unwrap_or_else(|e| e.into_inner());
+        descriptors.restrict(limit);
+        self.lookup = Arc::clone(descriptors.lookup());
         self
     }
 
@@ -172,6 +179,8 @@ impl Process {
             own_file: _,
             // Where nobody runs, nobody waits, is told, or has yet to get a mask back.
             waits: _,
+            // It shows what is in the table.
+            lookup: _,
             left: _,
             masks: _,
             tells: _,
@@ -478,6 +487,11 @@ impl Process {
     /// The domain writes this to its standard error, whether it has one or not.
     pub(super) fn hear(&self, bytes: &[u8]) {
         locked(&self.said).hear(bytes);
+    }
+
+    /// Drops what a [quick](crate::quick) call has left.
+    pub fn reap(&self, left: Left) {
+        self.lookup.reap(left.0);
     }
 
     /// What it said there last, in one line that is fit for a terminal. It is told once: the next call that ends has its own words.

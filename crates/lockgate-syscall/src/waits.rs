@@ -10,13 +10,15 @@ use rustix::io::Errno;
 use rustix::thread::futex;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The threads of a domain that wait for something.
 #[derive(Default)]
 pub(super) struct Waits {
     killed: AtomicBool,
+    /// Readable from the moment that the domain is killed; made when it is first waited for.
+    event: OnceLock<OwnedFd>,
     state: Mutex<State>,
 }
 
@@ -24,8 +26,6 @@ pub(super) struct Waits {
 struct State {
     /// Sleepers by futex address, longest waiting first.
     queues: BTreeMap<u64, VecDeque<Arc<Sleeper>>>,
-    /// Readable from the moment that the domain is killed.
-    event: Option<Arc<OwnedFd>>,
 }
 
 struct Sleeper {
@@ -79,7 +79,7 @@ impl Waits {
         for sleeper in state.queues.values().flatten() {
             sleeper.ring();
         }
-        if let Some(event) = &state.event {
+        if let Some(event) = self.event.get() {
             // It can fail only when its counter is full, and then it is readable already.
             let _ = rustix::io::write(event, &1u64.to_ne_bytes());
         }
@@ -250,7 +250,7 @@ impl Waits {
     ) -> Result<bool, Halt> {
         let thread = caller.thread;
         let event = self.event()?;
-        let mut fds = vec![PollFd::from_borrowed_fd(event.as_fd(), PollFlags::IN)];
+        let mut fds = vec![PollFd::from_borrowed_fd(event, PollFlags::IN)];
         fds.extend(descriptors.iter().map(|(fd, events)| PollFd::from_borrowed_fd(*fd, *events)));
         let limit = [thread.deadline, until].into_iter().flatten().min();
         let any = loop {
@@ -284,13 +284,20 @@ impl Waits {
         Ok(any)
     }
 
-    fn event(&self) -> Result<Arc<OwnedFd>, Errno> {
-        let mut state = locked(&self.state);
-        if let Some(event) = &state.event {
-            return Ok(Arc::clone(event));
+    /// What becomes readable when the domain is killed.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn event(&self) -> Result<BorrowedFd<'_>, Errno> {
+        if self.event.get().is_none() {
+            let event = kept(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)?;
+            let _ = self.event.set(event); // another thread's is as good
         }
-        let event = Arc::new(kept(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)?);
-        state.event = Some(Arc::clone(&event));
-        Ok(event)
+        self.event_if_made().ok_or(Errno::IO)
+    }
+
+    /// The same if it was made: without a lock.
+    pub(super) fn event_if_made(&self) -> Option<BorrowedFd<'_>> {
+        self.event.get().map(AsFd::as_fd)
     }
 }

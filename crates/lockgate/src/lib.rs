@@ -91,9 +91,9 @@ pub use workers::{AsyncCall, Submission, Workers};
 /// Emulated system calls, and what a domain is granted of the host.
 pub mod syscall {
     pub use lockgate_syscall::{
-        Access, COUNTED_TOGETHER, Class, ControlStack, Entry, Fault, GrantError, Grants, InProgress, Memory,
-        Outcome, Placement, Process, Protection, Resize, Sleep, SyscallContext, TABLE, Thread, ThreadStart,
-        Threads, dispatch, name,
+        Access, COUNTED_TOGETHER, Class, ControlStack, Entry, Exchange, Fault, GrantError, Grants,
+        InProgress, Memory, Outcome, PARTS, Placement, Process, Protection, Resize, Sleep, SyscallContext,
+        TABLE, Thread, ThreadStart, Threads, dispatch, name,
     };
 }
 

@@ -1,6 +1,7 @@
 //! Rules R20–R24: longjmp, unwinding, lifetimes, arguments, and what addresses show.
 
 use crate::common::{Guest, host_sys, mappings, peek};
+use lockgate::syscall::Grants;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer, Value};
 use lockgate_abi::{gate, stack, window};
 use std::sync::Arc;
@@ -226,6 +227,85 @@ fn r23_system_calls_on_unmapped_memory_are_errors() {
         ] {
             let result = ask.call(number, a, b, c).unwrap();
             assert_eq!(result, -i64::from(libc::EFAULT), "system call {number} with {offset:#x}");
+        }
+    }
+}
+
+/// R23: what the kernel moves itself comes from the window, and goes to what the module may write there, wherever a pointer leads. Red if the
+/// kernel gets the module's address as it is, or a part that goes on behind the window.
+#[test]
+fn r23_the_kernel_moves_bytes_to_memory_of_the_modules_alone() {
+    let grants = Grants::default().connect("127.0.0.1:9").unwrap();
+    let domain = Guest::c(
+        "#define _GNU_SOURCE
+         #include <errno.h>
+         #include <string.h>
+         #include <sys/epoll.h>
+         #include <sys/eventfd.h>
+         #include <sys/socket.h>
+         #include <sys/uio.h>
+         #include <unistd.h>
+         static char bytes[8192];
+         /* Of each call: 0, or its error; or what is wrong with it. */
+         long ask(long which, char *at, long length) {
+             static int ends[2], pair[2], set;
+             static struct epoll_event event = {.events = EPOLLIN};
+             struct iovec two[2] = {{at, length}, {bytes, 8}};
+             struct msghdr message = {.msg_iov = two, .msg_iovlen = 2};
+             if (!set) {
+                 memset(bytes, 0x5a, sizeof bytes);
+                 set = epoll_create1(0);
+                 if (pipe(ends) || socketpair(AF_UNIX, SOCK_STREAM, 0, pair) || set < 0) return 1;
+                 if (epoll_ctl(set, EPOLL_CTL_ADD, eventfd(1, 0), &event)) return 2;
+                 if (write(ends[1], bytes, 4096) != 4096 || write(pair[1], bytes, 4096) != 4096) return 3;
+             }
+             long done;
+             switch (which) {
+             case 0: done = read(ends[0], at, length); break;
+             case 1: done = readv(ends[0], two, 2); break;
+             case 2: done = recv(pair[0], at, length, 0); break;
+             case 3: done = readv(pair[0], two, 2); break;
+             case 4: done = recvmsg(pair[0], &message, 0); break;
+             case 5: done = epoll_wait(set, (struct epoll_event *)at, length / sizeof event, 0); break;
+             case 6: done = write(ends[1], at, length); break;
+             case 7: done = writev(ends[1], two, 2); break;
+             case 8: done = send(pair[1], at, length, 0); break;
+             default: done = writev(pair[1], two, 2); break;
+             }
+             return done < 0 ? -errno : 0;
+         }",
+    )
+    .domain_with(DomainOptions::new().grants(grants));
+    let ask = domain.bind::<extern "C" fn(i64, u64, i64) -> i64>("ask").unwrap();
+    let (written, read) = (0..6, 6..10);
+    let hosts = vec![0x17_u8; 4096];
+    let base = domain.base();
+    let before = [window::HEADER, window::GATE_TABLE, window::STUBS, window::IMAGE]
+        .map(|offset| (offset, peek(base + offset, 8).unwrap()));
+    for which in written.clone().chain(read.clone()) {
+        for (offset, length) in [(0, 64), (0x7000_0000, 64), (window::STACKS, 64), (window::SIZE - 64, 4096)]
+        {
+            let result = ask.call(which, base + offset, length).unwrap();
+            assert_eq!(result, -i64::from(libc::EFAULT), "call {which} with {offset:#x}");
+        }
+        // The host's own memory: the low half is an offset in the window, as it is for the module's instructions.
+        let low = hosts.as_ptr().addr() as u64 % window::SIZE;
+        let is_mapped = domain.read(Pointer::<u8>::from_address(base + low)).is_ok();
+        let result = ask.call(which, hosts.as_ptr().addr() as u64, 64).unwrap();
+        assert!(
+            is_mapped || result == -i64::from(libc::EFAULT),
+            "call {which} with the host's memory: {result}"
+        );
+        assert!(hosts.iter().all(|byte| *byte == 0x17), "call {which} wrote to the host's memory");
+        // Control stacks lie behind the window.
+        let result = ask.call(which, base + window::CONTROL, 64).unwrap();
+        assert_eq!(result, -i64::from(libc::EFAULT), "call {which} with control stacks");
+    }
+    for (offset, words) in before {
+        for which in written.clone() {
+            let result = ask.call(which, base + offset, 64).unwrap();
+            assert_eq!(result, -i64::from(libc::EFAULT), "call {which} with {offset:#x}");
+            assert_eq!(peek(base + offset, 8).unwrap(), words, "call {which} wrote to {offset:#x}");
         }
     }
 }

@@ -5,8 +5,14 @@ use std::collections::BTreeMap;
 use std::process::Command;
 
 /// What gates call while handlers come, as their symbols have it.
-const MET: [&str; 5] =
-    ["lockgate_syscall", "lockgate_context", "lockgate_resume", "lockgate_missing", "lockgate_unresolved"];
+const MET: [&str; 6] = [
+    "lockgate_syscall",
+    "quick",
+    "lockgate_context",
+    "lockgate_resume",
+    "lockgate_missing",
+    "lockgate_unresolved",
+];
 
 /// The letter in a frame's description that says that there is such a table.
 const HAS_TABLE: char = 'L';

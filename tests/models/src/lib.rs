@@ -2,7 +2,7 @@
 //! it runs each model in every order of its threads (with a bounded number of preemptions) and with every value that a load may see by the
 //! memory model of C11.
 //!
-//! The files of `crates/lockgate` are compiled here as they are; what they get from `crate::sync` is loom's. Modules of this crate
+//! The files of `crates/lockgate` and `crates/lockgate-kernel` are compiled here as they are; what they get from `crate::sync` is loom's. Modules of this crate
 //! with the names of theirs hold what these files use besides. Where one side of a protocol is assembly, the model says in Rust what
 //! those instructions do, and names them.
 #![cfg(test)]
@@ -10,6 +10,7 @@
 
 mod binding;
 mod call;
+mod counted;
 mod error;
 mod grant_sys;
 mod host_function_sys;

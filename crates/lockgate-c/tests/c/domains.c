@@ -248,6 +248,32 @@ static void nobody_reads(void) {
     }
 }
 
+/* The same of what a domain has opened and made itself. */
+static void nobody_reads_its_own(void) {
+    struct rlimit all, few;
+    CHECK(signal(SIGPIPE, SIG_DFL) != SIG_ERR && signal(SIGXFSZ, SIG_DFL) != SIG_ERR);
+    lg_options *options = lg_options_new();
+    STATUS(LG_OK, lg_options_directory(options, "/data", ".", 1));
+    lg_domain *domain = new_domain(module, options);
+    int (*make_own)(const void *) = POINTER(int (*)(const void *), bind(domain, "make_own"));
+    int (*write_own)(int) = POINTER(int (*)(int), bind(domain, "write_own"));
+    CHECK(make_own(lg_memory_alloc_copy(domain, "/data/small", 12)) == 5);
+    CHECK(write_own(0) == 5);
+    CHECK(getrlimit(RLIMIT_FSIZE, &all) == 0);
+    few = all;
+    few.rlim_cur = 5;
+    CHECK(setrlimit(RLIMIT_FSIZE, &few) == 0);
+    int written = write_own(0);
+    CHECK(setrlimit(RLIMIT_FSIZE, &all) == 0);
+    CHECK(written == -EFBIG);
+    RETURNED();
+    write_own(1);
+    FAILED(LG_E_FAULT);
+    SAYS("signal 13");
+    sigset_t pending;
+    CHECK(sigpending(&pending) == 0 && !sigismember(&pending, SIGPIPE) && !sigismember(&pending, SIGXFSZ));
+}
+
 static void lives(void) {
     lg_domain *domain = new_domain(module, NULL);
     lg_function *count = bind(domain, "count");
@@ -501,6 +527,7 @@ int main(void) {
     names_and_seals();
     granted();
     nobody_reads();
+    nobody_reads_its_own();
     lives();
     pools();
     resets();

@@ -11,9 +11,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Bytes of a `struct epoll_event`, which is packed: events, then what the program calls them.
-const EVENT: usize = 12;
+pub(super) const EVENT: usize = 12;
 /// Most events that are copied by one call: more than a domain has descriptors.
-const EVENTS: usize = 256;
+pub(super) const EVENTS: usize = 256;
 /// What a domain may ask about. (Not `EPOLLWAKEUP`: whether the machine sleeps is not a domain's business.)
 const EVENT_FLAGS: EventFlags = EventFlags::IN
     .union(EventFlags::OUT)
@@ -43,7 +43,12 @@ pub fn epoll_create1(ctx: &SyscallContext<'_>, [flags, ..]: [u64; 6]) -> Reply {
     if !CreateFlags::CLOEXEC.contains(CreateFlags::from_bits_retain(flags as u32)) {
         return Err(Errno::INVAL.into());
     }
-    event::made(ctx, flags, || epoll::create(CreateFlags::CLOEXEC))
+    event::made(ctx, flags, || {
+        let set = epoll::create(CreateFlags::CLOEXEC)?;
+        // Each wait ends when the domain is killed. (Nobody sees what this event says.)
+        epoll::add(&set, ctx.process.waits.event()?, EventData::new_u64(0), EventFlags::IN)?;
+        Ok(set)
+    })
 }
 
 /// The set that a descriptor is. (The kernel says whether it is one. A stream of the host's is none.)

@@ -21,6 +21,7 @@ pub(super) mod names;
 pub(super) mod open;
 pub(super) mod pipe;
 pub(super) mod poll;
+pub(super) mod quick;
 pub(super) mod random;
 pub(super) mod read_write;
 pub(super) mod readlink;

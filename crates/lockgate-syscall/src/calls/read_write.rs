@@ -21,12 +21,14 @@ use std::time::{Duration, Instant};
 const PIECES: u64 = 1024;
 /// Most bytes of one call, as in Linux (`MAX_RW_COUNT`).
 const MOST: u64 = 0x7fff_f000;
+/// Largest offset: no file reaches so far, and nothing that is added to it can overflow.
+pub(super) const MOST_AT: u64 = i64::MAX as u64 - MOST;
 /// `preadv2` and `pwritev2`: where the description is.
 const CURRENT: u64 = u64::MAX;
 /// `RWF_NOSIGNAL`, which headers of before Linux 6.18 do not have: a write to what nobody reads sends no SIGPIPE.
 const NO_SIGNAL: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x100);
 /// Bytes that a ready pipe takes without blocking (Linux's `PIPE_BUF`).
-const PIPE: usize = 4096;
+pub(super) const PIPE: usize = 4096;
 
 /// Most bytes of one message: more than the kernel takes, unless an administrator raised its limits (`net.core.wmem_max`).
 pub(super) const MESSAGE: usize = 1 << 20;
@@ -35,7 +37,7 @@ pub(super) const MESSAGE: usize = 1 << 20;
 const TENTH: Duration = Duration::from_millis(100);
 
 /// The descriptor of what a report may quote.
-const STANDARD_ERROR: i32 = 2;
+pub(super) const STANDARD_ERROR: i32 = 2;
 /// Bytes of it that are read for that where nothing was granted.
 const WORDS: usize = 1024;
 
@@ -286,8 +288,7 @@ fn seekable(ctx: &SyscallContext<'_>, fd: u64, offset: u64) -> Result<Arc<Descri
 fn position(file: &Description, offset: Option<u64>) -> Result<Option<u64>, Errno> {
     match offset {
         Some(_) if file.kind == Kind::Stream => Err(Errno::SPIPE),
-        // No file reaches so far, and nothing added to it below can overflow.
-        Some(offset) if offset > i64::MAX as u64 - MOST => Err(Errno::INVAL),
+        Some(offset) if offset > MOST_AT => Err(Errno::INVAL),
         offset => Ok(offset),
     }
 }

@@ -10,6 +10,7 @@ use rustix::termios::{OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
 use std::io::{Read, Seek, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const RW: u64 = (libc::PROT_READ | libc::PROT_WRITE) as u64;
@@ -540,4 +541,62 @@ fn handles_are_not_open() {
     let copy = guest.ok(libc::SYS_dup, &[fd]);
     assert_eq!(guest.err(libc::SYS_read, &[copy, at, 4]), Errno::BADF);
     assert_eq!(std::fs::read(host.path().join("f")).unwrap(), b"text");
+}
+
+/// What threads read by its number is what has this number, however fast numbers change hands. Red if a number is not looked at again once its
+/// place is the call's own.
+#[test]
+fn a_number_never_names_what_another_has() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a"), "a").unwrap();
+    std::fs::write(folder.path().join("b"), "b").unwrap();
+    let guest = Guest::with_data(folder.path(), Access::ReadOnly);
+    let files = ["/data/a", "/data/b"].map(|path| guest.open(path, libc::O_RDONLY));
+    let rooms = [guest.room(16), guest.room(16)];
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for (number, room, letter) in [(50, rooms[0], b'a'), (51, rooms[1], b'b')] {
+            let (guest, is_over) = (&guest, &is_over);
+            scope.spawn(move || {
+                while !is_over.load(Ordering::Relaxed) {
+                    match guest.call(libc::SYS_pread64, &[number, room, 1, 0]) {
+                        Outcome::Return(1) => assert_eq!(guest.get(room, 1), [letter], "{number}"),
+                        other => assert_eq!(other, Outcome::Return(-i64::from(libc::EBADF))),
+                    }
+                }
+            });
+        }
+        for _ in 0..20_000 {
+            for (file, number) in files.into_iter().zip([50, 51]) {
+                guest.ok(libc::SYS_dup2, &[file, number]);
+                guest.ok(libc::SYS_close, &[number]);
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+}
+
+/// A pipe that is closed under a read stays open for that read, and no longer. Red if what a call has used is dropped by nobody: the limit is
+/// reached.
+#[test]
+fn a_pipe_closed_under_a_read_is_gone_behind_it() {
+    let guest = Guest::new(Grants::default().connect("127.0.0.1:9").unwrap());
+    let (ends, room, byte) = (guest.room(8), guest.room(16), guest.put(b"x"));
+    for _ in 0..1000 {
+        guest.ok(libc::SYS_pipe2, &[ends, 0]);
+        let word = guest.word(ends);
+        let (input, output) = (word & 0xffff_ffff, word >> 32);
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| guest.call(libc::SYS_read, &[input, room, 1]));
+            guest.ok(libc::SYS_close, &[input]);
+            // (If it had not begun, there is nobody left to write to.)
+            let written = guest.call(libc::SYS_write, &[output, byte, 1]);
+            guest.ok(libc::SYS_close, &[output]);
+            match reader.join().unwrap() {
+                Outcome::Return(1) => assert_eq!(written, Outcome::Return(1)),
+                other => assert_eq!(other, Outcome::Return(-i64::from(libc::EBADF))),
+            }
+        });
+    }
+    assert_eq!(guest.process.descriptors_used(), 0);
 }

@@ -1,7 +1,7 @@
 //! A domain's memory as its emulated system calls see it: [`lockgate_syscall::Memory`].
 use crate::space::{Backing, Services, Stride};
 use lockgate_abi::PAGE;
-use lockgate_syscall::{Placement, Protection, Resize};
+use lockgate_syscall::{Exchange, Placement, Protection, Resize};
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
 
@@ -37,6 +37,10 @@ impl lockgate_syscall::Memory for Memory<'_> {
 
     fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno> {
         self.stride.write(offset(at), bytes)
+    }
+
+    fn exchange(&self, how: Exchange, file: BorrowedFd<'_>, parts: &[(u64, u64)]) -> Result<u64, Errno> {
+        self.stride.exchange(how, file, parts)
     }
 
     fn writable(&self, at: u64, length: u64) -> u64 {

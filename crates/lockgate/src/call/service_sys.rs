@@ -12,7 +12,7 @@ use super::watch::{self, deadline};
 use crate::report::Cause;
 use crate::space;
 use lockgate_abi::code;
-use lockgate_syscall::{ControlStack, InProgress, Outcome, SyscallContext, Thread};
+use lockgate_syscall::{Answer, ControlStack, InProgress, Left, Outcome, Quick, SyscallContext, Thread};
 use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -65,6 +65,17 @@ unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) ->
         if lockgate_syscall::is_plain(frame.number, frame.arguments) {
             return plain(gate, frame, own);
         }
+        if lockgate_syscall::is_quick(frame.number) {
+            return quickly(gate, frame, own);
+        }
+        slowly(gate, frame, own)
+    }
+}
+
+/// What may wait, lock or allocate.
+unsafe fn slowly(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) -> i64 {
+    // SAFETY: the caller's; a service's arguments are the same.
+    unsafe {
         let arguments = [gate as usize, ptr::from_ref(frame) as usize, own as usize];
         undisturbed(lockgate_service as *const (), arguments) as i64
     }
@@ -72,6 +83,62 @@ unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) ->
 
 /// What does not wait: it ends at its gate, in time.
 unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) -> i64 {
+    // SAFETY: the caller's.
+    let value = unsafe {
+        undropped(gate, own, |context| lockgate_syscall::plain(context, frame.number, frame.arguments))
+    };
+    match value {
+        Some(value) => value,
+        None => 0,
+    }
+}
+
+/// What has its answer at once, or begins anew.
+unsafe fn quickly(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) -> i64 {
+    // SAFETY: the caller's.
+    let quick = unsafe {
+        undropped(gate, own, |context| lockgate_syscall::quick(context, frame.number, frame.arguments))
+    };
+    let Some(Quick { answer, left }) = quick else { return 0 };
+    if let Some(left) = left {
+        // SAFETY: the caller's; a service's arguments are the same.
+        unsafe {
+            let arguments = [gate as usize, (&raw const left) as usize, own as usize];
+            undisturbed(lockgate_reap as *const (), arguments);
+        }
+    }
+    // SAFETY: the caller's.
+    unsafe {
+        match answer {
+            Answer::Value(value) => value,
+            Answer::None => slowly(gate, frame, own),
+            Answer::Rest(sent, arguments) => {
+                let rest = slowly(gate, &SyscallFrame { number: frame.number, arguments }, own);
+                if sent == 0 { rest } else { sent as i64 + rest.max(0) }
+            }
+        }
+    }
+}
+
+/// Has the process drop what a quick call has left.
+unsafe extern "C" fn lockgate_reap(gate: *mut GateRecord, left: *const Left, own: *const u64) -> i64 {
+    // (Where a handler has switched stacks before this, the gate's record is another's now: the place is lost.)
+    // SAFETY: live records; the entry's frame has the gate's mark; what is left lies in the caller's frame.
+    unsafe {
+        if repair_sys::is_own(gate, own) {
+            let domain = &*(*(*entry(gate)).binding).domain;
+            domain.process().reap(*left);
+        }
+    }
+    0
+}
+
+/// Serves a call that has nothing to drop; [`None`] where the gate ends the call.
+unsafe fn undropped<R: Copy>(
+    gate: *mut GateRecord,
+    own: *const u64,
+    serve: impl FnOnce(&SyscallContext<'_>) -> R,
+) -> Option<R> {
     // SAFETY: live records; a live entry's binding keeps its domain.
     let (domain, threads, control, entered) = unsafe {
         let below = &*entry(gate);
@@ -79,12 +146,12 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) ->
     };
     // SAFETY: the entry's frame has the gate's mark. (Else the gate ends this call.)
     if unsafe { !repair_sys::is_own(gate, own) } {
-        return 0;
+        return None;
     }
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
-        return 0;
+        return None;
     }
     let slot = domain.contexts().home(domain.slot_of(control));
     let thread = Thread { slot, deadline: None, stopped: is_stopped };
@@ -98,7 +165,7 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) ->
         stack: &stack,
         sleep: &Disturbed,
     };
-    lockgate_syscall::plain(&context, frame.number, frame.arguments)
+    Some(serve(&context))
 }
 
 /// All others.

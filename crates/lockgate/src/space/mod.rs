@@ -1,4 +1,5 @@
 //! Address space: strides, what is mapped in them, and the memory services of modules.
+mod exchange_sys;
 mod file_systems;
 mod ranges;
 mod services;

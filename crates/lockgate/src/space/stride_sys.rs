@@ -541,7 +541,7 @@ impl Stride {
         (self.base + offset) as *mut c_void
     }
 
-    fn window_address(&self, offset: u64, length: usize) -> Result<*mut c_void, Errno> {
+    pub(super) fn window_address(&self, offset: u64, length: usize) -> Result<*mut c_void, Errno> {
         match offset.checked_add(length as u64) {
             Some(end) if end <= window::SIZE => Ok((self.base + offset) as *mut c_void),
             _ => Err(Errno::FAULT),

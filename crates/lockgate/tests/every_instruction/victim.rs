@@ -6,6 +6,7 @@ use super::tracer_sys::{
     in_lazy_gate, install_handler, is_code, mark, off_alternate_stack, outside_of_rust, stay, thread_number,
     unblock,
 };
+use lockgate::syscall::Grants;
 use lockgate::{
     Allow, CallError, Domain, DomainOptions, Dynamic, Export, FaultKind, Frame, Function, HostFunction,
     Module, OnFailure, Policy, Principal, Registry, Version, take_call_error,
@@ -141,6 +142,8 @@ fn server() -> Guest {
             return sum;
         }
         #include <unistd.h>
+        #include <sys/epoll.h>
+        #include <sys/eventfd.h>
         #include <sys/mman.h>
         #include <sys/syscall.h>
         #include <time.h>
@@ -248,6 +251,23 @@ fn server() -> Guest {
             sigprocmask(SIG_SETMASK, &all, 0);
             return kill(getpid(), SIGUSR2);
         }
+        /* Bytes that the kernel moves itself, and events that it tells of. */
+        static int ends[2], set;
+        static char sent = 7, got;
+        long pass(long x) {
+            if (!ends[1]) pipe(ends);
+            got = 0;
+            return x + 1 + (write(ends[1], &sent, 1) != 1 || read(ends[0], &got, 1) != 1 || got != sent);
+        }
+        long await(long x) {
+            struct epoll_event event = {.events = EPOLLIN};
+            if (!set) {
+                int made = epoll_create1(0);
+                epoll_ctl(made, EPOLL_CTL_ADD, eventfd(1, 0), &event);
+                set = made;
+            }
+            return x + epoll_wait(set, &event, 1, -1);
+        }
         long doze(long x) { struct timespec time = {0, 1000}; return x + 1 + nanosleep(&time, 0); }
         struct wide { char bytes[1000]; };
         struct wide wide(long x, long b, long c, long d, long e, long f, long g, long h) {
@@ -284,6 +304,8 @@ fn server() -> Guest {
         "long tell_functions(long)",
         "long keep_time(long)",
         "long was_told(long)",
+        "long pass(long)",
+        "long await(long)",
         "long doze(long)",
         "long raise_own(long)",
         "long open_own(long)",
@@ -410,8 +432,19 @@ impl World {
         }
         let options = options("server");
         let options = if scenario == "exclusive" { options.exclusive(None) } else { options };
-        let limited = ["map", "make", "ask", "ask_directly", "tell_time", "tell_functions", "doze", "attach"]
-            .contains(&scenario);
+        let limited = [
+            "map",
+            "make",
+            "ask",
+            "ask_directly",
+            "tell_time",
+            "tell_functions",
+            "pass",
+            "await",
+            "doze",
+            "attach",
+        ]
+        .contains(&scenario);
         let options = if limited { options.time_limit(Duration::from_secs(60)) } else { options };
         let server = Domain::new(&SERVER, options).expect("a domain");
         let direct = |entry| server.bind::<Long>(entry).expect("an export");
@@ -431,6 +464,8 @@ impl World {
             | "tell_time"
             | "keep_time"
             | "tell_functions"
+            | "pass"
+            | "await"
             | "doze"
             | "raise_own"
             | "open_own"
@@ -528,7 +563,9 @@ fn options(name: &str) -> DomainOptions {
         }
         x + 10
     };
-    DomainOptions::new().name(name).gate("host", HostFunction::new(host))
+    // (Whoever may reach something has descriptors.)
+    let grants = Grants::default().connect("127.0.0.1:9").expect("an address");
+    DomainOptions::new().name(name).grants(grants).gate("host", HostFunction::new(host))
 }
 
 /// What [`invade`] is to do, or has done.
