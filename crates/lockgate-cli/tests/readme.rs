@@ -47,7 +47,7 @@ fn the_quick_starts_work() {
     let is_code = |line: &&str| line.starts_with("    ");
     // One of the commands crashes a function on purpose.
     let expects_fault = |line: &str| line.starts_with("lockgate call cube.lg 'int crash");
-    let pages = [chapter(README, "Quick start: C"), chapter(START_C, "A whole program")];
+    let pages = [chapter(README, "Quick start: C"), chapter(START_C, "A program in a domain")];
     let commands: String = unindented(pages.iter().flat_map(|page| page.lines()).filter(is_code))
         .lines()
         .map(|line| match line.split_once(" #") {
