@@ -55,12 +55,12 @@ install: ## program, library for C and C++, annotations, manual pages, completio
 	@[ "$$(id -u)" -eq 0 ] && [ -x target/dist/lockgate ] && [ ! -O target/dist/lockgate ] || $(MAKE) dist # root copies what another user has built: he may have no cargo
 	scripts/install.sh target/dist "$(PREFIX)" "$(LIBDIR)"
 
-demo: ## a plugin and SQLite in domains, a hostile module that fails, a latency table
+demo: ## a plugin and SQLite in domains, a hostile module whose attacks fail, a latency table
 	@scripts/setup.sh demo
 	cargo build --release --locked -p lockgate-demo
 	target/release/lockgate-demo
 
-postgres-demo: setup benches ## PostgreSQL: a role with a module of its own, a hostile module that fails, a table of times
+postgres-demo: setup benches ## PostgreSQL: a role with a module of its own, a hostile module whose attacks fail, a table of times
 	cargo run --release --locked --quiet -p lockgate-postgres
 
 python: build ## the Python package, optimised, in the virtual environment build/python

@@ -18,8 +18,8 @@ use std::process::ExitCode;
 const SHOWN: &[(&str, &str)] = &[
     ("calls.native_indirect", "native, through a pointer"),
     ("calls.host_to_domain.mutual_trust", "host to domain, mutual trust"),
-    ("calls.host_to_domain.integrity", "host to domain, integrity (the default)"),
-    ("calls.host_to_domain.mutual_distrust", "host to domain, mutual distrust"),
+    ("calls.host_to_domain.integrity", "host to domain, integrity"),
+    ("calls.host_to_domain.mutual_distrust", "host to domain, mutual distrust (the default)"),
     ("calls.host_to_domain.callback", "host to domain, and back into the host"),
     ("calls.domain_to_domain.mutual_distrust", "domain to domain, mutual distrust"),
     ("calls.fault_recovery", "a crash, until the host has its error"),

@@ -8,26 +8,27 @@ const START_RUST: &str = include_str!("../../../docs/start/rust.md");
 
 /// The example of docs/start/rust.md; the test compares it with the page, word for word.
 #[rustfmt::skip]
-fn rust_example() -> Result<lockgate::CallError, Box<dyn std::error::Error>> {
+fn rust_example() -> Result<String, Box<dyn std::error::Error>> {
     // The page begins
-    use lockgate::{CallError, Domain, DomainOptions, Module, Pointer};
+    use lockgate::{Domain, DomainOptions, Module, Pointer};
 
-    fn failure() -> Result<CallError, Box<dyn std::error::Error>> {
+    fn report_of_crash() -> Result<String, Box<dyn std::error::Error>> {
         let module = Module::open("cube.lg")?;                       // verified once, here
         let domain = Domain::new(&module, DomainOptions::default())?; // microseconds
         let cube_root = domain.bind::<extern "C" fn(f64) -> f64>("cube_root")?;
         assert_eq!(cube_root.call(27.0)?, 3.0);                      // nanoseconds
         let crash = domain.bind::<extern "C" fn(Pointer<i32>) -> i32>("crash")?;
-        Ok(crash.call(Pointer::NULL).unwrap_err())
+        let error = crash.call(Pointer::NULL).unwrap_err();
+        Ok(error.to_string())                                        // what happened, and where
     }
 
     fn main() -> Result<(), Box<dyn std::error::Error>> {
-        println!("{}", failure()?); // what, where, which source line
+        println!("{}", report_of_crash()?);
         Ok(())
     }
     // The page ends
     main()?;
-    failure()
+    report_of_crash()
 }
 
 /// What follows a heading of a page, up to the next one.
@@ -47,7 +48,7 @@ fn the_quick_starts_work() {
     let is_code = |line: &&str| line.starts_with("    ");
     // One of the commands crashes a function on purpose.
     let expects_fault = |line: &str| line.starts_with("lockgate call cube.lg 'int crash");
-    let pages = [chapter(README, "Quick start: C"), chapter(START_C, "A whole program")];
+    let pages = [chapter(README, "Quick start: C"), chapter(START_C, "A program in a domain")];
     let commands: String = unindented(pages.iter().flat_map(|page| page.lines()).filter(is_code))
         .lines()
         .map(|line| match line.split_once(" #") {
@@ -77,6 +78,6 @@ fn the_quick_starts_work() {
     assert_eq!(example.strip_prefix("rust\n"), Some(&*here), "the page and this file differ");
     // Paths in the example are relative; no other test runs in this process.
     std::env::set_current_dir(shop.path("")).unwrap();
-    let report = rust_example().unwrap().to_string();
+    let report = rust_example().unwrap();
     assert!(report.contains("crash") && report.contains("cube.c:3"), "{report}");
 }

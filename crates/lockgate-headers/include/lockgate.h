@@ -623,7 +623,7 @@ lg_code lg_function_pointer(lg_function *function);
 /* Its prototype, with typedefs resolved. */
 const char *lg_function_prototype(lg_function *function);
 
-/* The policy that the proxy enforces: the union of what both sides asked for. */
+/* The policy that the proxy enforces: every property that at least one side asked for. */
 lg_policy lg_function_policy(lg_function *function);
 
 /* The code of the proxy that enforces it, to look at. Valid as long as the function. */

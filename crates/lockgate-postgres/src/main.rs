@@ -1,4 +1,4 @@
-//! What `make postgres-demo` shows: an ordinary role with a module of its own, a hostile module that fails, and a table of times.
+//! What `make postgres-demo` shows: an ordinary role with a module of its own, a hostile module whose attacks fail, and a table of times.
 #![forbid(unsafe_code)]
 
 use anyhow::Context as _;
