@@ -1,10 +1,11 @@
-//! System calls of Linux that rustix does not offer, with types, one file each; and how descriptors are used without a lock ([`Counted`]).
+//! System calls of Linux that rustix does not offer, with types, one file each; and how descriptors are used without a lock ([`Lookup`]).
 mod access_sys;
 mod barrier_sys;
 mod counted_sys;
 mod deadly_sys;
 mod descriptor;
 mod lock_sys;
+mod lookup;
 mod socket_option_sys;
 mod sync_range_sys;
 
@@ -14,6 +15,7 @@ pub use counted_sys::{Counted, Use};
 pub use deadly_sys::{DEADLY, block_deadly, without_signals};
 pub use descriptor::kept;
 pub use lock_sys::{Command, record_lock};
+pub use lookup::{Left, Looked, Lookup};
 pub use socket_option_sys::{set_socket_option, socket_option};
 pub use sync_range_sys::sync_range;
 

@@ -1,8 +1,7 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
 use super::locked::locked;
-use super::lookup::Lookup;
 use super::sockets::Socket;
-use lockgate_kernel::kept;
+use lockgate_kernel::{Lookup, kept};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
@@ -320,7 +319,7 @@ pub(super) struct Descriptors {
     /// Descriptions that are open, but for granted streams.
     open: Arc<AtomicI32>,
     /// What calls may use without this table's lock.
-    lookup: Arc<Lookup>,
+    lookup: Arc<Lookup<Arc<Description>>>,
 }
 
 /// Descriptors that one domain may hold if nobody says how many: a share of the host's own limit.
@@ -380,7 +379,7 @@ impl Descriptors {
     }
 
     /// What calls may use without a lock.
-    pub(super) fn lookup(&self) -> &Arc<Lookup> {
+    pub(super) fn lookup(&self) -> &Arc<Lookup<Arc<Description>>> {
         &self.lookup
     }
 

@@ -4,15 +4,15 @@ use super::current::Current;
 use super::descriptors::{Description, Descriptors, MOST, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
-use super::lookup::Lookup;
 use super::record_locks::Locks;
 use super::robust::release_robust;
 use super::signal_state::{self, Handler, Info, Next, Signals};
 use super::sockets::Way;
 use super::timers::Timers;
 use super::waits::Waits;
-use super::{Grants, Left, Memory, OwnFile, ThreadStart};
+use super::{Grants, Memory, OwnFile, ThreadStart};
 use lockgate_abi::{stack, window};
+use lockgate_kernel::{Left, Lookup};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -52,7 +52,7 @@ pub struct Process {
     own_file: Option<Arc<dyn OwnFile>>,
     pub(super) descriptors: Mutex<Descriptors>,
     /// The same for calls that take no lock.
-    pub(super) lookup: Arc<Lookup>,
+    pub(super) lookup: Arc<Lookup<Arc<Description>>>,
     pub(super) current: Mutex<Arc<Current>>,
     signals: Mutex<Signals>,
     /// Slots of threads whose calls have ended in their midst, and the masks that they have from then on.
@@ -491,7 +491,7 @@ impl Process {
 
     /// Drops what a [quick](crate::quick) call has left.
     pub fn reap(&self, left: Left) {
-        self.lookup.reap(left.0);
+        self.lookup.reap(left);
     }
 
     /// What it said there last, in one line that is fit for a terminal. It is told once: the next call that ends has its own words.

@@ -1,8 +1,11 @@
-//! Values that threads use without a lock, by a count of their users.
+//! Values that threads use without a lock, by a count of their users, and by their numbers.
 #[path = "../../../crates/lockgate-kernel/src/counted_sys.rs"]
 mod counted_sys;
+#[path = "../../../crates/lockgate-kernel/src/lookup.rs"]
+mod lookup;
 
 use counted_sys::{Counted, Use};
+use lookup::Lookup;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 use std::sync::Arc;
@@ -93,5 +96,31 @@ fn a_place_has_one_value_after_another() {
         assert!(second != Some(1) || first != Some(2), "none comes back");
         let gone = if is_there { 1 } else { 2 };
         assert_eq!(dropped.load(Ordering::Relaxed), gone, "a value that found no room is dropped, too");
+    });
+}
+
+/// A place that was number 0's is number 1's meanwhile.
+#[test]
+fn a_number_names_what_it_was_given() {
+    crate::explore(3, || {
+        let dropped = Arc::new(AtomicU32::new(0));
+        let lookup = Arc::new(Lookup::new(2));
+        let [first, second] = [10, 11].map(|number| Arc::new(Value::new(number, &dropped)));
+        lookup.show(0, &first);
+        let user = {
+            let lookup = Arc::clone(&lookup);
+            thread::spawn(move || {
+                let looked = lookup.with(0, |value| value.number.load(Ordering::Relaxed));
+                looked.left.into_iter().for_each(|left| lookup.reap(left));
+                looked.result
+            })
+        };
+        lookup.hide(0);
+        lookup.show(1, &second);
+        assert!(matches!(user.join().expect("no panic"), None | Some(10)));
+        assert_eq!(lookup.with(1, |value| value.number.load(Ordering::Relaxed)).result, Some(11));
+        lookup.hide(1);
+        drop((first, second));
+        assert_eq!(dropped.load(Ordering::Relaxed), 2, "nothing is kept");
     });
 }

@@ -1,6 +1,6 @@
-//! What `crates/lockgate/src/sync.rs` is there.
+//! What `crates/lockgate/src/sync.rs` is there, and `std::sync` in `crates/lockgate-kernel`.
 pub(crate) use loom::sync::{Mutex, MutexGuard, atomic};
-pub(crate) use std::sync::OnceLock;
+pub(crate) use std::sync::{OnceLock, PoisonError};
 
 /// A barrier of all threads cannot be had here. The other side, which has none in the runtime, takes one itself wherever it stores and then
 /// loads: `membarrier(2)` gives to the side that calls it what two full barriers would give, and orders nothing else on x86.

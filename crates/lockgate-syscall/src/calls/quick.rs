@@ -8,10 +8,10 @@ use super::read_write::{MOST_AT, PIPE, STANDARD_ERROR};
 use super::seek;
 use crate::SyscallContext;
 use crate::descriptors::{Description, Kind};
-use crate::lookup::Looked;
 use crate::memory::{Exchange, PARTS};
 use crate::sockets;
 use crate::wire::word;
+use lockgate_kernel::{Left, Looked};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -45,10 +45,6 @@ pub enum Answer {
     /// So many bytes were sent; what is left to be done is the same call with these arguments.
     Rest(u64, [u64; 6]),
 }
-
-/// A description that was closed while a call used it, and is to be dropped by that.
-#[derive(Debug, Clone, Copy)]
-pub struct Left(pub(crate) u32);
 
 /// Which way bytes go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,17 +138,8 @@ impl Quick {
 }
 
 fn looked_up(ctx: &SyscallContext<'_>, fd: u64, used: impl FnOnce(&Description) -> Answer) -> Quick {
-    let Looked { result, left } = ctx.process.lookup.with(fd as i32, used);
-    Quick {
-        answer: match result {
-            Some(answer) => answer,
-            None => Answer::None,
-        },
-        left: match left {
-            Some(place) => Some(Left(place)),
-            None => None,
-        },
-    }
+    let Looked { result, left } = ctx.process.lookup.with(fd as i32, |file| used(file));
+    Quick { answer: result.unwrap_or(Answer::None), left }
 }
 
 /// Of a `struct iovec[count]`, which is copied once.

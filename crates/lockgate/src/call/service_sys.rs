@@ -87,10 +87,7 @@ unsafe fn plain(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) ->
     let value = unsafe {
         undropped(gate, own, |context| lockgate_syscall::plain(context, frame.number, frame.arguments))
     };
-    match value {
-        Some(value) => value,
-        None => 0,
-    }
+    value.unwrap_or_default()
 }
 
 /// What has its answer at once, or begins anew.
