@@ -1,7 +1,7 @@
 //! What the system calls of one domain remember.
 use super::caller::WaitingSignals;
 use super::current::Current;
-use super::descriptors::{Description, Descriptors, MOST, Reserved};
+use super::descriptors::{Description, Descriptors, MOST, Place, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
 use super::record_locks::Locks;
@@ -513,6 +513,14 @@ impl Process {
     /// `EMFILE`.
     pub(super) fn reserve(&self) -> Result<Reserved<'_>, Errno> {
         Reserved::new(&self.descriptors)
+    }
+
+    /// Room for one of the host's descriptors that has no number.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn place(&self) -> Result<Place, Errno> {
+        locked(&self.descriptors).take_place()
     }
 
     /// What `number` names, if it is open and not just named.

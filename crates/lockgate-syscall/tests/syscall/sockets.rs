@@ -710,6 +710,73 @@ fn epoll_tells_what_is_ready() {
     assert_eq!(guest.err(SYS_timerfd_gettime, &[counter, left]), Errno::INVAL);
 }
 
+/// A set of `epoll` knows what it watches by number, also where several numbers are one description.
+#[test]
+fn a_duplicate_is_watched_by_itself() {
+    let (_host, read_end) = rustix::pipe::pipe().map(|(read, write)| (write, read)).unwrap();
+    let guest = Guest::new(Grants::default().stdin(read_end).unwrap());
+    let [set, second] = [(); 2].map(|()| guest.ok(SYS_epoll_create1, &[0]));
+    let counter = guest.ok(SYS_eventfd2, &[1, 0]);
+    let control = |set: u64, operation: i32, fd: u64, events: i32| {
+        let data = (set << 32 | fd).to_le_bytes();
+        let event = guest.put(&[&(events as u32).to_le_bytes()[..], &data].concat());
+        match guest.call(SYS_epoll_ctl, &[set, operation as u64, fd, event]) {
+            Outcome::Return(result) => result,
+            outcome => panic!("{outcome:?}"),
+        }
+    };
+    let ready = |set: u64| {
+        let at = guest.room(12 * 8);
+        let count = guest.ok(SYS_epoll_wait, &[set, at, 8, 0]);
+        let mut fds: Vec<u64> = (0..count).map(|number| guest.word(at + number * 12 + 4) & 0xffff).collect();
+        fds.sort();
+        fds
+    };
+    for file in [counter, 0] {
+        let copy = guest.ok(SYS_dup, &[file]);
+        assert_eq!(control(set, EPOLL_CTL_MOD, copy, EPOLLIN), -i64::from(ENOENT));
+        assert_eq!(control(set, EPOLL_CTL_ADD, file, EPOLLIN), 0);
+        for operation in [EPOLL_CTL_MOD, EPOLL_CTL_DEL] {
+            assert_eq!(control(set, operation, copy, 0), -i64::from(ENOENT), "it is another's");
+        }
+        assert_eq!(control(set, EPOLL_CTL_ADD, copy, EPOLLIN), 0);
+        assert_eq!(control(set, EPOLL_CTL_ADD, copy, EPOLLIN), -i64::from(EEXIST));
+        assert_eq!(control(second, EPOLL_CTL_ADD, copy, EPOLLIN), 0, "another set");
+        if file == counter {
+            assert_eq!((ready(set), ready(second)), (vec![file, copy], vec![copy]));
+            assert_eq!(control(set, EPOLL_CTL_MOD, file, 0), 0);
+            assert_eq!(ready(set), [copy]);
+            assert_eq!(control(set, EPOLL_CTL_DEL, file, 0), 0);
+            assert_eq!(ready(set), [copy]);
+            // The number is closed, and what it was is still open: it is watched, until that goes.
+            guest.ok(SYS_close, &[copy]);
+            assert_eq!((ready(set), ready(second)), (vec![copy], vec![copy]));
+        } else {
+            guest.ok(SYS_close, &[copy]);
+        }
+        guest.ok(SYS_close, &[file]);
+        assert_eq!((ready(set), ready(second)), (vec![], vec![]));
+    }
+    // The host's descriptors for it count as the domain's own, of which it may have 256, and go with what they stand for.
+    for _ in 0..2 {
+        let counters: Vec<u64> = (0..8).map(|_| guest.ok(SYS_eventfd2, &[1, 0])).collect();
+        let (mut watched, mut refused) = (0, 0);
+        for (number, counter) in
+            (50..100).flat_map(|number| counters.iter().map(move |&counter| (number, counter)))
+        {
+            guest.ok(SYS_dup2, &[counter, number]);
+            match control(set, EPOLL_CTL_ADD, number, EPOLLIN) {
+                0 => watched += 1,
+                error => refused += i32::from(error == -i64::from(ENOSPC)),
+            }
+        }
+        assert_eq!((watched + refused, watched), (400, 8 + 256 - 8 - 2));
+        for number in counters.into_iter().chain(50..100) {
+            guest.ok(SYS_close, &[number]);
+        }
+    }
+}
+
 #[test]
 fn select_and_poll_agree() {
     let guest = Guest::new(Grants::default().listen("127.0.0.1:0").unwrap());
