@@ -56,8 +56,9 @@ pub(super) enum Address {
     Unspecified,
 }
 
-/// Bytes of the largest address that Linux has (`struct sockaddr_storage`).
+/// Bytes of the largest address that Linux has (`struct sockaddr_storage`), and of one that is a path (`struct sockaddr_un`).
 pub(super) const LARGEST: usize = 128;
+const LARGEST_UNIX: usize = 110;
 
 impl Address {
     /// What `bytes`, a `struct sockaddr`, say.
@@ -80,7 +81,7 @@ impl Address {
                 let address = SocketAddrV6::new(ip.into(), port().ok_or(Errno::INVAL)?, 0, scope);
                 Ok(Address::Inet(address.into()))
             }
-            libc::AF_UNIX => {
+            libc::AF_UNIX if bytes.len() <= LARGEST_UNIX => {
                 let path = &bytes[2..];
                 match path.first() {
                     // A name that the kernel picks, or one that lies in no directory, where anybody could have it.
@@ -88,7 +89,7 @@ impl Address {
                     _ => Ok(Address::Unix(path.split(|&byte| byte == 0).next().unwrap_or_default().to_vec())),
                 }
             }
-            libc::AF_INET | libc::AF_INET6 => Err(Errno::INVAL),
+            libc::AF_INET | libc::AF_INET6 | libc::AF_UNIX => Err(Errno::INVAL),
             _ => Err(Errno::AFNOSUPPORT),
         }
     }

@@ -379,6 +379,46 @@ fn messages_keep_their_bounds_and_their_parts() {
     assert_eq!((guest.get(first, 5), guest.get(second, 4)), (b"alpha".to_vec(), b"beta".to_vec()));
 }
 
+/// What a program says with a message, as Linux takes it.
+#[test]
+fn flags_and_addresses_of_messages_are_linuxs() {
+    let guest = Guest::new(Grants::default().listen("udp:127.0.0.1:0").unwrap());
+    let (one, other) = pair(&guest, STREAM);
+    let at = guest.room(16);
+    // Many have the same flags for both ways.
+    for flags in [MSG_NOSIGNAL, MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_DONTWAIT] {
+        send(&guest, one, b"x");
+        assert_eq!(guest.ok(SYS_recvfrom, &[other, at, 16, flags as u64, 0, 0]), 1, "{flags:x}");
+    }
+    for flags in [MSG_ERRQUEUE, MSG_FASTOPEN, 0x80_0000] {
+        let flags = flags as u32 as u64;
+        assert_eq!(guest.err(SYS_recvfrom, &[other, at, 16, flags, 0, 0]), Errno::OPNOTSUPP, "{flags:x}");
+    }
+    // Nothing goes to the connected peer that was said to go elsewhere.
+    let [elsewhere, length] = address(&guest, "/run/elsewhere");
+    assert_eq!(guest.err(SYS_sendto, &[one, at, 1, 0, elsewhere, length]), Errno::ISCONN);
+    let not_waiting = MSG_DONTWAIT as u64;
+    assert_eq!(guest.err(SYS_recvfrom, &[other, at, 16, not_waiting, 0, 0]), Errno::AGAIN);
+    let unconnected = {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x").to_str().unwrap().to_owned();
+        let guest = Guest::new(Grants::default().connect(&format!("unix:{path}")).unwrap());
+        let fd = guest.ok(SYS_socket, &[UNIX, STREAM, 0]);
+        let [to, length] = address(&guest, &path);
+        guest.err(SYS_sendto, &[fd, guest.room(1), 1, 0, to, length])
+    };
+    assert_eq!(unconnected, Errno::OPNOTSUPP);
+    // Lengths that no address has.
+    let message = guest.words(&[guest.room(128), u64::from(u32::MAX), guest.words(&[at, 16]), 1, 0, 0, 0]);
+    send(&guest, one, b"x");
+    assert_eq!(guest.err(SYS_recvmsg, &[other, message, 0]), Errno::INVAL);
+    assert_eq!(guest.read(other, 16), b"x");
+    let long = guest.put(&[&(AF_UNIX as u16).to_le_bytes()[..], &[b'a'; 126]].concat());
+    let (datagrams, _) = pair(&guest, DGRAM);
+    assert_eq!(guest.call(SYS_connect, &[datagrams, long, 110]), DENIED, "108 bytes are a path");
+    assert_eq!(guest.err(SYS_connect, &[datagrams, long, 111]), Errno::INVAL);
+}
+
 #[test]
 fn a_path_is_the_socket_that_was_granted() {
     let folder = tempfile::tempdir().unwrap();
