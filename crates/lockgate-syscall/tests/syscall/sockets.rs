@@ -204,8 +204,33 @@ fn a_server_serves_at_its_address_and_at_no_other() {
     assert_eq!(u16::from_be_bytes(guest.get(peer + 2, 2).try_into().unwrap()), from.port());
     assert_eq!(guest.word(length) as u32, 16);
     // What comes of a connection connects, or listens, nowhere else.
-    assert_eq!(guest.call(SYS_listen, &[accepted, 8]), DENIED);
+    assert_eq!(guest.err(SYS_listen, &[accepted, 8]), Errno::INVAL);
     assert_eq!(named(&guest, SYS_connect, guest.ok(SYS_socket, &[INET, STREAM, 0]), &at.to_string()), DENIED);
+}
+
+/// `listen` binds what is bound to nothing, as on Linux, where that was granted.
+#[test]
+fn what_is_bound_to_nothing_listens_where_any_address_is_granted() {
+    let guest = Guest::new(Grants::default().listen("*:0").unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
+    guest.ok(SYS_listen, &[fd, 8]);
+    let mut client = TcpStream::connect(("127.0.0.1", port_of(&guest, fd))).unwrap();
+    client.write_all(b"hello").unwrap();
+    assert_eq!(guest.read(guest.ok(SYS_accept, &[fd, 0, 0]), 16), b"hello");
+    assert_eq!(guest.process.denied(), []);
+
+    let guest = Guest::new(Grants::default().listen("0.0.0.0:0").unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
+    assert_eq!(named(&guest, SYS_bind, fd, "127.0.0.1:0"), DONE, "one's own end of a connection");
+    assert_eq!(guest.call(SYS_listen, &[fd, 8]), DENIED);
+    let six = guest.ok(SYS_socket, &[INET6, STREAM, 0]);
+    assert_eq!(guest.call(SYS_listen, &[six, 8]), DENIED);
+    let denied = ["listen at 127.0.0.1:0", "listen at [::]:0"].map(|what| (what.to_owned(), 1));
+    assert_eq!(guest.process.denied(), denied, "what to grant");
+
+    let guest = Guest::new(Grants::default().listen("udp:*:*").unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, DGRAM, 0]);
+    assert_eq!(guest.err(SYS_listen, &[fd, 8]), Errno::OPNOTSUPP);
 }
 
 #[test]
