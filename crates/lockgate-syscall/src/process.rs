@@ -24,6 +24,8 @@ pub const COUNTED_TOGETHER: u64 = 1024;
 
 /// So many things that were not granted are told apart.
 const MOST_DENIED: usize = 16;
+/// What the others are counted as.
+const MORE_DENIED: &str = "use other addresses";
 
 /// What a domain's start has made of its [`Process`]: for those that begin where it ended.
 #[derive(Clone)]
@@ -503,7 +505,7 @@ impl Process {
     pub(super) fn count_denied(&self, what: String) {
         let mut denied = locked(&self.denied);
         let is_new = !denied.contains_key(&what);
-        let what = if is_new && denied.len() >= MOST_DENIED { "other things".to_owned() } else { what };
+        let what = if is_new && denied.len() >= MOST_DENIED { MORE_DENIED.to_owned() } else { what };
         *denied.entry(what).or_default() += 1;
     }
 

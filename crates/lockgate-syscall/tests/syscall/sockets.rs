@@ -234,6 +234,17 @@ fn what_is_bound_to_nothing_listens_where_any_address_is_granted() {
 }
 
 #[test]
+fn of_many_addresses_the_first_are_told_apart() {
+    let guest = Guest::new(Grants::default().connect("udp:127.0.0.1:9").unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, DGRAM, 0]);
+    for port in 1000..1100 {
+        assert_eq!(named(&guest, SYS_connect, fd, &format!("127.0.0.1:{port}")), DENIED);
+    }
+    let denied = guest.process.denied();
+    assert_eq!((denied.len(), denied[16].clone()), (17, ("use other addresses".to_owned(), 84)));
+}
+
+#[test]
 fn nobody_waits_for_a_socket_beyond_a_deadline() {
     let guest = Guest::new(Grants::default().listen("127.0.0.1:0").unwrap());
     let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
