@@ -118,6 +118,13 @@ template <typename T> class pointer;
 
 namespace detail {
 
+// The text, of which C would read the part before a zero byte: a wider path, another address.
+inline const char *c_text(const std::string &text) {
+    if (text.find('\0') != std::string::npos)
+        throw Error(LG_E_ARGUMENT, "a text for the library has a zero byte in it");
+    return text.c_str();
+}
+
 // Whether a pointer<From> is a pointer<To>, as a From * would be a To *.
 template <typename From, typename To> inline constexpr bool converts = std::is_convertible_v<From *, To *>;
 
@@ -899,7 +906,7 @@ template <typename R, typename... A> class Function<R(A...)> {
 
 class Module {
   public:
-    explicit Module(const std::string &path) : module_(lg_module_open(path.c_str())) {}
+    explicit Module(const std::string &path) : module_(lg_module_open(detail::c_text(path))) {}
     Module(const void *bytes, std::size_t size) : module_(lg_module_from_bytes(bytes, size)) {}
     lg_module *get() const { return module_; }
 
@@ -914,7 +921,7 @@ class Options {
     Options() : options_(lg_options_new()) {}
     lg_options *get() const { return options_; }
 
-    Options &name(const std::string &name) & { return done(lg_options_name(options_, name.c_str())); }
+    Options &name(const std::string &name) & { return done(lg_options_name(options_, detail::c_text(name))); }
     Options name(const std::string &name) && { return std::move(this->name(name)); }
     Options &memory_limit(std::uint64_t bytes) & { return done(lg_options_memory_limit(options_, bytes)); }
     Options memory_limit(std::uint64_t bytes) && { return std::move(memory_limit(bytes)); }
@@ -931,14 +938,18 @@ class Options {
     }
     Options max_guest_threads(std::uint32_t threads) && { return std::move(max_guest_threads(threads)); }
     Options &directory(const std::string &guest, const std::string &host, bool writable) & {
-        return done(lg_options_directory(options_, guest.c_str(), host.c_str(), writable));
+        return done(lg_options_directory(options_, detail::c_text(guest), detail::c_text(host), writable));
     }
     Options directory(const std::string &guest, const std::string &host, bool writable) && {
         return std::move(directory(guest, host, writable));
     }
-    Options &listen(const std::string &address) & { return done(lg_options_listen(options_, address.c_str())); }
+    Options &listen(const std::string &address) & {
+        return done(lg_options_listen(options_, detail::c_text(address)));
+    }
     Options listen(const std::string &address) && { return std::move(listen(address)); }
-    Options &connect(const std::string &address) & { return done(lg_options_connect(options_, address.c_str())); }
+    Options &connect(const std::string &address) & {
+        return done(lg_options_connect(options_, detail::c_text(address)));
+    }
     Options connect(const std::string &address) && { return std::move(connect(address)); }
     Options &standard_streams() & { return done(lg_options_standard_streams(options_)); }
     Options standard_streams() && { return std::move(standard_streams()); }
@@ -950,7 +961,7 @@ class Options {
     // returns `user` in it.
     template <auto function> Options &gate(const std::string &name, void *user = nullptr) & {
         using Thunk = detail::Thunk<function>;
-        return done(lg_options_gate(options_, Thunk::prototype(name).c_str(), reinterpret_cast<lg_code>(&Thunk::code), user));
+        return done(lg_options_gate(options_, detail::c_text(Thunk::prototype(name)), reinterpret_cast<lg_code>(&Thunk::code), user));
     }
     template <auto function> Options gate(const std::string &name, void *user = nullptr) && {
         return std::move(gate<function>(name, user));
@@ -1278,11 +1289,23 @@ class Domain {
         return usage;
     }
 
+    // What the module tried that was not granted, a line for each: "connect to 10.0.0.1:80: 3".
+    std::string denied() const {
+        check(lg_domain_name(domain_));
+        for (std::string text(256, '\0');;) {
+            std::size_t length = lg_domain_denied(domain_, &text[0], text.size());
+            bool fits = length < text.size();
+            text.resize(fits ? length : length + 1);
+            if (fits)
+                return text;
+        }
+    }
+
   private:
     template <typename R, typename... A>
     Function<R(A...)> bind_as(R (*)(A...), const std::string &name, lg_policy policy) const {
         const std::string prototype = detail::prototype_of<R, detail::Taken, A...>(name);
-        return Function<R(A...)>(lg_bind(domain_, prototype.c_str(), policy));
+        return Function<R(A...)>(lg_bind(domain_, detail::c_text(prototype), policy));
     }
 
     // The size of so many values. No domain has more than 4 GiB.

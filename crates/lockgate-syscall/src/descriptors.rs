@@ -111,8 +111,8 @@ pub(super) struct Description {
     pub(super) path: Vec<u8>,
     /// That of a socket that the domain made.
     pub(super) socket: Option<Socket>,
-    /// Sets of `epoll` that watch a granted stream: the kernel would watch it as long as the host has it.
-    watchers: Mutex<Vec<Weak<OwnedFd>>>,
+    /// How sets of `epoll` watch it.
+    watches: Mutex<Vec<Watch>>,
     /// What a descriptor's description counts for ([`Reserved::fill`]); the others are granted, or in use for one call.
     place: Option<Place>,
 }
@@ -140,7 +140,7 @@ impl Description {
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
             socket: None,
-            watchers: Mutex::default(),
+            watches: Mutex::default(),
             place: None,
         }
     }
@@ -170,13 +170,73 @@ impl Description {
         Arc::downgrade(&self.fd)
     }
 
-    /// The set with the descriptor `watcher` watches it.
-    pub(super) fn is_watched_by(&self, watcher: Weak<OwnedFd>) {
-        if self.granted {
-            let mut watchers = locked(&self.watchers);
-            watchers.retain(|other| other.strong_count() > 0 && !other.ptr_eq(&watcher));
-            watchers.push(watcher);
+    /// Has `set` watch it as `number`, by the descriptor that `add` tells the kernel.
+    ///
+    /// # Errors
+    /// Those of `add`; `ENOSPC` if there is no room for a descriptor more.
+    pub(super) fn begin_watch(
+        &self,
+        set: Weak<OwnedFd>,
+        number: i32,
+        place: impl FnOnce() -> Result<Place, Errno>,
+        add: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let mut watches = locked(&self.watches);
+        watches.retain(|watch| watch.set.strong_count() > 0);
+        let (by, place) = match self.watched_by(&watches, &set, number) {
+            // (If it is watched so already, the kernel refuses it.)
+            Ok(by) => (by, None),
+            Err(_) => {
+                let place = place().map_err(|_| Errno::NOSPC)?;
+                let copy = self.fd.try_clone().map_err(|_| Errno::NOSPC)?;
+                (Arc::new(kept(copy)?), Some(place))
+            }
+        };
+        add(by.as_fd())?;
+        watches.push(Watch { set, number, by, _place: place });
+        Ok(())
+    }
+
+    /// Has `change` tell the kernel something of what `set` watches as `number`.
+    ///
+    /// # Errors
+    /// Those of `change`, or `ENOENT`.
+    pub(super) fn change_watch(
+        &self,
+        set: &Weak<OwnedFd>,
+        number: i32,
+        change: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        change(self.watched_by(&locked(&self.watches), set, number)?.as_fd())
+    }
+
+    /// The same where `set` watches it so no more.
+    ///
+    /// # Errors
+    /// Those of `delete`, or `ENOENT`.
+    pub(super) fn end_watch(
+        &self,
+        set: &Weak<OwnedFd>,
+        number: i32,
+        delete: impl FnOnce(BorrowedFd<'_>) -> Result<(), Errno>,
+    ) -> Result<(), Errno> {
+        let mut watches = locked(&self.watches);
+        delete(self.watched_by(&watches, set, number)?.as_fd())?;
+        watches.retain(|watch| !watch.is(set, number));
+        Ok(())
+    }
+
+    /// The descriptor by which `set` watches it as `number`. If it watches it in no way yet, its own: the kernel says what is wrong with that.
+    ///
+    /// # Errors
+    /// `ENOENT` if its own stands for another number there.
+    fn watched_by(&self, watches: &[Watch], set: &Weak<OwnedFd>, number: i32) -> Result<Arc<OwnedFd>, Errno> {
+        if let Some(watch) = watches.iter().find(|watch| watch.is(set, number)) {
+            return Ok(Arc::clone(&watch.by));
         }
+        let stands_for_another =
+            watches.iter().any(|watch| watch.set.ptr_eq(set) && Arc::ptr_eq(&watch.by, &self.fd));
+        if stands_for_another { Err(Errno::NOENT) } else { Ok(Arc::clone(&self.fd)) }
     }
 
     /// One domain's description of a granted stream.
@@ -194,7 +254,7 @@ impl Description {
             flags: AtomicU32::new(0),
             path: Vec::new(),
             socket: None,
-            watchers: Mutex::default(),
+            watches: Mutex::default(),
             place: None,
         }
     }
@@ -276,11 +336,31 @@ impl Description {
 
 impl Drop for Description {
     fn drop(&mut self) {
-        let watchers = self.watchers.get_mut().unwrap_or_else(|e| e.into_inner());
-        for watcher in watchers.iter().filter_map(Weak::upgrade) {
-            // (It may have been taken out already.)
-            let _ = rustix::event::epoll::delete(&watcher, &self.fd);
+        // The kernel watches a granted stream as long as the host has it.
+        let watches = self.watches.get_mut().unwrap_or_else(|e| e.into_inner());
+        for watch in watches.iter().filter(|_| self.granted) {
+            if let Some(set) = watch.set.upgrade() {
+                let _ = rustix::event::epoll::delete(&set, &watch.by);
+            }
         }
+    }
+}
+
+/// How a set of `epoll` watches a description. The kernel tells apart what it watches by file and descriptor, and of the host's descriptors
+/// there is one for all numbers that `dup` made: for a second number in the same set, there is another.
+#[derive(Debug)]
+struct Watch {
+    set: Weak<OwnedFd>,
+    /// What the domain calls it, also when that number has been closed, or is something else by now.
+    number: i32,
+    by: Arc<OwnedFd>,
+    /// What a descriptor more counts for.
+    _place: Option<Place>,
+}
+
+impl Watch {
+    fn is(&self, set: &Weak<OwnedFd>, number: i32) -> bool {
+        self.number == number && self.set.ptr_eq(set)
     }
 }
 
@@ -358,7 +438,7 @@ impl Descriptors {
     ///
     /// # Errors
     /// `EMFILE`.
-    fn take_place(&self) -> Result<Place, Errno> {
+    pub(super) fn take_place(&self) -> Result<Place, Errno> {
         // Only this, under the table's lock, counts up.
         if self.open.load(Ordering::Relaxed) >= self.limit {
             return Err(Errno::MFILE);

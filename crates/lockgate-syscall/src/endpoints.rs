@@ -56,8 +56,9 @@ pub(super) enum Address {
     Unspecified,
 }
 
-/// Bytes of the largest address that Linux has (`struct sockaddr_storage`).
+/// Bytes of the largest address that Linux has (`struct sockaddr_storage`), and of one that is a path (`struct sockaddr_un`).
 pub(super) const LARGEST: usize = 128;
+const LARGEST_UNIX: usize = 110;
 
 impl Address {
     /// What `bytes`, a `struct sockaddr`, say.
@@ -80,7 +81,7 @@ impl Address {
                 let address = SocketAddrV6::new(ip.into(), port().ok_or(Errno::INVAL)?, 0, scope);
                 Ok(Address::Inet(address.into()))
             }
-            libc::AF_UNIX => {
+            libc::AF_UNIX if bytes.len() <= LARGEST_UNIX => {
                 let path = &bytes[2..];
                 match path.first() {
                     // A name that the kernel picks, or one that lies in no directory, where anybody could have it.
@@ -88,7 +89,7 @@ impl Address {
                     _ => Ok(Address::Unix(path.split(|&byte| byte == 0).next().unwrap_or_default().to_vec())),
                 }
             }
-            libc::AF_INET | libc::AF_INET6 => Err(Errno::INVAL),
+            libc::AF_INET | libc::AF_INET6 | libc::AF_UNIX => Err(Errno::INVAL),
             _ => Err(Errno::AFNOSUPPORT),
         }
     }
@@ -223,7 +224,7 @@ impl Endpoint {
             return Ok(vec![Endpoint::Beneath]);
         }
         if let Some(path) = text.strip_prefix("unix:") {
-            return Ok(vec![Endpoint::Unix(Arc::new(socketfile(path)?))]);
+            return Ok(vec![Endpoint::Unix(Arc::new(socketfile(path, purpose)?))]);
         }
         let (transport, rest) = match text.split_once(':') {
             Some(("tcp", rest)) => (Transport::Tcp, rest),
@@ -238,20 +239,26 @@ impl Endpoint {
         if port == Some(0) && purpose == Purpose::Connect {
             return Err("nothing has port 0".into());
         }
-        let endpoint = |ip| Endpoint::Inet { transport, ip, port };
+        let endpoint = |ip: Option<IpAddr>| match ip {
+            // (As a peer's it would be taken for this machine's, and then it is not this.)
+            Some(ip) if purpose == Purpose::Connect && ip.to_canonical().is_unspecified() => {
+                Err(format!("nothing has the address {ip}: * is any host, 127.0.0.1 this one"))
+            }
+            ip => Ok(Endpoint::Inet { transport, ip, port }),
+        };
         let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         if host == "*" {
-            return Ok(vec![endpoint(None)]);
+            return Ok(vec![endpoint(None)?]);
         }
         if let Some(ip) = literal {
             let ip: Ipv6Addr = ip.parse().map_err(|_| format!("{ip:?} is no address of version 6"))?;
-            return Ok(vec![endpoint(Some(ip.into()))]);
+            return Ok(vec![endpoint(Some(ip.into()))?]);
         }
         if host.contains(':') {
             return Err("an address of version 6 stands in brackets: [::1]:80".into());
         }
         if let Ok(ip) = host.parse::<Ipv4Addr>() {
-            return Ok(vec![endpoint(Some(ip.into()))]);
+            return Ok(vec![endpoint(Some(ip.into()))?]);
         }
         let found = (host, 0).to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
         let mut ips: Vec<_> = found.map(|address| address.ip()).collect();
@@ -260,7 +267,7 @@ impl Endpoint {
         if ips.is_empty() {
             return Err(format!("{host} has no address"));
         }
-        Ok(ips.into_iter().map(|ip| endpoint(Some(ip))).collect())
+        ips.into_iter().map(|ip| endpoint(Some(ip))).collect()
     }
 
     pub(super) fn transport(&self) -> Transport {
@@ -302,7 +309,10 @@ pub(super) fn peer(address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn socketfile(path: &str) -> Result<Socketfile, String> {
+fn socketfile(path: &str, purpose: Purpose) -> Result<Socketfile, String> {
+    if path.len() + 2 > LARGEST_UNIX || path.contains('\0') {
+        return Err("the path of a socket has at most 108 bytes, none of them zero".into());
+    }
     let place = Path::new(path);
     let name = place.file_name().filter(|_| place.is_absolute() && !path.ends_with('/'));
     let (Some(directory), Some(name)) = (place.parent(), name) else {
@@ -311,6 +321,12 @@ fn socketfile(path: &str) -> Result<Socketfile, String> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = rustix::fs::openat(CWD, directory, flags, Mode::empty()).and_then(kept);
     let directory = open.map_err(|error| format!("{}: {error}", directory.display()))?;
+    // Nobody would reach it: the domain could have made a link in its own directory lead there.
+    let stat = rustix::fs::statat(&directory, name.as_encoded_bytes(), AtFlags::SYMLINK_NOFOLLOW);
+    let is_link = |stat: rustix::fs::Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+    if purpose == Purpose::Connect && stat.is_ok_and(is_link) {
+        return Err("it is a symbolic link, which no domain follows: grant what it leads to".into());
+    }
     Ok(Socketfile { path: path.as_bytes().to_vec(), directory, name: name.as_encoded_bytes().to_vec() })
 }
 
@@ -387,10 +403,20 @@ mod tests {
             ("unix:x.sock", "starts with /"),
             ("unix:/run/", "ends in its name"),
             ("unix:/no such directory/x", "No such file"),
+            ("unix:/run/a\0b", "none of them zero"),
+            (&format!("unix:/{}", "a".repeat(108)), "at most 108"),
+            // Granted, they would let the domain reach nothing.
+            ("0.0.0.0:80", "* is any host"),
+            ("udp:[::]:80", "* is any host"),
+            ("[::ffff:0.0.0.0]:80", "* is any host"),
+            ("unix:/proc/self/exe", "symbolic link"),
         ] {
             let said = Endpoint::parse(text, Purpose::Connect).unwrap_err();
             assert!(said.contains(why), "{text}: {said}");
         }
-        assert!(Endpoint::parse("127.0.0.1:0", Purpose::Listen).is_ok(), "a port that the kernel picks");
+        for text in ["127.0.0.1:0", "0.0.0.0:80", "[::]:80", "unix:/proc/self/exe"] {
+            assert!(Endpoint::parse(text, Purpose::Listen).is_ok(), "{text}");
+        }
+        assert!(Endpoint::parse(&format!("unix:/{}", "a".repeat(107)), Purpose::Connect).is_ok());
     }
 }

@@ -1,7 +1,7 @@
 //! What the system calls of one domain remember.
 use super::caller::WaitingSignals;
 use super::current::Current;
-use super::descriptors::{Description, Descriptors, MOST, Reserved};
+use super::descriptors::{Description, Descriptors, MOST, Place, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
 use super::record_locks::Locks;
@@ -25,6 +25,8 @@ pub const COUNTED_TOGETHER: u64 = 1024;
 
 /// So many things that were not granted are told apart.
 const MOST_DENIED: usize = 16;
+/// What the others are counted as.
+const MORE_DENIED: &str = "use other addresses";
 
 /// What a domain's start has made of its [`Process`]: for those that begin where it ended.
 #[derive(Clone)]
@@ -517,7 +519,7 @@ impl Process {
     pub(super) fn count_denied(&self, what: String) {
         let mut denied = locked(&self.denied);
         let is_new = !denied.contains_key(&what);
-        let what = if is_new && denied.len() >= MOST_DENIED { "other things".to_owned() } else { what };
+        let what = if is_new && denied.len() >= MOST_DENIED { MORE_DENIED.to_owned() } else { what };
         *denied.entry(what).or_default() += 1;
     }
 
@@ -527,6 +529,14 @@ impl Process {
     /// `EMFILE`.
     pub(super) fn reserve(&self) -> Result<Reserved<'_>, Errno> {
         Reserved::new(&self.descriptors)
+    }
+
+    /// Room for one of the host's descriptors that has no number.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn place(&self) -> Result<Place, Errno> {
+        locked(&self.descriptors).take_place()
     }
 
     /// What `number` names, if it is open and not just named.

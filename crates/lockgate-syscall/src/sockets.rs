@@ -75,6 +75,10 @@ impl Socket {
         !self.is_bound.swap(true, Ordering::AcqRel)
     }
 
+    pub(super) fn is_bound(&self) -> bool {
+        self.is_bound.load(Ordering::Acquire)
+    }
+
     pub(super) fn was_not_bound(&self) {
         self.is_bound.store(false, Ordering::Release);
     }

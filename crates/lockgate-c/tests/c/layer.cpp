@@ -2,6 +2,7 @@
 #include "check.h"
 #include "record.hpp"
 #include <cerrno>
+#include <functional>
 #include <lockgate.hpp>
 #include <new>
 
@@ -209,6 +210,44 @@ static void note(pointer<char> text) {
     CHECK(!text.is_null());
 }
 
+// What is behind a zero byte would be lost on the way: the text for another one.
+static void texts_are_whole(const lockgate::Domain &domain) {
+    lockgate::Options options;
+    const std::string address("127.0.0.1:1\0.example", 20), path("/\0home", 6);
+    const std::vector<std::function<void()>> all = {
+        [&] { options.listen(address); },
+        [&] { options.connect(address); },
+        [&] { options.directory(path, ".", false); },
+        [&] { options.directory("/here", path, false); },
+        [&] { options.name(path); },
+        [&] { options.gate<&add>(path); },
+        [&] { lockgate::Module(std::string("guest.lg\0x", 10)); },
+        [&] { domain.bind<std::int32_t(std::int32_t)>(std::string("same\0x", 6)); },
+    };
+    for (const auto &one : all) {
+        lg_status status = LG_OK;
+        try {
+            one();
+        } catch (const lockgate::Error &error) {
+            status = error.status();
+            CHECK(std::string(error.what()).find("zero byte") != std::string::npos);
+        }
+        CHECK(status == LG_E_ARGUMENT);
+    }
+}
+
+static void what_is_denied_is_told() {
+    lockgate::Domain domain(lockgate::Module("guest.lg"), lockgate::Options().connect("127.0.0.1:1"));
+    auto says = domain.bind<std::int32_t(std::int32_t)>("says");
+    CHECK(domain.denied().empty());
+    std::string all;
+    for (int port = 10; port < 26; port++) {
+        CHECK(says(port).trust("a test") == -EACCES);
+        all += "connect to 127.0.0.1:" + std::to_string(port) + ": 1\n";
+    }
+    CHECK(domain.denied() == all && all.size() > 256);
+}
+
 int main() {
     lockgate::Module module("guest.lg");
     lockgate::Options options;
@@ -284,6 +323,8 @@ int main() {
         passing.reset();
         passing.kill();
     }
+    texts_are_whole(domain);
+    what_is_denied_is_told();
     moved_functions_call_nothing(domain);
     moved_handles_stand_for_nothing(module);
     lockgate::Domain hostile(lockgate::Module("hostile.lg"), lockgate::Options().time_limit(10000).gate<&length_of>("host_measure"));

@@ -64,19 +64,24 @@ pub fn epoll_ctl(ctx: &SyscallContext<'_>, [fd, operation, watched, at, ..]: [u6
         libc::EPOLL_CTL_DEL => None,
         _ => Some(ctx.array::<EVENT>(at)?),
     };
-    let (set, watched) = (set(ctx, fd)?, ctx.process.descriptor(watched as i32)?);
-    let (host, file) = (set.fd(), watched.fd());
+    let number = watched as i32;
+    let (set, watched) = (set(ctx, fd)?, ctx.process.descriptor(number)?);
+    let (host, shared) = (set.fd(), set.shared());
     let event = event.map(|event| {
         let data = u64::from_le_bytes(*event[4..].first_chunk().expect("eight bytes"));
         (EventData::new_u64(data), EventFlags::from_bits_retain(half(&event, 0)) & EVENT_FLAGS)
     });
     match (operation, event) {
         (libc::EPOLL_CTL_ADD, Some((data, flags))) => {
-            epoll::add(host, file, data, flags)?;
-            watched.is_watched_by(set.shared());
+            let place = || ctx.process.place();
+            watched.begin_watch(shared, number, place, |file| epoll::add(host, file, data, flags))?;
         }
-        (libc::EPOLL_CTL_MOD, Some((data, flags))) => epoll::modify(host, file, data, flags)?,
-        (libc::EPOLL_CTL_DEL, None) => epoll::delete(host, file)?,
+        (libc::EPOLL_CTL_MOD, Some((data, flags))) => {
+            watched.change_watch(&shared, number, |file| epoll::modify(host, file, data, flags))?;
+        }
+        (libc::EPOLL_CTL_DEL, None) => {
+            watched.end_watch(&shared, number, |file| epoll::delete(host, file))?;
+        }
         _ => return Err(Errno::INVAL.into()),
     }
     Ok(0)

@@ -22,6 +22,9 @@ const RECEIVE: RecvFlags = RecvFlags::OOB.union(RecvFlags::PEEK);
 /// `MSG_WAITFORONE`: wait for the first message only.
 const WAIT_FOR_ONE: RecvFlags = RecvFlags::from_bits_retain(0x10000);
 
+/// `MSG_NOSIGNAL`, which says nothing here: programs have one set of flags for both ways.
+const NO_SIGNAL: RecvFlags = RecvFlags::from_bits_retain(libc::MSG_NOSIGNAL as u32);
+
 /// Most messages of one call, as in Linux (`UIO_MAXIOV`).
 const MESSAGES: u64 = 1024;
 
@@ -63,9 +66,13 @@ const LENGTH: u64 = 56;
 impl Header {
     fn new(ctx: &SyscallContext<'_>, at: u64) -> Result<Header, Errno> {
         let bytes: [u8; HEADER] = ctx.array(at)?;
+        let (name, name_length) = (word(&bytes, 0), half(&bytes, NAME_LENGTH as usize));
+        if name != 0 && (name_length as i32) < 0 {
+            return Err(Errno::INVAL);
+        }
         Ok(Header {
-            name: word(&bytes, 0),
-            name_length: half(&bytes, NAME_LENGTH as usize),
+            name,
+            name_length,
             vector: word(&bytes, 16),
             count: word(&bytes, 24),
             control_length: word(&bytes, CONTROL_LENGTH as usize),
@@ -162,7 +169,7 @@ fn send_flags(flags: u64) -> Result<SendFlags, Errno> {
 fn receive_flags(flags: u64) -> Result<RecvFlags, Errno> {
     let flags = RecvFlags::from_bits_retain(flags as u32);
     let acted_upon = RecvFlags::DONTWAIT | RecvFlags::TRUNC | RecvFlags::WAITALL | WAIT_FOR_ONE;
-    let known = RECEIVE | acted_upon | RecvFlags::CMSG_CLOEXEC;
+    let known = RECEIVE | acted_upon | RecvFlags::CMSG_CLOEXEC | NO_SIGNAL;
     if known.contains(flags) { Ok(flags) } else { Err(Errno::OPNOTSUPP) }
 }
 
@@ -179,9 +186,13 @@ pub(super) fn send(
     if is_message && left > MESSAGE {
         return Err(Errno::MSGSIZE.into());
     }
-    // (What is connected does not care for an address.)
-    let to = match to {
-        Some(to) if open.socket().kind == SocketType::DGRAM => Some(receiver(ctx, open, to)?),
+    let to = match (to, open.socket().kind, open.socket().transport) {
+        (Some(to), SocketType::DGRAM, _) => Some(receiver(ctx, open, to)?),
+        (Some(_), SocketType::STREAM, Transport::Unix) => {
+            let is_connected = rustix::net::getpeername(open.file().fd()).is_ok();
+            return Err(if is_connected { Errno::ISCONN } else { Errno::OPNOTSUPP }.into());
+        }
+        // (Others that are connected do not care for an address.)
         _ => None,
     };
     let mut buffer = vec![0; if is_message { left } else { CHUNK.min(left) }];

@@ -202,15 +202,29 @@ fn bind_to_path(ctx: &SyscallContext<'_>, open: &Open, address: &SocketAddrUnix)
 /// `listen(fd, backlog)`.
 pub fn listen(ctx: &SyscallContext<'_>, [fd, backlog, ..]: [u64; 6]) -> Reply {
     let open = Open::new(ctx, fd)?;
-    // What is bound to nothing would be bound by that: to a port that the kernel picks, at every address.
+    if open.socket().kind == SocketType::DGRAM {
+        return Err(Errno::OPNOTSUPP.into());
+    }
     if !open.socket().is_granted() {
-        return Err(match open.socket().transport {
-            Transport::Unix => Errno::INVAL.into(),
-            _ => ctx.deny("listen at an address that the kernel picks"),
-        });
+        bind_to_any(ctx, &open)?;
     }
     rustix::net::listen(open.file().fd(), backlog as i32)?;
     Ok(0)
+}
+
+/// What is bound to nothing is bound by `listen`: to a port that the kernel picks, at every address. That must be granted.
+fn bind_to_any(ctx: &SyscallContext<'_>, open: &Open) -> Result<(), Halt> {
+    let socket = open.socket();
+    let own = Address::of_kernel(Some(rustix::net::getsockname(open.file().fd())?));
+    let Address::Inet(mut address) = own else { return Err(Errno::INVAL.into()) };
+    address.set_port(0);
+    // One's own end of a connection stays that.
+    if socket.is_bound() || !ctx.process.grants.admits(Purpose::Listen, socket.transport, address) {
+        return Err(ctx.deny(format!("listen at {}", Shown(socket.transport, &Address::Inet(address)))));
+    }
+    bind_once(socket, || rustix::net::bind(open.file().fd(), &address))?;
+    socket.has_granted_address(None);
+    Ok(())
 }
 
 /// `accept(fd, address or null, length)`.

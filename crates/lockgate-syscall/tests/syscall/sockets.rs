@@ -204,8 +204,44 @@ fn a_server_serves_at_its_address_and_at_no_other() {
     assert_eq!(u16::from_be_bytes(guest.get(peer + 2, 2).try_into().unwrap()), from.port());
     assert_eq!(guest.word(length) as u32, 16);
     // What comes of a connection connects, or listens, nowhere else.
-    assert_eq!(guest.call(SYS_listen, &[accepted, 8]), DENIED);
+    assert_eq!(guest.err(SYS_listen, &[accepted, 8]), Errno::INVAL);
     assert_eq!(named(&guest, SYS_connect, guest.ok(SYS_socket, &[INET, STREAM, 0]), &at.to_string()), DENIED);
+}
+
+/// `listen` binds what is bound to nothing, as on Linux, where that was granted.
+#[test]
+fn what_is_bound_to_nothing_listens_where_any_address_is_granted() {
+    let guest = Guest::new(Grants::default().listen("*:0").unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
+    guest.ok(SYS_listen, &[fd, 8]);
+    let mut client = TcpStream::connect(("127.0.0.1", port_of(&guest, fd))).unwrap();
+    client.write_all(b"hello").unwrap();
+    assert_eq!(guest.read(guest.ok(SYS_accept, &[fd, 0, 0]), 16), b"hello");
+    assert_eq!(guest.process.denied(), []);
+
+    let guest = Guest::new(Grants::default().listen("0.0.0.0:0").unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, STREAM, 0]);
+    assert_eq!(named(&guest, SYS_bind, fd, "127.0.0.1:0"), DONE, "one's own end of a connection");
+    assert_eq!(guest.call(SYS_listen, &[fd, 8]), DENIED);
+    let six = guest.ok(SYS_socket, &[INET6, STREAM, 0]);
+    assert_eq!(guest.call(SYS_listen, &[six, 8]), DENIED);
+    let denied = ["listen at 127.0.0.1:0", "listen at [::]:0"].map(|what| (what.to_owned(), 1));
+    assert_eq!(guest.process.denied(), denied, "what to grant");
+
+    let guest = Guest::new(Grants::default().listen("udp:*:*").unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, DGRAM, 0]);
+    assert_eq!(guest.err(SYS_listen, &[fd, 8]), Errno::OPNOTSUPP);
+}
+
+#[test]
+fn of_many_addresses_the_first_are_told_apart() {
+    let guest = Guest::new(Grants::default().connect("udp:127.0.0.1:9").unwrap());
+    let fd = guest.ok(SYS_socket, &[INET, DGRAM, 0]);
+    for port in 1000..1100 {
+        assert_eq!(named(&guest, SYS_connect, fd, &format!("127.0.0.1:{port}")), DENIED);
+    }
+    let denied = guest.process.denied();
+    assert_eq!((denied.len(), denied[16].clone()), (17, ("use other addresses".to_owned(), 84)));
 }
 
 #[test]
@@ -377,6 +413,46 @@ fn messages_keep_their_bounds_and_their_parts() {
     ]);
     assert_eq!(guest.ok(SYS_recvmmsg, &[other, into, 3, 0x10000, 0]), 2, "it waits for one only");
     assert_eq!((guest.get(first, 5), guest.get(second, 4)), (b"alpha".to_vec(), b"beta".to_vec()));
+}
+
+/// What a program says with a message, as Linux takes it.
+#[test]
+fn flags_and_addresses_of_messages_are_linuxs() {
+    let guest = Guest::new(Grants::default().listen("udp:127.0.0.1:0").unwrap());
+    let (one, other) = pair(&guest, STREAM);
+    let at = guest.room(16);
+    // Many have the same flags for both ways.
+    for flags in [MSG_NOSIGNAL, MSG_NOSIGNAL | MSG_CMSG_CLOEXEC | MSG_DONTWAIT] {
+        send(&guest, one, b"x");
+        assert_eq!(guest.ok(SYS_recvfrom, &[other, at, 16, flags as u64, 0, 0]), 1, "{flags:x}");
+    }
+    for flags in [MSG_ERRQUEUE, MSG_FASTOPEN, 0x80_0000] {
+        let flags = flags as u32 as u64;
+        assert_eq!(guest.err(SYS_recvfrom, &[other, at, 16, flags, 0, 0]), Errno::OPNOTSUPP, "{flags:x}");
+    }
+    // Nothing goes to the connected peer that was said to go elsewhere.
+    let [elsewhere, length] = address(&guest, "/run/elsewhere");
+    assert_eq!(guest.err(SYS_sendto, &[one, at, 1, 0, elsewhere, length]), Errno::ISCONN);
+    let not_waiting = MSG_DONTWAIT as u64;
+    assert_eq!(guest.err(SYS_recvfrom, &[other, at, 16, not_waiting, 0, 0]), Errno::AGAIN);
+    let unconnected = {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x").to_str().unwrap().to_owned();
+        let guest = Guest::new(Grants::default().connect(&format!("unix:{path}")).unwrap());
+        let fd = guest.ok(SYS_socket, &[UNIX, STREAM, 0]);
+        let [to, length] = address(&guest, &path);
+        guest.err(SYS_sendto, &[fd, guest.room(1), 1, 0, to, length])
+    };
+    assert_eq!(unconnected, Errno::OPNOTSUPP);
+    // Lengths that no address has.
+    let message = guest.words(&[guest.room(128), u64::from(u32::MAX), guest.words(&[at, 16]), 1, 0, 0, 0]);
+    send(&guest, one, b"x");
+    assert_eq!(guest.err(SYS_recvmsg, &[other, message, 0]), Errno::INVAL);
+    assert_eq!(guest.read(other, 16), b"x");
+    let long = guest.put(&[&(AF_UNIX as u16).to_le_bytes()[..], &[b'a'; 126]].concat());
+    let (datagrams, _) = pair(&guest, DGRAM);
+    assert_eq!(guest.call(SYS_connect, &[datagrams, long, 110]), DENIED, "108 bytes are a path");
+    assert_eq!(guest.err(SYS_connect, &[datagrams, long, 111]), Errno::INVAL);
 }
 
 #[test]
@@ -708,6 +784,73 @@ fn epoll_tells_what_is_ready() {
     guest.ok(SYS_timerfd_gettime, &[timer, left]);
     assert_eq!(guest.word(left + 16), 0);
     assert_eq!(guest.err(SYS_timerfd_gettime, &[counter, left]), Errno::INVAL);
+}
+
+/// A set of `epoll` knows what it watches by number, also where several numbers are one description.
+#[test]
+fn a_duplicate_is_watched_by_itself() {
+    let (_host, read_end) = rustix::pipe::pipe().map(|(read, write)| (write, read)).unwrap();
+    let guest = Guest::new(Grants::default().stdin(read_end).unwrap());
+    let [set, second] = [(); 2].map(|()| guest.ok(SYS_epoll_create1, &[0]));
+    let counter = guest.ok(SYS_eventfd2, &[1, 0]);
+    let control = |set: u64, operation: i32, fd: u64, events: i32| {
+        let data = (set << 32 | fd).to_le_bytes();
+        let event = guest.put(&[&(events as u32).to_le_bytes()[..], &data].concat());
+        match guest.call(SYS_epoll_ctl, &[set, operation as u64, fd, event]) {
+            Outcome::Return(result) => result,
+            outcome => panic!("{outcome:?}"),
+        }
+    };
+    let ready = |set: u64| {
+        let at = guest.room(12 * 8);
+        let count = guest.ok(SYS_epoll_wait, &[set, at, 8, 0]);
+        let mut fds: Vec<u64> = (0..count).map(|number| guest.word(at + number * 12 + 4) & 0xffff).collect();
+        fds.sort();
+        fds
+    };
+    for file in [counter, 0] {
+        let copy = guest.ok(SYS_dup, &[file]);
+        assert_eq!(control(set, EPOLL_CTL_MOD, copy, EPOLLIN), -i64::from(ENOENT));
+        assert_eq!(control(set, EPOLL_CTL_ADD, file, EPOLLIN), 0);
+        for operation in [EPOLL_CTL_MOD, EPOLL_CTL_DEL] {
+            assert_eq!(control(set, operation, copy, 0), -i64::from(ENOENT), "it is another's");
+        }
+        assert_eq!(control(set, EPOLL_CTL_ADD, copy, EPOLLIN), 0);
+        assert_eq!(control(set, EPOLL_CTL_ADD, copy, EPOLLIN), -i64::from(EEXIST));
+        assert_eq!(control(second, EPOLL_CTL_ADD, copy, EPOLLIN), 0, "another set");
+        if file == counter {
+            assert_eq!((ready(set), ready(second)), (vec![file, copy], vec![copy]));
+            assert_eq!(control(set, EPOLL_CTL_MOD, file, 0), 0);
+            assert_eq!(ready(set), [copy]);
+            assert_eq!(control(set, EPOLL_CTL_DEL, file, 0), 0);
+            assert_eq!(ready(set), [copy]);
+            // The number is closed, and what it was is still open: it is watched, until that goes.
+            guest.ok(SYS_close, &[copy]);
+            assert_eq!((ready(set), ready(second)), (vec![copy], vec![copy]));
+        } else {
+            guest.ok(SYS_close, &[copy]);
+        }
+        guest.ok(SYS_close, &[file]);
+        assert_eq!((ready(set), ready(second)), (vec![], vec![]));
+    }
+    // The host's descriptors for it count as the domain's own, of which it may have 256, and go with what they stand for.
+    for _ in 0..2 {
+        let counters: Vec<u64> = (0..8).map(|_| guest.ok(SYS_eventfd2, &[1, 0])).collect();
+        let (mut watched, mut refused) = (0, 0);
+        for (number, counter) in
+            (50..100).flat_map(|number| counters.iter().map(move |&counter| (number, counter)))
+        {
+            guest.ok(SYS_dup2, &[counter, number]);
+            match control(set, EPOLL_CTL_ADD, number, EPOLLIN) {
+                0 => watched += 1,
+                error => refused += i32::from(error == -i64::from(ENOSPC)),
+            }
+        }
+        assert_eq!((watched + refused, watched), (400, 8 + 256 - 8 - 2));
+        for number in counters.into_iter().chain(50..100) {
+            guest.ok(SYS_close, &[number]);
+        }
+    }
 }
 
 #[test]
