@@ -315,8 +315,9 @@ class Domain(_native.Domain):
 
 def _has_truth(kind: Any) -> bool:
     """Whether there are truth values in what has this dtype."""
-    fields = (kind.fields or {}).values()
-    return kind.base.kind == "b" or (kind.subdtype is not None and _has_truth(kind.base)) or any(_has_truth(field[0]) for field in fields)
+    if kind.subdtype is not None:
+        return _has_truth(kind.base)
+    return kind.kind == "b" or any(_has_truth(field[0]) for field in (kind.fields or {}).values())
 
 
 def given(
