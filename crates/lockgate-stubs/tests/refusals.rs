@@ -480,6 +480,12 @@ fn names_that_are_one_to_a_language_are_refused() {
         // Of those that words of the language, and underscores, lead to.
         (struct_of("int x_; int _x;"), "would be called x_", "accepted"),
         ("int f(int x_, int _x);".into(), "would be called x_", "accepted"),
+        (
+            "typedef struct h h;\nint end(h *h LG_RELEASE);\nvoid *f(h *h, int contents, int n) LG_LENT LG_SIZE(n);"
+                .into(),
+            "would be called contents",
+            "would be called contents",
+        ),
         ("int f(int fn, int fn_);".into(), "accepted", "would be called fn_"),
         (struct_of("int def; int def_;"), "would be called def_", "accepted"),
         (struct_of("int fn; int fn_;"), "accepted", "would be called fn_"),

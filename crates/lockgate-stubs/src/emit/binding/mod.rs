@@ -433,7 +433,15 @@ pub fn are_distinct_within(
         is_unambiguous(kind.inner().map(word), language, &format!("fields and values of {}", kind.name))
     })?;
     surface.functions.iter().try_for_each(|function| {
-        let names = function.prototype.parameters.iter().map(|parameter| variable(&parameter.name));
+        let form = surface.function(function);
+        // (What the program gives for the library's memory, and buffers of structures, are parameters, too.)
+        let buffers = form.arguments.iter().flat_map(|argument| match &argument.how {
+            CopyIn::Kept { buffers, .. } => buffers.as_slice(),
+            _ => &[],
+        });
+        let buffers = buffers.map(|cursor| cursor.field.name.as_str()).chain(form.lent.map(|_| "contents"));
+        let declared = function.prototype.parameters.iter().map(|parameter| parameter.name.as_str());
+        let names = declared.chain(buffers).map(variable);
         is_unambiguous(names, language, &format!("parameters of {}", function.name))
     })
 }
