@@ -3,6 +3,7 @@
 #include "endings.h"
 
 #define FIRST_CHUNK ((Size)64 << 10)
+#define PAGE ((Size)4096)
 
 static void drop_last(Exchange *exchange) {
     Chunk *chunk = &exchange->chunks[--exchange->count];
@@ -27,6 +28,11 @@ static void add(Exchange *exchange, Size size) {
         ereport(ERROR, errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("arguments of a function in language lgc are too large"));
     Chunk chunk = {.size = chunk_size};
     chunk.region = lg_region_new(chunk_size);
+    if (!chunk.region) {
+        /* Values of a gigabyte are allowed, and all regions together have one: as much as is asked for, in whole pages. */
+        chunk.size = TYPEALIGN(PAGE, size + 1);
+        chunk.region = lg_region_new(chunk.size);
+    }
     chunk.grant = chunk.region ? lg_grant_new(exchange->domain, chunk.region, LG_READ_WRITE) : NULL;
     if (!chunk.grant) {
         lg_status status = lg_last_status();

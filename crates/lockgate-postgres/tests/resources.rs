@@ -73,6 +73,7 @@ const GREEDY: &str = r#"
         return lg_pg_query("SELECT 1", spans, count);
     }
     lg_pg_text same(lg_pg_text text) { return text; }
+    int32_t size_of(lg_pg_text text) { return text.size; }
     int32_t parse(int32_t x) {
         if (x % 5 == 0)
             lg_pg_error("22023", "no multiples of five: %d", x);
@@ -97,6 +98,7 @@ const FUNCTIONS: &str = "
     CREATE FUNCTION four_of(integer) RETURNS four LANGUAGE lgc AS 'greedy.four_of';
     CREATE FUNCTION emit_four(integer, integer) RETURNS SETOF four LANGUAGE lgc AS 'greedy.emit_four';
     CREATE FUNCTION parameters(integer, integer) RETURNS integer LANGUAGE lgc AS 'greedy.parameters';
+    CREATE FUNCTION size_of(text) RETURNS integer LANGUAGE lgc AS 'greedy.size_of';
     CREATE FUNCTION same(text) RETURNS text LANGUAGE lgc AS 'greedy.same';
     CREATE FUNCTION parse(integer) RETURNS integer LANGUAGE lgc AS 'greedy.parse';
     CREATE FUNCTION calls(integer) RETURNS integer LANGUAGE lgc AS 'greedy.calls';
@@ -359,6 +361,17 @@ fn processor_time_is_not_multiplied_by_workers() {
     session.run("ROLLBACK").unwrap();
     let plan = session.run("EXPLAIN EXECUTE p").unwrap();
     assert!(plan.contains("Workers Planned: 2"), "{plan}");
+}
+
+/// A value is taken as large as the server allows it, though all arguments of a process have no more room than that.
+#[test]
+fn values_of_a_gigabyte_are_taken() {
+    let database = database(server(), "gigabyte");
+    let _watchdog = watchdog("gigabyte");
+    let (mut session, _) = session(&database);
+    for size in [600_000_000, 1_000_000_000, 1 << 29] {
+        assert_eq!(session.run(&format!("SELECT size_of(repeat('x', {size}))")).unwrap(), size.to_string());
+    }
 }
 
 /// What the server copies out of a domain is bounded as the domain's memory is, though the domain may say the same bytes a thousand times.

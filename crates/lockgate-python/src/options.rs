@@ -1,12 +1,13 @@
 //! Options of domains, by name.
 use crate::errors;
+use crate::interpreter_sys::detach;
 use crate::principal::Principal;
 use crate::registry::Registry;
 use crate::values::{policy, seconds};
 use lockgate::DomainOptions;
 use lockgate::syscall::{Access, Grants};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyList, PyMapping, PyTuple};
 use std::path::PathBuf;
 
 /// What a dictionary of the Python half asks for.
@@ -35,27 +36,33 @@ pub fn domain(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<DomainOptio
             "exclusive" if !value.is_truthy()? => options,
             "exclusive" if value.is_instance_of::<pyo3::types::PyBool>() => options.exclusive(None),
             "exclusive" => options.exclusive(seconds(&value).map_err(wrong)?),
-            "policy" => options.policy(policy(py, value.cast::<PyString>()?.to_str()?)?),
+            "policy" => {
+                let asked: String = value.extract().map_err(wrong)?;
+                options.policy(policy(py, &asked)?)
+            }
             "seal" => options.seal(value.is_truthy()?),
             "arguments" => options.arguments(value.extract::<Vec<String>>().map_err(wrong)?),
             "environment" => {
                 let pairs: Vec<(String, String)> =
-                    value.cast::<PyDict>()?.items().extract().map_err(wrong)?;
+                    items(&value).and_then(|items| items.extract()).map_err(wrong)?;
                 pairs.iter().fold(options, |options, (name, value)| options.environment(name, value))
             }
             "directories" => {
-                for (guest, host) in value.cast::<PyDict>()? {
-                    let guest: String = guest.extract().map_err(wrong)?;
+                for entry in items(&value).map_err(wrong)? {
+                    let (guest, host): (String, Bound<'_, PyAny>) = entry.extract().map_err(wrong)?;
                     let (host, access) = directory(&host).map_err(wrong)?;
-                    let granted = grants.directory(&guest, host, access);
+                    let granted = detach(py, || grants.directory(&guest, host, access));
                     grants = granted.map_err(|error| errors::plain(py, "OptionError", &error))?;
                 }
                 options
             }
             "listen" | "connect" => {
                 for address in value.extract::<Vec<String>>().map_err(wrong)? {
-                    let granted =
-                        if name == "listen" { grants.listen(&address) } else { grants.connect(&address) };
+                    // (The resolver may take its time.)
+                    let granted = detach(py, || match name.as_str() {
+                        "listen" => grants.listen(&address),
+                        _ => grants.connect(&address),
+                    });
                     grants = granted.map_err(|error| errors::plain(py, "OptionError", &error))?;
                 }
                 options
@@ -84,6 +91,11 @@ pub fn domain(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<DomainOptio
         };
     }
     Ok(options.grants(grants))
+}
+
+/// What a mapping has at this moment: to look at its values may run code of the program's, and lets other threads run.
+fn items<'py>(given: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
+    given.cast::<PyMapping>()?.items()
 }
 
 /// A host directory, alone (read only) or with "r" or "rw".

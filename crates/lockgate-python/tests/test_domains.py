@@ -2,11 +2,13 @@
 
 import contextlib
 import gc
+import os
 import random
 import subprocess
 import sys
 import threading
 import time
+import types
 import weakref
 from ctypes import byref, c_int32, c_int64
 
@@ -25,12 +27,63 @@ def test_options_are_checked(values_module):
         ({"policy": "blind trust"}, "no policy"),
         ({"directories": {"relative": "/tmp"}}, "starts with /"),
         ({"directories": {"/x": ("/tmp", "x")}}, "neither"),
+        ({"directories": "/tmp"}, "directories"),
+        ({"environment": ["A=b"]}, "environment"),
+        ({"policy": 5}, "policy"),
     ]:
         with pytest.raises(lockgate.OptionError, match=message) as caught:
             lockgate.CDLL(values_module, **options)
         assert isinstance(caught.value, ValueError)
     with pytest.raises(lockgate.QuotaExceeded):
         lockgate.CDLL(values_module, memory_limit=4096)
+
+
+def test_mappings_are_looked_at_once(values_module, tmp_path):
+    """Any mapping will do, and what looking at it runs may change it."""
+
+    class Path:
+        def __fspath__(self):
+            given["/other"] = self
+            return str(tmp_path)
+
+    given = {"/here": Path()}
+    environment = types.MappingProxyType({"A": "b"})
+    lockgate.Domain(values_module, directories=given, environment=environment).close()
+    assert len(given) == 2
+
+
+SLOW = """
+#include <netdb.h>
+#include <time.h>
+int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+    nanosleep(&(struct timespec){1, 0}, 0);
+    return EAI_NONAME;
+}
+"""
+
+TICKS = """
+import sys, threading, time, lockgate
+ticks = 0
+def tick():
+    global ticks
+    while True:
+        time.sleep(0.01)
+        ticks += 1
+threading.Thread(target=tick, daemon=True).start()
+try:
+    lockgate.Domain(sys.argv[1], connect=["a.name.invalid:80"])
+except lockgate.OptionError:
+    print(ticks)
+"""
+
+
+def test_others_run_while_the_resolver_looks_up_a_name(build, tmp_path):
+    (tmp_path / "slow.c").write_text(SLOW)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c"], check=True)
+    environment = {**os.environ, "LD_PRELOAD": str(tmp_path / "slow.so")}
+    command = [sys.executable, "-c", TICKS, build("values")]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    assert int(done.stdout) > 5
 
 
 def test_usage_and_names(values_module):
@@ -51,6 +104,8 @@ def test_addresses_are_granted_by_name(values_module):
         ("connect", "127.0.0.1", "no port"),
         ("listen", "::1:80", "brackets"),
         ("listen", "unix:x", "starts with /"),
+        ("listen", "unix:/tmp/a\0b", "zero within"),
+        ("connect", "127.0.0.1:+80", "neither a port"),
     ]:
         with pytest.raises(lockgate.OptionError, match=why):
             lockgate.Domain(values_module, **{option: [address]})

@@ -150,3 +150,18 @@ for thread in threads: thread.join()
 """
     done = child(code, build("hostile"), str(times(50, 15)), timeout=90)
     assert done.returncode == 0, done
+
+
+def test_what_is_finalised_last_makes_its_first_call(child, build):
+    """By then Python imports nothing any more."""
+    code = """
+import sys, lockgate
+class Last:
+    def __init__(self, lib):
+        self.lib = lib
+    def __del__(self):
+        print(self.lib.fine())
+sys.modules["kept"] = Last(lockgate.CDLL(sys.argv[1]))
+"""
+    done = child(code, build("hostile"), timeout=60)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.strip().isdigit(), done

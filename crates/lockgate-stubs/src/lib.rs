@@ -93,7 +93,10 @@ impl Client {
     }
 
     /// Bindings for Rust: a crate.
-    pub fn rust(&self) -> Vec<emit::File> {
+    ///
+    /// # Errors
+    /// Two things that would have one name.
+    pub fn rust(&self) -> Result<Vec<emit::File>, String> {
         emit::rust::client(&self.plan, &self.target)
     }
 

@@ -53,7 +53,9 @@ pub fn check(name: &str) -> Result<(), String> {
 
 /// Whether a name of the header's means something in every client: those in C begin all of theirs like this.
 pub fn is_ours(name: &str) -> bool {
-    name == "lgs" || ["lg_", "lgs_", "LG_", "LGS_", "lockgate_"].iter().any(|start| name.starts_with(start))
+    // (`lockgate` is a namespace in C++.)
+    ["lgs", "lockgate"].contains(&name)
+        || ["lg_", "lgs_", "LG_", "LGS_", "lockgate_"].iter().any(|start| name.starts_with(start))
 }
 
 /// Whether a stub's own text uses `name`, as what C's headers declare: no parameter can have it.

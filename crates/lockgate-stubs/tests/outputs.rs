@@ -121,16 +121,19 @@ fn outputs(case: &Case) -> String {
     let bindings = |files: Vec<emit::File>| {
         files.into_iter().filter(|file| is_generated(file) && !file.name.starts_with("client/"))
     };
-    let rust: Vec<emit::File> = bindings(client.rust()).collect();
     // (Functions and types that have one name are refused.)
     let or_why = |language: &str, files: Result<Vec<emit::File>, String>| match files {
         Ok(files) => text_of(&bindings(files).map(without_support).collect::<Vec<_>>()),
         Err(reason) => format!("==== {language}: {reason}\n"),
     };
+    let rust = match client.rust() {
+        Ok(files) => text_of(&bindings(files).collect::<Vec<_>>()),
+        Err(reason) => format!("==== Rust: {reason}\n"),
+    };
     let cpp = or_why("C++", client.cpp());
     let python = or_why("Python", client.python());
     let mut text = format!("==== explain\n{}", client.explain().replace(&*root().to_string_lossy(), "ROOT"));
-    text += &[text_of(&c), cpp, text_of(&rust), python].concat();
+    text += &[text_of(&c), cpp, rust, python].concat();
     client.failing_stub();
     let with_failing_stubs = client.c();
     let source = with_failing_stubs.iter().find(|file| file.name.ends_with("_client.c")).expect("a client");

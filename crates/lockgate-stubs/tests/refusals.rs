@@ -452,6 +452,70 @@ fn accepted(header: &str) -> Client {
     client
 }
 
+/// What a language would take for one name is refused, with the name: Python lets the last of two win without a word, and reads two spellings
+/// of a letter as one; Rust has other names for types than C.
+#[test]
+fn names_that_are_one_to_a_language_are_refused() {
+    let why = |declarations: &str, rust: bool| {
+        let head = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\n";
+        let client = accepted(&format!("{head}{declarations}\n"));
+        match if rust { client.rust() } else { client.python() } {
+            Ok(_) => "accepted".to_owned(),
+            Err(reason) => reason,
+        }
+    };
+    let struct_of = |fields: &str| format!("struct r {{ {fields} }};\nint f(struct r *r LG_OUT);");
+    let cases = [
+        // Of the header's own letters.
+        (struct_of("int \u{fb01};"), "other characters than ASCII's", "other characters than ASCII's"),
+        ("enum e { A = 1, \u{212f} = 2 };\nint f(enum e x);".into(), "other characters", "other characters"),
+        (
+            "struct \u{212f} { int a; };\nint f(struct \u{212f} *r LG_OUT);".into(),
+            "other characters",
+            "other characters",
+        ),
+        ("int f(int \u{fb01}, int fi);".into(), "other characters", "other characters"),
+        // Constants are no part of what functions need.
+        ("#define \u{fb01}X 1\n#define fiX 2\nint f(int x);".into(), "accepted", "accepted"),
+        // Of those that words of the language, and underscores, lead to.
+        (struct_of("int x_; int _x;"), "would be called x_", "accepted"),
+        ("int f(int x_, int _x);".into(), "would be called x_", "accepted"),
+        (
+            "typedef struct h h;\nint end(h *h LG_RELEASE);\nvoid *f(h *h, int contents, int n) LG_LENT LG_SIZE(n);"
+                .into(),
+            "would be called contents",
+            "would be called contents",
+        ),
+        ("int f(int fn, int fn_);".into(), "accepted", "would be called fn_"),
+        (struct_of("int def; int def_;"), "would be called def_", "accepted"),
+        (struct_of("int fn; int fn_;"), "accepted", "would be called fn_"),
+        ("enum e { _B = 1, B_ = 2 };\nint f(enum e x);".into(), "would be called B_", "accepted"),
+        (
+            "struct my_type { int a; };\nstruct MyType { int a; };\nint f(struct my_type *a LG_OUT, struct MyType *b LG_OUT);"
+                .into(),
+            "accepted",
+            "would be called MyType",
+        ),
+        (
+            "typedef struct handle handle;\nhandle *make(void);\nvoid end(handle *h LG_RELEASE);\n\
+             enum Handle { H = 1 };\nint f(enum Handle h);"
+                .into(),
+            "accepted",
+            "would be called Handle",
+        ),
+        (
+            "union bits { int a; float b; };\nint Bits(union bits *b LG_INOUT);".into(),
+            "accepted",
+            "would be called Bits",
+        ),
+    ];
+    for (declarations, python, rust) in cases {
+        let (from_python, from_rust) = (why(&declarations, false), why(&declarations, true));
+        assert!(from_python.contains(python), "Python: {declarations}\n{from_python}");
+        assert!(from_rust.contains(rust), "Rust: {declarations}\n{from_rust}");
+    }
+}
+
 #[test]
 fn bindings_lay_structures_out_as_c_does() {
     let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\n\
@@ -466,7 +530,8 @@ fn bindings_lay_structures_out_as_c_does() {
     let text = |files: &[lockgate_stubs::emit::File], end: &str| -> String {
         files.iter().filter(|file| file.name.ends_with(end)).map(|file| file.text.as_str()).collect()
     };
-    let (rust, python) = (text(&client.rust(), ".rs"), text(&client.python().expect("names"), ".py"));
+    let (rust, python) =
+        (text(&client.rust().expect("names"), ".rs"), text(&client.python().expect("names"), ".py"));
     // The whole of a type, from its layout on.
     for (own, layout) in [
         ("S(pub [u8; 8]);", "#[repr(C, align(4))]"),

@@ -234,6 +234,8 @@ impl Endpoint {
         let (host, port) = rest.rsplit_once(':').ok_or("there is no port behind it")?;
         let port = match port {
             "*" => None,
+            // (Rust's own numbers may have a sign.)
+            port if port.starts_with('+') => return Err(format!("{port:?} is neither a port nor *")),
             port => Some(port.parse().map_err(|_| format!("{port:?} is neither a port nor *"))?),
         };
         if port == Some(0) && purpose == Purpose::Connect {
@@ -318,6 +320,10 @@ fn socketfile(path: &str, purpose: Purpose) -> Result<Socketfile, String> {
     let (Some(directory), Some(name)) = (place.parent(), name) else {
         return Err("the path of a socket starts with / and ends in its name".into());
     };
+    // (The kernel would take what stands before it for another name.)
+    if path.contains('\0') {
+        return Err("there is a zero within the path".into());
+    }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = rustix::fs::openat(CWD, directory, flags, Mode::empty()).and_then(kept);
     let directory = open.map_err(|error| format!("{}: {error}", directory.display()))?;
@@ -397,6 +403,8 @@ mod tests {
             ("127.0.0.1", "no port"),
             ("127.0.0.1:http", "neither a port"),
             ("127.0.0.1:99999", "neither a port"),
+            ("127.0.0.1:+80", "neither a port"),
+            ("unix:/tmp/a\0b", "zero within"),
             ("::1:80", "brackets"),
             ("[1.2.3.4]:80", "version 6"),
             ("127.0.0.1:0", "port 0"),

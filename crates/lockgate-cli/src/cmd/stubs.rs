@@ -153,7 +153,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
             match language {
                 Language::C => files.extend(client.c()),
                 Language::Cpp => files.extend(client.cpp().map_err(anyhow::Error::msg)?),
-                Language::Rust => files.extend(client.rust()),
+                Language::Rust => files.extend(client.rust().map_err(anyhow::Error::msg)?),
                 Language::Python => files.extend(client.python().map_err(anyhow::Error::msg)?),
             }
         }

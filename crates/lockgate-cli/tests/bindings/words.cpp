@@ -16,4 +16,11 @@ int main()
     std::optional<words::memory_> memory = words::memory_new();
     words::del(std::move(memory.value()));
     CHECK(words::memory_new());
+    char filled[3] = {};
+    int list[3] = {1, 2, 3};
+    CHECK(words::size_taken(1000, list) == 3);
+    CHECK(words::size_filled(1000, filled) == 3 && filled[2] == 'a');
+    CHECK(words::locals(1, 2, 3, 4, 5, 6) == 123456);
+    auto [result, call, result_, client, lambda] = words::results();
+    CHECK(result == 9 && call == 1 && result_ == 2 && client == 3 && lambda == mro);
 }

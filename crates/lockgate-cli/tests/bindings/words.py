@@ -9,18 +9,28 @@ from words_protected import (
     def_,
     del_,
     fn,
+    hidden,
+    hidden_of,
+    hidden_sum,
+    inner_of,
     isinstance_,
     lambda_,
     len_,
     letter,
+    locals_,
     measure,
     memory,
     memory_new,
     print_,
+    results,
     self,
+    size_filled,
+    size_taken,
     text,
     text_of,
     type_,
+    under,
+    under_of,
     value,
     what,
 )
@@ -52,3 +62,23 @@ assert (given.from_, given.type, given.None_) == (5, 6, 7)
 with memory_new() as handle:
     assert handle is not None
 del_(memory_new())
+# Underscores that a name begins with stand at its end.
+assert hidden_sum(hidden(first__=4, second_=2)) == 42
+record = hidden(name="a name")
+record.first__ = 1
+assert hidden_sum(record) == 10
+assert hidden_of(5)[1] == hidden(first__=5, name=b"a name", second_=6)
+assert inner_of()[1].inner.number__ == 7
+assert under_of(under.One_) == 2 and under_of(under.Two__) == 4
+# What is no field is refused, and not forgotten.
+try:
+    record.second = 1
+except AttributeError as raised:
+    assert str(raised) == "hidden has no field second", raised
+else:
+    raise AssertionError(record)
+# A length is the buffer's, whatever other parameters are called.
+filled = bytearray(3)
+assert size_taken(1000, [1, 2, 3]) == 3 and size_filled(1000, filled) == 3 and filled == b"aaa"
+assert locals_(1, 2, 3, 4, 5, 6) == 123456
+assert results() == (9, 1, 2, 3, lambda_.mro_)

@@ -17,5 +17,12 @@ fn main() -> Result<(), Error> {
     assert_eq!((given.from, given.type_), (5, 6));
     del(memory_new()?.expect("memory"))?;
     drop(memory_new()?);
+    let mut filled = [0; 3];
+    assert_eq!((size_taken(1000, &[1, 2, 3])?, size_filled(1000, &mut filled)?, filled), (3, 3, *b"aaa"));
+    assert_eq!(locals(1, 2, 3, 4, 5, 6)?, 123_456);
+    assert_eq!(results()?, (9, 1, 2, 3, Lambda::mro));
+    assert_eq!((size_of_(1)?, Place_(1)?), (11, 12));
+    assert_eq!(hidden_of(5)?.1.__first, 5);
+    assert_eq!(under_of(Under::__Two)?, 4);
     Ok(())
 }

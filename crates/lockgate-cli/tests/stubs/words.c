@@ -27,3 +27,28 @@ int measure(int value, int what) { return value * what; }
 struct text text_of(int from) { return (struct text){from, from + 1, from + 2}; }
 memory *memory_new(void) { return calloc(1, sizeof(memory)); }
 void del(memory *memory) { free(memory); }
+
+int hidden_sum(const struct hidden *hidden) { return hidden->__first * 10 + hidden->_second; }
+int hidden_of(int first, struct hidden *hidden) {
+    *hidden = (struct hidden){first, "a name", first + 1};
+    return 0;
+}
+int inner_of(struct outer *outer) {
+    outer->inner.__number = 7;
+    return 0;
+}
+int under_of(enum under _) { return _ * 2; }
+int size_of(int x) { return x + 10; }
+int Place(int x) { return x + 11; }
+int size_taken(int list_count, const int *list, int len) { return list_count < 0 ? list[0] : len; }
+int size_filled(int out_count, char *out, int len) {
+    memset(out, 'a', len);
+    return len + 0 * out_count;
+}
+int locals(int outer, int call, int client, int passing, int room, int copy) {
+    return ((((outer * 10 + call) * 10 + client) * 10 + passing) * 10 + room) * 10 + copy;
+}
+int results(int *call, int *result, int *client, enum lambda *lambda) {
+    *call = 1, *result = 2, *client = 3, *lambda = mro;
+    return 9;
+}

@@ -47,4 +47,26 @@ typedef struct memory memory;
 memory *memory_new(void);
 void del(memory *memory LG_RELEASE);
 
+/* Names that begin with underscores. */
+struct hidden {
+    int __first;
+    const char *name LG_STRING LG_NULLABLE LG_BORROWED;
+    int _second;
+};
+int hidden_sum(const struct hidden *hidden LG_IN);
+int hidden_of(int first, struct hidden *hidden LG_OUT);
+struct _inner { int __number; };
+struct outer { struct _inner inner; };
+int inner_of(struct outer *outer LG_OUT);
+enum under { _One = 1, __Two = 2 };
+int under_of(enum under _);
+/* Parameters that are called as variables of the bindings' own could be. */
+int size_taken(int list_count, const int *list LG_IN LG_SIZE(len), int len);
+int size_filled(int out_count, char *out LG_OUT LG_SIZE(len) LG_WRITTEN(len), int len);
+int locals(int outer, int call, int client, int passing, int room, int copy);
+int results(int *call LG_OUT, int *result LG_OUT, int *client LG_OUT, enum lambda *lambda LG_OUT);
+/* Functions that Rust's text calls, too. */
+int size_of(int x);
+int Place(int x);
+
 #endif

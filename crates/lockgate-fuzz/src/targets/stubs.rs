@@ -56,12 +56,15 @@ pub fn check(input: &[u8], emit: Emit) -> u64 {
     }
     nothing_leads_on(&header, &plan);
     let c = emit(&plan, &target);
-    let (rust, python) = (emit::rust::client(&plan, &target), emit::python::client(&plan, &target));
-    // Python's is refused where two things would have one name.
-    let python = python.unwrap_or_else(|reason| {
-        assert!(!reason.is_empty());
-        Vec::new()
-    });
+    // They are refused where two things would have one name.
+    let or_none = |files: Result<Vec<emit::File>, String>| {
+        files.unwrap_or_else(|reason| {
+            assert!(!reason.is_empty());
+            Vec::new()
+        })
+    };
+    let rust = or_none(emit::rust::client(&plan, &target));
+    let python = or_none(emit::python::client(&plan, &target));
     for file in c.iter().chain(&rust).chain(&python) {
         well_formed(file);
     }

@@ -16,6 +16,7 @@ docs/python.md says what is as in ctypes, and what is not.
 """
 
 from . import _interpreter as _interpreter  # first: it refuses others before anything is set up
+from . import _arguments, _callback, _pointer, _types
 from ._asynchronous import AsyncCall, Workers
 from ._callback import CFUNCTYPE, Callback
 from ._domain import CDLL, Domain, Function, Module, Policy, PyDLL, Usage
@@ -66,6 +67,8 @@ from ._pool import Pool
 from ._registry import Registry
 from ._signals import watch as _watch
 from ._types import Address
+
+_types._arguments, _types._callback, _types._pointer = _arguments, _callback, _pointer
 
 __all__ = [
     "CDLL",

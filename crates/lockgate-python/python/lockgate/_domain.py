@@ -265,13 +265,19 @@ class Domain(_native.Domain):
 
         The memory is shared as long as the array, or another that is made of it, lives.
 
-        Of the types that may be passed by reference: what the domain can write is never an object, a pointer or a character.
+        Of the types that may be passed by reference: what the domain can write is never an object, a pointer or a character. Nor are
+        truth values shared, of which numpy expects that they are 0 or 1 and stay so: share numbers, and compare a copy.
+
+        The domain may change the array while numpy works on it. numpy counts or checks some arrays and then reads them again (masks,
+        ``bincount``, ``repeat``), and would then write beyond its own memory: give it a copy of what such a function takes.
         """
         import numpy
 
         kind = numpy.dtype(dtype)
         if kind.hasobject:
             raise TypeError("objects of Python's cannot be shared with a domain")
+        if "w" in rights and _has_truth(kind):
+            raise TypeError("a domain could change a truth value while numpy works on it: share uint8, and compare a copy with 0")
         sample = numpy.zeros(1, kind)
         sample.flags.writeable = "w" in rights
         _native.check_memory(sample)
@@ -305,6 +311,13 @@ class Domain(_native.Domain):
 
     def __exit__(self, *_exception: object) -> None:
         self.close()
+
+
+def _has_truth(kind: Any) -> bool:
+    """Whether there are truth values in what has this dtype."""
+    if kind.subdtype is not None:
+        return _has_truth(kind.base)
+    return kind.kind == "b" or any(_has_truth(field[0]) for field in (kind.fields or {}).values())
 
 
 def given(

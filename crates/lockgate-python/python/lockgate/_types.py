@@ -19,6 +19,12 @@ from typing import Any, NamedTuple
 from . import _native
 from ._errors import SignatureError
 
+#: Modules that are made of this one, which the package sets when they are there. (An import within a function would fail at
+#: the interpreter's end.)
+_arguments: Any
+_callback: Any
+_pointer: Any
+
 #: Longest string that is read for a ``c_char_p``, bytes.
 STRING_LIMIT = 1 << 20
 
@@ -69,9 +75,7 @@ def name_of(kind: Any) -> str:
 
 def is_function_type(kind: Any) -> bool:
     """Whether this is what ``CFUNCTYPE`` returns, ctypes' or ours."""
-    from ._callback import Callback
-
-    return isinstance(kind, type) and issubclass(kind, (FunctionPointer, Callback))
+    return isinstance(kind, type) and issubclass(kind, (FunctionPointer, _callback.Callback))
 
 
 def fields_of(kind: type) -> Iterator[tuple]:
@@ -166,16 +170,14 @@ def _structure(kind: type) -> Shape:
 
 def result(kind: Any) -> Shape:
     """The shape of a result, or of an argument that Python gets."""
-    from ._pointer import Pointer
-
     if kind is None:
         return Shape("void")
     if isinstance(kind, PointerType):
         target = kind._type_
         check_plain(target)
-        return Shape("void *", "", None, lambda domain, value: Pointer(domain, value or 0, target))
-    if kind is Pointer:
-        return Shape("void *", "", None, lambda domain, value: Pointer(domain, value or 0, None))
+        return Shape("void *", "", None, lambda domain, value: _pointer.Pointer(domain, value or 0, target))
+    if kind is _pointer.Pointer:
+        return Shape("void *", "", None, lambda domain, value: _pointer.Pointer(domain, value or 0, None))
     if not isinstance(kind, type):
         if callable(kind):
             return Shape("int32_t", "", None, lambda _, value: kind(value))
@@ -198,8 +200,6 @@ def result(kind: Any) -> Shape:
 
 def parameter(kind: Any) -> Shape:
     """The shape of an argument that Python gives."""
-    from . import _arguments
-
     if isinstance(getattr(kind, "from_param", None), types.MethodType):
         # Not one of ctypes' own, which are all built in; but perhaps derived from one, as numpy's are.
         return Shape("void *", "!", _arguments.custom(kind))
@@ -234,12 +234,10 @@ def of_note(prototype: str) -> tuple[list[Any], Any]:
 
     A ``char *`` result is a string; other pointers are pointers to anything.
     """
-    from ._pointer import Pointer
-
     _, answer, parameters = _native.signature(prototype)
     restype: Any
     if answer == "void *":
-        restype = ctypes.c_char_p if re.match(r"\s*(const\s+)?char(\s+const)?\s*\*\s*\w+\s*\(", prototype) else Pointer
+        restype = ctypes.c_char_p if re.match(r"\s*(const\s+)?char(\s+const)?\s*\*\s*\w+\s*\(", prototype) else _pointer.Pointer
     else:
         restype = _NOTED.get(answer, Noted(answer))
     return [ctypes.c_void_p if kind == "void *" else _NOTED.get(kind, Noted(kind)) for kind in parameters], restype

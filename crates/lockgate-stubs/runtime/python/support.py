@@ -275,6 +275,13 @@ class _Structure(ctypes.Structure):
         super().__setattr__(name, value)
 
 
+def _only_fields(structure: Any, name: str, value: Any) -> None:
+    """Sets a field of a structure with strings. (What is none would stay in this object, and the library would never see it.)"""
+    if name not in type(structure).__dataclass_fields__:
+        raise AttributeError(f"{type(structure).__name__} has no field {name}")
+    object.__setattr__(structure, name, value)
+
+
 def _structure(value: Any, kind: type, what: str) -> Any:
     if not isinstance(value, kind):
         raise TypeError(f"{what}: a {kind.__name__} is wanted, not a {type(value).__name__}")

@@ -19,6 +19,7 @@ pub use closure::{Closure, Seen, Shown};
 pub use function::prototype;
 use std::collections::HashSet;
 use surface::Surface;
+use types::{Type, What};
 
 /// A function, as the language has it.
 pub struct Function<'a> {
@@ -389,6 +390,60 @@ pub fn is_unambiguous(
              out with LG_OMIT"
         )),
     }
+}
+
+/// Refuses names that are no words to each language: some take two spellings of a letter for one name, and a letter with an accent, or a
+/// ligature, for others.
+///
+/// # Errors
+/// The name, with the remedy.
+pub fn has_words_alone<'a>(surface: &'a Surface<'_>, types: &'a [Type<'_>]) -> Result<(), String> {
+    // (The names of types have become words by now.)
+    let declared = |kind: &'a Type<'_>| match &kind.what {
+        What::Enumeration(key, _) | What::Plain(key, _) | What::Texts(key, _) | What::Kept(key, _) => *key,
+        What::Handle(number) => surface.plan.handles[number - 1].as_str(),
+        What::Closure(_) => kind.name.as_str(),
+    };
+    let of_types = types.iter().flat_map(|kind| [declared(kind)].into_iter().chain(kind.inner()));
+    let of_functions = surface.functions.iter().flat_map(|function| &function.prototype.parameters);
+    let mut names = of_types.chain(of_functions.map(|parameter| parameter.name.as_str()));
+    match names.find(|name| !name.is_ascii()) {
+        None => Ok(()),
+        Some(name) => Err(format!(
+            "{:?} has other characters than ASCII's, which other languages may take for those of another name: give it another name, or \
+             leave the functions that need it out with LG_OMIT",
+            lockgate_outside::printable(name)
+        )),
+    }
+}
+
+/// Refuses what `language` cannot tell apart within one thing: fields of a type, or values of an enumeration, that `word` gives one name,
+/// and parameters of a function to which `variable` does.
+///
+/// # Errors
+/// The name, with the remedy.
+pub fn are_distinct_within(
+    surface: &Surface<'_>,
+    types: &[Type<'_>],
+    language: &str,
+    word: fn(&str) -> String,
+    variable: fn(&str) -> String,
+) -> Result<(), String> {
+    types.iter().try_for_each(|kind| {
+        is_unambiguous(kind.inner().map(word), language, &format!("fields and values of {}", kind.name))
+    })?;
+    surface.functions.iter().try_for_each(|function| {
+        let form = surface.function(function);
+        // (What the program gives for the library's memory, and buffers of structures, are parameters, too.)
+        let buffers = form.arguments.iter().flat_map(|argument| match &argument.how {
+            CopyIn::Kept { buffers, .. } => buffers.as_slice(),
+            _ => &[],
+        });
+        let buffers = buffers.map(|cursor| cursor.field.name.as_str()).chain(form.lent.map(|_| "contents"));
+        let declared = function.prototype.parameters.iter().map(|parameter| parameter.name.as_str());
+        let names = declared.chain(buffers).map(variable);
+        is_unambiguous(names, language, &format!("parameters of {}", function.name))
+    })
 }
 
 /// A comment of the header's, each line of it behind `before`; `clean` leaves out what such a line cannot have.

@@ -331,7 +331,8 @@ impl<'a> Surface<'a> {
     pub fn constants(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let mut seen = BTreeSet::new();
         let all = self.plan.constants.iter().map(|(name, value)| (name.as_str(), value));
-        all.filter(move |(name, _)| seen.insert(*name))
+        // (Others are not the same name to each language.)
+        all.filter(move |(name, _)| name.is_ascii() && seen.insert(*name))
     }
 
     /// An integer constant of the header.

@@ -26,6 +26,20 @@ pub enum What<'a> {
     Closure(Closure<'a>),
 }
 
+impl Type<'_> {
+    /// Names of its fields, or of its values.
+    pub fn inner(&self) -> impl Iterator<Item = &str> {
+        let (values, fields) = match &self.what {
+            What::Enumeration(_, values) => (*values, [].as_slice()),
+            What::Plain(_, record) | What::Texts(_, record) | What::Kept(_, record) => {
+                ([].as_slice(), &*record.fields)
+            }
+            What::Handle(_) | What::Closure(_) => ([].as_slice(), [].as_slice()),
+        };
+        values.iter().map(|(name, _)| name.as_str()).chain(fields.iter().map(|field| field.name.as_str()))
+    }
+}
+
 impl<'a> Surface<'a> {
     /// All types of the API; its structures as they are given in `keys`.
     pub fn types(&self, keys: impl IntoIterator<Item = &'a str>) -> Vec<Type<'a>> {

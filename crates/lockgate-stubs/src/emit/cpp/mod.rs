@@ -85,7 +85,7 @@ impl Space<'_, '_> {
 
     /// All values of an enumeration.
     fn values(&self, key: &str) -> String {
-        format!("lg_{}", crate::name::word(key.trim_start_matches("enum ")))
+        format!("lgs_values_{}", crate::name::word(key.trim_start_matches("enum ")))
     }
 }
 

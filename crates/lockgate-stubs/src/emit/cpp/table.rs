@@ -23,7 +23,7 @@ impl<'a> Table<'a> for Space<'_, 'a> {
     const CHECK: &'static str = "lgs::enough(@NEEDED@, @OF@.size(), \"@OF@\");";
     const LEND: Row = Row::new(
         "lgs::span<const unsigned char>",
-        "lgs::lending<lg_client> lgs_lending(contents, @NEEDED@);",
+        "lgs::lending<lgs_client> lgs_lending(contents, @NEEDED@);",
         "",
     )
     .after("lgs_lending.check(lgs_result);");
@@ -83,12 +83,12 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             Judge::Enumeration(_) => ["@KIND@", KNOWN],
             Judge::Text => ["std::optional<lgs::text>", "lgs::text_of(@LOCAL@)"],
             Judge::Memory => {
-                ["std::optional<lgs::memory<@CLASS@>>", "lgs::memory_of<lg_client, @CLASS@>(@LOCAL@)"]
+                ["std::optional<lgs::memory<@CLASS@>>", "lgs::memory_of<lgs_client, @CLASS@>(@LOCAL@)"]
             }
             Judge::Records { one: true, plain: true, .. } => [MAYBE, "lgs::one_of<@RAW@>(@LOCAL@).made()"],
             Judge::Records { one: true, .. } => [MAYBE, "lgs::one_of<@RAW@>(@LOCAL@).made(@CLASS@::lg_of)"],
-            Judge::Records { plain: true, .. } => [ALL, "lgs::all_of<lg_client, @RAW@>(@LOCAL@).vector()"],
-            Judge::Records { .. } => [ALL, "lgs::all_of<lg_client, @RAW@>(@LOCAL@).vector(@CLASS@::lg_of)"],
+            Judge::Records { plain: true, .. } => [ALL, "lgs::all_of<lgs_client, @RAW@>(@LOCAL@).vector()"],
+            Judge::Records { .. } => [ALL, "lgs::all_of<lgs_client, @RAW@>(@LOCAL@).vector(@CLASS@::lg_of)"],
             Judge::Filled { plain: true, .. } => ["@CLASS@", "@LOCAL@"],
             Judge::Filled { .. } => ["@CLASS@", "@CLASS@::lg_of(@LOCAL@)"],
             Judge::Handle { owned: true, .. } => [MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, true)"],

@@ -21,8 +21,8 @@ pub fn class(form: &Closure<'_>, surface: &Surface<'_>) -> String {
     };
     let result = match &prototype.result.shape {
         Shape::Void => "None".to_owned(),
-        Shape::Float => "float(lg_result)".to_owned(),
-        _ => format!("_number(lg_result, {}, \"result\")", kinds[0]),
+        Shape::Float => "float(lgs_result)".to_owned(),
+        _ => format!("_number(lgs_result, {}, \"result\")", kinds[0]),
     };
     template!(
         "python/callback.py.in",
@@ -65,7 +65,7 @@ fn value(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>, back: &mut 
         }
         Shown::Handles { number, count: many } => {
             let class = word(&surface.handle(*number));
-            format!("[{class}._given(lg_raw, False) for lg_raw in _pointers({own}, {})]", count(many))
+            format!("[{class}._given(lgs_raw, False) for lgs_raw in _pointers({own}, {})]", count(many))
         }
     }
 }

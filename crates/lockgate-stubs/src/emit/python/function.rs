@@ -26,8 +26,8 @@ pub fn function(form: &Function<'_>, surface: &Surface<'_>, types: &BTreeSet<Str
     let kinds: Vec<String> = prototype_of.parameters.iter().map(|p| ctype(&p.kind, surface)).collect();
     let arguments = arguments.iter().map(|argument| format!(", {argument}")).collect::<String>();
     let call = match form.errno {
-        true => format!("_call_errno(lg_call, {symbol}{arguments})"),
-        false => format!("_call(lg_call, {symbol}{arguments})"),
+        true => format!("_call_errno(lgs_call, {symbol}{arguments})"),
+        false => format!("_call(lgs_call, {symbol}{arguments})"),
     };
     // (Between two steps Python may run signal handlers, which call and raise: each step of `finally` is a single one.)
     template!(
@@ -85,7 +85,7 @@ impl<'a> Writer<'_, 'a> {
             Operand::Constant => word(name),
             Operand::TextLength => format!(r#"len(lg_{name} or b"")"#),
             Operand::Elements => format!("_strlen(lg_{name})"),
-            Operand::Count(of) => format!("lg_{of}_count"),
+            Operand::Count(of) => format!("lgs_count_{of}"),
             // What was checked, not the program's object, which counts as it likes.
             Operand::Number(_) => format!("lg_{name}"),
             Operand::Scalar => format!("lg_{name}.value"),
@@ -132,12 +132,12 @@ impl<'a> Writer<'_, 'a> {
             },
             CopyIn::Length(of) => {
                 let kind = ctype(kind, surface);
-                self.before(&format!("{local} = _number(lg_{of}_count, {kind}, \"{name}\")"));
+                self.before(&format!("{local} = _number(lgs_count_{of}, {kind}, \"{name}\")"));
                 local
             }
             CopyIn::Room(of) => {
                 let kind = element(kind, surface);
-                self.before(&format!("{local} = {kind}(_number(lg_{of}_count, {kind}, \"{name}\"))"));
+                self.before(&format!("{local} = {kind}(_number(lgs_count_{of}, {kind}, \"{name}\"))"));
                 by_reference(&local)
             }
             CopyIn::Number(key) => {
@@ -212,7 +212,7 @@ impl<'a> Writer<'_, 'a> {
                 self.before(&format!("{local} = _handle({own}, {kind}, \"{name}\")"));
                 if *release {
                     line(&mut self.pieces.stored, &format!("{local} = {own} and {own}._released()"));
-                    let dead = if self.form.says { format!("{own} and not lg_result") } else { own.clone() };
+                    let dead = if self.form.says { format!("{own} and not lgs_result") } else { own.clone() };
                     self.pieces.after += &template!("python/ended.py.in", DEAD = dead, OWN = own);
                 }
                 self.takes(&own, &if *release { kind } else { format!("{kind} | None") });
@@ -239,12 +239,12 @@ impl<'a> Writer<'_, 'a> {
             CopyIn::Closure { name: kind, handle, .. } => {
                 if !self.passes {
                     self.passes = true;
-                    self.pieces.before.insert_str(0, "lg_passing: list[Callback] = []\n");
+                    self.pieces.before.insert_str(0, "lgs_passing: list[Callback] = []\n");
                     self.pieces.always += &template!("python/closed.py.in");
                 }
                 let kind = word(&surface.closure_name(kind));
                 let handle = handle.map_or("None".to_owned(), |handle| self.own(handle));
-                let made = format!("_callback({own}, {kind}, \"{name}\", lg_passing, {handle})");
+                let made = format!("_callback({own}, {kind}, \"{name}\", lgs_passing, {handle})");
                 self.before(&format!("{local} = {made}"));
                 self.takes(&own, &format!("{kind} | Callable[..., Any] | None"));
                 local
@@ -256,7 +256,7 @@ impl<'a> Writer<'_, 'a> {
         let CopyIn::Kept { buffers, reads, release, end, .. } = how else { return };
         let local = format!("lg_{name}");
         if *reads {
-            line(&mut self.pieces.stored, &format!("{local}._use(lg_call, \"{name}\")"));
+            line(&mut self.pieces.stored, &format!("{local}._use(lgs_call, \"{name}\")"));
             let mut clear = String::new();
             for cursor in buffers {
                 let name = self.own(&cursor.field.name);
@@ -264,12 +264,15 @@ impl<'a> Writer<'_, 'a> {
                 let function = if cursor.writes { "_writing" } else { "_reading" };
                 self.takes(&name, if cursor.writes { "Writable" } else { "Readable" });
                 let kind = element_in(&cursor.field.kind, self.surface);
-                self.before(&format!("lg_{name}, lg_{name}_count = {function}({name}, {kind}, \"{name}\")"));
+                self.before(&format!(
+                    "lgs_buffer_{name}, lgs_count_{name} = {function}({name}, {kind}, \"{name}\")"
+                ));
                 let kind = ctype(&cursor.length.kind, self.surface);
-                self.before(&format!("lg_{name}_count = _number(lg_{name}_count, {kind}, \"{name}\")"));
-                let address = format!("{local}._raw.{field} = ctypes.cast(lg_{name}, ctypes.c_void_p).value");
+                self.before(&format!("lgs_count_{name} = _number(lgs_count_{name}, {kind}, \"{name}\")"));
+                let address =
+                    format!("{local}._raw.{field} = ctypes.cast(lgs_buffer_{name}, ctypes.c_void_p).value");
                 line(&mut self.pieces.stored, &address);
-                line(&mut self.pieces.stored, &format!("{local}._raw.{length} = lg_{name}_count"));
+                line(&mut self.pieces.stored, &format!("{local}._raw.{length} = lgs_count_{name}"));
                 line(&mut clear, &format!("{local}._raw.{field} = None"));
             }
             self.pieces.always += &template!("python/unused.py.in", LOCAL = local, CLEAR = clear);
@@ -299,7 +302,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             CopyIn::Slice { nullable: true, .. } => format!("(None, 0) if {own} is None else "),
             _ => String::new(),
         };
-        self.before(&format!("lg_{name}, lg_{name}_count = {none}{function}({own}, {kind}, \"{name}\")"));
+        self.before(&format!("lg_{name}, lgs_count_{name} = {none}{function}({own}, {kind}, \"{name}\")"));
     }
 
     fn copy_in(&mut self, argument: &Argument<'a>) {
@@ -309,7 +312,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
 
     fn check(&mut self, check: &Check<'a>) {
         let (needed, of) = (self.size(check.needed), check.of);
-        let enough = format!("_enough({needed}, lg_{of}_count, \"{of}\")");
+        let enough = format!("_enough({needed}, lgs_count_{of}, \"{of}\")");
         match check.nullable {
             true => self.before(&format!("if lg_{of} is not None:\n    {enough}")),
             false => self.before(&enough),
@@ -319,16 +322,16 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
     fn lend(&mut self, room: &'a Expression) {
         self.takes("contents", "bytes");
         let room = self.size(room);
-        self.before("lg_contents = memoryview(contents).tobytes()");
-        self.before(&format!("_enough(len(lg_contents), {room}, \"contents\")"));
-        line(&mut self.pieces.stored, "lg_call.contents = lg_contents");
-        line(&mut self.pieces.after, "_filled(lg_call, lg_result)");
+        self.before("lgs_contents = memoryview(contents).tobytes()");
+        self.before(&format!("_enough(len(lgs_contents), {room}, \"contents\")"));
+        line(&mut self.pieces.stored, "lgs_call.contents = lgs_contents");
+        line(&mut self.pieces.after, "_filled(lgs_call, lgs_result)");
     }
 
     fn copy_out(&mut self, out: &CopyOut<'a>) {
         let surface = self.surface;
         let CopyOut { what, is_result, kind, judge, freed } = out;
-        let raw = if *is_result { "lg_result".to_owned() } else { format!("lg_{what}.value") };
+        let raw = if *is_result { "lgs_result".to_owned() } else { format!("lg_{what}.value") };
         let (kind, value) = match judge {
             Judge::Number => (plain(kind, surface), raw.clone()),
             Judge::Enumeration(key) => {
@@ -340,15 +343,15 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             Judge::Memory => {
                 let kind = element(kind, surface);
                 let shown = if kind == "ctypes.c_ubyte" { "Memory" } else { "list" };
-                (format!("{shown} | None"), format!("_result_memory(lg_call, {raw}, {kind})"))
+                (format!("{shown} | None"), format!("_result_memory(lgs_call, {raw}, {kind})"))
             }
             Judge::Records { key, plain, one } => {
                 let name = self.record(key);
                 let raw_kind = if *plain { name.clone() } else { format!("_{name}") };
-                let all = format!("(_result_memory(lg_call, {raw}, {raw_kind}) or [])");
+                let all = format!("(_result_memory(lgs_call, {raw}, {raw_kind}) or [])");
                 let all = match plain {
                     true => all,
-                    false => format!("[{name}._of_raw(lg_value) for lg_value in {all}]"),
+                    false => format!("[{name}._of_raw(lgs_value) for lgs_value in {all}]"),
                 };
                 match one {
                     true => (format!("{name} | None"), format!("next(iter({all}), None)")),

@@ -5,7 +5,7 @@ mod types;
 
 use super::binding::arithmetic::Words;
 use super::binding::surface::{self, Surface};
-use super::binding::{is_unambiguous, left_out, with_client};
+use super::binding::{are_distinct_within, has_words_alone, is_unambiguous, left_out, with_client};
 use super::template::fill;
 use super::{File, Target};
 use crate::header::model::{CType, Shape, Value};
@@ -26,6 +26,8 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let mut text = fill(&support, &[("NAME", name), ("FLAGS", &flags), ("LEFT_OUT", &left_out)]);
     text += &constants(&surface);
     let types = surface.types(surface.inner_first());
+    has_words_alone(&surface, &types)?;
+    are_distinct_within(&surface, &types, "Python", attribute, word)?;
     text.extend(types.iter().map(|kind| types::declaration(kind, &surface)));
     let names = types.iter().map(|kind| word(&kind.name)).collect();
     for function in &surface.functions {
@@ -62,6 +64,14 @@ const KEYWORDS: &str = "and as assert async await break class continue def del e
 /// Names that Python has without any import.
 const BUILTINS: &str = "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup BlockingIOError BrokenPipeError BufferError BytesWarning ChildProcessError ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError DeprecationWarning EOFError Ellipsis EncodingWarning EnvironmentError Exception ExceptionGroup False FileExistsError FileNotFoundError FloatingPointError FutureWarning GeneratorExit IOError ImportError ImportWarning IndentationError IndexError InterruptedError IsADirectoryError KeyError KeyboardInterrupt LookupError MemoryError ModuleNotFoundError NameError None NotADirectoryError NotImplemented NotImplementedError OSError OverflowError PendingDeprecationWarning PermissionError ProcessLookupError PythonFinalizationError RecursionError ReferenceError ResourceWarning RuntimeError RuntimeWarning StopAsyncIteration StopIteration SyntaxError SyntaxWarning SystemError SystemExit TabError TimeoutError True TypeError UnboundLocalError UnicodeDecodeError UnicodeEncodeError UnicodeError UnicodeTranslateError UnicodeWarning UserWarning ValueError Warning ZeroDivisionError abs aiter all anext any ascii bin bool breakpoint bytearray bytes callable chr classmethod compile complex copyright credits delattr dict dir divmod enumerate eval exec exit filter float format frozenset getattr globals hasattr hash help hex id input int isinstance issubclass iter len license list locals map max memoryview min next object oct open ord pow print property quit range repr reversed round set setattr slice sorted staticmethod str sum super tuple type vars zip";
 
+/// A name whose underscores stand at its end. What begins with one is the module's own; within a class Python makes another name of what
+/// begins with two, and it keeps some enumerators that begin and end with one for itself.
+fn turned(name: &str) -> String {
+    let rest = name.trim_start_matches('_');
+    let begins = rest.starts_with(|first: char| first.is_ascii_alphabetic());
+    if begins { rest.to_owned() + &name[..name.len() - rest.len()] } else { format!("n{name}") }
+}
+
 /// A name that Python, or the module's own beginning, has already gets `_` behind it.
 fn word(name: &str) -> String {
     static TAKEN: LazyLock<HashSet<&str>> = LazyLock::new(|| {
@@ -71,14 +81,20 @@ fn word(name: &str) -> String {
             .chain(of_module(SUPPORT))
             .collect()
     });
-    if name.starts_with('_') || TAKEN.contains(name) { format!("{name}_") } else { name.to_owned() }
+    let name = turned(name);
+    if TAKEN.contains(&*name) { name + "_" } else { name }
 }
 
 /// A field or an enumerator, which stands behind what it belongs to: Python's words only are in its way, and names that classes have.
 fn attribute(name: &str) -> String {
-    let taken =
-        KEYWORDS.split_ascii_whitespace().chain(["False", "None", "True", "mro"]).any(|word| word == name);
-    if taken || name.starts_with('_') { format!("{name}_") } else { name.to_owned() }
+    let name = turned(name);
+    let mut taken = KEYWORDS.split_ascii_whitespace().chain(["False", "None", "True", "mro"]);
+    if taken.any(|word| word == name) { name + "_" } else { name }
+}
+
+/// The class that has a structure as C has it, beside the one that programs see.
+fn raw(name: &str) -> String {
+    format!("_{}", turned(name))
 }
 
 /// A function of the client's.
@@ -129,7 +145,7 @@ fn ctype(kind: &CType, surface: &Surface<'_>) -> String {
         Shape::Float => "ctypes.c_double".to_owned(),
         Shape::Array(element, count) => format!("{} * {count}", ctype(element, surface)),
         Shape::Record(key) if surface.plan.records[key].is_plain() => word(&surface.record(key)),
-        Shape::Record(key) => format!("_{}", surface.record(key)),
+        Shape::Record(key) => raw(&surface.record(key)),
         _ => "ctypes.c_void_p".to_owned(),
     }
 }

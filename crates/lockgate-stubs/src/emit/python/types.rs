@@ -23,12 +23,12 @@ pub fn declaration(kind: &Type<'_>, surface: &Surface<'_>) -> String {
         }
         What::Plain(key, record) => structure(&word(name), "_Structure", key, record, surface),
         What::Texts(key, record) => {
-            let raw = structure(&format!("_{name}"), "_Structure", key, record, surface);
+            let raw = structure(&super::raw(name), "_Structure", key, record, surface);
             raw + &class(name, key, record)
         }
         What::Kept(key, record) => {
             // (What a call leaves in one that is kept is cleared in a single step, by nothing of Python's.)
-            let raw = structure(&format!("_{name}"), "ctypes.Structure", key, record, surface);
+            let raw = structure(&super::raw(name), "ctypes.Structure", key, record, surface);
             raw + &kept_class(name, key, record)
         }
         What::Closure(form) => closure::class(form, surface),
@@ -110,7 +110,7 @@ fn class(name: &str, key: &str, record: &RecordPlan) -> String {
     template!(
         "python/class.py.in",
         CLASS = word(name),
-        NAME = name,
+        RAW = super::raw(name),
         KEY = key,
         FIELDS = fields,
         INTO = into,
@@ -136,7 +136,7 @@ fn kept_class(name: &str, key: &str, record: &RecordPlan) -> String {
     template!(
         "python/kept.py.in",
         CLASS = word(name),
-        NAME = name,
+        RAW = super::raw(name),
         KEY = key,
         SIZE = record.size.to_string(),
         BUFFERS = cursors.iter().map(buffer).collect::<Vec<String>>().join(" "),

@@ -309,7 +309,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
 
     fn copy_out(&mut self, out: &CopyOut<'a>) {
         let CopyOut { what, is_result, kind, judge, freed } = out;
-        let raw = if *is_result { "lg_result".to_owned() } else { format!("lg_{what}") };
+        let raw = if *is_result { "lgs_result".to_owned() } else { format!("lg_{what}") };
         let (kind, value) = match judge {
             Judge::Number => (sys(kind, self.surface), raw.clone()),
             Judge::Enumeration(key) => {

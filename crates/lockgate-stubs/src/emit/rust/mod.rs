@@ -5,7 +5,10 @@ mod types;
 
 use super::binding::arithmetic::Words;
 use super::binding::surface::{self, Surface};
-use super::binding::{commented, left_out, with_client};
+use super::binding::types::What;
+use super::binding::{
+    are_distinct_within, commented, has_words_alone, is_unambiguous, left_out, with_client,
+};
 use super::template::{fill, template};
 use super::{File, Target};
 use crate::expression::Expression;
@@ -13,8 +16,23 @@ use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
 
 /// All files of the crate.
-pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
+///
+/// # Errors
+/// Two things that would have one name.
+pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let surface = Surface::of(plan, target);
+    let types = surface.types(surface.used());
+    has_words_alone(&surface, &types)?;
+    are_distinct_within(&surface, &types, "Rust", word, variable)?;
+    is_unambiguous(types.iter().map(|kind| type_name(&kind.name)), "Rust", "types")?;
+    // (A structure without named fields is a function, too: its constructor.)
+    let makes = types.iter().filter(|kind| {
+        matches!(kind.what, What::Plain(_, record) if record.fields.is_empty())
+            || matches!(kind.what, What::Closure(_))
+    });
+    let makes = makes.map(|kind| type_name(&kind.name));
+    let functions = surface.functions.iter().map(|function| word(&function.name));
+    is_unambiguous(makes.chain(functions), "Rust", "functions, unions and callbacks")?;
     let name = &surface.name;
     let flags = target.flags();
     let flags = flags.iter().map(|flag| format!("{flag:?}")).collect::<Vec<_>>().join(", ");
@@ -30,7 +48,7 @@ pub fn client(plan: &Plan, target: &Target) -> Vec<File> {
             text: filled(include_str!("../../../runtime/rust/support_sys.rs")),
         },
     ];
-    with_client(files, plan, target)
+    Ok(with_client(files, plan, target))
 }
 
 fn library(surface: &Surface<'_>) -> String {
@@ -88,7 +106,10 @@ fn word(name: &str) -> String {
         "where", "while", "yield",
     ];
     // Functions that the crate's text calls.
-    const TAKEN: &[&str] = &["Err", "None", "Ok", "Some", "drop", "null", "null_mut", "support", "sys"];
+    const TAKEN: &[&str] = &[
+        "Err", "None", "Ok", "Place", "Some", "_", "align_of", "drop", "null", "null_mut", "size_of",
+        "support", "sys",
+    ];
     if KEYWORDS.contains(&name) || TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
