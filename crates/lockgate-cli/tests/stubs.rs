@@ -789,6 +789,28 @@ fn what_fields_say_was_written_is_there() {
     made("filled", &["-O0"], [header, source, host]);
 }
 
+/// Data in a structure that the library gives is what the program gave in that field, or to the functions that the field names: what it gave elsewhere is of
+/// another kind.
+#[test]
+fn data_comes_back_in_the_field_that_it_was_given_in() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\ntypedef int (*event)(void *data, int n);\n\
+                  struct leaf { int n; void *user LG_DATA; };\nstruct other { int n; void *user LG_DATA; };\nstruct named { int n; void *user LG_DATA LG_GIVEN(on); };\n\
+                  thing *thing_new(void);\nint on(thing *t, event f, void *data LG_DATA);\nint put(thing *t, const struct leaf *l LG_IN, void *alone LG_DATA);\nint put_other(thing *t, const struct other *o LG_IN);\nint which(int n);\n\
+                  int get(thing *t, struct leaf *l LG_OUT);\nconst struct leaf *show(thing *t) LG_SIZE(1);\nconst struct named *show_named(thing *t) LG_SIZE(1);\nint walk(thing *t, int (*f)(void *data, const struct leaf *l LG_IN), void *data LG_DATA);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"kinds.h\"\nstatic long h[8]; static void *had[4]; static int now;\nthing *thing_new(void) { return (thing *)h; }\nint which(int n) { now = n; return 0; }\n\
+                  int on(thing *t, event f, void *data) { had[1] = data; return 0; }\nint put(thing *t, const struct leaf *l, void *alone) { had[0] = l->user, had[3] = alone; return 0; }\nint put_other(thing *t, const struct other *o) { had[2] = o->user; return 0; }\n\
+                  int get(thing *t, struct leaf *l) { l->user = had[now]; return 0; }\nstatic struct leaf leaf; static struct named named;\nconst struct leaf *show(thing *t) { leaf.user = had[now]; return &leaf; }\n\
+                  const struct named *show_named(thing *t) { named.user = had[now]; return &named; }\nint walk(thing *t, int (*f)(void *, const struct leaf *), void *data) { return f(data, show(t)); }\n";
+    let host = "#include <kinds.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d, %d: %s; %s\\n\", __LINE__, n, #x, lg_kinds_error()->message); return 1; } } while (0)\n\
+                static char given[4];\nstatic int event_of(void *data, int n)\n{\n    (void)data;\n    return n;\n}\nstatic int each(void *data, const struct leaf *l)\n{\n    (void)data;\n    return l->user == &given[0] ? 1 : 99;\n}\n\
+                int main(void)\n{\n    int n = 0;\n    thing *t = thing_new();\n    struct leaf l = {1, &given[0]};\n    struct other o = {1, &given[2]};\n    CHECK(on(t, event_of, &given[1]) == 0 && put(t, &l, &given[3]) == 0 && put_other(t, &o) == 0);\n    \
+                for (n = 0; n < 4; n++) {\n        struct leaf out = {0, 0};\n        CHECK(which(n) == 0 && get(t, &out) == (n ? -1 : 0) && out.user == (n ? 0 : &given[0]));\n        const struct leaf *shown = show(t);\n        \
+                CHECK(n ? !shown && lg_kinds_error()->kind == LG_STUB_DATA : shown && shown->user == &given[0]);\n        CHECK(walk(t, each, 0) == (n ? -1 : 1));\n        const struct named *named = show_named(t);\n        \
+                CHECK(n == 1 ? named && named->user == &given[1] : !named);\n    }\n    return 0;\n}\n";
+    made("kinds", &["-O0"], [header, source, host]);
+}
+
 /// The library does not give a handle a second time for which anything is remembered: what is lent to the first one's user, where its errors jump to and what its
 /// callbacks get would be the second one's, too, and end with it.
 #[test]
@@ -1598,6 +1620,27 @@ fn what_is_not_sound_is_refused() {
         (
             "struct h;\nstruct s { void (*f)(void *d); void *d; };\nLG_FIELD(struct s, d, LG_DATA);\nint f(struct h *h, struct s *s LG_OUT) LG_ERROR(-1);",
             &["f: its structures", "LG_IGNORE"],
+        ),
+        (
+            "struct h;\ntypedef void (*g)(void *d);\nvoid on(struct h *h, g f, void *d LG_DATA);\nint f(struct h *h, int (*e)(void *d, g f, void *fd LG_DATA), void *d LG_DATA) LG_ERROR(-1);",
+            &["f: what it gives", "and data for them beside them", "LG_IGNORE"],
+        ),
+        (
+            "struct h;\ntypedef void (*g)(void *d);\nstruct s { g f; };\nstruct u { void *d LG_DATA; };\nint in(struct h *h, const struct s *s LG_IN, const struct u *u LG_IN) LG_ERROR(-1);\nint f(struct h *h, struct s *s LG_OUT, struct u *u LG_OUT) LG_ERROR(-1);",
+            &["f: what it gives", "LG_IGNORE"],
+        ),
+        (
+            "struct h;\nvoid a(struct h *h, void *d LG_DATA);\nvoid b(struct h *h, void *d LG_DATA);\nstruct s { void *d LG_DATA; };\nconst struct s *f(struct h *h) LG_SIZE(1);",
+            &[
+                "f: its structures",
+                "struct s.d: which of the program's data it gives back",
+                "what a() got, or b()",
+                "LG_GIVEN",
+            ],
+        ),
+        (
+            "struct h;\nvoid a(struct h *h, void *d LG_DATA);\nvoid b(struct h *h);\nstruct s { void *d LG_DATA LG_GIVEN(b); };\nconst struct s *f(struct h *h) LG_SIZE(1);",
+            &["f: its structures", "no data (LG_DATA) to b()"],
         ),
         (
             "struct h;\nvoid a(struct h *h, void *d LG_DATA);\nvoid b(struct h *h, void *d LG_DATA);\nvoid *f(struct h *h) LG_DATA;",

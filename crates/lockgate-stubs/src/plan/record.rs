@@ -126,7 +126,7 @@ impl Planner<'_> {
                 let outcome = match &passing {
                     Passing::Value => Outcome::Value,
                     Passing::Handle { number, .. } => Outcome::Handle { number: *number, nullable: true },
-                    Passing::Data { .. } => Outcome::Data { by: Vec::new() },
+                    Passing::Data { .. } => Outcome::Data { by: notes.given.clone().unwrap_or_default() },
                     Passing::Callback { name } => Outcome::Callback { name: name.clone() },
                     Passing::String => Outcome::String { nullable: notes.nullable },
                     Passing::Buffer(buffer) if !cursor => Outcome::Memory { buffer: buffer.clone() },

@@ -210,11 +210,13 @@ fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spe
         Passing::Inside { .. } => steps.push(raw(run("lgs_inside", [from(), text(name)]))),
         Passing::Data { kept, for_call, .. } => {
             let long = how_long(*kept, *for_call);
+            let own = Some(format!("{spelling}.{name}"));
+            let own = own.as_deref();
             for other in of.iter().skip(1) {
-                let null = data(zero(), std::slice::from_ref(other), &long, name);
+                let null = data(zero(), std::slice::from_ref(other), &long, own, name);
                 steps.push(when(not(from()), [Step::Do(null)]));
             }
-            steps.push(raw(data(from(), of, &long, name)));
+            steps.push(raw(data(from(), of, &long, own, name)));
         }
         Passing::Callback { name: kind } => {
             let code = cast("lg_code", from());
@@ -247,7 +249,10 @@ fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &P
     let shown = |spelling: &str, out: &Outcome, followed: &Outcome| {
         let raw = Raw::field(name);
         let out_of = CopyOut { raw, kind: spelling, what: name, plan, size: &over, made: None };
-        let value = out_of.value(out);
+        let value = match out {
+            Outcome::Data { by } => out_of.data_of(by),
+            _ => out_of.value(out),
+        };
         if follows { out_of.steady(value, followed, true) } else { value }
     };
     if let Passing::Buffer(buffer) = &field.passing {
