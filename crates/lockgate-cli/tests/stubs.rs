@@ -745,6 +745,72 @@ fn data_in_a_structure_is_for_its_functions() {
     made("within", &["-O0"], [header, source, host]);
 }
 
+/// A string in a structure that the program passes stays the program's where the library leaves it, or moves on within it: no copy, over which the next one would
+/// be copied, and which the program could not free. Where a call says that it has failed, pointers that it has left are the program's, and none of them is missing.
+#[test]
+fn pointers_in_structures_that_are_left_are_the_programs() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\n\
+                  struct line { const char *at LG_STRING LG_BORROWED; int n; };\nstruct told { const char *name LG_STRING LG_BORROWED; thing *of LG_BORROWED; void *user LG_DATA; int n; };\n\
+                  thing *thing_new(void);\nint go_on(struct line *l LG_INOUT, int by);\nint set(struct line *l LG_INOUT);\nint tell(thing *t, struct told *o LG_OUT, int how);\nint give(thing *t, const struct told *o LG_IN);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"places.h\"\nstatic long h[8]; static struct told had;\nthing *thing_new(void) { return (thing *)h; }\n\
+                  int go_on(struct line *l, int by) { l->n++; if (l->at) l->at += by; return 0; }\nint set(struct line *l) { l->at = \"set\"; return 0; }\nint give(thing *t, const struct told *o) { had = *o; return 0; }\n\
+                  int tell(thing *t, struct told *o, int how) { if (how == 1) *o = (struct told){0}; if (how == 2) *o = (struct told){\"told\", t, had.user, 3}; return how == 2 ? 0 : how == 3 ? 0 : -3; }\n";
+    let host = "#include <places.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_places_error()->message); return 1; } } while (0)\n\
+                int main(void)\n{\n    char *first = strdup(\"first\"), *second = strdup(\"second\"), *third = strdup(\"third\");\n    struct line a = {first, 1}, b = {second, 1}, c = {third, 1}, none = {0, 1};\n    \
+                CHECK(go_on(&a, 0) == 0 && go_on(&b, 0) == 0 && a.at == first && b.at == second && a.n == 2);\n    CHECK(go_on(&b, 3) == 0 && go_on(&c, 5) == 0 && go_on(&a, 1) == 0);\n    \
+                CHECK(b.at == second + 3 && c.at == third + 5 && a.at == first + 1 && !strcmp(b.at, \"ond\"));\n    \
+                /* Behind its end is not within it; nothing is nothing. */\n    CHECK(go_on(&c, 1) == -1 || c.at != third + 6);\n    CHECK(go_on(&none, 0) == 0 && !none.at && none.n == 2);\n    \
+                CHECK(set(&a) == 0 && !strcmp(a.at, \"set\"));\n    free(first), free(second), free(third);\n    \
+                thing *t = thing_new();\n    char user;\n    struct told own = {\"own\", t, &user, 7}, o = own;\n    CHECK(t && give(t, &own) == 0);\n    CHECK(tell(t, &o, 0) == -3 && !memcmp(&o, &own, sizeof o));\n    \
+                CHECK(tell(t, &o, 1) == -3 && !o.name && !o.of && !o.user && !o.n);\n    o = own;\n    CHECK(tell(t, &o, 2) == 0 && !strcmp(o.name, \"told\") && o.of == t && o.user == &user && o.n == 3);\n    \
+                /* Done, and a name is missing. */\n    CHECK(tell(t, &o, 3) == -1 && lg_places_error()->kind == LG_STUB_NULL);\n    return 0;\n}\n";
+    made("places", &["-O0", "-fsanitize=address,undefined"], [header, source, host]);
+}
+
+/// How much of a buffer is written is never more than there is: in a structure of the library's, too, and in one that has the program's own buffer, which the library
+/// has not got, it is what the program says.
+#[test]
+fn what_fields_say_was_written_is_there() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\n\
+                  struct out { size_t n; char *data LG_OUT LG_SIZE(n) LG_WRITTEN(used); size_t used; };\nstruct in { size_t n; const long *data LG_IN LG_SIZE(n) LG_WRITTEN(used) LG_BORROWED; size_t used; };\n\
+                  int get(struct out *o LG_OUT, size_t used);\nint fail(struct out *o LG_OUT, size_t used) LG_ERROR(-3);\nconst struct in *show(size_t used) LG_SIZE(1);\n\
+                  int call(int (*f)(void *user, const struct in *in LG_IN), void *user LG_DATA, size_t used);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"filled.h\"\nstatic long buffer[4]; static struct in it = {4, buffer, 0};\n\
+                  int get(struct out *o, size_t used) { o->used = used; o->n = used; return 0; }\nint fail(struct out *o, size_t used) { o->used = used; return -3; }\n\
+                  const struct in *show(size_t used) { it.used = used; return &it; }\nint call(int (*f)(void *, const struct in *), void *user, size_t used) { return f(user, show(used)); }\n";
+    let host = "#include <filled.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_filled_error()->message); return 1; } } while (0)\n\
+                static int each(void *user, const struct in *in)\n{\n    (void)user;\n    return (int)in->used;\n}\n\
+                int main(void)\n{\n    char own[16];\n    struct out o = {sizeof own, own, 3};\n    CHECK(get(&o, 60000) == 0 && o.n == sizeof own && o.data == own && o.used == 3);\n    \
+                CHECK(fail(&o, 60000) == -3 && o.used == 3);\n    const struct in *i = show(4);\n    CHECK(i && i->used == 4 && i->n == 4);\n    \
+                CHECK(!show(5) && lg_filled_error()->kind == LG_STUB_LENGTH);\n    CHECK(!show((size_t)1 << 40) && !show((size_t)-1));\n    \
+                CHECK(call(each, 0, 4) == 4 && call(each, 0, 5) == -1);\n    return 0;\n}\n";
+    made("filled", &["-O0"], [header, source, host]);
+}
+
+/// Data in a structure that the library gives is what the program gave in that field, or to the functions that the field names: what it gave elsewhere is of
+/// another kind.
+#[test]
+fn data_comes_back_in_the_field_that_it_was_given_in() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\ntypedef int (*event)(void *data, int n);\n\
+                  struct leaf { int n; void *user LG_DATA; };\nstruct other { int n; void *user LG_DATA; };\nstruct named { int n; void *user LG_DATA LG_GIVEN(on); };\n\
+                  thing *thing_new(void);\nint on(thing *t, event f, void *data LG_DATA);\nint put(thing *t, const struct leaf *l LG_IN, void *alone LG_DATA);\nint put_other(thing *t, const struct other *o LG_IN);\nint which(int n);\n\
+                  int get(thing *t, struct leaf *l LG_OUT);\nconst struct leaf *show(thing *t) LG_SIZE(1);\nconst struct named *show_named(thing *t) LG_SIZE(1);\nint walk(thing *t, int (*f)(void *data, const struct leaf *l LG_IN), void *data LG_DATA);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"kinds.h\"\nstatic long h[8]; static void *had[4]; static int now;\nthing *thing_new(void) { return (thing *)h; }\nint which(int n) { now = n; return 0; }\n\
+                  int on(thing *t, event f, void *data) { had[1] = data; return 0; }\nint put(thing *t, const struct leaf *l, void *alone) { had[0] = l->user, had[3] = alone; return 0; }\nint put_other(thing *t, const struct other *o) { had[2] = o->user; return 0; }\n\
+                  int get(thing *t, struct leaf *l) { l->user = had[now]; return 0; }\nstatic struct leaf leaf; static struct named named;\nconst struct leaf *show(thing *t) { leaf.user = had[now]; return &leaf; }\n\
+                  const struct named *show_named(thing *t) { named.user = had[now]; return &named; }\nint walk(thing *t, int (*f)(void *, const struct leaf *), void *data) { return f(data, show(t)); }\n";
+    let host = "#include <kinds.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d, %d: %s; %s\\n\", __LINE__, n, #x, lg_kinds_error()->message); return 1; } } while (0)\n\
+                static char given[4];\nstatic int event_of(void *data, int n)\n{\n    (void)data;\n    return n;\n}\nstatic int each(void *data, const struct leaf *l)\n{\n    (void)data;\n    return l->user == &given[0] ? 1 : 99;\n}\n\
+                int main(void)\n{\n    int n = 0;\n    thing *t = thing_new();\n    struct leaf l = {1, &given[0]};\n    struct other o = {1, &given[2]};\n    CHECK(on(t, event_of, &given[1]) == 0 && put(t, &l, &given[3]) == 0 && put_other(t, &o) == 0);\n    \
+                for (n = 0; n < 4; n++) {\n        struct leaf out = {0, 0};\n        CHECK(which(n) == 0 && get(t, &out) == (n ? -1 : 0) && out.user == (n ? 0 : &given[0]));\n        const struct leaf *shown = show(t);\n        \
+                CHECK(n ? !shown && lg_kinds_error()->kind == LG_STUB_DATA : shown && shown->user == &given[0]);\n        CHECK(walk(t, each, 0) == (n ? -1 : 1));\n        const struct named *named = show_named(t);\n        \
+                CHECK(n == 1 ? named && named->user == &given[1] : !named);\n    }\n    return 0;\n}\n";
+    made("kinds", &["-O0"], [header, source, host]);
+}
+
 /// The library does not give a handle a second time for which anything is remembered: what is lent to the first one's user, where its errors jump to and what its
 /// callbacks get would be the second one's, too, and end with it.
 #[test]
@@ -1554,6 +1620,27 @@ fn what_is_not_sound_is_refused() {
         (
             "struct h;\nstruct s { void (*f)(void *d); void *d; };\nLG_FIELD(struct s, d, LG_DATA);\nint f(struct h *h, struct s *s LG_OUT) LG_ERROR(-1);",
             &["f: its structures", "LG_IGNORE"],
+        ),
+        (
+            "struct h;\ntypedef void (*g)(void *d);\nvoid on(struct h *h, g f, void *d LG_DATA);\nint f(struct h *h, int (*e)(void *d, g f, void *fd LG_DATA), void *d LG_DATA) LG_ERROR(-1);",
+            &["f: what it gives", "and data for them beside them", "LG_IGNORE"],
+        ),
+        (
+            "struct h;\ntypedef void (*g)(void *d);\nstruct s { g f; };\nstruct u { void *d LG_DATA; };\nint in(struct h *h, const struct s *s LG_IN, const struct u *u LG_IN) LG_ERROR(-1);\nint f(struct h *h, struct s *s LG_OUT, struct u *u LG_OUT) LG_ERROR(-1);",
+            &["f: what it gives", "LG_IGNORE"],
+        ),
+        (
+            "struct h;\nvoid a(struct h *h, void *d LG_DATA);\nvoid b(struct h *h, void *d LG_DATA);\nstruct s { void *d LG_DATA; };\nconst struct s *f(struct h *h) LG_SIZE(1);",
+            &[
+                "f: its structures",
+                "struct s.d: which of the program's data it gives back",
+                "what a() got, or b()",
+                "LG_GIVEN",
+            ],
+        ),
+        (
+            "struct h;\nvoid a(struct h *h, void *d LG_DATA);\nvoid b(struct h *h);\nstruct s { void *d LG_DATA LG_GIVEN(b); };\nconst struct s *f(struct h *h) LG_SIZE(1);",
+            &["f: its structures", "no data (LG_DATA) to b()"],
         ),
         (
             "struct h;\nvoid a(struct h *h, void *d LG_DATA);\nvoid b(struct h *h, void *d LG_DATA);\nvoid *f(struct h *h) LG_DATA;",

@@ -114,7 +114,7 @@ static size_t lgs_data_new(struct lgs_token *with, uint64_t handle)
     for (; place; place = lgs_token(place)->next) {
         const struct lgs_token *token = lgs_token(place);
         if (token->data == data && token->function == function && token->handle == handle && token->by == with->by &&
-            memcmp(token->others, with->others, sizeof token->others) == 0)
+            token->field == with->field && memcmp(token->others, with->others, sizeof token->others) == 0)
             return place;
     }
     if (!(place = lgs_data_place()))
@@ -133,11 +133,11 @@ enum { LGS_FOR_HANDLE, LGS_FOR_GOOD, LGS_FOR_CALL };
 
 /* The number of a pointer that comes together with those of `count` functions that are not null, or, if there is none, alone. Null has none, but it is
  * remembered that it was given, unless the function is missing that it comes with. */
-static uint64_t lgs_data(struct lgs_call *c, const void *data, const lg_code *functions, unsigned count, int how_long, const char *what)
+static uint64_t lgs_data(struct lgs_call *c, const void *data, const lg_code *functions, unsigned count, int how_long, const char *field, const char *what)
 {
     uint64_t number = 0;
     bool alone = !count;
-    struct lgs_token with = {.data = (void *)(uintptr_t)data, .by = c->function};
+    struct lgs_token with = {.data = (void *)(uintptr_t)data, .by = c->function, .field = field};
     for (unsigned i = 0, others = 0; i < count; i++)
         if (functions[i] && !with.function)
             with.function = functions[i];
@@ -307,6 +307,7 @@ static bool lgs_given(uint64_t number, struct lgs_token *given)
     given->data = __atomic_load_n(&token->data, __ATOMIC_ACQUIRE);
     given->function = __atomic_load_n(&token->function, __ATOMIC_ACQUIRE);
     given->by = __atomic_load_n(&token->by, __ATOMIC_ACQUIRE);
+    given->field = __atomic_load_n(&token->field, __ATOMIC_ACQUIRE);
     for (unsigned i = 0; i < LGS_SHARERS - 1; i++)
         given->others[i] = __atomic_load_n(&token->others[i], __ATOMIC_ACQUIRE);
     /* (What was a call's becomes a handle's in the opposite order.) */
@@ -400,6 +401,23 @@ static void *lgs_data_out(struct lgs_call *c, const struct lgs_callback *callbac
     return data;
 }
 
+/* It was given to one of these functions, or in one of these fields. */
+static bool lgs_is_from(const struct lgs_token *given, const char *const *by)
+{
+    while (*by && strcmp(*by, given->by) != 0 && !(given->field && strcmp(*by, given->field) == 0))
+        by++;
+    return *by;
+}
+
+/* The same in a structure that the library gives. What other fields and functions were given is of other kinds, which only the program knows. */
+static void *lgs_data_of(struct lgs_call *c, uint64_t number, const char *const *by, const char *what)
+{
+    struct lgs_token given;
+    if (!c->failed && number && lgs_given(number, &given) && !lgs_is_from(&given, by))
+        lgs_fail(c, LG_STUB_DATA, what, "the library gave user data that the program gave for something else");
+    return lgs_data_out(c, 0, number, 0, what);
+}
+
 /* The same for a function that gives data back: what was given to one of the functions `by`. Where its handle was only shown to the callback in which it is called,
  * it speaks of that callback. */
 static __attribute__((noinline)) void *lgs_data_back(struct lgs_call *c, uint64_t number, const char *const *by, const char *what)
@@ -407,10 +425,7 @@ static __attribute__((noinline)) void *lgs_data_back(struct lgs_call *c, uint64_
     struct lgs_token given;
     if (c->failed || !number)
         return 0;
-    bool mine = lgs_given(number, &given);
-    while (mine && *by && strcmp(*by, given.by) != 0)
-        by++;
-    mine = mine && *by;
+    bool mine = lgs_given(number, &given) && lgs_is_from(&given, by);
     while (!c->marked && lgs_was_left(c))
         lgs_pop();
     unsigned at = lgs_thread.depth;

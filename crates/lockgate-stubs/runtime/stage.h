@@ -441,10 +441,15 @@ static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, si
 }
 
 /* A string of the program's, copied in. */
-static inline uint64_t lgs_string(struct lgs_call *c, const char *text)
+static inline struct lgs_block lgs_string_block(struct lgs_call *c, const char *text)
 {
     lgs_private(c, text, 1, "string");
-    return lgs_block(c, text, text && !c->failed ? strlen(text) + 1 : 1, LGS_READS).inside;
+    return lgs_block(c, text, text && !c->failed ? strlen(text) + 1 : 1, LGS_READS);
+}
+
+static inline uint64_t lgs_string(struct lgs_call *c, const char *text)
+{
+    return lgs_string_block(c, text).inside;
 }
 
 /* A place within an object that went in, as the program knows it: the beginning of an element, with `size` bytes behind it. */

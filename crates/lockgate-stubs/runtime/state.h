@@ -200,6 +200,7 @@ struct lgs_token {
     void (*function)(void); /* the callback that it came with, or null */
     void (*others[LGS_SHARERS - 1])(void); /* and more of them */
     const char *by;         /* the function that it was given to */
+    const char *field;      /* the structure's field that it was given in, or null */
     uint64_t handle;        /* the handle that it was given for */
     uint64_t key;           /* by which it is found: that handle, or, of null, its family */
     uint64_t call;          /* or the call; neither of them: for good (LG_KEPT) */

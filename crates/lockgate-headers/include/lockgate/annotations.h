@@ -143,7 +143,8 @@
 #define LG_DATA LG_NOTE_("data")
 /* Beside LG_DATA on a function that gives data back: what the program gave to these functions, and
  * nothing else. Without it, that is what the function's own parameters give, or what the only
- * function gets that is given data. */
+ * function gets that is given data. The same on a field of a structure that the library gives;
+ * without it, that is what the program gave in this field, if it gives such structures. */
 #define LG_GIVEN(...) LG_NOTE_("given:" #__VA_ARGS__)
 /* Data that comes with a callback, only for this call: no later call gets it, and the program may
  * free it when the call returns. It is for functions with a handle, whose other data stays valid as

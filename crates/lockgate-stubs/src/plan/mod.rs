@@ -431,9 +431,9 @@ pub enum Outcome {
         /// How many.
         count: Expression,
     },
-    /// The program's own pointer back: of a function's, one that was given to these.
+    /// The program's own pointer back: of a function's or a field's, one that was given to these.
     Data {
-        /// Functions; none for what a callback gets.
+        /// Functions, or the field itself; none for what a callback gets.
         by: Vec<String>,
     },
     /// The function that the program gave.
@@ -746,6 +746,7 @@ pub fn plan(header: &Header) -> Plan {
     }
     planner.who_gave();
     planner.no_pairs_come_out();
+    planner.who_gave_fields();
     planner.plan
 }
 
@@ -763,6 +764,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
     }
     planner.who_gave();
     planner.no_pairs_come_out();
+    planner.who_gave_fields();
     // (The program is compiled with its own headers, which nobody changes.)
     let never_null = |f: &&Function| {
         // (Behind its casts, and what `NULL` stands for has some.)

@@ -1,8 +1,22 @@
 //! Which callbacks the program's own data goes to: those that stand beside it; and which functions give it back.
-use super::{FunctionPlan, LeftOut, No, Outcome, Passing, Plan, Planner, Refusal, no};
+use super::{
+    CallbackPlan, FunctionPlan, LeftOut, No, Outcome, Passing, Plan, Planner, RecordPlan, Refusal, no,
+};
 
 /// Most callbacks of a call that one pointer comes with (`LGS_SHARERS` of the runtime).
 const SHARERS: usize = 8;
+
+/// Something that the library gives: in a structure of this type, or by itself.
+struct Given<'p> {
+    outcome: &'p Outcome,
+    key: Option<&'p str>,
+}
+
+impl<'p> Given<'p> {
+    fn fields((key, record): (&'p String, &'p RecordPlan)) -> impl Iterator<Item = Given<'p>> {
+        record.fields.iter().map(|field| Given { outcome: &field.outcome, key: Some(key) })
+    }
+}
 
 impl Plan {
     /// Of parameters or fields in their order: each place of data, with those of the callbacks that get it. One pointer is for all of them; of
@@ -45,6 +59,83 @@ impl Plan {
         sound.then_some(pairs)
     }
 
+    /// Functions to which the program gives data.
+    fn givers(&self) -> Vec<String> {
+        let data = |passing: &Passing| matches!(passing, Passing::Data { .. });
+        let gives = |function: &&FunctionPlan| {
+            function.parameters.iter().any(|passing| match passing {
+                Passing::Record { key, .. } => self
+                    .records
+                    .get(key)
+                    .is_some_and(|record| record.fields.iter().any(|field| data(&field.passing))),
+                other => data(other),
+            })
+        };
+        self.functions.iter().filter(gives).map(|function| function.name.clone()).collect()
+    }
+
+    /// The program gives structures of this type, to functions, or by what it fills in a callback.
+    fn takes(&self, key: &str) -> bool {
+        let passed = |passing: &Passing| matches!(passing, Passing::Record { key: of, buffer, .. } if of == key && buffer.reads);
+        let filled = |outcome: &Outcome| matches!(outcome, Outcome::Filled { key: of } if of == key);
+        self.functions.iter().any(|function| function.parameters.iter().any(passed))
+            || self.callbacks.values().any(|callback| callback.parameters.iter().any(filled))
+    }
+
+    /// What the library gives the program together: with a function's result and what that sets, and to each callback that it is given.
+    fn given_by<'p>(&'p self, function: &'p FunctionPlan) -> Vec<Vec<Given<'p>>> {
+        let fields = |key: &str| self.records.get_key_value(key);
+        let all = |outcome: &'p Outcome| -> Vec<Given<'p>> {
+            match outcome {
+                Outcome::Record { key, .. } => fields(key).into_iter().flat_map(Given::fields).collect(),
+                _ => vec![Given { outcome, key: None }],
+            }
+        };
+        let called = |name: &'p String| -> Vec<Given<'p>> {
+            let callback = self.callbacks.get(name);
+            callback.into_iter().flat_map(|callback| callback.parameters.iter().flat_map(all)).collect()
+        };
+        let mut own = all(&function.result);
+        let mut groups = Vec::new();
+        for passing in &function.parameters {
+            match passing {
+                Passing::Record { key, buffer, .. } if buffer.writes && !buffer.reads => {
+                    own.extend(fields(key).into_iter().flat_map(Given::fields));
+                }
+                Passing::Record { key, .. } => {
+                    let record = self.records.get(key);
+                    groups.extend(record.into_iter().flat_map(|record| &record.fields).filter_map(|field| {
+                        match &field.passing {
+                            Passing::Callback { name } => Some(called(name)),
+                            _ => None,
+                        }
+                    }));
+                }
+                Passing::Callback { name } => groups.push(called(name)),
+                Passing::Pointer { after, .. } => own.extend(all(after)),
+                _ => {}
+            }
+        }
+        groups.push(own);
+        groups
+    }
+
+    /// Data among these, and a function that it may be for: with the type of the structure, if they are in one.
+    fn paired<'p>(&self, group: &[Given<'p>]) -> Option<Option<&'p str>> {
+        let data = |given: &&Given<'_>| matches!(given.outcome, Outcome::Data { .. });
+        group.iter().filter(data).find_map(|data| {
+            let goes_with = |given: &&Given<'_>| match given.outcome {
+                // (In one structure they are one thing.)
+                Outcome::Callback { name } => {
+                    given.key.is_some() && given.key == data.key
+                        || self.callbacks.get(name).is_some_and(CallbackPlan::takes_data)
+                }
+                _ => false,
+            };
+            group.iter().find(goes_with).map(|function| function.key.filter(|key| Some(*key) == data.key))
+        })
+    }
+
     /// A refusal where data and callbacks do not stand in pairs.
     pub(super) fn is_paired<'p>(&self, all: impl Iterator<Item = &'p Passing>) -> Result<(), No> {
         match self.pairs(all) {
@@ -61,18 +152,7 @@ impl Planner<'_> {
     /// Functions that give data back give what the program gave to the functions that `LG_GIVEN` names, and nothing else: what kind of thing that is only it knows.
     /// Without it that is what their own parameters give, or what the only function gives that is given any. All others are refused.
     pub(super) fn who_gave(&mut self) {
-        let gives = |plan: &Plan, function: &FunctionPlan| {
-            let data = |passing: &Passing| matches!(passing, Passing::Data { .. });
-            function.parameters.iter().any(|passing| match passing {
-                Passing::Record { key, .. } => plan
-                    .records
-                    .get(key)
-                    .is_some_and(|record| record.fields.iter().any(|field| data(&field.passing))),
-                other => data(other),
-            })
-        };
-        let givers: Vec<String> =
-            self.plan.functions.iter().filter(|f| gives(&self.plan, f)).map(|f| f.name.clone()).collect();
+        let givers = self.plan.givers();
         let mut refused = Vec::new();
         for function in &mut self.plan.functions {
             let Outcome::Data { by } = &mut function.result else { continue };
@@ -107,47 +187,94 @@ impl Planner<'_> {
         }
     }
 
-    /// A structure of the library's with functions and data in it would have it say which function is called with which data, though it was given both for other
-    /// handles. (Where the program's own comes back, both stay as they are.)
+    /// Where the library gives functions and data together, in a structure, beside each other, or to a callback, it would say which function is called with which
+    /// data, though it was given both for other things. (Where the program's own comes back, both stay as they are.)
     pub(super) fn no_pairs_come_out(&mut self) {
         let plan = &self.plan;
-        let pairs = |key: &String| {
-            let fields = plan.records.get(key).into_iter().flat_map(|record| &record.fields);
-            let outcomes: Vec<&Outcome> = fields.map(|field| &field.outcome).collect();
-            let data = outcomes.iter().any(|outcome| matches!(outcome, Outcome::Data { .. }));
-            data && outcomes.iter().any(|outcome| matches!(outcome, Outcome::Callback { .. }))
-        };
-        let shows = |outcome: &Outcome| match outcome {
-            Outcome::Record { key, .. } => pairs(key).then(|| key.clone()),
-            _ => None,
-        };
-        let called =
-            |name: &String| plan.callbacks.get(name).and_then(|plan| plan.parameters.iter().find_map(shows));
-        let passed = |passing: &Passing| match passing {
-            Passing::Record { key, buffer, .. } if buffer.writes && !buffer.reads && pairs(key) => {
-                Some(key.clone())
-            }
-            Passing::Record { key, .. } => {
-                let fields = plan.records.get(key).into_iter().flat_map(|record| &record.fields);
-                fields.into_iter().find_map(|field| match &field.passing {
-                    Passing::Callback { name } => called(name),
-                    _ => None,
-                })
-            }
-            Passing::Callback { name } => called(name),
-            Passing::Pointer { after, .. } => shows(after),
-            _ => None,
-        };
         let mut refused = Vec::new();
         for function in &plan.functions {
-            let key = shows(&function.result).or_else(|| function.parameters.iter().find_map(passed));
-            refused.extend(key.map(|key| (function.name.clone(), key)));
+            let key = plan.given_by(function).iter().find_map(|group| plan.paired(group));
+            refused.extend(key.map(|key| (function.name.clone(), key.map(str::to_owned))));
         }
         for (name, key) in refused {
-            let reason = format!(
-                "the library gives `{key}`, with functions of the program's and data for them in it: which belong together it could say as it likes"
-            );
-            let remedy = "annotate the functions or the data in it with LG_IGNORE (LG_FIELD), or leave the function out with LG_OMIT";
+            let which = "which belong together it could say as it likes";
+            let (what, reason, remedy) = match key {
+                Some(key) => (
+                    "its structures",
+                    format!(
+                        "the library gives `{key}`, with functions of the program's and data for them in it: {which}"
+                    ),
+                    "annotate the functions or the data in it with LG_IGNORE (LG_FIELD), or leave the function out with LG_OMIT",
+                ),
+                None => (
+                    "what it gives",
+                    format!(
+                        "the library gives functions of the program's, and data for them beside them: {which}"
+                    ),
+                    "annotate the functions or the data with LG_IGNORE, or leave the function out with LG_OMIT",
+                ),
+            };
+            self.refuse_after_all(&name, what, reason, remedy);
+        }
+    }
+
+    /// Data in a structure that the library gives is what the program gave in that field, or to the functions that `LG_GIVEN` names: other data is for other
+    /// things, and only the program knows what kind of thing it is.
+    pub(super) fn who_gave_fields(&mut self) {
+        let plan = &self.plan;
+        let givers = plan.givers();
+        let mut known = Vec::new();
+        let mut unknown: Vec<(String, String)> = Vec::new();
+        for (key, record) in &plan.records {
+            for (place, field) in record.fields.iter().enumerate() {
+                let Outcome::Data { by } = &field.outcome else { continue };
+                let own = format!("{}.{}", record.spelling, field.name);
+                let by = match (by.as_slice(), givers.as_slice()) {
+                    ([_, ..], _) => {
+                        unknown.extend(by.iter().filter(|name| !givers.contains(name)).map(|name| {
+                            (
+                                key.clone(),
+                                format!("{own}: LG_GIVEN: the program gives no data (LG_DATA) to {name}()"),
+                            )
+                        }));
+                        by.clone()
+                    }
+                    _ if plan.takes(key) => vec![own],
+                    ([], [only]) => vec![only.clone()],
+                    ([], [one, other, ..]) => {
+                        let why = format!(
+                            "{own}: which of the program's data it gives back is not said: what {one}() got, or {other}(), …"
+                        );
+                        unknown.push((key.clone(), why));
+                        continue;
+                    }
+                    ([], []) => vec![own],
+                };
+                known.push((key.clone(), place, by));
+            }
+        }
+        let shows = |function: &FunctionPlan, key: &String| {
+            let data = |given: &Given<'_>| {
+                given.key == Some(key.as_str()) && matches!(given.outcome, Outcome::Data { .. })
+            };
+            plan.given_by(function).iter().flatten().any(data)
+        };
+        let refused: Vec<(String, String)> = unknown
+            .iter()
+            .flat_map(|(key, why)| {
+                let shown = plan.functions.iter().filter(|function| shows(function, key));
+                shown.map(|function| (function.name.clone(), why.clone()))
+            })
+            .collect();
+        for (key, place, given) in known {
+            let field = self.plan.records.get_mut(&key).map(|record| &mut record.fields[place].outcome);
+            if let Some(Outcome::Data { by }) = field {
+                *by = given;
+            }
+        }
+        for (name, reason) in refused {
+            let remedy =
+                "add LG_GIVEN(f, …) to the field (LG_FIELD), with the functions that it was given to";
             self.refuse_after_all(&name, "its structures", reason, remedy);
         }
     }

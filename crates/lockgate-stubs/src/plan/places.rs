@@ -60,7 +60,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_BYTES", notes.bytes, field && (is_text(kind) || is_wide_text(kind))),
         ("LG_STRINGS", notes.strings, pointer),
         ("LG_PAIRS", notes.pairs, pointer && notes.strings),
-        ("LG_GIVEN", notes.given.is_some(), pointer && whole && notes.data),
+        ("LG_GIVEN", notes.given.is_some(), pointer && (whole || field) && notes.data),
         ("LG_NULLABLE", notes.nullable, pointer || function),
         ("LG_NUMBER", notes.number, super::passing::may_hold_pointer(kind)),
         ("LG_NULL", notes.null, (pointer || function) && !whole && !inner),

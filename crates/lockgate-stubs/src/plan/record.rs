@@ -3,6 +3,7 @@ use super::effects::{Ways, act};
 use super::places::{Place, belong};
 use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, Vague, no};
 use crate::annotation::Direction;
+use crate::expression::Expression;
 use crate::header::model::{CType, Header, Parameter, Shape};
 use crate::name::word;
 use std::collections::BTreeSet;
@@ -125,7 +126,7 @@ impl Planner<'_> {
                 let outcome = match &passing {
                     Passing::Value => Outcome::Value,
                     Passing::Handle { number, .. } => Outcome::Handle { number: *number, nullable: true },
-                    Passing::Data { .. } => Outcome::Data { by: Vec::new() },
+                    Passing::Data { .. } => Outcome::Data { by: notes.given.clone().unwrap_or_default() },
                     Passing::Callback { name } => Outcome::Callback { name: name.clone() },
                     Passing::String => Outcome::String { nullable: notes.nullable },
                     Passing::Buffer(buffer) if !cursor => Outcome::Memory { buffer: buffer.clone() },
@@ -370,13 +371,14 @@ fn leads_on(header: &Header, shape: &Shape) -> bool {
     any(header, shape, &mut BTreeSet::new())
 }
 
-/// Marks buffers and the fields that say how large they are.
+/// Marks buffers and the fields that say how large they are, or how much of them is written: of a buffer that the library does not have it has nothing to say.
 fn mark_buffers(fields: &mut [FieldPlan]) {
     let mut names: Vec<String> = Vec::new();
     for field in fields.iter() {
         if let Passing::Buffer(buffer) = &field.passing {
             names.push(field.name.clone());
-            names.extend(buffer.size.iter().flat_map(|size| size.names()).map(str::to_owned));
+            let said = buffer.size.iter().chain(&buffer.written);
+            names.extend(said.flat_map(Expression::names).map(str::to_owned));
         }
     }
     for field in fields {

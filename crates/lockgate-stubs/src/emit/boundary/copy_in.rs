@@ -17,13 +17,16 @@ pub fn how_long(kept: bool, for_call: bool) -> Value {
 }
 
 /// The data of `object`, with the functions that it comes with.
-pub fn data(given: Value, callbacks: &[Value], long: &Value, what: &str) -> Value {
+pub fn data(given: Value, callbacks: &[Value], long: &Value, field: Option<&str>, what: &str) -> Value {
     let code = |function: &Value| cast("lg_code", function.clone());
     let with = match callbacks {
         [] => zero(),
         all => cast("const lg_code[]", Value::List(all.iter().map(code).collect())),
     };
-    run("lgs_data", [given, with, number(callbacks.len()), long.clone(), text(what)])
+    run(
+        "lgs_data",
+        [given, with, number(callbacks.len()), long.clone(), field.map_or(zero(), text), text(what)],
+    )
 }
 
 /// The flags of a buffer that goes in.
@@ -113,10 +116,10 @@ impl Stub<'_> {
             Passing::Data { shown, kept, for_call } => {
                 let long = how_long(*kept, *for_call);
                 let callbacks: Vec<Value> = self.callbacks_of(name).into_iter().map(word).collect();
-                self.phases.copy_in.push(declare_raw(name, data(word(name), &callbacks, &long, name)));
+                self.phases.copy_in.push(declare_raw(name, data(word(name), &callbacks, &long, None, name)));
                 // (Null is every function's that it comes with.)
                 for other in callbacks.into_iter().skip(1) {
-                    let null = data(zero(), &[other], &long, name);
+                    let null = data(zero(), &[other], &long, None, name);
                     self.phases.copy_in.push(when(not(word(name)), [Step::Do(null)]));
                 }
                 if let Some(handle) = shown {

@@ -93,6 +93,12 @@ pub struct CopyOut<'a> {
     pub made: Option<bool>,
 }
 
+/// Names, with a null pointer behind them.
+fn names(all: &[String]) -> Value {
+    let names = all.iter().map(|name| text(name)).chain([zero()]).collect();
+    cast("const char *const[]", Value::List(names))
+}
+
 /// If it may be null.
 pub fn flags_of(nullable: bool) -> Value {
     word(if nullable { "LGS_NULLABLE" } else { "0" })
@@ -183,10 +189,7 @@ impl CopyOut<'_> {
             Outcome::Data { by } if by.is_empty() => {
                 self.typed(self.raw.judged_by("lgs_data_out", [word("lgs_here")], [zero(), text(what)]))
             }
-            Outcome::Data { by } => {
-                let by = by.iter().map(|function| text(function)).chain([zero()]).collect();
-                self.judged("lgs_data_back", [cast("const char *const[]", Value::List(by))])
-            }
+            Outcome::Data { by } => self.judged("lgs_data_back", [names(by)]),
             Outcome::Callback { name } => {
                 self.judged("lgs_callback_out", [number(super::callback::index(self.plan, name))])
             }
@@ -275,6 +278,11 @@ impl CopyOut<'_> {
             }
             _ => memory,
         })
+    }
+
+    /// The program's own data in a structure: what was given in this field, or to these functions.
+    pub fn data_of(&self, by: &[String]) -> Value {
+        self.judged("lgs_data_of", [names(by)])
     }
 
     /// The program's own data, which may be null.

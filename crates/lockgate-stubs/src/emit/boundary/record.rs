@@ -55,6 +55,8 @@ impl Scope for Fields<'_> {
 pub struct Parts<'a> {
     /// Buffers in it, which are copied on their own.
     pub buffers: Vec<&'a str>,
+    /// Strings in it, which go in.
+    pub strings: Vec<&'a str>,
     /// Everything in: `from` the program, `to` the library.
     pub into: Vec<Step>,
     /// Numbers in, so that those which the library leaves stay as they were, but nothing that is followed.
@@ -76,6 +78,7 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
     let RecordPlan { spelling, word: own, fields, .. } = record;
     let mut parts = Parts {
         buffers: vec![],
+        strings: vec![],
         into: vec![],
         numbers: vec![],
         whose: vec![],
@@ -96,6 +99,9 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
         let of: Vec<Value> = of.iter().map(|place| through(word("from"), &fields[*place].name)).collect();
         let bound = pairs.iter().any(|(_, of)| of.contains(&place));
         into(&mut parts.into, field, &of, bound, spelling, plan);
+        if field.passing == Passing::String {
+            parts.strings.push(&field.name);
+        }
         if let Passing::Buffer(buffer) = &field.passing {
             parts.buffers.push(&field.name);
             if buffer.writes {
@@ -144,6 +150,14 @@ fn is_set(field: &FieldPlan) -> bool {
         )
 }
 
+/// A pointer that the program has, and the library may set.
+fn may_be_set(field: &FieldPlan) -> bool {
+    matches!(
+        field.outcome,
+        Outcome::String { .. } | Outcome::Handle { .. } | Outcome::Data { .. } | Outcome::Callback { .. }
+    )
+}
+
 /// Where a field lies in the library's copy.
 fn far(spelling: &str, name: &str) -> Value {
     call("lgs_far", [word("to"), call("offsetof", [word(spelling), word(name)])])
@@ -155,7 +169,7 @@ fn numbers(parts: &mut Parts<'_>, field: &FieldPlan, spelling: &str) {
     if field.passing == Passing::Value && !field.of_buffer {
         let put = call("lgs_put", [far(spelling, name), address(from()), size_of_variable(from())]);
         parts.numbers.push(Step::Do(put));
-    } else if is_set(field) {
+    } else if is_set(field) || may_be_set(field) {
         let unset = address(cast("uint64_t", Value::List(vec![word("LGS_UNSET")])));
         let put = call("lgs_put", [far(spelling, name), unset, number(8)]);
         parts.numbers.push(when(word("fresh"), [Step::Do(put)]));
@@ -177,7 +191,10 @@ fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spe
     let raw = |value: Value| put(address(cast("uint64_t", Value::List(vec![value]))));
     match &field.passing {
         Passing::Value => steps.push(put(address(from()))),
-        Passing::String => steps.push(raw(run("lgs_string", [from()]))),
+        Passing::String => {
+            steps.push(Step::Set(with(name), run("lgs_string_block", [from()])));
+            steps.push(raw(member(with(name), "inside")));
+        }
         Passing::Buffer(buffer) => {
             let scope = Fields { object: "from", plan };
             let bytes = bytes(buffer, name, &|e| size(e, &scope));
@@ -193,11 +210,13 @@ fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spe
         Passing::Inside { .. } => steps.push(raw(run("lgs_inside", [from(), text(name)]))),
         Passing::Data { kept, for_call, .. } => {
             let long = how_long(*kept, *for_call);
+            let own = Some(format!("{spelling}.{name}"));
+            let own = own.as_deref();
             for other in of.iter().skip(1) {
-                let null = data(zero(), std::slice::from_ref(other), &long, name);
+                let null = data(zero(), std::slice::from_ref(other), &long, own, name);
                 steps.push(when(not(from()), [Step::Do(null)]));
             }
-            steps.push(raw(data(from(), of, &long, name)));
+            steps.push(raw(data(from(), of, &long, own, name)));
         }
         Passing::Callback { name: kind } => {
             let code = cast("lg_code", from());
@@ -230,7 +249,10 @@ fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &P
     let shown = |spelling: &str, out: &Outcome, followed: &Outcome| {
         let raw = Raw::field(name);
         let out_of = CopyOut { raw, kind: spelling, what: name, plan, size: &over, made: None };
-        let value = out_of.value(out);
+        let value = match out {
+            Outcome::Data { by } => out_of.data_of(by),
+            _ => out_of.value(out),
+        };
         if follows { out_of.steady(value, followed, true) } else { value }
     };
     if let Passing::Buffer(buffer) = &field.passing {
@@ -240,7 +262,13 @@ fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &P
         let set = |value: Value| Step::Set(now(), value);
         let own = Fields { object: "host", plan };
         let passed = moved(field, buffer, &over, &|e| size(e, &own));
-        let shown = when_else(mode("LGS_SHOWN"), [set(value)], [set(host())]);
+        let mut given = vec![set(value)];
+        // (What the program goes by is a number that the annotation speaks of, whoever has the buffer.)
+        if let Some(written) = buffer.written.as_ref().filter(|_| !field.cursor) {
+            let room = bytes(buffer, name, &over);
+            given.push(Step::Do(cast("void", length(over(written), buffer.element, room, name))));
+        }
+        let shown = when_else(mode("LGS_SHOWN"), given, [set(host())]);
         steps.push(when_else(mode("LGS_PASSED"), passed, [shown]));
         return;
     }
@@ -254,20 +282,52 @@ fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &P
         Outcome::Value => {}
         Outcome::Untouched => steps.push(untouched),
         other => {
+            let raw = || Raw::field(name);
             let value = Step::Set(now(), shown(&declare(&kind.spelling, ""), other, other));
+            // What the library has not set.
+            let unset = || Step::Set(now(), zero());
+            let failed = || when(mode("LGS_FAILED"), [untouched.clone()]);
+            if is_set(field) {
+                steps.push(when_else(raw().is_unset(), [unset(), failed()], [value]));
+                return;
+            }
+            // (Null says nothing where the call says that it has failed.)
+            let value = match other {
+                Outcome::String { nullable: false } => {
+                    when(not(group(infix(mode("LGS_FAILED"), "&&", raw().is_null()))), [value])
+                }
+                _ => value,
+            };
+            let value = when_else(
+                infix(raw().is_unset(), "&&", mode("LGS_FAILED")),
+                [untouched.clone()],
+                [when(raw().is_unset(), [unset()]), value],
+            );
             // What functions it has, and with which data, only the program decides.
             let own = matches!(other, Outcome::Callback { .. } | Outcome::Data { .. });
-            // What the library has not set.
-            steps.push(if own {
-                when_else(mode("LGS_PASSED"), [untouched], [value])
-            } else if is_set(field) {
-                let left = [Step::Set(now(), zero()), when(mode("LGS_FAILED"), [untouched])];
-                when_else(Raw::field(name).is_unset(), left, [value])
-            } else {
-                value
-            });
+            let value = match &field.passing {
+                _ if own => when_else(mode("LGS_PASSED"), [untouched], [value]),
+                Passing::String => left(field, untouched, value),
+                _ => value,
+            };
+            steps.push(value);
         }
     }
+}
+
+/// A string that the program has passed, and that the library has left, or moved on within: the program's own, and no copy of it.
+fn left(field: &FieldPlan, untouched: Step, value: Step) -> Step {
+    let name = &field.name;
+    let raw = || Raw::field(name);
+    let block = || with(name);
+    let passed = |so: Value| infix(mode("LGS_PASSED"), "&&", so);
+    let same = equal(raw().number(), member(block(), "inside"));
+    let within = infix(infix(raw().number(), "-", member(block(), "inside")), "<", member(block(), "size"));
+    let start = cast("char *", cast("uintptr_t", member(block(), "host")));
+    let moved = group(infix(raw().number(), "-", member(block(), "inside")));
+    let on = cast(&field.kind.spelling, group(infix(start, "+", moved)));
+    let moved = Step::Set(through(word("now"), name), on);
+    when_else(passed(same), [untouched], [when_else(passed(within), [moved], [value])])
 }
 
 /// A buffer of a structure that the program has passed: how much of it is done. `own`: sizes over the program's structure as it is now.

@@ -8,11 +8,14 @@ use crate::plan::{Plan, RecordPlan};
 pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
     let parts = record::parts(record, plan);
     let buffer = |name: &&str| format!("struct lgs_block {name};\nsize_t written_{name};\n");
+    let string = |name: &&str| format!("struct lgs_block {name};\n");
+    let buffers = parts.buffers.iter().map(buffer);
+    let strings = parts.strings.iter().map(string);
     template!(
         "c/record.c.in",
         SPELLING = record.spelling,
         WORD = record.word,
-        BUFFERS = parts.buffers.iter().map(buffer).collect::<String>(),
+        BUFFERS = buffers.chain(strings).collect::<String>(),
         INTO = print::lines(&parts.into),
         NUMBERS = print::lines(&parts.numbers),
         COPIES = copies(record, &parts),
