@@ -67,10 +67,11 @@ impl<T: Clone> Lookup<T> {
         let Ok(index) = usize::try_from(number) else { return };
         let Some(shown) = made(&self.numbers, index) else { return };
         let mut books = self.books();
-        let place = books.free.pop().unwrap_or_else(|| {
-            books.next += 1;
-            books.next - 1
-        });
+        let place = books.free.pop().unwrap_or(books.next);
+        if place as usize >= self.places.len() * PART {
+            return;
+        }
+        books.next = books.next.max(place + 1);
         drop(books);
         let filled = made(&self.places, place as usize).map(|own| own.fill(description.clone()));
         if let Some(Ok(())) = filled {

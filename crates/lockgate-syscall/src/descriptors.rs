@@ -1,7 +1,7 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
 use super::locked::locked;
 use super::sockets::Socket;
-use lockgate_kernel::{Lookup, kept};
+use lockgate_kernel::{Lookup, has_page_cache, kept};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
@@ -57,6 +57,33 @@ impl Form {
     }
 }
 
+/// What quick calls ([`quick`](crate::quick)) may do with a description.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quick {
+    /// Nothing: it has flags or locks of the host's, or messages, is no such thing, or somebody else answers for it.
+    Nothing,
+    /// Read and write it: a file in the kernel's page cache, that never waits.
+    File,
+    /// Read and write it: a pipe, or a socket without messages.
+    Pipe,
+    Socket,
+    /// Wait for its events, if the kernel finds that it has some.
+    Events,
+}
+
+impl Quick {
+    fn of(fd: &OwnedFd, stat: &Stat, path_only: bool) -> Quick {
+        match FileType::from_raw_mode(stat.st_mode) {
+            _ if path_only => Quick::Nothing,
+            FileType::RegularFile if has_page_cache(fd) == Ok(true) => Quick::File,
+            FileType::Fifo => Quick::Pipe,
+            // (What has no name and no type: sets of epoll, counters, timers.)
+            FileType::Unknown => Quick::Events,
+            _ => Quick::Nothing,
+        }
+    }
+}
+
 /// A stream that the host granted. Its open file description is the host's own, and perhaps other processes' too.
 #[derive(Debug, Clone)]
 pub(super) struct Stream {
@@ -96,6 +123,8 @@ pub(super) struct Description {
     pub(super) kind: Kind,
     /// Of a granted stream; what the domain made has none but bytes.
     pub(super) form: Form,
+    /// Of what the domain has opened or made itself.
+    pub(super) quick: Quick,
     /// Device and inode number: names the file for locks.
     pub(super) identity: (u64, u64),
     /// May be read, may be written: what was granted, whatever the host descriptor could do besides.
@@ -128,6 +157,7 @@ impl Description {
     ) -> Description {
         let (mode, path_only) = (flags & OFlags::RWMODE, flags.contains(OFlags::PATH));
         Description {
+            quick: Quick::of(&fd, stat, path_only),
             fd: Arc::new(fd),
             granted: false,
             kind: Kind::of(stat),
@@ -161,6 +191,7 @@ impl Description {
     /// The kernel's.
     pub(super) fn of_socket(fd: OwnedFd, socket: Socket, flags: OFlags) -> Result<Description, Errno> {
         let mut description = Description::of_made(fd, OFlags::RDWR | flags)?;
+        description.quick = if socket.has_messages() { Quick::Nothing } else { Quick::Socket };
         description.socket = Some(socket);
         Ok(description)
     }
@@ -246,6 +277,7 @@ impl Description {
             granted: true,
             kind: stream.kind,
             form: stream.form,
+            quick: Quick::Nothing,
             identity: stream.identity,
             readable: stream.is_open_for_it && stream.mode == OFlags::RDONLY,
             writable: stream.is_open_for_it && stream.mode == OFlags::WRONLY,
@@ -281,7 +313,7 @@ impl Description {
 
     /// Whether calls may use it without a lock: what the domain has opened or made itself. (What the host granted has flags of the host's.)
     fn is_quick(&self) -> bool {
-        !self.granted && !self.path_only && self.kind != Kind::Directory
+        !self.granted && self.quick != Quick::Nothing
     }
 
     /// Whether each write is one message, and each read takes one.

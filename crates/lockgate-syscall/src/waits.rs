@@ -284,6 +284,11 @@ impl Waits {
         Ok(any)
     }
 
+    /// Whether the domain was killed: before [`event`](Waits::event) says so.
+    pub(super) fn is_killed(&self) -> bool {
+        self.killed.load(Ordering::SeqCst)
+    }
+
     /// What becomes readable when the domain is killed.
     ///
     /// # Errors

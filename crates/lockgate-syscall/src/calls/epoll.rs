@@ -45,7 +45,7 @@ pub fn epoll_create1(ctx: &SyscallContext<'_>, [flags, ..]: [u64; 6]) -> Reply {
     }
     event::made(ctx, flags, || {
         let set = epoll::create(CreateFlags::CLOEXEC)?;
-        // Each wait ends when the domain is killed. (Nobody sees what this event says.)
+        // Each wait ends when the domain is killed. (No call gives this event to the domain.)
         epoll::add(&set, ctx.process.waits.event()?, EventData::new_u64(0), EventFlags::IN)?;
         Ok(set)
     })
@@ -115,6 +115,8 @@ fn wait(ctx: &SyscallContext<'_>, fd: u64, at: u64, most: u64, timeout: Option<D
     loop {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         let events = epoll::wait(set.fd(), room.as_mut_slice(), Some(&now))?;
+        // (An event may be the end of the domain.)
+        ctx.check()?;
         if events > 0 {
             let record = room[..events].iter().fold(Record::new(), |record, event| {
                 record.u32({ event.flags }.bits()).u64({ event.data }.u64())

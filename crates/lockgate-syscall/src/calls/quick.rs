@@ -7,7 +7,7 @@ use super::epoll::{EVENT, EVENTS};
 use super::read_write::{MOST_AT, PIPE, STANDARD_ERROR};
 use super::seek;
 use crate::SyscallContext;
-use crate::descriptors::{Description, Kind};
+use crate::descriptors::{self, Description};
 use crate::memory::{Exchange, PARTS};
 use crate::sockets;
 use crate::wire::word;
@@ -15,7 +15,6 @@ use lockgate_kernel::{Left, Looked};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
-use std::time::Instant;
 
 /// Most bytes that are moved without a look at the call's limits.
 const MOST: u64 = 1 << 20;
@@ -23,8 +22,8 @@ const MOST: u64 = 1 << 20;
 /// Most milliseconds that a thread waits before it looks at the call's limits: it is told of each, but perhaps just before it waits.
 const PATIENCE: u32 = 1000;
 
-/// So often a thread waits for a stream of which another takes what comes.
-const TRIES: usize = 2;
+/// Nanoseconds.
+const MILLISECOND: i64 = 1_000_000;
 
 /// What a quick call has come to.
 #[derive(Debug, Clone, Copy)]
@@ -42,8 +41,8 @@ pub enum Answer {
     None,
     /// The value for rax.
     Value(i64),
-    /// So many bytes were sent; what is left to be done is the same call with these arguments.
-    Rest(u64, [u64; 6]),
+    /// None yet: what is left to be done is the same call with these arguments.
+    Again([u64; 6]),
 }
 
 /// Which way bytes go.
@@ -106,10 +105,14 @@ pub fn quick(ctx: &SyscallContext<'_>, number: u64, arguments: [u64; 6]) -> Quic
             let is_known = address == 0 && (SendFlags::DONTWAIT | SendFlags::NOSIGNAL).contains(flags);
             if is_known { message(Way::Out, flags.contains(SendFlags::DONTWAIT)) } else { None }
         }
-        libc::SYS_lseek => {
-            return looked_up(ctx, fd, |file| match seek::to(file, first, second) {
-                Ok(place) => Answer::Value(place as i64),
-                Err(_) => Answer::None,
+        // (A child that a handler forks in its midst would move the parent's place once more.)
+        libc::SYS_lseek if second as i32 != libc::SEEK_CUR || first == 0 => {
+            return looked_up(ctx, fd, |file| match file.quick {
+                descriptors::Quick::File => match seek::to(file, first, second) {
+                    Ok(place) => Answer::Value(place as i64),
+                    Err(_) => Answer::None,
+                },
+                _ => Answer::None,
             });
         }
         libc::SYS_epoll_wait => {
@@ -121,13 +124,7 @@ pub fn quick(ctx: &SyscallContext<'_>, number: u64, arguments: [u64; 6]) -> Quic
         // (What is said on standard error is heard.)
         Some(Wish { way: Way::Out, .. }) if fd as i32 == STANDARD_ERROR => Quick::NONE,
         Some(wish) if is_vector => looked_up(ctx, fd, |file| many(ctx, file, wish, first, second)),
-        Some(wish) => looked_up(ctx, fd, |file| match one(ctx, file, wish, &[(first, second)]) {
-            Answer::Rest(sent, _) => {
-                let [_, at, length, flags, to, size] = arguments;
-                Answer::Rest(sent, [fd, at.wrapping_add(sent), length - sent, flags, to, size])
-            }
-            answer => answer,
-        }),
+        Some(wish) => looked_up(ctx, fd, |file| one(ctx, file, wish, &[(first, second)])),
         None => Quick::NONE,
     }
 }
@@ -163,55 +160,107 @@ fn many(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, vector: u64, c
 /// Moves bytes between a file and parts of the domain's memory.
 fn one(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, parts: &[(u64, u64)]) -> Answer {
     let Some(total) = total(parts) else { return Answer::None };
-    let is_message = match &file.socket {
-        Some(socket) => socket.has_messages(),
-        None => false,
-    };
     let is_allowed = match wish.way {
         Way::In => file.readable,
         Way::Out => file.writable,
     };
-    if !is_allowed || is_message || wish.of_socket && file.socket.is_none() {
+    if !is_allowed || wish.of_socket && file.quick != descriptors::Quick::Socket {
         return Answer::None;
     }
     let waits = !wish.at_once && !file.nonblocking();
-    let (is_socket, is_one) = (file.socket.is_some(), parts.len() == 1);
-    let how = match (wish.way, wish.offset, file.kind) {
-        (Way::In, None, Kind::Regular) => Exchange::Read,
-        (Way::In, Some(offset), Kind::Regular) => Exchange::ReadAt(offset),
-        (Way::Out, None, Kind::Regular) => Exchange::Write,
-        (Way::Out, Some(offset), Kind::Regular) => Exchange::WriteAt(offset),
-        (Way::In, None, _) if is_socket && is_one => Exchange::Receive,
-        (Way::In, None, _) => Exchange::ReadNow,
-        (Way::Out, None, _) if is_socket && is_one => Exchange::Send,
-        (Way::Out, None, _) if is_socket && !waits => Exchange::WriteNow,
+    let is_one = parts.len() == 1;
+    let how = match (wish.way, wish.offset, file.quick) {
+        (Way::In, None, descriptors::Quick::File) => Exchange::Read,
+        (Way::In, Some(offset), descriptors::Quick::File) => Exchange::ReadAt(offset),
+        (Way::Out, None, descriptors::Quick::File) => Exchange::Write,
+        (Way::Out, Some(offset), descriptors::Quick::File) => Exchange::WriteAt(offset),
+        (Way::In, None, descriptors::Quick::Socket) if is_one => Exchange::Receive,
+        (Way::In, None, descriptors::Quick::Pipe | descriptors::Quick::Socket) => Exchange::ReadNow,
+        (Way::Out, None, descriptors::Quick::Socket) if is_one => Exchange::Send,
+        (Way::Out, None, descriptors::Quick::Socket) if !waits => Exchange::WriteNow,
         // (A pipe takes all of so much, or nothing.)
-        (Way::Out, None, _) if !is_socket && total <= PIPE as u64 => Exchange::WriteNow,
+        (Way::Out, None, descriptors::Quick::Pipe) if total <= PIPE as u64 => Exchange::WriteNow,
         _ => return Answer::None,
     };
-    let mut done = ctx.memory.exchange(how, file.fd(), parts);
-    for _ in 0..TRIES {
-        if done == Err(Errno::AGAIN) && waits && wish.way == Way::In && comes(ctx, file) {
-            done = ctx.memory.exchange(how, file.fd(), parts);
-        }
-    }
-    match done {
-        // Who waits for a socket waits until it has taken all.
-        Ok(done) if how == Exchange::Send && waits && done < total => Answer::Rest(done, [0; 6]),
-        Ok(done) => Answer::Value(done as i64),
-        Err(Errno::AGAIN) if !waits && file.kind == Kind::Stream => Answer::Value(-i64::from(libc::EAGAIN)),
-        // What is to be done about it, or whether it is so, is looked at anew. (A socket tells of each other error just once.)
-        Err(
+    let mut done = 0;
+    loop {
+        let rest;
+        let parts = if done == 0 {
+            parts
+        } else {
+            let (at, length) = parts[0];
+            rest = [(at.wrapping_add(done), length - done)];
+            &rest
+        };
+        let error = match ctx.memory.exchange(how, file.fd(), parts) {
+            // Who waits for a socket waits until it has taken all.
+            Ok(more) if how == Exchange::Send && waits && more < total - done => {
+                done += more;
+                Errno::AGAIN
+            }
+            Ok(more) => return Answer::Value((done + more) as i64),
+            Err(error) => error,
+        };
+        let answer = match error {
+            Errno::AGAIN if waits && (how != Exchange::WriteNow) => match waited(ctx, file, wish.way) {
+                Waited::Ready => continue,
+                Waited::Over => Answer::Value(-i64::from(libc::EINTR)),
+                Waited::Otherwise => Answer::None,
+            },
+            Errno::AGAIN if !waits => Answer::Value(-i64::from(libc::EAGAIN)),
+            // What is to be done about it, or whether it is so, is looked at anew. (A socket tells of each other error just once.)
             Errno::AGAIN
             | Errno::FAULT
             | Errno::INTR
             | Errno::INVAL
             | Errno::NOSYS
             | Errno::OPNOTSUPP
-            | Errno::PIPE,
-        ) => Answer::None,
-        Err(error) => Answer::Value(-i64::from(error.raw_os_error())),
+            | Errno::PIPE => Answer::None,
+            error => Answer::Value(-i64::from(error.raw_os_error())),
+        };
+        // What was sent was sent.
+        return if done > 0 { Answer::Value(done as i64) } else { answer };
     }
+}
+
+/// Whether nothing ends a wait but what it waits for, a kick, and the end of the domain.
+fn may_wait(ctx: &SyscallContext<'_>) -> bool {
+    ctx.thread.deadline.is_none() && !ctx.process.has_signals()
+}
+
+/// How a wait for a stream has ended.
+enum Waited {
+    Ready,
+    /// The call has to end.
+    Over,
+    /// There is more to be looked at than can be here.
+    Otherwise,
+}
+
+/// Waits until a stream has something to read, or room.
+fn waited(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> Waited {
+    let (ways, events) = match way {
+        Way::In => (sockets::Way::In, PollFlags::IN),
+        Way::Out => (sockets::Way::Out, PollFlags::OUT),
+    };
+    let has_timeout = match &file.socket {
+        Some(socket) => !socket.timeout(ways).is_zero(),
+        None => false,
+    };
+    let Some(end) = ctx.process.waits.event_if_made() else { return Waited::Otherwise };
+    let patience = Timespec { tv_sec: i64::from(PATIENCE / 1000), tv_nsec: 0 };
+    while !has_timeout && may_wait(ctx) {
+        let mut both =
+            [PollFd::from_borrowed_fd(end, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), events)];
+        match rustix::event::poll(&mut both, Some(&patience)) {
+            Ok(_) if !both[0].revents().is_empty() => return Waited::Otherwise,
+            Ok(1..) => return Waited::Ready,
+            Ok(_) | Err(Errno::INTR) if (ctx.thread.stopped)() => return Waited::Over,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return Waited::Otherwise,
+        }
+    }
+    Waited::Otherwise
 }
 
 /// Bytes of all `parts`, if there are some, and not too many.
@@ -226,47 +275,45 @@ fn total(parts: &[(u64, u64)]) -> Option<u64> {
     if 0 < total && total <= MOST { Some(total) } else { None }
 }
 
-/// Waits until a stream has something to read; false where that is not so soon, or the call has to look around.
-fn comes(ctx: &SyscallContext<'_>, file: &Description) -> bool {
-    let has_timeout = match &file.socket {
-        Some(socket) => !socket.timeout(sockets::Way::In).is_zero(),
-        None => false,
-    };
-    let Some(killed) = ctx.process.waits.event_if_made() else { return false };
-    if has_timeout || ctx.process.has_signals() {
-        return false;
-    }
-    let mut both =
-        [PollFd::from_borrowed_fd(killed, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), PollFlags::IN)];
-    let patience = Timespec { tv_sec: i64::from(PATIENCE / 1000), tv_nsec: 0 };
-    match rustix::event::poll(&mut both, Some(&patience)) {
-        Ok(_) => both[0].revents().is_empty() && !both[1].revents().is_empty(),
-        Err(_) => false,
-    }
-}
-
 /// The events of a set. (The end of the domain is one of them.)
 fn events(ctx: &SyscallContext<'_>, set: &Description, arguments: [u64; 6]) -> Answer {
     let [fd, at, most, timeout, ..] = arguments;
     let (most, timeout) = (most as i32, timeout as i32);
-    if most <= 0 || set.kind != Kind::Stream || set.socket.is_some() || ctx.process.has_signals() {
+    if most <= 0 || set.quick != descriptors::Quick::Events {
         return Answer::None;
     }
     let room = (most as u64).min(EVENTS as u64) * EVENT as u64;
-    let patience = if timeout < 0 { PATIENCE } else { PATIENCE.min(timeout as u32) };
-    let began = if timeout > 0 { Some(Instant::now()) } else { None };
-    let left = || match began {
-        Some(began) => {
-            let passed = began.elapsed().as_millis();
-            if passed < timeout as u128 { timeout - passed as i32 } else { 0 }
+    let began = if timeout > 0 { now() } else { 0 };
+    let mut left = timeout;
+    loop {
+        let again = Answer::Again([fd, at, most as u64, left as u64, 0, 0]);
+        if left != 0 && !may_wait(ctx) {
+            return again;
         }
-        None => timeout,
-    };
-    match ctx.memory.exchange(Exchange::Events(patience), set.fd(), &[(at, room)]) {
-        Ok(0) if timeout == 0 => Answer::Value(0),
-        // It may be that the call has to end.
-        Ok(0) | Err(Errno::INTR) => Answer::Rest(0, [fd, at, most as u64, left() as u64, 0, 0]),
-        Ok(events) => Answer::Value(events as i64),
-        Err(_) => Answer::None,
+        let patience = if left < 0 { PATIENCE } else { PATIENCE.min(left as u32) };
+        let events = ctx.memory.exchange(Exchange::Events(patience), set.fd(), &[(at, room)]);
+        // The domain's end is for nobody to see.
+        if ctx.process.waits.is_killed() {
+            return again;
+        }
+        match events {
+            Ok(0) if left == 0 => return Answer::Value(0),
+            Ok(0) | Err(Errno::INTR) if (ctx.thread.stopped)() => {
+                return Answer::Value(-i64::from(libc::EINTR));
+            }
+            Ok(0) | Err(Errno::INTR) => {}
+            Ok(events) => return Answer::Value(events as i64),
+            Err(_) => return again,
+        }
+        if timeout > 0 {
+            let nanoseconds = (began + i64::from(timeout) * MILLISECOND).saturating_sub(now()).max(0);
+            left = (nanoseconds as u64).div_ceil(MILLISECOND as u64) as i32;
+        }
     }
+}
+
+/// Nanoseconds of a clock. (std's functions have tables of what to drop.)
+fn now() -> i64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    now.tv_sec.wrapping_mul(1000 * MILLISECOND).wrapping_add(now.tv_nsec)
 }

@@ -348,7 +348,7 @@ impl Guest {
             sleep: &Asleep,
         };
         lockgate_kernel::block_deadly();
-        let (number, mut sent) = (number as u64, 0);
+        let number = number as u64;
         if lockgate_syscall::is_quick(number) {
             let done = quick(&ctx, number, six);
             if let Some(left) = done.left {
@@ -356,16 +356,12 @@ impl Guest {
             }
             match done.answer {
                 Answer::Value(value) => return Outcome::Return(value),
-                Answer::Rest(part, rest) => (six, sent) = (rest, part as i64),
+                Answer::Again(left) => six = left,
                 // It has done nothing, so that it reads what it reads for the first time.
                 Answer::None => self.window.state.lock().unwrap().fetched = watched,
             }
         }
-        match dispatch(&mut ctx, number, six) {
-            Outcome::Return(more) if sent > 0 => Outcome::Return(sent + more.max(0)),
-            outcome => outcome,
-        }
-        //&mut ctx, number as u64, six)
+        dispatch(&mut ctx, number, six)
     }
 
     /// Makes a call with a deadline.

@@ -873,3 +873,34 @@ fn select_and_poll_agree() {
     let mask = guest.words(&[guest.words(&[0]), 8]);
     assert_eq!(guest.ok(SYS_pselect6, &[one + 1, again, 0, 0, 0, mask]), 1);
 }
+
+/// Who waits for a socket waits until it has taken all, whichever call it is, and goes on with the file with which it began. Red if a part that was
+/// sent is the call's answer.
+#[test]
+fn a_send_that_waits_sends_all() {
+    const LENGTH: u64 = 600_000;
+    let guest = Guest::new(Grants::default().connect("127.0.0.1:9").unwrap());
+    let (ends, room, bytes) = (guest.room(8), guest.room(4096), guest.room(LENGTH as usize));
+    let vector = guest.words(&[bytes, LENGTH]);
+    let kind = libc::SOCK_STREAM as u64;
+    for (number, arguments) in [
+        (libc::SYS_write, [bytes, LENGTH, 0, 0, 0]),
+        (libc::SYS_writev, [vector, 1, 0, 0, 0]),
+        (libc::SYS_sendto, [bytes, LENGTH, 0, 0, 0]),
+    ] {
+        guest.ok(libc::SYS_socketpair, &[libc::AF_UNIX as u64, kind, 0, ends]);
+        let word = guest.word(ends);
+        let (from, to) = (word & 0xffff_ffff, word >> 32);
+        let sent = std::thread::scope(|scope| {
+            let sender = scope.spawn(|| guest.ok(number, &[&[from][..], &arguments[..]].concat()));
+            let mut left = LENGTH;
+            while left > 0 {
+                left -= guest.ok(libc::SYS_read, &[to, room, 4096]);
+            }
+            sender.join().unwrap()
+        });
+        assert_eq!(sent, LENGTH, "system call {number}");
+        guest.ok(libc::SYS_close, &[from]);
+        guest.ok(libc::SYS_close, &[to]);
+    }
+}

@@ -47,7 +47,7 @@ pub(crate) fn components() -> u64 {
 }
 
 /// The gate that the calling thread is in.
-fn gate() -> *mut GateRecord {
+pub(super) fn gate() -> *mut GateRecord {
     // SAFETY: our own block, attached: only gates call this.
     unsafe { (*block_sys::block()).top.cast() }
 }

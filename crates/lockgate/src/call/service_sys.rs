@@ -1,8 +1,9 @@
 //! System calls of modules, between their gate and the table of what there is.
 use super::block_sys::block;
-use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry};
+use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry, gate};
 use super::instance::Instance;
 use super::layout::{GateRecord, SyscallFrame};
+use super::must_end_sys;
 use super::repair_sys::{self, Found};
 use super::resume_sys::{functions, interrupted};
 use super::signalled_sys::lockgate_sigreturn;
@@ -109,10 +110,7 @@ unsafe fn quickly(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) 
         match answer {
             Answer::Value(value) => value,
             Answer::None => slowly(gate, frame, own),
-            Answer::Rest(sent, arguments) => {
-                let rest = slowly(gate, &SyscallFrame { number: frame.number, arguments }, own);
-                if sent == 0 { rest } else { sent as i64 + rest.max(0) }
-            }
+            Answer::Again(arguments) => slowly(gate, &SyscallFrame { number: frame.number, arguments }, own),
         }
     }
 }
@@ -151,7 +149,7 @@ unsafe fn undropped<R: Copy>(
         return None;
     }
     let slot = domain.contexts().home(domain.slot_of(control));
-    let thread = Thread { slot, deadline: None, stopped: is_stopped };
+    let thread = Thread { slot, deadline: None, stopped: is_over };
     let stack = Stack { domain, gate, control, entered };
     let memory = domain.services();
     let context = SyscallContext {
@@ -271,6 +269,17 @@ impl ControlStack for Stack<'_> {
             }
         }
     }
+}
+
+/// Whether the call whose system call waits is to end, for what may be left by a jump: the host is not asked.
+fn is_over() -> bool {
+    let is_parents = calling_base().is_some_and(space::is_inherited);
+    // SAFETY: only system calls ask, which gates make: the thread's own state, and records that are live.
+    is_parents
+        || unsafe {
+            let state = (*block()).state.as_ref();
+            state.is_some_and(|state| must_end_sys::is_over(state, entry(gate())))
+        }
 }
 
 /// True if the call whose system call waits is to end.

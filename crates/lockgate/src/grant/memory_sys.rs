@@ -3,8 +3,9 @@ use super::{GrantError, Rights};
 use crate::call;
 use crate::copy_asm::{copy_from_host, copy_to_host, lockgate_load, lockgate_store};
 use crate::host::maps::mapping_at;
-use crate::space::{Staged, Stride, in_a_stride, may_be_shared};
+use crate::space::{Staged, Stride, in_a_stride};
 use crate::stats;
+use lockgate_kernel::has_page_cache;
 use lockgate_syscall::Protection;
 use lockgate_syscall::pseudo_file_system;
 use rustix::fs::{self, FileType, OFlags};
@@ -63,7 +64,7 @@ impl Memory {
         if pseudo_file_system(file).map_err(ask())?.is_some() {
             return Err(GrantError::File { what: "it lies on a file system of the kernel's own making" });
         }
-        if !may_be_shared(file).map_err(ask())? {
+        if !has_page_cache(file).map_err(ask())? {
             return Err(GrantError::File {
                 what: "it lies on a file system that may refuse to map it, or never bring a page",
             });

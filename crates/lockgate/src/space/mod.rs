@@ -1,13 +1,11 @@
 //! Address space: strides, what is mapped in them, and the memory services of modules.
 mod exchange_sys;
-mod file_systems;
 mod ranges;
 mod services;
 mod shared;
 mod stride_sys;
 mod written_sys;
 
-pub(crate) use file_systems::may_be_shared;
 pub(crate) use services::{Memo, Services, Usage};
 pub(crate) use shared::SharedRange;
 pub(crate) use stride_sys::{

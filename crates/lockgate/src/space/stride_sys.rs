@@ -1,6 +1,7 @@
 //! A domain's 8 GiB of address space: reserved as a whole before anything is mapped in it, never
 //! unmapped (rule R1).
 use lockgate_abi::{PAGE, window};
+use lockgate_kernel::has_page_cache;
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
 use std::ffi::c_void;
@@ -11,7 +12,6 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use super::file_systems::may_be_shared;
 use super::ranges::Ranges;
 use crate::copy_asm::{
     copy_from_host, copy_to_host, lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch,
@@ -555,7 +555,7 @@ impl Staged {
     /// # Errors
     /// `ENODEV` if its file system is none that is known to be good; else the kernel's.
     pub fn shared(length: u64, access: ProtFlags, file: BorrowedFd<'_>, from: u64) -> Result<Staged, Errno> {
-        match may_be_shared(file)? {
+        match has_page_cache(file)? {
             true => Staged::new(length, access, MapFlags::SHARED, file, from),
             false => Err(Errno::NODEV),
         }

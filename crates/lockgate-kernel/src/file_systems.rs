@@ -1,4 +1,4 @@
-//! File systems whose files domains may have as shared memory.
+//! File systems of the kernel's own.
 use rustix::fd::AsFd;
 use rustix::io::Errno;
 
@@ -23,11 +23,12 @@ const GOOD: [u64; 13] = [
     0x2011_bab0, // exFAT
 ];
 
-/// Whether the file may be mapped shared into windows.
+/// Whether the file's pages are in the kernel's page cache: it may be mapped shared into windows, and no read or write of it waits for anybody, or
+/// holds pages of memory meanwhile.
 ///
 /// # Errors
 /// The kernel's.
-pub(crate) fn may_be_shared(file: impl AsFd) -> Result<bool, Errno> {
+pub fn has_page_cache(file: impl AsFd) -> Result<bool, Errno> {
     let magic = rustix::fs::fstatfs(file)?.f_type as u64;
     Ok(GOOD.contains(&magic))
 }
