@@ -32,12 +32,12 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Compile and link C like cc; the final link makes a verified module
-    #[command(disable_help_flag = true)]
+    #[command(disable_help_flag = true, after_help = cmd::cc::own_options(Driver::C))]
     Cc(cmd::cc::Args),
     /// Build, run and test Rust in domains: Cargo, with modules for what it links
     Cargo(cmd::cargo::Args),
     /// Compile and link C++ like c++; the final link makes a verified module
-    #[command(name = "c++", disable_help_flag = true)]
+    #[command(name = "c++", disable_help_flag = true, after_help = cmd::cc::own_options(Driver::Cxx))]
     Cxx(cmd::cc::Args),
     /// Rewrite and link objects and archives into a verified module
     Link(cmd::link::Args),

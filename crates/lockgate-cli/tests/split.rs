@@ -147,6 +147,32 @@ fn a_structure_that_only_the_domain_defines_is_a_handle() {
     assert!(said.contains("needs LG_OPAQUE"), "{said}");
 }
 
+/// What a domain gives a function of the program's, arrays of strings and data in structures among it, is judged as what callbacks are given; data is what the program
+/// gave in that field.
+#[test]
+fn functions_of_the_program_are_given_arrays_and_fields() {
+    let shop = Shop::new();
+    let write = |name: &str, text: &str| std::fs::write(shop.path(name), text).expect("a file");
+    write(
+        "b.h",
+        "#include <lockgate/annotations.h>\nstruct leaf { int n; void *user LG_DATA; };\nint strings(const char **all LG_STRINGS) LG_ERROR(-2);\nint leaf(const struct leaf *l LG_IN) LG_ERROR(-3);\n\
+         LG_DOMAIN(\"b\") LG_ENTRY int b_strings(int n) LG_ERROR(-1);\nLG_DOMAIN(\"b\") LG_ENTRY int b_leaf(const struct leaf *l LG_IN, void *other LG_DATA, int which) LG_ERROR(-1);\n",
+    );
+    write(
+        "b.c",
+        "#include \"b.h\"\nLG_DOMAIN(\"b\");\nint b_strings(int n) { const char *all[] = {\"a\", \"bc\", 0}; return n ? strings((const char **)8) : strings(all); }\n\
+         int b_leaf(const struct leaf *l, void *other, int which) { struct leaf own = {l->n, which ? other : l->user}; return leaf(&own); }\n",
+    );
+    write(
+        "main.c",
+        "#include \"b.h\"\n#include <string.h>\nstatic char right, wrong;\nLG_ENTRY int strings(const char **all);\nint strings(const char **all) { int n = 0; for (; *all; all++) n += strlen(*all); return n; }\n\
+         LG_ENTRY int leaf(const struct leaf *l);\nint leaf(const struct leaf *l) { return l->user == &right ? l->n : 99; }\n\
+         int main(void) {\n    struct leaf l = {4, &right};\n    return b_strings(0) == 3 && b_strings(1) == -1 && b_leaf(&l, &wrong, 0) == 4 && b_leaf(&l, &wrong, 1) == -1 ? 77 : 1;\n}\n",
+    );
+    done(split_by_us(&shop).args(["-O1", "-o", "split", "main.c", "b.c"])).expect("it splits");
+    assert_eq!(outcome(shop.command(shop.path("split")).args([""; 0])).0, Some(77));
+}
+
 /// While a domain is made its constructors may call the program, which may not call the domain: the thread would wait for itself. Such a call fails, the others
 /// do not.
 #[test]

@@ -16,17 +16,18 @@ const SPLIT: &[(&str, &str, &str)] = &[
 
 /// Arguments of `lockgate cc`.
 #[derive(clap::Args)]
-#[command(disable_version_flag = true, after_help = own_options())]
+#[command(disable_version_flag = true)]
 pub struct Args {
     /// What gcc would be given, and options of our own
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "GCC-ARGUMENTS")]
     arguments: Vec<String>,
 }
 
-/// Our own options, a line each.
-fn own_options() -> String {
+/// Our own options, a line each: only C can be split.
+pub fn own_options(driver: Driver) -> String {
     let mut text = "Options of our own:\n".to_owned();
-    for (name, value, what) in cc::OPTIONS.iter().chain(SPLIT) {
+    let split = if driver == Driver::C { SPLIT } else { &[] };
+    for (name, value, what) in cc::OPTIONS.iter().chain(split) {
         let _ = writeln!(text, "  {:22} {what}", format!("{name} {value}"));
     }
     text + "\nEverything else is gcc's."

@@ -47,6 +47,9 @@ fn cc_names_its_own_options_first() {
         let at = help.out.find(&format!("\n  {option} ")).unwrap_or_else(|| panic!("{option}: {}", help.out));
         assert!(at < gcc, "{option} comes after gcc's");
     }
+    // (Only C can be split.)
+    let cxx = lockgate(&["c++", "--help"]);
+    assert!(cxx.out.contains("\n  --gates FILE ") && !cxx.out.contains("--split"), "{}", cxx.out);
     let page = std::fs::read_to_string("../../docs/building-modules.md").unwrap();
     for (option, ..) in lockgate_toolchain::cc::OPTIONS {
         assert!(help.out.contains(&format!("\n  {option} ")), "{option} is not in: {}", help.out);

@@ -72,6 +72,16 @@ pub const CASES: &[(Program, &[&str])] = &[
     ),
     (
         one!(
+            "typedef int (*cb)(void *d, int n);\nstruct pair { cb f; void *d LG_DATA; };\nLG_ENTRY int pairs(const struct pair *p LG_IN) LG_ERROR(-1);\nint pairs(const struct pair *p) { return p->f(p->d, 1); }\nLG_ENTRY int alone(void *d LG_DATA) LG_ERROR(-1);\nint alone(void *d) { return d != 0; }\nint enter(int x) { struct pair p = {0}; return pairs(&p) + alone(p.d); }\nint main(void) { return enter(1); }\n"
+        ),
+        &[
+            "pairs, which the domain calls: it is given the program's own data",
+            "alone, which the domain calls: it is given the program's own data",
+            "LG_IGNORE",
+        ],
+    ),
+    (
+        one!(
             "int verbose;\nint enter(int x) { return x + verbose; }\nint main(void) { verbose = 1; return enter(1); }\n"
         ),
         &[

@@ -765,6 +765,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
     planner.who_gave();
     planner.no_pairs_come_out();
     planner.who_gave_fields();
+    planner.gates_are_given_no_data();
     // (The program is compiled with its own headers, which nobody changes.)
     let never_null = |f: &&Function| {
         // (Behind its casts, and what `NULL` stands for has some.)

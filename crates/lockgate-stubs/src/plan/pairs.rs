@@ -82,15 +82,20 @@ impl Plan {
             || self.callbacks.values().any(|callback| callback.parameters.iter().any(filled))
     }
 
+    /// What the library gives with one result or parameter.
+    fn given<'p>(&'p self, outcome: &'p Outcome) -> Vec<Given<'p>> {
+        match outcome {
+            Outcome::Record { key, .. } => {
+                self.records.get_key_value(key).into_iter().flat_map(Given::fields).collect()
+            }
+            _ => vec![Given { outcome, key: None }],
+        }
+    }
+
     /// What the library gives the program together: with a function's result and what that sets, and to each callback that it is given.
     fn given_by<'p>(&'p self, function: &'p FunctionPlan) -> Vec<Vec<Given<'p>>> {
         let fields = |key: &str| self.records.get_key_value(key);
-        let all = |outcome: &'p Outcome| -> Vec<Given<'p>> {
-            match outcome {
-                Outcome::Record { key, .. } => fields(key).into_iter().flat_map(Given::fields).collect(),
-                _ => vec![Given { outcome, key: None }],
-            }
-        };
+        let all = |outcome| self.given(outcome);
         let called = |name: &'p String| -> Vec<Given<'p>> {
             let callback = self.callbacks.get(name);
             callback.into_iter().flat_map(|callback| callback.parameters.iter().flat_map(all)).collect()
@@ -276,6 +281,33 @@ impl Planner<'_> {
             let remedy =
                 "add LG_GIVEN(f, …) to the field (LG_FIELD), with the functions that it was given to";
             self.refuse_after_all(&name, "its structures", reason, remedy);
+        }
+    }
+
+    /// Functions that a domain calls by name were given together with nothing: which of the program's data is for them, or for functions that come with it, the
+    /// domain would say as it likes. (In a structure it is what was given there.)
+    pub(super) fn gates_are_given_no_data(&mut self) {
+        let plan = &self.plan;
+        let data = |gate: &&CallbackPlan| {
+            let given: Vec<Given<'_>> =
+                gate.parameters.iter().flat_map(|outcome| plan.given(outcome)).collect();
+            let any = |given: &Given<'_>| match given.outcome {
+                Outcome::Data { by } => given.key.is_none() || by.is_empty(),
+                _ => false,
+            };
+            given.iter().any(any) || plan.paired(&given).is_some()
+        };
+        let refused: Vec<String> = plan.gates.iter().filter(data).map(|gate| gate.name.clone()).collect();
+        for name in refused {
+            self.plan.gates.retain(|gate| gate.name != name);
+            let Some(declared) = self.header.functions.named(&name) else { continue };
+            self.plan.refusals.push(Refusal {
+                place: declared.place.clone(),
+                function: name.clone(),
+                declaration: format!("{name}, which the domain calls"),
+                reason: "it is given the program's own data: which data, the domain could say as it likes".to_owned(),
+                remedy: "give a callback with data to the domain, or let it pass a number (LG_IGNORE leaves a parameter or field out)".to_owned(),
+            });
         }
     }
 

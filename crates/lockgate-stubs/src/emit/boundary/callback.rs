@@ -81,7 +81,13 @@ pub fn trampoline(callback: &CallbackPlan, plan: &Plan) -> Function {
 /// The same of a function that the domain calls by name.
 pub fn gate(function: &CallbackPlan, plan: &Plan) -> Function {
     let name = &function.name;
-    let enter = vec![Step::Do(run("lgs_called_by", [text(name)]))];
+    // (What it is given is its own only until it returns, as with functions that were given.)
+    let enter = vec![
+        Step::Do(run("lgs_called_by", [text(name)])),
+        Step::Declare("static const struct lgs_callback".to_owned(), "lgs_none".to_owned(), None),
+        variable("const struct lgs_callback *const", "lgs_here", address(word("lgs_none"))),
+        Step::Do(cast("void", word("lgs_here"))),
+    ];
     checked(function, plan, &format!("lgs_gate_{name}"), enter, word(name))
 }
 
