@@ -4,6 +4,7 @@ pub mod call;
 pub mod cargo;
 pub mod cc;
 pub mod completions;
+pub mod control;
 pub mod doctor;
 mod domain;
 #[allow(unsafe_code)]
@@ -21,4 +22,5 @@ pub mod run;
 mod screen;
 pub mod stubs;
 pub mod top;
+pub mod up;
 pub mod verify;

@@ -6,6 +6,8 @@
 use super::screen::{Key, Screen};
 use anyhow::{Context as _, bail};
 use lockgate::registry::{Observation, ObserveError, ObservedCalls, ObservedDomain, Observer};
+use lockgate_outside::printable;
+use lockgate_programs::control::{self, Program};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
@@ -77,6 +79,8 @@ struct Report {
 struct Process {
     pid: u32,
     domains: Vec<Domain>,
+    /// Of `lockgate up`.
+    programs: Vec<Program>,
 }
 
 /// Rates are missing at the first look; other numbers where nobody measures them.
@@ -103,6 +107,9 @@ struct Binding {
     calls_per_second: Option<f64>,
     mean_ns: Option<u64>,
 }
+
+/// How long a process that runs programs may take to say what they do.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
@@ -199,8 +206,14 @@ impl Watch {
         seen.sort_by_key(|(pid, _)| *pid);
         let mut next = Totals::default();
         let rates = Rates { totals, seconds: before.map(|passed| passed.as_secs_f64()) };
-        let processes =
+        let mut processes: Vec<Process> =
             seen.into_iter().map(|(pid, observation)| rates.process(pid, observation, &mut next)).collect();
+        for answer in control::all(PATIENCE) {
+            let is_its = |process: &&mut Process| i64::from(process.pid) == i64::from(answer.pid);
+            if let Some(process) = processes.iter_mut().find(is_its) {
+                process.programs.extend(answer.programs);
+            }
+        }
         self.before = Some((now, next));
         let (seconds, unseen) = (rates.seconds.unwrap_or(0.0), self.unseen);
         Ok(Report { schema: 1, seconds, unseen, processes })
@@ -240,7 +253,7 @@ struct Rates {
 impl Rates {
     fn process(&self, pid: u32, observation: Observation, next: &mut Totals) -> Process {
         let domains = observation.domains.into_iter().map(|domain| self.domain(pid, domain, next)).collect();
-        Process { pid, domains }
+        Process { pid, domains, programs: Vec::new() }
     }
 
     fn domain(&self, pid: u32, seen: ObservedDomain, next: &mut Totals) -> Domain {
@@ -295,8 +308,8 @@ fn is_ones_own(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
 }
 
-/// As many descriptors as the process may have: looking takes two for each process, and how many there are is for others to say.
-fn raise_the_limit() {
+/// As many descriptors as the process may have: how many it will need is for others to say.
+pub fn raise_the_limit() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     // If not, some processes are counted as not looked at.
@@ -364,6 +377,13 @@ fn text(report: &Report, sort: Sort) -> String {
                     known(mean_ns.map(|mean| format!("{mean} ns"))),
                     cut(client, 24),
                 );
+            }
+        }
+        // Those that run are domains.
+        for Program { name, state, restarts, end, .. } in &process.programs {
+            if state != "running" || *restarts > 0 {
+                let end = end.as_ref().map_or(String::new(), |end| format!("; last run: {}", printable(end)));
+                let _ = writeln!(text, "program {name}: {state}, {restarts} restarts{}", cut(&end, 100));
             }
         }
     }
