@@ -375,3 +375,16 @@ pub fn all(patience: Duration) -> Vec<Answer> {
     answers.sort_by_key(|answer| answer.pid);
     answers
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a domain connects is a socket of the process that it runs in. Red without the look at process numbers.
+    #[test]
+    fn no_domain_of_the_same_process_asks_anything() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        assert_eq!(socket_peercred(&one).unwrap().pid, getpid());
+        assert!(!may_ask(&one));
+    }
+}

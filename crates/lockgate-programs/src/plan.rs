@@ -1,7 +1,7 @@
 //! What is to be done when: which program starts, is asked to end, is killed. It knows no threads and no clock: whoever drives it says what has
 //! happened and what time it is, and does what it says. Programs are numbers here.
 
-use crate::spec::{BackOff, Restart};
+use crate::spec::{BackOff, Ended, Restart};
 use std::time::Duration;
 
 /// What a program is doing.
@@ -49,19 +49,6 @@ impl State {
     pub fn is_over(self) -> bool {
         matches!(self, State::Stopped | State::Exited | State::Failed)
     }
-}
-
-/// How one run of a program ended, as far as it matters for what comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// With exit status 0, or by the signal that asked it to.
-    Well,
-    /// With another exit status.
-    Badly,
-    /// By a fault, a limit among them, or killed.
-    Fault,
-    /// It did not begin.
-    NotStarted,
 }
 
 /// What is to be done.
@@ -365,8 +352,8 @@ enum Blocked {
 
 #[cfg(test)]
 mod tests {
+    use super::Action::{GiveUp, Kill, Start, Terminate};
     use super::*;
-    use Action::*;
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -460,9 +447,14 @@ mod tests {
             assert_eq!(plan.state(0), State::Running);
             now += after;
             plan.ended(0, Ended::Fault, now);
-            let [Restart(0, delay)] = plan.step(now)[..] else { panic!("it is restarted") };
-            if delay > Duration::ZERO {
-                now += delay - Duration::from_nanos(1);
+            let actions = plan.step(now);
+            let Some(Action::Restart(0, delay)) = actions.first() else { panic!("it is restarted") };
+            if delay.is_zero() {
+                assert_eq!(actions[1..], [Start(0)]);
+                plan.started(0);
+            } else {
+                assert_eq!(actions.len(), 1);
+                now += *delay - Duration::from_nanos(1);
                 assert_eq!(plan.step(now), [], "not before its time");
                 now += Duration::from_nanos(1);
             }

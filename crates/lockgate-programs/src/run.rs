@@ -3,9 +3,9 @@
 use crate::error::ProgramsError;
 use crate::limits;
 use crate::logs::{self, Line, Logs, Stream, Tails};
-use crate::plan::{Action, Ended, Plan, Rules, State};
+use crate::plan::{Action, Plan, Rules, State};
 use crate::probe;
-use crate::spec::{Ready, Spec};
+use crate::spec::{Ended, Ready, Spec};
 use lockgate::{CallError, Fault, FaultKind, Program, ProgramEnd, ProgramSignals};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;

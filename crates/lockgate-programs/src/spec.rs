@@ -1,6 +1,5 @@
 //! What one program is, and how it is to be treated.
 
-use crate::plan::Ended;
 use lockgate::syscall::Grants;
 use lockgate::{DomainOptions, Module};
 use std::net::SocketAddr;
@@ -28,6 +27,19 @@ impl Restart {
             Restart::Always => true,
         }
     }
+}
+
+/// How one run of a program ended, as far as it matters for what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With exit status 0, or by the signal that asked it to.
+    Well,
+    /// With another exit status.
+    Badly,
+    /// By a fault, a limit among them, or killed.
+    Fault,
+    /// It did not begin.
+    NotStarted,
 }
 
 /// How long a program waits before it starts again: not at all the first time, then `first`, then twice as long each time, at most `ceiling`; from

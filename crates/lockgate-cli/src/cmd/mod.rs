@@ -5,6 +5,7 @@ pub mod cargo;
 pub mod cc;
 pub mod completions;
 pub mod control;
+mod descriptors;
 pub mod doctor;
 mod domain;
 #[allow(unsafe_code)]

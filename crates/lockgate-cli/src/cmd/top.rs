@@ -3,13 +3,13 @@
 //! Everything shown was written by other processes, which may lie: numbers are only ever divided and printed, text has been
 //! cleaned by the library, and widths are bounded.
 
+use super::descriptors;
 use super::screen::{Key, Screen};
 use anyhow::{Context as _, bail};
 use lockgate::registry::{Observation, ObserveError, ObservedCalls, ObservedDomain, Observer};
 use lockgate_outside::printable;
 use lockgate_programs::control::{self, Program};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -118,7 +118,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut screen = if on_screen { Some(Screen::enter()?) } else { None };
     let mut sort = args.sort;
     let mut watch = Watch::default();
-    raise_the_limit();
+    descriptors::raise_the_limit();
     let mut looks = 0;
     loop {
         let mut report = watch.look(args.pid)?;
@@ -306,14 +306,6 @@ impl Rates {
 /// Whether who looks has no descriptors or no memory left, whatever he looks at.
 fn is_ones_own(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
-}
-
-/// As many descriptors as the process may have: how many it will need is for others to say.
-pub fn raise_the_limit() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // If not, some processes are counted as not looked at.
-    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn sort_domains(report: &mut Report, sort: Sort) {

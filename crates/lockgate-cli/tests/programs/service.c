@@ -116,7 +116,7 @@ int main(int count, char **arguments) {
     if (!strcmp(part, "pid"))
         printf("%d\n", (int)getpid());
     if (!strcmp(part, "variable"))
-        printf("%s\n", getenv(arguments[2]));
+        puts(getenv(arguments[2]) ? getenv(arguments[2]) : "none");
     if (!strcmp(part, "folder")) {
         char folder[4096];
         puts(getcwd(folder, sizeof folder));

@@ -1,6 +1,7 @@
 //! The file of `lockgate up`: each mistake is told with its line.
 
-use super::super::domain::{self, Granted};
+use crate::cmd::domain::{self, Granted};
+use crate::cmd::output;
 use anyhow::{Context as _, anyhow, bail};
 use lockgate::syscall::Grants;
 use lockgate::{DomainOptions, Module};
@@ -81,14 +82,14 @@ fn mistake<T>(span: &Range<usize>, what: impl std::fmt::Display) -> Parsed<T> {
 pub fn programs(shown: &str, text: &str) -> anyhow::Result<(Programs, Names)> {
     parse(text).map_err(|Mistake { at, error }| {
         let line = text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
-        anyhow!("{shown}:{line}: {}", super::super::output::explain(&error))
+        anyhow!("{shown}:{line}: {}", output::explain(&error))
     })
 }
 
 fn parse(text: &str) -> Parsed<(Programs, Names)> {
     let file = DeTable::parse(text).map_err(|error| Mistake {
         at: error.span().map_or(0, |span| span.start),
-        error: anyhow!("{}", error.message()),
+        error: anyhow!("{}", error.message().lines().next().unwrap_or_default()),
     })?;
     let whole = file.span();
     let file = Table::new("the file", file.into_inner(), whole, &["programs"])?;

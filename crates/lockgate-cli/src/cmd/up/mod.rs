@@ -3,9 +3,10 @@
 mod file;
 mod printer;
 
-use super::domain::{self, Form, times};
-use super::ends_sys::Ends;
-use super::output::{self, Paint};
+use crate::cmd::descriptors;
+use crate::cmd::domain::{self, Form, times};
+use crate::cmd::ends_sys::Ends;
+use crate::cmd::output::{self, Paint};
 use anyhow::Context as _;
 use lockgate::ProgramEnd;
 use lockgate_outside::printable_text;
@@ -86,7 +87,7 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
         std::env::set_current_dir(folder)
             .with_context(|| format!("cannot go to {}", output::shown(folder)))?;
     }
-    super::top::raise_the_limit();
+    descriptors::raise_the_limit();
     let (programs, names) = file::programs(&shown, text)?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
