@@ -346,11 +346,15 @@ impl Programs {
         let ends = self.specs.iter().map(|_| None).collect();
         let handle = self.handle.clone();
         let specs = &self.specs;
+        // The run of each that was said to be ready: once, however often it says so.
+        let mut said = vec![0; specs.len()];
         let mut sink = move |program: usize, life: u64, line: &Line| {
             let spec: &Spec = &specs[program];
             if let Ready::Line(text) = &spec.ready
+                && said[program] != life
                 && holds(&line.bytes, text.as_bytes())
             {
+                said[program] = life;
                 let _ = handle.0.send(Message::Ready { program, life });
             }
             observer.line(&spec.name, line);
@@ -369,6 +373,7 @@ impl Programs {
                 lives,
                 ends,
                 asked: Vec::new(),
+                ending: Vec::new(),
                 began,
             };
             running.serve(&self.messages);
@@ -433,6 +438,8 @@ struct Running<'a> {
     lives: Vec<Option<Life>>,
     ends: Vec<Option<End>>,
     asked: Vec<Asked>,
+    /// Threads of runs that have ended.
+    ending: Vec<JoinHandle<()>>,
     began: Instant,
 }
 
@@ -567,12 +574,10 @@ impl Running<'_> {
         match message {
             Message::Ended { program, end } => {
                 let Some(life) = self.lives[program].take() else { return };
-                // Both are at their ends.
-                let _ = life.thread.join();
-                if let Some((over, probe)) = life.probe {
-                    drop(over);
-                    let _ = probe.join();
-                }
+                // Both are at their ends, or soon: others do not wait for that.
+                self.ending.push(life.thread);
+                self.ending.extend(life.probe.map(|(_, probe)| probe));
+                self.ending.retain(|thread| !thread.is_finished());
                 let how = life.killed.filter(|_| was_killed(&end)).unwrap_or_else(|| end_of(&end));
                 self.end(program, how, Some(&end));
             }
@@ -664,7 +669,10 @@ impl Running<'_> {
         self.specs.iter().enumerate().map(of).collect()
     }
 
-    fn finish(self) -> Ends {
+    fn finish(mut self) -> Ends {
+        for thread in std::mem::take(&mut self.ending) {
+            let _ = thread.join();
+        }
         Ends { programs: self.status(), first_failure: self.plan.first_failure() }
     }
 }
