@@ -2,12 +2,15 @@
 //! pass: a test waits for the line that says what it waits for.
 
 use crate::common::text;
+use lockgate::syscall::Grants;
+use lockgate::{DomainOptions, Module};
+use lockgate_programs::{Event, Line, Observer, Programs, ProgramsError, Ready, Spec, State};
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
 /// `tests/programs/service.c` as a module, built once.
 static SERVICE: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -459,6 +462,69 @@ fn others_serve_while_one_writes_and_nobody_reads() {
     assert!(text(&kept.stdout).lines().all(|line| line.len() <= (8 << 10) + 64), "a line has an end");
     assert!(site.ask("stop", &[]).status.success());
     assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn programs_serve_on_when_the_reader_has_gone_away() {
+    let port = free_port();
+    let site =
+        Site::new(&[("writer", "arguments = ['endless']"), ("server", &server(port, "ready = 'listening'"))]);
+    let mut up = site.up();
+    up.until("server: ready");
+    let (reader, _) = std::io::pipe().unwrap();
+    drop(std::mem::replace(&mut up.lines, BufReader::new(reader)));
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    assert_eq!(echo(&mut stream, b"hello"), b"hello");
+    drop(stream);
+    assert!(site.ask("stop", &[]).status.success());
+    assert_eq!(up.child.wait().unwrap().code(), Some(0));
+}
+
+/// What an observer was told.
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Observer for Told {
+    fn event(&self, program: &str, event: &Event<'_>) {
+        let told = match event {
+            Event::Ended(end, _) => format!("{program} {end}"),
+            event => format!("{program} {event:?}"),
+        };
+        self.0.lock().unwrap().push(told);
+    }
+
+    fn line(&self, program: &str, line: &Line) {
+        self.0.lock().unwrap().push(format!("{program} {}", text(&line.bytes)));
+    }
+}
+
+/// Without the command: several programs in a process that does other things as well.
+#[test]
+fn rust_has_the_same() {
+    let module = Module::open(&*SERVICE).unwrap();
+    let spec = |name: &str, arguments: &[&str]| {
+        let arguments = ["service"].iter().chain(arguments);
+        Spec::new(name, &module, DomainOptions::new().arguments(arguments), Grants::default())
+    };
+    let mut programs = Programs::new();
+    programs.add(spec("crash", &["crash"]).depends_on(["waits"])).unwrap();
+    programs.add(spec("waits", &["waits", "it"]).ready(Ready::Line("there".to_owned()))).unwrap();
+    assert!(matches!(programs.add(spec("waits", &[])), Err(ProgramsError::Twice(_))));
+    let (handle, told) = (programs.handle(), Told::default());
+    let ends = std::thread::scope(|scope| {
+        let runs = scope.spawn(|| programs.run(&told).unwrap());
+        handle.restart(vec!["waits".to_owned()]).unwrap();
+        assert!(handle.stop(vec!["nothing".to_owned()]).is_err());
+        while handle.status().iter().any(|status| status.name == "crash" && status.state != State::Failed) {}
+        handle.close();
+        runs.join().unwrap()
+    });
+    assert_eq!((ends.exit_status(), ends.first_failure().unwrap().name.as_str()), (139, "crash"));
+    assert_eq!(ends.programs()[1].state, State::Stopped);
+    assert!(handle.status().is_empty() && handle.stop(Vec::new()).is_ok(), "they are over");
+    let told = told.0.into_inner().unwrap();
+    in_order(&told, &["waits it is there", "waits Ready", "crash Started", "crash about to crash"]);
+    assert!(told.iter().any(|told| told.contains("write to a null pointer")), "{told:?}");
 }
 
 /// Every field wrong, each with its line, and what would be right.
