@@ -748,10 +748,17 @@ fn programs_are_stopped_and_restarted_by_name() {
 fn a_restart_that_fails_says_so() {
     let site = Site::new(&[
         ("bad", "arguments = ['status', '9']\nready = { line = 'never' }"),
+        ("brief", "arguments = ['says', 'x']\nready = { line = 'never' }"),
+        (
+            "crash",
+            "arguments = ['crash']\nready = { line = 'never' }\nrestart = 'always'\nrestart_delay = '60m'\nrestart_delay_max = '60m'",
+        ),
         ("keeper", "arguments = ['waits', 'keeper']"),
     ]);
     let mut up = site.up();
-    up.until_all(&["bad: exit status 9", "keeper is there"]);
+    up.until_all(&["bad: exit status 9", "brief: ended", "starts again in 3600s", "keeper is there"]);
+    assert!(text(&site.ask("restart", &["brief"]).stderr).contains("brief: exit status 0"));
+    assert_eq!(site.status("crash")["state"], "restarting");
     let failed = site.ask("restart", &["bad"]);
     assert_eq!(failed.status.code(), Some(2));
     assert!(text(&failed.stderr).contains("bad: exit status 9"), "{}", text(&failed.stderr));

@@ -171,6 +171,11 @@ impl Plan {
         entry.wish != Wish::Again && !is_on_its_way
     }
 
+    /// Whether a program was ready at least once since it was last asked for.
+    pub fn was_ready(&self, program: usize) -> bool {
+        self.entries[program].was_ready
+    }
+
     /// When [`step`](Plan::step) is to be asked again, if nothing happens before.
     pub fn next_due(&self) -> Option<Duration> {
         self.entries.iter().filter_map(|entry| entry.due).min()

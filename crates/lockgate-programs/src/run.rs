@@ -625,7 +625,7 @@ impl Running<'_> {
             if !asked.programs.iter().all(is_settled) {
                 return true;
             }
-            let failed = asked.programs.iter().find(|program| plan.state(**program) == State::Failed);
+            let failed = asked.programs.iter().find(|program| !plan.was_ready(**program));
             let answer = match failed.filter(|_| asked.wish == Change::Restart) {
                 Some(&program) => {
                     let why = ends[program].as_ref().map_or("it was not started".to_owned(), End::to_string);
