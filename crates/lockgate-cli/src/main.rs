@@ -51,6 +51,14 @@ enum Command {
     Stubs(cmd::stubs::Args),
     /// Run a whole program inside a domain
     Run(cmd::run::Args),
+    /// Run several programs as domains of one process, as a file says
+    Up(cmd::up::Args),
+    /// Show what programs of `lockgate up` wrote last
+    Logs(cmd::control::LogsArgs),
+    /// End programs of `lockgate up`, or all of a file
+    Stop(cmd::control::StopArgs),
+    /// Restart programs of `lockgate up`
+    Restart(cmd::control::RestartArgs),
     /// Call one exported function of a module
     Call(cmd::call::Args),
     /// Show what running processes export, who has bound it, and how often it is called
@@ -93,6 +101,10 @@ fn main() -> ExitCode {
         Command::Inspect(args) => cmd::inspect::main(args),
         Command::Stubs(args) => cmd::stubs::main(args),
         Command::Run(args) => cmd::run::main(args),
+        Command::Up(args) => cmd::up::main(args),
+        Command::Logs(args) => cmd::control::logs(args),
+        Command::Stop(args) => cmd::control::stop(args),
+        Command::Restart(args) => cmd::control::restart(args),
         Command::Call(args) => cmd::call::main(args),
         Command::Ps(args) => cmd::ps::main(args),
         Command::Top(args) => cmd::top::main(args),

@@ -23,3 +23,4 @@ mod stubs;
 mod stubs_reading;
 mod threads;
 mod traps;
+mod up;

@@ -409,6 +409,11 @@ impl Process {
         (1..=signal_state::LAST).contains(&signal) && handled & signal_state::bit(signal) != 0
     }
 
+    /// Whether the domain ignores a signal.
+    pub fn ignores(&self, signal: u32) -> bool {
+        self.signals().is_ignored(signal)
+    }
+
     /// What the thread of this slot is to do now: it is taken, and what its handler blocks is blocked. What has a handler waits, unless those
     /// `may_begin`.
     pub fn next_signal(&self, slot: u32, may_begin: bool) -> Option<Next> {

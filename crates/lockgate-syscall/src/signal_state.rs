@@ -284,7 +284,7 @@ impl Signals {
         }
     }
 
-    fn is_ignored(&self, signal: u32) -> bool {
+    pub(super) fn is_ignored(&self, signal: u32) -> bool {
         const QUIET: [i32; 4] = [libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH];
         match self.handler(signal) {
             IGNORE => true,

@@ -58,6 +58,7 @@ fn what_users_need_is_published() {
             "lockgate-headers",
             "lockgate-kernel",
             "lockgate-outside",
+            "lockgate-programs",
             "lockgate-rewrite",
             "lockgate-signature",
             "lockgate-split",

@@ -67,7 +67,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         Ok(text) => output::print(&text).map(|()| ExitCode::SUCCESS),
         Err(error) => match error.downcast_ref::<CallError>().and_then(CallError::fault) {
             Some(fault) => {
-                args.domain.report(fault)?;
+                args.domain.report(fault);
                 Ok(domain::status_of(fault))
             }
             None => Err(error),

@@ -3,7 +3,7 @@
 use super::output;
 use anyhow::{Context as _, bail};
 use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
-use lockgate::{DomainOptions, Fault, FaultKind};
+use lockgate::{DomainOptions, Fault};
 use lockgate_outside::{printable, printable_bytes};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -57,15 +57,26 @@ pub struct Limits {
 
 /// Form of a fault's report.
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Form {
+pub enum Form {
     Line,
     Full,
     Json,
 }
 
+impl Form {
+    /// The report, without the end of its last line.
+    pub fn of(self, fault: &Fault) -> String {
+        match self {
+            Form::Line => fault.to_string(),
+            Form::Full => format!("{fault:#}"),
+            Form::Json => serde_json::to_string(fault).unwrap_or_else(|_| fault.to_string()),
+        }
+    }
+}
+
 /// One `--dir`.
 #[derive(Clone)]
-struct Granted {
+pub struct Granted {
     guest: String,
     host: String,
     access: Access,
@@ -73,50 +84,123 @@ struct Granted {
     relative: bool,
 }
 
+/// Grants directories.
+///
+/// # Errors
+/// One is given twice, or cannot be granted.
+pub fn directories(mut grants: Grants, directories: &[Granted]) -> anyhow::Result<Grants> {
+    for (number, Granted { guest, host, access, .. }) in directories.iter().enumerate() {
+        let same = |other: &&Granted| Path::new(&other.guest) == Path::new(guest);
+        if let Some(other) = directories[..number].iter().find(same) {
+            bail!(
+                "{guest} is given twice, as {} and as {host}: give each directory of the domain once",
+                other.host
+            );
+        }
+        grants = grants.directory(guest, host, *access)?;
+    }
+    Ok(grants)
+}
+
+/// Has the domain start in the directory `current`; without one, in this one where a relative path is granted.
+///
+/// # Errors
+/// `current` leads nowhere.
+pub fn start_in(grants: Grants, directories: &[Granted], current: Option<&str>) -> anyhow::Result<Grants> {
+    if let Some(current) = current
+        && !leads_somewhere(directories, Path::new(current))
+    {
+        bail!("no directory of the domain is called so: grant one");
+    }
+    let here = || {
+        let here = std::env::current_dir().ok()?;
+        directories.iter().any(|granted| granted.relative).then(|| here.to_str().map(str::to_owned))?
+    };
+    Ok(match current.map(str::to_owned).or_else(here) {
+        Some(current) => grants.current_directory(&current),
+        None => grants,
+    })
+}
+
+/// Whether a granted directory has this name in the domain, or one beneath it has.
+fn leads_somewhere(directories: &[Granted], current: &Path) -> bool {
+    directories.iter().any(|granted| {
+        let inner = current.strip_prefix(&granted.guest);
+        inner.is_ok_and(|inner| Path::new(&granted.host).join(inner).is_dir())
+    })
+}
+
+/// Refuses to grant, by way of directories and addresses, the sockets by which running programs are controlled.
+///
+/// # Errors
+/// They would be.
+pub fn keep_control(
+    directories: &[Granted],
+    listen: &[impl AsRef<str>],
+    connect: &[impl AsRef<str>],
+) -> anyhow::Result<()> {
+    let Some(control) = lockgate_programs::control::place() else { return Ok(()) };
+    let own = || format!("{} has the sockets by which lockgate up is controlled", control.display());
+    let addresses = || listen.iter().map(AsRef::as_ref).chain(connect.iter().map(AsRef::as_ref));
+    for path in addresses().filter_map(|address| address.strip_prefix("unix:")).filter(|path| *path != "*") {
+        let folder = Path::new(path).parent().and_then(|folder| folder.canonicalize().ok());
+        if folder.is_some_and(|folder| folder.starts_with(&control)) {
+            bail!("{} cannot be granted: {}", printable(path), own());
+        }
+    }
+    let has_all_sockets = addresses().any(|address| address == "unix:*");
+    for granted in directories {
+        let Ok(directory) = Path::new(&granted.host).canonicalize() else { continue };
+        if directory.starts_with(&control) {
+            bail!("{} cannot be granted: {}", printable(&granted.host), own());
+        }
+        if has_all_sockets && control.starts_with(&directory) {
+            bail!(
+                "{} and unix:* cannot be granted together: {}; name the sockets, or grant another directory",
+                printable(&granted.host),
+                own()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// A variable of the environment: NAME=VALUE, or NAME, which passes one of the host's on.
+///
+/// # Errors
+/// It has no name, or there is no such variable.
+pub fn variable(variable: &OsStr) -> anyhow::Result<(String, OsString)> {
+    let shown = || printable_bytes(variable.as_bytes());
+    let mut parts = variable.as_bytes().splitn(2, |byte| *byte == b'=');
+    let name = str::from_utf8(parts.next().unwrap_or_default())
+        .with_context(|| format!("{}: the name is not UTF-8", shown()))?;
+    if name.is_empty() {
+        bail!("{}: the variable has no name", shown());
+    }
+    let value = match parts.next() {
+        Some(value) => OsStr::from_bytes(value).to_owned(),
+        None => std::env::var_os(name).with_context(|| {
+            format!("{}: there is no such variable; give a value with =", printable(name))
+        })?,
+    };
+    Ok((name.to_owned(), value))
+}
+
 impl Limits {
     /// Grants of the directories and addresses.
     pub fn grants(&self) -> anyhow::Result<Grants> {
-        let mut grants = Grants::default();
-        for (number, Granted { guest, host, access, .. }) in self.directories.iter().enumerate() {
-            let same = |other: &&Granted| Path::new(&other.guest) == Path::new(guest);
-            if let Some(other) = self.directories[..number].iter().find(same) {
-                bail!(
-                    "--dir: {guest} is given twice, as {} and as {host}: give each directory of the domain once",
-                    other.host
-                );
-            }
-            grants = grants.directory(guest, host, *access)?;
-        }
+        keep_control(&self.directories, &self.listen, &self.connect)?;
+        let mut grants = directories(Grants::default(), &self.directories).context("--dir")?;
+        let current = self.current.as_deref();
+        grants = start_in(grants, &self.directories, current)
+            .with_context(|| format!("--cwd {}", printable(current.unwrap_or_default())))?;
         for address in &self.listen {
             grants = grants.listen(address).context("--listen")?;
         }
         for address in &self.connect {
             grants = grants.connect(address).context("--connect")?;
         }
-        if let Some(current) = &self.current
-            && !self.leads_somewhere(Path::new(current))
-        {
-            bail!("--cwd {}: no directory of the domain is called so; --dir grants them", printable(current));
-        }
-        let here = || {
-            let here = std::env::current_dir().ok()?;
-            self.directories
-                .iter()
-                .any(|granted| granted.relative)
-                .then(|| here.to_str().map(str::to_owned))?
-        };
-        Ok(match self.current.clone().or_else(here) {
-            Some(current) => grants.current_directory(&current),
-            None => grants,
-        })
-    }
-
-    /// Whether a granted directory has this name in the domain, or one beneath it has.
-    fn leads_somewhere(&self, current: &Path) -> bool {
-        self.directories.iter().any(|granted| {
-            let inner = current.strip_prefix(&granted.guest);
-            inner.is_ok_and(|inner| Path::new(&granted.host).join(inner).is_dir())
-        })
+        Ok(grants)
     }
 
     /// Options with these limits and environment, and with `grants`.
@@ -131,41 +215,22 @@ impl Limits {
             options = options.cpu_limit(limit);
         }
         let mut names = BTreeSet::new();
-        for variable in &self.environment {
-            let mut parts = variable.as_bytes().splitn(2, |byte| *byte == b'=');
-            let name = str::from_utf8(parts.next().unwrap_or_default()).with_context(|| {
-                format!("--env {}: the name is not UTF-8", printable_bytes(variable.as_bytes()))
-            })?;
-            if name.is_empty() {
-                bail!("--env {}: the variable has no name", printable_bytes(variable.as_bytes()));
+        for given in &self.environment {
+            let (name, value) = variable(given).context("--env")?;
+            if !names.insert(name.clone()) {
+                bail!("--env: {} is given twice", printable(&name));
             }
-            if !names.insert(name) {
-                bail!("--env: {} is given twice", printable(name));
-            }
-            options = match parts.next() {
-                Some(value) => options.environment(name, OsStr::from_bytes(value)),
-                None => {
-                    let value = std::env::var_os(name).with_context(|| {
-                        format!("--env {}: there is no such variable; give a value with =", printable(name))
-                    })?;
-                    options.environment(name, value)
-                }
-            };
+            options = options.environment(&name, value);
         }
         Ok(options)
     }
 
     /// Reports a fault on standard error.
-    ///
-    /// # Errors
-    /// None in practice: reports can be written as JSON.
-    pub fn report(&self, fault: &Fault) -> anyhow::Result<()> {
+    pub fn report(&self, fault: &Fault) {
         match self.report {
-            Form::Line => output::tell(format_args!("lockgate: {fault}")),
-            Form::Full => output::tell(format_args!("lockgate: {fault:#}")),
-            Form::Json => output::tell(serde_json::to_string(fault)?),
+            Form::Json => output::tell(self.report.of(fault)),
+            form => output::tell(format_args!("lockgate: {}", form.of(fault))),
         }
-        Ok(())
     }
 
     /// Says what option a program lacks that asked in vain for threads, on standard error.
@@ -187,57 +252,54 @@ without a function";
 
 /// The exit status that tells of a fault.
 pub fn status_of(fault: &Fault) -> ExitCode {
-    const TIMED_OUT: u8 = 124;
-    const FROM_SIGNAL: u8 = 128;
-    let signal = match fault.kind() {
-        FaultKind::Exit(status) => return ExitCode::from(status as u8),
-        FaultKind::TimeOut => return ExitCode::from(TIMED_OUT),
-        FaultKind::Ill => 4,
-        FaultKind::Trap => 5,
-        FaultKind::Abort => 6,
-        FaultKind::Bus => 7,
-        FaultKind::Fpe => 8,
-        FaultKind::Quota | FaultKind::Killed | FaultKind::CpuTime => 9,
-        FaultKind::Gate => 31,
-        FaultKind::Signal(number) => number & 0x7f,
-        // Memory, stack, control stack.
-        _ => 11,
-    };
-    ExitCode::from(FROM_SIGNAL + signal)
+    ExitCode::from(lockgate_programs::status_of(fault))
 }
 
-fn times(count: u64) -> String {
+/// How often.
+pub fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 /// Lists the system calls that a module tried in vain, on standard error.
 pub fn report_refused(module: &str, refused: &[(u64, u64)]) {
-    for (number, count) in refused {
+    lines_of_refused(module, refused).into_iter().for_each(output::tell);
+}
+
+/// The same, as lines.
+pub fn lines_of_refused(module: &str, refused: &[(u64, u64)]) -> Vec<String> {
+    let line = |(number, count): &(u64, u64)| {
         let times = times(*count);
         let more = match lockgate::syscall::name(*number) {
             Some(name) => format!(" ({name})"),
             None if *number == COUNTED_TOGETHER => " or above".to_owned(),
             None => String::new(),
         };
-        output::tell(format_args!(
-            "lockgate: {module}: system call {number}{more} does not exist for modules; tried {times}"
-        ));
-    }
+        format!("lockgate: {module}: system call {number}{more} does not exist for modules; tried {times}")
+    };
+    refused.iter().map(line).collect()
 }
 
 /// Lists what a module tried that was not granted, on standard error.
 pub fn report_denied(module: &str, denied: &[(String, u64)]) {
-    for (what, count) in denied {
-        let option = match what.split(' ').next() {
-            Some("listen") => "--listen grants that",
-            Some("connect") => "--connect grants that",
-            _ => "--listen and --connect grant addresses",
-        };
-        output::tell(format_args!("lockgate: {module} may not {what}: {option}; tried {}", times(*count)));
-    }
+    lines_of_denied(module, denied, ["--listen", "--connect"]).into_iter().for_each(output::tell);
 }
 
-fn granted(text: &str) -> anyhow::Result<Granted> {
+/// The same, as lines; `grants`: what would have granted it to be reached, and to reach others.
+pub fn lines_of_denied(module: &str, denied: &[(String, u64)], grants: [&str; 2]) -> Vec<String> {
+    let [listen, connect] = grants;
+    let line = |(what, count): &(String, u64)| {
+        let option = match what.split(' ').next() {
+            Some("listen") => format!("{listen} grants that"),
+            Some("connect") => format!("{connect} grants that"),
+            _ => format!("{listen} and {connect} grant addresses"),
+        };
+        format!("lockgate: {module} may not {what}: {option}; tried {}", times(*count))
+    };
+    denied.iter().map(line).collect()
+}
+
+/// A directory, as `--dir` has it.
+pub fn granted(text: &str) -> anyhow::Result<Granted> {
     let (text, access) = match text.strip_suffix(":ro") {
         Some(text) => (text, Access::ReadOnly),
         None => (text, Access::ReadWrite),
@@ -264,7 +326,17 @@ fn granted(text: &str) -> anyhow::Result<Granted> {
     Ok(Granted { guest: guest.to_owned(), host: host.to_owned(), access, relative: true })
 }
 
-fn time(text: &str) -> anyhow::Result<Duration> {
+/// A time that is long enough for a limit.
+pub fn time(text: &str) -> anyhow::Result<Duration> {
+    let time = any_time(text)?;
+    if time < Duration::from_millis(1) {
+        bail!("the shortest limit is 1ms");
+    }
+    Ok(time)
+}
+
+/// A time, which may be zero.
+pub fn any_time(text: &str) -> anyhow::Result<Duration> {
     let (number, unit) = number_and_unit(text)?;
     let milliseconds = match unit {
         "ms" => number,
@@ -272,13 +344,11 @@ fn time(text: &str) -> anyhow::Result<Duration> {
         "m" | "min" => number * 60e3,
         _ => bail!("the unit {unit:?} is none of ms, s, m"),
     };
-    if milliseconds < 1.0 {
-        bail!("the shortest limit is 1ms");
-    }
     Duration::try_from_secs_f64(milliseconds / 1e3).context("too long")
 }
 
-fn size(text: &str) -> anyhow::Result<u64> {
+/// A number of bytes.
+pub fn size(text: &str) -> anyhow::Result<u64> {
     let (number, unit) = number_and_unit(text)?;
     let unit = match unit {
         "" => 1,

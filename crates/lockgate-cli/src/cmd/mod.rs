@@ -4,6 +4,8 @@ pub mod call;
 pub mod cargo;
 pub mod cc;
 pub mod completions;
+pub mod control;
+mod descriptors;
 pub mod doctor;
 mod domain;
 #[allow(unsafe_code)]
@@ -21,4 +23,5 @@ pub mod run;
 mod screen;
 pub mod stubs;
 pub mod top;
+pub mod up;
 pub mod verify;

@@ -126,8 +126,17 @@ pub struct Paint(bool);
 impl Paint {
     /// For standard output.
     pub fn stdout() -> Paint {
+        Paint::on(&std::io::stdout())
+    }
+
+    /// For standard error.
+    pub fn stderr() -> Paint {
+        Paint::on(&std::io::stderr())
+    }
+
+    fn on(stream: &impl IsTerminal) -> Paint {
         let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        Paint(std::io::stdout().is_terminal() && !refused)
+        Paint(stream.is_terminal() && !refused)
     }
 
     /// For what is right.
@@ -148,6 +157,13 @@ impl Paint {
     /// For what the eye may skip.
     pub fn faint(self, text: impl Display) -> String {
         self.styled(Style::new().dimmed(), text)
+    }
+
+    /// For names that are told apart by their colours.
+    pub fn name(self, number: usize, text: impl Display) -> String {
+        const COLOURS: [AnsiColor; 5] =
+            [AnsiColor::Cyan, AnsiColor::Yellow, AnsiColor::Green, AnsiColor::Magenta, AnsiColor::Blue];
+        self.styled(COLOURS[number % COLOURS.len()].on_default(), text)
     }
 
     fn styled(self, style: Style, text: impl Display) -> String {

@@ -1,24 +1,30 @@
-//! `lockgate ps`: what running processes export, and who calls it.
+//! `lockgate ps`: what running processes export, and who calls it; programs of `lockgate up`.
 
 use super::output::{self, Paint};
 use lockgate::registry::{ObserveError, ObservedBinding, ObservedExport, observe};
+use lockgate_outside::printable;
+use lockgate_programs::control::{self, Answer, Program};
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Arguments of `lockgate ps`.
 #[derive(clap::Args)]
 #[command(after_help = "\
+Programs of `lockgate up` are shown with what they do: waiting (for others), starting, running, restarting, stopping, stopped, exited, failed.
+
 Calls are counted where a policy asks for it (Policy::counted, Policy::timed); else there is a dash.
 
 Exit status: 0.
 
 Examples:
   lockgate ps
-  lockgate ps 4711 --json | jq '.processes[].exports[].name'")]
+  lockgate ps 4711 --json | jq '.processes[].exports[].name'
+  lockgate ps --json | jq '.up[].programs[] | select(.state == \"failed\") | .name'")]
 pub struct Args {
-    /// Process to look at; without it, every process that you may look at and that exports something
+    /// Process to look at; without it, every process that you may look at and that exports something or runs programs of lockgate up
     pid: Option<u32>,
     /// Print as JSON
     #[arg(long)]
@@ -30,6 +36,16 @@ pub struct Args {
 struct Report {
     schema: u32,
     processes: Vec<Process>,
+    /// Files of `lockgate up`.
+    up: Vec<Up>,
+}
+
+/// Programs of a file.
+#[derive(Serialize)]
+struct Up {
+    pid: i32,
+    file: String,
+    programs: Vec<Program>,
 }
 
 #[derive(Serialize)]
@@ -62,15 +78,53 @@ struct Binding {
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let processes = match args.pid {
-        Some(pid) => vec![process(pid, observe(pid)?)],
+        Some(pid) => match observe(pid) {
+            Err(_) if !programs(Some(pid), PATIENCE).is_empty() => Vec::new(),
+            seen => vec![process(pid, seen?)],
+        },
         None => all()?,
     };
+    let up = programs(args.pid, PATIENCE);
     if args.json {
-        output::print_json(&Report { schema: 1, processes })?;
+        output::print_json(&Report { schema: 1, processes, up })?;
     } else {
-        output::print(&text(&processes, Paint::stdout()))?;
+        output::print(&(text(&processes, Paint::stdout()) + &text_of_programs(&up, Paint::stdout())))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How long a process that runs programs may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+fn programs(pid: Option<u32>, patience: Duration) -> Vec<Up> {
+    let wanted = |answer: &Answer| pid.is_none_or(|pid| i64::from(pid) == i64::from(answer.pid));
+    let up = |Answer { pid, file, programs, .. }| Up { pid, file, programs };
+    control::all(patience).into_iter().filter(wanted).map(up).collect()
+}
+
+fn text_of_programs(up: &[Up], paint: Paint) -> String {
+    let mut text = String::new();
+    for Up { pid, file, programs } in up {
+        let _ = writeln!(text, "{}", paint.strong(format!("process {pid}: {}", printable(file))));
+        let width = programs.iter().map(|program| program.name.len()).max().unwrap_or(0);
+        for program in programs {
+            let Program { name, state, restarts, end, .. } = program;
+            let restarts = match restarts {
+                0 => String::new(),
+                1 => ", 1 restart".to_owned(),
+                many => format!(", {many} restarts"),
+            };
+            let end = end.as_ref().map_or(String::new(), |end| format!("; last run: {}", printable(end)));
+            let state = match state.as_str() {
+                "failed" => paint.bad(state),
+                "running" => paint.good(state),
+                _ => state.clone(),
+            };
+            let _ =
+                writeln!(text, "  {} {state}{restarts}{end}", paint.strong(format_args!("{name:width$}")));
+        }
+    }
+    text
 }
 
 /// Every process that has a registry and may be read.

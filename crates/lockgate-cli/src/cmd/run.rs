@@ -75,7 +75,7 @@ fn run(args: &Args) -> anyhow::Result<ExitCode> {
         Ok(status) => Ok(ExitCode::from(status as u8)),
         Err(error) => match error.fault() {
             Some(fault) => {
-                args.domain.report(fault)?;
+                args.domain.report(fault);
                 Ok(domain::status_of(fault))
             }
             None => Err(error.into()),

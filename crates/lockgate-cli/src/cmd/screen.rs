@@ -1,6 +1,6 @@
 //! A terminal used as a page that is written again and again, and keys read from it.
 
-use super::ends_sys::Ends;
+use super::ends_sys::{Ends, SIGNALS};
 use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
@@ -39,7 +39,7 @@ impl Screen {
     /// # Errors
     /// Standard input is no terminal that can be set.
     pub fn enter() -> anyhow::Result<Screen> {
-        let ends = Ends::held_back().context("cannot hold back signals")?;
+        let ends = Ends::held_back(SIGNALS).context("cannot hold back signals")?;
         let before = tcgetattr(stdin()).context("cannot read the terminal's settings")?;
         let mut now = before.clone();
         now.local_modes -= LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;

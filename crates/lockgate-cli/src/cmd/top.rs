@@ -3,11 +3,13 @@
 //! Everything shown was written by other processes, which may lie: numbers are only ever divided and printed, text has been
 //! cleaned by the library, and widths are bounded.
 
+use super::descriptors;
 use super::screen::{Key, Screen};
 use anyhow::{Context as _, bail};
 use lockgate::registry::{Observation, ObserveError, ObservedCalls, ObservedDomain, Observer};
+use lockgate_outside::printable;
+use lockgate_programs::control::{self, Program};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit, setrlimit};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -77,6 +79,8 @@ struct Report {
 struct Process {
     pid: u32,
     domains: Vec<Domain>,
+    /// Of `lockgate up`.
+    programs: Vec<Program>,
 }
 
 /// Rates are missing at the first look; other numbers where nobody measures them.
@@ -104,6 +108,9 @@ struct Binding {
     mean_ns: Option<u64>,
 }
 
+/// How long a process that runs programs may take to say what they do.
+const PATIENCE: Duration = Duration::from_millis(200);
+
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let on_screen =
@@ -111,7 +118,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut screen = if on_screen { Some(Screen::enter()?) } else { None };
     let mut sort = args.sort;
     let mut watch = Watch::default();
-    raise_the_limit();
+    descriptors::raise_the_limit();
     let mut looks = 0;
     loop {
         let mut report = watch.look(args.pid)?;
@@ -199,8 +206,14 @@ impl Watch {
         seen.sort_by_key(|(pid, _)| *pid);
         let mut next = Totals::default();
         let rates = Rates { totals, seconds: before.map(|passed| passed.as_secs_f64()) };
-        let processes =
+        let mut processes: Vec<Process> =
             seen.into_iter().map(|(pid, observation)| rates.process(pid, observation, &mut next)).collect();
+        for answer in control::all(PATIENCE) {
+            let is_its = |process: &&mut Process| i64::from(process.pid) == i64::from(answer.pid);
+            if let Some(process) = processes.iter_mut().find(is_its) {
+                process.programs.extend(answer.programs);
+            }
+        }
         self.before = Some((now, next));
         let (seconds, unseen) = (rates.seconds.unwrap_or(0.0), self.unseen);
         Ok(Report { schema: 1, seconds, unseen, processes })
@@ -240,7 +253,7 @@ struct Rates {
 impl Rates {
     fn process(&self, pid: u32, observation: Observation, next: &mut Totals) -> Process {
         let domains = observation.domains.into_iter().map(|domain| self.domain(pid, domain, next)).collect();
-        Process { pid, domains }
+        Process { pid, domains, programs: Vec::new() }
     }
 
     fn domain(&self, pid: u32, seen: ObservedDomain, next: &mut Totals) -> Domain {
@@ -293,14 +306,6 @@ impl Rates {
 /// Whether who looks has no descriptors or no memory left, whatever he looks at.
 fn is_ones_own(error: &std::io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
-}
-
-/// As many descriptors as the process may have: looking takes two for each process, and how many there are is for others to say.
-fn raise_the_limit() {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    // If not, some processes are counted as not looked at.
-    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 fn sort_domains(report: &mut Report, sort: Sort) {
@@ -364,6 +369,13 @@ fn text(report: &Report, sort: Sort) -> String {
                     known(mean_ns.map(|mean| format!("{mean} ns"))),
                     cut(client, 24),
                 );
+            }
+        }
+        // Those that run are domains.
+        for Program { name, state, restarts, end, .. } in &process.programs {
+            if state != "running" || *restarts > 0 {
+                let end = end.as_ref().map_or(String::new(), |end| format!("; last run: {}", printable(end)));
+                let _ = writeln!(text, "program {name}: {state}, {restarts} restarts{}", cut(&end, 100));
             }
         }
     }

@@ -2,7 +2,8 @@
 use crate::commands::shop::lockgate;
 
 /// Commands with help of their own; `cc` passes everything to gcc.
-const COMMANDS: [&str; 8] = ["link", "rewrite", "verify", "inspect", "run", "call", "ps", "doctor"];
+const COMMANDS: [&str; 12] =
+    ["link", "rewrite", "verify", "inspect", "run", "up", "logs", "stop", "restart", "call", "ps", "doctor"];
 
 #[test]
 fn help_explains_itself() {
@@ -10,8 +11,8 @@ fn help_explains_itself() {
     for command in COMMANDS {
         assert!(main.contains(&format!("  {command} ")), "{command} is not in: {main}");
     }
-    for command in ["verify", "inspect", "run", "call", "ps", "doctor"] {
-        let help = lockgate(&[command, "--help"]);
+    for command in &COMMANDS[2..] {
+        let help = lockgate(&[*command, "--help"]);
         assert_eq!(help.status, 0);
         for part in ["Exit status: ", "Examples:\n", &format!("lockgate {command} ")] {
             assert!(help.out.contains(part), "{command} --help lacks {part:?}: {}", help.out);

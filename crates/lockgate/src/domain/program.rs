@@ -86,4 +86,23 @@ impl ProgramSignals {
         }
         sent
     }
+
+    /// Does what `SIGTERM` does to a process: sends it to the program if it has a handler for it, does nothing if the program ignores it, and
+    /// else [kills](ProgramSignals::kill) the program. Says whether the program was killed.
+    pub fn terminate(&self) -> bool {
+        const TERMINATION: u32 = libc::SIGTERM as u32;
+        let Some(core) = self.0.upgrade() else { return false };
+        let is_deadly = !self.send(TERMINATION) && !core.process().ignores(TERMINATION);
+        if is_deadly {
+            core.kill();
+        }
+        is_deadly
+    }
+
+    /// Ends the program on all its threads: [`FaultKind::Killed`](crate::FaultKind::Killed).
+    pub fn kill(&self) {
+        if let Some(core) = self.0.upgrade() {
+            core.kill();
+        }
+    }
 }

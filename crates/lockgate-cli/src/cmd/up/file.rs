@@ -1,0 +1,428 @@
+//! The file of `lockgate up`: each mistake is told with its line.
+
+use crate::cmd::domain::{self, Granted};
+use crate::cmd::output;
+use anyhow::{Context as _, anyhow, bail};
+use lockgate::syscall::Grants;
+use lockgate::{DomainOptions, Module};
+use lockgate_abi::window;
+use lockgate_outside::printable;
+use lockgate_programs::{Address, BackOff, Programs, ProgramsError, Ready, Restart, Spec};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// What a program's table may have.
+const KEYS: &[&str] = &[
+    "module",
+    "arguments",
+    "environment",
+    "directories",
+    "working_directory",
+    "listen",
+    "connect",
+    "memory_limit",
+    "stack_size",
+    "threads",
+    "descriptors",
+    "time_limit",
+    "cpu_limit",
+    "restart",
+    "restart_delay",
+    "restart_delay_max",
+    "restart_reset",
+    "depends_on",
+    "ready",
+    "stop_timeout",
+];
+
+/// Longest name of a program, bytes.
+const LONGEST_NAME: usize = 64;
+
+/// Programs that one file may have.
+const MOST: usize = 4096;
+
+/// Names of programs, and whether each says itself when it is ready.
+pub type Names = Vec<(String, bool)>;
+
+/// A mistake, and where in the text it is.
+#[derive(Debug)]
+struct Mistake {
+    at: usize,
+    error: anyhow::Error,
+}
+
+type Parsed<T> = Result<T, Mistake>;
+
+/// Adds where it is to what is wrong.
+trait At<T> {
+    fn at(self, span: &Range<usize>) -> Parsed<T>;
+}
+
+impl<T, E: Into<anyhow::Error>> At<T> for Result<T, E> {
+    fn at(self, span: &Range<usize>) -> Parsed<T> {
+        self.map_err(|error| Mistake { at: span.start, error: error.into() })
+    }
+}
+
+fn mistake<T>(span: &Range<usize>, what: impl std::fmt::Display) -> Parsed<T> {
+    Err(Mistake { at: span.start, error: anyhow!("{what}") })
+}
+
+/// The programs of a file. Relative paths in it begin in the current directory.
+///
+/// # Errors
+/// The first mistake, with the file's name and the line.
+pub fn programs(shown: &str, text: &str) -> anyhow::Result<(Programs, Names)> {
+    parse(text).map_err(|Mistake { at, error }| {
+        let line = text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
+        anyhow!("{shown}:{line}: {}", output::explain(&error))
+    })
+}
+
+fn parse(text: &str) -> Parsed<(Programs, Names)> {
+    let file = DeTable::parse(text).map_err(|error| Mistake {
+        at: error.span().map_or(0, |span| span.start),
+        error: anyhow!("{}", error.message().lines().next().unwrap_or_default()),
+    })?;
+    let whole = file.span();
+    let file = Table::new("the file", file.into_inner(), whole, &["programs"])?;
+    let Some(programs) = file.get("programs") else {
+        return mistake(&(0..0), "the file has no programs: begin one with [programs.NAME]");
+    };
+    let DeValue::Table(programs) = programs.get_ref() else {
+        return mistake(&programs.span(), "programs is a table: begin a program with [programs.NAME]");
+    };
+    if programs.is_empty() {
+        return mistake(&file.whole, "the file has no programs: begin one with [programs.NAME]");
+    }
+    if programs.len() > MOST {
+        return mistake(&file.whole, format!("the file has {} programs: it may have {MOST}", programs.len()));
+    }
+    // In the order of the file.
+    let mut tables: Vec<_> = programs.iter().collect();
+    tables.sort_by_key(|(name, _)| name.span().start);
+    let mut modules = BTreeMap::new();
+    let mut listeners = Vec::new();
+    let mut all = Programs::new();
+    let mut names = Names::new();
+    let mut spans = Vec::new();
+    for (key, table) in tables {
+        let name = name(key)?;
+        let DeValue::Table(table) = table.get_ref() else {
+            return mistake(&key.span(), format!("{name} is a table: write [programs.{name}]"));
+        };
+        let table = Table::new(&format!("program {name}"), table.clone(), key.span(), KEYS)?;
+        spans.push((name.clone(), table.span("depends_on")));
+        names.push((name.clone(), table.get("ready").is_some()));
+        let spec = program(&name, &table, &mut modules, &mut listeners)?;
+        all.add(spec).at(&key.span())?;
+    }
+    let place = |name: &String| {
+        spans.iter().find(|(other, _)| other == name).map_or(whole_start(), |(_, span)| span.clone())
+    };
+    all.check().map_err(|error| {
+        let span = match &error {
+            ProgramsError::Missing { program, .. } => place(program),
+            ProgramsError::Circle(circle) => circle.first().map_or(whole_start(), place),
+            _ => whole_start(),
+        };
+        let error = match error {
+            ProgramsError::Missing { program, missing } => {
+                let known = names.iter().map(|(name, _)| name.as_str());
+                let near = lockgate::nearest(&missing, known);
+                let near = near.map_or(String::new(), |near| format!("; one is called {near}"));
+                anyhow!(
+                    "depends_on: {program} depends on {}, which is no program here{near}",
+                    printable(&missing)
+                )
+            }
+            error => error.into(),
+        };
+        Mistake { at: span.start, error }
+    })?;
+    Ok((all, names))
+}
+
+fn whole_start() -> Range<usize> {
+    0..0
+}
+
+fn name(key: &Spanned<std::borrow::Cow<'_, str>>) -> Parsed<String> {
+    let name = key.get_ref().as_ref();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) || name.starts_with('-') {
+        return mistake(
+            &key.span(),
+            format!(
+                "{:?} is no name of a program: it has 1 to {LONGEST_NAME} letters, digits, and _ . - inside",
+                printable(name)
+            ),
+        );
+    }
+    Ok(name.to_owned())
+}
+
+/// A table whose keys are all known.
+struct Table<'t> {
+    fields: DeTable<'t>,
+    whole: Range<usize>,
+}
+
+impl<'t> Table<'t> {
+    fn new(what: &str, fields: DeTable<'t>, whole: Range<usize>, known: &[&str]) -> Parsed<Table<'t>> {
+        // The first in the file.
+        let unknown = fields.keys().filter(|key| !known.contains(&key.get_ref().as_ref()));
+        if let Some(key) = unknown.min_by_key(|key| key.span().start) {
+            let shown = printable(key.get_ref());
+            let near = lockgate::nearest(key.get_ref(), known.iter().copied());
+            let near = near
+                .map_or(format!("it may have {}", known.join(", ")), |near| format!("did you mean {near}?"));
+            return mistake(&key.span(), format!("{what} has no key {shown}: {near}"));
+        }
+        Ok(Table { fields, whole })
+    }
+
+    fn get(&self, key: &str) -> Option<&Spanned<DeValue<'t>>> {
+        self.fields.iter().find(|(name, _)| name.get_ref() == key).map(|(_, value)| value)
+    }
+
+    /// Where the key's value is, or the table.
+    fn span(&self, key: &str) -> Range<usize> {
+        self.get(key).map_or(self.whole.clone(), Spanned::span)
+    }
+
+    /// A value that `read` understands; what it says of another is told with the key.
+    fn read<T>(&self, key: &str, read: impl FnOnce(&DeValue<'t>) -> anyhow::Result<T>) -> Parsed<Option<T>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        read(value.get_ref()).map(Some).with_context(|| key.to_owned()).at(&value.span())
+    }
+
+    /// A string that `parse` understands.
+    fn string<T>(&self, key: &str, parse: impl FnOnce(&str) -> anyhow::Result<T>) -> Parsed<Option<T>> {
+        self.read(key, |value| {
+            let text = value.as_str().with_context(|| format!("{} instead of a string", kind(value)))?;
+            parse(text).with_context(|| format!("{:?}", printable(text)))
+        })
+    }
+
+    fn number(&self, key: &str, range: std::ops::RangeInclusive<u32>) -> Parsed<Option<u32>> {
+        self.read(key, |value| {
+            let number =
+                value.as_integer().with_context(|| format!("{} instead of a number", kind(value)))?;
+            let parsed = u32::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok();
+            parsed.filter(|number| range.contains(number)).with_context(|| {
+                format!("{} is not between {} and {}", number.as_str(), range.start(), range.end())
+            })
+        })
+    }
+
+    /// A list of strings, each with its place.
+    fn strings(&self, key: &str) -> Parsed<Vec<(String, Range<usize>)>> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let DeValue::Array(array) = value.get_ref() else {
+            let what = kind(value.get_ref());
+            return mistake(&value.span(), format!("{key}: {what} instead of a list of strings"));
+        };
+        let each = |item: &Spanned<DeValue<'t>>| match item.get_ref().as_str() {
+            Some(text) => Ok((text.to_owned(), item.span())),
+            None => {
+                let what = kind(item.get_ref());
+                mistake(&item.span(), format!("{key}: {what} instead of a string"))
+            }
+        };
+        array.iter().map(each).collect()
+    }
+}
+
+/// What a value is, with its article.
+fn kind(value: &DeValue<'_>) -> String {
+    let kind = value.type_str();
+    format!("{} {kind}", if kind.starts_with(['a', 'i']) { "an" } else { "a" })
+}
+
+type Modules = BTreeMap<PathBuf, (Arc<Module>, Arc<std::fs::File>)>;
+
+fn program(
+    name: &str,
+    table: &Table<'_>,
+    modules: &mut Modules,
+    listeners: &mut Vec<(String, String)>,
+) -> Parsed<Spec> {
+    let Some(path) = table.string("module", |text| Ok(text.to_owned()))? else {
+        return mistake(&table.whole, format!("program {name} has no module: write module = \"PATH.lg\""));
+    };
+    let (module, file) = module(&path, modules).context("module").at(&table.span("module"))?;
+    let grants = grants(name, table, listeners)?.forbid(&*file).at(&table.span("module"))?;
+    let options = options(table, &path)?;
+    let back_off = BackOff::default();
+    let delay = |key, default: Duration| {
+        table.string(key, domain::any_time).map(|delay: Option<Duration>| delay.unwrap_or(default))
+    };
+    let back_off = BackOff {
+        first: delay("restart_delay", back_off.first)?,
+        ceiling: delay("restart_delay_max", back_off.ceiling)?,
+        reset: delay("restart_reset", back_off.reset)?,
+    };
+    let depends_on = table.strings("depends_on")?.into_iter().map(|(name, _)| name);
+    let mut spec = Spec::new(name, &module, options, grants)
+        .back_off(back_off)
+        .restart(table.string("restart", restart)?.unwrap_or_default())
+        .ready(ready(table)?)
+        .depends_on(depends_on)
+        .threads(table.number("threads", 0..=62)?.unwrap_or(0));
+    if let Some(descriptors) = table.number("descriptors", 1..=65_536)? {
+        spec = spec.descriptors(descriptors);
+    }
+    if let Some(timeout) = table.string("stop_timeout", domain::any_time)? {
+        spec = spec.stop_timeout(timeout);
+    }
+    Ok(spec)
+}
+
+/// The module of a path, opened once.
+fn module(path: &str, modules: &mut Modules) -> anyhow::Result<(Arc<Module>, Arc<std::fs::File>)> {
+    let path = Path::new(path);
+    if let Some(known) = modules.get(path) {
+        return Ok(known.clone());
+    }
+    let module = Module::open(path)?;
+    let (file, _) = lockgate_outside::open(path)
+        .with_context(|| format!("cannot read {}", printable(&path.to_string_lossy())))?;
+    let opened = (module, Arc::new(file));
+    modules.insert(path.to_owned(), opened.clone());
+    Ok(opened)
+}
+
+fn grants(name: &str, table: &Table<'_>, listeners: &mut Vec<(String, String)>) -> Parsed<Grants> {
+    let mut directories: Vec<Granted> = Vec::new();
+    let mut grants = Grants::default();
+    for (text, span) in table.strings("directories")? {
+        directories.push(domain::granted(&text).context("directories").at(&span)?);
+        grants = domain::directories(Grants::default(), &directories).context("directories").at(&span)?;
+    }
+    let current = table.string("working_directory", |text| Ok(text.to_owned()))?;
+    grants = domain::start_in(grants, &directories, current.as_deref())
+        .with_context(|| format!("working_directory {}", printable(&current.clone().unwrap_or_default())))
+        .at(&table.span("working_directory"))?;
+    let (listen, connect) = (table.strings("listen")?, table.strings("connect")?);
+    for (address, span) in &listen {
+        grants = grants.listen(address).context("listen").at(span)?;
+        if let Some((other, theirs)) = listeners.iter().find(|(_, other)| overlap(other, address)) {
+            let both = if theirs == address { "too".to_owned() } else { format!("at {theirs}") };
+            return mistake(span, format!("listen: {other} listens at {address} {both}"));
+        }
+    }
+    listeners.extend(listen.iter().map(|(address, _)| (name.to_owned(), address.clone())));
+    for (address, span) in &connect {
+        grants = grants.connect(address).context("connect").at(span)?;
+    }
+    let texts =
+        |list: &[(String, Range<usize>)]| list.iter().map(|(text, _)| text.clone()).collect::<Vec<_>>();
+    domain::keep_control(&directories, &texts(&listen), &texts(&connect)).at(&table.whole)?;
+    Ok(grants)
+}
+
+/// Whether two programs that listen at these addresses are in each other's way.
+fn overlap(one: &str, other: &str) -> bool {
+    let parts = |address: &str| {
+        let (kind, rest) = match address.split_once(':') {
+            Some((kind @ ("udp" | "tcp"), rest)) => (kind.to_owned(), rest),
+            Some(("unix", path)) => return Some(("unix".to_owned(), path.to_owned(), String::new())),
+            _ => ("tcp".to_owned(), address),
+        };
+        let (host, port) = rest.rsplit_once(':')?;
+        Some((kind, host.to_owned(), port.to_owned()))
+    };
+    let (Some(one), Some(other)) = (parts(one), parts(other)) else { return false };
+    // Of all ports, or of one that the kernel picks, each finds one.
+    let is_open = one.1 == "*" && one.0 == "unix" || ["*", "0"].contains(&one.2.as_str());
+    let is_every = |host: &str| ["*", "0.0.0.0", "[::]"].contains(&host);
+    let hosts = one.1 == other.1 || one.0 != "unix" && (is_every(&one.1) || is_every(&other.1));
+    !is_open && one.0 == other.0 && one.2 == other.2 && hosts
+}
+
+fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {
+    const MEMORY: u64 = 1 << 30;
+    const STACK: u64 = 8 << 20;
+    let memory = table.string("memory_limit", |text| {
+        let size = domain::size(text)?;
+        if size > window::SIZE {
+            bail!("a domain has at most 4G, about 2G of it for its heap");
+        }
+        Ok(size)
+    })?;
+    let stack = table.string("stack_size", domain::size)?;
+    let mut options =
+        DomainOptions::new().memory_limit(memory.unwrap_or(MEMORY)).stack_size(stack.unwrap_or(STACK));
+    if let Some(limit) = table.string("time_limit", domain::time)? {
+        options = options.time_limit(limit);
+    }
+    if let Some(limit) = table.string("cpu_limit", domain::time)? {
+        options = options.cpu_limit(limit);
+    }
+    let mut names = BTreeSet::new();
+    for (text, span) in table.strings("environment")? {
+        let (name, value) = domain::variable(OsStr::new(&text)).context("environment").at(&span)?;
+        if !names.insert(name.clone()) {
+            return mistake(&span, format!("environment: {} is given twice", printable(&name)));
+        }
+        options = options.environment(&name, value);
+    }
+    let arguments = table.strings("arguments")?.into_iter().map(|(text, _)| text);
+    Ok(options.arguments([path.to_owned()].into_iter().chain(arguments)))
+}
+
+fn restart(text: &str) -> anyhow::Result<Restart> {
+    Ok(match text {
+        "never" => Restart::Never,
+        "on-fault" => Restart::OnFault,
+        "always" => Restart::Always,
+        _ => bail!("a program is restarted \"never\", \"on-fault\" or \"always\""),
+    })
+}
+
+fn ready(table: &Table<'_>) -> Parsed<Ready> {
+    const WAYS: &str = "a program is ready when \"started\", when \"listening\", or by { line = \"TEXT\" }";
+    let Some(value) = table.get("ready") else { return Ok(Ready::Started) };
+    match value.get_ref() {
+        DeValue::String(text) if text == "started" => Ok(Ready::Started),
+        DeValue::String(text) if text == "listening" => {
+            let addresses = table.strings("listen")?;
+            match addresses.iter().find_map(|(address, _)| accepts_at(address)) {
+                Some(address) => Ok(Ready::Listening(address)),
+                None => mistake(
+                    &value.span(),
+                    "ready: listen has no address of TCP with a port, and no unix:PATH, to connect to",
+                ),
+            }
+        }
+        DeValue::Table(line) => {
+            let line = Table::new("ready", line.clone(), value.span(), &["line"])?;
+            match line.string("line", |text| Ok(text.to_owned()))? {
+                Some(text) if !text.is_empty() => Ok(Ready::Line(text)),
+                _ => mistake(&value.span(), format!("ready: {WAYS}")),
+            }
+        }
+        _ => mistake(&value.span(), format!("ready: {WAYS}")),
+    }
+}
+
+/// Where a program that may listen at `address` can be connected to.
+fn accepts_at(address: &str) -> Option<Address> {
+    if let Some(path) = address.strip_prefix("unix:") {
+        return (path != "*").then(|| Address::Unix(path.into()));
+    }
+    let address = address.strip_prefix("tcp:").unwrap_or(address);
+    let local = match address.strip_prefix("*:") {
+        Some(port) => SocketAddr::from((Ipv4Addr::LOCALHOST, port.parse().ok()?)),
+        None => address.to_socket_addrs().ok()?.next()?,
+    };
+    (local.port() != 0).then_some(Address::Tcp(local))
+}

@@ -1,0 +1,857 @@
+//! `lockgate up`: several programs as domains of one process, as a user's shell and a manager of services see it. Nothing here waits for time to
+//! pass: a test waits for the line that says what it waits for.
+
+use crate::common::text;
+use lockgate::syscall::Grants;
+use lockgate::{DomainOptions, Module};
+use lockgate_programs::{Event, Line, Observer, Programs, ProgramsError, Ready, Spec, State};
+use std::fs;
+use std::io::{BufRead, BufReader, PipeReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{LazyLock, Mutex};
+
+/// `tests/programs/service.c` as a module, built once.
+static SERVICE: LazyLock<PathBuf> = LazyLock::new(|| {
+    let module = support::shared_folder().join("service.lg");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/service.c");
+    let built = Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(["cc", "-w", "-g", "-O1", "-o"])
+        .args([&module, &source])
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "{}", text(&built.stderr));
+    module
+});
+
+/// A folder with a file, a module, and a place for sockets of control.
+struct Site(tempfile::TempDir);
+
+impl Site {
+    /// `programs`: what stands below each `[programs.NAME]`, where `module` is the service unless it is said.
+    fn new(programs: &[(&str, &str)]) -> Site {
+        let site = Site::of(&file(programs));
+        fs::copy(&*SERVICE, site.path("service.lg")).unwrap();
+        site
+    }
+
+    fn of(text: &str) -> Site {
+        use std::os::unix::fs::PermissionsExt as _;
+        let site = Site(tempfile::tempdir().unwrap());
+        fs::create_dir(site.path("run")).unwrap();
+        fs::set_permissions(site.path("run"), fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(site.path("lockgate.toml"), text).unwrap();
+        site
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    /// `lockgate COMMAND FOLDER ARGUMENTS...`.
+    fn command(&self, command: &str, arguments: &[&str]) -> Command {
+        let mut lockgate = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+        lockgate.arg(command).arg(self.0.path()).args(arguments);
+        lockgate.env("XDG_RUNTIME_DIR", self.path("run")).stdin(Stdio::null());
+        lockgate
+    }
+
+    fn ask(&self, command: &str, arguments: &[&str]) -> Output {
+        self.command(command, arguments).output().unwrap()
+    }
+
+    /// Runs it to its end: exit status, standard output, standard error.
+    fn ended(&self) -> (i32, String, String) {
+        let output = self.ask("up", &[]);
+        (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+    }
+
+    fn up(&self) -> Up {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let child = self.command("up", &[]).stdout(writer.try_clone().unwrap()).stderr(writer).spawn();
+        Up { child: child.unwrap(), lines: BufReader::new(reader), said: Vec::new() }
+    }
+
+    /// What `lockgate ps` says of a program.
+    fn status(&self, program: &str) -> serde_json::Value {
+        let mut ps = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+        let output = ps.args(["ps", "--json"]).env("XDG_RUNTIME_DIR", self.path("run")).output().unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let programs = json["up"][0]["programs"].as_array().cloned().unwrap_or_default();
+        programs.into_iter().find(|known| known["name"] == program).unwrap_or_default()
+    }
+}
+
+fn file(programs: &[(&str, &str)]) -> String {
+    let table = |(name, body): &(&str, &str)| {
+        let module = if body.contains("module =") { "" } else { "module = 'service.lg'\n" };
+        format!("[programs.{name}]\n{module}{body}\n")
+    };
+    programs.iter().map(table).collect()
+}
+
+/// One that runs, and what it has said so far, on both streams.
+struct Up {
+    child: Child,
+    lines: BufReader<PipeReader>,
+    said: Vec<String>,
+}
+
+impl Up {
+    /// Waits for a line that ends so.
+    #[track_caller]
+    fn until(&mut self, end: &str) -> &mut Up {
+        loop {
+            let mut line = Vec::new();
+            let count = self.lines.read_until(b'\n', &mut line).unwrap();
+            assert!(count > 0, "{end:?} was never said: {:#?}", self.said);
+            self.said.push(text(&line).trim_end().to_owned());
+            if self.said.last().is_some_and(|line| line.ends_with(end)) {
+                return self;
+            }
+        }
+    }
+
+    /// Waits for lines that end so, in any order.
+    #[track_caller]
+    fn until_all(&mut self, ends: &[&str]) -> &mut Up {
+        let mut missing = ends.to_vec();
+        while !missing.is_empty() {
+            self.until("");
+            let last = self.said.last().cloned().unwrap_or_default();
+            missing.retain(|end| !last.ends_with(end));
+        }
+        self
+    }
+
+    fn signal(&mut self, signal: rustix::process::Signal) -> &mut Up {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+        self
+    }
+
+    fn term(&mut self) -> &mut Up {
+        self.signal(rustix::process::Signal::TERM)
+    }
+
+    /// Reads the rest, and waits for its end.
+    fn wait(mut self) -> (ExitStatus, Vec<String>) {
+        let mut rest = Vec::new();
+        self.lines.read_to_end(&mut rest).unwrap();
+        self.said.extend(text(&rest).lines().map(str::to_owned));
+        (self.child.wait().unwrap(), std::mem::take(&mut self.said))
+    }
+
+    #[track_caller]
+    fn ends(self, status: i32) -> Vec<String> {
+        let (ended, said) = self.wait();
+        assert_eq!(ended.code(), Some(status), "{said:#?}");
+        said
+    }
+
+    /// How many entries a folder of the process's has, or lines a file.
+    fn count(&self, of: &str) -> usize {
+        let path = format!("/proc/{}/{of}", self.child.id());
+        match fs::read_dir(&path) {
+            Ok(entries) => entries.count(),
+            Err(_) => fs::read_to_string(path).unwrap().lines().count(),
+        }
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // (Where a test has failed.)
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The place of the line that ends so.
+#[track_caller]
+fn at(said: &[String], end: &str) -> usize {
+    let found = said.iter().position(|line| line.ends_with(end));
+    found.unwrap_or_else(|| panic!("{end:?} is not in {said:#?}"))
+}
+
+/// Each line comes before the next.
+#[track_caller]
+fn in_order(said: &[String], ends: &[&str]) {
+    let places: Vec<usize> = ends.iter().map(|end| at(said, end)).collect();
+    assert!(places.is_sorted(), "{places:?} {said:#?}");
+}
+
+/// A port that nobody has.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A server at a port, and more about it.
+fn server(port: u16, more: &str) -> String {
+    format!("arguments = ['echo', '{port}']\nlisten = ['127.0.0.1:{port}']\n{more}")
+}
+
+/// What a server gives back; nothing if it has crashed.
+fn echo(stream: &mut TcpStream, bytes: &[u8]) -> Vec<u8> {
+    stream.write_all(bytes).unwrap();
+    let mut answer = vec![0; bytes.len()];
+    match stream.read_exact(&mut answer) {
+        Ok(()) => answer,
+        Err(_) => Vec::new(),
+    }
+}
+
+#[test]
+fn programs_start_when_what_they_depend_on_is_ready() {
+    let port = free_port();
+    let site = Site::new(&[
+        ("last", "arguments = ['waits', 'last']\ndepends_on = ['listener', 'speaker']"),
+        ("listener", &server(port, "ready = 'listening'\ndepends_on = ['speaker']")),
+        ("speaker", "arguments = ['waits', 'speaker']\nready = { line = 'is there' }"),
+    ]);
+    let mut up = site.up();
+    up.until("last is there").term();
+    let said = up.ends(0);
+    in_order(
+        &said,
+        &[
+            "speaker: started",
+            "speaker is there",
+            "speaker: ready",
+            "listener: started",
+            "listener: ready",
+            "last: started",
+        ],
+    );
+}
+
+#[test]
+fn a_program_whose_dependency_ends_unready_is_not_started() {
+    let site = Site::new(&[
+        ("early", "arguments = ['says', 'x']\nready = { line = 'never' }"),
+        ("late", "arguments = ['waits', 'late']\ndepends_on = ['early']"),
+    ]);
+    let (status, out, err) = site.ended();
+    assert_eq!((status, out.as_str()), (125, "early | x\n"), "{err}");
+    assert!(err.contains("late: not started: early ended before it was ready"), "{err}");
+}
+
+#[test]
+fn all_end_in_the_reverse_order_of_their_dependencies() {
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::INT] {
+        let site = Site::new(&[
+            ("one", "arguments = ['waits', 'one']"),
+            ("two", "arguments = ['waits', 'two']\ndepends_on = ['one']"),
+            ("three", "arguments = ['waits', 'three']\ndepends_on = ['two']"),
+        ]);
+        let mut up = site.up();
+        up.until_all(&["one is there", "two is there", "three is there"]).signal(signal);
+        let said = up.ends(0);
+        in_order(
+            &said,
+            &[
+                "three: signal 15",
+                "three: ended",
+                "two: signal 15",
+                "two: ended",
+                "one: signal 15",
+                "one: ended",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_crash_of_one_leaves_the_others_serving() {
+    let (first, second) = (free_port(), free_port());
+    let site = Site::new(&[
+        ("first", &server(first, "ready = { line = 'serving' }\nrestart = 'on-fault'")),
+        ("second", &server(second, "ready = { line = 'serving' }\ndepends_on = ['first']")),
+    ]);
+    let mut up = site.up();
+    up.until("second: ready");
+    let mut steady = TcpStream::connect(("127.0.0.1", second)).unwrap();
+    assert_eq!(echo(&mut steady, b"before"), b"before");
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(("127.0.0.1", first)).unwrap();
+        assert_eq!(echo(&mut stream, b"hello"), b"hello");
+        assert_eq!(echo(&mut stream, b"X"), b"", "it has crashed");
+        assert_eq!(echo(&mut steady, b"meanwhile"), b"meanwhile");
+        up.until("first: ready");
+    }
+    assert_eq!(site.status("first")["restarts"], 3);
+    assert_eq!(site.status("second")["restarts"], 0);
+    assert_eq!(echo(&mut steady, b"after"), b"after");
+    drop(steady);
+    up.term();
+    let said = up.ends(0);
+    assert!(said.iter().any(|line| line.contains("service.c:")), "the crash is reported: {said:#?}");
+}
+
+#[test]
+fn policies_say_who_comes_back() {
+    let site = Site::new(&[
+        ("never", "arguments = ['crash']"),
+        ("fault", "arguments = ['status', '3']\nrestart = 'on-fault'"),
+        ("keeper", "arguments = ['waits', 'keeper']"),
+        ("always", "arguments = ['says', 'again']\nrestart = 'always'\nrestart_delay = '0ms'"),
+    ]);
+    let mut up = site.up();
+    for _ in 0..4 {
+        up.until("always: starts again");
+    }
+    while site.status("never")["state"] != "failed" || site.status("fault")["state"] != "failed" {}
+    assert_eq!(site.status("never")["exit_status"], 139);
+    assert_eq!(site.status("keeper")["state"], "running");
+    up.term();
+    let (status, said) = up.wait();
+    assert!([Some(139), Some(3)].contains(&status.code()), "{status} {said:#?}");
+    assert!(
+        !said
+            .iter()
+            .any(|line| line.ends_with("never: starts again") || line.ends_with("fault: starts again"))
+    );
+}
+
+#[test]
+fn what_does_not_end_in_its_time_is_killed() {
+    let site = Site::new(&[("deaf", "arguments = ['ignores']\nstop_timeout = '10ms'")]);
+    let mut up = site.up();
+    up.until("| deaf").term();
+    let said = up.ends(137);
+    in_order(&said, &["deaf: not ended in 10ms (stop_timeout), and killed", "deaf: killed"]);
+}
+
+#[test]
+fn a_second_signal_kills_at_once() {
+    let site = Site::new(&[("deaf", "arguments = ['ignores']\nstop_timeout = '60m'")]);
+    let mut up = site.up();
+    up.until("| deaf").term().term();
+    // (Two that come at the same time are one.)
+    while site.status("deaf")["state"] == "running" {}
+    up.term();
+    up.ends(137);
+}
+
+#[test]
+fn the_exit_status_is_that_of_the_first_that_failed() {
+    let cases: [(&[(&str, &str)], i32); 7] = [
+        (&[("a", "arguments = ['status', '0']"), ("b", "arguments = ['says']")], 0),
+        (&[("a", "arguments = ['status', '0']"), ("b", "arguments = ['status', '7']")], 7),
+        (&[("a", "arguments = ['crash']")], 139),
+        (&[("a", "arguments = ['waits', 'a']\ntime_limit = '1ms'")], 124),
+        (&[("a", "arguments = ['endless']\ncpu_limit = '10ms'")], 137),
+        (&[("a", "arguments = ['threads']")], 4),
+        (&[("a", "memory_limit = '64K'")], 125),
+    ];
+    for (programs, expected) in cases {
+        let (status, _, err) = Site::new(programs).ended();
+        assert_eq!(status, expected, "{programs:?}: {err}");
+    }
+    let site = Site::new(&[
+        ("first", "arguments = ['status', '5']\nready = { line = 'x' }"),
+        ("second", "arguments = ['status', '6']\ndepends_on = ['first']"),
+    ]);
+    assert_eq!(site.ended().0, 5);
+}
+
+#[test]
+fn a_program_that_ends_badly_when_it_is_asked_to_has_failed() {
+    for (status, expected) in [(0, 0), (143, 0), (9, 9)] {
+        let site = Site::new(&[("a", &format!("arguments = ['waits', 'a', '{status}']"))]);
+        let mut up = site.up();
+        up.until("a is there").term();
+        up.ends(expected);
+    }
+    let site = Site::new(&[("plain", "arguments = ['plain']")]);
+    let mut up = site.up();
+    up.until("| plain").term();
+    assert!(up.ends(0).iter().any(|line| line.ends_with("plain: ended by SIGTERM")));
+}
+
+#[test]
+fn sighup_goes_to_those_that_have_handlers() {
+    let site = Site::new(&[("a", "arguments = ['waits', 'a']"), ("b", "arguments = ['plain']")]);
+    let mut up = site.up();
+    up.until_all(&["a is there", "| plain"]).signal(rustix::process::Signal::HUP).until("a: signal 1");
+    assert_eq!(site.status("b")["state"], "running");
+    up.term();
+    up.ends(0);
+    let site = Site::new(&[("b", "arguments = ['plain']")]);
+    let mut up = site.up();
+    up.until("| plain").signal(rustix::process::Signal::HUP);
+    up.ends(0);
+}
+
+#[test]
+fn programs_have_what_the_file_gives_them_and_nothing_else() {
+    let site = Site::new(&[
+        ("pid", "arguments = ['pid']"),
+        ("given", "arguments = ['variable', 'A']\nenvironment = ['A=from the file']"),
+        ("passed", "arguments = ['variable', 'B']\nenvironment = ['B']"),
+        ("empty", "arguments = ['variable', 'B']"),
+        ("folder", "arguments = ['folder']\ndirectories = ['run']"),
+        (
+            "placed",
+            "arguments = ['folder']\ndirectories = ['/a=run', '/b=.:ro']\nworking_directory = '/b/run'",
+        ),
+    ]);
+    let up =
+        site.command("up", &[]).env("B", "from outside").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let up = up.unwrap();
+    let pid = up.id();
+    let out = text(&up.wait_with_output().unwrap().stdout);
+    let here = site.0.path().canonicalize().unwrap();
+    for line in [
+        &format!("pid    | {pid}"),
+        "given  | from the file",
+        "passed | from outside",
+        "empty  | none",
+        &format!("folder | {}", here.display()),
+        "placed | /b/run",
+    ] {
+        assert!(out.lines().any(|said| said == line), "{line:?} is not in {out}");
+    }
+}
+
+/// Names stand in front of whole lines, and no program writes another's.
+#[test]
+fn lines_have_names_and_nothing_that_terminals_obey() {
+    let site = Site::new(&[
+        ("rude", "arguments = ['rude']"),
+        ("longer-name", "arguments = ['says', \"two\\nlines\", 'three']\ndepends_on = ['rude']"),
+    ]);
+    let (status, out, err) = site.ended();
+    assert_eq!(status, 0, "{err}");
+    let mut lines: Vec<&str> = out.lines().collect();
+    lines.sort_unstable();
+    let expected = [
+        "longer-name | lines",
+        "longer-name | three",
+        "longer-name | two",
+        "rude        | ?",
+        "rude        | first?[2K?[31mother | hello",
+    ];
+    assert_eq!(lines, expected);
+    assert!(err.contains("longer-name | done\n") && !err.contains('\u{1b}'), "{err}");
+}
+
+#[test]
+fn no_line_is_lost_where_they_are_read() {
+    let site = Site::new(&[("many", "arguments = ['lines', '50000']")]);
+    let (status, out, _) = site.ended();
+    assert_eq!((status, out.lines().count()), (0, 50_000));
+    assert!(out.ends_with("many | line 49999\n"));
+}
+
+/// One writes without end, in one line, and nobody reads what it writes: others serve, and all can be ended.
+#[test]
+fn others_serve_while_one_writes_and_nobody_reads() {
+    let port = free_port();
+    let site =
+        Site::new(&[("writer", "arguments = ['endless']"), ("server", &server(port, "ready = 'listening'"))]);
+    let mut child = site.command("up", &[]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    while site.status("server")["state"] != "running" {}
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    for _ in 0..100 {
+        assert_eq!(echo(&mut stream, b"hello"), b"hello");
+    }
+    drop(stream);
+    let kept = site.ask("logs", &["writer"]);
+    assert!(kept.stdout.len() <= (64 << 10) + 4096, "{}", kept.stdout.len());
+    assert!(text(&kept.stdout).lines().all(|line| line.len() <= (8 << 10) + 64), "a line has an end");
+    assert!(site.ask("stop", &[]).status.success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn programs_serve_on_when_the_reader_has_gone_away() {
+    let port = free_port();
+    let site =
+        Site::new(&[("writer", "arguments = ['endless']"), ("server", &server(port, "ready = 'listening'"))]);
+    let mut up = site.up();
+    up.until("server: ready");
+    let (reader, _) = std::io::pipe().unwrap();
+    drop(std::mem::replace(&mut up.lines, BufReader::new(reader)));
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    assert_eq!(echo(&mut stream, b"hello"), b"hello");
+    drop(stream);
+    assert!(site.ask("stop", &[]).status.success());
+    assert_eq!(up.child.wait().unwrap().code(), Some(0));
+}
+
+/// What an observer was told.
+#[derive(Default)]
+struct Told(Mutex<Vec<String>>);
+
+impl Observer for Told {
+    fn event(&self, program: &str, event: &Event<'_>) {
+        let told = match event {
+            Event::Ended(end, _) => format!("{program} {end}"),
+            event => format!("{program} {event:?}"),
+        };
+        self.0.lock().unwrap().push(told);
+    }
+
+    fn line(&self, program: &str, line: &Line) {
+        self.0.lock().unwrap().push(format!("{program} {}", text(&line.bytes)));
+    }
+}
+
+/// Without the command: several programs in a process that does other things as well.
+#[test]
+fn rust_has_the_same() {
+    let module = Module::open(&*SERVICE).unwrap();
+    let spec = |name: &str, arguments: &[&str]| {
+        let arguments = ["service"].iter().chain(arguments);
+        Spec::new(name, &module, DomainOptions::new().arguments(arguments), Grants::default())
+    };
+    let mut programs = Programs::new();
+    programs.add(spec("crash", &["crash"]).depends_on(["waits"])).unwrap();
+    programs.add(spec("waits", &["waits", "it"]).ready(Ready::Line("there".to_owned()))).unwrap();
+    assert!(matches!(programs.add(spec("waits", &[])), Err(ProgramsError::Twice(_))));
+    let (handle, told) = (programs.handle(), Told::default());
+    let ends = std::thread::scope(|scope| {
+        let runs = scope.spawn(|| programs.run(&told).unwrap());
+        handle.restart(vec!["waits".to_owned()]).unwrap();
+        assert!(handle.stop(vec!["nothing".to_owned()]).is_err());
+        while handle.status().iter().any(|status| status.name == "crash" && status.state != State::Failed) {}
+        handle.close();
+        runs.join().unwrap()
+    });
+    assert_eq!((ends.exit_status(), ends.first_failure().unwrap().name.as_str()), (139, "crash"));
+    assert_eq!(ends.programs()[1].state, State::Stopped);
+    assert!(handle.status().is_empty() && handle.stop(Vec::new()).is_ok(), "they are over");
+    let told = told.0.into_inner().unwrap();
+    in_order(&told, &["waits it is there", "waits Ready", "crash Started", "crash about to crash"]);
+    assert!(told.iter().any(|told| told.contains("write to a null pointer")), "{told:?}");
+}
+
+/// Every field wrong, each with its line, and what would be right.
+#[test]
+fn mistakes_are_told_with_their_lines() {
+    let cases: &[(&str, usize, &str)] = &[
+        ("", 1, "the file has no programs: begin one with [programs.NAME]"),
+        ("x = ", 1, "expected"),
+        ("\n[program.a]", 2, "the file has no key program: did you mean programs?"),
+        ("programs = 3", 1, "programs is a table"),
+        ("[programs]", 1, "the file has no programs"),
+        ("[programs]\na = 3", 2, "a is a table: write [programs.a]"),
+        ("[programs.'a b']\nmodule = 'service.lg'", 1, "no name of a program"),
+        ("[programs.'-a']\nmodule = 'service.lg'", 1, "no name of a program"),
+        ("[programs.a]\nmodule = 'service.lg'\n[programs.a]", 3, "duplicate key"),
+        ("[programs.a]\n\nmodul = 'service.lg'", 3, "program a has no key modul: did you mean module?"),
+        ("[programs.a]\nmodule = 'service.lg'\nzzzzzzzzzz = 1", 3, "it may have module, arguments"),
+        ("[programs.a]\narguments = []", 1, "program a has no module"),
+        ("[programs.a]\nmodule = 3", 2, "module: an integer instead of a string"),
+        ("[programs.a]\nmodule = 'missing.lg'", 2, "missing.lg"),
+        ("[programs.a]\nmodule = 'lockgate.toml'", 2, "lockgate.toml"),
+        ("@arguments = 'x'", 3, "arguments: a string instead of a list of strings"),
+        ("@arguments = [\n'x',\n3]", 5, "arguments: an integer instead of a string"),
+        ("@arguments = [\"\\u0000\"]", 1, ""),
+        ("@environment = ['=x']", 3, "environment: =x: the variable has no name"),
+        ("@environment = ['A=1', 'A=2']", 3, "environment: A is given twice"),
+        ("@environment = ['LOCKGATE_NO_SUCH']", 3, "there is no such variable"),
+        ("@environment = { A = 1 }", 3, "environment: a table instead of a list of strings"),
+        ("@directories = ['/a=missing']", 3, "directories: cannot grant the directory missing"),
+        ("@directories = ['/a=.', '/a=/usr']", 3, "directories: /a is given twice"),
+        ("@directories = ['a=.']", 3, "must start with /"),
+        ("@directories = ['/p=/proc']", 3, "cannot grant the directory /proc"),
+        ("@working_directory = '/nowhere'", 3, "working_directory /nowhere: no directory of the domain"),
+        ("@listen = ['127.0.0.1']", 3, "listen: cannot grant the address"),
+        ("@listen = '127.0.0.1:1'", 3, "listen: a string instead of a list of strings"),
+        ("@connect = ['127.0.0.1:0']", 3, "connect: cannot grant the address"),
+        ("@memory_limit = 5", 3, "memory_limit: an integer instead of a string"),
+        ("@memory_limit = '5X'", 3, "memory_limit: \"5X\": the unit \"X\" is none of K, M, G"),
+        ("@memory_limit = '5G'", 3, "about 2G of it for its heap"),
+        ("@stack_size = 'x'", 3, "does not start with a number"),
+        ("@threads = 63", 3, "threads: 63 is not between 0 and 62"),
+        ("@threads = -1", 3, "threads: -1 is not between 0 and 62"),
+        ("@threads = '3'", 3, "threads: a string instead of a number"),
+        ("@descriptors = 0", 3, "descriptors: 0 is not between 1 and 65536"),
+        ("@descriptors = 65537", 3, "between 1 and 65536"),
+        ("@time_limit = '0s'", 3, "the shortest limit is 1ms"),
+        ("@cpu_limit = '3 days'", 3, "is none of ms, s, m"),
+        ("@restart = 'sometimes'", 3, "\"never\", \"on-fault\" or \"always\""),
+        ("@restart = true", 3, "restart: a boolean instead of a string"),
+        ("@restart_delay = 'soon'", 3, "restart_delay: \"soon\""),
+        ("@restart_delay_max = 1", 3, "restart_delay_max: an integer instead of a string"),
+        ("@restart_reset = ''", 3, "restart_reset"),
+        ("@stop_timeout = '-1s'", 3, "stop_timeout"),
+        ("@depends_on = ['b']", 3, "depends_on: a depends on b, which is no program here"),
+        ("@depends_on = 'a'", 3, "depends_on: a string instead of a list of strings"),
+        ("@depends_on = ['a']", 3, "in a circle: a -> a"),
+        ("@ready = 'soon'", 3, "when \"started\", when \"listening\", or by { line = \"TEXT\" }"),
+        ("@ready = { line = '' }", 3, "or by { line = \"TEXT\" }"),
+        ("@ready = { lime = 'x' }", 3, "ready has no key lime: did you mean line?"),
+        (
+            "@ready = 'listening'\nlisten = ['udp:127.0.0.1:9', 'unix:*', '127.0.0.1:0']",
+            3,
+            "ready: listen has no address",
+        ),
+        ("@depends_on = ['cache']\n[programs.cached]\nmodule = 'service.lg'", 3, "one is called cached"),
+        (
+            "@depends_on = ['b']\n[programs.b]\nmodule = 'service.lg'\ndepends_on = ['c']\n[programs.c]\n\
+             module = 'service.lg'\ndepends_on = ['b']",
+            6,
+            "in a circle: b -> c -> b",
+        ),
+        (
+            "@listen = ['127.0.0.1:7000']\n[programs.b]\nmodule = 'service.lg'\nlisten = [\n'127.0.0.1:7000']",
+            7,
+            "listen: a listens at 127.0.0.1:7000 too",
+        ),
+        (
+            "@listen = ['*:7000']\n[programs.b]\nmodule = 'service.lg'\nlisten = ['tcp:[::1]:7000']",
+            6,
+            "listen: a listens at tcp:[::1]:7000 at *:7000",
+        ),
+    ];
+    let site = Site::new(&[]);
+    for (body, line, expected) in cases {
+        let body = body.replace('@', "[programs.a]\nmodule = 'service.lg'\n");
+        fs::write(site.path("lockgate.toml"), &body).unwrap();
+        for arguments in [&["--check"][..], &[]] {
+            let ran = site.ask("up", arguments);
+            let err = text(&ran.stderr);
+            if expected.is_empty() {
+                // Known when the domain is made.
+                assert!(arguments == ["--check"] || ran.status.code() == Some(125), "{body}: {err}");
+                continue;
+            }
+            assert_eq!(ran.status.code(), Some(125), "{body}: {err}");
+            let place = format!("lockgate.toml:{line}: ");
+            assert!(err.contains(&place) && err.contains(expected), "{body}: {expected:?} at {place}: {err}");
+            assert_eq!(err.lines().count(), 1, "{err}");
+        }
+    }
+    fs::remove_file(site.path("lockgate.toml")).unwrap();
+    assert!(site.ended().2.contains("lockgate.toml: No such file"));
+}
+
+/// Addresses that are not in each other's way.
+#[test]
+fn programs_may_listen_side_by_side() {
+    let site = Site::new(&[
+        (
+            "a",
+            "arguments = ['says']\nlisten = ['127.0.0.1:7000', 'udp:127.0.0.1:7000', '127.0.0.1:*', 'unix:*']",
+        ),
+        (
+            "b",
+            "arguments = ['says']\nlisten = ['127.0.0.1:7001', '[::1]:7000', '127.0.0.1:*', '*:0', 'unix:*']",
+        ),
+    ]);
+    assert!(site.ask("up", &["--check"]).status.success());
+}
+
+#[test]
+fn a_taken_port_is_the_programs_own_failure() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let site = Site::new(&[
+        ("late", &server(port, "")),
+        ("other", "arguments = ['waits', 'other']\ndepends_on = ['late']"),
+    ]);
+    let mut up = site.up();
+    up.until_all(&["late: exit status 3", "other is there"]);
+    assert_eq!(site.status("other")["state"], "running");
+    up.term();
+    assert!(up.ends(3).iter().any(|line| line.contains("late  | cannot listen: Address in use")));
+}
+
+#[test]
+fn fifty_programs_run_at_once() {
+    let names: Vec<String> = (0..50).map(|number| format!("program-{number}")).collect();
+    let bodies: Vec<String> = names.iter().map(|name| format!("arguments = ['waits', '{name}']")).collect();
+    let programs: Vec<_> =
+        names.iter().zip(&bodies).map(|(name, body)| (name.as_str(), body.as_str())).collect();
+    let site = Site::new(&programs);
+    let mut up = site.up();
+    let there: Vec<String> = names.iter().map(|name| format!("| {name} is there")).collect();
+    up.until_all(&there.iter().map(String::as_str).collect::<Vec<_>>()).term();
+    let said = up.ends(0);
+    assert_eq!(said.iter().filter(|line| line.ends_with(": ended")).count(), 50);
+}
+
+/// A server that has threads, pipes and connections crashes 200 times.
+#[test]
+fn crashes_and_restarts_leak_nothing() {
+    let port = free_port();
+    let more =
+        "ready = { line = 'serving' }\nrestart = 'on-fault'\nrestart_delay = '0ms'\ndirectories = ['/d=.']";
+    let site = Site::new(&[("server", &server(port, more)), ("other", "arguments = ['waits', 'other']")]);
+    let mut up = site.up();
+    up.until_all(&["server: ready", "other is there"]);
+    let mut counts = Vec::new();
+    for crash in 0..210 {
+        let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        assert_eq!(echo(&mut stream, b"X"), b"");
+        up.until("server: ready");
+        if crash % 200 == 9 {
+            counts.push(["fd", "maps", "task"].map(|of| up.count(of)));
+        }
+    }
+    // What has just ended may not be gone yet, the first time or the second: of 200 that leak each leaves something.
+    for (before, after) in counts[0].iter().zip(counts[1]) {
+        assert!(after < before + 30, "{counts:?}");
+    }
+    assert_eq!(site.status("server")["restarts"], 210);
+    up.term();
+    up.ends(0);
+}
+
+#[test]
+fn programs_are_stopped_and_restarted_by_name() {
+    let site = Site::new(&[
+        ("one", "arguments = ['waits', 'one']\nready = { line = 'there' }"),
+        ("two", "arguments = ['waits', 'two']"),
+    ]);
+    let mut up = site.up();
+    up.until_all(&["one is there", "two is there"]);
+    assert!(site.ask("stop", &["one"]).status.success());
+    up.until("one: ended");
+    assert_eq!(
+        (&site.status("one")["state"], &site.status("two")["state"]),
+        (&"stopped".into(), &"running".into())
+    );
+    assert!(site.ask("restart", &["one"]).status.success());
+    assert_eq!(site.status("one")["state"], "running", "it is ready when the command returns");
+    up.until("one: ready");
+    assert!(site.ask("restart", &["two"]).status.success());
+    assert_eq!(site.status("two")["restarts"], 1);
+    let refused = site.ask("restart", &["tow"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("no program is called tow; one is called two"));
+    let logs = text(&site.ask("logs", &["one"]).stdout);
+    assert_eq!(logs, "one | one is there\none | one: signal 15\none | one is there\n");
+    let twice = site.ask("up", &[]);
+    assert_eq!(twice.status.code(), Some(125));
+    assert!(text(&twice.stderr).contains(&format!("is up already, in process {}", up.child.id())));
+    let top = Command::new(env!("CARGO_BIN_EXE_lockgate"))
+        .args(["top", &up.child.id().to_string(), "--json", "-n", "1"])
+        .env("XDG_RUNTIME_DIR", site.path("run"))
+        .output()
+        .unwrap();
+    let top: serde_json::Value = serde_json::from_slice(&top.stdout).unwrap();
+    let domains = top["processes"][0]["domains"].as_array().unwrap();
+    assert!(["one", "two"].iter().all(|name| domains.iter().any(|domain| domain["name"] == *name)), "{top}");
+    assert_eq!(top["processes"][0]["programs"][1]["restarts"], 1, "{top}");
+    assert!(site.ask("stop", &[]).status.success());
+    up.ends(0);
+    let gone = site.ask("stop", &[]);
+    assert!(text(&gone.stderr).contains("is not up"), "{}", text(&gone.stderr));
+    assert_eq!(fs::read_dir(site.path("run/lockgate")).unwrap().count(), 1, "its socket has gone");
+}
+
+#[test]
+fn a_restart_that_fails_says_so() {
+    let site = Site::new(&[
+        ("bad", "arguments = ['status', '9']\nready = { line = 'never' }"),
+        ("brief", "arguments = ['says', 'x']\nready = { line = 'never' }"),
+        (
+            "crash",
+            "arguments = ['crash']\nready = { line = 'never' }\nrestart = 'always'\nrestart_delay = '60m'\nrestart_delay_max = '60m'",
+        ),
+        ("keeper", "arguments = ['waits', 'keeper']"),
+    ]);
+    let mut up = site.up();
+    up.until_all(&["bad: exit status 9", "brief: ended", "starts again in 3600s", "keeper is there"]);
+    assert!(text(&site.ask("restart", &["brief"]).stderr).contains("brief: exit status 0"));
+    assert_eq!(site.status("crash")["state"], "restarting");
+    let failed = site.ask("restart", &["bad"]);
+    assert_eq!(failed.status.code(), Some(2));
+    assert!(text(&failed.stderr).contains("bad: exit status 9"), "{}", text(&failed.stderr));
+    up.term();
+    up.ends(9);
+}
+
+/// A process that was killed leaves its socket, which the next one takes.
+#[test]
+fn a_socket_that_is_left_is_taken() {
+    let site = Site::new(&[("a", "arguments = ['waits', 'a']")]);
+    let mut up = site.up();
+    up.until("a is there").signal(rustix::process::Signal::KILL);
+    drop(up.wait());
+    assert!(text(&site.ask("stop", &[]).stderr).contains("is not up"));
+    let mut up = site.up();
+    up.until("a is there");
+    assert!(site.ask("stop", &[]).status.success());
+    up.ends(0);
+}
+
+/// Where others could put another socket in place of ours there is none, and programs run all the same.
+#[test]
+fn sockets_of_control_are_in_private_folders_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let site = Site::new(&[("a", "arguments = ['says']")]);
+    fs::create_dir(site.path("run/lockgate")).unwrap();
+    for (run, own, said) in [
+        (0o777, 0o700, "no folder for control sockets"),
+        (0o700, 0o755, "not a folder that you alone may enter"),
+    ] {
+        open(&site.path("run"), run);
+        open(&site.path("run/lockgate"), own);
+        let (status, _, err) = site.ended();
+        assert!(status == 0 && err.contains(said), "{status} {err}");
+    }
+    fs::remove_dir(site.path("run/lockgate")).unwrap();
+    std::os::unix::fs::symlink("/tmp", site.path("run/lockgate")).unwrap();
+    assert!(site.ended().2.contains("not a folder that you alone may enter"));
+}
+
+/// No grant gives the sockets of control away, of this process or of another.
+#[test]
+fn no_domain_gets_at_sockets_of_control() {
+    let site = Site::new(&[("a", "arguments = ['says']")]);
+    fs::create_dir(site.path("run/lockgate")).unwrap();
+    let run = site.path("run");
+    let (run, here) = (run.display(), site.0.path().display());
+    let both = "cannot be granted together";
+    let cases = [
+        (format!("directories = ['/r={run}']\nconnect = ['unix:*']"), both),
+        (format!("directories = ['/r={here}:ro']\nconnect = ['unix:*']"), both),
+        (format!("directories = ['/r={run}']\nlisten = ['unix:*']"), both),
+        (format!("directories = ['/r={run}/lockgate']"), "by which lockgate up is controlled"),
+        (format!("connect = ['unix:{run}/lockgate/x.sock']"), "by which lockgate up is controlled"),
+        (format!("listen = ['unix:{run}/../run/lockgate/x.sock']"), "by which lockgate up is controlled"),
+    ];
+    for (body, expected) in &cases {
+        fs::write(site.path("lockgate.toml"), file(&[("a", body)])).unwrap();
+        let (status, _, err) = site.ended();
+        assert!(status == 125 && err.contains(expected), "{body}: {err}");
+    }
+    let mut run = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+    let folder = format!("/r={here}");
+    run.args(["run", "--dir", &folder, "--connect", "unix:*"]).arg(&*SERVICE);
+    let refused = run.env("XDG_RUNTIME_DIR", site.path("run")).output().unwrap();
+    assert!(refused.status.code() == Some(125) && text(&refused.stderr).contains(both));
+}
+
+/// Limits of the machine are told before anything starts.
+#[test]
+fn what_the_machine_lacks_is_told_at_the_start() {
+    let site = Site::new(&[
+        ("a", "arguments = ['says', 'it']\ndescriptors = 5000"),
+        ("b", "arguments = ['says', 'it']\nthreads = 8"),
+        ("c", "arguments = ['says', 'it']"),
+    ]);
+    for (limit, expected) in [
+        (
+            "-n 100",
+            "3 programs need 5047 descriptors together, and this process may have 100: raise ulimit -n",
+        ),
+        ("-v 20000000", "3 programs need 25769803776 bytes of address space together"),
+    ] {
+        let script = format!("ulimit {limit}; exec \"$0\" up \"$1\"");
+        let ran = Command::new("sh")
+            .args(["-c", &script, env!("CARGO_BIN_EXE_lockgate")])
+            .arg(site.0.path())
+            .env("XDG_RUNTIME_DIR", site.path("run"))
+            .output()
+            .unwrap();
+        assert_eq!(ran.status.code(), Some(125));
+        assert!(text(&ran.stderr).contains(expected) && ran.stdout.is_empty(), "{}", text(&ran.stderr));
+    }
+}

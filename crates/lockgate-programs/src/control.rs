@@ -1,0 +1,390 @@
+//! Programs that run, asked from other processes of the same user: a socket in a folder that only the user may enter, for each file that is up.
+//!
+//! Who connects must be another process of the same user: a domain's socket is one of the process that it runs in, so no domain of it asks
+//! anything here, whatever it was granted. One request a connection, with limits.
+
+use crate::logs::Stream;
+use crate::run::{Handle, Status};
+use rustix::fs::{FlockOperation, flock};
+use rustix::net::sockopt::socket_peercred;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
+use rustix::process::{geteuid, getpid};
+use serde::{Deserialize, Serialize};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Bytes of a request.
+const REQUEST: u64 = 64 << 10;
+
+/// Bytes of an answer that are read.
+const ANSWER: u64 = 64 << 20;
+
+/// Requests at once.
+const AT_ONCE: usize = 16;
+
+/// How long the server waits for a request's bytes, and for somebody to take an answer's.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Layout of requests and answers.
+const SCHEMA: u32 = 1;
+
+/// Why programs cannot be asked, or did not do what they were asked for.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// There is no folder for sockets.
+    #[error(
+        "no folder for control sockets: set XDG_RUNTIME_DIR to a folder of yours that nobody else may write to"
+    )]
+    NoFolder,
+    /// Others could reach the sockets there.
+    #[error("{} is not a folder that you alone may enter: remove it", .0.display())]
+    Open(PathBuf),
+    /// The file is up already.
+    #[error("{} is up already, in process {pid}: lockgate stop ends it", file.display())]
+    Running {
+        /// The file.
+        file: PathBuf,
+        /// Who runs it.
+        pid: i32,
+    },
+    /// The file is not up.
+    #[error("{} is not up: lockgate up starts it, lockgate ps shows what is", .0.display())]
+    NotUp(PathBuf),
+    /// What the programs say.
+    #[error("{0}")]
+    Refused(String),
+    /// They end, or say nothing that is understood.
+    #[error("process {0} does not answer")]
+    Silent(i32),
+    /// The kernel's.
+    #[error("cannot {what} {}: {source}", path.display())]
+    System {
+        /// What was tried.
+        what: &'static str,
+        /// With what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum Wish {
+    /// What they do.
+    Status,
+    /// What they wrote last.
+    Logs,
+    /// That they end.
+    Stop,
+    /// That they start again.
+    Restart,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Request {
+    schema: u32,
+    wish: Wish,
+    programs: Vec<String>,
+}
+
+/// What programs answer.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Answer {
+    schema: u32,
+    /// The file that is up.
+    pub file: String,
+    /// The process that runs it.
+    pub pid: i32,
+    /// All of its programs.
+    pub programs: Vec<Program>,
+    /// Lines, if they were asked for.
+    pub lines: Vec<Written>,
+    error: Option<String>,
+}
+
+/// A program of an [`Answer`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Program {
+    /// Its name.
+    pub name: String,
+    /// What it is doing: [`State::name`](crate::State::name).
+    pub state: String,
+    /// How often it has been restarted.
+    pub restarts: u64,
+    /// The exit status of its last run, if one has ended.
+    pub exit_status: Option<u8>,
+    /// How that run ended.
+    pub end: Option<String>,
+}
+
+/// A line of an [`Answer`].
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Written {
+    /// Who wrote it.
+    pub program: String,
+    /// Where to.
+    pub stream: Stream,
+    /// The line; bytes that are not UTF-8 are replaced.
+    pub text: String,
+}
+
+fn system<'a>(what: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> ControlError + 'a {
+    move |source| ControlError::System { what, path: path.to_owned(), source }
+}
+
+/// The folder of control sockets, whether it is there or not: `lockgate` in `$XDG_RUNTIME_DIR`, `/run/user/UID`, or root's `/run`, all of which
+/// belong to the user.
+pub fn place() -> Option<PathBuf> {
+    let user = geteuid();
+    let given = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute());
+    let candidates = match given {
+        Some(given) => vec![given],
+        None => {
+            let own = PathBuf::from(format!("/run/user/{}", user.as_raw()));
+            if user.is_root() { vec![own, PathBuf::from("/run")] } else { vec![own] }
+        }
+    };
+    // Whoever else may write there could put another folder in place of ours.
+    let is_own = |path: &PathBuf| {
+        let seen = path.metadata();
+        seen.is_ok_and(|seen| seen.is_dir() && seen.uid() == user.as_raw() && seen.mode() & 0o022 == 0)
+    };
+    candidates.into_iter().find(is_own).and_then(|path| Some(path.canonicalize().ok()?.join("lockgate")))
+}
+
+/// The folder, made if it was not there.
+fn folder() -> Result<PathBuf, ControlError> {
+    let folder = place().ok_or(ControlError::NoFolder)?;
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+            return Err(system("make", &folder)(error));
+        }
+        _ => {}
+    }
+    let seen = folder.symlink_metadata().map_err(system("examine", &folder))?;
+    let is_private = seen.is_dir() && seen.uid() == geteuid().as_raw() && seen.mode() & 0o077 == 0;
+    if is_private { Ok(folder) } else { Err(ControlError::Open(folder)) }
+}
+
+/// The socket of a file, which is known by its canonical path.
+fn socket_of(folder: &Path, file: &Path) -> PathBuf {
+    let name = blake3::hash(file.as_os_str().as_bytes()).to_hex();
+    folder.join(&name[..24]).with_extension("sock")
+}
+
+/// A socket for the programs of one file.
+#[derive(Debug)]
+pub struct Server {
+    listener: UnixListener,
+    file: PathBuf,
+    socket: Socket,
+}
+
+/// The name of a socket, removed in the end.
+#[derive(Debug)]
+pub struct Socket(PathBuf);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+impl Server {
+    /// A socket for `file`.
+    ///
+    /// # Errors
+    /// [`ControlError::Running`] if another process has one; there is no folder, or the kernel refuses.
+    pub fn new(file: &Path) -> Result<Server, ControlError> {
+        let file = file.canonicalize().map_err(system("find", file))?;
+        let folder = folder()?;
+        let socket = socket_of(&folder, &file);
+        // One at a time looks whether it is the first.
+        let lock = folder.join("lock");
+        let held = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock);
+        let held: File = held.map_err(system("open", &lock))?;
+        flock(&held, FlockOperation::LockExclusive).map_err(|error| system("lock", &lock)(error.into()))?;
+        if let Ok(other) = connect(&socket) {
+            let pid = socket_peercred(&other).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
+            return Err(ControlError::Running { file, pid });
+        }
+        match std::fs::remove_file(&socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(system("remove", &socket)(error));
+            }
+            _ => {}
+        }
+        let listener = UnixListener::bind(&socket).map_err(system("listen at", &socket))?;
+        Ok(Server { listener, file, socket: Socket(socket) })
+    }
+
+    /// Answers from now on, on a thread of its own. The socket's name goes with what is returned.
+    ///
+    /// # Errors
+    /// The thread cannot be started.
+    pub fn serve(self, handle: Handle) -> io::Result<Socket> {
+        let Server { listener, file, socket } = self;
+        let at_once = Arc::new(AtomicUsize::new(0));
+        let accepts = std::thread::Builder::new().name("lockgate-control".to_owned());
+        accepts.spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(stream) = stream else {
+                    // No descriptor is free for now.
+                    std::thread::sleep(Duration::from_millis(10));
+                    continue;
+                };
+                if !may_ask(&stream) || at_once.load(Ordering::Relaxed) >= AT_ONCE {
+                    continue;
+                }
+                at_once.fetch_add(1, Ordering::Relaxed);
+                let (handle, file, done) = (handle.clone(), file.clone(), at_once.clone());
+                let answers = std::thread::Builder::new().name("lockgate-control".to_owned());
+                let answers = answers.spawn(move || {
+                    let _ = reply(&stream, &handle, &file);
+                    done.fetch_sub(1, Ordering::Relaxed);
+                });
+                if answers.is_err() {
+                    at_once.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+        })?;
+        Ok(socket)
+    }
+}
+
+/// Whether who has connected is another process of this user.
+fn may_ask(stream: &UnixStream) -> bool {
+    socket_peercred(stream).is_ok_and(|peer| peer.uid == geteuid() && peer.pid != getpid())
+}
+
+fn reply(mut stream: &UnixStream, handle: &Handle, file: &Path) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    stream.take(REQUEST).read_to_end(&mut request)?;
+    let mut lines = Vec::new();
+    let result = match serde_json::from_slice::<Request>(&request) {
+        Ok(Request { schema: SCHEMA, wish, programs }) => match wish {
+            Wish::Status => Ok(()),
+            Wish::Logs => handle.logs(programs).map(|all| {
+                lines = all
+                    .into_iter()
+                    .map(|(program, line)| Written {
+                        program,
+                        stream: line.stream,
+                        text: String::from_utf8_lossy(&line.bytes).into_owned(),
+                    })
+                    .collect();
+            }),
+            Wish::Stop => handle.stop(programs),
+            Wish::Restart => handle.restart(programs),
+        },
+        Ok(_) => Err("another version of lockgate has started these programs".to_owned()),
+        Err(error) => Err(format!("not understood: {error}")),
+    };
+    let program = |status: Status| Program {
+        name: status.name,
+        state: status.state.name().to_owned(),
+        restarts: status.restarts,
+        exit_status: status.end.as_ref().map(crate::End::exit_status),
+        end: status.end.as_ref().map(ToString::to_string),
+    };
+    let answer = Answer {
+        schema: SCHEMA,
+        file: file.to_string_lossy().into_owned(),
+        pid: getpid().as_raw_nonzero().get(),
+        programs: handle.status().into_iter().map(program).collect(),
+        lines,
+        error: result.err(),
+    };
+    stream.write_all(&serde_json::to_vec(&answer)?)
+}
+
+/// Asks the programs of `file` for something, and waits until it is done.
+///
+/// # Errors
+/// [`ControlError`]: the file is not up, or what the programs say.
+pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, ControlError> {
+    let file = file.canonicalize().map_err(system("find", file))?;
+    let not_up = || ControlError::NotUp(file.clone());
+    let folder = place().ok_or(ControlError::NoFolder)?;
+    let stream = connect(&socket_of(&folder, &file)).map_err(|_| not_up())?;
+    // All of them end with their process: there may be nobody left who says so.
+    let ends_all = wish == Wish::Stop && programs.is_empty();
+    match exchange(stream, wish, programs) {
+        Err(ControlError::Silent(pid)) if ends_all => Ok(Answer {
+            schema: SCHEMA,
+            file: file.to_string_lossy().into_owned(),
+            pid,
+            programs: Vec::new(),
+            lines: Vec::new(),
+            error: None,
+        }),
+        answer => answer,
+    }
+}
+
+fn exchange(mut stream: UnixStream, wish: Wish, programs: Vec<String>) -> Result<Answer, ControlError> {
+    let pid = socket_peercred(&stream).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
+    let silent = |_| ControlError::Silent(pid);
+    let request = Request { schema: SCHEMA, wish, programs };
+    let request = serde_json::to_vec(&request).map_err(|_| ControlError::Silent(pid))?;
+    stream.write_all(&request).and_then(|()| stream.shutdown(Shutdown::Write)).map_err(silent)?;
+    let mut answer = Vec::new();
+    (&stream).take(ANSWER).read_to_end(&mut answer).map_err(silent)?;
+    let answer: Answer = serde_json::from_slice(&answer).map_err(|_| ControlError::Silent(pid))?;
+    match answer.error {
+        Some(why) => Err(ControlError::Refused(why)),
+        None => Ok(answer),
+    }
+}
+
+/// Connects, without waiting where too many wait for a process that does not look.
+fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&stream, &SocketAddrUnix::new(socket)?)?;
+    let stream = UnixStream::from(stream);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
+
+/// Everything of this user's that is up and answers within `patience`.
+pub fn all(patience: Duration) -> Vec<Answer> {
+    let Some(entries) = place().and_then(|folder| std::fs::read_dir(folder).ok()) else { return Vec::new() };
+    let sockets = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    let sockets = sockets.filter(|path| path.extension().is_some_and(|extension| extension == "sock"));
+    let ask = |path: PathBuf| {
+        let stream = connect(&path).ok()?;
+        stream.set_read_timeout(Some(patience)).ok()?;
+        exchange(stream, Wish::Status, Vec::new()).ok()
+    };
+    let mut answers: Vec<Answer> = sockets.filter_map(ask).collect();
+    answers.sort_by_key(|answer| answer.pid);
+    answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a domain connects is a socket of the process that it runs in. Red without the look at process numbers.
+    #[test]
+    fn no_domain_of_the_same_process_asks_anything() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        assert_eq!(socket_peercred(&one).unwrap().pid, getpid());
+        assert!(!may_ask(&one));
+    }
+}

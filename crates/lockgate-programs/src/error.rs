@@ -1,0 +1,38 @@
+//! What can be wrong with several programs together.
+
+/// Why programs cannot be run together.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProgramsError {
+    /// Two have one name.
+    #[error("two programs are called {0}")]
+    Twice(String),
+    /// A program depends on one that is not there.
+    #[error("{program} depends on {missing}, which is no program here")]
+    Missing {
+        /// Who depends on it.
+        program: String,
+        /// What is not there.
+        missing: String,
+    },
+    /// Programs wait for each other.
+    #[error("programs depend on each other in a circle: {}", .0.join(" -> "))]
+    Circle(Vec<String>),
+    /// The machine has not enough of something for all of them.
+    #[error("{count} programs need {needed} {what} together, and this process may have {limit}: {remedy}")]
+    Limit {
+        /// How many programs.
+        count: usize,
+        /// What they need.
+        needed: u64,
+        /// Of what.
+        what: &'static str,
+        /// What there is.
+        limit: u64,
+        /// What helps.
+        remedy: &'static str,
+    },
+    /// The thread that reads their output cannot be started.
+    #[error("cannot read what programs write: {0}")]
+    Logs(std::io::Error),
+}

@@ -1,0 +1,329 @@
+//! What programs write: read from pipes by one thread, cut into lines, kept for a while. Memory is bounded whatever they write: a line has an
+//! end, and so has what is kept of a program.
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of a line. A longer one comes in pieces, each as a line.
+pub const LINE: usize = 8 << 10;
+
+/// Bytes that are kept of what a program wrote last.
+pub const TAIL: usize = 64 << 10;
+
+/// Bytes that are read at once, from one stream before the next has its turn.
+const TURN: usize = 16 << 10;
+
+/// Bytes that a line costs in memory, beside its own.
+const LINE_COST: usize = 64;
+
+/// One of a program's outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Error,
+}
+
+/// A line that a program wrote, without its end. Any bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// Where it wrote it.
+    pub stream: Stream,
+    /// What.
+    pub bytes: Vec<u8>,
+}
+
+/// The last lines of each program.
+pub type Tails = Arc<Mutex<Kept>>;
+
+/// What is kept.
+#[derive(Debug, Default)]
+pub struct Kept {
+    programs: Vec<Tail>,
+    /// Lines so far.
+    count: u64,
+}
+
+/// The last lines of one program, each with its number among all.
+#[derive(Debug, Default)]
+struct Tail {
+    lines: VecDeque<(u64, Line)>,
+    bytes: usize,
+}
+
+impl Kept {
+    fn push(&mut self, program: usize, line: Line) {
+        if self.programs.len() <= program {
+            self.programs.resize_with(program + 1, Tail::default);
+        }
+        let tail = &mut self.programs[program];
+        tail.bytes += line.bytes.len() + LINE_COST;
+        tail.lines.push_back((self.count, line));
+        self.count += 1;
+        while tail.bytes > TAIL {
+            let Some((_, first)) = tail.lines.pop_front() else { break };
+            tail.bytes -= first.bytes.len() + LINE_COST;
+        }
+    }
+
+    /// Those of these programs, in the order in which they came.
+    pub fn lines(&self, programs: &[usize]) -> Vec<(usize, Line)> {
+        let of = |&program: &usize| {
+            let tail = self.programs.get(program).into_iter();
+            tail.flat_map(|tail| &tail.lines).map(move |(number, line)| (*number, program, line.clone()))
+        };
+        let mut all: Vec<_> = programs.iter().flat_map(of).collect();
+        all.sort_by_key(|(number, ..)| *number);
+        all.into_iter().map(|(_, program, line)| (program, line)).collect()
+    }
+}
+
+/// What the thread is asked for.
+enum Order {
+    /// Read this stream of a program's run.
+    Read(Source),
+    /// The run has ended: read what there is, and say so.
+    Finish { program: usize, life: u64, done: Sender<()> },
+}
+
+/// A stream of one run of a program.
+struct Source {
+    program: usize,
+    life: u64,
+    stream: Stream,
+    pipe: OwnedFd,
+    /// The beginning of a line.
+    begun: Vec<u8>,
+    is_over: bool,
+}
+
+/// Where lines go: program, its run, line.
+pub type Sink<'a> = dyn FnMut(usize, u64, &Line) + Send + 'a;
+
+/// The side of those who run programs. The thread ends with the last copy.
+#[derive(Clone)]
+pub struct Logs {
+    orders: Sender<Order>,
+    /// Ends a `poll`.
+    bell: Arc<OwnedFd>,
+}
+
+/// The side of the thread.
+pub struct Reader {
+    orders: Receiver<Order>,
+    bell: Arc<OwnedFd>,
+    sources: Vec<Source>,
+    tails: Tails,
+}
+
+/// Both sides, and what is kept.
+///
+/// # Errors
+/// No descriptor is free.
+pub fn logs() -> io::Result<(Logs, Reader, Tails)> {
+    let (sender, orders) = channel();
+    let bell = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+    let tails = Tails::default();
+    let reader = Reader { orders, bell: bell.clone(), sources: Vec::new(), tails: tails.clone() };
+    Ok((Logs { orders: sender, bell }, reader, tails))
+}
+
+impl Logs {
+    /// Reads a stream from now on: the end of a pipe that its program writes to.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn read(&self, program: usize, life: u64, stream: Stream, pipe: OwnedFd) -> io::Result<()> {
+        // Of this end only: a description of its own.
+        fcntl_setfl(&pipe, OFlags::NONBLOCK)?;
+        let source = Source { program, life, stream, pipe, begun: Vec::new(), is_over: false };
+        self.order(Order::Read(source));
+        Ok(())
+    }
+
+    /// Returns when all lines of a run that has ended have gone where lines go.
+    pub fn finish(&self, program: usize, life: u64) {
+        let (done, is_done) = channel();
+        self.order(Order::Finish { program, life, done });
+        let _ = is_done.recv();
+    }
+
+    fn order(&self, order: Order) {
+        // Where the thread is gone nobody reads.
+        let _ = self.orders.send(order);
+        self.ring();
+    }
+
+    fn ring(&self) {
+        let _ = rustix::io::write(&*self.bell, &1_u64.to_ne_bytes());
+    }
+}
+
+impl Drop for Logs {
+    fn drop(&mut self) {
+        // The thread looks whether this was the last.
+        drop(std::mem::replace(&mut self.orders, channel().0));
+        self.ring();
+    }
+}
+
+impl Reader {
+    /// Reads until nobody is left who could ask for it.
+    pub fn serve(mut self, sink: &mut Sink<'_>) {
+        loop {
+            self.wait();
+            let _ = rustix::io::read(&*self.bell, &mut [0_u8; 8]);
+            self.read_each(sink);
+            loop {
+                match self.orders.try_recv() {
+                    Ok(Order::Read(source)) => self.sources.push(source),
+                    Ok(Order::Finish { program, life, done }) => {
+                        self.finish(program, life, sink);
+                        let _ = done.send(());
+                    }
+                    Err(std::sync::mpsc::TryRecvError::Empty) => break,
+                    Err(std::sync::mpsc::TryRecvError::Disconnected) => return,
+                }
+            }
+        }
+    }
+
+    fn wait(&self) {
+        let mut waits = vec![PollFd::new(&*self.bell, PollFlags::IN)];
+        waits.extend(self.sources.iter().map(|source| PollFd::new(&source.pipe, PollFlags::IN)));
+        // (Interrupted, it looks in vain.)
+        let _ = poll(&mut waits, None);
+    }
+
+    /// A turn for each stream: one that writes without end does not keep others from being read.
+    fn read_each(&mut self, sink: &mut Sink<'_>) {
+        for source in &mut self.sources {
+            source.turn(&self.tails, sink);
+        }
+        self.sources.retain(|source| !source.is_over);
+    }
+
+    /// Everything that a run has written. It writes no more: this has an end.
+    fn finish(&mut self, program: usize, life: u64, sink: &mut Sink<'_>) {
+        self.sources.retain_mut(|source| {
+            let is_his = (source.program, source.life) == (program, life);
+            if is_his {
+                while source.turn(&self.tails, sink) {}
+                source.end(&self.tails, sink);
+            }
+            !is_his
+        });
+    }
+}
+
+impl Source {
+    /// Reads once; whether there was something.
+    fn turn(&mut self, tails: &Tails, sink: &mut Sink<'_>) -> bool {
+        let mut bytes = [0; TURN];
+        match rustix::io::read(self.pipe.as_fd(), &mut bytes) {
+            Ok(0) => self.end(tails, sink),
+            Ok(count) => {
+                self.take(&bytes[..count], tails, sink);
+                return true;
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.end(tails, sink),
+        }
+        false
+    }
+
+    fn take(&mut self, mut bytes: &[u8], tails: &Tails, sink: &mut Sink<'_>) {
+        while !bytes.is_empty() {
+            let room = &bytes[..bytes.len().min(LINE - self.begun.len())];
+            match room.iter().position(|byte| *byte == b'\n') {
+                Some(end) => {
+                    self.begun.extend(&room[..end]);
+                    bytes = &bytes[end + 1..];
+                    self.emit(tails, sink);
+                }
+                None => {
+                    self.begun.extend(room);
+                    bytes = &bytes[room.len()..];
+                    if self.begun.len() == LINE {
+                        self.emit(tails, sink);
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, tails: &Tails, sink: &mut Sink<'_>) {
+        self.is_over = true;
+        if !self.begun.is_empty() {
+            self.emit(tails, sink);
+        }
+    }
+
+    fn emit(&mut self, tails: &Tails, sink: &mut Sink<'_>) {
+        let line = Line { stream: self.stream, bytes: std::mem::take(&mut self.begun) };
+        sink(self.program, self.life, &line);
+        tails.lock().unwrap_or_else(PoisonError::into_inner).push(self.program, line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// What two runs write, as lines.
+    fn lines(write: impl FnOnce(&mut std::fs::File)) -> (Vec<Line>, Tails) {
+        let (logs, reader, tails) = logs().unwrap();
+        let (out, pipe) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).unwrap();
+        logs.read(0, 1, Stream::Out, out).unwrap();
+        let mut lines = Vec::new();
+        std::thread::scope(|scope| {
+            let lines = &mut lines;
+            scope.spawn(move || reader.serve(&mut |_, _, line: &Line| lines.push(line.clone())));
+            let mut pipe = std::fs::File::from(pipe);
+            write(&mut pipe);
+            logs.finish(0, 1);
+            drop(logs);
+        });
+        (lines, tails)
+    }
+
+    fn out(bytes: &[u8]) -> Line {
+        Line { stream: Stream::Out, bytes: bytes.to_vec() }
+    }
+
+    /// The pipe's other end is open still: a run that has ended is over all the same.
+    #[test]
+    fn lines_come_whole_and_the_last_one_without_its_end() {
+        let (lines, _) = lines(|pipe| {
+            for piece in ["one", "\ntwo\n", "\nthr", "ee"] {
+                pipe.write_all(piece.as_bytes()).unwrap();
+            }
+        });
+        assert_eq!(lines, [out(b"one"), out(b"two"), out(b""), out(b"three")]);
+    }
+
+    #[test]
+    fn a_line_without_end_comes_in_pieces_and_what_is_kept_has_an_end() {
+        let (lines, tails) = lines(|pipe| pipe.write_all(&[b'x'; 100 * LINE + 1]).unwrap());
+        assert_eq!(lines.len(), 101);
+        assert!(lines[..100].iter().all(|line| line.bytes.len() == LINE));
+        let kept = tails.lock().unwrap().lines(&[0]);
+        assert_eq!(kept.last().map(|(_, line)| line), lines.last());
+        assert!(kept.iter().map(|(_, line)| line.bytes.len()).sum::<usize>() <= TAIL);
+    }
+
+    #[test]
+    fn many_empty_lines_are_not_kept_for_nothing() {
+        let (_, tails) = lines(|pipe| pipe.write_all(&[b'\n'; 100_000]).unwrap());
+        assert!(tails.lock().unwrap().lines(&[0]).len() <= TAIL / LINE_COST);
+    }
+}

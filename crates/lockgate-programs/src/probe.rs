@@ -1,0 +1,35 @@
+//! Whether something accepts connections at an address: it is tried until it does, or until the program that was to listen has ended. The kernel
+//! tells nobody of a `listen`.
+
+use crate::spec::Address;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// Between two attempts: the first, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(2), Duration::from_millis(100));
+
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(1);
+
+/// Waits until something accepts at `address`: true, or until the other side of `over` is gone.
+pub fn accepts(address: &Address, over: &Receiver<()>) -> bool {
+    let mut pause = PAUSES.0;
+    while !connects(address) {
+        match over.recv_timeout(pause) {
+            Err(RecvTimeoutError::Timeout) => pause = (2 * pause).min(PAUSES.1),
+            _ => return false,
+        }
+    }
+    true
+}
+
+fn connects(address: &Address) -> bool {
+    match address {
+        // Where nobody listens, a socket that was given the very port that it connects to is connected to itself.
+        Address::Tcp(address) => TcpStream::connect_timeout(address, ATTEMPT)
+            .is_ok_and(|stream| !stream.local_addr().is_ok_and(|own| own == *address)),
+        Address::Unix(path) => UnixStream::connect(path).is_ok(),
+    }
+}

@@ -1,0 +1,183 @@
+//! What one program is, and how it is to be treated.
+
+use lockgate::syscall::Grants;
+use lockgate::{DomainOptions, Module};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Whether a program starts again when it has ended without having been asked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Restart {
+    /// It does not.
+    #[default]
+    Never,
+    /// After a fault: a crash, a limit. Not after an exit status, whatever it is.
+    OnFault,
+    /// However it ended.
+    Always,
+}
+
+impl Restart {
+    pub(crate) fn applies_to(self, how: Ended) -> bool {
+        match self {
+            Restart::Never => false,
+            Restart::OnFault => how == Ended::Fault,
+            Restart::Always => true,
+        }
+    }
+}
+
+/// How one run of a program ended, as far as it matters for what comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// With exit status 0, or by the signal that asked it to.
+    Well,
+    /// With another exit status.
+    Badly,
+    /// By a fault, a limit among them, or killed.
+    Fault,
+    /// It did not begin.
+    NotStarted,
+}
+
+/// How long a program waits before it starts again: not at all the first time, then `first`, then twice as long each time, at most `ceiling`; from
+/// the beginning after a run of at least `reset`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackOff {
+    /// The shortest delay.
+    pub first: Duration,
+    /// The longest one.
+    pub ceiling: Duration,
+    /// How long a run lasts that was a good one.
+    pub reset: Duration,
+}
+
+impl Default for BackOff {
+    /// 100 ms, 30 s, 10 s.
+    fn default() -> BackOff {
+        BackOff {
+            first: Duration::from_millis(100),
+            ceiling: Duration::from_secs(30),
+            reset: Duration::from_secs(10),
+        }
+    }
+}
+
+impl BackOff {
+    /// The delay after so many restarts in a row.
+    pub(crate) fn delay(&self, in_a_row: u32) -> Duration {
+        match in_a_row {
+            0 => Duration::ZERO,
+            n => self.first.saturating_mul(1 << (n - 1).min(30)).min(self.ceiling),
+        }
+    }
+}
+
+/// When a program is ready, so that those that depend on it may start.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Ready {
+    /// As soon as it has started.
+    #[default]
+    Started,
+    /// When something accepts connections at this address. Whoever listens there sees one that is closed at once.
+    Listening(Address),
+    /// When a line of its output or of its errors contains this text.
+    Line(String),
+}
+
+/// Where a program may accept connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// Address and port.
+    Tcp(SocketAddr),
+    /// A socket in the file system.
+    Unix(PathBuf),
+}
+
+/// One program, and how it is to be treated.
+#[derive(Debug, Clone)]
+pub struct Spec {
+    pub(crate) name: String,
+    pub(crate) module: Arc<Module>,
+    pub(crate) options: DomainOptions,
+    pub(crate) grants: Grants,
+    pub(crate) threads: u32,
+    pub(crate) descriptors: Option<u32>,
+    pub(crate) depends_on: Vec<String>,
+    pub(crate) ready: Ready,
+    pub(crate) restart: Restart,
+    pub(crate) back_off: BackOff,
+    pub(crate) stop_timeout: Duration,
+}
+
+impl Spec {
+    /// A program that is called `name`, which names its domain, too. Its streams are an empty input, and outputs that an
+    /// [`Observer`](crate::Observer) gets line by line; `options` has all else but what the functions below say.
+    pub fn new(
+        name: impl Into<String>,
+        module: &Arc<Module>,
+        options: DomainOptions,
+        grants: Grants,
+    ) -> Spec {
+        let name = name.into();
+        Spec {
+            options: options.name(name.clone()),
+            name,
+            module: module.clone(),
+            grants,
+            threads: 0,
+            descriptors: None,
+            depends_on: Vec::new(),
+            ready: Ready::default(),
+            restart: Restart::default(),
+            back_off: BackOff::default(),
+            stop_timeout: Duration::from_secs(10),
+        }
+    }
+
+    /// Threads that it may start itself, as [`DomainOptions::max_guest_threads`]; none by default.
+    pub fn threads(mut self, threads: u32) -> Spec {
+        self.options = self.options.max_guest_threads(threads);
+        self.threads = threads;
+        self
+    }
+
+    /// Descriptors that it is promised, as [`DomainOptions::descriptor_limit`].
+    pub fn descriptors(mut self, descriptors: u32) -> Spec {
+        self.options = self.options.descriptor_limit(descriptors);
+        self.descriptors = Some(descriptors);
+        self
+    }
+
+    /// Names of programs that must be ready before it starts.
+    pub fn depends_on(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Spec {
+        self.depends_on = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// When it is ready.
+    pub fn ready(mut self, ready: Ready) -> Spec {
+        self.ready = ready;
+        self
+    }
+
+    /// Whether it starts again.
+    pub fn restart(mut self, restart: Restart) -> Spec {
+        self.restart = restart;
+        self
+    }
+
+    /// When it starts again.
+    pub fn back_off(mut self, back_off: BackOff) -> Spec {
+        self.back_off = back_off;
+        self
+    }
+
+    /// How long it has to end when it is asked to; 10 s by default.
+    pub fn stop_timeout(mut self, timeout: Duration) -> Spec {
+        self.stop_timeout = timeout;
+        self
+    }
+}
