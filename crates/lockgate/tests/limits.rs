@@ -684,3 +684,42 @@ fn locks_that_a_call_left_taken_are_an_error_not_a_wait() {
         );
     }
 }
+
+/// A kill ends what waits for events, and is none of them. Red if the library's own event by which a wait ends comes back from it: the module
+/// goes on, and its end is a trap.
+#[test]
+fn a_kill_is_no_event() {
+    let _watchdog = watchdog("a kill of what waits for events");
+    let module = Guest::c(
+        "#include <sys/epoll.h>
+         void ready(void);
+         int await(int timeout) {
+             struct epoll_event events[4];
+             int set = epoll_create1(0);
+             ready();
+             epoll_wait(set, events, 4, timeout);
+             __builtin_trap();
+         }",
+    )
+    .gate("void ready(void)")
+    .export("int await(int)")
+    .module();
+    for round in 0..300 {
+        let (tell, told) = std::sync::mpsc::channel();
+        let tell = std::sync::Mutex::new(tell);
+        let ready = HostFunction::new(move |_: &Domain| tell.lock().unwrap().send(()).expect("the test"));
+        let grants = Grants::default().connect("127.0.0.1:9").unwrap();
+        let domain = Domain::new(&module, DomainOptions::new().grants(grants).gate("ready", ready)).unwrap();
+        let await_ = domain.bind::<Unary>("await").unwrap();
+        let timeout = if round % 2 == 0 { -1 } else { 60_000 };
+        let error = std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| await_.call(timeout).unwrap_err());
+            told.recv().unwrap();
+            // (Mostly it waits by now; where it does not yet, it is to see nothing, either.)
+            (0..round).for_each(|_| std::thread::yield_now());
+            domain.kill();
+            waiting.join().unwrap()
+        });
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Killed), "{round}: {error}");
+    }
+}
