@@ -340,12 +340,13 @@ impl Process {
         Ok(())
     }
 
-    /// Sends the domain a signal of another process's, if it has a handler for it: whether it has. Whoever runs the domain tells its threads
+    /// Sends the domain a signal of another process's, if it has a handler for it, or waits for it (`sigwait`): whether it has. Whoever runs the domain tells its threads
     /// ([`tells_of_signals`](Process::tells_of_signals)).
     pub fn signal(&self, signal: u32) -> bool {
         let from_outside = Info { signal, code: libc::SI_USER, first: 0, second: 0 };
         // (Of too many that wait one more is lost, as a signal that waits already is.)
-        self.handles(signal) && {
+        let is_known = (1..=signal_state::LAST).contains(&signal);
+        is_known && (self.handles(signal) || self.signals().is_held(signal)) && {
             let _ = self.send(None, from_outside);
             true
         }

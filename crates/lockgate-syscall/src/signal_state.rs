@@ -216,6 +216,12 @@ impl Signals {
         handled.fold(0, |set, (&signal, _)| set | bit(signal))
     }
 
+    /// Whether a signal to the domain would wait for somebody: a thread that waits for it, or all of them, the first one too, which block it.
+    pub(super) fn is_held(&self, signal: u32) -> bool {
+        let has = |set: &u64| set & bit(signal) != 0;
+        self.wanted.values().any(has) || self.masks.contains_key(&0) && self.masks.values().all(has)
+    }
+
     /// Number of those that wait.
     pub(super) fn waiting(&self) -> usize {
         self.waiting.len()

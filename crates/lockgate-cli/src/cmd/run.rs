@@ -15,7 +15,7 @@ use std::process::ExitCode;
 Options of lockgate stand before the program: whatever is behind its name belongs to the program. The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's. \
 System calls that do not exist for it (docs/system-calls.md) answer ENOSYS and are listed at the end.
 
-Signals that end a process (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2), and SIGWINCH, go to the program if it has a handler for them.
+Signals that end a process (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2), and SIGWINCH, go to the program if it has a handler for them, or waits for them (`sigwait`).
 
 Exit status: the program's own; 125 it could not be started; {}.
 

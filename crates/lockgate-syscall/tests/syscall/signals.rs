@@ -331,3 +331,20 @@ fn the_hosts_actions_stay() {
     guest.ok(libc::SYS_rt_sigaction, &[libc::SIGUSR2 as u64, ignore, 0, 8]);
     assert_eq!(current(), before);
 }
+
+/// A signal from outside goes to who has a handler or waits for it, as threaded servers do: blocked by all threads, it waits for `sigwait`. Red if
+/// only handlers count: the program is ended.
+#[test]
+fn a_signal_from_outside_waits_for_who_takes_it() {
+    const TERMINATION: u32 = libc::SIGTERM as u32;
+    let guest = Guest::bare();
+    assert!(!guest.process.signal(TERMINATION), "it ends a process");
+    let set = guest.words(&[1 << (TERMINATION - 1)]);
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_BLOCK as u64, set, 0, 8]);
+    assert!(guest.process.signal(TERMINATION));
+    assert!(!guest.process.signal(libc::SIGHUP as u32), "which nobody blocks");
+    assert_eq!(guest.ok(libc::SYS_rt_sigtimedwait, &[set, 0, 0, 8]), u64::from(TERMINATION));
+    // A thread that does not block it would be ended by it, and all with it.
+    guest.process.set_signal_mask(1, 0);
+    assert!(!guest.process.signal(TERMINATION));
+}

@@ -77,7 +77,8 @@ impl Program {
 }
 
 impl ProgramSignals {
-    /// Sends it `signal` if it has a handler for that, which runs on one of its threads; says whether it has one. Not async-signal-safe.
+    /// Sends it `signal` if it has a handler for that, which runs on one of its threads, or waits for it (`sigwait`); says whether it has. Not
+    /// async-signal-safe.
     pub fn send(&self, signal: u32) -> bool {
         let Some(core) = self.0.upgrade() else { return false };
         let sent = core.process().signal(signal);
@@ -87,7 +88,7 @@ impl ProgramSignals {
         sent
     }
 
-    /// Does what `SIGTERM` does to a process: sends it to the program if it has a handler for it, does nothing if the program ignores it, and
+    /// Does what `SIGTERM` does to a process: sends it to the program if it has a handler or waits for it, does nothing if the program ignores it, and
     /// else [kills](ProgramSignals::kill) the program. Says whether the program was killed.
     pub fn terminate(&self) -> bool {
         const TERMINATION: u32 = libc::SIGTERM as u32;
