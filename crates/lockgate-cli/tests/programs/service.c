@@ -19,11 +19,18 @@ static int waits(const char *name, int status) {
     struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGHUP, &action, NULL);
+    /* One that comes before the wait is not to be lost. */
+    sigset_t both, none;
+    sigemptyset(&none);
+    sigemptyset(&both);
+    sigaddset(&both, SIGTERM);
+    sigaddset(&both, SIGHUP);
+    sigprocmask(SIG_BLOCK, &both, NULL);
     printf("%s is there\n", name);
     fflush(stdout);
     for (;;) {
         while (!told)
-            pause();
+            sigsuspend(&none);
         printf("%s: signal %d\n", name, told);
         fflush(stdout);
         if (told == SIGTERM)
