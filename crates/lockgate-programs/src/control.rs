@@ -361,18 +361,19 @@ fn connect(socket: &Path) -> io::Result<UnixStream> {
     Ok(stream)
 }
 
-/// Everything of this user's that is up and answers within `patience`.
-pub fn all(patience: Duration) -> Vec<Answer> {
+/// Everything of this user's that is up, or why it says nothing: [`ControlError::Silent`] of what does not answer within `patience`.
+pub fn all(patience: Duration) -> Vec<Result<Answer, ControlError>> {
     let Some(entries) = place().and_then(|folder| std::fs::read_dir(folder).ok()) else { return Vec::new() };
     let sockets = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let sockets = sockets.filter(|path| path.extension().is_some_and(|extension| extension == "sock"));
     let ask = |path: PathBuf| {
+        // (A process that has not taken its socket away is no more.)
         let stream = connect(&path).ok()?;
         stream.set_read_timeout(Some(patience)).ok()?;
-        exchange(stream, Wish::Status, Vec::new()).ok()
+        Some(exchange(stream, Wish::Status, Vec::new()))
     };
-    let mut answers: Vec<Answer> = sockets.filter_map(ask).collect();
-    answers.sort_by_key(|answer| answer.pid);
+    let mut answers: Vec<_> = sockets.filter_map(ask).collect();
+    answers.sort_by_key(|answer| answer.as_ref().map_or(0, |answer| answer.pid));
     answers
 }
 

@@ -1,7 +1,7 @@
 //! What one program is, and how it is to be treated.
 
 use lockgate::syscall::Grants;
-use lockgate::{DomainOptions, Module};
+use lockgate::{CreateError, DomainOptions, Module, Program};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -113,6 +113,15 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// Whether there can be such a program now: makes its domain, in which nothing runs, and takes it away again.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn check(&self) -> Result<(), CreateError> {
+        let options = self.options.clone().grants(self.grants.clone());
+        Program::new(&self.module, options).map(drop)
+    }
+
     /// A program that is called `name`, which names its domain, too. Its streams are an empty input, and outputs that an
     /// [`Observer`](crate::Observer) gets line by line; `options` has all else but what the functions below say.
     pub fn new(

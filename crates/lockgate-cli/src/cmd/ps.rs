@@ -99,7 +99,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 fn programs(pid: Option<u32>, patience: Duration) -> Vec<Up> {
     let wanted = |answer: &Answer| pid.is_none_or(|pid| i64::from(pid) == i64::from(answer.pid));
     let up = |Answer { pid, file, programs, .. }| Up { pid, file, programs };
-    control::all(patience).into_iter().filter(wanted).map(up).collect()
+    let (answers, silent): (Vec<_>, Vec<_>) = control::all(patience).into_iter().partition(Result::is_ok);
+    for error in silent.into_iter().filter_map(Result::err) {
+        eprintln!("lockgate: {error}");
+    }
+    answers.into_iter().flatten().filter(wanted).map(up).collect()
 }
 
 fn text_of_programs(up: &[Up], paint: Paint) -> String {

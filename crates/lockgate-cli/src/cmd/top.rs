@@ -208,7 +208,7 @@ impl Watch {
         let rates = Rates { totals, seconds: before.map(|passed| passed.as_secs_f64()) };
         let mut processes: Vec<Process> =
             seen.into_iter().map(|(pid, observation)| rates.process(pid, observation, &mut next)).collect();
-        for answer in control::all(PATIENCE) {
+        for answer in control::all(PATIENCE).into_iter().flatten() {
             let is_its = |process: &&mut Process| i64::from(process.pid) == i64::from(answer.pid);
             if let Some(process) = processes.iter_mut().find(is_its) {
                 process.programs.extend(answer.programs);

@@ -283,6 +283,8 @@ fn program(
     if let Some(timeout) = table.string("stop_timeout", domain::any_time)? {
         spec = spec.stop_timeout(timeout);
     }
+    // What the file says well may be more, or less, than a domain can have.
+    spec.check().at(&table.whole)?;
     Ok(spec)
 }
 
@@ -315,8 +317,8 @@ fn grants(name: &str, table: &Table<'_>, listeners: &mut Vec<(String, String)>) 
     for (address, span) in &listen {
         grants = grants.listen(address).context("listen").at(span)?;
         if let Some((other, theirs)) = listeners.iter().find(|(_, other)| overlap(other, address)) {
-            let both = if theirs == address { "too".to_owned() } else { format!("at {theirs}") };
-            return mistake(span, format!("listen: {other} listens at {address} {both}"));
+            let also = if theirs == address { ", too" } else { "" };
+            return mistake(span, format!("listen {address}: {other} listens at {theirs}{also}"));
         }
     }
     listeners.extend(listen.iter().map(|(address, _)| (name.to_owned(), address.clone())));
