@@ -798,6 +798,21 @@ fn sockets_of_control_are_in_private_folders_only() {
     assert!(site.ended().2.contains("not a folder that you alone may enter"));
 }
 
+/// What has the name of the lock there is neither waited for nor followed. Red if a FIFO is opened as a file is: lockgate up never begins.
+#[test]
+fn what_is_in_the_lock_s_place_holds_nobody_up() {
+    let site = Site::new(&[("a", "arguments = ['says']")]);
+    let folder = site.path("run/lockgate");
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    let (lock, victim) = (folder.join("lock"), site.path("victim"));
+    rustix::fs::mknodat(rustix::fs::CWD, &lock, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    assert!(site.ended().2.contains("cannot open"));
+    fs::remove_file(&lock).unwrap();
+    std::os::unix::fs::symlink(&victim, &lock).unwrap();
+    assert!(site.ended().2.contains("cannot open") && !victim.exists());
+}
+
 /// No grant gives the sockets of control away, of this process or of another.
 #[test]
 fn no_domain_gets_at_sockets_of_control() {

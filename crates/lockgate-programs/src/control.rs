@@ -5,7 +5,7 @@
 
 use crate::logs::Stream;
 use crate::run::{Handle, Status};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::{geteuid, getpid};
@@ -32,6 +32,9 @@ const AT_ONCE: usize = 16;
 
 /// How long the server waits for a request's bytes, and for somebody to take an answer's.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// `open` follows no link, and waits for no reader of a FIFO.
+const NO_OTHER: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits()) as i32;
 
 /// Layout of requests and answers.
 const SCHEMA: u32 = 1;
@@ -213,8 +216,10 @@ impl Server {
         let socket = socket_of(&folder, &file);
         // One at a time looks whether it is the first.
         let lock = folder.join("lock");
-        let held = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&lock);
-        let held: File = held.map_err(system("open", &lock))?;
+        let mut how = OpenOptions::new();
+        // (What else has the name is neither followed nor waited for.)
+        how.create(true).truncate(false).write(true).mode(0o600).custom_flags(NO_OTHER);
+        let held: File = how.open(&lock).map_err(system("open", &lock))?;
         flock(&held, FlockOperation::LockExclusive).map_err(|error| system("lock", &lock)(error.into()))?;
         if let Ok(other) = connect(&socket) {
             let pid = socket_peercred(&other).map_or(0, |peer| peer.pid.as_raw_nonzero().get());

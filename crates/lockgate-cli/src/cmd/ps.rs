@@ -101,7 +101,7 @@ fn programs(pid: Option<u32>, patience: Duration) -> Vec<Up> {
     let up = |Answer { pid, file, programs, .. }| Up { pid, file, programs };
     let (answers, silent): (Vec<_>, Vec<_>) = control::all(patience).into_iter().partition(Result::is_ok);
     for error in silent.into_iter().filter_map(Result::err) {
-        eprintln!("lockgate: {error}");
+        output::tell(format_args!("lockgate: {error}"));
     }
     answers.into_iter().flatten().filter(wanted).map(up).collect()
 }
