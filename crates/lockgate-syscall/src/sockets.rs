@@ -15,6 +15,8 @@ pub(super) struct Socket {
     is_bound: AtomicBool,
     /// It has an address at which the domain may be reached by anybody.
     is_granted: AtomicBool,
+    /// Nothing is received any more (`SHUT_RD`): a wait of the kernel's for a message ends so, and a try does not say it.
+    is_shut: AtomicBool,
     /// Paths of its own and of its peer, as the domain knows them.
     own: Mutex<Option<Vec<u8>>>,
     peer: Mutex<Option<Vec<u8>>>,
@@ -40,6 +42,7 @@ impl Socket {
             transport,
             is_bound: AtomicBool::new(false),
             is_granted: AtomicBool::new(false),
+            is_shut: AtomicBool::new(false),
             own: Mutex::default(),
             peer: Mutex::default(),
             receive_timeout: AtomicU64::new(0),
@@ -92,6 +95,14 @@ impl Socket {
     /// Whether anybody may reach it.
     pub(super) fn is_granted(&self) -> bool {
         self.is_granted.load(Ordering::Acquire)
+    }
+
+    pub(super) fn shut(&self) {
+        self.is_shut.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_shut(&self) -> bool {
+        self.is_shut.load(Ordering::Acquire)
     }
 
     pub(super) fn connects_to(&self, path: &[u8]) {

@@ -374,6 +374,7 @@ fn receive_some(
     }
     loop {
         match rustix::net::recvfrom(host, &mut *into, hosts) {
+            Err(Errno::AGAIN) if waits && socket.is_shut() => return Ok((0, Address::Unspecified, 0)),
             Err(Errno::AGAIN) if waits => {
                 ctx.check_signals()?;
                 open.wait(ctx, Way::In, until)?;

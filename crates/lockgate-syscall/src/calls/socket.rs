@@ -361,6 +361,9 @@ pub fn shutdown(ctx: &SyscallContext<'_>, [fd, how, ..]: [u64; 6]) -> Reply {
         _ => return Err(Errno::INVAL.into()),
     };
     rustix::net::shutdown(open.file().fd(), how)?;
+    if how != Shutdown::Write {
+        open.socket().shut();
+    }
     Ok(0)
 }
 

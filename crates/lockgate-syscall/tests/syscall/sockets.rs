@@ -904,3 +904,30 @@ fn a_send_that_waits_sends_all() {
         guest.ok(libc::SYS_close, &[to]);
     }
 }
+
+/// Who waits for a message at a socket that is shut down gets nothing, as on Linux, whether it waited before or not. Red if the wait goes on: the
+/// socket is ready, and a try says that there is nothing.
+#[test]
+fn a_socket_that_is_shut_down_ends_waits_for_messages() {
+    let guest = Guest::new(Grants::default().connect("udp:127.0.0.1:9").unwrap());
+    let (ends, room) = (guest.room(8), guest.room(16));
+    for how in [SHUT_RD, SHUT_RDWR] {
+        guest.ok(SYS_socketpair, &[AF_UNIX as u64, SOCK_DGRAM as u64, 0, ends]);
+        let pair = guest.word(ends) & 0xffff_ffff;
+        let inet = guest.ok(SYS_socket, &[AF_INET as u64, SOCK_DGRAM as u64, 0]);
+        let peer = guest.put(&[2, 0, 0, 9, 127, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        guest.ok(SYS_connect, &[inet, peer, 16]);
+        for fd in [pair, inet] {
+            std::thread::scope(|scope| {
+                let waiting = scope.spawn(|| guest.ok(SYS_recvfrom, &[fd, room, 16]));
+                guest.ok(SYS_shutdown, &[fd, how as u64]);
+                assert_eq!(waiting.join().unwrap(), 0);
+            });
+            for number in [SYS_read, SYS_recvfrom] {
+                assert_eq!(guest.ok(number, &[fd, room, 16]), 0);
+            }
+            let at_once = [fd, room, 16, MSG_DONTWAIT as u64];
+            assert_eq!(guest.err(SYS_recvfrom, &at_once), Errno::AGAIN, "as Linux says");
+        }
+    }
+}
