@@ -8,6 +8,7 @@ use std::sync::{Arc, LazyLock};
 
 const SOURCE: &str = r#"
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -25,6 +26,12 @@ int stay(int which) {
     case 2: return pipe(ends) || read(ends[0], &byte, 1);
     case 3: { struct pollfd one = {pipe(ends) ? -1 : ends[0], POLLIN, 0}; return poll(&one, 1, -1); }
     case 4: return syscall(SYS_futex, &word, 0, 0, 0);
+    /* Waits that take no lock: who has waited once has the event of its end. */
+    case 5: {
+        struct pollfd one = {pipe(ends) ? -1 : ends[0], POLLIN, 0};
+        return poll(&one, 1, 0) || read(ends[0], &byte, 1);
+    }
+    case 6: { struct epoll_event event; return epoll_wait(epoll_create1(0), &event, 1, -1); }
     }
     return 7;
 }
@@ -56,8 +63,8 @@ fn an_interruption_ends_what_runs() {
     let _watchdog = watchdog("an interrupted call");
     let domain = domain(&WISH, |which| which);
     let stay = domain.bind::<Unary>("stay").unwrap();
-    const NAMES: [&str; 5] = ["loop", "nanosleep", "read", "poll", "futex"];
-    for which in 0..5 {
+    const NAMES: [&str; 7] = ["loop", "nanosleep", "read", "poll", "futex", "quick read", "epoll_wait"];
+    for which in 0..7 {
         WISH.store(false, Ordering::SeqCst);
         let error = host_sys::interrupt_once(libc::SIGUSR2, &WISH, 20_000_000, || stay.call(which));
         let error = error.expect_err(NAMES[which as usize]);

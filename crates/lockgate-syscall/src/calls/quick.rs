@@ -204,7 +204,6 @@ fn one(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, parts: &[(u64, 
         let answer = match error {
             Errno::AGAIN if waits && (how != Exchange::WriteNow) => match waited(ctx, file, wish.way) {
                 Waited::Ready => continue,
-                Waited::Over => Answer::Value(-i64::from(libc::EINTR)),
                 Waited::Otherwise => Answer::None,
             },
             Errno::AGAIN if !waits => Answer::Value(-i64::from(libc::EAGAIN)),
@@ -231,8 +230,6 @@ fn may_wait(ctx: &SyscallContext<'_>) -> bool {
 /// How a wait for a stream has ended.
 enum Waited {
     Ready,
-    /// The call has to end.
-    Over,
     /// There is more to be looked at than can be here.
     Otherwise,
 }
@@ -255,7 +252,7 @@ fn waited(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> Waited {
         match rustix::event::poll(&mut both, Some(&patience)) {
             Ok(_) if !both[0].revents().is_empty() => return Waited::Otherwise,
             Ok(1..) => return Waited::Ready,
-            Ok(_) | Err(Errno::INTR) if (ctx.thread.stopped)() => return Waited::Over,
+            Ok(_) | Err(Errno::INTR) if (ctx.thread.stopped)() => return Waited::Otherwise,
             Ok(_) | Err(Errno::INTR) => {}
             Err(_) => return Waited::Otherwise,
         }
@@ -298,9 +295,7 @@ fn events(ctx: &SyscallContext<'_>, set: &Description, arguments: [u64; 6]) -> A
         }
         match events {
             Ok(0) if left == 0 => return Answer::Value(0),
-            Ok(0) | Err(Errno::INTR) if (ctx.thread.stopped)() => {
-                return Answer::Value(-i64::from(libc::EINTR));
-            }
+            Ok(0) | Err(Errno::INTR) if (ctx.thread.stopped)() => return again,
             Ok(0) | Err(Errno::INTR) => {}
             Ok(events) => return Answer::Value(events as i64),
             Err(_) => return again,

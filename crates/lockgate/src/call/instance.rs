@@ -281,6 +281,11 @@ impl Instance {
         context.unwrap_or(self.terms.stack_size)
     }
 
+    /// Whether the host may want that.
+    pub fn may_stop(&self) -> bool {
+        self.terms.stop_if.is_some()
+    }
+
     /// True if the host wants calls of the domain to end now. Async-signal-safe.
     pub fn must_stop(&self) -> bool {
         self.terms.stop_if.as_ref().is_some_and(StopIf::ask)

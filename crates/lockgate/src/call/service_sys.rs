@@ -271,14 +271,17 @@ impl ControlStack for Stack<'_> {
     }
 }
 
-/// Whether the call whose system call waits is to end, for what may be left by a jump: the host is not asked.
+/// Whether the call whose system call waits may have to end, for what may be left by a jump: where the host has to be asked, that is not done
+/// here.
 fn is_over() -> bool {
     let is_parents = calling_base().is_some_and(space::is_inherited);
-    // SAFETY: only system calls ask, which gates make: the thread's own state, and records that are live.
+    // SAFETY: only system calls ask, which gates make: the thread's own state, and records that are live; a word that handlers write.
     is_parents
         || unsafe {
-            let state = (*block()).state.as_ref();
-            state.is_some_and(|state| must_end_sys::is_over(state, entry(gate())))
+            let Some(state) = (*block()).state.as_ref() else { return false };
+            let is_kicked = (&raw const (*state.block).pending).read_volatile() != 0;
+            let below = entry(gate());
+            is_kicked && (*(*(*below).binding).domain).may_stop() || must_end_sys::is_over(state, below)
         }
 }
 
