@@ -1,11 +1,14 @@
 //! Writing must not kill the host: SIGPIPE when a pipe's reader is gone, SIGXFSZ beyond the host's own limit of
 //! file sizes.
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
 
 /// Signals that a write may send to its own thread, with the error that comes along.
 const SIGNALS: [(i32, Errno); 2] = [(libc::SIGPIPE, Errno::PIPE), (libc::SIGXFSZ, Errno::FBIG)];
+
+/// `RWF_NOSIGNAL`, which headers of before Linux 6.18 do not have: a write to what nobody reads sends no SIGPIPE.
+pub const NO_SIGNAL: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x100);
 
 /// The signals alone.
 pub const DEADLY: [i32; 2] = [SIGNALS[0].0, SIGNALS[1].0];

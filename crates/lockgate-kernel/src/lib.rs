@@ -13,7 +13,7 @@ mod sync_range_sys;
 pub use access_sys::access_of_handle;
 pub use barrier_sys::barrier;
 pub use counted_sys::{Counted, Use};
-pub use deadly_sys::{DEADLY, block_deadly, without_signals};
+pub use deadly_sys::{DEADLY, NO_SIGNAL, block_deadly, without_signals};
 pub use descriptor::kept;
 pub use file_systems::has_page_cache;
 pub use lock_sys::{Command, record_lock};

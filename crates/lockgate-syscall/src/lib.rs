@@ -50,7 +50,7 @@ pub use context::SyscallContext;
 pub use directory::pseudo_file_system;
 pub use grants::{Access, GrantError, Grants};
 pub use lockgate_kernel::Left;
-pub use memory::{Exchange, Memory, PARTS, Placement, Protection, Resize};
+pub use memory::{EVENT, Exchange, Memory, PARTS, Placement, Protection, Resize};
 pub use outcome::{Fault, Outcome};
 pub use process::{COUNTED_TOGETHER, Process, Started};
 pub use signal_state::{Handler, INFO, Info, Next};

@@ -60,6 +60,9 @@ pub enum Exchange {
     Events(u32),
 }
 
+/// Bytes of an event (`struct epoll_event`, which is packed): what happened, then what the program calls it.
+pub const EVENT: usize = 12;
+
 /// Most parts of the memory that one exchange takes.
 pub const PARTS: usize = 8;
 
@@ -82,7 +85,7 @@ pub trait Memory {
     fn write(&self, at: u64, bytes: &[u8]) -> Result<(), Errno>;
 
     /// Has the kernel fill, or take, parts of the memory, each an address and a length in bytes, at most [`PARTS`]; returns the kernel's answer.
-    /// Events are counted: a part has room for as many as its length says, of 12 bytes each. It neither locks nor allocates, has nothing to drop,
+    /// Events are counted: a part has room for as many as its length says, of [`EVENT`] bytes each. It neither locks nor allocates, has nothing to drop,
     /// and may be left by a jump.
     ///
     /// # Errors

@@ -112,7 +112,7 @@ impl Waits {
 
     /// The same but for the deadline.
     fn is_over(&self, thread: Thread) -> Result<(), Halt> {
-        if self.killed.load(Ordering::SeqCst) {
+        if self.is_killed() {
             return Err(Halt::Fault(Fault::Killed));
         }
         if (thread.stopped)() { Err(Halt::Fault(Fault::Stopped)) } else { Ok(()) }
@@ -255,7 +255,7 @@ impl Waits {
         let limit = [thread.deadline, until].into_iter().flatten().min();
         let any = loop {
             // An eventfd made after the kill never becomes readable: look at the flag first.
-            if self.killed.load(Ordering::SeqCst) {
+            if self.is_killed() {
                 return Err(Halt::Fault(Fault::Killed));
             }
             let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));

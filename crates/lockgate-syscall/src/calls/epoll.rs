@@ -2,6 +2,7 @@
 use super::{event, signal};
 use crate::SyscallContext;
 use crate::descriptors::Description;
+use crate::memory::EVENT;
 use crate::outcome::Reply;
 use crate::wire::{Record, half};
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
@@ -10,8 +11,6 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of a `struct epoll_event`, which is packed: events, then what the program calls them.
-pub(super) const EVENT: usize = 12;
 /// Most events that are copied by one call: more than a domain has descriptors.
 pub(super) const EVENTS: usize = 256;
 /// What a domain may ask about. (Not `EPOLLWAKEUP`: whether the machine sleeps is not a domain's business.)

@@ -1,14 +1,14 @@
-//! Reads, writes and waits for events in which nothing but the kernel has to be asked. They take no lock, allocate nothing, and have nothing to drop, so that
-//! handlers of the host's may interrupt them and leave them by a jump: they cost no more system calls than on Linux.
+//! Reads, writes and waits for events in which nothing but the kernel has to be asked. They take no lock, allocate nothing, and have nothing to
+//! drop, so that handlers of the host's may interrupt them and leave them by a jump, and no signal has to be held back.
 //!
-//! The kernel moves the bytes between the file and the domain's memory itself: nobody judges them. Whatever needs more than that (a long wait, a
-//! signal, a stream of the host's, many parts) is not done here: the call begins anew, and has its lock and its checks.
-use super::epoll::{EVENT, EVENTS};
+//! The kernel moves the bytes between the file and the domain's memory itself: nobody judges them. Whatever needs more than that (a time limit of a
+//! socket's own, a signal, a stream of the host's, many parts) is not done here: the call begins anew, and has its lock and its checks.
+use super::epoll::EVENTS;
 use super::read_write::{MOST_AT, PIPE, STANDARD_ERROR};
 use super::seek;
 use crate::SyscallContext;
 use crate::descriptors::{self, Description};
-use crate::memory::{Exchange, PARTS};
+use crate::memory::{EVENT, Exchange, PARTS};
 use crate::sockets;
 use crate::wire::word;
 use lockgate_kernel::{Left, Looked};
@@ -202,10 +202,7 @@ fn one(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, parts: &[(u64, 
             Err(error) => error,
         };
         let answer = match error {
-            Errno::AGAIN if waits && (how != Exchange::WriteNow) => match waited(ctx, file, wish.way) {
-                Waited::Ready => continue,
-                Waited::Otherwise => Answer::None,
-            },
+            Errno::AGAIN if waits && how != Exchange::WriteNow && is_ready(ctx, file, wish.way) => continue,
             Errno::AGAIN if !waits => Answer::Value(-i64::from(libc::EAGAIN)),
             // What is to be done about it, or whether it is so, is looked at anew. (A socket tells of each other error just once.)
             Errno::AGAIN
@@ -227,15 +224,8 @@ fn may_wait(ctx: &SyscallContext<'_>) -> bool {
     ctx.thread.deadline.is_none() && !ctx.process.has_signals()
 }
 
-/// How a wait for a stream has ended.
-enum Waited {
-    Ready,
-    /// There is more to be looked at than can be here.
-    Otherwise,
-}
-
-/// Waits until a stream has something to read, or room.
-fn waited(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> Waited {
+/// Waits until a stream has something to read, or room; false where there is more to be looked at than can be here.
+fn is_ready(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> bool {
     let (ways, events) = match way {
         Way::In => (sockets::Way::In, PollFlags::IN),
         Way::Out => (sockets::Way::Out, PollFlags::OUT),
@@ -244,20 +234,20 @@ fn waited(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> Waited {
         Some(socket) => !socket.timeout(ways).is_zero(),
         None => false,
     };
-    let Some(end) = ctx.process.waits.event_if_made() else { return Waited::Otherwise };
+    let Some(end) = ctx.process.waits.event_if_made() else { return false };
     let patience = Timespec { tv_sec: i64::from(PATIENCE / 1000), tv_nsec: 0 };
     while !has_timeout && may_wait(ctx) {
         let mut both =
             [PollFd::from_borrowed_fd(end, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), events)];
         match rustix::event::poll(&mut both, Some(&patience)) {
-            Ok(_) if !both[0].revents().is_empty() => return Waited::Otherwise,
-            Ok(1..) => return Waited::Ready,
-            Ok(_) | Err(Errno::INTR) if (ctx.thread.stopped)() => return Waited::Otherwise,
+            Ok(_) if !both[0].revents().is_empty() => return false,
+            Ok(1..) => return true,
+            Ok(_) | Err(Errno::INTR) if (ctx.thread.stopped)() => return false,
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return Waited::Otherwise,
+            Err(_) => return false,
         }
     }
-    Waited::Otherwise
+    false
 }
 
 /// Bytes of all `parts`, if there are some, and not too many.

@@ -6,7 +6,7 @@ use crate::descriptors::{Description, Form, Kind};
 use crate::outcome::{Halt, Reply};
 use crate::wire::word;
 use crate::{CHUNK, SyscallContext};
-use lockgate_kernel::{DEADLY, without_signals};
+use lockgate_kernel::{DEADLY, NO_SIGNAL, without_signals};
 use rustix::event::PollFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::sockopt::Timeout;
@@ -25,8 +25,6 @@ const MOST: u64 = 0x7fff_f000;
 pub(super) const MOST_AT: u64 = i64::MAX as u64 - MOST;
 /// `preadv2` and `pwritev2`: where the description is.
 const CURRENT: u64 = u64::MAX;
-/// `RWF_NOSIGNAL`, which headers of before Linux 6.18 do not have: a write to what nobody reads sends no SIGPIPE.
-const NO_SIGNAL: ReadWriteFlags = ReadWriteFlags::from_bits_retain(0x100);
 /// Bytes that a ready pipe takes without blocking (Linux's `PIPE_BUF`).
 pub(super) const PIPE: usize = 4096;
 

@@ -123,7 +123,7 @@ impl Memory for Window {
         let mut bytes: Vec<u8> =
             ranges.iter().flat_map(|range| state.bytes[range.clone()].to_vec()).collect();
         let (now, no_wait) = (u64::MAX, ReadWriteFlags::NOWAIT);
-        let quiet = no_wait | ReadWriteFlags::from_bits_retain(0x100);
+        let quiet = no_wait | lockgate_kernel::NO_SIGNAL;
         let done = match how {
             Exchange::Read => rustix::io::read(file, &mut bytes)?,
             Exchange::ReadAt(offset) => rustix::io::pread(file, &mut bytes, offset)?,

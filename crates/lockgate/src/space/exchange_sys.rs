@@ -4,17 +4,14 @@
 //! They are system calls made here, not libc's: those are cancellation points, and set the thread's `errno`.
 use super::Stride;
 use lockgate_abi::window;
-use lockgate_syscall::{Exchange, PARTS};
+use lockgate_kernel::NO_SIGNAL;
+use lockgate_syscall::{EVENT, Exchange, PARTS};
 use rustix::fd::{AsRawFd as _, BorrowedFd};
 use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// `RWF_NOSIGNAL`, from Linux 6.18 on: a write to what nobody reads sends no SIGPIPE.
-const NO_SIGNAL: libc::c_int = 0x100;
 /// `preadv2` and `pwritev2`: where the description is.
 const CURRENT: usize = usize::MAX;
-/// Bytes of a `struct epoll_event`, which is packed.
-const EVENT: usize = 12;
 
 /// The kernel has said that it does not know of [`NO_SIGNAL`].
 static SENDS_SIGNALS: AtomicBool = AtomicBool::new(false);
@@ -54,7 +51,7 @@ impl Stride {
             Exchange::WriteAt(offset) => (libc::SYS_pwritev2, [fd, pieces, count, offset as usize, 0, 0]),
             Exchange::WriteNow if SENDS_SIGNALS.load(Ordering::Relaxed) => return Err(Errno::NOSYS),
             Exchange::WriteNow => {
-                let flags = no_wait | NO_SIGNAL as usize;
+                let flags = no_wait | NO_SIGNAL.bits() as usize;
                 (libc::SYS_pwritev2, [fd, pieces, count, CURRENT, 0, flags])
             }
             Exchange::Receive if is_one => {
