@@ -64,14 +64,17 @@ const RDI: usize = 6;
 const R10: usize = 9;
 /// The direction from domain to domain.
 const BETWEEN: u8 = 2;
-/// Offsets in what `place` of `proxy.s` names.
+/// Offsets in what `place` of `proxy.s` names: four sets of registers, two pieces of a stack.
 const SEEN: u64 = 0;
-const GIVE: u64 = 640;
-const OUT: u64 = 1280;
-const BACK: u64 = 1920;
-const SEEN_STACK: u64 = 2560;
-const GIVE_STACK: u64 = 2816;
-const ROOM: u64 = 3072;
+const GIVE: u64 = SEEN + REGISTERS;
+const OUT: u64 = GIVE + REGISTERS;
+const BACK: u64 = OUT + REGISTERS;
+const SEEN_STACK: u64 = BACK + REGISTERS;
+const GIVE_STACK: u64 = SEEN_STACK + STACK;
+const ROOM: u64 = GIVE_STACK + STACK;
+/// What `put` writes and `get` reads.
+const REGISTERS: u64 = 640;
+const STACK: u64 = 256;
 
 impl World {
     fn new() -> World {
@@ -470,8 +473,6 @@ fn bytes_of(value: &Value, size: usize) -> Vec<u8> {
     bytes
 }
 
-const LENGTH: usize = 640;
-
 fn put(domain: &Domain, at: u64, registers: &Registers) {
     let vectors = registers.vectors.iter().flatten();
     let words: Vec<u64> =
@@ -480,7 +481,7 @@ fn put(domain: &Domain, at: u64, registers: &Registers) {
 }
 
 fn get(domain: &Domain, at: u64) -> Registers {
-    let mut bytes = [0; LENGTH];
+    let mut bytes = [0; REGISTERS as usize];
     domain.read_into(Pointer::from_address(at), &mut bytes).expect("the domain's data");
     let mut words =
         bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")));
