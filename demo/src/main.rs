@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         ["--full"] => true,
         _ => {
             eprintln!(
-                "usage: lockgate-demo [--full]\n  --full  every attack, and every cost with the aims of SPECIFICATION.md"
+                "usage: lockgate-demo [--full]\n  --full  every attack, and every cost with the targets of SPECIFICATION.md"
             );
             return ExitCode::from(2);
         }
@@ -61,6 +61,8 @@ fn show(screen: Screen, full: bool) -> anyhow::Result<()> {
     metrics.retain(|metric| !metric.name.starts_with("calls.arguments."));
     if full {
         print!("{}", Report::new(metrics).table());
+        let why = "\n  Times depend on the processor, and on what else runs. docs/measurements.md says which targets were missed where, and why.";
+        screen.line(Paint::Faint, why);
         return Ok(());
     }
     let median = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.median);

@@ -206,7 +206,7 @@ fn metric(results: &Value, name: &str) -> Option<u64> {
 fn targets_missed(results: &Value) -> Option<u64> {
     let missed = |metric: &&Value| {
         let (name, median) = (metric["name"].as_str().unwrap_or_default(), metric["median"].as_f64());
-        crate::Target::of(name).is_some_and(|target| !median.is_some_and(|median| target.holds(median)))
+        crate::Target::of(name).is_some_and(|target| !median.is_some_and(|median| target.used(median) <= 1.0))
     };
     Some(results["metrics"].as_array()?.iter().filter(missed).count() as u64)
 }

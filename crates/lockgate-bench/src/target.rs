@@ -83,23 +83,29 @@ impl Target {
         TARGETS.iter().find(|(metric, _)| *metric == name).map(|(_, target)| *target)
     }
 
-    /// Whether `value` satisfies it.
-    pub fn holds(self, value: f64) -> bool {
+    /// How much of it `value` uses, more than 1 if it does not satisfy it.
+    pub(crate) fn used(self, value: f64) -> f64 {
         match self {
-            Target::AtMost(limit) => value <= limit,
-            Target::AtLeast(limit) => value >= limit,
+            Target::AtMost(limit) if value == limit => 1.0, // which may be 0
+            Target::AtMost(limit) => value / limit,
+            Target::AtLeast(limit) => limit / value,
         }
     }
 }
 
 /// Whether every target about `metric`, its ratios included, holds; `None` if there is none.
 pub fn kept(metric: &Metric) -> Option<bool> {
-    let own = Target::of(&metric.name).map(|target| target.holds(metric.median));
+    used(metric).map(|share| share <= 1.0)
+}
+
+/// How much of its target `metric` uses, of that which it uses most (its ratios have some, too): 1.5 is half as much again as there should be.
+/// `None` if there is no target.
+pub fn used(metric: &Metric) -> Option<f64> {
+    let own = Target::of(&metric.name).map(|target| target.used(metric.median));
     let ratios = RATIOS.iter().filter(|(name, _, _)| *name == metric.name);
-    ratios.fold(own, |kept, (_, other, limit)| match metric.ratios.get(*other) {
-        Some(ratio) => Some(kept.unwrap_or(true) && ratio <= limit),
-        None => kept,
-    })
+    let ratios =
+        ratios.filter_map(|(_, other, limit)| Some(Target::AtMost(*limit).used(*metric.ratios.get(*other)?)));
+    own.into_iter().chain(ratios).reduce(f64::max)
 }
 
 impl Report {
@@ -120,7 +126,12 @@ mod tests {
         assert_eq!(kept(&call(3.9)), Some(true));
         assert_eq!(kept(&call(5.0)), Some(false), "five times a native call");
         assert_eq!(kept(&Metric::new("calls.host_to_domain.integrity", "ns", vec![5.1])), Some(false));
+        assert_eq!(used(&call(6.0)), Some(1.5), "of six times, where four were allowed");
         assert_eq!(kept(&native), None);
+        let leaked = |count| kept(&Metric::new("soak.leaked_threads", "", vec![count]));
+        assert_eq!((leaked(0.0), leaked(1.0)), (Some(true), Some(false)));
+        let domains = |count| used(&Metric::new("domains.max", "", vec![count]));
+        assert_eq!((domains(10_000.0), domains(5_000.0)), (Some(1.0), Some(2.0)));
         assert!(Report::new(vec![native.clone(), call(3.9)]).keeps_targets());
         assert!(!Report::new(vec![native.clone(), call(5.0)]).keeps_targets());
     }
