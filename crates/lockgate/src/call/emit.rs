@@ -241,6 +241,8 @@ pub(super) fn proxy(abi: &CallAbi) -> Emitted {
         Caller::Host => e.admit_host(),
         Caller::Domain(_) => e.admit_domain(),
     }
+    // The point of no return. Until here the slow path may have the call begin again, as nothing has changed that a second try finds changed;
+    // from here the call goes through, or ends with an error.
     e.result_room();
     e.stack_arguments();
     e.fill_record();

@@ -257,6 +257,38 @@ fn instructions_are_in_parts_of_their_kind() {
     }
 }
 
+/// The slow path has a call begin again, so that only admission may go there: behind it is the point of no return.
+#[test]
+fn only_admission_goes_to_the_slow_path() {
+    const ADMISSION: [&str; 5] = [
+        "admission",
+        "depth limit",
+        "exclusive domain",
+        "admission of nested calls",
+        "admission, the slow path",
+    ];
+    for abi in abis() {
+        let proxy = emit::proxy(&abi);
+        let code = instructions(&proxy);
+        let part_at = |ip| code.iter().find(|(instruction, _)| instruction.ip() == ip).expect("a target").1;
+        let mut to_slow = 0;
+        for (instruction, part) in &code {
+            if instruction.op_count() == 1 && instruction.op0_kind() == OpKind::NearBranch64 {
+                let target = part_at(instruction.near_branch64());
+                to_slow += usize::from(target == "admission, the slow path");
+                assert!(
+                    ADMISSION.contains(part) || !ADMISSION.contains(&target),
+                    "{instruction} in {part:?} goes to {target:?} of {abi:?}"
+                );
+            }
+        }
+        assert!(to_slow > 1, "{abi:?}");
+        let behind = proxy.parts.iter().skip_while(|(_, name)| *name != "record");
+        let mut behind = behind.take_while(|(at, _)| *at < proxy.leave);
+        assert_eq!(behind.find(|(_, name)| ADMISSION.contains(name)), None, "{abi:?}");
+    }
+}
+
 /// The presets in words, so that the tables above cannot be wrong together: what each has, and has not, from the host.
 #[test]
 fn presets_have_their_parts_and_no_others() {
