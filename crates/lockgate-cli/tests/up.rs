@@ -5,9 +5,11 @@ use crate::common::text;
 use lockgate::syscall::Grants;
 use lockgate::{DomainOptions, Module};
 use lockgate_programs::{Event, Line, Observer, Programs, ProgramsError, Ready, Spec, State};
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::{LazyLock, Mutex};
@@ -495,6 +497,124 @@ impl Observer for Told {
     }
 }
 
+/// What is answered where metrics are, as a scraper reads it: value by series. Red where the format is broken.
+fn scraped(mut stream: impl Read + Write) -> BTreeMap<String, f64> {
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+    assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+    assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())), "{head}");
+    let (mut series, mut family) = (BTreeMap::new(), String::new());
+    for line in body.lines() {
+        if let Some(kind) = line.strip_prefix("# TYPE ") {
+            let (name, kind) = kind.split_once(' ').expect("a type");
+            assert_eq!(kind == "counter", name.ends_with("_total"), "{line}");
+            family = name.to_owned();
+        } else if !line.starts_with("# HELP ") {
+            let (name, value) = line.rsplit_once(' ').expect("a value");
+            assert!(name.starts_with(&format!("{family}{{program=\"")), "{line} in {family}");
+            assert!(series.insert(name.to_owned(), value.parse().unwrap()).is_none(), "{line} twice");
+        }
+    }
+    series
+}
+
+#[test]
+fn metrics_tell_what_each_program_uses_and_how_often_it_failed() {
+    let (first, second, metrics) = (free_port(), free_port(), free_port());
+    let site = Site::new(&[
+        ("first", &server(first, "ready = { line = 'serving' }\nrestart = 'on-fault'\nrestart_delay = '0s'")),
+        ("second", &server(second, "ready = { line = 'serving' }\ndepends_on = ['first']")),
+    ]);
+    let toml = fs::read_to_string(site.path("lockgate.toml")).unwrap();
+    fs::write(site.path("lockgate.toml"), format!("metrics = '127.0.0.1:{metrics}'\n{toml}")).unwrap();
+    let mut up = site.up();
+    up.until("second: ready");
+    let scrape = || scraped(TcpStream::connect(("127.0.0.1", metrics)).unwrap());
+    let of = |series: &BTreeMap<String, f64>, name: &str, program: &str| {
+        series.get(&format!("lockgate_program_{name}{{program=\"{program}\"}}")).copied()
+    };
+    let before = scrape();
+    for name in
+        ["memory_bytes", "memory_peak_bytes", "descriptors", "threads", "calls", "written_bytes_total"]
+    {
+        assert!(of(&before, name, "first") > Some(0.0), "{name}: {before:#?}");
+    }
+    assert_eq!(of(&before, "memory_limit_bytes", "first"), Some((1_u64 << 30) as f64));
+    assert_eq!(of(&before, "last_exit_status", "first"), None);
+    let running = "lockgate_program_state{program=\"first\",state=\"running\"}";
+    assert_eq!(before[running], 1.0);
+    assert_eq!(before[&running.replace("running", "failed")], 0.0);
+    for _ in 0..3 {
+        let mut stream = TcpStream::connect(("127.0.0.1", first)).unwrap();
+        assert_eq!(echo(&mut stream, b"X"), b"", "it has crashed");
+        up.until("first: ready");
+    }
+    let after = scrape();
+    let counts = |program: &str| {
+        ["runs_total", "restarts_total", "faults_total"]
+            .map(|name| of(&after, name, program).expect("a count"))
+    };
+    assert_eq!((counts("first"), counts("second")), ([4.0, 3.0, 3.0], [1.0, 0.0, 0.0]));
+    assert_eq!(of(&after, "last_exit_status", "first"), Some(139.0));
+    let lines = |series| of(series, "written_lines_total", "first").expect("a count");
+    assert!(lines(&after) >= lines(&before) + 3.0, "{before:#?}\n{after:#?}");
+    let status = site.status("first");
+    assert_eq!((&status["runs"], &status["faults"]), (&4.into(), &3.into()), "{status}");
+    assert!(status["memory"].as_u64() > Some(0) && status["threads"].as_u64() > Some(0), "{status}");
+    // CPU time only ever grows, also over the ends of runs.
+    let mut used = 0.0;
+    for crash in 4..=20 {
+        let mut stream = TcpStream::connect(("127.0.0.1", first)).unwrap();
+        assert_eq!(echo(&mut stream, b"X"), b"");
+        loop {
+            let series = scrape();
+            let now = of(&series, "cpu_seconds_total", "first").expect("it is measured");
+            assert!(now >= used, "{now} after {used}");
+            used = now;
+            if of(&series, "restarts_total", "first") == Some(f64::from(crash)) {
+                break;
+            }
+        }
+        up.until("first: ready");
+    }
+    // (Samples of it are some milliseconds apart.)
+    let mut stream = TcpStream::connect(("127.0.0.1", first)).unwrap();
+    while of(&scrape(), "cpu_seconds_total", "first") == Some(used) {
+        assert_eq!(echo(&mut stream, b"work"), b"work");
+    }
+    drop(stream);
+    up.term();
+    up.ends(0);
+}
+
+/// Who asks and does not read, or asks without end, keeps no other from being answered; an address that is taken is a mistake, one that was left is
+/// not.
+#[test]
+fn metrics_are_there_for_others_whatever_one_does() {
+    let site = Site::new(&[("waits", "arguments = ['waits', 'it']\nready = { line = 'there' }")]);
+    let toml = fs::read_to_string(site.path("lockgate.toml")).unwrap();
+    let socket = site.path("metrics.sock");
+    fs::write(site.path("lockgate.toml"), format!("metrics = 'unix:{}'\n{toml}", socket.display())).unwrap();
+    drop(UnixListener::bind(&socket).unwrap());
+    let mut up = site.up();
+    up.until("waits: ready");
+    let silent = UnixStream::connect(&socket).unwrap();
+    let mut endless = UnixStream::connect(&socket).unwrap();
+    while endless.write_all(&[b'a'; 4096]).is_ok() {}
+    assert!(!scraped(UnixStream::connect(&socket).unwrap()).is_empty());
+    drop(silent);
+    let second = Site::new(&[("waits", "arguments = ['waits', 'it']")]);
+    fs::write(second.path("lockgate.toml"), format!("metrics = 'unix:{}'\n{toml}", socket.display()))
+        .unwrap();
+    let (status, _, said) = second.ended();
+    assert!(status == 125 && said.contains("metrics: cannot listen at unix:"), "{said}");
+    up.term();
+    up.ends(0);
+    assert!(!socket.exists(), "its name goes with it");
+}
+
 /// Without the command: several programs in a process that does other things as well.
 #[test]
 fn rust_has_the_same() {
@@ -532,6 +652,17 @@ fn mistakes_are_told_with_their_lines() {
         ("x = ", 1, "expected"),
         ("\n[program.a]", 2, "the file has no key program: did you mean programs?"),
         ("programs = 3", 1, "programs is a table"),
+        ("\nmetrics = 3", 2, "metrics: an integer instead of a string"),
+        (
+            "metrics = '127.0.0.1'",
+            1,
+            "metrics: \"127.0.0.1\": metrics are at an address with a port, or at unix:PATH",
+        ),
+        (
+            "metrics = '127.0.0.1:9464'\n[programs.a]\nmodule = 'service.lg'\nlisten = ['127.0.0.1:9464']",
+            4,
+            "listen 127.0.0.1:9464: metrics listens at 127.0.0.1:9464, too",
+        ),
         ("[programs]", 1, "the file has no programs"),
         ("[programs]\na = 3", 2, "a is a table: write [programs.a]"),
         ("[programs.'a b']\nmodule = 'service.lg'", 1, "no name of a program"),

@@ -5,6 +5,7 @@
 
 use crate::logs::Stream;
 use crate::run::{Handle, Status};
+use crate::server::{self, Socket};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
@@ -17,8 +18,6 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Bytes of a request.
@@ -26,9 +25,6 @@ const REQUEST: u64 = 64 << 10;
 
 /// Bytes of an answer that are read.
 const ANSWER: u64 = 64 << 20;
-
-/// Requests at once.
-const AT_ONCE: usize = 16;
 
 /// How long the server waits for a request's bytes, and for somebody to take an answer's.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -130,6 +126,20 @@ pub struct Program {
     pub exit_status: Option<u8>,
     /// How that run ended.
     pub end: Option<String>,
+    /// Runs that have begun.
+    pub runs: u64,
+    /// Runs that a fault has ended.
+    pub faults: u64,
+    /// Memory that it uses now, bytes, if it runs.
+    pub memory: Option<u64>,
+    /// Threads that have a place in it now, if it runs.
+    pub threads: Option<u32>,
+    /// Descriptors that it has open now, if it runs.
+    pub descriptors: Option<u32>,
+    /// CPU time of all its runs, nanoseconds, if that is measured.
+    pub cpu_ns: Option<u64>,
+    /// Bytes that it has written to its output and errors, without ends of lines.
+    pub written_bytes: u64,
 }
 
 /// A line of an [`Answer`].
@@ -195,16 +205,6 @@ pub struct Server {
     socket: Socket,
 }
 
-/// The name of a socket, removed in the end.
-#[derive(Debug)]
-pub struct Socket(PathBuf);
-
-impl Drop for Socket {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 impl Server {
     /// A socket for `file`.
     ///
@@ -241,29 +241,9 @@ impl Server {
     /// The thread cannot be started.
     pub fn serve(self, handle: Handle) -> io::Result<Socket> {
         let Server { listener, file, socket } = self;
-        let at_once = Arc::new(AtomicUsize::new(0));
-        let accepts = std::thread::Builder::new().name("lockgate-control".to_owned());
-        accepts.spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(stream) = stream else {
-                    // No descriptor is free for now.
-                    std::thread::sleep(Duration::from_millis(10));
-                    continue;
-                };
-                if !may_ask(&stream) || at_once.load(Ordering::Relaxed) >= AT_ONCE {
-                    continue;
-                }
-                at_once.fetch_add(1, Ordering::Relaxed);
-                let (handle, file, done) = (handle.clone(), file.clone(), at_once.clone());
-                let answers = std::thread::Builder::new().name("lockgate-control".to_owned());
-                let answers = answers.spawn(move || {
-                    let _ = reply(&stream, &handle, &file);
-                    done.fetch_sub(1, Ordering::Relaxed);
-                });
-                if answers.is_err() {
-                    at_once.fetch_sub(1, Ordering::Relaxed);
-                }
-            }
+        let accept = move || Ok(listener.accept()?.0);
+        server::serve("lockgate-control", accept, may_ask, move |stream: UnixStream| {
+            let _ = reply(&stream, &handle, &file);
         })?;
         Ok(socket)
     }
@@ -305,6 +285,13 @@ fn reply(mut stream: &UnixStream, handle: &Handle, file: &Path) -> io::Result<()
         restarts: status.restarts,
         exit_status: status.end.as_ref().map(crate::End::exit_status),
         end: status.end.as_ref().map(ToString::to_string),
+        runs: status.totals.runs,
+        faults: status.totals.faults,
+        memory: status.usage.map(|usage| usage.memory),
+        threads: status.usage.map(|usage| usage.threads),
+        descriptors: status.usage.map(|usage| usage.descriptors),
+        cpu_ns: Some(status.totals.cpu_time.as_nanos() as u64).filter(|time| *time > 0),
+        written_bytes: status.totals.written.bytes,
     };
     let answer = Answer {
         schema: SCHEMA,

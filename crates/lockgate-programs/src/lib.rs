@@ -26,13 +26,16 @@ pub mod control;
 mod error;
 mod limits;
 mod logs;
+pub mod metrics;
 mod plan;
 mod probe;
 mod run;
+mod server;
 mod spec;
 
 pub use error::ProgramsError;
-pub use logs::{LINE, Line, Stream, TAIL};
+pub use logs::{LINE, Line, Stream, TAIL, Written};
 pub use plan::State;
-pub use run::{End, Ends, Event, Handle, Observer, Programs, Quiet, Status, status_of};
+pub use run::{End, Ends, Event, Handle, Observer, Programs, Quiet, Status, Totals, status_of};
+pub use server::Socket;
 pub use spec::{Address, BackOff, Ready, Restart, Spec};

@@ -57,6 +57,16 @@ pub struct Kept {
 struct Tail {
     lines: VecDeque<(u64, Line)>,
     bytes: usize,
+    written: Written,
+}
+
+/// How much a program has written, in all its runs.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// Lines.
+    pub lines: u64,
+    /// Bytes of them, without their ends.
+    pub bytes: u64,
 }
 
 impl Kept {
@@ -66,12 +76,19 @@ impl Kept {
         }
         let tail = &mut self.programs[program];
         tail.bytes += line.bytes.len() + LINE_COST;
+        tail.written.lines += 1;
+        tail.written.bytes += line.bytes.len() as u64;
         tail.lines.push_back((self.count, line));
         self.count += 1;
         while tail.bytes > TAIL {
             let Some((_, first)) = tail.lines.pop_front() else { break };
             tail.bytes -= first.bytes.len() + LINE_COST;
         }
+    }
+
+    /// How much a program has written.
+    pub fn written(&self, program: usize) -> Written {
+        self.programs.get(program).map_or(Written::default(), |tail| tail.written)
     }
 
     /// Those of these programs, in the order in which they came.

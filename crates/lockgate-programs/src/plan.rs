@@ -26,6 +26,18 @@ pub enum State {
 }
 
 impl State {
+    /// All of them.
+    pub const ALL: [State; 8] = [
+        State::Waiting,
+        State::Starting,
+        State::Running,
+        State::Restarting,
+        State::Stopping,
+        State::Stopped,
+        State::Exited,
+        State::Failed,
+    ];
+
     /// Its word, as `lockgate ps` shows it.
     pub fn name(self) -> &'static str {
         match self {

@@ -2,11 +2,11 @@
 
 use crate::error::ProgramsError;
 use crate::limits;
-use crate::logs::{self, Line, Logs, Stream, Tails};
+use crate::logs::{self, Line, Logs, Stream, Tails, Written};
 use crate::plan::{Action, Plan, Rules, State};
 use crate::probe;
 use crate::spec::{Ended, Ready, Spec};
-use lockgate::{CallError, Fault, FaultKind, Program, ProgramEnd, ProgramSignals};
+use lockgate::{CallError, Fault, FaultKind, Program, ProgramEnd, ProgramSignals, Usage};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -146,6 +146,37 @@ pub struct Status {
     pub restarts: u64,
     /// How its last run ended, if one has.
     pub end: Option<End>,
+    /// What it uses now, if it runs.
+    pub usage: Option<Usage>,
+    /// What all its runs come to.
+    pub totals: Totals,
+}
+
+/// What all runs of a program come to, the present one among them where it can be told.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Totals {
+    /// Runs that have begun.
+    pub runs: u64,
+    /// Runs that a fault has ended: a crash, a limit, a kill.
+    pub faults: u64,
+    /// CPU time, also of the present run; zero if none is [measured](lockgate::DomainOptions::measure_cpu_time).
+    pub cpu_time: Duration,
+    /// What it tried that was not granted, such as addresses, in runs that have ended.
+    pub denied: u64,
+    /// System calls that it tried and that do not exist for it, in runs that have ended.
+    pub refused_syscalls: u64,
+    /// Lines and bytes that it wrote, also in the present run.
+    pub written: Written,
+}
+
+impl Totals {
+    /// Adds a run that has ended.
+    fn add(&mut self, end: &ProgramEnd) {
+        self.cpu_time += end.cpu_time.unwrap_or_default();
+        self.denied += end.denied.iter().map(|(_, times)| times).sum::<u64>();
+        self.refused_syscalls += end.refused_syscalls.iter().map(|(_, times)| times).sum::<u64>();
+    }
 }
 
 /// How all programs ended.
@@ -344,6 +375,7 @@ impl Programs {
         let (logs, reader, tails) = logs::logs().map_err(ProgramsError::Logs)?;
         let lives = self.specs.iter().map(|_| None).collect();
         let ends = self.specs.iter().map(|_| None).collect();
+        let totals = vec![Totals::default(); self.specs.len()];
         let handle = self.handle.clone();
         let specs = &self.specs;
         // The run of each that was said to be ready: once, however often it says so.
@@ -372,6 +404,7 @@ impl Programs {
                 tails,
                 lives,
                 ends,
+                totals,
                 asked: Vec::new(),
                 ending: Vec::new(),
                 began,
@@ -419,6 +452,8 @@ struct Life {
     probe: Option<(Sender<()>, JoinHandle<()>)>,
     /// Why it was killed, if it was.
     killed: Option<End>,
+    /// CPU time of it that was told of: between its end and our hearing of that, there is none to be read.
+    cpu_time: Duration,
 }
 
 /// A change that somebody waits for.
@@ -437,6 +472,8 @@ struct Running<'a> {
     tails: Tails,
     lives: Vec<Option<Life>>,
     ends: Vec<Option<End>>,
+    /// Of runs that have ended, but for their number.
+    totals: Vec<Totals>,
     asked: Vec<Asked>,
     /// Threads of runs that have ended.
     ending: Vec<JoinHandle<()>>,
@@ -512,6 +549,7 @@ impl Running<'_> {
         match self.live(program) {
             Ok(life) => {
                 self.lives[program] = Some(life);
+                self.totals[program].runs += 1;
                 self.tell(program, &Event::Started);
                 self.plan.started(program);
             }
@@ -559,14 +597,16 @@ impl Running<'_> {
             }
             _ => None,
         };
-        Ok(Life { signals, thread, probe, killed: None })
+        Ok(Life { signals, thread, probe, killed: None, cpu_time: Duration::ZERO })
     }
 
     /// A run is over, or did not begin.
     fn end(&mut self, program: usize, end: End, said: Option<&ProgramEnd>) {
         let asked = self.plan.state(program) == State::Stopping;
         self.tell(program, &Event::Ended(&end, said));
-        self.plan.ended(program, end.kind(asked), self.now());
+        let kind = end.kind(asked);
+        self.totals[program].faults += u64::from(kind == Ended::Fault);
+        self.plan.ended(program, kind, self.now());
         self.ends[program] = Some(end);
     }
 
@@ -578,6 +618,7 @@ impl Running<'_> {
                 self.ending.push(life.thread);
                 self.ending.extend(life.probe.map(|(_, probe)| probe));
                 self.ending.retain(|thread| !thread.is_finished());
+                self.totals[program].add(&end);
                 let how = life.killed.filter(|_| was_killed(&end)).unwrap_or_else(|| end_of(&end));
                 self.end(program, how, Some(&end));
             }
@@ -659,12 +700,25 @@ impl Running<'_> {
         Ok(lines.into_iter().map(|(program, line)| (self.specs[program].name.clone(), line)).collect())
     }
 
-    fn status(&self) -> Vec<Status> {
-        let of = |(program, spec): (usize, &Spec)| Status {
-            name: spec.name.clone(),
-            state: self.plan.state(program),
-            restarts: self.plan.restarts(program),
-            end: self.ends[program].clone(),
+    fn status(&mut self) -> Vec<Status> {
+        let tails = self.tails.lock().unwrap_or_else(PoisonError::into_inner);
+        let lives = &mut self.lives;
+        let of = |(program, spec): (usize, &Spec)| {
+            let mut totals = Totals { written: tails.written(program), ..self.totals[program] };
+            let usage = lives[program].as_mut().and_then(|life| {
+                let usage = life.signals.usage();
+                life.cpu_time = usage.and_then(|usage| usage.cpu_time).unwrap_or(life.cpu_time);
+                totals.cpu_time += life.cpu_time;
+                usage
+            });
+            Status {
+                name: spec.name.clone(),
+                state: self.plan.state(program),
+                restarts: self.plan.restarts(program),
+                end: self.ends[program].clone(),
+                usage,
+                totals,
+            }
         };
         self.specs.iter().enumerate().map(of).collect()
     }

@@ -160,6 +160,12 @@ impl Spec {
         self
     }
 
+    /// Its CPU time is measured, as [`DomainOptions::measure_cpu_time`] says.
+    pub fn measure_cpu_time(mut self) -> Spec {
+        self.options = self.options.measure_cpu_time();
+        self
+    }
+
     /// Names of programs that must be ready before it starts.
     pub fn depends_on(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Spec {
         self.depends_on = names.into_iter().map(Into::into).collect();

@@ -1,6 +1,7 @@
 //! A whole program in a domain of its own.
 use super::DomainOptions;
 use super::core::Core;
+use super::limits::Usage;
 use super::start;
 use crate::binding::Binding;
 use crate::call::watch;
@@ -8,6 +9,7 @@ use crate::error::{CallError, CreateError};
 use crate::module::Module;
 use lockgate_abi::symbol;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 /// A program that has not begun: a module that exports `_lg_main`, which `lockgate cc` makes of `main`.
 pub struct Program {
@@ -25,6 +27,8 @@ pub struct ProgramEnd {
     pub denied: Vec<(String, u64)>,
     /// How often it asked for a thread more than it [may have](DomainOptions::max_guest_threads).
     pub refused_threads: u64,
+    /// CPU time that it used; `None` if that was not [measured](DomainOptions::measure_cpu_time).
+    pub cpu_time: Option<Duration>,
 }
 
 /// Sends a program signals of its own, from any thread. It does not keep the program.
@@ -72,6 +76,7 @@ impl Program {
             refused_syscalls: process.refused(),
             denied: process.denied(),
             refused_threads: core.guest_threads().refused(),
+            cpu_time: core.usage().cpu_time,
         }
     }
 }
@@ -98,6 +103,11 @@ impl ProgramSignals {
             core.kill();
         }
         is_deadly
+    }
+
+    /// What the program uses now; `None` when it is over.
+    pub fn usage(&self) -> Option<Usage> {
+        Some(self.0.upgrade()?.usage())
     }
 
     /// Ends the program on all its threads: [`FaultKind::Killed`](crate::FaultKind::Killed).

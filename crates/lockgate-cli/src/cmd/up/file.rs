@@ -51,6 +51,14 @@ const MOST: usize = 4096;
 /// Names of programs, and whether each says itself when it is ready.
 pub type Names = Vec<(String, bool)>;
 
+/// What a file says.
+pub struct File {
+    pub programs: Programs,
+    pub names: Names,
+    /// Where figures can be had.
+    pub metrics: Option<Address>,
+}
+
 /// A mistake, and where in the text it is.
 #[derive(Debug)]
 struct Mistake {
@@ -79,20 +87,30 @@ fn mistake<T>(span: &Range<usize>, what: impl std::fmt::Display) -> Parsed<T> {
 ///
 /// # Errors
 /// The first mistake, with the file's name and the line.
-pub fn programs(shown: &str, text: &str) -> anyhow::Result<(Programs, Names)> {
+pub fn read(shown: &str, text: &str) -> anyhow::Result<File> {
     parse(text).map_err(|Mistake { at, error }| {
         let line = text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
         anyhow!("{shown}:{line}: {}", output::explain(&error))
     })
 }
 
-fn parse(text: &str) -> Parsed<(Programs, Names)> {
+fn parse(text: &str) -> Parsed<File> {
     let file = DeTable::parse(text).map_err(|error| Mistake {
         at: error.span().map_or(0, |span| span.start),
         error: anyhow!("{}", error.message().lines().next().unwrap_or_default()),
     })?;
     let whole = file.span();
-    let file = Table::new("the file", file.into_inner(), whole, &["programs"])?;
+    let file = Table::new("the file", file.into_inner(), whole, &["programs", "metrics"])?;
+    let mut listeners = Vec::new();
+    let metrics = file.string("metrics", |text| {
+        let every =
+            text.strip_prefix("*:").and_then(|port| Some((Ipv4Addr::UNSPECIFIED, port.parse().ok()?)));
+        let every = every.map(|every| Address::Tcp(every.into()));
+        let address = every.or_else(|| accepts_at(text));
+        let address = address.context("metrics are at an address with a port, or at unix:PATH")?;
+        listeners.push(("metrics".to_owned(), text.to_owned()));
+        Ok(address)
+    })?;
     let Some(programs) = file.get("programs") else {
         return mistake(&(0..0), "the file has no programs: begin one with [programs.NAME]");
     };
@@ -109,7 +127,6 @@ fn parse(text: &str) -> Parsed<(Programs, Names)> {
     let mut tables: Vec<_> = programs.iter().collect();
     tables.sort_by_key(|(name, _)| name.span().start);
     let mut modules = BTreeMap::new();
-    let mut listeners = Vec::new();
     let mut all = Programs::new();
     let mut names = Names::new();
     let mut spans = Vec::new();
@@ -122,6 +139,8 @@ fn parse(text: &str) -> Parsed<(Programs, Names)> {
         spans.push((name.clone(), table.span("depends_on")));
         names.push((name.clone(), table.get("ready").is_some()));
         let spec = program(&name, &table, &mut modules, &mut listeners)?;
+        // Metrics have its CPU time.
+        let spec = if metrics.is_some() { spec.measure_cpu_time() } else { spec };
         all.add(spec).at(&key.span())?;
     }
     let place = |name: &String| {
@@ -147,7 +166,7 @@ fn parse(text: &str) -> Parsed<(Programs, Names)> {
         };
         Mistake { at: span.start, error }
     })?;
-    Ok((all, names))
+    Ok(File { programs: all, names, metrics })
 }
 
 fn whole_start() -> Range<usize> {

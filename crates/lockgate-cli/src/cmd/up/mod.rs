@@ -10,7 +10,7 @@ use crate::cmd::output::{self, Paint};
 use anyhow::Context as _;
 use lockgate::ProgramEnd;
 use lockgate_outside::printable_text;
-use lockgate_programs::{End, Event, Handle, Line, Observer, Stream, control};
+use lockgate_programs::{Address, End, Event, Handle, Line, Observer, Stream, control, metrics};
 use printer::{Printer, Target};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -28,7 +28,7 @@ The file, in TOML, has a table [programs.NAME] for each program (docs/programs.m
   depends_on = [\"OTHER\"], ready = \"started\", \"listening\" or {{ line = \"TEXT\" }}
   restart = \"never\", \"on-fault\" or \"always\"; restart_delay = \"100ms\", restart_delay_max = \"30s\", restart_reset = \"10s\"
   stop_timeout = \"10s\"
-Only module must be there.
+Only module must be there. Before the tables, metrics = \"127.0.0.1:9464\" has their figures at http://127.0.0.1:9464/metrics, for Prometheus.
 
 SIGTERM and SIGINT end all programs in the reverse order of their dependencies; a second one kills them. SIGHUP, SIGUSR1 and SIGUSR2 go to the programs that have handlers for them.
 
@@ -88,7 +88,7 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("cannot go to {}", output::shown(folder)))?;
     }
     descriptors::raise_the_limit();
-    let (programs, names) = file::programs(&shown, text)?;
+    let file::File { programs, names, metrics } = file::read(&shown, text)?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }
@@ -105,8 +105,15 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
             None
         }
     };
+    let metrics = metrics.map(|address| {
+        let server = metrics::Server::new(&address);
+        server.with_context(|| format!("metrics: cannot listen at {}", text_of(&address)))
+    });
+    let metrics = metrics.transpose()?;
     let printer = Printer::start().context("cannot start a thread")?;
     let handle = programs.handle();
+    let metrics = metrics.map(|server| server.serve(handle.clone())).transpose();
+    let _metrics = metrics.context("cannot start a thread")?;
     let _control = control.map(|server| server.serve(handle.clone())).transpose();
     let _control = _control.context("cannot start a thread")?;
     let takes = std::thread::Builder::new().name("lockgate-signals".to_owned());
@@ -115,6 +122,13 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
     let ends = programs.run(&observer)?;
     printer.finish();
     Ok(ExitCode::from(ends.exit_status()))
+}
+
+fn text_of(address: &Address) -> String {
+    match address {
+        Address::Tcp(address) => address.to_string(),
+        Address::Unix(path) => format!("unix:{}", output::shown(path)),
+    }
 }
 
 /// Hands signals on, for ever.

@@ -1,0 +1,57 @@
+//! Threads that answer connections: one each, and not too many.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Builder;
+use std::time::Duration;
+
+/// Connections that are answered at once; further ones are closed.
+const AT_ONCE: usize = 16;
+
+/// The name of a UNIX socket, removed in the end.
+#[derive(Debug)]
+pub struct Socket(pub(crate) PathBuf);
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Answers what `accept` returns and `may_ask` admits, from now on, each on a thread of its own that is called `name`.
+///
+/// # Errors
+/// The thread that accepts cannot be started.
+pub fn serve<S: Send + 'static>(
+    name: &'static str,
+    mut accept: impl FnMut() -> io::Result<S> + Send + 'static,
+    may_ask: impl Fn(&S) -> bool + Send + 'static,
+    answer: impl Fn(S) + Clone + Send + 'static,
+) -> io::Result<()> {
+    let named = move || Builder::new().name(name.to_owned());
+    let answered = Arc::new(AtomicUsize::new(0));
+    named().spawn(move || {
+        loop {
+            let Ok(connection) = accept() else {
+                // No descriptor is free for now.
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            };
+            if !may_ask(&connection) || answered.load(Ordering::Relaxed) >= AT_ONCE {
+                continue;
+            }
+            answered.fetch_add(1, Ordering::Relaxed);
+            let (answer, done) = (answer.clone(), answered.clone());
+            let thread = named().spawn(move || {
+                answer(connection);
+                done.fetch_sub(1, Ordering::Relaxed);
+            });
+            if thread.is_err() {
+                answered.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+    })?;
+    Ok(())
+}
