@@ -479,15 +479,25 @@ const TENANT: &str = r#"
 #include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysinfo.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 #define SIZE 65536
 static char *heap; /* from the start, as an allocator's */
@@ -497,6 +507,42 @@ static void (*called)(void);
 __attribute__((constructor)) static void init(void) {
     heap = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     heap[0] = 1;
+}
+static ucontext_t here, there;
+static char stack[SIZE];
+static void wander(void) { swapcontext(&there, &here); }
+/* Descriptors of each kind, watched by a set, with something in each. */
+static int leave_descriptors(void) {
+    int ends[2], pair[2], set = epoll_create1(0), event = eventfd(3, 0), timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    struct itimerspec in_an_hour = {.it_value = {.tv_sec = 3600}};
+    struct epoll_event watch = {.events = EPOLLIN};
+    if (set < 0 || event < 0 || timer < 0 || pipe(ends) || socketpair(AF_UNIX, SOCK_STREAM, 0, pair)) return 1;
+    if (write(ends[1], "left", 4) != 4 || send(pair[0], "left", 4, 0) != 4) return 2;
+    if (timerfd_settime(timer, 0, &in_an_hour, 0)) return 3;
+    int all[] = {event, timer, ends[0], pair[1]};
+    for (int i = 0; i < 4; i++) if (epoll_ctl(set, EPOLL_CTL_ADD, all[i], &watch)) return 4;
+    int tcp = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+    struct sockaddr_in granted = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, refused = granted;
+    refused.sin_port = htons(1);
+    if (tcp < 0 || setsockopt(tcp, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on)) return 5;
+    if (bind(tcp, (void *)&granted, sizeof granted) || listen(tcp, 1)) return 6;
+    return connect(socket(AF_INET, SOCK_STREAM, 0), (void *)&refused, sizeof refused) != -1 || errno != EACCES ? 7 : 0;
+}
+/* Signals that wait, timers that run, a list of robust locks, a context that is suspended. */
+static int leave_signals(void) {
+    timer_t timer;
+    struct sigevent tell = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR2};
+    struct itimerspec in_an_hour = {.it_value = {.tv_sec = 3600}};
+    struct itimerval often = {.it_value = {.tv_sec = 3600}};
+    if (raise(SIGUSR1) || sigqueue(getpid(), SIGRTMIN, (union sigval){.sival_int = 7})) return 1;
+    if (timer_create(CLOCK_MONOTONIC, &tell, &timer) || timer_settime(timer, 0, &in_an_hour, 0)) return 2;
+    if (setitimer(ITIMER_REAL, &often, 0)) return 3;
+    static struct { void *next; long offset; void *pending; } robust = {&robust, 0, 0};
+    if (syscall(SYS_set_robust_list, &robust, sizeof robust)) return 4;
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = sizeof stack;
+    makecontext(&there, wander, 0);
+    return swapcontext(&here, &there) ? 5 : 0;
 }
 /* Leaves something in everything that a domain has; `how` says what becomes of the heap. 0 if all could be done. */
 int leave(int how, void (*callback)(void)) {
@@ -510,6 +556,10 @@ int leave(int how, void (*callback)(void)) {
     sigset_t all;
     sigfillset(&all);
     if (sigaction(SIGPIPE, &ignore, 0) || sigprocmask(SIG_BLOCK, &all, 0)) return 5;
+    int failed = leave_descriptors();
+    if (failed) return 100 + failed;
+    failed = leave_signals();
+    if (failed) return 200 + failed;
     if (!malloc(2 << 20) || mmap(0, SIZE, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED) return 6;
     mine = everybodys = errno = 1;
     called = callback;
@@ -540,6 +590,15 @@ uint64_t *find(void) {
     }
     sigset_t blocked;
     add(sigprocmask(SIG_BLOCK, 0, &blocked)), add(*(uint64_t *)&blocked);
+    add(sigpending(&blocked)), add(*(uint64_t *)&blocked);
+    struct itimerval often;
+    add(getitimer(ITIMER_REAL, &often)), add(often.it_value.tv_sec);
+    for (int i = 0; i < 40; i++) {
+        struct itimerspec left;
+        add(syscall(SYS_timer_gettime, i, &left)), add(syscall(SYS_timer_getoverrun, i));
+    }
+    struct rlimit limit;
+    for (int i = 0; i < 16; i++) add(getrlimit(i, &limit)), add(limit.rlim_cur), add(limit.rlim_max);
     struct sysinfo info;
     add(sysinfo(&info)), add(info.totalram), add(info.freeram), add((uint32_t)(uintptr_t)sbrk(0));
     for (int i = 0; i < SIZE; i++) sum = (sum ^ heap[i]) * 0x100000001b3;
@@ -563,7 +622,7 @@ fn a_reset_means_nothing_of_the_last_user() {
     let (_reader, writer) = std::io::pipe().unwrap();
     let grants = lockgate::syscall::Grants::default()
         .directory("/data", host.path(), lockgate::syscall::Access::ReadWrite)
-        .and_then(|grants| grants.stdout(writer.into()))
+        .and_then(|grants| grants.stdout(writer.into())?.listen("127.0.0.1:0"))
         .unwrap();
     let options = DomainOptions::new().grants(grants).measure_cpu_time();
     let module = Guest::c_with(TENANT, &["-O1"]).module();
@@ -575,6 +634,7 @@ fn a_reset_means_nothing_of_the_last_user() {
         let callback = domain.callback(lockgate::HostFunction::new(|_: &Domain| ())).unwrap();
         let left = domain.bind::<Leave>("leave").unwrap().call(how, callback.pointer()).unwrap();
         assert_eq!(left, 0, "errors of the test's module are its line");
+        assert_ne!(domain.denied(), []);
     };
     let new = |options: &DomainOptions| Domain::new(&module, options.clone()).unwrap();
     let file = host.path().join("f");
@@ -593,7 +653,7 @@ fn a_reset_means_nothing_of_the_last_user() {
             (now.descriptors, now.threads, now.calls),
             (usage.descriptors, usage.threads, usage.calls)
         );
-        assert_eq!(own.refused_syscalls(), refused);
+        assert_eq!((own.refused_syscalls(), own.denied()), (refused.clone(), Vec::new()));
         assert_eq!(find(&own), expected, "{how}");
         own.reset().unwrap();
     }
@@ -605,7 +665,7 @@ fn a_reset_means_nothing_of_the_last_user() {
         drop(domain);
         let domain = pool.take().unwrap();
         assert_eq!((domain.base(), pool.ready()), (base, 0), "the same domain");
-        assert_eq!(domain.refused_syscalls(), refused);
+        assert_eq!((domain.refused_syscalls(), domain.denied()), (refused.clone(), Vec::new()));
         assert_eq!(domain.usage().descriptors, usage.descriptors);
         let before = std::fs::read(&file).unwrap();
         assert_eq!(find(&domain), expected, "{how}");

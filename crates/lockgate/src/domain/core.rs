@@ -424,7 +424,6 @@ impl Core {
 
     fn empty(&mut self) -> Result<(), Errno> {
         self.leave_all();
-        self.books.reset(self.stride())?;
         self.module().image().reset(self.stride(), window::IMAGE, &[])?;
         let slots = std::mem::take(self.slots.get_mut().unwrap_or_else(|e| e.into_inner()));
         for (slot, owner) in slots.owners.iter().enumerate() {
@@ -438,6 +437,8 @@ impl Core {
             self.unmap_stacks(slot, size)?;
             self.books.refund(2 * size);
         }
+        // Last: from here on what is in use is the most that ever was.
+        self.books.reset(self.stride())?;
         Ok(())
     }
 
