@@ -177,6 +177,16 @@ fn each_program_with_some_options() {
     }
 }
 
+#[test]
+#[ignore = "ten minutes; part of `make systems`"]
+fn each_program_with_each_set_of_options() {
+    for program in programs() {
+        for options in OPTIONS {
+            same(&program, options);
+        }
+    }
+}
+
 /// Where gcc sees that a callee leaves r10 and r11 alone, or is told that all do, it keeps values there: so must the rewritten code.
 #[test]
 fn values_in_registers_across_calls() {
