@@ -69,6 +69,16 @@ fn threads_of_the_program() {
     same_with("threaded", &["--threads", "8"], &runs);
 }
 
+#[test]
+fn robust_mutexes() {
+    same_with("robust", &["--threads", "8"], &[&[]]);
+    let shop = Shop::new();
+    shop.lockgate("cc").arg("-O2").arg(Shop::program("robust")).args(["-o", "robust.lg"]).run_quietly();
+    let output = shop.lockgate("run").args(["--threads", "8", "robust.lg", "lost"]).output();
+    let rounds = text(&output.stdout).matches("1 were told, 0 got it, 3 lost it").count();
+    assert_eq!(rounds, 4, "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
 /// Over every kind of address that can be granted.
 #[test]
 fn sockets_of_the_program() {

@@ -164,6 +164,7 @@ pub const TABLE: &[Entry] = table! {
     270 pselect6            Granted  select::pselect6;
     271 ppoll               Granted  poll::ppoll;
     273 set_robust_list     Own      futex::set_robust_list;
+    274 get_robust_list     Own      futex::get_robust_list;
     277 sync_file_range     Granted  sync::sync_file_range;
     280 utimensat           Granted  attributes::utimensat;
     281 epoll_pwait         Granted  epoll::epoll_pwait;

@@ -91,8 +91,7 @@ fn count(value: u64) -> usize {
 /// Bytes of `struct robust_list_head`: the first entry, the futex's distance from its entry, the entry that is being changed.
 const HEAD: usize = 24;
 
-/// `set_robust_list(head, length)`. `get_robust_list` does not exist: libc asks with it whether it may make robust mutexes, of which its locks
-/// keep no list in a domain (`sysroot/libc/mutex.c`), and says `ENOSYS` to programs that want some.
+/// `set_robust_list(head, length)`.
 pub fn set_robust_list(ctx: &SyscallContext<'_>, [head, length, ..]: [u64; 6]) -> Reply {
     if length != HEAD as u64 {
         return Err(Errno::INVAL.into());
@@ -102,5 +101,17 @@ pub fn set_robust_list(ctx: &SyscallContext<'_>, [head, length, ..]: [u64; 6]) -
         0 => robust.remove(&ctx.thread.slot),
         head => robust.insert(ctx.thread.slot, head),
     };
+    Ok(0)
+}
+
+/// `get_robust_list(thread, head, length)`: the calling thread's own list. libc asks with it whether it may make robust mutexes.
+pub fn get_robust_list(ctx: &SyscallContext<'_>, [thread, head, length, ..]: [u64; 6]) -> Reply {
+    let own = ctx.process.thread_number(ctx.thread.slot);
+    if thread as u32 != 0 && u64::from(thread as u32) != own {
+        return Err(Errno::PERM.into());
+    }
+    let list = locked(&ctx.process.robust).get(&ctx.thread.slot).copied().unwrap_or(0);
+    ctx.memory.write(length, &(HEAD as u64).to_le_bytes())?;
+    ctx.memory.write(head, &list.to_le_bytes())?;
     Ok(0)
 }

@@ -176,9 +176,14 @@ fn robust_futexes_outlive_their_owner() {
     fill(pending, 0, tid as u32 | libc::FUTEX_WAITERS);
     assert_eq!(guest.err(libc::SYS_set_robust_list, &[head, 23]), Errno::INVAL);
     guest.ok(libc::SYS_set_robust_list, &[head, 24]);
-    // Libc takes this for a no to robust mutexes, of which it keeps no list in a domain.
     let (at, length) = (guest.room(8), guest.room(8));
-    assert_eq!(guest.err(libc::SYS_get_robust_list, &[0, at, length]), Errno::NOSYS);
+    let word = |at: u64| u64::from(guest.window.load_u32(at).unwrap());
+    for own in [0, tid] {
+        guest.ok(libc::SYS_get_robust_list, &[own, at, length]);
+        assert_eq!((word(at), word(length)), (head & 0xffff_ffff, 24));
+    }
+    assert_eq!(guest.err(libc::SYS_get_robust_list, &[tid + 1, at, length]), Errno::PERM);
+    assert_eq!(guest.err(libc::SYS_get_robust_list, &[0, 8, length]), Errno::FAULT);
     std::thread::scope(|scope| {
         let sleeper = scope.spawn(|| {
             let timeout = Some(Instant::now() + Duration::from_secs(60));

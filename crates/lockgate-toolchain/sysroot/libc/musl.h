@@ -87,6 +87,9 @@ struct lg_mutex {
     volatile int waiters;
     int unused[2];
     int count;
+    /* Of the list of a thread's robust mutexes: where the link to this one is, and the next one's `next`, or the list's head. */
+    volatile void *volatile *previous;
+    volatile void *volatile next;
 };
 
 /* src/internal/stdio_impl.h */

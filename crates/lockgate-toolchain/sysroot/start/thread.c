@@ -99,6 +99,7 @@ void _lg_thread_renew(long cleans_up) {
     self->cancel = self->canceldisable = self->cancelasync = 0;
     self->cancelbuf = 0;
     self->robust_list.head = &self->robust_list.head;
+    self->robust_list.offset = 0; /* the next thread tells the runtime of its list again */
     self->robust_list.pending = 0;
     self->locale = first_locale;
     self->dlerror_buf = 0;
