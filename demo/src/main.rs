@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         ["--full"] => true,
         _ => {
             eprintln!(
-                "usage: lockgate-demo [--full]\n  --full  every attack, and every cost with the aims of SPECIFICATION.md"
+                "usage: lockgate-demo [--full]\n  --full  every attack, and every cost with the targets of SPECIFICATION.md"
             );
             return ExitCode::from(2);
         }

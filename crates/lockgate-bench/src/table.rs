@@ -1,6 +1,6 @@
 //! Metrics for people: one aligned line each.
 
-use crate::target::{Target, kept};
+use crate::target::{Target, is_met};
 use crate::{Metric, Report};
 use std::fmt::{self, Display, Write as _};
 use std::io::IsTerminal as _;
@@ -49,7 +49,7 @@ impl Display for Table<'_> {
 }
 
 impl Table<'_> {
-    /// The target, whether it is kept, and the ratios.
+    /// The target, whether it is met, and the ratios.
     fn remarks(&self, metric: &Metric) -> Result<String, fmt::Error> {
         let mut text = String::new();
         match Target::of(&metric.name) {
@@ -57,9 +57,9 @@ impl Table<'_> {
             Some(Target::AtLeast(limit)) => write!(text, "≥ {limit} ")?,
             None => {}
         }
-        match kept(metric) {
-            Some(true) => text += &self.paint("32", "kept "),
-            Some(false) => text += &self.paint("31", "MISSED "),
+        match is_met(metric) {
+            Some(true) => text += &self.paint("32", "met "),
+            Some(false) => text += &self.paint("31", "missed "),
             None => {}
         }
         for (other, ratio) in &metric.ratios {
@@ -95,9 +95,9 @@ mod tests {
         let text = Table { report: &report, prefix: "", colour: false }.to_string();
         let line = text.lines().nth(2).unwrap();
         assert!(line.starts_with("calls.host_to_domain.integrity       7.500"), "{text}");
-        assert!(line.ends_with("≤ 5 MISSED (6.00 × calls.native_indirect)"), "{text}");
+        assert!(line.ends_with("≤ 5 missed (6.00 × calls.native_indirect)"), "{text}");
         assert!(!text.contains('\x1b'));
-        assert!(Table { report: &report, prefix: "", colour: true }.to_string().contains("\x1b[31mMISSED"));
+        assert!(Table { report: &report, prefix: "", colour: true }.to_string().contains("\x1b[31mmissed"));
         let part = Table { report: &report, prefix: "calls.native", colour: false }.to_string();
         assert_eq!(part.lines().count(), 2, "{part}");
     }

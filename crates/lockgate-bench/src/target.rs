@@ -93,7 +93,7 @@ impl Target {
 }
 
 /// Whether every target about `metric`, its ratios included, holds; `None` if there is none.
-pub fn kept(metric: &Metric) -> Option<bool> {
+pub fn is_met(metric: &Metric) -> Option<bool> {
     let own = Target::of(&metric.name).map(|target| target.holds(metric.median));
     let ratios = RATIOS.iter().filter(|(name, _, _)| *name == metric.name);
     ratios.fold(own, |kept, (_, other, limit)| match metric.ratios.get(*other) {
@@ -103,9 +103,9 @@ pub fn kept(metric: &Metric) -> Option<bool> {
 }
 
 impl Report {
-    /// Whether every target about the report's metrics is kept.
+    /// Whether every target about the report's metrics is met.
     pub fn keeps_targets(&self) -> bool {
-        self.metrics.iter().all(|metric| kept(metric) != Some(false))
+        self.metrics.iter().all(|metric| is_met(metric) != Some(false))
     }
 }
 
@@ -117,10 +117,10 @@ mod tests {
     fn a_target_includes_its_ratio() {
         let native = Metric::new("calls.native_indirect", "ns", vec![1.0]);
         let call = |ns| Metric::new("calls.host_to_domain.integrity", "ns", vec![ns]).against(&native);
-        assert_eq!(kept(&call(3.9)), Some(true));
-        assert_eq!(kept(&call(5.0)), Some(false), "five times a native call");
-        assert_eq!(kept(&Metric::new("calls.host_to_domain.integrity", "ns", vec![5.1])), Some(false));
-        assert_eq!(kept(&native), None);
+        assert_eq!(is_met(&call(3.9)), Some(true));
+        assert_eq!(is_met(&call(5.0)), Some(false), "five times a native call");
+        assert_eq!(is_met(&Metric::new("calls.host_to_domain.integrity", "ns", vec![5.1])), Some(false));
+        assert_eq!(is_met(&native), None);
         assert!(Report::new(vec![native.clone(), call(3.9)]).keeps_targets());
         assert!(!Report::new(vec![native.clone(), call(5.0)]).keeps_targets());
     }

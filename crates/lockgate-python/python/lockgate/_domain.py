@@ -388,7 +388,7 @@ class CDLL:
 
 
 class PyDLL(CDLL):
-    """The same, but a call keeps the interpreter's lock: a little quicker, and nobody else runs Python meanwhile.
+    """The same, but a call keeps the GIL: a little quicker, and nobody else runs Python meanwhile.
 
     Calls of an ``exclusive`` domain let go of it: they may have to wait for a thread that needs it.
     """

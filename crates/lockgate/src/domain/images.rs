@@ -7,7 +7,7 @@ use super::core::Core;
 use super::reclamation::release_functions;
 use super::rest;
 use crate::call::call_abi::StateUsage;
-use crate::call::{self, Gate, stubs};
+use crate::call::{self, Gate, thunks};
 use crate::module::{Filled, Module, Placed};
 use crate::symbols::Registration;
 use lockgate_abi::window;
@@ -201,7 +201,7 @@ impl Core {
                 Target::Host(gate) => match self.gates().add_callback(gate) {
                     Some(number) => {
                         callbacks.push(number);
-                        stubs::callback_stub(number)
+                        thunks::callback_thunk(number)
                     }
                     None => {
                         self.forget(callbacks);

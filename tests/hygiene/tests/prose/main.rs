@@ -11,6 +11,7 @@ const WORDS: &[(&str, &str)] = &[
     ("dearer", "costs more"),
     ("everybody", "the actor's name"),
     ("fails never", "never fails"),
+    ("interpreter's lock", "GIL"),
     ("mended", "fixed"),
     ("nobody", "the actor's name"),
     ("processor time", "CPU time"),
@@ -23,7 +24,7 @@ const WORDS: &[(&str, &str)] = &[
 const MOST_COLUMNS: usize = 100;
 
 /// Pages that must name a word to talk about it.
-const ABOUT_WORDS: &str = "docs/glossary.md";
+const ABOUT_WORDS: [&str; 2] = ["docs/glossary.md", "docs/decisions/0077-words.md"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("two levels up").to_path_buf()
@@ -82,17 +83,22 @@ fn comments() -> Vec<(String, Vec<(usize, String)>)> {
     headers().into_iter().map(comment).collect()
 }
 
-/// The lines of a document that are prose, with their numbers: no code, no tables.
-fn prose(text: &str) -> Vec<(usize, &str)> {
+/// The lines of a document without code, with their numbers.
+fn text(text: &str) -> Vec<(usize, &str)> {
     let (mut is_code, mut found) = (false, Vec::new());
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim_start().starts_with("```") {
             is_code = !is_code;
-        } else if !is_code && !line.starts_with("    ") && !line.starts_with('|') {
+        } else if !is_code && !line.starts_with("    ") {
             found.push((number, line));
         }
     }
     found
+}
+
+/// Those of them that are prose: no tables.
+fn prose(page: &str) -> Vec<(usize, &str)> {
+    text(page).into_iter().filter(|(_, line)| !line.starts_with('|')).collect()
 }
 
 /// The line without what stands between backquotes, and without targets of links: names are what they are.
@@ -163,11 +169,31 @@ fn sentence(lines: &[(usize, &str)]) -> String {
     text
 }
 
+/// The sentences of comments, with the line in which each begins: they begin anywhere in a line.
+fn sentences(lines: &[(usize, String)]) -> Vec<(usize, String)> {
+    let (mut found, mut before): (Vec<(usize, String)>, usize) = (Vec::new(), 0);
+    let mut goes_on = false;
+    for (number, line) in lines {
+        let line = line.trim().trim_end_matches("*/").trim();
+        // Lines that do not follow each other are two comments; an empty one ends a paragraph.
+        goes_on &= *number == before + 1 && !line.is_empty();
+        before = *number;
+        for piece in line.split_inclusive(['.', '?', '!', ':']) {
+            match found.last_mut().filter(|_| goes_on) {
+                Some((_, sentence)) => *sentence += &format!(" {}", piece.trim()),
+                None => found.push((*number, piece.trim().to_owned())),
+            }
+            goes_on = !piece.trim_end().ends_with(['.', '?', '!', ':']);
+        }
+    }
+    found
+}
+
 #[test]
 fn words_are_those_of_the_field() {
     let mut wrong = Vec::new();
-    for path in pages().iter().filter(|path| *path != ABOUT_WORDS) {
-        for (number, line) in prose(&read(path)) {
+    for path in pages().iter().filter(|path| !ABOUT_WORDS.contains(&path.as_str())) {
+        for (number, line) in text(&read(path)) {
             wrong.extend(faults(line).into_iter().map(|fault| format!("{path}:{number}: {fault}")));
         }
     }
@@ -191,6 +217,13 @@ fn sentences_name_their_subjects() {
             }
         }
     }
+    for (path, lines) in comments() {
+        for (number, sentence) in sentences(&lines) {
+            if hides_its_subject(&sentence) {
+                wrong.push(format!("{path}:{number}: the subject is a clause: name the thing or the actor"));
+            }
+        }
+    }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
@@ -204,5 +237,10 @@ fn the_rules_of_prose_can_fail() {
     for fine in ["What does a call cost?", "Whatever comes is checked.", "The library says what it wrote."] {
         assert!(!hides_its_subject(fine), "{fine}");
     }
+    let comment = ["Frees it. What the", "library wrote is copied. Who", "is it? The host."];
+    let lines: Vec<(usize, String)> = (1..).zip(comment.map(str::to_owned)).collect();
+    let found: Vec<(usize, String)> =
+        sentences(&lines).into_iter().filter(|(_, sentence)| hides_its_subject(sentence)).collect();
+    assert_eq!(found, [(1, "What the library wrote is copied.".to_owned())]);
     assert_eq!(sentence(&[(1, "What does"), (2, "it cost?"), (3, "Nothing.")]), "What does it cost? ");
 }
