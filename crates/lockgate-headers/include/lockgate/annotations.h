@@ -74,10 +74,10 @@
  * without an annotation, except beside a number that may be its length, and except with a name for
  * bytes (docs/stubs.md). */
 #define LG_STRING LG_NOTE_("string")
+#define LG_STRINGS LG_NOTE_("strings")
 /* On a character array of a structure: bytes, of which none need be zero. (LG_STRING there: text,
  * whose last byte is zero.) */
 #define LG_BYTES LG_NOTE_("bytes")
-#define LG_STRINGS LG_NOTE_("strings")
 /* Beside LG_STRINGS: they come in pairs, and programs step over two at a time. */
 #define LG_PAIRS LG_NOTE_("pairs")
 /* An array of structures, the last of which has zero in field `f`, a number or a pointer. */
