@@ -47,7 +47,7 @@ impl View {
         let mut view = View::asked(object, ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT)?;
         view.check(object)?;
         if view.is_writable() && view.has_code(|code, _| b"uw".contains(&code)) {
-            let text = "this memory holds characters, and a domain may write numbers that are none: pass encoded bytes";
+            let text = "this memory holds characters, and a domain may write values that are not characters: pass encoded bytes";
             return Err(PyTypeError::new_err(text));
         }
         view.owner = Owner::of(object)?;

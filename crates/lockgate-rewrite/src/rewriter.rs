@@ -942,7 +942,7 @@ fn refuse_forbidden(ins: &Ins) -> Result<(), Reason> {
         _ if code.is_privileged() => "it is a privileged instruction",
         // Their encodings are no processor's of today.
         _ if matches!(code.encoding(), EncodingKind::XOP | EncodingKind::D3NOW | EncodingKind::MVEX) => {
-            "it belongs to an extension that processors have no more"
+            "it belongs to an extension that current processors do not have"
         }
         _ if code.segment_prefix() == Register::GS => "gs belongs to Lockgate",
         _ if code.op_count() > 0

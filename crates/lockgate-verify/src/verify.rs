@@ -190,11 +190,7 @@ impl<'a> Pass<'a> {
     fn run(&mut self) -> Judged {
         let (unit, ends) = self.units(true)?;
         if !ends {
-            return broken(
-                "V1",
-                unit,
-                "the code's last instruction is none that control does not go on from",
-            );
+            return broken("V1", unit, "control can go on behind the code's last instruction");
         }
         match self.rsp.finish() {
             Ok(()) => Ok(()),

@@ -52,7 +52,7 @@ pub enum JoinError {
         other: String,
     },
     /// The files that it was linked with are together larger than one may be.
-    #[error("{module} needs {other}, which is too large: what a module was linked with has at most {max} bytes in all", max = lockgate_outside::LARGEST)]
+    #[error("{module} needs {other}, which is too large: the files that a module was linked with have at most {max} bytes in all", max = lockgate_outside::LARGEST)]
     TooMuch {
         /// The module.
         module: String,
@@ -60,7 +60,7 @@ pub enum JoinError {
         other: String,
     },
     /// Modules that were linked with modules that were linked with modules.
-    #[error("{0} needs more modules, one after the other, than a domain has: at most {max}", max = window::JOINED)]
+    #[error("{0} needs a longer chain of modules than a domain has: at most {max}", max = window::JOINED)]
     TooDeep(String),
     /// Nobody has said that the module may share another's memory.
     #[error(
@@ -94,7 +94,7 @@ pub enum JoinError {
         from: String,
     },
     /// The symbol has another type.
-    #[error("{module} takes {symbol} as something else: {what}; link it again")]
+    #[error("{module} was linked with another type of {symbol}: {what}; link it again")]
     Type {
         /// The module.
         module: String,

@@ -44,7 +44,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The bytes could not be copied.
-    #[error("cannot take the bytes of {name}: {source}; give those of one module")]
+    #[error("cannot copy the bytes of {name}: {source}; pass the bytes of one module")]
     Bytes {
         /// The given name.
         name: String,
@@ -60,7 +60,7 @@ pub enum LoadError {
         source: lockgate_verify::ParseError,
     },
     /// The module breaks a rule of the code model.
-    #[error("{name} was refused: {rejection}; it may not be loaded: rebuild it with `lockgate cc`")]
+    #[error("the verifier rejects {name}: {rejection}; rebuild it with `lockgate cc`")]
     Refused {
         /// File or given name.
         name: String,
