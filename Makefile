@@ -190,7 +190,7 @@ fuzz: setup ## ten million inputs for each fuzz target (a night); build/fuzz.jso
 evidence: benches thorough verifier fuzz mutants sweep attacks systems libclangs torture bench ## all of these (hours), then what they show together
 	target/release/lockgate-bench evidence
 
-layers: ## the pictures of layers in ARCHITECTURE.md, from tests/hygiene/layers.txt
+layers: ## the pictures of layers in documents, from tests/hygiene/layers.txt
 	cargo run --locked --quiet -p hygiene --bin layers
 
 man: build ## manual pages, in build/man/

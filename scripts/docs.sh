@@ -18,7 +18,8 @@ cargo run --locked --quiet -p site -- pages build/man build/site-pages
 "$mdbook" build site
 # Only what is documented here, not what an earlier run has left.
 rm -rf target/doc
-RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --no-deps -p lockgate -p lockgate-verify -p lockgate-abi
+RUSTDOCFLAGS="-D warnings" cargo doc --locked --quiet --no-deps \
+    -p lockgate -p lockgate-verify -p lockgate-abi -p lockgate-guest -p lockgate-programs
 cp -r target/doc build/site/rust
 cargo run --locked --quiet -p site -- check build/site
 echo "build/site/index.html"

@@ -14,7 +14,7 @@ import lockgate
 
 
 def sides(library: str, module: str) -> dict:
-    """Functions to call, by name. ctypes' own let go of the interpreter's lock as CDLL, and keep it as PyDLL; so do ours."""
+    """Functions to call, by name. ctypes' own let go of the GIL as CDLL, and keep it as PyDLL; so do ours."""
     found = {
         "python.ctypes": ctypes.CDLL(library),
         "python.call": lockgate.CDLL(module),

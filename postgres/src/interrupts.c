@@ -7,7 +7,7 @@
 #include "miscadmin.h"
 #include "version.h"
 
-/* Signals whose handlers may leave a wish to end what runs: cancel, terminate, time-outs, conflicts of recovery. */
+/* Signals whose handlers may leave a wish to end what runs: cancel, terminate, timeouts, conflicts of recovery. */
 static const int signals[] = {SIGINT, SIGTERM, SIGALRM, SIGUSR1};
 
 /* Handlers of other libraries that have put themselves before ours, of one signal. More of them are unlikely: then the first goes. */

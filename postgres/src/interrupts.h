@@ -1,4 +1,4 @@
-/* Cancelled statements, time-outs and shutdowns end functions that run. */
+/* Cancelled statements, timeouts and shutdowns end functions that run. */
 #ifndef LOCKGATE_INTERRUPTS_H
 #define LOCKGATE_INTERRUPTS_H
 

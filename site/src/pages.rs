@@ -101,7 +101,7 @@ pub fn write(root: &Path, man: &Path, site: &Path) -> anyhow::Result<()> {
         let all = if page.path().ends_with(".1.md") { &programs } else { &library };
         sources::put(&site.join(page.path()), &page.text(all)?)?;
     }
-    let mut text = "# C library\n\nThese are the manual pages of [lockgate.h](../source/crates/lockgate-headers/include/lockgate.h.html), section by section.\n\n| function | page |\n|---|---|\n".to_owned();
+    let mut text = "# C library\n\nThese are the manual pages of [lockgate.h](../source/crates/lockgate-headers/include/lockgate.h.html), section by section, and of the headers beside it.\n\n| function | page |\n|---|---|\n".to_owned();
     let mut functions: Vec<_> =
         library.iter().flat_map(|page| page.functions.iter().map(move |name| (name, page))).collect();
     functions.sort_by_key(|(name, _)| *name);
@@ -116,7 +116,7 @@ pub fn write(root: &Path, man: &Path, site: &Path) -> anyhow::Result<()> {
         let _ = writeln!(text, "| [`{name}`](../{}) | {} |", page.path(), page.about.replace('|', "\\|"));
     }
     sources::put(&site.join("reference/commands.md"), &text)?;
-    let text = "# Rust crates\n\n- [`lockgate`](../rust/lockgate/index.html): the runtime.\n- [`lockgate-verify`](../rust/lockgate_verify/index.html): the verifier.\n- [`lockgate-abi`](../rust/lockgate_abi/index.html): the constants of the code model.\n";
+    let text = "# Rust crates\n\n- [`lockgate`](../rust/lockgate/index.html): the runtime.\n- [`lockgate-verify`](../rust/lockgate_verify/index.html): the verifier.\n- [`lockgate-abi`](../rust/lockgate_abi/index.html): the constants of the code model.\n- [`lockgate-guest`](../rust/lockgate_guest/index.html): for Rust inside a domain.\n- [`lockgate-programs`](../rust/lockgate_programs/index.html): several programs as domains of one process.\n";
     sources::put(&site.join("reference/rust.md"), text)
 }
 

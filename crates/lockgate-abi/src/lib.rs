@@ -57,9 +57,9 @@ pub mod window {
     pub const GATE_TABLE: u64 = 0x1_1000;
     /// One past the last byte of the gate table.
     pub const GATE_TABLE_END: u64 = 0x1_2000;
-    /// The runtime's own stubs (gate stubs, then labelled callback stubs), executable.
-    pub const STUBS: u64 = 0x1_2000;
-    /// The module's image: its virtual address 0 is mapped here. Stubs and image text are contiguous so
+    /// The runtime's own thunks (gate thunks, then labelled callback thunks), executable.
+    pub const THUNKS: u64 = 0x1_2000;
+    /// The module's image: its virtual address 0 is mapped here. Thunks and image text are contiguous so
     /// that one kernel mapping holds both.
     pub const IMAGE: u64 = 0x2_0000;
     /// Images end below this offset; brk heap and mmap area follow the image. In the window of a base
@@ -142,14 +142,14 @@ pub mod gate {
     pub const SYSCALL_AS_CALL: u64 = 2;
     /// First slot of the module's imports: System V calling convention.
     pub const FIRST_IMPORT: u64 = 16;
-    /// Bytes of one stub.
-    pub const STUB_SIZE: u64 = 16;
-    /// Offset from `STUBS` of the first labelled callback stub (callable through function pointers).
-    pub const CALLBACK_STUBS: u64 = SLOTS * STUB_SIZE;
-    /// Number of labelled callback stubs.
+    /// Bytes of one thunk.
+    pub const THUNK_SIZE: u64 = 16;
+    /// Offset from `THUNKS` of the first labelled callback thunk (callable through function pointers).
+    pub const CALLBACK_THUNKS: u64 = SLOTS * THUNK_SIZE;
+    /// Number of labelled callback thunks.
     pub const CALLBACKS: u64 = 1024;
-    /// Bytes from the control rsp at a gate stub to the caller's return address: an import is called
-    /// through a thunk in the module (`f: endbr64; call *%gs:slot; ret`), a callback stub directly.
+    /// Bytes from the control rsp at a gate thunk to the caller's return address: an import is called
+    /// through a thunk in the module (`f: endbr64; call *%gs:slot; ret`), a callback thunk directly.
     pub const IMPORT_DEPTH: u64 = 8;
 }
 
@@ -269,8 +269,8 @@ const _: () = {
         GUARD >= MAX_ACCESS as u64,
         "an access at the window's last byte ends before the first control stack"
     );
-    assert!(STUBS + gate::CALLBACK_STUBS + gate::CALLBACKS * gate::STUB_SIZE <= IMAGE);
-    assert!(gate::SLOTS == 512 && GATE_TABLE.is_multiple_of(PAGE) && GATE_TABLE_END == STUBS);
+    assert!(THUNKS + gate::CALLBACK_THUNKS + gate::CALLBACKS * gate::THUNK_SIZE <= IMAGE);
+    assert!(gate::SLOTS == 512 && GATE_TABLE.is_multiple_of(PAGE) && GATE_TABLE_END == THUNKS);
     assert!(IMAGE_MAX < SHARED && SHARED_END <= STACKS);
     assert!(IMAGE_GAP >= PAGE && IMAGE_GAP.is_multiple_of(PAGE));
     assert!(!EXIT_RETURN.is_multiple_of(16) && EXIT_RETURN.is_multiple_of(8));

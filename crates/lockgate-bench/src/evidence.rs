@@ -238,7 +238,7 @@ impl Display for Evidence {
             let verdict = match (met, found) {
                 (_, None) => "not run",
                 (true, _) => "",
-                (false, _) => "MISSED",
+                (false, _) => "missed",
             };
             let found = found.map_or_else(|| "-".to_owned(), grouped);
             let line = format!("{name:width$}  {found:>15}  {demand:>15}  {verdict}");

@@ -63,7 +63,7 @@ enum Family {
     Split,
     /// Calls through pointers of lg_dlsym, and loads, beside dlopen
     Dlopen,
-    /// A thousand million calls from eight threads, with signals, crashes, kills and time-outs among them: every answer checked, every
+    /// A thousand million calls from eight threads, with signals, crashes, kills and timeouts among them: every answer checked, every
     /// leak counted
     Soak,
     /// A million domains, one after the other, that crash, are reset, and go: every leak counted

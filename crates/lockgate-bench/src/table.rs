@@ -49,7 +49,7 @@ impl Display for Table<'_> {
 }
 
 impl Table<'_> {
-    /// The target, whether it is kept, and the ratios.
+    /// The target, whether it is met, and the ratios.
     fn remarks(&self, metric: &Metric) -> Result<String, fmt::Error> {
         let mut text = String::new();
         match Target::of(&metric.name) {
@@ -58,7 +58,7 @@ impl Table<'_> {
             None => {}
         }
         match used(metric) {
-            Some(share) if share <= 1.0 => text += &self.paint("32", "kept "),
+            Some(share) if share <= 1.0 => text += &self.paint("32", "met "),
             Some(share) => text += &self.paint("31", &format!("missed: {share:.2} × the target ")),
             None => {}
         }

@@ -94,7 +94,7 @@ impl Target {
 }
 
 /// Whether every target about `metric`, its ratios included, holds; `None` if there is none.
-pub fn kept(metric: &Metric) -> Option<bool> {
+pub fn is_met(metric: &Metric) -> Option<bool> {
     used(metric).map(|share| share <= 1.0)
 }
 
@@ -109,9 +109,9 @@ pub fn used(metric: &Metric) -> Option<f64> {
 }
 
 impl Report {
-    /// Whether every target about the report's metrics is kept.
+    /// Whether every target about the report's metrics is met.
     pub fn keeps_targets(&self) -> bool {
-        self.metrics.iter().all(|metric| kept(metric) != Some(false))
+        self.metrics.iter().all(|metric| is_met(metric) != Some(false))
     }
 }
 
@@ -123,12 +123,12 @@ mod tests {
     fn a_target_includes_its_ratio() {
         let native = Metric::new("calls.native_indirect", "ns", vec![1.0]);
         let call = |ns| Metric::new("calls.host_to_domain.integrity", "ns", vec![ns]).against(&native);
-        assert_eq!(kept(&call(3.9)), Some(true));
-        assert_eq!(kept(&call(5.0)), Some(false), "five times a native call");
-        assert_eq!(kept(&Metric::new("calls.host_to_domain.integrity", "ns", vec![5.1])), Some(false));
+        assert_eq!(is_met(&call(3.9)), Some(true));
+        assert_eq!(is_met(&call(5.0)), Some(false), "five times a native call");
+        assert_eq!(is_met(&Metric::new("calls.host_to_domain.integrity", "ns", vec![5.1])), Some(false));
         assert_eq!(used(&call(6.0)), Some(1.5), "of six times, where four were allowed");
-        assert_eq!(kept(&native), None);
-        let leaked = |count| kept(&Metric::new("soak.leaked_threads", "", vec![count]));
+        assert_eq!(is_met(&native), None);
+        let leaked = |count| is_met(&Metric::new("soak.leaked_threads", "", vec![count]));
         assert_eq!((leaked(0.0), leaked(1.0)), (Some(true), Some(false)));
         let domains = |count| used(&Metric::new("domains.max", "", vec![count]));
         assert_eq!((domains(10_000.0), domains(5_000.0)), (Some(1.0), Some(2.0)));

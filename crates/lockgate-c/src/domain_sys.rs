@@ -154,7 +154,7 @@ impl DomainObject {
     fn take_to_reset(&self) -> Result<Domain, Failure> {
         let in_use = || {
             let name = self.name.to_string_lossy();
-            Failure::new(Status::InUse, format!("domain {name} is being used: reset it afterwards"))
+            Failure::new(Status::InUse, format!("a thread is using domain {name}: reset it afterwards"))
         };
         let mut place = match self.place.try_write() {
             Ok(place) => place,

@@ -148,8 +148,7 @@ impl<T: Handled> Handle<T> {
             return Err(Failure::new(
                 Status::Handle,
                 format!(
-                    "this function needs {} that the program has made, and got a constant of the header: LG_CALLER and its like \
-                     stand for what is somebody else's, and only where the header says so",
+                    "this function needs {} that the program has made, and got a constant of the header: LG_CALLER and its like stand for objects that the program has not made, and only where the header says so",
                     T::WHAT
                 ),
             ));
@@ -165,7 +164,7 @@ impl<T: Handled> Handle<T> {
         let what = T::WHAT;
         Failure::new(
             Status::Handle,
-            format!("this is not, or not any more, the handle of {what}: it was freed, or never was"),
+            format!("this is not the handle of {what}: it was freed, or was never one"),
         )
     }
 

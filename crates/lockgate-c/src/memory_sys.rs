@@ -103,7 +103,8 @@ pub unsafe extern "C" fn lg_memory_read_string(
     guarded(|| {
         // SAFETY: the caller's room.
         let to = unsafe { slice_mut(to.cast::<u8>(), size, "to")? };
-        let limit = size.checked_sub(1).ok_or_else(|| Failure::argument("a string needs a byte at least"))?;
+        let limit =
+            size.checked_sub(1).ok_or_else(|| Failure::argument("a string needs at least one byte"))?;
         let text = domain.with(|domain| Ok(domain.read_string(pointer(from), limit)?))?;
         let text = text.trust("bytes without a zero, as the program asked for");
         let bytes = text.as_bytes_with_nul();

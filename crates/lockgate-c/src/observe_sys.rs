@@ -1,4 +1,4 @@
-//! Section "What processes export" of the header.
+//! Section "Exports of a process" of the header.
 use crate::c_string::c_string;
 use crate::call::{freed, made, value};
 use crate::error::Failure;

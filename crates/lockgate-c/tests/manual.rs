@@ -57,6 +57,7 @@ fn sections_without_functions_have_pages() {
 fn the_overview_tells_the_conventions() {
     let text = page("lockgate.3").text;
     for part in [
+        ".BR lockgate_ring.h (3),",
         ".SH CONVENTIONS",
         ".SH HOSTS",
         "lg_take_call_error",
@@ -66,6 +67,52 @@ fn the_overview_tells_the_conventions() {
     ] {
         assert!(text.contains(part), "lockgate(3) has no {part}");
     }
+}
+
+/// Of the other headers, too: rings, PostgreSQL, annotations and the C++ layer have a page each, with all that they declare and its description.
+#[test]
+fn the_other_headers_have_pages() {
+    let headers = [
+        ("lockgate_ring.h.3", lockgate_headers::LOCKGATE_RING_H, "lg_ring_"),
+        ("lockgate_pg.h.3", lockgate_headers::LOCKGATE_PG_H, "lg_pg_"),
+    ];
+    for (file, header, start) in headers {
+        let text = page(file).text;
+        let lines =
+            header.lines().filter(|line| line.starts_with("static inline ") || line.starts_with("extern "));
+        let names = lines.filter_map(|line| line.split('(').next()?.rsplit([' ', '*']).next());
+        let names: BTreeSet<&str> = names.filter(|name| name.starts_with(start)).collect();
+        assert!(names.len() >= 4, "only {names:?}");
+        for name in names {
+            assert!(text.contains(&format!("{name}(")), "{file} has no {name}");
+            assert_eq!(page(&format!("{name}.3")).text, format!(".so man3/{file}\n"));
+        }
+    }
+
+    let text = page("lockgate_annotations.h.3").text;
+    let public =
+        |line: &&str| line.starts_with("#define LG_") && !line.contains("_(") || line.contains("LG_NOTE_(\"");
+    let macros = lockgate_headers::ANNOTATIONS_H.lines().filter(public);
+    let names = macros.filter_map(|line| line.strip_prefix("#define ")?.split(['(', ' ']).next());
+    let names: BTreeSet<&str> = names.filter(|name| !name.ends_with('_') && *name != "LG_NOTE").collect();
+    assert!(names.len() > 40, "only {names:?}");
+    for name in names.iter().filter(|name| **name != "LG_HOME") {
+        assert!(text.lines().any(|line| line.split('(').next() == Some(name)), "no page has {name}");
+    }
+
+    let text = page("lockgate.hpp.3").text;
+    for declared in [
+        "class Error",
+        "class tainted\n",
+        "class Options\n",
+        "class Domain\n",
+        "bind(const std::string &name, lg_policy policy = LG_DEFAULT) const",
+    ] {
+        let declared = declared.replace("class tainted", "class [[nodiscard]] tainted");
+        assert!(text.contains(&declared), "lockgate.hpp(3) has no {declared:?}");
+    }
+    assert!(!text.contains("detail::Place "), "what is inside is not shown");
+    assert!(!text.contains("private:") && !text.contains("return done("), "bodies are not shown");
 }
 
 #[test]

@@ -34,7 +34,7 @@ enum Command {
     /// Compile and link C like cc; the final link makes a verified module
     #[command(disable_help_flag = true, after_help = cmd::cc::own_options(Driver::C))]
     Cc(cmd::cc::Args),
-    /// Build, run and test Rust in domains: Cargo, with modules for what it links
+    /// Build, run and test Rust in domains: Cargo, which links modules
     Cargo(cmd::cargo::Args),
     /// Compile and link C++ like c++; the final link makes a verified module
     #[command(name = "c++", disable_help_flag = true, after_help = cmd::cc::own_options(Driver::Cxx))]
@@ -43,7 +43,7 @@ enum Command {
     Link(cmd::link::Args),
     /// Rewrite one object or archive
     Rewrite(cmd::rewrite::Args),
-    /// Judge a module: exit status 0 if every rule holds, 1 if not
+    /// Verify a module: exit status 0 if every rule holds, 1 if not
     Verify(cmd::verify::Args),
     /// Show a module's exports, imports, report, notes and annotated disassembly
     Inspect(cmd::inspect::Args),
@@ -61,15 +61,15 @@ enum Command {
     Restart(cmd::control::RestartArgs),
     /// Call one exported function of a module
     Call(cmd::call::Args),
-    /// Show what running processes export, who has bound it, and how often it is called
+    /// Show what running processes export, which clients have bound it, and how often they call it
     Ps(cmd::ps::Args),
     /// Watch the domains of running processes: calls, CPU time, memory, faults, latencies
     Top(cmd::top::Args),
     /// Say what this machine supports
     Doctor(cmd::doctor::Args),
-    /// Write what completes commands in a shell: `lockgate completions bash`
+    /// Write the completions of a shell: `lockgate completions bash`
     Completions(cmd::completions::Args),
-    /// Measure, with the program lockgate-bench that lies beside this one
+    /// Run the benchmarks of the program lockgate-bench, which lies beside this one
     #[command(hide = true, disable_help_flag = true)]
     Bench(cmd::bench::Args),
     /// Write the manual pages to a folder

@@ -396,7 +396,7 @@ fn inputs_stay() {
     for arguments in cases {
         let message = shop.lockgate("cc").args(*arguments).fail();
         assert!(
-            message.contains("would be written over it: give the output (-o) another name"),
+            message.contains("would overwrite this input: give the output (-o) another name"),
             "{arguments:?}: {message}"
         );
         for (name, contents) in [("s.c", HELLO), ("t.c", HELLO), ("list", "main\n")] {

@@ -1087,7 +1087,7 @@ fn sizes_in_a_ring_are_refused() {
                  const void *get(thing *t) LG_SIZE(a(t) + b(t));\n";
     assert_eq!(refused(chain), "");
     let said = refused("int put(thing *t, const char *text LG_STRING LG_JUMPS);");
-    assert!(said.contains("LG_JUMPS on what is no handle"), "{said}");
+    assert!(said.contains("LG_JUMPS stands on something"), "{said}");
 }
 
 /// The library's formatted output reaches the program's file, empty writes included.
@@ -1546,7 +1546,10 @@ fn what_is_not_sound_is_refused() {
             "#include <regex.h>\nint f(int (*c)(const regoff_t *at LG_SIZE(1), void *d), void *d) LG_ERROR(-1);",
             &["f: `const regoff_t` has 8 bytes"],
         ),
-        ("int f(int *p);", &["f: parameter p", "`int *` leads to is not said", "LG_IN, LG_OUT or LG_INOUT"]),
+        (
+            "int f(int *p);",
+            &["f: parameter p", "no annotation says what `int *` leads to", "LG_IN, LG_OUT or LG_INOUT"],
+        ),
         ("int f(char *p);", &["may be a string, a buffer", "LG_STRING"]),
         ("int f(void *p LG_OUT);", &["how large", "LG_SIZE"]),
         ("int f(int n LG_OUT);", &["is no pointer", "remove"]),
@@ -1610,7 +1613,7 @@ fn what_is_not_sound_is_refused() {
             "typedef int (*c)(void *d);\nint f(c cb, void *d LG_DATA LG_KEPT LG_FOR_CALL);",
             &["LG_FOR_CALL contradicts LG_KEPT"],
         ),
-        ("int f(int n LG_FOR_CALL);", &["LG_FOR_CALL says nothing of"]),
+        ("int f(int n LG_FOR_CALL);", &["LG_FOR_CALL is for the program"]),
         ("int f(const char *s, ...);", &["variable arguments", "LG_PRINTF"]),
         // Which function is called with which data is nothing that the library says, nor for which function data was given.
         (
@@ -1775,7 +1778,7 @@ fn what_is_not_sound_is_refused() {
             "struct h;\nint g(struct h *h);\nint f(struct h *h, char *p LG_IN LG_SIZE(lg_told(g, h, height)));",
             &["g() has no number height", "lg_called"],
         ),
-        ("int f(char **p LG_IN LG_ROWS(3));", &["pointers of LG_ROWS lead to is not said"]),
+        ("int f(char **p LG_IN LG_ROWS(3));", &["no annotation says what the pointers of LG_ROWS lead to"]),
         ("int f(int *p LG_IN LG_ROWS(3) LG_SIZE(1));", &["leads to no pointers"]),
         ("#include <setjmp.h>\njmp_buf *f(int n) LG_JUMP_BUFFER(n);", &["names no handle n"]),
         (
@@ -1843,7 +1846,7 @@ fn what_is_not_sound_is_refused() {
         ),
         (
             "union u { int n; _Bool b; };\nint f(union u *u LG_OUT);",
-            &["only the program knows", "there is a bool or text"],
+            &["only the program knows", "one is a bool or text"],
         ),
     ];
     let folder = tempfile::tempdir().expect("a scratch folder");

@@ -53,11 +53,11 @@ fn annotations_of_nothing_are_errors() {
         ),
         (
             "code_t fill(thing_t thing, char *to LG_INOUT LG_SIZE(ROOM * PLACES), size_t size, size_t other);",
-            "to: LG_SIZE is said twice, and not alike",
+            "to: LG_SIZE is given twice, with different arguments",
         ),
         ("code_t fill(thing_t a, char *b LG_INOUT LG_SIZE(c), size_t c, size_t d);", ""),
         ("LG_TYPE(code_t, LG_IGNORE);", ""),
-        ("LG_ERRORS(code_t, -7);", "LG_ERRORS(code_t) is said twice"),
+        ("LG_ERRORS(code_t, -7);", "LG_ERRORS(code_t) is given twice"),
         ("typedef void (*told_t)(void *data, const char *text LG_NULLABLE);", ""),
         (
             "code_t fil(thing_t thing, char *to LG_INOUT LG_SIZE(size), size_t size, size_t other);",
@@ -299,7 +299,10 @@ fn what_is_to_be_freed_is_said() {
         ("char *give(void) LG_STRING LG_FREED(free);", ""),
         ("char *give(void) LG_STRING LG_FREED(give_back);\nvoid give_back(char *text LG_INSIDE);", ""),
         ("struct point { int x; };\nstruct point *give(int n) LG_IN LG_SIZE(n) LG_FREED(free);", ""),
-        ("char *give(void) LG_STRING;", "give: result: whether the program frees it, and how, is not said"),
+        (
+            "char *give(void) LG_STRING;",
+            "give: result: no annotation says whether the program frees it, and how",
+        ),
         ("void *give(int n) LG_SIZE(n);", "give: result: whether the program frees it"),
         ("int give(char **text LG_OUT LG_STRING);", "give: parameter text: whether the program frees it"),
         (
@@ -437,13 +440,9 @@ fn reasons_stay_on_their_line() {
 fn names_that_are_taken() {
     let cases: &[(&str, &str, &str)] = &[
         ("a.h", "_Bool f(void);\n", ""),
-        (
-            "a.h",
-            "int lgs_call(int x);\n",
-            "names like lgs_call, with lg_, lgs_ or lockgate_ before them, are Lockgate's",
-        ),
-        ("a.h", "int lg_last_error(void);\n", "names like lg_last_error"),
-        ("a.h", "int f(int lg_result);\n", "names like lg_result"),
+        ("a.h", "int lgs_call(int x);\n", "lgs_call is Lockgate's own name in clients"),
+        ("a.h", "int lg_last_error(void);\n", "lg_last_error is Lockgate's own name"),
+        ("a.h", "int f(int lg_result);\n", "lg_result is Lockgate's own name"),
         (
             "a.h",
             "_Bool f(void);\nLG_DOMAIN(\"measure\", time=5);\n",
@@ -495,10 +494,10 @@ fn headers_without_end() {
     let cases: &[(&str, &str)] = &[
         (&bools, "there are more than 4096 fields of type bool"),
         (&plain, "more than 100000 structures in it"),
-        (&macros, "a.h is not read to its end: "),
+        (&macros, "cannot read a.h to its end: "),
         (
             "#include \"pipe\"\nint f(int);\n",
-            "a.h is not read to its end: it includes a file that cannot be read to its end",
+            "cannot read a.h to its end: it includes a file that cannot be read to its end",
         ),
         ("#include \"/dev/zero\"\nint f(int);\n", "a.h"),
     ];

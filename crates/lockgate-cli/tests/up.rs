@@ -318,7 +318,7 @@ fn what_does_not_end_in_its_time_is_killed() {
     let mut up = site.up();
     up.until("| deaf").term();
     let said = up.ends(137);
-    in_order(&said, &["deaf: not ended in 10ms (stop_timeout), and killed", "deaf: killed"]);
+    in_order(&said, &["deaf: killed, because it did not end within 10ms (stop_timeout)", "deaf: killed"]);
 }
 
 #[test]
@@ -708,7 +708,7 @@ fn mistakes_are_told_with_their_lines() {
         ("@restart_delay_max = 1", 3, "restart_delay_max: an integer instead of a string"),
         ("@restart_reset = ''", 3, "restart_reset"),
         ("@stop_timeout = '-1s'", 3, "stop_timeout"),
-        ("@depends_on = ['b']", 3, "depends_on: a depends on b, which is no program here"),
+        ("@depends_on = ['b']", 3, "depends_on: a depends on b, which is not a program of this file"),
         ("@depends_on = 'a'", 3, "depends_on: a string instead of a list of strings"),
         ("@depends_on = ['a']", 3, "in a circle: a -> a"),
         ("@ready = 'soon'", 3, "when \"started\", when \"listening\", or by { line = \"TEXT\" }"),
@@ -914,7 +914,7 @@ fn sockets_of_control_are_in_private_folders_only() {
     fs::create_dir(site.path("run/lockgate")).unwrap();
     for (run, own, said) in [
         (0o777, 0o700, "no folder for control sockets"),
-        (0o700, 0o755, "not a folder that you alone may enter"),
+        (0o700, 0o755, "not a folder that only you may enter"),
     ] {
         open(&site.path("run"), run);
         open(&site.path("run/lockgate"), own);
@@ -923,7 +923,7 @@ fn sockets_of_control_are_in_private_folders_only() {
     }
     fs::remove_dir(site.path("run/lockgate")).unwrap();
     std::os::unix::fs::symlink("/tmp", site.path("run/lockgate")).unwrap();
-    assert!(site.ended().2.contains("not a folder that you alone may enter"));
+    assert!(site.ended().2.contains("not a folder that only you may enter"));
 }
 
 /// What has the name of the lock there is neither waited for nor followed. Red if a FIFO is opened as a file is: lockgate up never begins.
@@ -980,7 +980,7 @@ fn what_the_machine_lacks_is_told_at_the_start() {
     for (limit, expected) in [
         (
             "-n 100",
-            "3 programs need 5047 descriptors together, and this process may have 100: raise ulimit -n",
+            "3 programs together need 5047 descriptors, and this process may have 100: raise ulimit -n",
         ),
         ("-v 20000000", "3 programs need 25769803776 bytes of address space together"),
     ] {

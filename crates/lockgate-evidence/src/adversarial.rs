@@ -155,7 +155,7 @@ impl Generator {
             0 | 1 => self.change(stack),
             2 => {
                 stack.moved = 0;
-                self.touch()
+                self.probe()
             }
             3 | 4 => self.back(stack),
             5 if stack.is_entry() => Unit { bytes: code::LABEL.to_vec(), ..Unit::default() },
@@ -237,7 +237,7 @@ impl Generator {
     }
 
     /// At a distance from rsp that is often the largest.
-    fn touch(&mut self) -> Unit {
+    fn probe(&mut self) -> Unit {
         const FORMS: [&[u8]; 5] = [
             &[0x48, 0x8b, 0x84, 0x24],
             &[0x48, 0x89, 0x84, 0x24],

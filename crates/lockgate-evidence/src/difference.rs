@@ -21,14 +21,14 @@ pub enum Aspect {
     /// The other one sees state used that the report would not show (rule V6).
     State,
     /// The verifier relies on an access that does not happen for sure (rule V3).
-    Touch,
+    Probe,
 }
 
 impl Aspect {
     /// All of them.
     pub const ALL: [Aspect; 8] = {
-        use Aspect::{Flow, Length, Memory, Size, State, Touch, Unknown, Written};
-        [Unknown, Length, Memory, Size, Written, Flow, State, Touch]
+        use Aspect::{Flow, Length, Memory, Probe, Size, State, Unknown, Written};
+        [Unknown, Length, Memory, Size, Written, Flow, State, Probe]
     };
 }
 
@@ -58,7 +58,7 @@ pub fn differences(ours: &Reading, theirs: Option<&View>) -> Vec<Aspect> {
         // Both ways: 90 is listed as the exchange of rax with itself.
         let written = theirs.written.is_some_and(|theirs| (ours.written ^ theirs) & !IMPLICIT != 0);
         note(written, Aspect::Written);
-        note(ours.probes && theirs.operand != Operand::None && theirs.certain == Some(false), Aspect::Touch);
+        note(ours.probes && theirs.operand != Operand::None && theirs.certain == Some(false), Aspect::Probe);
         let usage = &ours.usage;
         let hidden = theirs.state.is_some_and(|state| {
             state.x87 && !usage.x87

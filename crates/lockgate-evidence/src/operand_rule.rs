@@ -147,7 +147,7 @@ impl Operand<'_> {
     }
 }
 
-/// rsp is this far from its usable slot at most (rule V3, proved in `rsp_rule`): T after a touch, D more before the next one.
+/// rsp is this far from its usable slot at most (rule V3, proved in `rsp_rule`): T after a probe, D more before the next one.
 const ASTRAY: i64 = code::MAX_PROBE as i64 + D;
 
 /// Whether `access` bytes at `reach` are confined.

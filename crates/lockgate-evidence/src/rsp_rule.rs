@@ -50,11 +50,11 @@ enum Step {
     /// rsp is aligned downwards.
     Align,
     /// So many bytes at this distance from rsp's image are accessed for sure.
-    Touch(i64, i64),
+    Probe(i64, i64),
     /// The same, but perhaps not accessed at all: no probe.
     Maybe(i64, i64),
     /// The control stack's top is read and written: `testb $0,(%rsp)`.
-    Probe,
+    ControlProbe,
     /// Through a gate.
     Call,
     /// A conditional branch, to the next unit.
@@ -78,7 +78,7 @@ fn steps() -> Vec<(Step, Vec<u8>)> {
     let add = |n: i64| (Step::Add(n), [vec![0x48, 0x81, 0xc4], imm(n)].concat());
     let sub = |n: i64| (Step::Add(-n), [vec![0x48, 0x81, 0xec], imm(n)].concat());
     let lea = |n: i64| (Step::Add(n), [vec![0x48, 0x8d, 0xa4, 0x24], imm(n)].concat());
-    let load = |d| (Step::Touch(d, 8), [vec![0x48, 0x8b, 0x84, 0x24], imm(d - OFF)].concat());
+    let load = |d| (Step::Probe(d, 8), [vec![0x48, 0x8b, 0x84, 0x24], imm(d - OFF)].concat());
     let masked =
         |d| (Step::Maybe(d, 64), [vec![0x62, 0xf1, 0x7c, 0x49, 0x11, 0x84, 0x24], imm(d - OFF)].concat());
     let open = [
@@ -102,10 +102,10 @@ fn steps() -> Vec<(Step, Vec<u8>)> {
         load(0),
         load(T),
         load(-T),
-        (Step::Touch(-T, 64), [vec![0x62, 0xf1, 0x7c, 0x48, 0x11, 0x84, 0x24], imm(-T - OFF)].concat()),
+        (Step::Probe(-T, 64), [vec![0x62, 0xf1, 0x7c, 0x48, 0x11, 0x84, 0x24], imm(-T - OFF)].concat()),
         masked(D),
         (Step::Maybe(-D, 1), [vec![0x0f, 0x18, 0x84, 0x24], imm(-D - OFF)].concat()),
-        (Step::Probe, vec![0xf6, 0x04, 0x24, 0x00]),
+        (Step::ControlProbe, vec![0xf6, 0x04, 0x24, 0x00]),
         (Step::Call, vec![0x65, 0xff, 0x14, 0x25, 0x00, 0x10, 0x01, 0x00]),
         (Step::Branch, vec![0x75, 0x00]),
         (Step::Label, code::LABEL.to_vec()),
@@ -150,9 +150,9 @@ impl Place {
             // What is above the word may be pushed over by the next call.
             Step::Add(n) => (self.rsp + n <= 0 && n % 8 == 0).then_some(Place { rsp: self.rsp + n, ..self }),
             Step::Align => None,
-            Step::Touch(distance, size) => self.stays(distance, size).then(|| self.accessed(distance)),
+            Step::Probe(distance, size) => self.stays(distance, size).then(|| self.accessed(distance)),
             Step::Maybe(distance, size) => self.stays(distance, size).then_some(self),
-            Step::Probe => self.stays(0, 8).then(|| self.accessed(0)),
+            Step::ControlProbe => self.stays(0, 8).then(|| self.accessed(0)),
             // It writes below rsp, and its `ret` reads there.
             Step::Call => self.stays(-8, 8).then(|| self.accessed(-8)),
             // Others may come here that know less.
@@ -196,8 +196,8 @@ impl Rule {
                 })
             }
             Step::Align => None,
-            Step::Touch(distance, _) => (distance.abs() <= T).then_some(still),
-            Step::Probe | Step::Call => Some(still),
+            Step::Probe(distance, _) => (distance.abs() <= T).then_some(still),
+            Step::ControlProbe | Step::Call => Some(still),
             Step::Maybe(..) | Step::Int3 => Some(self),
             Step::Label => at_entry.then_some(self),
             Step::Ud2 => Some(Rule::default()),

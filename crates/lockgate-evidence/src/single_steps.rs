@@ -122,12 +122,12 @@ fn window() -> Result<Machine> {
     // Header and gate table; every gate is `ret`.
     machine.map(window::HEADER, window::GATE_TABLE_END - window::HEADER, Access::Write)?;
     machine.write(header::W, &machine.base().to_le_bytes());
-    machine.map(window::STUBS, PAGE, Access::Execute)?;
-    machine.write(window::STUBS, &[0xc3]);
-    machine.protect(window::STUBS, PAGE, Access::Code)?;
+    machine.map(window::THUNKS, PAGE, Access::Execute)?;
+    machine.write(window::THUNKS, &[0xc3]);
+    machine.protect(window::THUNKS, PAGE, Access::Code)?;
     for slot in 0..gate::SLOTS {
-        let stub = machine.base() + window::STUBS;
-        machine.write(window::GATE_TABLE + 8 * slot, &stub.to_le_bytes());
+        let thunk = machine.base() + window::THUNKS;
+        machine.write(window::GATE_TABLE + 8 * slot, &thunk.to_le_bytes());
     }
     machine.protect(window::HEADER, window::GATE_TABLE_END - window::HEADER, Access::Read)?;
     // One thread: both stacks in the same place of their slots.
@@ -247,7 +247,7 @@ impl World {
         let base = self.machine.base();
         let text =
             adversarial.text.get(rip.wrapping_sub(base + window::IMAGE) as usize..).unwrap_or_default();
-        text.first() == Some(&RET) || rip == base + window::STUBS
+        text.first() == Some(&RET) || rip == base + window::THUNKS
     }
 
     /// The place behind the call that the step was, if it was one.
@@ -334,7 +334,7 @@ impl World {
         let len = iced_x86::Decoder::new(64, text, DecoderOptions::NONE).decode().len() as u64;
         // A repeated string instruction stays where it is.
         let on = after.rip == before.1 || after.rip == before.1 + len;
-        let gate = after.rip == base + window::STUBS;
+        let gate = after.rip == base + window::THUNKS;
         let start = adversarial.starts.binary_search(&offset(after.rip)).is_ok();
         let back = adversarial.returns.binary_search(&offset(after.rip)).is_ok();
         (!on && !gate && !start && !back && !self.is_stray_label(text, after.rip)).then_some("rip")

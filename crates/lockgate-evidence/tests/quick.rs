@@ -86,7 +86,7 @@ fn contradictions_are_noticed() {
         (Aspect::State, |view| view.state = Some(State { evex: true, ..State::default() })),
         (Aspect::State, |view| view.state = Some(State { mxcsr_write: true, ..State::default() })),
         (Aspect::State, |view| view.state = Some(State { mxcsr_read: true, ..State::default() })),
-        (Aspect::Touch, |view| view.certain = Some(false)),
+        (Aspect::Probe, |view| view.certain = Some(false)),
     ];
     for (aspect, change) in wrong {
         let mut view = right.clone();

@@ -51,7 +51,7 @@ pub fn judge(text: &Text<'_>) -> Result<(), String> {
     };
     for (number, one) in instructions.iter().enumerate() {
         if std::mem::take(&mut walk.ended) {
-            // Nobody comes from above, and whoever comes by a branch has touched the stack.
+            // Nobody comes from above, and whoever comes by a branch has probed the stack.
             (walk.frame, walk.settled) = (Frame::ENTRY, 0);
         }
         walk.frames.insert(one.ip(), walk.frame);
@@ -130,19 +130,19 @@ impl Walk<'_> {
                 }
                 ensure(near(one), "a far call")?;
                 self.branches.push((one.near_branch_target(), Frame::ENTRY));
-                self.touched();
+                self.probed();
                 Ok(())
             }
             FlowControl::IndirectCall => match one.op0_kind() {
                 OpKind::Memory => self.gate(one),
-                _ => self.checked(number).map(|()| self.touched()),
+                _ => self.checked(number).map(|()| self.probed()),
             },
             FlowControl::IndirectBranch => match self.checked(number) {
                 Ok(()) => self.leaves(),
                 Err(_) => self.switch(number).map(|()| self.ended = true),
             },
             FlowControl::Exception | FlowControl::Interrupt => {
-                // It does not touch the stack. Behind `int3` a handler may go on.
+                // It does not probe the stack. Behind `int3` a handler may go on.
                 self.ended = one.mnemonic() == Mnemonic::Ud2;
                 ensure(one.mnemonic() != Mnemonic::Int, "an interrupt")
             }
@@ -155,7 +155,7 @@ impl Walk<'_> {
         ensure(self.frame.depth <= self.settled.max(D), "rsp has moved")
     }
 
-    fn touched(&mut self) {
+    fn probed(&mut self) {
         self.settled = self.settled.max(self.frame.depth);
     }
 
@@ -169,7 +169,7 @@ impl Walk<'_> {
         let slot = one.memory_displacement64().wrapping_sub(window::GATE_TABLE);
         let plain = one.memory_base() == Register::None && one.memory_index() == Register::None;
         let fits = slot.is_multiple_of(8) && slot / 8 < gate::SLOTS;
-        self.touched();
+        self.probed();
         ensure(plain && one.segment_prefix() == Register::GS && fits && one.len() == 8, "no gate call")
     }
 
@@ -330,7 +330,7 @@ impl Walk<'_> {
             let certain = matches!(used.access(), OpAccess::Read | OpAccess::Write | OpAccess::ReadWrite);
             let prefetch = format!("{:?}", one.mnemonic()).contains("refetch");
             if certain && !prefetch && !one.has_op_mask() {
-                self.touched();
+                self.probed();
             }
         }
         Ok(())

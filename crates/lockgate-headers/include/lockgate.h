@@ -1,9 +1,9 @@
 /* lockgate.h - call native modules that you do not trust, in your own address space.
  *
- * A *module* is a file that `lockgate cc` has made. The library verifies it when you open it.
- * A *domain* is one instance of a module, confined to memory of its own.
- * You *bind* a function of a domain by its C prototype, get a plain C function pointer, and call
- * that, at a few nanoseconds. Whatever goes wrong in the domain ends that call and nothing else:
+ * A *module* is a file that `lockgate cc` has made. The library verifies it when you open it. A
+ * *domain* is one instance of a module, confined to memory of its own. You *bind* a function of a
+ * domain by its C prototype, get a plain C function pointer, and call that, at a few nanoseconds. A
+ * fault in the domain ends that call and nothing else:
  *
  *     lg_module *module = lg_module_open("cube.lg");
  *     lg_domain *domain = lg_domain_new(module, NULL);
@@ -15,7 +15,7 @@
  *     if (lg_failed() && lg_take_call_error() != LG_OK)
  *         fprintf(stderr, "%s\n", lg_last_message());
  *
- * A NULL handle is an error of every function that takes one, so it is enough to look at the last
+ * Each function that takes a handle returns an error for NULL, so it is enough to look at the last
  * result. (The message is then that of the last function; look after each to see the first cause.)
  * Only NULL for options is valid and means the defaults, so lg_options_new() never returns NULL.
  *
@@ -32,9 +32,9 @@
  *
  * Handles. lg_module, lg_domain and the others are handles: numbers that look like pointers, so
  * that the compiler can tell them apart. A freed handle, a handle of another kind and NULL are
- * errors (LG_E_HANDLE), never undefined behaviour. What you made with lg_X_new, _open or _bind you
- * free with lg_X_free, in any order, because handles are reference-counted. lg_X_free(NULL) does
- * nothing.
+ * errors (LG_E_HANDLE), never undefined behaviour. Free each handle that lg_X_new, _open or _bind
+ * has made with lg_X_free, in any order, because handles are reference-counted. lg_X_free(NULL)
+ * does nothing.
  *
  * Threads. You may call every function from any thread at any time, also with the same handle,
  * unless it says otherwise. Freeing a handle while another thread uses it is no error: the other
@@ -69,28 +69,30 @@
  *
  * Programs that are linked with the library use its versions of sigaction(), signal() and their
  * relatives; these keep handlers that come later behind the library's. A program that got the
- * library by dlopen() uses libc's: there the library puts its handlers in front again when a thread
- * makes its first call, or its next call after a bind, a reset, a fault or a domain from a pool, or
- * by lg_claim_signals(). A handler that came later gets the host's own faults, and may call the
- * handler that was there before it, which is the library's: the fault then goes to the handler that
- * was there before the library, or is the end of the process. It goes so, too, if that handler
- * installs itself again, and in a process with two copies of the library (its own and a plugin's).
- * The library's handlers may be called as C functions, with what the kernel has passed.
+ * library by dlopen() uses libc's versions. There the library puts its handlers in front again when
+ * a thread makes its first call, or its next call after a bind, a reset, a fault or a domain from a
+ * pool. lg_claim_signals() does the same at once. A handler that came later gets the host's own
+ * faults, and may call the handler that was there before it, which is the library's. The library
+ * then passes the fault to the handler that was there before the library; without one, the process
+ * ends. The same happens if that handler installs itself again, and in a process with two copies of
+ * the library (its own and a plugin's). The library's handlers may be called as C functions, with
+ * what the kernel has passed.
  *
- * No thread that has called a domain has these signals blocked. In programs that are linked with
- * the library, its versions of pthread_sigmask(), sigprocmask() and their relatives report them as
- * blocked, and the signals still come. Elsewhere the library unblocks them at the calls above.
+ * Threads that have called a domain never have these signals blocked. In programs that are linked
+ * with the library, its versions of pthread_sigmask(), sigprocmask() and their relatives report
+ * them as blocked, and the signals still come. Elsewhere the library unblocks them at the calls
+ * above.
  *
  * A signal handler cannot call a domain: the call fails (lg_failed()). Of the library's functions
- * only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers; why
- * the call failed (LG_E_SIGNAL_HANDLER) can be asked only where malloc() and free() may be called.
- * A refused call in a handler does not affect the calls of the interrupted code, except that
+ * only lg_failed(), lg_interrupt() and calls through function pointers are safe in handlers. Ask
+ * why the call failed (LG_E_SIGNAL_HANDLER) only where the handler may call malloc() and free(). A
+ * refused call in a handler does not affect the calls of the interrupted code, except that
  * lg_failed() may not be 0 there afterwards; lg_take_call_error() then says LG_OK for a call that
- * returned. (If the kernel runs a handler on
- * another stack than the alternate one, which only a raw system call of the host can cause, the
- * handler must save and restore lg_call_failed, as it does errno.) On a thread that has not called
- * a domain and has no alternate stack, the library cannot tell: the handler's call is admitted, and
- * it allocates and takes locks. Call a domain before such signals come.
+ * returned. (If the kernel runs a handler on another stack than the alternate one, which only a raw
+ * system call of the host can cause, the handler must save and restore lg_call_failed, as it does
+ * errno.) On a thread that has not called a domain and has no alternate stack, the library cannot
+ * tell: the handler's call is admitted, and it allocates and takes locks. Call a domain before such
+ * signals come.
  *
  * The real-time signal makes threads check whether their call has ended. When a domain is killed or
  * closed, or a call is stopped, each thread that has called any domain may get it, wherever it is:
@@ -98,14 +100,14 @@
  * returns EINTR, as for any handler without SA_RESTART. Call it again.
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function
- * pointer. The library drops the calls that they skip, with all that these hold, when the thread
- * next calls a domain, or ends. They may not skip lg_call(), lg_run(), lg_domain_new(),
- * lg_memory_alloc() or another function of the library, because its frames would be lost: the
- * process may end. (In a call that a worker makes, or in the work of lg_spawn(), the result is
- * LG_E_CALLBACK, and another worker takes the place. A library whose constructors or destructors
- * ran is closed then, and a domain that was being reset has ended.) The same holds for C++
- * exceptions, but these may never leave a function that a domain has called: catch them there and
- * call lg_end_call(), as lockgate.hpp does.
+ * pointer. When the thread next calls a domain, or ends, the library drops the calls that the jump
+ * has skipped, with all that these hold. The jump may not skip lg_call(), lg_run(),
+ * lg_domain_new(), lg_memory_alloc() or another function of the library, because its frames would
+ * be lost: the process may end. (In a call that a worker makes, or in the work of lg_spawn(), the
+ * result is LG_E_CALLBACK, and another worker takes the place. A library whose constructors or
+ * destructors ran is closed then, and a domain that was being reset has ended.) The same holds for
+ * C++ exceptions, but these may never leave a function that a domain has called: catch them there
+ * and call lg_end_call(), as lockgate.hpp does.
  *
  * If a signal handler leaves an interrupted call into a domain by siglongjmp, the call counts as in
  * progress until the thread makes a call from a frame that is not deeper than that call's. Before
@@ -305,7 +307,7 @@ typedef struct lg_registers {
     uint64_t error; /* the processor's page-fault error code */
 } lg_registers;
 
-/* What happened in a domain. Made by the library only: it may grow at its end. */
+/* A report of what happened in a domain. Only the library makes it, so it may grow at its end. */
 typedef struct lg_fault {
     lg_fault_kind kind;
     int detail;              /* exit status, signal number */
@@ -394,7 +396,8 @@ size_t lg_module_import_count(lg_module *module);
 const char *lg_module_import_name(lg_module *module, size_t index);
 const char *lg_module_import_prototype(lg_module *module, size_t index);
 
-/* What the verifier found: what the module can read or modify. Proxies keep and clear only that. */
+/* The verifier's findings: the state that the module can read or modify. Proxies keep and clear
+ * only that. */
 typedef struct lg_report {
     uint64_t text_bytes;
     uint64_t instructions;
@@ -414,9 +417,9 @@ lg_status lg_module_report(lg_module *module, lg_report *report, size_t size);
 
 /* ---- Policies ----------------------------------------------------------------------------------------------------- */
 
-/* What a call keeps apart beyond what it always does, and whether calls are counted:
- * docs/policies.md. Each side asks for itself; the proxy enforces what either asks for. A policy is
- * one word; `|` joins. */
+/* The properties that a call has beyond those that every call has, and whether the library counts
+ * calls: docs/policies.md. Each side asks for itself, and the proxy enforces what either asks for.
+ * A policy is one word; `|` joins policies. */
 typedef uint32_t lg_policy;
 
 #define LG_REGISTER_INTEGRITY 1u
@@ -438,10 +441,10 @@ typedef uint32_t lg_policy;
 
 /* ---- Options ------------------------------------------------------------------------------------------------------ */
 
-/* Options of domains (docs/limits.md). You may call each setter again; it counts for domains that
- * are made afterwards. One that fails changes nothing. lg_domain_new() finds out values that cannot
- * be met. All are cheap. (lg_options_new() is never NULL, because NULL means the defaults: if it
- * fails, its result is LG_E_HANDLE wherever you use it.) */
+/* Options of domains (docs/limits.md). You may call each setter again; the new value counts for
+ * domains that you make afterwards. A setter that fails changes nothing. lg_domain_new() refuses
+ * values that it cannot meet. All setters are cheap. (lg_options_new() is never NULL, because NULL
+ * means the defaults: if it fails, its result is LG_E_HANDLE wherever you use it.) */
 lg_options *lg_options_new(void);
 lg_status lg_options_free(lg_options *options);
 
@@ -463,7 +466,7 @@ lg_status lg_options_policy(lg_options *options, lg_policy policy);             
  * innermost call on that thread ends with LG_FAULT_STOPPED (if the domain has called a function of
  * the host: when that returns), and a new one is refused with LG_E_INTERRUPTED. The library calls
  * `predicate` in signal handlers on the calling thread, so it may only read flags of the host.
- * Calls pay nothing. */
+ * Calls cost no more. */
 typedef int (*lg_stop_predicate)(void *user);
 lg_status lg_options_stop_if(lg_options *options, lg_stop_predicate predicate, void *user);
 
@@ -472,9 +475,9 @@ lg_status lg_options_stop_if(lg_options *options, lg_stop_predicate predicate, v
  * threads that have called no domain. */
 void lg_interrupt(void);
 
-/* One thread at a time; others wait this many milliseconds (then LG_E_BUSY), or without end if the
- * number is negative. Threads that the module has started (lg_options_max_guest_threads()) wait
- * without end, because no caller could get the error. */
+/* Makes the domain exclusive: one thread at a time. Other threads wait this many milliseconds (then
+ * LG_E_BUSY), or without end if the number is negative. Threads that the module has started
+ * (lg_options_max_guest_threads()) wait without end, because no caller could get the error. */
 lg_status lg_options_exclusive(lg_options *options, int64_t timeout_ms);
 
 /* Arguments (argv) and environment of a program; the library passes nothing of the host's own on.
@@ -484,31 +487,32 @@ lg_status lg_options_environment(lg_options *options, const char *name, const ch
 
 /* Answers the module's import with a function of the host. The prototype has the import's name:
  * "int log_line(const char *)". The domain's call runs the function itself, on the thread of the
- * call, with the domain's arguments: check them. A bool is 0 or 1, but for those inside structures,
- * which may hold any byte: declare them as unsigned char, and compare. Pointers are the domain's
- * (lg_memory_read with LG_CALLER). lg_user_data() returns `user` in it. It must not return a
- * structure of more than 16 bytes (LG_E_PROTOTYPE). The function and `user` must live as long as
- * domains that were made with these options. */
+ * call, with the domain's arguments: check them. A bool argument is 0 or 1, but a bool inside a
+ * structure may hold any byte: declare it as unsigned char, and compare. Pointers are the domain's
+ * (lg_memory_read with LG_CALLER). In the function, lg_user_data() returns `user`. The function
+ * must not return a structure of more than 16 bytes (LG_E_PROTOTYPE). The function and `user` must
+ * live as long as domains that were made with these options. */
 lg_status lg_options_gate(lg_options *options, const char *prototype, lg_code function, void *user);
 
-/* What system calls may reach: the host's directory `host`, and all beneath it, as `guest`; the
- * directory in which the domain starts; a duplicate of a descriptor as stream 0, 1 or 2; the host's
- * own streams. lg_options_forbid(): the file behind this descriptor is never opened, nor are its
- * rights and times set, wherever the domain finds it. (Where the domain may write in a directory,
- * it may rename, link and remove what is there, this file included.) */
+/* Grants files of the host to system calls: the directory `host`, and all beneath it, as `guest`;
+ * the directory in which the domain starts; a duplicate of a descriptor as stream 0, 1 or 2; the
+ * host's own streams. lg_options_forbid(): the domain can never open the file behind this
+ * descriptor, nor set its rights and times, wherever it finds the file. (Where the domain may write
+ * in a directory, it may rename, link and remove what is there, this file included.) */
 lg_status lg_options_directory(lg_options *options, const char *guest, const char *host, int writable);
 lg_status lg_options_current_directory(lg_options *options, const char *guest);
 lg_status lg_options_stream(lg_options *options, int number, int descriptor);
 lg_status lg_options_standard_streams(lg_options *options);
 lg_status lg_options_forbid(lg_options *options, int descriptor);
 
-/* Sockets: an address at which the domain may be reached, and one to which it may connect and send.
- * "127.0.0.1:6379", "[::1]:8080", "udp:10.0.0.1:53", "unix:/run/x.sock"; "*" is any address of the
- * machine, or any port; at port 0 the kernel picks one to listen at. A name ("example.org:443") is
- * the addresses that the host's resolver has for it now, for connecting. The path of a UNIX socket
- * is the host's and the domain's; "unix:*" is all in directories that the domain may write. An
- * unconnected UDP socket hears only whom it may send to, unless it is bound to an address that was
- * granted to listen at. LG_E_ARGUMENT: it is no address. */
+/* Grants sockets: an address at which the domain may listen, and one to which it may connect and
+ * send. "127.0.0.1:6379", "[::1]:8080", "udp:10.0.0.1:53", "unix:/run/x.sock"; "*" is any address
+ * of the machine, or any port; at port 0 the kernel picks one to listen at. A name
+ * ("example.org:443") is the addresses that the host's resolver has for it now, for connecting. The
+ * path of a UNIX socket is the host's and the domain's; "unix:*" is all in directories that the
+ * domain may write. An unconnected UDP socket receives only from addresses that it may send to,
+ * unless it is bound to an address that was granted to listen at. LG_E_ARGUMENT: the text is not an
+ * address. */
 lg_status lg_options_listen(lg_options *options, const char *address);
 lg_status lg_options_connect(lg_options *options, const char *address);
 
@@ -519,8 +523,8 @@ lg_status lg_options_registry(lg_options *options, lg_registry *registry, lg_pri
 
 /* ---- Domains ------------------------------------------------------------------------------------------------------ */
 
-/* In a function that a domain has called, in place of a domain: the calling domain. It belongs to
- * the code that made it: freeing, closing or resetting it is LG_E_HANDLE. */
+/* Stands for the calling domain, in a function that a domain has called. The handle belongs to the
+ * code that made the domain: to free, close or reset LG_CALLER is LG_E_HANDLE. */
 #define LG_CALLER ((lg_domain *)1)
 
 /* Makes a domain and runs the module's initialisation in it, on this thread: some ten microseconds.
@@ -537,23 +541,23 @@ lg_status lg_domain_free(lg_domain *domain);
 lg_status lg_domain_kill(lg_domain *domain);
 
 /* LG_OK, or LG_E_FAULT if a thread that the module has started itself
- * (lg_options_max_guest_threads()) did something wrong that ended the domain: the calling thread's
- * last error then says what
- * (lg_last_fault()). Another end on such a thread has its own status. Calls say only that the
- * domain was killed, because no call was in progress on that thread. LG_OK again after a reset. */
+ * (lg_options_max_guest_threads()) has ended the domain by a fault: the calling thread's last error
+ * then has that fault (lg_last_fault()). Another end on such a thread has its own status. Calls say
+ * only that the domain was killed, because no call was in progress on that thread. After a reset it
+ * is LG_OK again. */
 lg_status lg_domain_guest_threads_fault(lg_domain *domain);
 
 /* Kills the domain, frees the handle, and releases the domains that it calls. Domains that call
  * each other keep each other alive until you close one of them. */
 lg_status lg_domain_close(lg_domain *domain);
 
-/* Returns the domain to its pristine image and starts it again. Its imports are what it was made
- * with: what was linked since then is not any more. Its functions and callbacks must
- * have been freed, and no thread may be using the domain: LG_E_IN_USE. If the domain cannot be
- * started again (LG_E_START, LG_E_MEMORY), it has ended: LG_E_KILLED from then on. Until this
- * returns, what needs the domain is LG_E_BUSY, on any thread, also in functions that its
- * constructors call: these have LG_CALLER. lg_domain_kill(), lg_domain_close() and
- * lg_domain_free() work as ever: the first two end the constructors (LG_E_START). */
+/* Returns the domain to its pristine image and starts it again. Its imports are those that it was
+ * made with: the reset undoes later links. Its functions and callbacks must have been freed, and no
+ * thread may be using the domain: LG_E_IN_USE. If the domain cannot be started again (LG_E_START,
+ * LG_E_MEMORY), it has ended: LG_E_KILLED from then on. Until this returns, every use of the domain
+ * is LG_E_BUSY, on any thread, also in functions that its constructors call: these have LG_CALLER.
+ * lg_domain_kill(), lg_domain_close() and lg_domain_free() work as ever: the first two end the
+ * constructors (LG_E_START). */
 lg_status lg_domain_reset(lg_domain *domain);
 
 /* Name in reports. NULL if there is no such domain. (Not of LG_CALLER: the string belongs to the
@@ -575,8 +579,8 @@ typedef struct lg_usage {
     uint32_t calls;        /* in progress, on all threads */
 } lg_usage;
 
-/* What the domain uses now: lg_domain_usage(domain, &usage, sizeof usage). A microsecond for each
- * thread. */
+/* Fills in what the domain uses now: lg_domain_usage(domain, &usage, sizeof usage). A microsecond
+ * for each thread. */
 lg_status lg_domain_usage(lg_domain *domain, lg_usage *usage, size_t size);
 
 /* System calls that the module tried and that do not exist for it. Numbers from 1024 on, of which
@@ -587,7 +591,7 @@ typedef struct lg_refused {
 } lg_refused;
 size_t lg_domain_refused_syscalls(lg_domain *domain, lg_refused *refused, size_t capacity);
 
-/* What the module tried that was not granted, and how often, a line for each: "connect to
+/* Lists what the module tried and was not granted, and how often, one line for each: "connect to
  * 10.0.0.1:80: 3". Writes at most `size` bytes, the last of them zero, and returns how long the
  * text is, as snprintf() does. */
 size_t lg_domain_denied(lg_domain *domain, char *text, size_t size);
@@ -599,8 +603,8 @@ size_t lg_domain_denied(lg_domain *domain, char *text, size_t size);
  * structures as "struct { double x; int n; }", any pointer as "void *". Some microseconds.
  *
  * "cbrt" alone is enough if the module's note has the prototype *and* all arguments and the result
- * travel in registers. Then the module says what the function is, and may lie. Whatever it says, a
- * call reads and writes no memory of yours, but arguments and result may not be what you meant.
+ * travel in registers. Then the module says what the function is, and may lie. In any case a call
+ * reads and writes no memory of yours, but arguments and result may not be what you meant.
  * Arguments on the stack (the seventh integer, the ninth floating-point number, structures of more
  * than 16 bytes) and results of more than 16 bytes need a prototype (LG_E_NO_SIGNATURE), because
  * the proxy copies them from and to memory of the caller's, and only the caller may say their
@@ -677,8 +681,8 @@ lg_status lg_callback_free(lg_callback *callback);
 /* The function pointer, as the module sees it; the host must not call it. */
 void *lg_callback_pointer(lg_callback *callback);
 
-/* In a function that a domain has called: the `user` that it was made with. NULL elsewhere. Some
- * nanoseconds. */
+/* In a function that a domain has called: the `user` that the function was made with. NULL
+ * elsewhere. Some nanoseconds. */
 void *lg_user_data(void);
 
 /* 1 on a thread that a module has started itself, where a function that ends the call ends the
@@ -695,8 +699,9 @@ lg_status lg_end_call(const char *message);
 
 /* The module's pointers are real addresses, which the host could follow. But the module chooses
  * them, and may change or unmap the memory behind them at any time. These functions copy each byte
- * once and survive whatever the module does. They take the low half of an address, as the module's
- * own accesses do: no pointer leads out of the domain. The copy is the domain's word: check it. */
+ * once; nothing that the module does meanwhile makes them fault. They take the low half of an
+ * address, as the module's own accesses do: no pointer leads out of the domain. The copy is the
+ * domain's word: check it. */
 
 typedef enum lg_rights { LG_READ = 1, LG_READ_WRITE = 3 } lg_rights;
 
@@ -711,7 +716,7 @@ void *lg_memory_alloc_copy(lg_domain *domain, const void *bytes, size_t size);
 /* Frees it. The module's free may fault, if the module has damaged its heap: LG_E_FAULT. */
 lg_status lg_memory_free(lg_domain *domain, void *at);
 
-/* Copies out of the domain, into it. LG_E_INACCESSIBLE; then part of it may have been copied. */
+/* Copies out of the domain, into it. LG_E_INACCESSIBLE: part may have been copied. */
 lg_status lg_memory_read(lg_domain *domain, void *to, const void *from, size_t size);
 lg_status lg_memory_write(lg_domain *domain, void *to, const void *from, size_t size);
 
@@ -791,9 +796,9 @@ lg_status lg_grant_free(lg_grant *grant);
 
 /* ---- Calls between domains ------------------------------------------------------------------------------------------- */
 
-/* What a domain gets when its call of another fails: `value` in every register of a result; or its
- * own call ends as well, with LG_E_CALLEE. NULL in place of one stands for a value with all bits
- * set: -1, a NaN, a bad pointer. */
+/* Says what a domain gets when its call of another fails: `value` in every register of a result; or
+ * its own call ends as well, with LG_E_CALLEE. NULL in place of this structure stands for a value
+ * with all bits set: -1, a NaN, a bad pointer. */
 typedef struct lg_on_failure {
     int propagate;
     uint64_t value;
@@ -829,8 +834,8 @@ typedef struct lg_token {
 } lg_token;
 lg_status lg_token_new(lg_token *token);
 
-/* On whose behalf a name is bound. The host says so; a module cannot. (User and group UINT32_MAX do
- * not exist: LG_E_ARGUMENT.) */
+/* The party on whose behalf a name is bound. The host names it; a module cannot. (User and group
+ * UINT32_MAX do not exist: LG_E_ARGUMENT.) */
 lg_principal *lg_principal_nobody(void);
 lg_principal *lg_principal_process(void);
 lg_principal *lg_principal_user(uint32_t user);
@@ -875,8 +880,8 @@ lg_status lg_registry_revoke(lg_registry *registry, const char *name, int stop);
  * instance that is to take its place. LG_E_UNKNOWN_DOMAIN. */
 lg_status lg_registry_remove(lg_registry *registry, const char *name);
 
-/* What the client asks for: this major version with at least this minor one, or the newest that has
- * the client's signature. */
+/* The version that the client asks for: this major version with at least this minor one, or the
+ * newest that has the client's signature. */
 lg_request *lg_request_new(const char *name, uint16_t major, uint16_t minor);
 lg_request *lg_request_newest(const char *name);
 lg_status lg_request_wait(lg_request *request, uint64_t milliseconds); /* for the name to be exported */
@@ -914,7 +919,7 @@ size_t lg_names_count(lg_names *names);
 const char *lg_names_get(lg_names *names, size_t index, uint16_t *major, uint16_t *minor);
 lg_status lg_names_free(lg_names *names);
 
-/* ---- What processes export ------------------------------------------------------------------------------------------- */
+/* ---- Exports of a process ----------------------------------------------------------------------------------------------- */
 
 typedef struct lg_observed_binding {
     const char *client;
@@ -936,8 +941,8 @@ typedef struct lg_observed_export {
     size_t binding_count;
 } lg_observed_export;
 
-/* What a process exports now, and which clients have bound it: what lockgate-ps(1) prints. It takes
- * the right to trace the process. LG_E_NO_PROCESS, LG_E_PERMISSION, LG_E_NO_EXPORTS,
+/* Reads what a process exports now, and which clients have bound it, as lockgate-ps(1) does. The
+ * caller needs the right to trace the process. LG_E_NO_PROCESS, LG_E_PERMISSION, LG_E_NO_EXPORTS,
  * LG_E_LAYOUT. */
 lg_observed *lg_observe(uint32_t pid);
 size_t lg_observed_count(lg_observed *observed);
@@ -947,8 +952,8 @@ lg_status lg_observed_free(lg_observed *observed);
 /* ---- Asynchronous calls ---------------------------------------------------------------------------------------------- */
 
 /* Threads that make calls for other threads (docs/limits.md), and for each domain a queue of at
- * most `capacity` calls that have not begun. LG_E_OPTION: one of them is 0, or there are more than
- * 4096 threads. */
+ * most `capacity` calls that have not begun. LG_E_OPTION: a number is 0, or more than 4096 threads.
+ * */
 lg_workers *lg_workers_new(size_t threads, size_t capacity);
 
 /* Calls that have not ended. */
@@ -965,8 +970,8 @@ lg_status lg_workers_free(lg_workers *workers);
  * LG_E_ARGUMENT. A microsecond. */
 lg_async *lg_call_async(lg_function *function, lg_workers *workers, uint64_t deadline_ms, const lg_value *arguments, size_t count);
 
-/* Makes a worker run `work(user)`, which counts as a call of the domain: for calls of several
- * functions that belong together. Its return value is the result, as LG_SIGNED. When it is
+/* Makes a worker run `work(user)`, which counts as a call of the domain. Use it for calls of
+ * several functions that belong together. Its return value is the result, as LG_SIGNED. When it is
  * cancelled, calls that it makes end with LG_FAULT_STOPPED; `work` must handle the rest, and its
  * return value does not count. It may end its thread (pthread_exit): LG_E_CALLBACK. */
 typedef int (*lg_work)(void *user);
@@ -988,7 +993,7 @@ lg_status lg_async_cancel(lg_async *call);
 
 /* Calls `notify(user)` once when the call has ended, from a worker, or from here if it has ended
  * already. Each such request counts, and none can be taken back: `user` must be good until it was
- * called. It must not wait for anything; most event loops want a write to an eventfd. */
+ * called. `notify` must not wait for anything; most event loops want a write to an eventfd. */
 typedef void (*lg_notify)(void *user);
 lg_status lg_async_notify(lg_async *call, lg_notify notify, void *user);
 
@@ -1049,16 +1054,16 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * at the copy.
  *
  * Several modules, one heap. A plugin that was linked with `lockgate cc -shared --join base.so` has
- * no libc: it takes what it uses from base.so, linked with --base, in whose domain it is opened;
- * both share one heap, one errno, and whatever pointers they pass. `into` of lg_dlopen_with() is
- * the base. Without it lg_dlopen() opens a base for the plugin alone, unless you have the base open
- * (LG_E_JOIN: a file does not choose whose memory it shares). In any case it first opens other
- * modules that the plugin was linked with. They stay open as long as the plugin; a later open of
- * the same files gives other instances, unless `into` is the plugin. A build of the base other than
- * the one that was linked with is LG_E_JOIN; so is a plugin that can touch processor state that
- * calls of the domain do not keep (lg_options_full_xstate()). When such a plugin is closed, its
- * calls end, and its memory stays until its domain ends. A fault in one of them is a fault of their
- * domain: they are not protected from each other.
+ * no libc: it takes that from base.so, which was linked with --base, and the library opens it in
+ * the domain of base.so. Both share one heap, one errno, and all pointers that they pass. `into` of
+ * lg_dlopen_with() is the base. Without it lg_dlopen() opens a base for the plugin alone, unless
+ * you have the base open (LG_E_JOIN: a file does not choose whose memory it shares). In any case it
+ * first opens other modules that the plugin was linked with. They stay open as long as the plugin;
+ * a later open of the same files gives other instances, unless `into` is the plugin. A build of the
+ * base other than the one that was linked with is LG_E_JOIN; so is a plugin that can touch
+ * processor state that calls of the domain do not keep (lg_options_full_xstate()). When such a
+ * plugin is closed, its calls end, and its memory stays until its domain ends. A fault in one of
+ * them is a fault of their domain: they are not protected from each other.
  *
  * The host cannot call function pointers of the plugin's, in a table for example, directly: see
  * lg_dlfunc().
@@ -1067,20 +1072,21 @@ lg_status lg_run(lg_module *module, lg_options *options, int *status);
  * call does to your memory. lg_dlsym() is for programs that do not know them. A module that was
  * compiled with -g, or linked with prototypes, says itself what its functions are, and may lie; so
  * its word counts only if arguments and result travel in registers, and a function that it says
- * needs more is an error (LG_E_NO_SIGNATURE). Where it says nothing a *generic* proxy passes all
- * six integer and eight vector argument registers and `stack_bytes` of the caller's stack, and
- * returns rax, rdx, xmm0 and xmm1. It cannot know which registers are arguments: the plugin can see
- * whatever the caller has left in argument registers, under any policy, and whatever lies in those
- * bytes of the stack. A structure of more than 16 bytes cannot be returned so, nor one of 32 bytes
- * be passed in a vector register. lg_dlsym_typed() makes it exact.
+ * needs more is an error (LG_E_NO_SIGNATURE). Where the module says nothing, a *generic* proxy
+ * passes all six integer and eight vector argument registers and `stack_bytes` of the caller's
+ * stack, and returns rax, rdx, xmm0 and xmm1. It cannot know which registers are arguments: under
+ * any policy, the plugin can see all values that the caller has left in argument registers and in
+ * those bytes of the stack. A generic proxy cannot return a structure of more than 16 bytes, nor
+ * pass one of 32 bytes in a vector register. A proxy of lg_dlsym_typed() passes exactly the
+ * arguments.
  *
- * Thread-safe, all of them. Constructors and destructors run on the thread that opens or closes,
- * inside the domain, and no other thread waits for them, but who opens the same file while its
- * constructors run: until they have, or the timeout in its options is over (LG_E_BUSY). Two threads
- * that would wait for each other's constructors do not: one gets LG_E_DEADLOCK. Cost: an open of a
- * module that was verified before some 20 microseconds, the first of a megabyte some milliseconds;
- * lg_dlsym() a microsecond for a new symbol, then some hundred nanoseconds; calls as in
- * lg_function_pointer(). */
+ * All these functions are thread-safe. Constructors and destructors run on the thread that opens or
+ * closes, inside the domain. Only a thread that opens the same file meanwhile waits for the
+ * constructors, at most for the timeout in its options (LG_E_BUSY). Two threads that would wait for
+ * each other's constructors do not: one gets LG_E_DEADLOCK. Cost: an open of a module that was
+ * verified before some 20 microseconds, the first of a megabyte some milliseconds; lg_dlsym() a
+ * microsecond for a new symbol, then some hundred nanoseconds; calls as in lg_function_pointer().
+ * */
 
 /* Opens a module: `file` is a path if it has a slash; else it is looked for in the folders of
  * lg_dlpath() or $LG_LIBRARY_PATH, then in /usr/local/lib/lockgate and /usr/lib/lockgate. Flags are
@@ -1128,17 +1134,17 @@ void *lg_dlsym_data(void *handle, const char *symbol, size_t *size);
  * beginnings of the library's own functions can be called, whatever it gives: otherwise NULL. */
 lg_code lg_dlfunc(void *handle, const void *address, const char *prototype);
 
-/* Closes it once. The last close, when no open library calls it, ends it: destructors run, and
- * calls in progress on other threads end with an error. A thread that is about to enter a service
- * may do so for a moment after this has returned: what services use must stay. It may block up to
- * 20 ms when many closed libraries wait for their end, and in an exclusive domain that is busy for
- * the library's timeout, twice, before its destructors. 0, or -1 if it is no open handle. The
- * handler and the last error report what goes wrong in a destructor; the close goes on. At the end
- * of the process destructors do not run: close what needs them. */
+/* Closes the library once. The last close, when no open library calls it, ends the library: its
+ * destructors run, and calls in progress on other threads end with an error. A thread that is about
+ * to enter a service may do so for a moment after this has returned: what services use must stay.
+ * It may block up to 20 ms when many closed libraries wait for their end, and in an exclusive
+ * domain that is busy for the library's timeout, twice, before its destructors. 0, or -1 if it is
+ * no open handle. The handler and the last error report what goes wrong in a destructor; the close
+ * goes on. At the end of the process destructors do not run: close what needs them. */
 int lg_dlclose(void *handle);
 
-/* What went wrong in the thread's last lg_ call of this section, once: NULL if nothing has since
- * the last time. Good until the next such call. */
+/* Says once what went wrong in the thread's last lg_ call of this section: NULL if nothing went
+ * wrong since the last time. Valid until the next such call. */
 const char *lg_dlerror(void);
 
 /* Folders to search, colons between, in place of $LG_LIBRARY_PATH (which is ignored in set-user-ID
@@ -1155,13 +1161,13 @@ typedef void (*lg_dl_handler)(const char *library, const char *symbol, void *use
 void lg_on_fault(lg_dl_handler handler, void *user);
 
 /* Room on the library's heap, which both sides can read and write; freed by lg_free(), or by the
- * library's own free(). NULL if it has none left, or its malloc says that something else is room
- * (LG_E_INACCESSIBLE). Some microseconds, and some ten nanoseconds for each page, because it
- * touches each page. The room is there when this returns. While code of the library runs (a thread
- * that it has started with lg_options_max_guest_threads(), or a call of yours), that code can unmap
- * it, and then the host's own access is a fault of the host's. If a library may do so, reach its
- * memory
- * by lg_peek() and lg_poke(). */
+ * library's own free(). NULL if the heap has none left, or if the library's malloc returns an
+ * address that is not memory of its own (LG_E_INACCESSIBLE). Some microseconds, and some ten
+ * nanoseconds for each page, because this function touches each page. The room is there when it
+ * returns. While code of the library runs (a thread that it has started with
+ * lg_options_max_guest_threads(), or a call of yours), that code can unmap it, and then the host's
+ * own access is a fault of the host's. If a library may do so, reach its memory by lg_peek() and
+ * lg_poke(). */
 void *lg_malloc(void *handle, size_t size);
 int lg_free(void *handle, void *at);
 
@@ -1179,7 +1185,7 @@ void *lg_dlcallback(void *handle, const char *prototype, lg_code function, void 
  * Returns where the library finds it. */
 void *lg_expose(void *handle, void *at, size_t length, int rights);
 
-/* Hides it again: no access of the library succeeds after this has returned. */
+/* Takes the memory back: no access of the library to it succeeds after this has returned. */
 int lg_hide(void *handle, void *at);
 
 /* Offers a *service*: a function of the host that libraries call by name, having declared it

@@ -7,12 +7,12 @@
 //     double y = cube_root(27.0).verify([](double y) { return y >= 0; });
 //
 // Values that come from a domain are tainted: results, copies by Domain::read(), and the arguments
-// of functions that a domain calls. A tainted<T> does not convert or index, and what is computed or
-// compared with it is tainted, too. verify() takes the value out if a test accepts it, and throws
-// otherwise; copy_and_verify() takes out what a function makes of it; trust() takes it out where
-// any value is acceptable. A program cannot follow a pointer<T> of a domain: Domain::read() copies
-// the memory, and Domain::at() gives a tainted_volatile<T>, a place that is read and written piece
-// by piece.
+// of functions that a domain calls. A tainted<T> does not convert or index; the result of computing
+// or comparing with it is tainted, too. verify() takes the value out if a test accepts it, and
+// throws otherwise; copy_and_verify() passes it to a function and returns that function's result;
+// trust() takes it out where any value is acceptable. A program cannot follow a pointer<T> of a
+// domain: Domain::read() copies the memory, and Domain::at() gives a tainted_volatile<T>, a place
+// that is read and written piece by piece.
 //
 // The C header of a library gives the types: LOCKGATE_BIND(domain, deflate) binds the function by
 // the type that the header declares, with a pointer<T> for each T *.
@@ -24,8 +24,8 @@
 //     template <> inline constexpr auto lockgate::fields<Header> =
 //         lockgate::members(&Header::width, &Header::wide, &Header::name);
 //
-// Members that are not declared stay zero, and padding never crosses. A bool is what C makes of its
-// byte: any byte but 0 is true.
+// Members that are not declared stay zero, and padding never crosses. A bool is true for any byte
+// but 0, as in C.
 //
 // Exceptions may leave a function that a domain calls, unlike functions given to lockgate.h: the
 // domain's call ends, and the call of the Function that led there throws the exception.
@@ -187,8 +187,7 @@ namespace detail {
 template <typename T> struct is_pointer_of_domain : std::false_type {};
 template <typename T> struct is_pointer_of_domain<pointer<T>> : std::true_type {};
 
-// Enumerations for which every value of the underlying type is one of theirs, as far as C++ is
-// concerned.
+// Enumerations that may have every value of the underlying type, by the rules of C++.
 template <typename T, typename = void> struct is_fixed_enum : std::false_type {};
 template <typename T>
 struct is_fixed_enum<T, std::enable_if_t<std::is_enum_v<T>, std::void_t<decltype(T{std::underlying_type_t<T>{}})>>> : std::true_type {};
@@ -360,8 +359,8 @@ template <typename T> class [[nodiscard]] tainted {
 
     explicit tainted(T value) : value_(std::move(value)) {}
 
-    // What `use` makes of the value: it checks it, and returns what the program goes on with, or
-    // throws.
+    // Calls `use` with the value, and returns its result. `use` checks the value, and returns what
+    // the program goes on with, or throws.
     template <typename Use> auto copy_and_verify(Use &&use) const { return std::forward<Use>(use)(T(value_)); }
 
     // A declared member of a structure, tainted like the whole.
@@ -371,8 +370,8 @@ template <typename T> class [[nodiscard]] tainted {
         return tainted<typename detail::value_of<std::remove_const_t<Member>>::type>(detail::as_value(value_.*member));
     }
 
-    // A value of a std::array or std::vector, whose number is the host's own; an exception if there
-    // is none of that number.
+    // An element of a std::array or std::vector, whose index is the host's own; an exception if the
+    // index is out of range.
     template <typename A = T> tainted<typename A::value_type> at(std::size_t number) const {
         return tainted<typename A::value_type>(value_.at(number));
     }
@@ -406,7 +405,7 @@ template <typename T> class [[nodiscard]] tainted {
         return passes(std::forward<Test>(test)) ? value_ : otherwise;
     }
 
-    // The value as it is, if no value of the type does harm: say why.
+    // The value as it is, for places where no value of the type does harm: give the reason.
     T trust(const char *why) const & {
         (void)why;
         return value_;
@@ -441,7 +440,7 @@ template <typename T> class [[nodiscard]] tainted {
 
 namespace detail {
 
-// What operators of tainted values take out of them.
+// Takes out the values that operators of tainted values compute with.
 struct Inside {
     template <typename T> static const T &of(const tainted<T> &value) { return value.value_; }
     template <typename T> static const T &of(const T &value) { return value; }
@@ -465,7 +464,8 @@ inline constexpr bool are_numbers = (is_tainted<A>::value || is_tainted<B>::valu
 template <typename A, typename B>
 inline constexpr bool are_integers = are_numbers<A, B> && std::is_integral_v<inside<A>> && std::is_integral_v<inside<B>>;
 
-// In unsigned arithmetic where the numbers are integers: what a domain says must not overflow.
+// In unsigned arithmetic where the numbers are integers, because a domain's numbers must not
+// overflow.
 template <typename A, typename B, typename Act> auto compute(const A &a, const B &b, Act act) {
     using Both = decltype(act(Inside::of(a), Inside::of(b)));
     if constexpr (std::is_integral_v<Both>) {
@@ -612,8 +612,8 @@ inline void end_call(const std::string &message) {
     lg_end_call((message + numbered(thrown().number)).c_str());
 }
 
-// If lg_failed(): throws what went wrong in the call that has just come back, unless it returned,
-// and a signal handler's call failed.
+// Throws the error of the call that has just come back, if lg_failed(); but not if that call
+// returned, and a signal handler's call failed.
 inline void fail() {
     const lg_status status = lg_take_call_error();
     if (status == LG_OK)
@@ -627,7 +627,7 @@ inline void fail() {
     throw Error();
 }
 
-// Runs what a domain has called; an exception ends the domain's call.
+// Runs the function that a domain has called; an exception ends the domain's call.
 template <typename R, typename Act> typename Type<R>::Plain guarded(Act act) {
     try {
         if constexpr (std::is_void_v<R>)
@@ -679,7 +679,7 @@ class Place {
         return place;
     }
 
-    // What a domain's call gets as user data.
+    // The user data of a domain's call.
     void *number() const {
         return reinterpret_cast<void *>(reinterpret_cast<std::uint64_t>(this) | generation(state_.load()) << address_bits);
     }
@@ -801,8 +801,8 @@ template <typename R, typename... A> struct of_domain<R(A..., ...)> {
     static_assert(sizeof(R *) == 0, "a variable number of arguments has no type: bind the function by a type with those that you pass");
 };
 
-// What calls through a pointer of the domain's to a function pass and get, for comparing: pointers
-// are pointers, whatever they point to.
+// The types that a call through a function pointer of the domain's passes and gets, for comparing:
+// all pointers count as one type.
 template <typename T> struct crossing_of {
     using type = T;
 };
@@ -835,8 +835,8 @@ struct Freed {
 } // namespace detail
 
 // Any handle of lockgate.h, freed at its end: handle<lg_pool> pool(lg_pool_new(…)). Throws if there
-// is none; and where one is used that was moved from, since NULL would mean something to some
-// functions: no options, all libraries.
+// is none. Throws also where a handle is used that was moved from, because NULL has a meaning for
+// some functions: no options, all libraries.
 template <typename T> class handle {
   public:
     explicit handle(T *made) : owned_(check(made)) {}
@@ -1025,8 +1025,9 @@ template <typename Signature> class ObjectCallback {
 };
 
 // Names for objects of the host's that pass through a domain, as the `void *user` of a callback
-// does: a domain gets a number, and whatever it hands back is looked up. Numbers never come twice.
-// Threads may use one table together; fork while no other thread does. Names may outlive it.
+// does: a domain gets a number, and the table looks up the number that comes back. Numbers never
+// come twice. Threads may use one table together; fork while no other thread does. Names may
+// outlive it.
 template <typename T> class AppPointers {
     struct Table;
 
@@ -1250,9 +1251,9 @@ class Domain {
         return read(detail::Inside::of(at), count);
     }
 
-    // The pointer if all of `count` values lie in memory that the domain may use in that way, else
-    // an exception: for bytes that the program hands on without looking, as to write(2). The domain
-    // may change them at any time, and unmap them.
+    // The pointer, if all of `count` values lie in memory that the domain may use in that way;
+    // otherwise an exception. It is for bytes that the program hands on without looking, as to
+    // write(2). The domain may change them at any time, and unmap them.
     template <typename T> void *buffer(pointer<T> at, std::size_t count, lg_rights rights = LG_READ) const {
         check(lg_memory_check(domain_, address(at), bytes<T>(count), rights));
         return address(at);
@@ -1289,7 +1290,8 @@ class Domain {
         return usage;
     }
 
-    // What the module tried that was not granted, a line for each: "connect to 10.0.0.1:80: 3".
+    // Lists what the module tried and was not granted, one line for each: "connect to 10.0.0.1:80:
+    // 3".
     std::string denied() const {
         check(lg_domain_name(domain_));
         for (std::string text(256, '\0');;) {

@@ -42,8 +42,8 @@
  *
  * The module's memory, static data and heap, is its own in each session and for each role, and may
  * be made anew between any two calls: after a fault, DISCARD ALL, a change of the module or of a
- * limit. So keep only what you can compute again there. lg_pg_error() is no fault: memory is as the
- * function has left it, so free what you have allocated before.
+ * limit. So keep there only what you can compute again. lg_pg_error() is not a fault: memory stays
+ * as the function has left it, so free what you have allocated before you call it.
  *
  * Arguments that do not fit in registers have at most 16 words of 8 bytes: six words of numbers,
  * pointers and spans (which have two each) fit, and eight floating-point numbers.
@@ -90,17 +90,17 @@ typedef struct lg_pg_points { const lg_pg_point *at; size_t count; } lg_pg_point
 typedef struct lg_pg_texts { const lg_pg_text *at; size_t count; } lg_pg_texts;
 typedef struct lg_pg_uuids { const lg_pg_uuid *at; size_t count; } lg_pg_uuids;
 
-/* ---- What PostgreSQL does for a function. Each is a call out of the domain, of some nanoseconds. ---------------------------------------- */
+/* ---- Services of PostgreSQL. Each is a call out of the domain, of some nanoseconds. -------------------------------------------------------- */
 
-/* Whether the argument, counted from 0, is null. */
+/* True if the argument, counted from 0, is null. */
 extern bool lg_pg_is_null(int argument);
 
-/* The result of this call will be null, whatever the function returns. */
+/* Makes the result of this call null, whatever the function returns. */
 extern void lg_pg_return_null(void);
 
-/* Room for a result, aligned to 16 bytes, until this call of the function returns; if it fails, the
- * statement ends with an error. It costs more than a variable and less than malloc; do not free
- * it. */
+/* Allocates room for a result, aligned to 16 bytes, valid until this call of the function returns.
+ * If there is no room, the statement ends with an error. It costs more than a variable and less
+ * than malloc; do not free it. */
 extern void *lg_pg_alloc(size_t size);
 
 /* Rows. A composite value is a structure that begins with lg_pg_row, followed by its columns in
@@ -137,10 +137,10 @@ extern void *lg_pg_state_alloc(size_t size);
  * are. Rows of partitions have the columns of the partitioned table that the trigger was made for,
  * whatever the order of the partition's own columns; `schema` and `table` are the partition's. A
  * table of more than 64 columns is refused when the trigger fires. Their size is `row_size`;
- * compare it with the structure's. Before a row is written the function returns it:
- * `trigger->new_row`, changed if need be, or another one; for DELETE `old_row`. NULL: PostgreSQL
- * leaves the row alone. After it, and for statements, PostgreSQL ignores the result. Queries see
- * transition tables. */
+ * compare it with the structure's. A BEFORE trigger returns the row to write: `trigger->new_row`,
+ * changed if need be, or another one; for DELETE `old_row`. If it returns NULL, PostgreSQL leaves
+ * the row alone. PostgreSQL ignores the result of an AFTER trigger, and of a trigger for
+ * statements. Queries see transition tables. */
 enum lg_pg_event { LG_PG_INSERT = 0, LG_PG_UPDATE = 1, LG_PG_DELETE = 2, LG_PG_TRUNCATE = 3 };
 enum lg_pg_when { LG_PG_BEFORE = 0, LG_PG_AFTER = 1, LG_PG_INSTEAD = 2 };
 enum lg_pg_for { LG_PG_ROW = 0, LG_PG_STATEMENT = 1 };
@@ -153,22 +153,22 @@ typedef struct lg_pg_trigger {
     int32_t event, when, level;
 } lg_pg_trigger;
 
-/* Queries, under the rights of the role that the function runs for. Parameters are texts,
- * `$1::integer` where another type is meant; one that points nowhere ({NULL, 0}) is null. Rows are
- * kept until the next query, and count against lockgate.memory_limit. Returns how many rows came,
- * or were changed. A statement that fails ends the function, and its own statement. A function that
- * is not VOLATILE may only read. */
+/* Runs a statement, with the rights of the role that the function runs for. Parameters are texts,
+ * `$1::integer` where another type is meant; a text that points nowhere ({NULL, 0}) is null.
+ * PostgreSQL keeps the rows until the next query; they count against lockgate.memory_limit. Returns
+ * how many rows came, or were changed. A statement that fails ends the function, and its own
+ * statement. A function that is not VOLATILE may only read. */
 extern int64_t lg_pg_query(const char *sql, const void *parameters, size_t count);
 
-/* A value of the last query's rows, row and column counted from 0, as text, valid until the
- * function returns; false if it is null. `to` is an lg_pg_text. */
+/* Stores a value of the last query's rows as text in `to`, an lg_pg_text. Row and column count from
+ * 0. The text is valid until the function returns. False if the value is null. */
 extern bool lg_pg_value(int64_t row, int column, void *to);
 
 /* Ends the function, and the statement, with an error: five characters of SQLSTATE ("22023"; docs
  * of PostgreSQL, appendix A) and a message. */
 extern __attribute__((noreturn)) void lg_pg_raise(const char *sqlstate, const char *message);
 
-/* A message to the client and the server's log, as their settings say. */
+/* Sends a message to the client and the server's log, as their settings say. */
 typedef enum lg_pg_level { LG_PG_DEBUG = 0, LG_PG_LOG = 1, LG_PG_INFO = 2, LG_PG_NOTICE = 3, LG_PG_WARNING = 4 } lg_pg_level;
 extern void lg_pg_report(int level, const char *message);
 

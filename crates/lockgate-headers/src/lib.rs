@@ -6,6 +6,8 @@
 
 /// The C library.
 pub const LOCKGATE_H: &str = include_str!("../include/lockgate.h");
+/// The C++ layer over it.
+pub const LOCKGATE_HPP: &str = include_str!("../include/lockgate.hpp");
 /// What annotated sources and headers say of their functions.
 pub const ANNOTATIONS_H: &str = include_str!("../include/lockgate/annotations.h");
 /// Functions of PostgreSQL for modules.

@@ -43,7 +43,7 @@ pub fn examine(path: &Path) -> io::Result<()> {
 
 fn within(size: u64) -> io::Result<u64> {
     if size > LARGEST {
-        let what = format!("a file of {size} bytes: at most {LARGEST} are read");
+        let what = format!("the file has {size} bytes, at most {LARGEST} are allowed");
         return Err(io::Error::new(ErrorKind::FileTooLarge, what));
     }
     Ok(size)

@@ -40,15 +40,13 @@ const SCHEMA: u32 = 1;
 #[non_exhaustive]
 pub enum ControlError {
     /// There is no folder for sockets.
-    #[error(
-        "no folder for control sockets: set XDG_RUNTIME_DIR to a folder of yours that nobody else may write to"
-    )]
+    #[error("no folder for control sockets: set XDG_RUNTIME_DIR to a folder that only you may write to")]
     NoFolder,
     /// Others could reach the sockets there.
-    #[error("{} is not a folder that you alone may enter: remove it", .0.display())]
+    #[error("{} is not a folder that only you may enter: remove it", .0.display())]
     Open(PathBuf),
     /// The file is up already.
-    #[error("{} is up already, in process {pid}: lockgate stop ends it", file.display())]
+    #[error("{} is up already, in process {pid}: `lockgate stop` ends it", file.display())]
     Running {
         /// The file.
         file: PathBuf,
@@ -56,7 +54,7 @@ pub enum ControlError {
         pid: i32,
     },
     /// The file is not up.
-    #[error("{} is not up: lockgate up starts it, lockgate ps shows what is", .0.display())]
+    #[error("{} is not up: `lockgate up` starts it, `lockgate ps` shows which files are", .0.display())]
     NotUp(PathBuf),
     /// What the programs say.
     #[error("{0}")]

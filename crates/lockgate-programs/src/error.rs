@@ -8,7 +8,7 @@ pub enum ProgramsError {
     #[error("two programs are called {0}")]
     Twice(String),
     /// A program depends on one that is not there.
-    #[error("{program} depends on {missing}, which is no program here")]
+    #[error("{program} depends on {missing}, which is not a program of this file")]
     Missing {
         /// Who depends on it.
         program: String,
@@ -19,7 +19,7 @@ pub enum ProgramsError {
     #[error("programs depend on each other in a circle: {}", .0.join(" -> "))]
     Circle(Vec<String>),
     /// The machine has not enough of something for all of them.
-    #[error("{count} programs need {needed} {what} together, and this process may have {limit}: {remedy}")]
+    #[error("{count} programs together need {needed} {what}, and this process may have {limit}: {remedy}")]
     Limit {
         /// How many programs.
         count: usize,

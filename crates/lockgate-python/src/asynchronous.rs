@@ -24,7 +24,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// What a call passes by reference, kept by its handle and by the call. Whoever lets go of it without the interpreter's lock leaves that
+/// What a call passes by reference, kept by its handle and by the call. Whoever lets go of it without the GIL leaves that
 /// to the next who has it.
 #[pyclass(frozen, module = "lockgate._native")]
 struct Lent(Mutex<Option<Passed>>);
@@ -159,7 +159,7 @@ pub struct Call {
     /// The call has the other one: it sees whether anybody has the handle.
     _wanted: Arc<()>,
     handle: AsyncCall<function::Call>,
-    /// Only taken with the interpreter's lock.
+    /// Only taken with the GIL.
     state: Mutex<State>,
     /// Told when the state becomes [`State::Ended`].
     converted: Changes,
@@ -192,7 +192,7 @@ impl Call {
         self.converted.tell();
     }
 
-    /// Waits, at most for `time`, until another thread has converted the result. Without the interpreter's lock, which that needs.
+    /// Waits, at most for `time`, until another thread has converted the result. Without the GIL, which that needs.
     fn await_conversion(&self, py: Python<'_>, time: Duration) -> PyResult<()> {
         let seen = self.converted.count();
         if matches!(&*lock(&self.state), State::Converting(thread) if *thread == std::thread::current().id())

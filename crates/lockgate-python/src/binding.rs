@@ -40,7 +40,7 @@ impl Conversions {
 pub struct Slot(Mutex<Option<Arc<Binding>>>);
 
 impl Slot {
-    /// Only taken with the interpreter's lock.
+    /// Only taken with the GIL.
     pub fn lock(&self) -> MutexGuard<'_, Option<Arc<Binding>>> {
         self.0.lock().unwrap_or_else(|e| e.into_inner())
     }

@@ -33,7 +33,7 @@ enum Source {
     Text { _bytes: Py<PyBytes>, at: *const u8, length: usize },
 }
 
-// SAFETY: views are made, copied from and to, and dropped with the interpreter's lock held; while it is not, nobody uses them.
+// SAFETY: views are made, copied from and to, and dropped with the GIL held; while it is not, nobody uses them.
 unsafe impl Send for View {}
 // SAFETY: as above.
 unsafe impl Sync for View {}
@@ -47,7 +47,7 @@ impl View {
         let mut view = View::asked(object, ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_FORMAT)?;
         view.check(object)?;
         if view.is_writable() && view.has_code(|code, _| b"uw".contains(&code)) {
-            let text = "this memory holds characters, and a domain may write numbers that are none: pass encoded bytes";
+            let text = "this memory holds characters, and a domain may write values that are not characters: pass encoded bytes";
             return Err(PyTypeError::new_err(text));
         }
         view.owner = Owner::of(object)?;
@@ -190,7 +190,7 @@ impl View {
         if self.length() == 0 {
             return &[];
         }
-        // SAFETY: the exporter holds so many bytes there as long as this lives; the interpreter's lock keeps others from changing
+        // SAFETY: the exporter holds so many bytes there as long as this lives; the GIL keeps others from changing
         // them while we look.
         unsafe { slice::from_raw_parts(self.address() as *const u8, self.length()) }
     }
@@ -269,7 +269,7 @@ fn extent(object: &Bound<'_, PyAny>) -> PyResult<(usize, usize)> {
 impl Drop for View {
     fn drop(&mut self) {
         if let Source::Buffer(buffer) = &mut self.source {
-            // SAFETY: held since `of`; views are dropped with the interpreter's lock.
+            // SAFETY: held since `of`; views are dropped with the GIL.
             unsafe { ffi::PyBuffer_Release(&mut **buffer) };
         }
     }

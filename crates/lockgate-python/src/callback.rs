@@ -55,7 +55,7 @@ pub fn answer(
     Ok((options, answers))
 }
 
-/// Runs a callback on the domain's thread, with the interpreter's lock.
+/// Runs a callback on the domain's thread, with the GIL.
 fn run(
     answering: &Answering,
     caller: &lockgate::Domain,

@@ -1,9 +1,9 @@
-//! Waiting without the interpreter's lock, for what threads that have it change.
+//! Waiting without the GIL, for what threads that have it change.
 use lockgate::PerProcess;
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// How often something has changed. It has a lock of its own: what changes has one that is only taken with the interpreter's lock, which a
+/// How often something has changed. It has a lock of its own: what changes has one that is only taken with the GIL, which a
 /// thread that forks has. So a child finds that one free, and this one is made anew there.
 #[derive(Default)]
 pub struct Changes(PerProcess<(Mutex<u64>, Condvar)>);

@@ -29,7 +29,7 @@ pub struct Domain {
     exclusive: bool,
     /// The process that made it: nothing is done to it in a child.
     owner: lockgate::Owner,
-    /// Only taken with the interpreter's lock.
+    /// Only taken with the GIL.
     state: Mutex<State>,
     /// How often it has lost an instance.
     generation: AtomicU64,
@@ -344,7 +344,7 @@ impl Domain {
         raised
     }
 
-    /// How often it has lost an instance: what was made for one is for no other. Changes with the interpreter's lock only.
+    /// How often it has lost an instance: what was made for one is for no other. Changes with the GIL only.
     pub fn generation(&self) -> u64 {
         self.generation.load(Ordering::Relaxed)
     }
@@ -509,7 +509,7 @@ impl Domain {
     pub fn reset(&self, py: Python<'_>) -> PyResult<()> {
         self.live(py)?;
         let mut left = {
-            // What is new takes the interpreter's lock, which is ours until the domain is taken: a refusal comes before anything goes.
+            // What is new takes the GIL, which is ours until the domain is taken: a refusal comes before anything goes.
             let mut state = self.state();
             if state.in_use() {
                 drop(state);

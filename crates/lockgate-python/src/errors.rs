@@ -55,15 +55,14 @@ impl End {
 #[cold]
 pub fn older(py: Python<'_>, domain: &str) -> PyErr {
     let text = format!(
-        "domain {domain} was restarted or reset meanwhile, and this call or what it was given is for the instance before: \
-         make pointers and arguments anew, and call again"
+        "domain {domain} was restarted or reset meanwhile, and this call, or an argument of it, belongs to the instance before: make pointers and arguments again, and call again"
     );
     make(py, "Restarted", &text, |fields| fields.set_item("domain", domain))
 }
 
 /// A call through a function pointer that nobody answers any more, as the module finds it a moment later.
 pub fn taken_back(py: Python<'_>) -> PyErr {
-    let text = "the callback was taken back while it was called";
+    let text = "the program dropped the callback while the domain called it";
     make(py, "Fault", &text, |fields| {
         fields.set_item("kind", kind(FaultKind::Gate))?;
         fields.set_item("reason", text)

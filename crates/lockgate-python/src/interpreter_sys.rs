@@ -36,7 +36,7 @@ pub fn only_main(_: Python<'_>) -> PyResult<()> {
 
 /// The gate is closed.
 static CLOSED: AtomicBool = AtomicBool::new(false);
-/// Threads that have passed the gate and have not got the interpreter's lock yet.
+/// Threads that have passed the gate and have not got the GIL yet.
 static PASSING: AtomicUsize = AtomicUsize::new(0);
 /// Who ends the interpreter, for whom the gate is always open.
 static ENDER: OnceLock<ThreadId> = OnceLock::new();
@@ -45,7 +45,7 @@ static ENDER: OnceLock<ThreadId> = OnceLock::new();
 static WAITING: PerProcess<(Mutex<()>, Condvar)> = PerProcess::new(Default::default);
 
 thread_local! {
-    /// This thread is in a domain with the interpreter's lock in hand.
+    /// This thread is in a domain with the GIL in hand.
     static HOLDS: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -57,7 +57,7 @@ fn is_ender() -> bool {
     ENDER.get().is_some_and(|ender| *ender == std::thread::current().id())
 }
 
-/// A thread on its way to the interpreter's lock, which does not end meanwhile.
+/// A thread on its way to the GIL, which does not end meanwhile.
 struct Pass;
 
 impl Pass {
@@ -82,7 +82,7 @@ impl Drop for Pass {
     }
 }
 
-/// Closes the gate, without the interpreter's lock, which those need who have passed.
+/// Closes the gate, without the GIL, which those need who have passed.
 fn close() {
     CLOSED.store(true, Ordering::SeqCst);
     while PASSING.load(Ordering::SeqCst) > 0 {
@@ -109,7 +109,7 @@ pub fn has_ended(py: Python<'_>) -> bool {
     is_ender() && ending().unwrap_or(true)
 }
 
-/// Lets go of the interpreter's lock meanwhile.
+/// Lets go of the GIL meanwhile.
 #[inline]
 pub fn detach<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> T {
     let held = HOLDS.replace(false);
@@ -133,7 +133,7 @@ pub fn detach<T: Send>(py: Python<'_>, work: impl Send + FnOnce() -> T) -> T {
     done
 }
 
-/// Calls a domain without letting go of the interpreter's lock.
+/// Calls a domain without letting go of the GIL.
 #[inline]
 pub fn hold<T>(work: impl FnOnce() -> T) -> T {
     let held = HOLDS.replace(true);
@@ -142,7 +142,7 @@ pub fn hold<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Does something with the interpreter's lock, on a thread that has let go of it or never had it.
+/// Does something with the GIL, on a thread that has let go of it or never had it.
 pub fn attach<T>(work: impl FnOnce(Python<'_>) -> T) -> T {
     if HOLDS.get() {
         return Python::attach(work);

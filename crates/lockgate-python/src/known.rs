@@ -4,7 +4,7 @@ use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 
-/// Python's domains by the bases of their instances. Only taken with the interpreter's lock, and no object of Python's is made or dropped
+/// Python's domains by the bases of their instances. Only taken with the GIL, and no object of Python's is made or dropped
 /// under it.
 static KNOWN: Mutex<BTreeMap<u64, Py<PyWeakrefReference>>> = Mutex::new(BTreeMap::new());
 

@@ -2,7 +2,7 @@
 //!
 //! The other half, in `python/lockgate/`, knows ctypes: it turns its types into what is here called *kinds*, once for each
 //! function. A call then takes one way: `function` converts arguments by their kinds, has `scratch` copy what is passed by
-//! reference, lets go of the interpreter's lock, calls, and converts the result. Errors become exceptions in `errors`.
+//! reference, lets go of the GIL, calls, and converts the result. Errors become exceptions in `errors`.
 
 mod asynchronous;
 mod binding;

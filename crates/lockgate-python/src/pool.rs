@@ -28,7 +28,7 @@ impl Pool {
         self.inner.lock().unwrap_or_else(|e| e.into_inner()).clone()
     }
 
-    /// Only taken with the interpreter's lock, and nothing is allocated under it.
+    /// Only taken with the GIL, and nothing is allocated under it.
     fn answers(&self) -> MutexGuard<'_, Vec<Py<Answer>>> {
         self.answers.lock().unwrap_or_else(|e| e.into_inner())
     }

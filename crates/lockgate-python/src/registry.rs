@@ -21,9 +21,9 @@ const LOOK: Duration = Duration::from_millis(50);
 #[pyclass(frozen, subclass, module = "lockgate._native")]
 pub struct Registry {
     inner: lockgate::Registry,
-    /// Names, and the domains that serve them. Only taken with the interpreter's lock, and nothing is allocated under it.
+    /// Names, and the domains that serve them. Only taken with the GIL, and nothing is allocated under it.
     servers: Mutex<Vec<(String, Py<Domain>)>>,
-    /// Whoever changes the runtime's registry and the servers together; held and waited for without the interpreter's lock, so that a
+    /// Whoever changes the runtime's registry and the servers together; held and waited for without the GIL, so that a
     /// thread may fork meanwhile.
     changing: PerProcess<Mutex<()>>,
     /// The [`Answer`]s of functions of Python's that are exported, a list.

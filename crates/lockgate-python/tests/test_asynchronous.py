@@ -287,7 +287,7 @@ def test_a_callback_that_waits_for_its_own_call_is_an_error(hostile, workers):
     calls.append(hostile.call.submit(workers, callback, 7, timeout=60))
     ready.set()
     assert calls[0].wait(60) == 7
-    assert len(found) == 1 and "wait for it elsewhere" in found[0]
+    assert len(found) == 1 and "wait on another thread" in found[0]
 
 
 def test_workers_closed_while_an_argument_is_converted(build, child):

@@ -477,7 +477,7 @@ def test_a_wrong_number_of_bytes_is_the_domains_problem(values):
 
 @pytest.mark.parametrize("pooled", [False, True])
 def test_an_exclusive_domain_is_waited_for_without_the_interpreter(child, build, pooled):
-    """PyDLL keeps the interpreter's lock in calls; who is inside may need it."""
+    """PyDLL keeps the GIL in calls; who is inside may need it."""
     code = f"""
 import ctypes, sys, threading, lockgate
 inside, UNARY = threading.Event(), lockgate.CFUNCTYPE(ctypes.c_int, ctypes.c_int)

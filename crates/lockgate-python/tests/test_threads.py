@@ -297,7 +297,7 @@ def test_an_exception_on_a_thread_of_the_module_is_reported(build, monkeypatch):
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("end", ["close", "drop", "raise"])
 def test_threads_of_the_module_call_python_until_their_domain_ends(build, end):
-    """They need the interpreter's lock to come out of it: nobody may wait for them with the lock in hand."""
+    """They need the GIL to come out of it: nobody may wait for them with the lock in hand."""
     ticks, enough, last = threading.Event(), threading.Event(), threading.Event()
 
     def tick(n):

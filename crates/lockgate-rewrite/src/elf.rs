@@ -540,7 +540,7 @@ fn read_symbols(sections: &[Section], symtab: usize) -> Result<Vec<Symbol>, Reas
         }
         let (value, size) = (u64_at(entry, 8)?, u64_at(entry, 16)?);
         if shndx < SHN_LORESERVE && value.max(size) > MAX_ADDEND {
-            return Err(Reason::malformed("a symbol's value or size is out of all proportion"));
+            return Err(Reason::malformed("a symbol's value or size is impossibly large"));
         }
         symbols.push(Symbol {
             name: strings.get(u32_at(entry, 0)?)?.to_vec(),
@@ -574,7 +574,7 @@ fn read_relocs(sections: &mut [Section], symbols: usize) -> Result<(), Reason> {
             }
             let addend = u64_at(entry, 16)? as i64;
             if addend.unsigned_abs() > MAX_ADDEND {
-                return Err(Reason::malformed("a relocation's addend is out of all proportion"));
+                return Err(Reason::malformed("a relocation's addend is impossibly large"));
             }
             relocs.push(Reloc { offset: u64_at(entry, 0)?, symbol, kind: info as u32, addend });
         }

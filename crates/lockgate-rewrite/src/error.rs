@@ -68,7 +68,7 @@ impl fmt::Display for Error {
                 write!(f, " (`{instruction}`)")?;
             }
         }
-        write!(f, ": {}. To mend it: {}.", self.reason.what, self.reason.remedy)
+        write!(f, ": {}. To fix it: {}.", self.reason.what, self.reason.remedy)
     }
 }
 

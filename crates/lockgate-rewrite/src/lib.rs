@@ -84,7 +84,7 @@ pub struct Stats {
     pub text_out: u64,
     /// Entry labels added.
     pub labels: u64,
-    /// Touches added because no access of the original served.
+    /// Probes added because no access of the original served.
     pub probes: u64,
     /// Computed changes of rsp (unit U2).
     pub computed_rsp: u64,

@@ -31,7 +31,7 @@ const SPILL: i32 = RED_ZONE + 8;
 #[derive(Clone, Copy)]
 pub(crate) enum Slot {
     /// What probes write.
-    Touch = 0,
+    Probe = 0,
     /// The scratch register's value.
     Scratch = 1,
     /// The value of a second one, taken while the first is in use.
@@ -757,19 +757,19 @@ impl<'a> Rewriter<'a> {
         self.probe_if_moved(flags_free);
     }
 
-    /// An access that was just emitted touches the stack.
+    /// An access that was just emitted probes the stack.
     pub(crate) fn probed(&mut self) {
         self.moved = 0;
     }
 
-    /// Touches the stack: reads the word at rsp if the flags are free, else writes below the red zone, where
+    /// Probes the stack: reads the word at rsp if the flags are free, else writes below the red zone, where
     /// nothing lives.
     fn probe(&mut self, flags_free: bool) {
         if flags_free {
             self.out.put(&[0xf6, 0x04, 0x24, 0x00]); // testb $0,(%rsp)
         } else {
             // On its way rsp may be far above the original's, in a frame that is not in use yet.
-            let near = self.slot(Slot::Touch);
+            let near = self.slot(Slot::Probe);
             let here = -SPILL - DISTANCE as i32;
             self.put(encode::probe(if Self::is_near(near) { near } else { here }));
         }
@@ -794,7 +794,7 @@ impl<'a> Rewriter<'a> {
         -SPILL - 16 * slot as i32 - self.lag - DISTANCE as i32
     }
 
-    /// Touches the stack if rsp may be far below the nearest mapped word; rsp stays where it is.
+    /// Probes the stack if rsp may be far below the nearest mapped word; rsp stays where it is.
     pub(crate) fn probe_if_moved(&mut self, flags_free: bool) {
         if self.moved != 0 && self.real.depth() > MAX_MOVE as i32 {
             self.probe(flags_free);
@@ -942,7 +942,7 @@ fn refuse_forbidden(ins: &Ins) -> Result<(), Reason> {
         _ if code.is_privileged() => "it is a privileged instruction",
         // Their encodings are no processor's of today.
         _ if matches!(code.encoding(), EncodingKind::XOP | EncodingKind::D3NOW | EncodingKind::MVEX) => {
-            "it belongs to an extension that processors have no more"
+            "it belongs to an extension that current processors do not have"
         }
         _ if code.segment_prefix() == Register::GS => "gs belongs to Lockgate",
         _ if code.op_count() > 0

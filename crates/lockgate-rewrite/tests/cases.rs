@@ -114,6 +114,6 @@ fn refused() {
         let Err(error) = outcome else { panic!("{}: accepted", case.title) };
         let message = error.to_string();
         assert!(message.contains(&case.expected), "{}: {message}", case.title);
-        assert!(message.contains("To mend it: "), "{}: no remedy in: {message}", case.title);
+        assert!(message.contains("To fix it: "), "{}: no remedy in: {message}", case.title);
     }
 }

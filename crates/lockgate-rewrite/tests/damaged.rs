@@ -39,7 +39,7 @@ fn no_damage_crashes() {
             match rewrite(&damaged) {
                 Ok(_) => accepted += 1,
                 Err(message) => {
-                    assert!(message.contains("damaged.o") && message.contains("To mend it: "), "{message}");
+                    assert!(message.contains("damaged.o") && message.contains("To fix it: "), "{message}");
                     refused += 1;
                 }
             }

@@ -122,7 +122,7 @@ impl<'a> Parser<'a> {
         self.name()?;
         let array = self.dimensions(true)?;
         if is_void {
-            return Err("void is no type of a parameter".to_owned());
+            return Err("a parameter cannot have type void".to_owned());
         }
         Ok(if pointer || array { Base::Known(Type::Pointer) } else { base })
     }
@@ -130,7 +130,7 @@ impl<'a> Parser<'a> {
     /// What follows the first parenthesis of `(*name[n])(…)` or `(*name)[n]`. Returns how many such pointers a field has.
     fn pointer_in_parentheses(&mut self, is_void: bool, field: bool) -> Parsed<usize> {
         if !self.stars() {
-            return Err("in parentheses, only a pointer is understood: `(*name)(…)`".to_owned());
+            return Err("expected a pointer in the parentheses: `(*name)(…)`".to_owned());
         }
         let count = match (self.name()?, field) {
             (Some(_), true) => self.array_length()?,
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
             self.parameters(true)?;
             self.depth -= 1;
         } else if self.dimensions(false)? && is_void {
-            return Err("there are no arrays of void".to_owned());
+            return Err("an array cannot have elements of type void".to_owned());
         }
         Ok(count)
     }
@@ -246,7 +246,7 @@ impl<'a> Parser<'a> {
         self.refuse_bits()?;
         self.name()?.ok_or("expected a field's name")?;
         if is_void {
-            return Err("void is no type of a field".to_owned());
+            return Err("a field cannot have type void".to_owned());
         }
         let kind = finish(base.clone(), pointer)?;
         Ok(Field { kind, count: self.array_length()? })
@@ -295,7 +295,9 @@ impl<'a> Parser<'a> {
                 next = sign * i64::try_from(value).unwrap_or(i64::MAX);
             }
             if i32::try_from(next).is_err() {
-                return Err("an enumerator is no int: the enumeration may be larger than one".to_owned());
+                return Err(
+                    "an enumerator does not fit an int: the enumeration may be larger than one".to_owned()
+                );
             }
             next += 1;
             let more = self.accept(",");
@@ -492,12 +494,12 @@ mod tests {
         ("int f(long long long)", "not a type"),
         ("int f(signed unsigned)", "not a type"),
         ("int f(unsigned struct { int a; } x)", "`struct` is not understood"),
-        ("int f(void, int)", "void is no type of a parameter"),
-        ("int f(int, void)", "void is no type of a parameter"),
-        ("int f(void x)", "void is no type of a parameter"),
-        ("int f(void x[])", "void is no type of a parameter"),
+        ("int f(void, int)", "a parameter cannot have type void"),
+        ("int f(int, void)", "a parameter cannot have type void"),
+        ("int f(void x)", "a parameter cannot have type void"),
+        ("int f(void x[])", "a parameter cannot have type void"),
         ("int f(void (*x)[3])", "no arrays of void"),
-        ("struct { void x; } f(void)", "void is no type of a field"),
+        ("struct { void x; } f(void)", "a field cannot have type void"),
         ("int int(void)", "not a type"),
         ("int f(int while)", "`while` is not understood"),
         ("int f(foo *while)", "`while` is not a name"),

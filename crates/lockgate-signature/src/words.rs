@@ -149,7 +149,7 @@ fn typedef(name: &str) -> Base {
         }
         "uint64_t" | "size_t" | "uintptr_t" | "uintmax_t" => integer(8, false),
         name => Base::Unknown(format!(
-            "unknown type `{name}`; write what it stands for (int64_t, struct {{ … }})"
+            "unknown type `{name}`; write the type that it stands for (int64_t, struct {{ … }})"
         )),
     }
 }

@@ -165,8 +165,7 @@ fn contradictions(domain: &Domain<'_>, ours: &Header) -> Result<Vec<Refusal>, Er
             refusals.push(Refusal {
                 place: place(&theirs),
                 what: format!(
-                    "{name}() is declared here otherwise than in the sources of domain {}, at {}: what crosses would be another thing \
-                     than one of them means",
+                    "{name}() is declared differently here and in the sources of domain {}, at {}: the two sides would not agree about its arguments",
                     domain.name,
                     place(ours)
                 ),

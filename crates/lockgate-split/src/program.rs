@@ -184,7 +184,7 @@ impl<'p, 'u> Program<'p, 'u> {
             let defined = self.defined.values().find(|(d, _)| d.home == home);
             self.refusals.push(Refusal {
                 place: defined.map(|(d, _)| place(&d.place)).unwrap_or_default(),
-                what: format!("nothing of domain {name} is LG_ENTRY: nobody could call it"),
+                what: format!("domain {name} has no LG_ENTRY: no other part could call it"),
                 remedy: "mark the functions that the program calls with LG_ENTRY".into(),
             });
         }
@@ -239,9 +239,8 @@ impl<'p, 'u> Program<'p, 'u> {
         }
         if let Some(domain) = first {
             let told = domain.options.iter().filter(|option| check_option(option).is_err());
-            let told: Vec<_> = told
-                .map(|option| format!("domain {name} has an option that there is not: {option}"))
-                .collect();
+            let told: Vec<_> =
+                told.map(|option| format!("domain {name} has an unknown option: {option}")).collect();
             let twice = check_options(&domain.options).err().filter(|_| told.is_empty());
             for what in told.into_iter().chain(twice.map(|what| format!("domain {name}: {what}"))) {
                 let remedy = format!("the options are {OPTIONS}");
@@ -258,7 +257,7 @@ impl<'p, 'u> Program<'p, 'u> {
             }
             self.refusals.push(Refusal {
                 place: place(&domain.place),
-                what: format!("domain {name} gives itself {option}: no source of the program's says so"),
+                what: format!("only sources of domain {name} give it {option}: no other source of the program does"),
                 remedy: "put this LG_DOMAIN, with its options, before a declaration of an entry in a source of the program's, \
                          too: headers give no rights"
                     .into(),
@@ -320,7 +319,7 @@ impl<'p, 'u> Program<'p, 'u> {
             };
             let mentioned = self.units.iter().find_map(|unit| unit.consent.mentions(name));
             let mentioned = mentioned.map_or(String::new(), |at| {
-                format!(" (what {at} says is not the owner's word: docs/split.md, Consent)")
+                format!(" ({at} cannot consent for the owner: docs/split.md, Consent)")
             });
             let what =
                 format!("{home} calls {name}() of {its_home}, which is not LG_ENTRY{defined_at}{mentioned}");

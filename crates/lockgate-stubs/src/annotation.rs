@@ -214,7 +214,7 @@ pub enum NoteError {
         text: String,
     },
     /// One annotation twice, with two meanings.
-    #[error("LG_{} is said twice, and not alike", .0.to_uppercase())]
+    #[error("LG_{} is given twice, with different arguments", .0.to_uppercase())]
     Twice(&'static str),
     /// Two annotations that cannot both hold.
     #[error("LG_{0} contradicts LG_{1}")]

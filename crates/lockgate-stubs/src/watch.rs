@@ -58,7 +58,7 @@ impl Watch {
             Some(format!("it takes more than {} GiB of memory", MEMORY >> 30))
         } else if self.idle > LOOKS {
             Some(
-                "it includes a file that cannot be read to its end, such as a FIFO that nobody writes to"
+                "it includes a file that cannot be read to its end, such as a FIFO without a writer"
                     .to_owned(),
             )
         } else {

@@ -8,52 +8,52 @@ use std::path::Path;
 /// What an annotation does not do, what has no end and what may be taken for success is refused, each with a remedy.
 #[test]
 fn what_would_do_nothing_is_refused() {
-    const DEAD: &str = "what it returns when the library fails is not said";
+    const DEAD: &str = "no annotation says what the stub returns when the library fails";
     // The header, and what the message names (nothing: it is good).
     let cases: &[(&str, &str)] = &[
         // An array without elements is what GNU C calls that without a length, wherever it stands, and however deep.
         (
             "struct r { int n; char t[0]; };\nint f(struct r *r LG_OUT);",
-            "field t: what lies behind the structure",
+            "field t: only its author knows how much lies",
         ),
         (
             "struct r { int n; int v[0]; };\nint f(struct r *r LG_IN);",
-            "field v: what lies behind the structure",
+            "field v: only its author knows how much lies",
         ),
-        ("struct r { int n; int v[0][4]; };\nint f(struct r *r LG_IN);", "field v: what lies behind"),
-        ("struct r { int n; int v[4][0]; };\nint f(struct r *r LG_IN);", "field v: what lies behind"),
-        ("struct r { double v[0]; int n; };\nint f(struct r r);", "field v: what lies behind"),
+        ("struct r { int n; int v[0][4]; };\nint f(struct r *r LG_IN);", "field v: only its author knows"),
+        ("struct r { int n; int v[4][0]; };\nint f(struct r *r LG_IN);", "field v: only its author knows"),
+        ("struct r { double v[0]; int n; };\nint f(struct r r);", "field v: only its author knows"),
         (
             "struct r { int n; char t[0]; };\nLG_FIELD(struct r, t, LG_BYTES);\nint f(struct r *r LG_OUT);",
-            "field t: what lies behind the structure",
+            "field t: only its author knows how much lies",
         ),
         (
             "struct i { int n; int v[0]; };\nunion r { struct i i[2]; int n; };\nint f(union r *r LG_IN);",
-            "struct i, field v: what lies behind the structure",
+            "struct i, field v: only its author knows how much lies",
         ),
         (
             "struct r { int n; struct { int m; int v[0]; }; };\nint f(struct r *r LG_IN);",
-            "field v: what lies behind the structure",
+            "field v: only its author knows how much lies",
         ),
         (
             "typedef char name_t[0];\nLG_TYPE(name_t, LG_STRING);\nstruct r { int n; name_t t; };\nint f(struct r *r LG_OUT);",
-            "field t: what lies behind the structure",
+            "field t: only its author knows how much lies",
         ),
         (
             "struct r { int n; char t[]; };\nint f(struct r *r LG_OUT);",
-            "field t: what lies behind the structure",
+            "field t: only its author knows how much lies",
         ),
         (
             "struct r { int n; char t[] LG_IN LG_SIZE(n); };\nint f(struct r *r LG_IN);",
-            "field t: what lies behind the structure",
+            "field t: only its author knows how much lies",
         ),
         (
             "struct r { int n; char t[] LG_STRING; };\nint f(struct r *r LG_IN);",
-            "field t: what lies behind the structure",
+            "field t: only its author knows how much lies",
         ),
         (
             "typedef char tail_t[];\nstruct r { int n; tail_t t LG_IGNORE; };\nint f(struct r *r LG_IN);",
-            "field t: what lies behind the structure",
+            "field t: only its author knows how much lies",
         ),
         // Zero is success to who asks for a status; nothing, to who counts.
         ("int f(void);\nunsigned get_status(void);", DEAD),
@@ -130,7 +130,7 @@ fn what_would_do_nothing_is_refused() {
         ),
         (
             "union u { char t[8] LG_STRING; int n; };\nint f(union u *u LG_OUT);",
-            "text with an end (LG_STRING) among them",
+            "one is a bool or text with an end (LG_STRING)",
         ),
         ("union u { char t[8] LG_BYTES; int n; };\nint f(union u *u LG_OUT);", ""),
         // A pointer in an integer would be the library's to change.
@@ -167,47 +167,47 @@ fn what_would_do_nothing_is_refused() {
         ),
         ("int f(int (__attribute__((sysv_abi)) *c)(int a, int b));", ""),
         // One thing is said once.
-        ("int f(char *p LG_IN LG_SIZE(4) LG_SIZE(8));", "LG_SIZE is said twice"),
-        ("int f(char *p LG_IN LG_SIZE(4));\nint f(char *p LG_IN LG_SIZE(8));", "LG_SIZE is said twice"),
+        ("int f(char *p LG_IN LG_SIZE(4) LG_SIZE(8));", "LG_SIZE is given twice"),
+        ("int f(char *p LG_IN LG_SIZE(4));\nint f(char *p LG_IN LG_SIZE(8));", "LG_SIZE is given twice"),
         ("int f(char *p LG_IN LG_SIZE(4));\nint f(char *p LG_IN LG_SIZE(4));", ""),
-        ("int f(void) LG_ERROR(-1);\nint f(void) LG_ERROR(-2);", "LG_ERROR is said twice"),
-        ("LG_ERRORS(int, 3);\nint f(void);", "LG_ERRORS(int) is said twice"),
+        ("int f(void) LG_ERROR(-1);\nint f(void) LG_ERROR(-2);", "LG_ERROR is given twice"),
+        ("LG_ERRORS(int, 3);\nint f(void);", "LG_ERRORS(int) is given twice"),
         ("int f(char *p LG_IN LG_INOUT LG_SIZE(4));", "LG_INOUT contradicts LG_IN"),
         ("int f(char *p LG_INOUT LG_SIZE(4));\nint f(char *p LG_IN);", "LG_IN contradicts LG_INOUT"),
         (
             "char *f(char *a LG_STRING, char *b LG_STRING) LG_WITHIN(a) LG_WITHIN(b);",
-            "LG_WITHIN is said twice",
+            "LG_WITHIN is given twice",
         ),
         (
             "char *f(char *a LG_STRING, char *b LG_STRING) LG_WITHIN(a);\nchar *f(char *a, char *b) LG_WITHIN(b);",
-            "LG_WITHIN is said twice",
+            "LG_WITHIN is given twice",
         ),
         (
             "void a(void *p LG_INSIDE);\nvoid b(void *p LG_INSIDE);\nvoid *f(void) LG_SIZE(1) LG_FREED(a) LG_FREED(b);",
-            "LG_FREED is said twice",
+            "LG_FREED is given twice",
         ),
         (
             "typedef char *text_t;\nint f(text_t t LG_IN);\nLG_TYPE(text_t, LG_SIZE(4));\nLG_TYPE(text_t, LG_SIZE(8));",
-            "text_t: LG_SIZE is said twice",
+            "text_t: LG_SIZE is given twice",
         ),
         (
             "typedef void (*cb)(const char *p LG_SIZE(4));\ntypedef void (*cb)(const char *p LG_SIZE(8));\nint f(cb c);",
-            "p: LG_SIZE is said twice",
+            "p: LG_SIZE is given twice",
         ),
         (
             "struct s { void (*c)(const char *p LG_SIZE(4)); };\nLG_FIELD_CALLBACK(struct s, c, (const char *p LG_SIZE(8)));\n\
              int f(const struct s *s LG_IN);",
-            "p: LG_SIZE is said twice",
+            "p: LG_SIZE is given twice",
         ),
         (
             "struct s { char t[4]; };\nLG_FIELD(struct s, t, LG_STRING);\nLG_FIELD(struct s, t, LG_BYTES);\nint f(struct s *p LG_OUT);",
             "contradicts",
         ),
         // Names of the client's own.
-        ("int f(int lgs);", "names like lgs"),
-        ("int lgs(int x);", "names like lgs"),
-        ("typedef int lgs_wide;\nint f(lgs_wide x);", "names like lgs_wide"),
-        ("struct lgs_call { int x; };\nint f(struct lgs_call *p LG_IN);", "names like lgs_call"),
+        ("int f(int lgs);", "lgs is Lockgate's own name"),
+        ("int lgs(int x);", "lgs is Lockgate's own name"),
+        ("typedef int lgs_wide;\nint f(lgs_wide x);", "lgs_wide is Lockgate's own name"),
+        ("struct lgs_call { int x; };\nint f(struct lgs_call *p LG_IN);", "lgs_call is Lockgate's own name"),
         ("int f(int x) __asm__(\"real_f\");", "another name in objects"),
         // Members of structures and unions without a name are members, with what is said of them.
         (
@@ -220,20 +220,23 @@ fn what_would_do_nothing_is_refused() {
         ),
         (
             "struct r { int k; union { char *p; long n; }; };\nLG_FIELD(struct r, p, LG_STRING LG_BORROWED);\nint f(const struct r *r LG_IN);",
-            "only the program knows, and there are pointers among them",
+            "is in use, and some fields are pointers",
         ),
         (
             "struct r { const char *name LG_STRING; union { struct { int a; char *p; }; long n; }; };\nint f(const struct r *r LG_IN);",
-            "only the program knows, and there are pointers among them",
+            "is in use, and some fields are pointers",
         ),
-        ("union r { long n; struct { int a; char *p; }; };\nint f(union r *r LG_IN);", "pointers among them"),
+        (
+            "union r { long n; struct { int a; char *p; }; };\nint f(union r *r LG_IN);",
+            "some fields are pointers",
+        ),
         (
             "struct r { int k; union { _Bool b; int n; }; };\nint f(struct r *r LG_OUT);",
-            "there is a bool or text",
+            "one is a bool or text",
         ),
         (
             "struct r { int k; union { char t[4] LG_STRING; int n; }; };\nint f(struct r *r LG_OUT);",
-            "there is a bool or text",
+            "one is a bool or text",
         ),
         (
             "struct r { int k; struct { char t[4]; }; };\nint f(struct r *r LG_OUT);",
@@ -310,12 +313,12 @@ fn what_would_do_nothing_is_refused() {
             "struct e { };\nstruct t { struct e e; int a; };\nint f(struct t t);",
             "it cannot be passed by value",
         ),
-        ("int f(long double x LG_IGNORE);", "could not say what it is"),
+        ("int f(long double x LG_IGNORE);", "could not declare it"),
         ("union t { long a; double b; };\nint f(union t *t LG_INOUT);", ""),
         // An array is as many elements as something says, and not one.
         (
             "int z(void);\nvoid f(int x[4] LG_INOUT);",
-            "it is declared as an array of 4, and how many elements cross is not said; add LG_SIZE(4)",
+            "it is declared as an array of 4, and no annotation says how many elements cross; add LG_SIZE(4)",
         ),
         ("int f(const int x[static 4] LG_IN);", "add LG_SIZE(4)"),
         ("typedef double vec[3];\nint f(const vec v LG_IN);", "add LG_SIZE(3)"),
@@ -362,7 +365,7 @@ fn what_would_do_nothing_is_refused() {
             "int z(void);\nvoid f(char *p LG_OUT LG_SIZE(n) LG_WRITTEN(lg_result), int n);",
             "lg_result, but the function returns no number",
         ),
-        ("int gr\u{f6}sse(int n);", "its name has other characters"),
+        ("int gr\u{f6}sse(int n);", "its name has characters that prototypes cannot have"),
         // What is said of a bit-field, or in a union, says something.
         (
             "struct s { unsigned a : 3; };\nLG_FIELD(struct s, a, LG_AT_MOST(3));\nint f(struct s *s LG_INOUT);",
@@ -392,16 +395,22 @@ fn what_would_do_nothing_is_refused() {
             "its result is a format to the program's compiler",
         ),
         // A declaration's attributes are the stub's, too, which is ordinary C and called by the program.
-        ("int f(int n) __attribute__((naked));\nint g(void);", "an attribute says how it is made"),
-        ("int f(void) __attribute__((__constructor__));\nint g(void);", "an attribute says how it is made"),
-        ("int f(void) __attribute__((destructor(200)));\nint g(void);", "an attribute says how it is made"),
+        ("int f(int n) __attribute__((naked));\nint g(void);", "an attribute says how the compiler makes it"),
+        (
+            "int f(void) __attribute__((__constructor__));\nint g(void);",
+            "an attribute says how the compiler makes it",
+        ),
+        (
+            "int f(void) __attribute__((destructor(200)));\nint g(void);",
+            "an attribute says how the compiler makes it",
+        ),
         (
             "int f(int n) __attribute__((no_caller_saved_registers));\nint g(void);",
-            "an attribute says how it is made",
+            "an attribute says how the compiler makes it",
         ),
         (
             "int f(int n);\n#ifndef __clang__\nint f(int n) __attribute__((naked));\n#endif\nint g(void);",
-            "an attribute says how it is made",
+            "an attribute says how the compiler makes it",
         ),
         // Nobody writes the end of wide text.
         ("struct r { wchar_t t[8]; };\nint f(struct r *r LG_OUT);", "whose end nothing writes"),

@@ -239,12 +239,12 @@ impl Endpoint {
             port => Some(port.parse().map_err(|_| format!("{port:?} is neither a port nor *"))?),
         };
         if port == Some(0) && purpose == Purpose::Connect {
-            return Err("nothing has port 0".into());
+            return Err("no socket has port 0: give the port to connect to".into());
         }
         let endpoint = |ip: Option<IpAddr>| match ip {
             // (As a peer's it would be taken for this machine's, and then it is not this.)
             Some(ip) if purpose == Purpose::Connect && ip.to_canonical().is_unspecified() => {
-                Err(format!("nothing has the address {ip}: * is any host, 127.0.0.1 this one"))
+                Err(format!("no host has the address {ip}: * is any host, 127.0.0.1 this one"))
             }
             ip => Ok(Endpoint::Inet { transport, ip, port }),
         };
@@ -253,7 +253,7 @@ impl Endpoint {
             return Ok(vec![endpoint(None)?]);
         }
         if let Some(ip) = literal {
-            let ip: Ipv6Addr = ip.parse().map_err(|_| format!("{ip:?} is no address of version 6"))?;
+            let ip: Ipv6Addr = ip.parse().map_err(|_| format!("{ip:?} is not an address of version 6"))?;
             return Ok(vec![endpoint(Some(ip.into()))?]);
         }
         if host.contains(':') {

@@ -46,9 +46,7 @@ pub enum GrantError {
     #[error("cannot grant a directory as {0:?}: a path in the domain starts with / and has no `..`")]
     GuestPath(String),
     /// There is no `/proc`.
-    #[error(
-        "cannot grant directories: /proc is not mounted, through which a file is opened once it was looked at; mount it"
-    )]
+    #[error("cannot grant directories: Lockgate opens files through /proc, which is not mounted; mount it")]
     NoProc,
     /// The kernel has no `openat2`.
     #[error("cannot grant directories: this kernel has no openat2 (Linux 5.6 or later is needed)")]

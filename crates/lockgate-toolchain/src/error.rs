@@ -81,7 +81,7 @@ pub enum Error {
     )]
     ThreadLocal(Vec<String>),
     /// Exports that nothing defines as a function.
-    #[error("nothing to export: {}; --export names functions and objects that a file or library defines; assembly says which a symbol is: \
+    #[error("nothing to export: {}; --export names functions and objects that a file or library defines; in assembly, say which of the two a symbol is: \
              `.type NAME, @function`", .0.join(", "))]
     MissingExports(Vec<String>),
     /// The linker's output cannot be laid out as a module.

@@ -84,7 +84,7 @@ impl Input {
                 return Err(Error::input(
                     &self.name,
                     format!(
-                        "it has a section {name}: what a module says of itself is for the linker to write; build it again from its source"
+                        "it has a section {name}, which only the linker writes: build it again from its source"
                     ),
                 ));
             }

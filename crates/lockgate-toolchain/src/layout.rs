@@ -74,7 +74,7 @@ pub(crate) fn refuse_alignment(linked: &[u8], joins: bool) -> Result<(), Error> 
     match Linked::parse(linked)?.sections.iter().find(wants_more) {
         None => Ok(()),
         Some(section) => Err(Error::Usage(format!(
-            "something is to lie at a multiple of {} bytes, and the module will begin at one of {most}: align its variables and functions \
+            "a variable or function is aligned to {} bytes, and the module begins at a multiple of {most}: align its variables and functions \
              to {most} bytes at most, or take the memory from aligned_alloc",
             section.sh_addralign.get(LE)
         ))),

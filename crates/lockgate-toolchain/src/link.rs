@@ -425,8 +425,7 @@ impl Link {
             self.lto_options.iter().rfind(|option| option.starts_with("-flto") || *option == "-fno-lto");
         if switch.is_none_or(|option| option == "-fno-lto") {
             if let Some(input) = inputs(&parts).find(|input| input.is_only_lto()) {
-                let reason = "it holds nothing but intermediate code of -flto, which the compiler would compile here, with whatever \
-                              assembly is in it: give -flto if you trust its author, or have it compiled with -fno-lto";
+                let reason = "it holds nothing but intermediate code of -flto, which the compiler would compile here, with all assembly in it: give -flto if you trust its author, or have it compiled with -fno-lto";
                 return Err(Error::input(&input.name, reason));
             }
             return Ok(parts);
@@ -460,7 +459,7 @@ impl Link {
 /// Writes what was rejected, under a name that nobody has said: nothing else may have it that is no file, or waits for who reads it.
 fn keep(path: &Path, file: &[u8]) -> Result<(), Error> {
     if path.symlink_metadata().is_ok_and(|metadata| !metadata.is_file()) {
-        let error = std::io::Error::other("it is there, and no file");
+        let error = std::io::Error::other("it exists, and is not a file");
         return Err(Error::Io { action: "write", path: path.to_owned(), error });
     }
     put(path, file, EXECUTABLE)
@@ -493,7 +492,7 @@ pub fn spares(input: &Path, output: &Path) -> Result<(), Error> {
     match lockgate_outside::is_same(input, output) {
         true => Err(Error::input(
             lockgate_outside::printable(&input.to_string_lossy()),
-            "what is made would be written over it: give the output (-o) another name",
+            "the output would overwrite this input: give the output (-o) another name",
         )),
         false => Ok(()),
     }

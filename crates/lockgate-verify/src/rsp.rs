@@ -164,7 +164,7 @@ impl<'a> Rsp<'a> {
 
     /// V3: before every branch.
     #[inline(always)]
-    pub(crate) fn untouched(&self, at: usize) -> Judged {
+    pub(crate) fn unprobed(&self, at: usize) -> Judged {
         match self.moved {
             0 => Ok(()),
             moved => {

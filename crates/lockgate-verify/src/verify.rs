@@ -190,11 +190,7 @@ impl<'a> Pass<'a> {
     fn run(&mut self) -> Judged {
         let (unit, ends) = self.units(true)?;
         if !ends {
-            return broken(
-                "V1",
-                unit,
-                "the code's last instruction is none that control does not go on from",
-            );
+            return broken("V1", unit, "control can go on behind the code's last instruction");
         }
         match self.rsp.finish() {
             Ok(()) => Ok(()),
@@ -284,7 +280,7 @@ impl<'a> Pass<'a> {
         let Some(switch) = units::switch(self.text, at) else {
             return broken("V2", at, "its address is not confined: use %gs: with 32-bit registers (65 67)");
         };
-        self.rsp.untouched(at)?;
+        self.rsp.unprobed(at)?;
         self.close_unit(switch.start, at, switch.end)?;
         let next = Next { at: switch.end, ends: true };
         self.switches.push((at, self.rsp.leaving(), switch));
@@ -324,7 +320,7 @@ impl<'a> Pass<'a> {
         let mut ends = false;
         match control {
             Control::Branch(disp) | Control::Jump(disp) => {
-                self.rsp.untouched(at)?;
+                self.rsp.unprobed(at)?;
                 self.branches.push((end as i64 + i64::from(disp), at as u32, self.rsp.leaving()));
                 ends = matches!(control, Control::Jump(_));
             }
@@ -392,7 +388,7 @@ impl<'a> Pass<'a> {
     /// V5, U1.
     fn checked_branch(&mut self, at: usize, end: usize, register: u8) -> Judged {
         const R11: u8 = 11;
-        self.rsp.untouched(at)?;
+        self.rsp.unprobed(at)?;
         match units::checked_branch(&self.text[..at]) {
             Some(start) if register == R11 => self.close_unit(start, at, end),
             _ => broken("V5", at, "an indirect branch without the unit that checks its target's label"),

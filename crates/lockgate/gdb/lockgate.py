@@ -30,7 +30,7 @@ HEAD = struct.Struct("<QQqq")
 ENTRY = struct.Struct("<QQQQQQQQQQQ")
 SITE, CONSTANT = struct.Struct("<III"), 0xffffffff
 # crates/lockgate-abi/src/lib.rs, window and code
-STUBS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x3f000000
+THUNKS, IMAGE, STRIDE, OFF = 0x12000, 0x20000, 8 << 30, 0x3f000000
 # crates/lockgate/src/call/layout.rs: ThreadBlock, Record, EntryRecord, GateRecord, the frame of proxies
 RECORD = struct.Struct("<B7xQQQ")
 RECORD_SIZE, ENTRIES = 64, (1, 3)
@@ -1249,7 +1249,7 @@ class Identity:
 
 
 class BareCode(Unwinder):
-    """Code without frame information: stubs in windows, thunks of bindings, functions of modules, and the places in
+    """Code without frame information: thunks in windows and of bindings, functions of modules, and the places in
     proxies that entry points return to."""
 
     def __init__(self):
@@ -1261,7 +1261,7 @@ class BareCode(Unwinder):
         fs_base = self.fs_base(pending)
         if is_exit(int(pc), int(sp)):
             return caller_of_entry(pending, int(sp), fs_base)
-        if is_stub(int(pc)) or is_thunk(int(pc)):
+        if is_window_thunk(int(pc)) or is_thunk(int(pc)):
             at = int(sp)
         elif SYMBOLS.lacks_frames(int(pc)):
             at = return_slot(int(pc), int(sp))
@@ -1369,9 +1369,9 @@ def return_slot(pc, sp):
     return first
 
 
-def is_stub(pc):
+def is_window_thunk(pc):
     window = pc - pc % STRIDE
-    return STUBS <= pc - window < IMAGE and window + IMAGE in SYMBOLS.loaded
+    return THUNKS <= pc - window < IMAGE and window + IMAGE in SYMBOLS.loaded
 
 
 def is_exit(pc, sp):
@@ -1391,16 +1391,14 @@ def is_thunk(pc):
 def bare_name(frame):
     """What a frame of the runtime's code without symbols is called, or None."""
     pc = frame.pc()
-    if is_stub(pc):
-        return "lockgate stub"
-    if is_thunk(pc):
+    if is_window_thunk(pc) or is_thunk(pc):
         return "lockgate thunk"
     return "lockgate proxy" if is_exit(pc, int(frame.read_register("rsp"))) else None
 
 
 class RuntimeFrame(FrameDecorator):
     """A frame of the runtime's own code under its own name. (Gates and crossings are signal frames to gdb, so that it lets the stack
-    change there; stubs, thunks and proxies have no symbols.)"""
+    change there; thunks and proxies have no symbols.)"""
 
     def function(self):
         frame = self.inferior_frame()

@@ -581,7 +581,7 @@ impl Dynamic {
     /// If it was bound by [`bind_described`](crate::Domain::bind_described): the module would choose the type that the pointer has to be
     /// called by.
     pub fn as_ptr(&self) -> *const () {
-        assert!(!self.is_described, "{} was bound by the module's own description", self.signature());
+        assert!(!self.is_described, "{} was bound by the module's own note", self.signature());
         self.binding.lend()
     }
 

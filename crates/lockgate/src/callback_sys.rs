@@ -1,6 +1,6 @@
 //! Host functions that domains call: imports and function pointers.
 use crate::binding::Binding;
-use crate::call::{self, Gate, OnFailure, stubs};
+use crate::call::{self, Gate, OnFailure, thunks};
 use crate::domain::{Core, Domain};
 use crate::error::{BindError, LinkError};
 use crate::function::FunctionType;
@@ -134,7 +134,7 @@ impl Callback {
 
     /// The function pointer, for the module.
     pub fn pointer<T>(&self) -> Pointer<T> {
-        Pointer::from_address(self.core.base() + stubs::callback_stub(self.number))
+        Pointer::from_address(self.core.base() + thunks::callback_thunk(self.number))
     }
 }
 

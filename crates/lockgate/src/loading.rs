@@ -1,5 +1,5 @@
 //! From a file to a module that this process can run.
-use crate::call::{self, stubs};
+use crate::call::{self, thunks};
 use crate::module::{LoadError, Module};
 use lockgate_signature::printable;
 use std::path::Path;
@@ -39,6 +39,6 @@ impl Module {
         // Whoever made the file chose its name, and reports, logs and terminals show it.
         let name = printable(&name);
         call::prepare()?;
-        Module::verified(name, file, &stubs::page())
+        Module::verified(name, file, &thunks::page())
     }
 }

@@ -67,7 +67,7 @@ fn named_code() {
     assert_eq!(name_at(&map, own.0), Some("own [guest]"), "{map}");
     assert_eq!(name_at(&map, helper.0 + 4), Some("shop::helper(long) [guest]"), "{map}");
     let window = own.0 >> 32 << 32;
-    assert_eq!(name_at(&map, window + lockgate_abi::window::STUBS), Some("gates [guest]"), "{map}");
+    assert_eq!(name_at(&map, window + lockgate_abi::window::THUNKS), Some("gates [guest]"), "{map}");
     let named = |address| name_at(&map, address).unwrap_or_default();
     assert!(named(proxy.0).starts_with("proxy in, host to domain, mutual distrust"), "{map}");
     assert!(named(proxy.1).starts_with("proxy out, host to domain, mutual distrust"), "{map}");

@@ -372,12 +372,12 @@ fn only_labels_are_gone_to() {
     assert_eq!(anything.call(3, at - 8, label).expect("a label"), 7);
     let end = module_end();
     let base = domain.base() as i64;
-    let stub = (lockgate_abi::window::STUBS + lockgate_abi::gate::CALLBACK_STUBS) as i64;
+    let thunk = (lockgate_abi::window::THUNKS + lockgate_abi::gate::CALLBACK_THUNKS) as i64;
     for (what, at_label) in [
         ("behind a label", label + 4),
         ("before a label", label - 1),
-        ("a callback's stub", base + stub),
-        ("a gate's stub", base + lockgate_abi::window::STUBS as i64),
+        ("a callback's thunk", base + thunk),
+        ("a gate's thunk", base + lockgate_abi::window::THUNKS as i64),
         ("the header", base + lockgate_abi::window::HEADER as i64),
         ("the null page", base),
         ("the last bytes of the code", base + end - 2),

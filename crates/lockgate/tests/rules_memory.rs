@@ -176,7 +176,7 @@ fn r2_walking_down_the_stack_ends_at_the_guard() {
     assert_eq!(error.fault().unwrap().kind(), FaultKind::StackOverflow, "{error}");
 }
 
-/// R3: no service changes the header, the gate table, stubs, code or constants. Red if `Services::area` starts
+/// R3: no service changes the header, the gate table, thunks, code or constants. Red if `Services::area` starts
 /// below the image's end.
 #[test]
 fn r3_sealed_ranges_cannot_be_changed() {
@@ -184,7 +184,8 @@ fn r3_sealed_ranges_cannot_be_changed() {
     let image_end = window::IMAGE + guest.0.module().report().text_bytes;
     let before = peek(guest.0.base() + window::HEADER, (image_end - window::HEADER) as usize / 8).unwrap();
     let free = guest.call("map", [0, PAGE as i64, RW.into(), 0]);
-    for offset in [window::HEADER, window::GATE_TABLE, window::STUBS, window::IMAGE, window::IMAGE + 0x1000] {
+    for offset in [window::HEADER, window::GATE_TABLE, window::THUNKS, window::IMAGE, window::IMAGE + 0x1000]
+    {
         let (at, page) = (guest.at(offset), PAGE as i64);
         for (name, arguments) in [
             ("map", [at, page, RW.into(), FIXED.into()]),
@@ -214,7 +215,7 @@ fn r3_the_module_cannot_write_sealed_ranges() {
     let constants = mappings(image, image + (1 << 20)).into_iter().find(|m| m.rights == "r--p");
     let constants = constants.expect("every module has constants").start - guest.0.base();
     for offset in
-        [window::HEADER, window::GATE_TABLE, window::GATE_TABLE + 8, window::STUBS, window::IMAGE, constants]
+        [window::HEADER, window::GATE_TABLE, window::GATE_TABLE + 8, window::THUNKS, window::IMAGE, constants]
     {
         let error = touch.call(guest.0.base() + offset).expect_err("a write of a sealed page");
         assert_eq!(error.fault().expect("a fault").kind(), FaultKind::Segv, "{offset:#x}: {error}");
@@ -225,7 +226,7 @@ fn r3_the_module_cannot_write_sealed_ranges() {
 #[test]
 fn r3_sealed_domains_resist_the_host_itself() {
     let domain = services().domain_with(DomainOptions::new().seal(true));
-    for offset in [window::HEADER, window::GATE_TABLE, window::STUBS, window::IMAGE] {
+    for offset in [window::HEADER, window::GATE_TABLE, window::THUNKS, window::IMAGE] {
         let flags = vm_flags(domain.base() + offset);
         assert!(flags.contains("sl") || !kernel_seals(), "{offset:#x} is not sealed: {flags}");
     }
@@ -274,7 +275,7 @@ fn r3_the_module_file_is_sealed() {
     assert!(found > 0);
 }
 
-/// R4: nothing but stubs and verified code is executable, whatever the module asks for. Red if a service passes
+/// R4: nothing but thunks and verified code is executable, whatever the module asks for. Red if a service passes
 /// PROT_EXEC on, or data is mapped executable.
 #[test]
 fn r4_nothing_else_is_executable() {
@@ -288,7 +289,7 @@ fn r4_nothing_else_is_executable() {
     let text_end = start + window::IMAGE + guest.0.module().report().text_bytes;
     for mapping in mappings(start, start + window::STRIDE).into_iter().filter(|m| m.rights.contains('x')) {
         assert!(
-            mapping.start >= start + window::STUBS && mapping.end <= text_end.next_multiple_of(PAGE),
+            mapping.start >= start + window::THUNKS && mapping.end <= text_end.next_multiple_of(PAGE),
             "{mapping:x?}"
         );
         assert!(!mapping.rights.contains('w'), "{mapping:x?}");

@@ -200,7 +200,7 @@ fn r23_reads_and_writes_of_unmapped_memory_are_errors() {
         assert!(domain.read(pointer).is_err(), "{offset:#x}");
         assert!(domain.write(pointer, 1).is_err(), "{offset:#x}");
     }
-    for offset in [window::HEADER, window::STUBS, window::IMAGE] {
+    for offset in [window::HEADER, window::THUNKS, window::IMAGE] {
         let pointer = Pointer::<u64>::from_address(domain.base() + offset);
         assert!(domain.read(pointer).is_ok() && domain.write(pointer, 1).is_err(), "{offset:#x}");
     }
@@ -280,7 +280,7 @@ fn r23_the_kernel_moves_bytes_to_memory_of_the_modules_alone() {
     let (written, read) = (0..6, 6..10);
     let hosts = vec![0x17_u8; 4096];
     let base = domain.base();
-    let before = [window::HEADER, window::GATE_TABLE, window::STUBS, window::IMAGE]
+    let before = [window::HEADER, window::GATE_TABLE, window::THUNKS, window::IMAGE]
         .map(|offset| (offset, peek(base + offset, 8).unwrap()));
     for which in written.clone().chain(read.clone()) {
         for (offset, length) in [(0, 64), (0x7000_0000, 64), (window::STACKS, 64), (window::SIZE - 64, 4096)]
@@ -310,9 +310,9 @@ fn r23_the_kernel_moves_bytes_to_memory_of_the_modules_alone() {
     }
 }
 
-/// R24: nothing that the runtime puts into a window is an address of the host: header, gate table, stubs, constants and
+/// R24: nothing that the runtime puts into a window is an address of the host: header, gate table, thunks, constants and
 /// data hold addresses of the window at most. (What callers leave in registers is another matter: the `integrity` policy
-/// does not hide it.) Red if stubs or the gate table hold code addresses of the library.
+/// does not hide it.) Red if thunks or the gate table hold code addresses of the library.
 #[test]
 fn r24_readable_memory_shows_no_host_address() {
     let bytes = Guest::c("int f(void) { return 1; }").build();
@@ -329,7 +329,7 @@ fn r24_readable_memory_shows_no_host_address() {
     let mut words = 0;
     for mapping in mappings(start, end).into_iter().filter(|m| m.rights.starts_with('r')) {
         let from = mapping.start.max(start);
-        // Unaligned places, too: stubs are code.
+        // Unaligned places, too: thunks are code.
         for shift in 0..8 {
             let count = (mapping.end - from) as usize / 8 - 1;
             for (index, word) in peek(from + shift, count).unwrap().into_iter().enumerate() {
@@ -344,7 +344,7 @@ fn r24_readable_memory_shows_no_host_address() {
     }
     assert!(words > 50_000);
     let table = peek(start + window::GATE_TABLE, gate::SLOTS as usize).unwrap();
-    assert!(table.iter().all(|word| (start + window::STUBS..start + window::IMAGE).contains(word)));
+    assert!(table.iter().all(|word| (start + window::THUNKS..start + window::IMAGE).contains(word)));
 }
 
 /// Every byte of a small module flipped: refused, or harmless. Never a crash of the host.

@@ -1,6 +1,7 @@
 //! The order of the tree's crates and modules, and pictures of it. See `tests/`, which hold the tree to its own rules.
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -37,10 +38,47 @@ pub fn layers() -> Vec<Layered> {
     crates
 }
 
-/// The document with the pictures.
-pub const PICTURES: &str = "ARCHITECTURE.md";
+/// The documents with pictures.
+pub const PICTURES: [&str; 2] = ["ARCHITECTURE.md", "docs/layers.md"];
 
-/// `text`, a document, with each picture as the list has it now: between a line that names the crate and a line that ends the picture.
+/// The names of what the library of a crate depends on, as its manifest lists it: for each folder of `crates/`.
+///
+/// # Panics
+/// If the folder, or a manifest, cannot be read.
+pub fn dependencies() -> BTreeMap<String, Vec<String>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(root().join("crates")).expect("the crates") {
+        let entry = entry.expect("an entry");
+        let Ok(manifest) = fs::read_to_string(entry.path().join("Cargo.toml")) else { continue };
+        let section =
+            manifest.split("\n[").find(|part| part.starts_with("dependencies]")).unwrap_or_default();
+        let names = section.lines().map(|line| line.split(['.', ' ', '=']).next().unwrap_or_default());
+        found.insert(
+            entry.file_name().to_string_lossy().into_owned(),
+            names.skip(1).map(str::to_owned).collect(),
+        );
+    }
+    found
+}
+
+/// The crates as layers: each lies right above the highest one that it depends on. In a layer they have the order of the list.
+fn crate_layers() -> Vec<Vec<String>> {
+    let dependencies = dependencies();
+    let mut levels: BTreeMap<String, usize> = BTreeMap::new();
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (path, _) in layers() {
+        let Some(name) = path.strip_prefix("crates/").filter(|name| !name.contains('/')) else { continue };
+        let below = dependencies[name].iter().filter_map(|other| levels.get(other));
+        let level = below.max().map_or(0, |level| level + 1);
+        levels.insert(name.to_owned(), level);
+        rows.resize(rows.len().max(level + 1), Vec::new());
+        rows[level].push(name.strip_prefix("lockgate-").unwrap_or(name).to_owned());
+    }
+    rows
+}
+
+/// `text`, a document, with each picture as the list has it now: between a line that names the crate (or `crates`, for all of them) and a line
+/// that ends the picture.
 ///
 /// # Panics
 /// If a picture does not end, or is of a crate that the list does not have.
@@ -54,8 +92,12 @@ pub fn with_pictures(text: &str) -> String {
         let (name, rest) = part.split_once(" -->").expect("a name ends");
         let (_, rest) = rest.split_once(END).expect("a picture ends");
         let known = list.iter().find(|(known, _)| known.rsplit('/').next() == Some(name));
-        let (_, layers) = known.unwrap_or_else(|| panic!("the list does not have {name}"));
-        all += &format!("{BEGIN}{name} -->\n```text\n{}```\n{END}{rest}", picture(layers));
+        let drawn = match known {
+            Some((_, layers)) => picture(layers),
+            None if name == "crates" => picture(&crate_layers()),
+            None => panic!("the list does not have {name}"),
+        };
+        all += &format!("{BEGIN}{name} -->\n```text\n{drawn}```\n{END}{rest}");
     }
     all
 }

@@ -1,7 +1,7 @@
 //! Nothing imports upward: the order of crates, and of the modules in each, is `layers.txt`. It has the order of a module's own files, too, where
 //! it names the module's folder.
 
-use hygiene::{PICTURES, layers, root, with_pictures};
+use hygiene::{PICTURES, dependencies, layers, root, with_pictures};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -233,19 +233,13 @@ fn crates_depend_on_lower_crates_only() {
     let list = layers();
     let place = |name: &str| list.iter().position(|(path, _)| path.rsplit('/').next() == Some(name));
     let mut wrong = Vec::new();
-    let folder = root().join("crates");
-    for entry in fs::read_dir(&folder).expect("the crates") {
-        let name = entry.expect("an entry").file_name().to_string_lossy().into_owned();
-        let Ok(manifest) = fs::read_to_string(folder.join(&name).join("Cargo.toml")) else { continue };
+    for (name, dependencies) in dependencies() {
         let Some(own) = place(&name) else {
             wrong.push(format!("the list does not have the crate {name}"));
             continue;
         };
-        let dependencies =
-            manifest.split("\n[").find(|part| part.starts_with("dependencies]")).unwrap_or_default();
-        for line in dependencies.lines() {
-            let other = line.split(['.', ' ', '=']).next().unwrap_or_default();
-            if place(other).is_some_and(|other| other >= own) {
+        for other in dependencies {
+            if place(&other).is_some_and(|other| other >= own) {
                 wrong.push(format!("{name} depends on {other}, which does not come before it"));
             }
         }
@@ -256,11 +250,26 @@ fn crates_depend_on_lower_crates_only() {
 /// `make layers` draws them.
 #[test]
 fn pictures_show_the_list() {
-    let text = fs::read_to_string(root().join(PICTURES)).expect("the document");
-    assert!(text.contains("<!-- layers of lockgate -->"), "{PICTURES} has no picture of the runtime");
-    assert_eq!(
-        with_pictures(&text),
-        text,
-        "{PICTURES}: `make layers` draws its pictures as layers.txt is now"
-    );
+    for page in PICTURES {
+        let text = fs::read_to_string(root().join(page)).expect("the document");
+        let is_drawn = with_pictures(&text) == text;
+        assert!(is_drawn, "{page}: `make layers` draws its pictures as layers.txt is now");
+    }
+    let text = fs::read_to_string(root().join("docs/layers.md")).expect("the document");
+    assert!(text.contains("<!-- layers of lockgate -->"), "docs/layers.md has no picture of the runtime");
+}
+
+/// ARCHITECTURE.md is read first: it has one picture, drawn from the list, and says in ten lines what a layer is. The rest has pages of its own.
+#[test]
+fn the_architecture_is_short() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md");
+    assert!(text.contains("<!-- layers of crates -->"), "ARCHITECTURE.md has no picture of the crates");
+    assert_eq!(text.matches("```").count(), 2, "ARCHITECTURE.md has one picture: more go to docs/layers.md");
+    let layers: Vec<&str> = text.split("\n## ").filter(|section| section.starts_with("Layer ")).collect();
+    assert!(layers.len() >= 5, "only {} layers", layers.len());
+    for layer in layers {
+        let (heading, body) = layer.split_once('\n').expect("a heading ends");
+        let lines = body.lines().filter(|line| !line.is_empty()).count();
+        assert!(lines <= 10, "ARCHITECTURE.md: {heading:?} has {lines} lines, 10 at most");
+    }
 }

@@ -630,14 +630,14 @@ fn every_page_is_in_the_site() {
 }
 
 #[test]
-fn every_promise_names_a_metric_that_the_benchmarks_know() {
+fn every_target_names_a_metric_that_the_benchmarks_know() {
     let text = fs::read_to_string(root().join("SPECIFICATION.md")).expect("SPECIFICATION.md");
     let sources: String = files(&["rs"]).iter().filter_map(|p| fs::read_to_string(p).ok()).collect();
-    let mut promises = 0;
+    let mut targets = 0;
     for line in text.lines().filter(|l| l.starts_with("| `")) {
         let metric = line.split('`').nth(1).unwrap_or_default();
-        promises += 1;
+        targets += 1;
         assert!(sources.contains(metric), "SPECIFICATION.md: no source names the metric {metric}");
     }
-    assert!(promises >= 8, "SPECIFICATION.md lists only {promises} promises");
+    assert!(targets >= 8, "SPECIFICATION.md lists only {targets} targets");
 }

@@ -1,4 +1,4 @@
-//! `soak.*`: a very large number of calls, from several threads, with signals, crashes, kills and time-outs among them; every answer
+//! `soak.*`: a very large number of calls, from several threads, with signals, crashes, kills and timeouts among them; every answer
 //! and the caller's processor state are checked after each call.
 //!
 //! Each thread has a domain of its own, and shares another with all threads. It calls both in turn, under every preset, and they call

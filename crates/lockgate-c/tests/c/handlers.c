@@ -149,7 +149,7 @@ static int flags_of(int number) {
     return action.sa_flags & SA_RESTART;
 }
 
-/* `siginterrupt` counts for what `signal` installs before it and after it: a read with an alarm as its time-out ends. */
+/* `siginterrupt` counts for what `signal` installs before it and after it: a read with an alarm as its timeout ends. */
 static void system_calls_end_where_that_was_asked_for(void) {
     for (unsigned index = 0; index < 2; index++) {
         int number = index ? SIGFPE : SIGALRM;

@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode};
 /// Arguments of `lockgate bench`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What `lockgate-bench --help` lists
+    /// Arguments, as `lockgate-bench --help` lists them
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }

@@ -89,11 +89,11 @@ fn whole<'a>(module: &'a Module, given: &'a str) -> anyhow::Result<&'a str> {
     match module.exports().find(|(export, _)| *export == name) {
         Some((_, Some(noted))) => Ok(noted),
         Some((_, None)) => {
-            bail!("{} has not noted the signature of {name}: give its C prototype", module.name())
+            bail!("the note of {} has no signature of {name}: give its C prototype", module.name())
         }
         None if !given.contains('(') => {
             bail!(
-                "{} exports no function {name:?}; `lockgate inspect --exports` lists what it does",
+                "{} exports no function {name:?}; `lockgate inspect --exports` lists its exports",
                 module.name()
             )
         }

@@ -106,8 +106,8 @@ fn build(mut cargo: Command) -> anyhow::Result<ExitCode> {
     let mut built = Vec::new();
     if let Some(lines) = child.stdout.take() {
         for line in BufReader::new(lines).lines() {
-            let message: Message = serde_json::from_str(&line.context("cannot read what cargo says")?)
-                .context("cargo says what is no message")?;
+            let message: Message = serde_json::from_str(&line.context("cannot read cargo's output")?)
+                .context("cargo's output is not a message")?;
             if message.reason == "compiler-artifact" {
                 built.push(message);
             }

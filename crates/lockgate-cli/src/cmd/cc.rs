@@ -11,14 +11,14 @@ use std::process::{ExitCode, ExitStatus};
 /// Options of `--split`, which this command takes itself; those of modules are the toolchain's.
 const SPLIT: &[(&str, &str, &str)] = &[
     ("--split", "", "a program of the host with modules inside, from annotated sources"),
-    ("--list-gates", "", "with --split: say what each domain may call, and who said so"),
+    ("--list-gates", "", "with --split: print what each domain may call, and which source allows it"),
 ];
 
 /// Arguments of `lockgate cc`.
 #[derive(clap::Args)]
 #[command(disable_version_flag = true)]
 pub struct Args {
-    /// What gcc would be given, and options of our own
+    /// Options and files as gcc takes them, and options of our own
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "GCC-ARGUMENTS")]
     arguments: Vec<String>,
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 /// Arguments of `lockgate completions`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Whose completions are written to standard output
+    /// The shell; its completions go to standard output
     shell: Shell,
 }
 

@@ -34,7 +34,7 @@ pub struct LogsArgs {
 /// Arguments of `lockgate stop`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-They end as by SIGTERM, and are killed when their stop_timeout is over. Those of a whole file end in the reverse order of their dependencies, and so does lockgate up.
+Ends the programs as SIGTERM would, and kills them when their stop_timeout is over. The programs of a whole file end in the reverse order of their dependencies, and lockgate up ends after them.
 
 Exit status: 0 when they have ended; 2 if the file is not up.
 
@@ -49,7 +49,7 @@ pub struct StopArgs {
 /// Arguments of `lockgate restart`.
 #[derive(clap::Args)]
 #[command(after_help = "\
-They end as by `lockgate stop`, if they run, and start again, from the module that lockgate up has opened.
+Ends the programs that run as `lockgate stop` does, and starts them again from the module that lockgate up has opened.
 
 Exit status: 0 when they are ready; 2 if one did not get ready, or the file is not up.
 

@@ -165,7 +165,7 @@ fn kernel() -> Vec<Finding> {
             "Linux",
             version >= OLDEST,
             &*release,
-            "6.1 or later; what older kernels do with memory has not been tried",
+            "6.1 or later; older kernels have not been tested",
         ),
         finding(
             State::No,

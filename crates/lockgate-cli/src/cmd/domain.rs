@@ -16,10 +16,10 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub struct Limits {
     /// Grant a host directory, as DIR or under another name; `:ro` for reading only. Repeatable. A relative DIR has its absolute name in
-    /// the domain, which starts in this directory then
+    /// the domain, and the domain starts in the directory of the caller
     #[arg(long = "dir", value_name = "[GUEST=]DIR[:ro]", value_parser = granted)]
     directories: Vec<Granted>,
-    /// Let the program be reached at an address: 127.0.0.1:6379, [::1]:8080, udp:127.0.0.1:53, unix:/run/x.sock; * is any address of the
+    /// Let the program listen at an address: 127.0.0.1:6379, [::1]:8080, udp:127.0.0.1:53, unix:/run/x.sock; * is any address of the
     /// machine, or any port, and unix:* all sockets in granted directories. Repeatable
     #[arg(long = "listen", value_name = "ADDRESS")]
     listen: Vec<String>,
@@ -110,7 +110,7 @@ pub fn start_in(grants: Grants, directories: &[Granted], current: Option<&str>) 
     if let Some(current) = current
         && !leads_somewhere(directories, Path::new(current))
     {
-        bail!("no directory of the domain is called so: grant one");
+        bail!("no granted directory has this name: grant one");
     }
     let here = || {
         let here = std::env::current_dir().ok()?;

@@ -52,7 +52,7 @@ pub struct Args {
     /// Show the proxy of a function, named or by its C prototype, as the host would call it
     #[arg(long, value_name = "PROTOTYPE")]
     proxy: Option<String>,
-    /// What caller and callee ask of the proxy
+    /// The policy that caller and callee ask for
     #[arg(long, requires = "proxy", value_enum, default_value = "mutual-distrust")]
     policy: Preset,
     /// The proxy for calls from this module's domain, not from the host

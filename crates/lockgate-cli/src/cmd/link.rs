@@ -41,7 +41,7 @@ pub struct Args {
     /// Link an object or archive that is in the code model already, without rewriting it
     #[arg(long, value_name = "FILE")]
     verbatim: Vec<PathBuf>,
-    /// Compile the intermediate code of -flto in the inputs: only if you trust its author, as the compiler does what it says
+    /// Compile the intermediate code of -flto in the inputs: give this only if you trust its author, because the compiler obeys that code
     #[arg(short = 'f', value_name = "lto", value_parser = ["lto"])]
     compile: Option<String>,
     /// Trap where a wild pointer is used, instead of wrapping around inside the window (not in gathers and scatters)

@@ -83,7 +83,7 @@ fn signature(module: &Module, given: &str) -> anyhow::Result<Signature> {
     let text = match module.exports().find(|(export, _)| *export == given.trim()) {
         Some((_, Some(noted))) => noted,
         Some((name, None)) => {
-            bail!("{} has not noted the signature of {name}: give its C prototype", module.name())
+            bail!("the note of {} has no signature of {name}: give its C prototype", module.name())
         }
         None => given,
     };

@@ -48,7 +48,7 @@ pub struct Args {
     /// Leave out the functions that cannot be protected soundly
     #[arg(long)]
     partial: bool,
-    /// Functions that are left out get failing stubs, so that programs that mention them can be linked
+    /// Make failing stubs of the functions that are left out, so that programs that mention them can be linked
     #[arg(long)]
     failing_stubs: bool,
     /// Print what crosses for each function, parameter, callback and field, and what decided it; write nothing
@@ -94,7 +94,7 @@ fn watched(header: &Path) -> anyhow::Result<ExitCode> {
     let header = lockgate_outside::printable(&header.to_string_lossy());
     match lockgate_stubs::watch::wait(&mut reader) {
         Ok(code) => Ok(ExitCode::from(code)),
-        Err(why) => anyhow::bail!("{header} is not read to its end: {why}"),
+        Err(why) => anyhow::bail!("cannot read {header} to its end: {why}"),
     }
 }
 
@@ -127,8 +127,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut client = Client::of(&source, &module)?;
     if let Err(why) = compare(&mut client, &source) {
         output::tell(format_args!(
-            "warning: whether the C library's types are the same in the module could not be seen, and where they are not, what \
-             crosses is wrong: {}",
+            "warning: the generator could not check that the C library's types are the same in the module; where they differ, wrong values cross: {}",
             lockgate_outside::printable_text(&format!("{why:#}"))
         ));
     }

@@ -334,7 +334,7 @@ fn text(report: &Report, sort: Sort) -> String {
     if report.unseen > 0 {
         let _ = writeln!(
             text,
-            "{} more were not looked at, for too many files are open: raise the limit (ulimit -n)",
+            "{} more were not read, because too many files are open: raise the limit (ulimit -n)",
             report.unseen
         );
     }

@@ -96,7 +96,7 @@ fn mistakes_are_explained() {
         ("double cube_rot(double)", &["1"], &["no function \"cube_rot\"", "did you mean \"cube_root\"?"]),
         ("int cube_root(int)", &["1"], &["signatures differ", "double cube_root(double)"]),
         ("char *skip(char *, int)", &["x", "1"], &["signatures differ", "skip(void *, uint32_t)"]),
-        ("unnoted", &["1"], &["has not noted the signature of unnoted", "prototype"]),
+        ("unnoted", &["1"], &["has no signature of unnoted", "prototype"]),
         ("double cube_root(", &["1"], &["prototype `double cube_root(`"]),
         ("int printf(const char *, ...)", &["x"], &["variable arguments"]),
         ("cube_root", &[], &["takes 1 argument, 0 given"]),

@@ -59,7 +59,7 @@ fn what_is_no_file_is_refused_at_once() {
     for (name, what) in [
         ("pipe", "not an ordinary file"),
         ("device", "not an ordinary file"),
-        ("large", "a file of 4398046511104 bytes: at most 1073741824 are read"),
+        ("large", "the file has 4398046511104 bytes, at most 1073741824 are allowed"),
     ] {
         let file = at(name);
         let object = if name == "device" { file.clone() } else { at(&format!("{name}.o")) };

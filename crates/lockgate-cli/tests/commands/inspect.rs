@@ -127,7 +127,7 @@ fn proxies_of_nothing_are_errors() {
     for (prototype, parts) in [
         ("nowhere", &["nowhere"][..]),
         ("int nowhere(void)", &["exports no function \"nowhere\"", "--exports"]),
-        ("unnoted", &["has not noted the signature of unnoted"]),
+        ("unnoted", &["has no signature of unnoted"]),
     ] {
         lockgate(&["inspect", library(), "--proxy", prototype]).fails(2, parts);
     }

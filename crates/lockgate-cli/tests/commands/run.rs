@@ -287,7 +287,7 @@ fn options_of_run() {
         (&["--env", "A=1", "--env", "A=2"], 125, &["A is given twice"]),
         (&["--env", "=1"], 125, &["the variable has no name"]),
         (&["--env", "A=1", "--env", "AA=2"], 0, &[]),
-        (&["--cwd", "/nonexistent"], 125, &["--cwd /nonexistent: no directory of the domain is called so"]),
+        (&["--cwd", "/nonexistent"], 125, &["--cwd /nonexistent: no granted directory has this name"]),
         (&["--dir", &granted, "--cwd", "/d/out"], 125, &["--cwd /d/out: no directory"]),
         (&["--dir", &granted, "--cwd", "/d/in"], 0, &[]),
         (&["--dir", &granted, "--cwd", "/d"], 0, &[]),

@@ -50,8 +50,8 @@ fn a_changed_instruction_is_rejected_with_its_place() {
     assert_eq!((&json["verdict"], &json["rejection"]["rule"]), (&"rejected".into(), &"V2".into()));
     assert!(json["function"].as_str().unwrap().starts_with("crash+"));
     // Nothing runs it.
-    lockgate(&["call", evil, "double cube_root(double)", "27"]).fails(2, &["was refused", "V2"]);
-    lockgate(&["run", evil]).fails(125, &["was refused", "V2"]);
+    lockgate(&["call", evil, "double cube_root(double)", "27"]).fails(2, &["the verifier rejects", "V2"]);
+    lockgate(&["run", evil]).fails(125, &["the verifier rejects", "V2"]);
     let report = lockgate(&["inspect", evil, "--report"]);
     assert!(report.out.contains("rejected: V2"), "{}", report.out);
 }

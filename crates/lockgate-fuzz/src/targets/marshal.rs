@@ -184,7 +184,7 @@ fn address(input: &mut Unstructured<'_>, world: &World) -> Result<u64> {
         0,
         1,
         base,
-        base + window::STUBS,
+        base + window::THUNKS,
         base + window::IMAGE,
         world.known().start,
         world.known().end,

@@ -47,10 +47,10 @@
 
 /* The library reads it, writes it, or both.
  *
- * LG_OUT memory that is left unwritten stays as the program has it: a number or a structure goes in
- * for that. A buffer (LG_SIZE) does not: LG_WRITTEN says how much of it the library writes; or else
- * it is LG_INOUT. A pointer that is not set is null; where the call returns its LG_ERROR (or null),
- * it stays as the program has it. */
+ * LG_OUT memory that the library leaves unwritten stays as the program has it: for that, the stub
+ * passes a number or a structure in. It does not pass a buffer (LG_SIZE) in: LG_WRITTEN says how
+ * much of it the library writes; otherwise declare it LG_INOUT. A pointer that is not set is null;
+ * where the call returns its LG_ERROR (or null), it stays as the program has it. */
 #define LG_IN LG_NOTE_("in")
 #define LG_OUT LG_NOTE_("out")
 #define LG_INOUT LG_NOTE_("inout")
@@ -74,10 +74,10 @@
  * without an annotation, except beside a number that may be its length, and except with a name for
  * bytes (docs/stubs.md). */
 #define LG_STRING LG_NOTE_("string")
+#define LG_STRINGS LG_NOTE_("strings")
 /* On a character array of a structure: bytes, of which none need be zero. (LG_STRING there: text,
  * whose last byte is zero.) */
 #define LG_BYTES LG_NOTE_("bytes")
-#define LG_STRINGS LG_NOTE_("strings")
 /* Beside LG_STRINGS: they come in pairs, and programs step over two at a time. */
 #define LG_PAIRS LG_NOTE_("pairs")
 /* An array of structures, the last of which has zero in field `f`, a number or a pointer. */
@@ -85,12 +85,13 @@
 /* The library may give a null pointer. (Results may be null without an annotation; the stub does
  * not check what the program gives.) */
 #define LG_NULLABLE LG_NOTE_("nullable")
-/* An integer of type uintptr_t or intptr_t in which no pointer is. (A pointer of the program's in
- * an integer would be a number that the library could change: declare it `void *`.) */
+/* An integer of type uintptr_t or intptr_t that holds no pointer. (A pointer of the program's in an
+ * integer would be a number that the library could change: declare it `void *`.) */
 #define LG_NUMBER LG_NOTE_("number")
 /* Must be a null pointer: any other is an error of the call. */
 #define LG_NULL LG_NOTE_("null")
-/* The stub uses the library's own setting, whatever the program gives: above all for allocators. */
+/* The stub ignores what the program gives, and uses the library's own setting: above all for
+ * allocators. */
 #define LG_IGNORE LG_NOTE_("ignore")
 
 /* ---- what belongs to the library ------------------------------------------------------------------------------- */
@@ -115,10 +116,10 @@
 /* The function ends the life of this handle or structure. Beside LG_INSIDE: the program loses what
  * it had there if the function succeeds (realloc). */
 #define LG_RELEASE LG_NOTE_("release")
-/* A structure of the program that the library remembers by its address from call to call, until a
- * function releases it, or, if none does, as long as the handle that comes with it or is made; or a
- * FILE that it also uses after the call, for the handle that comes with it or is made; or data
- * (LG_DATA) that it keeps for good, if there is no handle. */
+/* A structure of the program that the library remembers by its address from call to call: until a
+ * function releases it, or, if none does, as long as the handle that the call takes or makes. Also
+ * a FILE that the library uses after the call, as long as that handle. Also data (LG_DATA) that the
+ * library keeps for good, if there is no handle. */
 #define LG_KEPT LG_NOTE_("kept")
 /* A place in memory of the library that it has given out before. With LG_SIZE, the stub passes in
  * what the program has written there, as far as the program has memory there. A place that the
@@ -142,9 +143,9 @@
  * handle: callbacks get the handle itself in place of data. */
 #define LG_DATA LG_NOTE_("data")
 /* Beside LG_DATA on a function that gives data back: what the program gave to these functions, and
- * nothing else. Without it, that is what the function's own parameters give, or what the only
- * function gets that is given data. The same on a field of a structure that the library gives;
- * without it, that is what the program gave in this field, if it gives such structures. */
+ * nothing else. Without it, the data are those that the function's own parameters give, or that the
+ * only function with data gets. The same on a field of a structure that the library gives; without
+ * it, the data are those that the program gave in this field, if it gives such structures. */
 #define LG_GIVEN(...) LG_NOTE_("given:" #__VA_ARGS__)
 /* Data that comes with a callback, only for this call: no later call gets it, and the program may
  * free it when the call returns. It is for functions with a handle, whose other data stays valid as
@@ -172,16 +173,18 @@
 
 /* ---- functions ----------------------------------------------------------------------------------------------------- */
 
-/* The function's result when the library failed: crashed, ran out of time, gave an impossible
- * answer. Numbers with a sign, enumerations and structures must have one, or LG_ERRORS: no value of
- * theirs is a failure to all callers (docs/stubs.md has what the others are). */
+/* The result of the stub when the library failed: it crashed, ran out of time, or gave an
+ * impossible answer. Signed numbers, enumerations and structures must have one, or LG_ERRORS,
+ * because no value of theirs is a failure to all callers (docs/stubs.md has the values of other
+ * types). */
 #define LG_ERROR(...) LG_NOTE_("error:" LG_TEXT_(__VA_ARGS__)) LG_NOTE_("names:" #__VA_ARGS__)
 /* errno tells what is wrong. */
 #define LG_ERRNO LG_NOTE_("errno")
 /* The result is at most this, and not negative, unless it is the function's failure value. Behind
  * LG_OUT on a pointer to a number: the same for what the library sets it to. */
 #define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n)) LG_NOTE_("names:" #n)
-/* Like printf: the stub makes the text before it calls the library. */
+/* The function takes a format, as printf does: the stub makes the text before it calls the library.
+ * */
 #define LG_PRINTF LG_NOTE_("printf")
 /* The same with formats of the library: the stub copies arguments as the format says, and the
  * library's function `vf`, which has a va_list in place of `...`, gets them. `strings`: letters of

@@ -35,7 +35,7 @@ def _referent(argument: Any) -> Any:
         if isinstance(kept, argument._type_) and ctypes.addressof(kept) == ctypes.addressof(argument.contents):
             return kept
         raise TypeError(
-            "nobody knows how much memory this pointer leads to: pass the array itself, or byref(…) of the object"
+            "the size of the memory behind this pointer is unknown: pass the array itself, or byref(…) of the object"
         )
     return argument
 

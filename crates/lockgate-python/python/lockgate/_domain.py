@@ -326,7 +326,7 @@ def given(
     """Options and imports as the native half wants them."""
     told = {name: value for name, value in options.items() if value is not None}
     if ("registry" in told) != ("principal" in told):
-        raise OptionError("registry and principal go together: who finds imports, and on whose behalf")
+        raise OptionError("give registry and principal together: the registry finds imports on the principal's behalf")
     if "registry" in told:
         told["registry"] = told["registry"], told.pop("principal")
     return told, [_import(module, *pair) for pair in (imports or {}).items()]
@@ -388,7 +388,7 @@ class CDLL:
 
 
 class PyDLL(CDLL):
-    """The same, but a call keeps the interpreter's lock: a little quicker, and nobody else runs Python meanwhile.
+    """The same, but a call keeps the GIL: a little quicker, and no other thread runs Python meanwhile.
 
     Calls of an ``exclusive`` domain let go of it: they may have to wait for a thread that needs it.
     """

@@ -210,7 +210,7 @@ class Mismatch(RegistryError, SignatureError):
 
 
 class NoSignature(RegistryError, SignatureError):
-    """Nobody says the signature: export with a prototype, or compile the module with ``-g``."""
+    """No side says the signature: export with a prototype, or compile the module with ``-g``."""
 
 
 class Taken(RegistryError):

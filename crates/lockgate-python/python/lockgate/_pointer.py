@@ -25,7 +25,7 @@ def length_of(number: int) -> int:
     """What may be a number of bytes in a domain."""
     length = operator.index(number)
     if not 0 <= length <= _WINDOW:
-        raise BadPointer(f"{length} bytes are none that a domain could have")
+        raise BadPointer(f"a domain cannot have {length} bytes")
     return length
 
 

@@ -71,7 +71,7 @@ class Registry(_native.Registry):
         """
         if not isinstance(function, Callback):
             if prototype is None:
-                raise OptionError(f"nobody says what {name} takes: give a prototype, or a lockgate.CFUNCTYPE(…)(function)")
+                raise OptionError(f"the parameters of {name} are unknown: give a prototype, or a lockgate.CFUNCTYPE(…)(function)")
             function = callback_of_note(prototype, function)
         text, kinds, _ = function._signature()
         self._export_host(function._answer(), text, kinds, name, version, list(allow))

@@ -44,7 +44,7 @@ pub fn lost(members: &[Member], union: bool, size: u64, alignment: u64) -> Optio
 }
 
 fn unread(from: u64, to: u64) -> String {
-    format!("what is in it between byte {} and byte {} is no field that was read", from.div_ceil(8), to / 8)
+    format!("the generator has read no field between byte {} and byte {}", from.div_ceil(8), to / 8)
 }
 
 #[cfg(test)]

@@ -584,7 +584,7 @@ impl Reader {
             let bits = bits.or((own.canonical().kind() == CXType_IncompleteArray).then_some(0));
             let unit = 8 * own.size().unwrap_or(0);
             let (Some(at), Some(bits)) = (field.field_offset(), bits) else {
-                record.lost = Some(format!("where {name} lies in it, the compiler does not say"));
+                record.lost = Some(format!("the compiler does not say where {name} lies in it"));
                 continue;
             };
             let declaration = own.canonical().declaration();
@@ -703,7 +703,7 @@ impl Reader {
                 }
                 let error = said.error.unwrap_or_default();
                 if let Some(other) = self.header.errors.get(&kind).filter(|other| **other != error) {
-                    return Err(stray(format!("LG_ERRORS({kind}) is said twice: {other}, and {error}")));
+                    return Err(stray(format!("LG_ERRORS({kind}) is given twice: {other}, and {error}")));
                 }
                 self.header.errors.insert(kind, error);
             }

@@ -46,12 +46,12 @@ impl Planner<'_> {
         let signature: Signature = match prototype(name, of, &self.plan).parse() {
             Ok(signature) => signature,
             Err(lockgate_signature::PrototypeError { what, .. }) => {
-                return no(format!("a client could not say what it is: {what}"), REMEDY);
+                return no(format!("a client could not declare it: {what}"), REMEDY);
             }
         };
         let said = signature.parameters.iter().chain([&signature.result]);
         if signature.parameters.len() != of.parameters.len() {
-            return no("a client could not say what it takes", REMEDY);
+            return no("a client could not declare its parameters", REMEDY);
         }
         kinds().zip(said).try_for_each(|(kind, said)| is_placed(self.header, kind, said))
     }
@@ -76,7 +76,7 @@ fn is_structure(header: &Header, kind: &CType) -> Result<(), No> {
     let key = &record.key;
     let why = if record.union || !record.arms.is_empty() {
         format!(
-            "{key} is a union, or has one in it: which field is in use, and so where it is passed, nobody says"
+            "{key} is a union, or contains one: no declaration says which field is in use, and so where it is passed"
         )
     } else if record.bit_fields {
         format!("{key} has bit-fields")
@@ -91,7 +91,7 @@ fn is_structure(header: &Header, kind: &CType) -> Result<(), No> {
 /// What is `said` of `kind` is of its size, and each part of it lies where the compiler puts it.
 fn is_placed(header: &Header, kind: &CType, said: &Type) -> Result<(), No> {
     let another = |what: String| {
-        no(format!("{what}: what is packed or aligned by hand cannot be passed by value"), REMEDY)
+        no(format!("{what}: a type that is packed or aligned by hand cannot be passed by value"), REMEDY)
     };
     let alike = match (&kind.shape, said) {
         (Shape::Record(_), Type::Struct(fields)) => {

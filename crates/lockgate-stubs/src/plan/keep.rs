@@ -93,17 +93,17 @@ impl Planner<'_> {
             }
             Some(function) => no(
                 format!(
-                    "LG_FREED({function}): what has pointers in it is copied to memory of its own, which nothing of the library's can free"
+                    "LG_FREED({function}): the stub copies data with pointers to memory of its own, which no function of the library can free"
                 ),
                 "leave the function out with LG_OMIT, or say LG_BORROWED: then it stays in the library for good",
             ),
             None if given && !constant && !notes.borrowed => no(
-                "whether the program frees it, and how, is not said",
+                "no annotation says whether the program frees it, and how",
                 "add LG_BORROWED if it stays the library's, LG_FREED(free) if the program gives it to free(), LG_FREED(f) if to a function f of this header",
             ),
             None => match outcome {
                 Outcome::Memory { buffer } if buffer.writes => no(
-                    "the program writes what stays the library's, and for how long is not said",
+                    "the program writes memory that stays the library's, and no annotation says for how long",
                     "add LG_FREED(f) if the program gives it to a function f of this header, or LG_LENT if the library takes it with the handle's next call; else say LG_IN",
                 ),
                 Outcome::Record { key, .. } => self.fields_are_kept(key, true).map(|()| Kept::Inside),

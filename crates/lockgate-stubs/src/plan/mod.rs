@@ -780,7 +780,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
         planner.refuse_after_all(
             &function.name,
             "result",
-            "the compiler goes by it that this is never null (returns_nonnull), and where the domain fails it is".into(),
+            "by returns_nonnull the program's compiler takes the result for never null, and it is null where the domain fails".into(),
             "remove the attribute, or add LG_ERROR(value) with a value that is not null",
         );
     }
@@ -788,7 +788,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
         planner.refuse_after_all(
             &function.name,
             "result",
-            "the compiler goes by it that this is aligned (assume_aligned, alloc_align), and what a domain gives is as its type says".into(),
+            "by assume_aligned or alloc_align the program's compiler takes the result for aligned, and a domain's pointer is aligned for its type only".into(),
             "remove the attribute",
         );
     }
@@ -912,7 +912,7 @@ impl<'a> Planner<'a> {
         let is_word = |name: &str| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !is_word(name) {
             return no(
-                "its name has other characters than ASCII's letters, digits and _, of which prototypes are made",
+                "its name has characters that prototypes cannot have: they consist of ASCII letters, digits and _",
                 "give it another name, or leave the function out with LG_OMIT",
             )
             .map_err(of_function);
@@ -933,7 +933,7 @@ impl<'a> Planner<'a> {
         }
         if prototype.made {
             return no(
-                "an attribute says how it is made, or that it is called before the program or after it (naked, constructor): the stub would be made so, which is ordinary C",
+                "an attribute says how the compiler makes it, or that it runs before the program or after it (naked, constructor): it would hold for the stub, which is ordinary C",
                 "remove the attribute from the declaration (a definition may have it), or leave the function out with LG_OMIT",
             )
             .map_err(of_function);
@@ -947,9 +947,7 @@ impl<'a> Planner<'a> {
         }
         if let Some(taken) = names.clone().find(|name| crate::name::is_called(name)) {
             return no(
-                format!(
-                    "a parameter called {taken} would stand in the stub's way, which uses what C calls so"
-                ),
+                format!("the stub itself uses {taken}, so no parameter can have this name"),
                 "give it another name",
             )
             .map_err(of_function);
@@ -1024,7 +1022,7 @@ impl<'a> Planner<'a> {
         {
             let what = Some(format!("parameter {}", parameter.name));
             return no(
-                "LG_JUMPS on what is no handle that goes in",
+                "LG_JUMPS stands on something that is not a handle that goes in",
                 "say it of the handle whose jmp_buf is meant",
             )
             .map_err(|no| (what, no));
@@ -1099,7 +1097,7 @@ impl<'a> Planner<'a> {
             (true, true, 1..) => Ok(Some(prototype.parameters.len() - 1)),
             (false, true, _) => no("LG_PRINTF, but there are no variable arguments", "remove it"),
             (true, ..) => no(
-                "what variable arguments are, only the function knows",
+                "only the function knows the types of its variable arguments",
                 "annotate it with LG_PRINTF if the last parameter is a format of printf's, or leave it out with LG_OMIT",
             ),
         }
@@ -1181,7 +1179,7 @@ impl<'a> Planner<'a> {
             _ => return Ok(()),
         };
         no(
-            format!("what it returns when the library fails is not said: {why}"),
+            format!("no annotation says what the stub returns when the library fails: {why}"),
             format!(
                 "add LG_ERROR(value) to it, or say LG_ERRORS({spelling}, value); once for all that return `{spelling}`"
             ),
@@ -1334,7 +1332,7 @@ fn is_of_platform(prototype: &Prototype) -> Result<(), No> {
     match prototype.foreign {
         false => Ok(()),
         true => no(
-            "it has another calling convention than the platform's functions (as with ms_abi): arguments would be looked for where they are not",
+            "it has another calling convention than the platform's functions (such as ms_abi), and would look for its arguments in other places",
             "remove the attribute, or leave the function out with LG_OMIT",
         ),
     }
@@ -1344,7 +1342,7 @@ fn is_of_platform(prototype: &Prototype) -> Result<(), No> {
 fn is_ours(name: &str) -> No {
     No {
         reason: format!(
-            "names like {name}, with lg_, lgs_ or lockgate_ before them, are Lockgate's in clients"
+            "{name} is Lockgate's own name in clients, as are all that begin with lg_, lgs_ or lockgate_"
         ),
         remedy: "give it another name, or leave the function out with LG_OMIT".into(),
     }

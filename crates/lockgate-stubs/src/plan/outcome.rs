@@ -45,7 +45,7 @@ impl Planner<'_> {
             // (Its copy ends with the frame, and nothing goes back.)
             if result {
                 return no(
-                    "LG_OUT: what the program fills and the library takes back when it returns, only a callback is given",
+                    "LG_OUT: only a callback is given memory that the program fills and the library takes back",
                     "annotate it with LG_OPAQUE if the program only passes it on; else leave the function out with LG_OMIT",
                 );
             }
@@ -150,7 +150,7 @@ impl Planner<'_> {
                 match (self.outcome(&element, siblings, true)?, notes.size) {
                     (Outcome::Handle { number, .. }, Some(count)) => Ok(Outcome::Handles { number, count }),
                     _ => no(
-                        "what the pointers lead to, or how many there are, is not said",
+                        "no annotation says what the pointers lead to, or how many there are",
                         "annotate it with LG_STRINGS, or LG_SIZE(…)",
                     ),
                 }
@@ -204,7 +204,7 @@ impl Planner<'_> {
             ),
             Shape::Void if !result => Ok(Outcome::Data { by: Vec::new() }),
             _ => no(
-                format!("what `{}` leads to is not said", parameter.kind.spelling),
+                format!("no annotation says what `{}` leads to", parameter.kind.spelling),
                 "annotate it with LG_SIZE(…), LG_STRING, LG_OPAQUE, LG_DATA, LG_WITHIN(…) or LG_INSIDE",
             ),
         }

@@ -146,7 +146,7 @@ impl Plan {
         match self.pairs(all) {
             Some(_) => Ok(()),
             None => no(
-                "which of its callbacks gets which of the program's data (LG_DATA) is not said by their order",
+                "the order of its parameters does not say which callback gets which of the program's data (LG_DATA)",
                 "leave it out with LG_OMIT, or declare one that has each data directly behind its callback, or each directly before",
             ),
         }
@@ -175,7 +175,7 @@ impl Planner<'_> {
                     [] | [_] => givers.clone(),
                     [one, other, ..] => {
                         let reason = format!(
-                            "which of the program's data it gives back is not said: what {one}() got, or {other}(), …"
+                            "no annotation says which of the program's data it gives back: what {one}() got, or {other}(), …"
                         );
                         refused.push((
                             function.name.clone(),
@@ -202,7 +202,7 @@ impl Planner<'_> {
             refused.extend(key.map(|key| (function.name.clone(), key.map(str::to_owned))));
         }
         for (name, key) in refused {
-            let which = "which belong together it could say as it likes";
+            let which = "it could choose which of them belong together";
             let (what, reason, remedy) = match key {
                 Some(key) => (
                     "its structures",
@@ -248,7 +248,7 @@ impl Planner<'_> {
                     ([], [only]) => vec![only.clone()],
                     ([], [one, other, ..]) => {
                         let why = format!(
-                            "{own}: which of the program's data it gives back is not said: what {one}() got, or {other}(), …"
+                            "{own}: no annotation says which of the program's data it gives back: what {one}() got, or {other}(), …"
                         );
                         unknown.push((key.clone(), why));
                         continue;
@@ -305,7 +305,7 @@ impl Planner<'_> {
                 place: declared.place.clone(),
                 function: name.clone(),
                 declaration: format!("{name}, which the domain calls"),
-                reason: "it is given the program's own data: which data, the domain could say as it likes".to_owned(),
+                reason: "it is given the program's own data, and the domain could choose which".to_owned(),
                 remedy: "give a callback with data to the domain, or let it pass a number (LG_IGNORE leaves a parameter or field out)".to_owned(),
             });
         }

@@ -98,7 +98,7 @@ impl Planner<'_> {
             || to.spelling.contains("__jmp_buf_tag")
         {
             return no(
-                "a jmp_buf: who writes it decides where the program goes on",
+                "a jmp_buf: code that writes it decides where the program continues",
                 "leave the function out with LG_OMIT; LG_JUMP_BUFFER and LG_JUMP speak of what libpng does",
             );
         }
@@ -110,7 +110,7 @@ impl Planner<'_> {
         }
         let more = Notes { for_call: false, data: false, ..notes.clone() } != Notes::default();
         if notes.for_call && (more || self.is_handle(kind, notes)) {
-            return no("LG_FOR_CALL says nothing of what is not the program's own data", "remove it");
+            return no("LG_FOR_CALL is for the program's own data only", "remove it");
         }
         if notes.data || notes.for_call || bare && siblings.iter().any(is_called) {
             if self.is_handle(kind, notes) {
@@ -193,7 +193,7 @@ impl Planner<'_> {
                 Ok(Passing::Record { key: key.clone(), buffer, kept: notes.kept, release: notes.release })
             }
             Shape::Record(_) => no(
-                format!("whether the library reads or writes `{}` is not said", to.spelling),
+                format!("no annotation says whether the library reads or writes `{}`", to.spelling),
                 "annotate it with LG_IN, LG_OUT or LG_INOUT, with LG_OPAQUE if it is a handle, or with LG_KEPT if the library remembers it",
             ),
             Shape::Pointer(_) | Shape::Function(_) => self.pointer_variable(parameter, to, notes, siblings),
@@ -210,12 +210,12 @@ impl Planner<'_> {
             Shape::Void | Shape::Integer { .. } | Shape::Float => {
                 if notes.direction.is_none() {
                     return no(
-                        format!("what `{}` leads to is not said", kind.spelling),
+                        format!("no annotation says what `{}` leads to", kind.spelling),
                         "annotate it with LG_IN, LG_OUT or LG_INOUT (and LG_SIZE(…)), LG_DATA if it is the program's own, LG_INSIDE if it is the library's",
                     );
                 }
                 if notes.size.is_none() && (to.shape == Shape::Void || to.is_character()) {
-                    return no("how large the buffer is, is not said", "add LG_SIZE(…)");
+                    return no("no annotation says how large the buffer is", "add LG_SIZE(…)");
                 }
                 let plain = Buffer { bools: self.bools(to), ..buffer(Some(to.size)) };
                 Ok(if notes.size.is_none() { Passing::Scalar(plain) } else { Passing::Buffer(plain) })
@@ -326,7 +326,7 @@ impl Planner<'_> {
         let Some(direction) = notes.direction else {
             return no(
                 format!(
-                    "whether the library sets the pointer that `{}` leads to is not said",
+                    "no annotation says whether the library sets the pointer that `{}` leads to",
                     parameter.kind.spelling
                 ),
                 "annotate it with LG_OUT (LG_INOUT for a handle that is read, too)",
@@ -348,7 +348,7 @@ impl Planner<'_> {
         let after = Box::new(self.outcome(&variable, siblings, true)?);
         if after == Box::new(Outcome::Inside) && !notes.inside {
             return no(
-                "what the pointer leads to afterwards is not said",
+                "no annotation says what the pointer leads to after the call",
                 "add LG_STRING, LG_SIZE(…), LG_OPAQUE, LG_WITHIN(…) or LG_INSIDE",
             );
         }
@@ -439,7 +439,7 @@ pub(super) fn has_name(kind: &CType) -> Result<(), No> {
     }
     match &to.shape {
         Shape::Record(key) if key.contains('(') => no(
-            "a structure without a name, of which a stub cannot speak",
+            "a structure without a name, which a stub cannot declare",
             "give it a name: a tag, or a typedef",
         ),
         _ => Ok(()),
@@ -484,7 +484,7 @@ fn is_written(notes: &Notes, passing: &Passing) -> Result<(), No> {
     }
     let inout = "LG_INOUT: what the program has there goes in, and what the library leaves stays as it was";
     no(
-        "LG_OUT, but how much of it the library writes is not said",
+        "LG_OUT, but no annotation says how much of it the library writes",
         match rows {
             true => format!("say {inout}"),
             false => format!(
@@ -536,7 +536,7 @@ fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
         return no("LG_ROWS, but it leads to no pointers", "remove LG_ROWS");
     };
     if notes.size.is_none() != notes.string {
-        return no("what the pointers of LG_ROWS lead to is not said", "add LG_SIZE(…) or LG_STRING");
+        return no("no annotation says what the pointers of LG_ROWS lead to", "add LG_SIZE(…) or LG_STRING");
     }
     let plain = matches!(element.shape, Shape::Void | Shape::Integer { .. } | Shape::Float);
     let writes = notes.direction.is_some_and(Direction::writes);

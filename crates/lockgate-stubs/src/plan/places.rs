@@ -130,7 +130,7 @@ pub(super) fn is_counted(parameter: &Parameter, notes: &Notes) -> Result<(), No>
         Extent::Of(count) => format!("it is declared as an array of {count}"),
         Extent::Open => "it is declared as an array".to_owned(),
     };
-    let reason = format!("{declared}, and how many elements cross is not said");
+    let reason = format!("{declared}, and no annotation says how many elements cross");
     match (pointers, extent) {
         (true, _) => no(reason, "leave the function out with LG_OMIT, or declare a pointer if there is one"),
         (false, Extent::Of(count)) if to.is_character() => no(

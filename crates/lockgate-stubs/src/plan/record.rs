@@ -36,7 +36,7 @@ impl Planner<'_> {
         if fields.iter().filter(over).any(|field| leads_on(header, &field.kind.shape)) {
             return no(
                 format!(
-                    "which field of {key} is in use, only the program knows, and there are pointers among them"
+                    "only the program knows which field of {key} is in use, and some fields are pointers"
                 ),
                 "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
             );
@@ -231,7 +231,7 @@ fn is_whole<'h>(header: &'h Header, key: &'h str, seen: &mut BTreeSet<&'h str>) 
         if is_open(field) {
             let Parameter { name, .. } = field;
             return no(
-                format!("{key}, field {name}: what lies behind the structure is as long as its author says"),
+                format!("{key}, field {name}: only its author knows how much lies behind the structure"),
                 REMEDY,
             );
         }
@@ -332,7 +332,7 @@ fn bools(
     if over || record.union && all.len() > before {
         return no(
             format!(
-                "which field of {key} is in use, only the program knows, and there is a bool or text with an end (LG_STRING) among them"
+                "only the program knows which field of {key} is in use, and one is a bool or text with an end (LG_STRING)"
             ),
             "annotate the pointer to it with LG_OPAQUE, or leave the function out with LG_OMIT",
         );

@@ -71,7 +71,7 @@ impl Planner<'_> {
                 let way = format!("{way} asks {name}");
                 if name == function.name {
                     return no(
-                        format!("its size or bound asks itself, and so on without end: {way}"),
+                        format!("its size or bound depends on itself: {way}"),
                         "say one of them by a parameter, by lg_told(…) or by a number",
                     );
                 }

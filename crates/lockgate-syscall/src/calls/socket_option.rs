@@ -65,7 +65,7 @@ fn size(level: i32, name: i32) -> usize {
     if (level, name) == LINGER { 8 } else { 4 }
 }
 
-/// The time-out that an option is.
+/// The timeout that an option is.
 fn way(level: i32, name: i32) -> Option<Way> {
     match (level, name) {
         (libc::SOL_SOCKET, libc::SO_RCVTIMEO) => Some(Way::In),

@@ -1,5 +1,5 @@
 /* memcpy and memmove in blocks. musl's memcpy moves single bytes until its destination is aligned, and has the processor start a string
-   instruction for a few words; its memmove sets the direction flag, which no module may (a fault or a time-out would hand it to the host).
+   instruction for a few words; its memmove sets the direction flag, which no module may (a fault or a timeout would hand it to the host).
    Up to 128 bytes, all are read before any is written, so that it is all the same whether the regions overlap. */
 #include "bytes.h"
 #include <string.h>

@@ -129,7 +129,7 @@ impl Reporter {
 /// rdx, xmm0, xmm1. `ended` is 1 if the thread's error is this call's, and 0 if the pointer led nowhere.
 ///
 /// # Safety
-/// Only proxies and their slow ways call it, with a header that has a reporter.
+/// Only proxies and their slow paths call it, with a header that has a reporter.
 pub(super) unsafe extern "C" fn lockgate_report_failure(
     header: *const BindingHeader,
     results: *mut [u64; 4],

@@ -1,6 +1,6 @@
-//! A call from a domain to the host, in execution order: stub, gate, host function, return.
+//! A call from a domain to the host, in execution order: thunk, gate, host function, return.
 //!
-//! A stub in the window ([`super::stubs`]) loads the number of the function into r11d and jumps here
+//! A thunk in the window ([`super::thunks`]) loads the number of the function into r11d and jumps here
 //! through the thread's block. The gate leaves the control stack at once (rule R7), for the host's stack below the
 //! proxy's frame, makes a record next to the entry's, and calls. Calls back into the domain start below the module's
 //! live frames (rule R9): the thread's slot for the domain is lowered meanwhile.
@@ -499,7 +499,7 @@ lockgate_gate_check:
     pop %rax
     jmp .Lgate_back
 
-.Lgate_unwind: # to the entry's caller, as the exit stub does
+.Lgate_unwind: # to the entry's caller, as the common exit does
     lea -{RECORD}(%rbx),%rcx
     mov %rcx,%fs:{TOP}(%r10)
     testb ${UNTAKEN},%fs:{TRANSIT}(%r10)

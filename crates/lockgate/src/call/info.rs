@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
-/// The part of a binding that the slow ways of its calls read.
+/// The part of a binding that the slow paths of its calls read.
 pub(crate) struct Info {
     /// Name of the procedure.
     pub name: String,

@@ -1,4 +1,4 @@
-//! What calls read of a domain. What they have it do on the slow ways is [`AnyDomain`](super::thread_sys::AnyDomain).
+//! What calls read of a domain. What they have it do on the slow paths is [`AnyDomain`](super::thread_sys::AnyDomain).
 use super::admission_sys::Admissions;
 use super::call_abi::StateUsage;
 use super::codes::Codes;

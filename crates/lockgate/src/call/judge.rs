@@ -103,7 +103,7 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
         }
         Cause::Stopped | Cause::Syscall(lockgate_syscall::Fault::Stopped) => plain(
             FaultKind::Stopped,
-            "the call was cancelled, its deadline passed, or its host has asked calls to end",
+            "the call was cancelled, its deadline passed, or the host's stop predicate asked calls to end",
         ),
         Cause::Killed | Cause::Syscall(lockgate_syscall::Fault::Killed) => {
             plain(FaultKind::Killed, "the host killed the domain")

@@ -546,7 +546,7 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
             return;
         };
         let base = space::base_of((*record).control);
-        if !(base + window::STUBS..base + window::IMAGE_MAX).contains(&rip) {
+        if !(base + window::THUNKS..base + window::IMAGE_MAX).contains(&rip) {
             return; // in the proxy or a gate: kicks come until one finds it inside or outside
         }
         state.look.store(false, Ordering::Release);
@@ -603,7 +603,7 @@ unsafe fn inside(frame: &ucontext_t) -> Option<(&'static ThreadState, *mut Entry
     }
 }
 
-/// Makes the interrupted thread resume at the exit stub with the fault as the call's status. The frame's
+/// Makes the interrupted thread resume at the common exit with the fault as the call's status. The frame's
 /// state is the host's in every respect (rule R15).
 unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, frame: &mut ucontext_t) {
     // SAFETY: on the thread itself; nothing else uses the cell while the thread is in a domain.

@@ -48,7 +48,7 @@ pub(super) fn starter() -> Option<u32> {
     Some(STARTER.get()).filter(|&base| base != 0 && !space::is_inherited(base)).map(space::index_of)
 }
 
-/// What calls have a domain do, on slow ways only: what takes the domain's own stacks, or calls of its module.
+/// What calls have a domain do, on slow paths only: what takes the domain's own stacks, or calls of its module.
 pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Any + Send + Sync {
     /// Gives the calling thread a stack slot and thread-local storage, and lets it in. If that takes its turn in an exclusive domain, it
     /// waits for `queue` at most, if that is given.

@@ -2,7 +2,7 @@
 //!
 //! A handler that interrupts a call may leave it by `siglongjmp`, over all frames in between, or end its thread. Frames of proxies and gates
 //! hold nothing that the records do not tell of; those of services hold locks, memory, and books that are half written, and none of Rust's
-//! can be unwound by `pthread_exit`. So gates and slow ways call what has any of these by `lockgate_undisturbed` (in
+//! can be unwound by `pthread_exit`. So gates and slow paths call what has any of these by `lockgate_undisturbed` (in
 //! [`undisturbed_asm`](super::undisturbed_asm)): signals wait, all but those that the library lives by, whose handlers are its own. A thread that
 //! is cancelled finds out later, too. What waits for others is [`asleep`] or another of the calls of [`Disturbed`], and holds no lock then.
 use super::kernel_signals_sys::{FAULTS, bit};

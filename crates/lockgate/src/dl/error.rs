@@ -35,7 +35,7 @@ pub enum DlError {
         source: std::io::Error,
     },
     /// An ordinary shared library.
-    #[error("{}: an ordinary shared library, which would have to be trusted; build it with `lockgate cc -shared`", printable(&.0.to_string_lossy()))]
+    #[error("{} is an ordinary shared library, which the host would have to trust: build it with `lockgate cc -shared`", printable(&.0.to_string_lossy()))]
     NotConfined(PathBuf),
     /// It is no module, or one that breaks a rule.
     #[error(transparent)]
@@ -47,10 +47,10 @@ pub enum DlError {
     #[error("{0} is not open")]
     NotOpen(String),
     /// Another thread opens it, and its constructors had not ended when this one's time was over.
-    #[error("{0} is being opened by another thread, where its constructors have not ended in time")]
+    #[error("another thread is opening {0}, and its constructors have not ended in time")]
     Busy(String),
     /// Two threads, each of which waits for what the other opens.
-    #[error("{0} is being opened by another thread, whose constructors wait for this one")]
+    #[error("another thread is opening {0}, and its constructors wait for this thread")]
     Ring(String),
     /// `RTLD_NOW`, and there are imports that nothing answers.
     #[error("{library}: {}", .missing.join("; "))]
@@ -67,9 +67,7 @@ pub enum DlError {
     #[error("invalid handle: it was closed as often as it was opened, or never opened")]
     Handle,
     /// The library was opened by a parent of this process.
-    #[error(
-        "this library was opened by the parent process: a forked child cannot use it; open it there again"
-    )]
+    #[error("the parent process opened this library: a forked child cannot use it; open it there again")]
     Forked,
     /// The library has no such symbol.
     #[error("{library}: undefined symbol: {}{}", printable(symbol), near.as_ref().map_or(String::new(), |near| format!(" (did you mean {near}?)")))]
@@ -103,7 +101,7 @@ pub enum DlError {
         symbol: String,
     },
     /// An address that no function of the library has.
-    #[error("{library}: there is no function at {address:#x}: it may not be called")]
+    #[error("{library}: no function begins at {address:#x}, so the host cannot call it")]
     NoFunction {
         /// The library.
         library: String,

@@ -163,7 +163,7 @@ impl Scope {
         // One library's word alone would decide what is read and written of the other's memory.
         let signature = noted.filter(|_| says).ok_or_else(|| {
             format!(
-                "{} exports it, but not both libraries say its signature: compile them with -g, or name the prototype when linking",
+                "{} exports it, but not both libraries have its signature: compile them with -g, or name the prototype when linking",
                 server.name
             )
         })?;

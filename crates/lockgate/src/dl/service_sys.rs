@@ -46,7 +46,7 @@ impl Service {
         let signature: Signature = prototype.parse().map_err(|e: PrototypeError| wrong(e.to_string()))?;
         if signature.result.size() > LARGEST_RESULT {
             return Err(wrong(
-                "its result would be written to memory that the library chooses; return a pointer".to_owned(),
+                "a result in memory would go where the library chooses; return a pointer".to_owned(),
             ));
         }
         Ok(Service {

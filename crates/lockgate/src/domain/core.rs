@@ -654,7 +654,7 @@ fn write_header(stride: &Stride, module: &Module, options: &DomainOptions) -> Re
     put(header::IMAGE_END, module.image_end());
     put(header::MEMORY_LIMIT, options.memory_limit);
     for slot in 0..gate::SLOTS {
-        put(window::GATE_TABLE + 8 * slot, stride.base() + crate::call::stubs::gate_stub(slot));
+        put(window::GATE_TABLE + 8 * slot, stride.base() + crate::call::thunks::gate_thunk(slot));
     }
     stride.write(window::HEADER, &bytes)?;
     stride.protect(window::HEADER, length, lockgate_syscall::Protection::Read)?;

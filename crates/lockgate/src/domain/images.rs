@@ -7,7 +7,7 @@ use super::core::Core;
 use super::reclamation::release_functions;
 use super::rest;
 use crate::call::call_abi::StateUsage;
-use crate::call::{self, Gate, stubs};
+use crate::call::{self, Gate, thunks};
 use crate::module::{Filled, Module, Placed};
 use crate::symbols::Registration;
 use lockgate_abi::window;
@@ -52,7 +52,7 @@ pub enum JoinError {
         other: String,
     },
     /// The files that it was linked with are together larger than one may be.
-    #[error("{module} needs {other}, which is too large: what a module was linked with has at most {max} bytes in all", max = lockgate_outside::LARGEST)]
+    #[error("{module} needs {other}, which is too large: the files that a module was linked with have at most {max} bytes in all", max = lockgate_outside::LARGEST)]
     TooMuch {
         /// The module.
         module: String,
@@ -60,7 +60,7 @@ pub enum JoinError {
         other: String,
     },
     /// Modules that were linked with modules that were linked with modules.
-    #[error("{0} needs more modules, one after the other, than a domain has: at most {max}", max = window::JOINED)]
+    #[error("{0} needs a longer chain of modules than a domain has: at most {max}", max = window::JOINED)]
     TooDeep(String),
     /// Nobody has said that the module may share another's memory.
     #[error(
@@ -94,7 +94,7 @@ pub enum JoinError {
         from: String,
     },
     /// The symbol has another type.
-    #[error("{module} takes {symbol} as something else: {what}; link it again")]
+    #[error("{module} was linked with another type of {symbol}: {what}; link it again")]
     Type {
         /// The module.
         module: String,
@@ -201,7 +201,7 @@ impl Core {
                 Target::Host(gate) => match self.gates().add_callback(gate) {
                     Some(number) => {
                         callbacks.push(number);
-                        stubs::callback_stub(number)
+                        thunks::callback_thunk(number)
                     }
                     None => {
                         self.forget(callbacks);

@@ -38,7 +38,7 @@ impl Limits {
         if self.max_guest_threads >= self.threads {
             let (own, all) = (self.max_guest_threads, self.threads);
             return Err(format!(
-                "{own} threads of the module's own must be fewer than the thread limit, {all}"
+                "the limit of guest threads is {own}: it must be below the thread limit, {all}"
             ));
         }
         within("descriptor", self.descriptors, lockgate_syscall::MAX_DESCRIPTORS)?;

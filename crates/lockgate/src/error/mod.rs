@@ -25,7 +25,7 @@ pub enum CreateError {
     },
     /// The system gives no more threads.
     #[error(
-        "{name}: the system gives no threads ({threads} wanted: {source}); take fewer, or raise the limits (ulimit -u, kernel.threads-max, pids.max)"
+        "{name}: the system cannot start {threads} threads ({source}); ask for fewer, or raise the limits (ulimit -u, kernel.threads-max, pids.max)"
     )]
     Threads {
         /// What they are for.
@@ -46,7 +46,7 @@ pub enum CreateError {
         limit: u64,
     },
     /// The module is no domain of its own.
-    #[error("{name} joins a domain of {base}: open that, and then this one with it (docs/dlopen.md)")]
+    #[error("{name} joins a domain of {base}: open {base} first, and then {name} with it (docs/dlopen.md)")]
     Joins {
         /// The domain, or module.
         name: String,
@@ -117,8 +117,7 @@ pub enum BindError {
     },
     /// Only the module says that the function needs more than registers, which is nothing that the host's memory may depend on.
     #[error(
-        "{module}: {name}: by its name alone only a function whose arguments and result travel in registers can be bound; this one {what} \
-         (it says itself that it is `{noted}`): bind it by its prototype with {instead}"
+        "{module}: {name}: a name alone binds only functions whose arguments and result travel in registers; this one {what} (its module says that it is `{noted}`): bind it by its prototype with {instead}"
     )]
     NeedsPrototype {
         /// The module, or the exporter.
@@ -159,13 +158,12 @@ pub enum LinkError {
     },
     /// Not both modules say the signature, and the host does not either: one's word says nothing about the other's memory.
     #[error(
-        "import {0}, export {1}: both modules' notes must have the signature (compile them with -g, or name it by `--gate` and `--export`), or the \
-         host gives the prototype in place of the export's name"
+        "import {0}, export {1}: both modules' notes must have the signature (compile them with -g, or name it by `--gate` and `--export`); or give the prototype in place of the export's name"
     )]
     NoSignature(String, String),
     /// A function of another domain is made callable through a pointer, and nobody but that domain says its signature.
     #[error(
-        "{0}: a function pointer from domain to domain takes the function's prototype, not its name alone: nobody else says its signature"
+        "{0}: for a function pointer from domain to domain give the function's prototype, not its name alone: only the function's own module says its signature"
     )]
     NoPrototype(String),
     /// All of the domain's function pointers are in use.
@@ -188,13 +186,13 @@ pub enum CallError {
     Panic(Panic),
     /// The call came from a signal handler (rule R13).
     #[error(
-        "domains cannot be entered from a signal handler, nor from frames deeper than a call that one has left by longjmp; set a flag there and call later"
+        "a signal handler cannot call a domain, nor can frames deeper than a call that a handler has left by longjmp; set a flag there and call later"
     )]
     SignalHandler,
     /// Nested calls between host and domains have used up the host's stack, or a thread has less than 32 KiB of it left at its first call; or a
     /// nested call comes from another stack than the call that it is nested in, or from a thread on which such calls have come back out of turn.
     #[error(
-        "too many nested calls between host and domains, or less than 32 KiB of stack at a thread's first call: the host's stack would overflow (or a nested call from another stack, a coroutine's)"
+        "the host's stack would overflow: too many nested calls between host and domains, or less than 32 KiB of stack at a thread's first call; or a nested call came from another stack, such as a coroutine's"
     )]
     TooDeep,
     /// The domain belongs to a parent of this process, where it lives on.
@@ -203,7 +201,7 @@ pub enum CallError {
     )]
     Forked,
     /// The thread is ending and has left all domains.
-    #[error("this thread is ending; domains cannot be entered any more")]
+    #[error("this thread is ending: it cannot call domains any more")]
     ThreadEnding,
     /// A signal handler of the process does not run on the alternate stack (rule R11).
     #[error(
@@ -222,7 +220,7 @@ pub enum CallError {
         limit: u32,
     },
     /// The call would be nested in more calls than the domain allows.
-    #[error("domain {0} may not be called from so deep within other calls: raise its depth limit")]
+    #[error("domain {0} refuses a call nested this deep in other calls: raise its depth limit")]
     Depth(String),
     /// As many asynchronous calls as may wait for the domain already.
     #[error(
@@ -247,7 +245,7 @@ pub enum CallError {
     #[error("domain {0} was killed")]
     Killed(String),
     /// The host's own stop predicate says that calls are to end ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).
-    #[error("domain {0} was not called: its host has asked calls to end")]
+    #[error("domain {0} was not called: the host's stop predicate asks calls to end")]
     Interrupted(String),
     /// The registry took the name back.
     #[error("{0} was revoked; bind again when it is exported again")]
@@ -294,7 +292,7 @@ pub enum CallError {
     Deadlock(String),
     /// An asynchronous call of the domain, or what it has called, would wait for its own end.
     #[error(
-        "this thread makes the asynchronous call of domain {0} that it would wait for; wait for it elsewhere"
+        "this thread makes the asynchronous call of domain {0} that it would wait for; wait on another thread"
     )]
     OwnEnd(String),
     /// A domain's call of another failed, and its binding says that it ends then, too. Of a long chain of domains, some in the middle are left out.
@@ -317,7 +315,7 @@ pub enum CallError {
     },
     /// The function was dropped before anybody asked why its call failed.
     #[error(
-        "the call failed, and the library does not know any more of which function it was: that was freed before its error was read, or the call came back on another thread, or out of turn"
+        "the call failed, but the library cannot say which function it was: the program freed the function before it read the error, or the call came back on another thread or out of turn"
     )]
     Gone,
     /// Arguments given at run time do not fit the signature.

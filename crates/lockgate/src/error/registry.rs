@@ -52,7 +52,7 @@ pub enum RegistryError {
     },
     /// Nobody says the signature, or, between two domains, one side alone.
     #[error(
-        "{name}: too few say its signature: export it with a prototype, or compile the modules of both sides with -g"
+        "{name}: its signature is not known on both sides: export it with a prototype, or compile the modules of both sides with -g"
     )]
     NoSignature {
         /// The name.
@@ -88,10 +88,10 @@ pub enum RegistryError {
         known: String,
     },
     /// A function of the host, which the host need not bind.
-    #[error("{0} is a function of the host: call it directly; domains bind it")]
+    #[error("{0} is a function of the host: call it directly; only domains bind it")]
     HostFunction(String),
     /// A name that cannot be shown.
-    #[error("{0:?} is no name to export: give at least one character, and none that controls a terminal")]
+    #[error("cannot export {0:?}: a name has at least one character, and none that controls a terminal")]
     Name(String),
     /// All places are taken.
     #[error("all {0} places for exports and bindings are taken; drop bindings that are no longer needed")]

@@ -18,8 +18,7 @@ pub enum GrantError {
     Empty,
     /// Memory that does not consist of whole pages.
     #[error(
-        "{length} bytes at {at:#x} are not whole pages of {page} bytes: what shares a page with them would be \
-         exposed, too; align both ends", page = lockgate_abi::PAGE
+        "{length} bytes at {at:#x} are not whole pages of {page} bytes: other data on the same pages would be exposed, too; align both ends", page = lockgate_abi::PAGE
     )]
     Unaligned {
         /// Address, or offset in the file.
@@ -157,7 +156,7 @@ pub enum RingError {
     #[error("a ring cannot have {0} elements: use a power of two from 1 to 2^31")]
     Capacity(u32),
     /// An element without bytes.
-    #[error("a ring of elements without bytes has nothing to carry")]
+    #[error("an element of a ring has at least one byte")]
     NoElement,
     /// The memory of the ring.
     #[error(transparent)]

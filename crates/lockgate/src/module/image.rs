@@ -1,4 +1,4 @@
-//! A module's image in a sealed memory file: stubs, then the segments at their addresses.
+//! A module's image in a sealed memory file: thunks, then the segments at their addresses.
 use crate::host::{environment, memory_file};
 use crate::space::{Backing, Stride};
 use lockgate_abi::{PAGE, window};
@@ -9,8 +9,8 @@ use rustix::mm::ProtFlags;
 use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// Length of the stubs at the start of the file, bytes.
-const STUBS: u64 = window::IMAGE - window::STUBS;
+/// Length of the thunks at the start of the file, bytes.
+const THUNKS: u64 = window::IMAGE - window::THUNKS;
 
 /// What domains map.
 #[derive(Debug)]
@@ -32,15 +32,15 @@ impl Image {
     ///
     /// # Errors
     /// The kernel's: no memory, no descriptors, `memfd_create` forbidden.
-    pub fn new(module: &lockgate_verify::Module, stubs: &[u8]) -> Result<Image, Errno> {
+    pub fn new(module: &lockgate_verify::Module, thunks: &[u8]) -> Result<Image, Errno> {
         // MFD_EXEC is asked for where the kernel knows it (6.3); older ones imply it.
         let (flags, wanted) = (MemfdFlags::ALLOW_SEALING, MemfdFlags::EXEC);
-        let file = memory_file("lockgate-module", flags, wanted, STUBS + module.image_size)?;
-        write_at(&file, stubs, 0)?;
+        let file = memory_file("lockgate-module", flags, wanted, THUNKS + module.image_size)?;
+        write_at(&file, thunks, 0)?;
         let mut segments: Vec<(u64, u64, SegmentKind)> = Vec::new();
         let mut data = Vec::new();
         for segment in &module.segments {
-            write_at(&file, &segment.bytes, STUBS + segment.address)?;
+            write_at(&file, &segment.bytes, THUNKS + segment.address)?;
             match segments.last_mut() {
                 // As one kernel mapping.
                 Some((last, length, kind)) if *kind == segment.kind && *last + *length == segment.address => {
@@ -63,7 +63,7 @@ impl Image {
         code.unwrap_or_default()
     }
 
-    /// Maps the image at window offset `place`, with `words` filled; at [`window::IMAGE`] with the stubs before it. Threads may be
+    /// Maps the image at window offset `place`, with `words` filled; at [`window::IMAGE`] with the thunks before it. Threads may be
     /// in the window: code becomes executable when everything else is ready.
     ///
     /// # Errors
@@ -71,7 +71,7 @@ impl Image {
     pub fn map(&self, stride: &Stride, place: u64, words: &[Filled]) -> Result<(), Errno> {
         self.map_data(stride, place, words)?;
         for (at, length) in self.executable(place) {
-            let offset = at + STUBS - place;
+            let offset = at + THUNKS - place;
             // Code that joins is never writable, whatever `perf` would like: threads are in the window.
             if place == window::IMAGE && environment::perf_map() {
                 self.copy_code(stride, at, length, offset)?;
@@ -89,13 +89,13 @@ impl Image {
         map(self.file.as_fd(), offset)
     }
 
-    /// Window offset and length of code, and of the stubs: as one kernel mapping if there is nothing between.
+    /// Window offset and length of code, and of the thunks: as one kernel mapping if there is nothing between.
     fn executable(&self, place: u64) -> Vec<(u64, u64)> {
         // The verifier lets nothing else be the first segment.
         let (at, length, _) = self.segments[0];
         match (place, at) {
-            (window::IMAGE, 0) => vec![(window::STUBS, STUBS + length)],
-            (window::IMAGE, _) => vec![(window::STUBS, STUBS), (place + at, length)],
+            (window::IMAGE, 0) => vec![(window::THUNKS, THUNKS + length)],
+            (window::IMAGE, _) => vec![(window::THUNKS, THUNKS), (place + at, length)],
             _ => vec![(place + at, length)],
         }
     }
@@ -108,7 +108,7 @@ impl Image {
                 SegmentKind::Constants => ProtFlags::READ,
                 SegmentKind::Data => ProtFlags::READ | ProtFlags::WRITE,
             };
-            stride.map(place + at, length, access, self.backing(place, STUBS + at))?;
+            stride.map(place + at, length, access, self.backing(place, THUNKS + at))?;
         }
         self.relocate(stride, place, words)
     }
@@ -152,7 +152,7 @@ impl Image {
 
     /// Copies code or constants: `at` is relative to the image. `None` beyond the image's end.
     pub fn read(&self, at: u64, into: &mut [u8]) -> Option<()> {
-        let read = rustix::io::pread(&self.file, &mut *into, STUBS.checked_add(at)?).ok()?;
+        let read = rustix::io::pread(&self.file, &mut *into, THUNKS.checked_add(at)?).ok()?;
         (read == into.len()).then_some(())
     }
 

@@ -44,7 +44,7 @@ pub enum LoadError {
         source: std::io::Error,
     },
     /// The bytes could not be copied.
-    #[error("cannot take the bytes of {name}: {source}; give those of one module")]
+    #[error("cannot copy the bytes of {name}: {source}; pass the bytes of one module")]
     Bytes {
         /// The given name.
         name: String,
@@ -60,7 +60,7 @@ pub enum LoadError {
         source: lockgate_verify::ParseError,
     },
     /// The module breaks a rule of the code model.
-    #[error("{name} was refused: {rejection}; it may not be loaded: rebuild it with `lockgate cc`")]
+    #[error("the verifier rejects {name}: {rejection}; rebuild it with `lockgate cc`")]
     Refused {
         /// File or given name.
         name: String,
@@ -97,11 +97,11 @@ pub enum LoadError {
 }
 
 impl Module {
-    /// Verifies the module in `file`, on a machine that can run it. `stubs` are the runtime's own, for every window.
+    /// Verifies the module in `file`, on a machine that can run it. `thunks` are the runtime's own, for every window.
     ///
     /// # Errors
     /// All of [`LoadError`] but those of reading.
-    pub(crate) fn verified(name: String, file: Vec<u8>, stubs: &[u8]) -> Result<Arc<Module>, LoadError> {
+    pub(crate) fn verified(name: String, file: Vec<u8>, thunks: &[u8]) -> Result<Arc<Module>, LoadError> {
         let mut parsed = lockgate_verify::Module::parse(&file)
             .map_err(|source| LoadError::Parse { name: name.clone(), source })?;
         let report = lockgate_verify::verify(&parsed)
@@ -109,7 +109,7 @@ impl Module {
         if let Some(feature) = host::lacks(&report) {
             return Err(LoadError::Processor { name, feature });
         }
-        let image = Image::new(&parsed, stubs).map_err(|source| LoadError::Memory {
+        let image = Image::new(&parsed, thunks).map_err(|source| LoadError::Memory {
             name: name.clone(),
             size: parsed.image_size,
             source: source.into(),

@@ -38,7 +38,7 @@ pub enum ObserveError {
     #[error("there is no process {0}")]
     NoProcess(u32),
     /// Not the caller's to read.
-    #[error("process {0} may not be read: that takes the right to trace it (its user, or CAP_SYS_PTRACE)")]
+    #[error("cannot read process {0}: you need the right to trace it (be its user, or have CAP_SYS_PTRACE)")]
     Permission(u32),
     /// It exports nothing.
     #[error(

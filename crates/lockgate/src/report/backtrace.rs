@@ -246,9 +246,9 @@ impl Entered {
     fn innermost(&self, exit: u64, read: impl Fn(u64) -> Option<u64>) -> Option<u64> {
         let rip = self.registers.rip;
         let Some(state) = self.state_at(rip) else {
-            // The runtime's stubs leave rsp where it is.
-            let is_stub = (window::STUBS..window::IMAGE).contains(&rip.wrapping_sub(self.window));
-            return is_stub.then_some(self.rsp);
+            // The runtime's thunks leave rsp where it is.
+            let is_window_thunk = (window::THUNKS..window::IMAGE).contains(&rip.wrapping_sub(self.window));
+            return is_window_thunk.then_some(self.rsp);
         };
         walk::entry(state, self.rsp, exit, read)
     }

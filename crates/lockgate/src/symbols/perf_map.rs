@@ -24,8 +24,8 @@ pub(crate) fn list_module<'a>(base: u64, domain: &str, symbols: impl FnOnce() ->
     if !environment::perf_map() {
         return;
     }
-    let stubs = window::IMAGE - window::STUBS;
-    let mut text = line(base + window::STUBS, stubs, &format!("gates [{domain}]"));
+    let thunks = window::IMAGE - window::THUNKS;
+    let mut text = line(base + window::THUNKS, thunks, &format!("gates [{domain}]"));
     for (start, length, name) in symbols().functions() {
         text += &line(base + window::IMAGE + start, length, &format!("{} [{domain}]", shown(name)));
     }

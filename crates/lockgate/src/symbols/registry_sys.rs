@@ -245,8 +245,8 @@ mod tests {
             format!("RECORD_SIZE, ENTRIES = {RECORD}, ({ENTRY}, {LIMITED_ENTRY})"),
             format!("FRAME_RETURN = {}", FRAME - 8),
             format!(
-                "STUBS, IMAGE, STRIDE, OFF = {:#x}, {:#x}, 8 << 30, {:#x}",
-                window::STUBS,
+                "THUNKS, IMAGE, STRIDE, OFF = {:#x}, {:#x}, 8 << 30, {:#x}",
+                window::THUNKS,
                 window::IMAGE,
                 code::OFF
             ),

@@ -369,8 +369,9 @@ impl Workers {
     pub fn new(threads: usize, capacity: usize) -> Result<Workers, CreateError> {
         let name = || "workers".to_owned();
         if threads == 0 || capacity == 0 {
-            let what =
-                format!("{threads} workers with queues of {capacity} calls can do nothing: give at least 1");
+            let what = format!(
+                "{threads} workers with queues of {capacity} calls cannot make a call: give at least 1 of each"
+            );
             return Err(CreateError::Option { name: name(), what });
         }
         if threads > Workers::MOST {

@@ -1,4 +1,4 @@
-//! Random call graphs over several domains, with crashes, kills and time-outs at random places, on several threads: what
+//! Random call graphs over several domains, with crashes, kills and timeouts at random places, on several threads: what
 //! comes of each is what the model says, and after each call every live frame's registers, stack and control words are what
 //! they were.
 //!

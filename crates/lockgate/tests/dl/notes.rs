@@ -52,7 +52,7 @@ fn one_librarys_word_is_not_the_others() {
         let refused = Library::open(&client.path, Mode::NOW, &Options::default()).unwrap_err();
         let text = refused.to_string();
         assert!(matches!(refused, DlError::Imports { .. }), "{text}");
-        assert!(text.contains("not both libraries say") || text.contains("signatures differ"), "{text}");
+        assert!(text.contains("not both libraries have") || text.contains("signatures differ"), "{text}");
         server.close().unwrap();
     }
 }

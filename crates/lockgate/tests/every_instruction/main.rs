@@ -629,7 +629,7 @@ fn jumps_out_of_handlers_on_the_hosts_stack_leave_nothing_behind() {
     }
 }
 
-/// It jumps out of services of the library's as well, and of its slow ways: the next call works, under the same limit, signals come, the
+/// It jumps out of services of the library's as well, and of its slow paths: the next call works, under the same limit, signals come, the
 /// thread can be cancelled. Red if a handler may interrupt what holds a lock: the next call waits for that for good.
 #[test]
 fn jumps_out_of_services_leave_nothing_behind() {

@@ -4,7 +4,10 @@
 use std::fs;
 
 fn main() -> std::io::Result<()> {
-    let path = hygiene::root().join(hygiene::PICTURES);
-    let text = fs::read_to_string(&path)?;
-    fs::write(path, hygiene::with_pictures(&text))
+    for page in hygiene::PICTURES {
+        let path = hygiene::root().join(page);
+        let text = fs::read_to_string(&path)?;
+        fs::write(path, hygiene::with_pictures(&text))?;
+    }
+    Ok(())
 }

@@ -158,7 +158,7 @@ fn parse(text: &str) -> Parsed<File> {
                 let near = lockgate::nearest(&missing, known);
                 let near = near.map_or(String::new(), |near| format!("; one is called {near}"));
                 anyhow!(
-                    "depends_on: {program} depends on {}, which is no program here{near}",
+                    "depends_on: {program} depends on {}, which is not a program of this file{near}",
                     printable(&missing)
                 )
             }

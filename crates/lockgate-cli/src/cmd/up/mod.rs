@@ -201,7 +201,9 @@ impl Observer for Face {
             Event::Started => self.tell(format!("lockgate: {program}: started")),
             Event::Ready if says_when_ready() => self.tell(format!("lockgate: {program}: ready")),
             Event::Killing(time) => {
-                self.tell(format!("lockgate: {program}: not ended in {time:?} (stop_timeout), and killed"));
+                self.tell(format!(
+                    "lockgate: {program}: killed, because it did not end within {time:?} (stop_timeout)"
+                ));
             }
             Event::Ended(end, said) => self.ended(program, end, *said),
             Event::Restarting(delay) if delay.is_zero() => {

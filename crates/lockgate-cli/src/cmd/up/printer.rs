@@ -123,7 +123,7 @@ impl Shared {
             drop(queue);
             if lost > 0 {
                 text.push_str(&format!(
-                    "lockgate: {lost} lines were left out here, since nobody read them\n"
+                    "lockgate: {lost} lines were dropped here, because no program read them in time\n"
                 ));
             }
             // Where that cannot be written it goes: programs serve on.
