@@ -411,6 +411,31 @@ fn what_would_do_nothing_is_refused() {
         ),
         ("struct r { wchar_t t[8]; };\nLG_FIELD(r, t, LG_BYTES);\nint f(struct r *r LG_OUT);", ""),
         ("struct r { wchar_t t[8]; };\nint f(const struct r *r LG_IN);", ""),
+        // What is said of a type counts where a name of it declares something, or is not accepted.
+        (
+            "typedef int of(const char *t LG_IN LG_SIZE(4));\nof f;\nint f(const char *t LG_IN LG_SIZE(8));",
+            "LG_SIZE is said twice, and not alike",
+        ),
+        (
+            "typedef int of(const char *t LG_IN LG_SIZE(n), int n);\nof f;\nint f(const char *t, int m);",
+            "`n` in an expression is neither beside it",
+        ),
+        (
+            "int f(const char *t LG_IN LG_SIZE(4));\n__typeof__(f) g;",
+            "a type that is declared by `typeof`, where no annotation is read",
+        ),
+        (
+            "typedef int c(void *d, const char *t LG_SIZE(4));\nint f(__typeof__(c) *e, void *d);",
+            "a type that is declared by `typeof`",
+        ),
+        (
+            "typedef int c(void *d, const char *t LG_SIZE(4));\ntypedef __typeof__(c) e;\nint f(e *g, void *d);",
+            "a type that is declared by `typeof`",
+        ),
+        (
+            "typedef int c(void *d, const char *t LG_SIZE(4));\ntypedef c *e;\ntypedef int (*e)(void *d, const char *t LG_SIZE(8));\nint f(e g, void *d);",
+            "LG_SIZE is said twice, and not alike",
+        ),
         ("int f(int n) LG_ERROR(-n);", "`n` is a parameter"),
         ("int f(void);\ndouble g(double worst) LG_ERROR(worst);", "`worst` is a parameter"),
         ("enum { n = -7 };\nint f(int m) LG_ERROR(3 - n * 2 == 17 ? n : -1);", ""),
@@ -450,6 +475,29 @@ fn accepted(header: &str) -> Client {
     let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
     assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
     client
+}
+
+/// What is said of the parameters of a function's type counts for whatever is declared by a name of that: functions, pointers, further names.
+#[test]
+fn what_is_said_of_a_type_counts_for_its_names() {
+    let client = accepted(
+        "#include <lockgate/annotations.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\ntypedef struct h h;\n\
+         typedef int takes(h *x, const char *tag LG_IN LG_SIZE(4));\ntakes take;\ntypedef takes takes_too;\ntakes_too take_too LG_AT_MOST(7);\n\
+         typedef int ends(h *x LG_RELEASE);\nends h_free;\ntypedef int runs(h *x, void *user LG_DATA LG_FOR_CALL, int (*f)(void *u));\nruns run;\n\
+         typedef const char *gives(h *x) LG_SIZE(8);\ngives give;\n\
+         typedef int event(void *u, const char *text LG_SIZE(64));\ntypedef event *pointer;\ntypedef pointer again;\nint on(h *x, again f, void *u);\nstruct s { pointer f; void *u; };\nint put(h *x, const struct s *s LG_IN);\n",
+    );
+    let said = client.explain();
+    for (part, times) in [
+        ("tag: a buffer: 4 bytes, copied in", 2),
+        ("at most 7 [LG_AT_MOST(7)]", 1),
+        ("x: a handle of type `struct h`, whose life ends", 1),
+        ("user: the program's own data: a number to the library, for this call", 1),
+        ("result: memory, copied out: 8 elements of 1 bytes", 1),
+        ("text: memory, copied out: 64 elements of 1 bytes", 2),
+    ] {
+        assert_eq!(said.matches(part).count(), times, "{part}:\n{said}");
+    }
 }
 
 /// What a language would take for one name is refused, with the name: Python lets the last of two win without a word, and reads two spellings
