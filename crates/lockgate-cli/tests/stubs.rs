@@ -811,6 +811,27 @@ fn data_comes_back_in_the_field_that_it_was_given_in() {
     made("kinds", &["-O0"], [header, source, host]);
 }
 
+/// A function that came with data does not come back alone: the library would say which of them the program calls with which data. One that came without does.
+/// What a callback is given that its author has annotated with `LG_IGNORE` is zero, whatever the library has there.
+#[test]
+fn functions_that_came_with_data_stay_with_it() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\ntypedef int (*event)(void *data);\ntypedef void (*done)(void *p);\nstruct at { event f; };\nstruct pair { int a, b; };\n\
+                  thing *thing_new(void);\nint on(thing *t, event f, void *data);\nint alone(thing *t, event f);\nevent give(thing *t, int n);\nint put(thing *t, int n, event *f LG_OUT);\nint fill(thing *t, int n, struct at *at LG_OUT);\n\
+                  int each(thing *t, int (*f)(void *data, void *own LG_IGNORE, done end LG_IGNORE, struct pair p LG_IGNORE, int n), void *data);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"loose.h\"\nstatic long h[8]; static event had[2];\nthing *thing_new(void) { return (thing *)h; }\n\
+                  int on(thing *t, event f, void *data) { had[0] = f; return 0; }\nint alone(thing *t, event f) { had[1] = f; return 0; }\nevent give(thing *t, int n) { return had[n]; }\n\
+                  int put(thing *t, int n, event *f) { *f = had[n]; return 0; }\nint fill(thing *t, int n, struct at *at) { at->f = had[n]; return 0; }\n\
+                  int each(thing *t, int (*f)(void *, void *, done, struct pair, int), void *data) { struct pair p = {7, 8}; return f(data, (void *)0x4141414141414141, (done)0x4242424242424242, p, 5); }\n";
+    let host = "#include <loose.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_loose_error()->message); return 1; } } while (0)\n#define REFUSED(x) CHECK((x) && lg_loose_error()->kind == LG_STUB_CALLBACK)\n\
+                static int one(void *data)\n{\n    return *(char *)data;\n}\nstatic int other(void *data)\n{\n    return *(long *)data != 0;\n}\n\
+                static int sees(void *data, void *own, done end, struct pair p, int n)\n{\n    return !own && !end && !p.a && !p.b && *(char *)data == 3 ? n : 99;\n}\n\
+                int main(void)\n{\n    static char data = 3;\n    thing *t = thing_new();\n    event f = 0;\n    struct at at = {0};\n    CHECK(on(t, one, &data) == 0 && alone(t, other) == 0);\n    \
+                REFUSED(!give(t, 0));\n    REFUSED(put(t, 0, &f) == -1 && !f);\n    REFUSED(fill(t, 0, &at) == -1 && !at.f);\n    CHECK(give(t, 1) == other && put(t, 1, &f) == 0 && f == other && fill(t, 1, &at) == 0 && at.f == other);\n    \
+                CHECK(each(t, sees, &data) == 5);\n    return 0;\n}\n";
+    made("loose", &["-O0"], [header, source, host]);
+}
+
 /// The library does not give a handle a second time for which anything is remembered: what is lent to the first one's user, where its errors jump to and what its
 /// callbacks get would be the second one's, too, and end with it.
 #[test]

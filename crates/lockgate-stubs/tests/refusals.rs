@@ -411,6 +411,23 @@ fn what_would_do_nothing_is_refused() {
         ),
         ("struct r { wchar_t t[8]; };\nLG_FIELD(r, t, LG_BYTES);\nint f(struct r *r LG_OUT);", ""),
         ("struct r { wchar_t t[8]; };\nint f(const struct r *r LG_IN);", ""),
+        // A function that came with data belongs to that.
+        (
+            "struct h;\ntypedef int (*event)(void *d);\nint f(struct h *h, event e, void *d);\nevent g(struct h *h);",
+            "the library gives functions of type event, which the program gives with data only",
+        ),
+        (
+            "struct h;\ntypedef int (*event)(void *d);\nstruct r { event e; };\nint f(struct h *h, event e, void *d);\nint g(struct h *h, event *e LG_OUT);",
+            "which the program gives with data only",
+        ),
+        (
+            "struct h;\ntypedef int (*event)(void *d);\nstruct r { event e; void *d; };\nint f(struct h *h, const struct r *r LG_IN);\nint g(struct h *h, int (*c)(event e));",
+            "which the program gives with data only",
+        ),
+        (
+            "struct h;\ntypedef int (*event)(void *d);\nint f(struct h *h, event e, void *d);\nint a(event e);\nevent g(struct h *h);",
+            "",
+        ),
         // What is said of a type counts where a name of it declares something, or is not accepted.
         (
             "typedef int of(const char *t LG_IN LG_SIZE(4));\nof f;\nint f(const char *t LG_IN LG_SIZE(8));",

@@ -767,6 +767,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
     planner.who_gave_fields();
     planner.gates_are_given_no_data();
     // (The program is compiled with its own headers, which nobody changes.)
+    planner.functions_come_back_alone();
     let never_null = |f: &&Function| {
         // (Behind its casts, and what `NULL` stands for has some.)
         let bare = |error: &String| {
@@ -785,6 +786,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
         );
     }
     for function in header.functions.iter().filter(|f| f.prototype.aligned && !gates.contains(&f.name)) {
+    planner.functions_come_back_alone();
         planner.refuse_after_all(
             &function.name,
             "result",
