@@ -411,6 +411,58 @@ fn what_would_do_nothing_is_refused() {
         ),
         ("struct r { wchar_t t[8]; };\nLG_FIELD(r, t, LG_BYTES);\nint f(struct r *r LG_OUT);", ""),
         ("struct r { wchar_t t[8]; };\nint f(const struct r *r LG_IN);", ""),
+        // One object is taken for another only if any bytes are a value of both.
+        (
+            "struct r { const char *s LG_STRING LG_BORROWED; };\nstruct r *f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);",
+            "LG_WITHIN(b): to take `char` for `struct r`",
+        ),
+        (
+            "struct r { const char *s LG_STRING LG_BORROWED; };\nint f(char *b LG_INOUT LG_SIZE(n), int n, struct r **r LG_OUT LG_WITHIN(b));",
+            "LG_WITHIN(b): to take `char` for `struct r`",
+        ),
+        (
+            "struct r { char *s LG_STRING LG_BORROWED; int n; };\nint *f(struct r *r LG_INOUT) LG_WITHIN(r);\nint g(void);",
+            "LG_WITHIN(r): to take `struct r` for `int`",
+        ),
+        ("_Bool *f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);", "LG_WITHIN(b): to take"),
+        ("char **f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);", "LG_WITHIN(b): to take"),
+        (
+            "struct r { int n; _Bool b; };\nstruct r *f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);",
+            "LG_WITHIN(b): to take",
+        ),
+        (
+            "struct r { int n, m; };\nstruct r *f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);",
+            "",
+        ),
+        (
+            "struct r { int n; _Bool b; };\nstruct r *f(struct r *r LG_INOUT LG_SIZE(n), int n) LG_WITHIN(r);\nint g(void);",
+            "",
+        ),
+        // What only a function knows.
+        (
+            "int f(int (*c)(void *d, const char *b LG_SIZE(n), int n, const char *p LG_WITHIN(b)), void *d);",
+            "LG_WITHIN(b): what a callback is given lies in nothing",
+        ),
+        (
+            "struct r { int n; const char *b LG_SIZE(n) LG_IN; const char **p LG_OUT LG_WITHIN(b); };\nconst struct r *f(void) LG_SIZE(1);\nint g(void);",
+            "field p: LG_WITHIN(b): a field lies in nothing",
+        ),
+        (
+            "struct r { char *s LG_STRING LG_FREED(free); };\nint f(int (*c)(void *d, const struct r *r LG_IN), void *d);",
+            "LG_FREED(free): a field cannot be moved",
+        ),
+        (
+            "typedef char *own;\nLG_TYPE(own, LG_STRING LG_FREED(free));\nown g(void);\nint f(int (*c)(void *d, own s), void *d);",
+            "LG_FREED(free): what a callback is given cannot be moved",
+        ),
+        // The library may put another string there, which the program would free as its own.
+        (
+            "struct r { char *s LG_STRING; };\nint f(struct r *r LG_INOUT);",
+            "field s: whether the program frees it, and how, is not said",
+        ),
+        ("struct r { char *s LG_STRING LG_BORROWED; };\nint f(struct r *r LG_INOUT);", ""),
+        ("struct r { const char *s LG_STRING; };\nint f(struct r *r LG_INOUT);", ""),
+        ("struct r { char *s LG_STRING; };\nint f(struct r *r LG_IN);", ""),
         // A function that came with data belongs to that.
         (
             "struct h;\ntypedef int (*event)(void *d);\nint f(struct h *h, event e, void *d);\nevent g(struct h *h);",
