@@ -480,6 +480,18 @@ fn what_would_do_nothing_is_refused() {
             "struct h;\ntypedef int (*event)(void *d);\nint f(struct h *h, event e, void *d);\nint a(event e);\nevent g(struct h *h);",
             "",
         ),
+        // What bounds is not what is bounded.
+        ("int f(int *n LG_INOUT LG_AT_MOST(*n));", "LG_AT_MOST speaks of what it bounds"),
+        ("int f(int *n LG_OUT LG_AT_MOST(m + *n), int m);", "LG_AT_MOST speaks of what it bounds"),
+        ("int f(int *n LG_OUT LG_AT_MOST(other));", "`other` in an expression is neither beside it"),
+        ("int f(int *n LG_INOUT LG_AT_MOST(m), int m);", ""),
+        (
+            "struct r { unsigned end : 1, n : 3; };\nconst struct r *f(void) LG_UNTIL(end);\nint g(void);",
+            "or that is a bit-field",
+        ),
+        ("LG_DOMAIN(\"api\", streams);\nint f(void);", "LG_DOMAIN(api) is said twice"),
+        ("LG_DOMAIN(\"other\");\nint f(void);", "LG_DOMAIN(other) is said twice, and LG_DOMAIN(api)"),
+        ("LG_DOMAIN(\"api\");\nint f(void);", ""),
         // What is said of a type counts where a name of it declares something, or is not accepted.
         (
             "typedef int of(const char *t LG_IN LG_SIZE(4));\nof f;\nint f(const char *t LG_IN LG_SIZE(8));",

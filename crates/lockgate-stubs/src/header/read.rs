@@ -763,7 +763,16 @@ impl Reader {
             }
             Some(About::Library(name)) => {
                 check_options(&options).map_err(|what| stray(format!("LG_DOMAIN({name}): {what}")))?;
-                self.header.library = Some((name, options));
+                let said = (name, options);
+                let whole = matches!(self.selection, Selection::Files(_));
+                let other = self.header.library.as_ref().filter(|known| whole && **known != said);
+                if let Some((known, _)) = other {
+                    return Err(stray(format!(
+                        "LG_DOMAIN({}) is said twice, and LG_DOMAIN({known})",
+                        said.0
+                    )));
+                }
+                self.header.library = Some(said);
             }
             None => {}
         }
@@ -834,15 +843,6 @@ fn without_names<'u>(mut kind: Type<'u>, names: &mut Vec<String>) -> Type<'u> {
     }
 }
 
-/// The function that a pointer's canonical type points to.
-fn function_type(kind: Type<'_>) -> Option<Type<'_>> {
-    let pointee = kind.pointee();
-    matches!(pointee.kind(), CXType_FunctionProto | CXType_FunctionNoProto).then_some(pointee)
-}
-
-/// A later declaration that gives a parameter the name of another one means the other one.
-fn in_the_same_places(known: &[Parameter], later: &[Parameter]) -> Result<(), String> {
-    for (place, (own, later)) in known.iter().zip(later).enumerate() {
 /// `cursor`, of type `kind`, declares a function, or a pointer to one, by the name of its type.
 fn named_function(cursor: Cursor<'_>, kind: Type<'_>) -> Option<String> {
     if cursor.children().into_iter().any(|child| child.kind() == CXCursor_ParmDecl) {
@@ -870,6 +870,15 @@ fn is_of_another(cursor: Cursor<'_>) -> bool {
         && !cursor.children().into_iter().any(|child| child.kind() == CXCursor_ParmDecl)
 }
 
+/// The function that a pointer's canonical type points to.
+fn function_type(kind: Type<'_>) -> Option<Type<'_>> {
+    let pointee = kind.pointee();
+    matches!(pointee.kind(), CXType_FunctionProto | CXType_FunctionNoProto).then_some(pointee)
+}
+
+/// A later declaration that gives a parameter the name of another one means the other one.
+fn in_the_same_places(known: &[Parameter], later: &[Parameter]) -> Result<(), String> {
+    for (place, (own, later)) in known.iter().zip(later).enumerate() {
         if own.name != later.name && known.iter().any(|other| other.name == later.name) {
             return Err(format!(
                 "parameter {} is called {} here, and that is another one in the header",

@@ -1041,6 +1041,20 @@ impl<'a> Planner<'a> {
         self.failure_is_said(function).map_err(of_result)?;
         self.is_said_by_its_prototype(name, prototype).map_err(of_function)?;
         Ok(FunctionPlan {
+        for parameter in &prototype.parameters {
+            let Some(most) = self.notes(parameter).at_most else { continue };
+            let what = Some(format!("parameter {}", parameter.name));
+            let bounded = self.check_expression(&most, &prototype.parameters).and_then(|()| {
+                match most.names().contains(&&*parameter.name) {
+                    true => no(
+                        "LG_AT_MOST speaks of what it bounds: after the call that is what the library has set it to, and no bound",
+                        "name another parameter that the library does not set",
+                    ),
+                    false => Ok(()),
+                }
+            });
+            bounded.map_err(|no| (what, no))?;
+        }
             name: name.clone(),
             prototype: prototype.clone(),
             parameters,
