@@ -811,6 +811,51 @@ fn data_comes_back_in_the_field_that_it_was_given_in() {
     made("kinds", &["-O0"], [header, source, host]);
 }
 
+/// A function that came with data does not come back alone: the library would say which of them the program calls with which data. One that came without does.
+/// What a callback is given that its author has annotated with `LG_IGNORE` is zero, whatever the library has there.
+#[test]
+fn functions_that_came_with_data_stay_with_it() {
+    let header = "#include <lockgate/annotations.h>\nLG_ERRORS(int, -1);\ntypedef struct thing thing;\ntypedef int (*event)(void *data);\ntypedef void (*done)(void *p);\nstruct at { event f; };\nstruct pair { int a, b; };\n\
+                  thing *thing_new(void);\nint on(thing *t, event f, void *data);\nint alone(thing *t, event f);\nevent give(thing *t, int n);\nint put(thing *t, int n, event *f LG_OUT);\nint fill(thing *t, int n, struct at *at LG_OUT);\n\
+                  int each(thing *t, int (*f)(void *data, void *own LG_IGNORE, done end LG_IGNORE, struct pair p LG_IGNORE, int n), void *data);\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"loose.h\"\nstatic long h[8]; static event had[2];\nthing *thing_new(void) { return (thing *)h; }\n\
+                  int on(thing *t, event f, void *data) { had[0] = f; return 0; }\nint alone(thing *t, event f) { had[1] = f; return 0; }\nevent give(thing *t, int n) { return had[n]; }\n\
+                  int put(thing *t, int n, event *f) { *f = had[n]; return 0; }\nint fill(thing *t, int n, struct at *at) { at->f = had[n]; return 0; }\n\
+                  int each(thing *t, int (*f)(void *, void *, done, struct pair, int), void *data) { struct pair p = {7, 8}; return f(data, (void *)0x4141414141414141, (done)0x4242424242424242, p, 5); }\n";
+    let host = "#include <loose.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_loose_error()->message); return 1; } } while (0)\n#define REFUSED(x) CHECK((x) && lg_loose_error()->kind == LG_STUB_CALLBACK)\n\
+                static int one(void *data)\n{\n    return *(char *)data;\n}\nstatic int other(void *data)\n{\n    return *(long *)data != 0;\n}\n\
+                static int sees(void *data, void *own, done end, struct pair p, int n)\n{\n    return !own && !end && !p.a && !p.b && *(char *)data == 3 ? n : 99;\n}\n\
+                int main(void)\n{\n    static char data = 3;\n    thing *t = thing_new();\n    event f = 0;\n    struct at at = {0};\n    CHECK(on(t, one, &data) == 0 && alone(t, other) == 0);\n    \
+                REFUSED(!give(t, 0));\n    REFUSED(put(t, 0, &f) == -1 && !f);\n    REFUSED(fill(t, 0, &at) == -1 && !at.f);\n    CHECK(give(t, 1) == other && put(t, 1, &f) == 0 && f == other && fill(t, 1, &at) == 0 && at.f == other);\n    \
+                CHECK(each(t, sees, &data) == 5);\n    return 0;\n}\n";
+    made("loose", &["-O0"], [header, source, host]);
+}
+
+/// What only looks (it takes its handles as `const`) says the same again, until something may have changed them: a program that asks once for each row that it
+/// makes room for, or at each end of a loop, goes by one answer what it has made for another.
+#[test]
+fn what_only_looks_says_the_same_again() {
+    let header = "#include <lockgate/annotations.h>\n#include <stddef.h>\nLG_ERRORS(int, -1);\nLG_ERRORS(size_t, 0);\ntypedef struct image image;\ntypedef struct extra extra;\n\
+                  image *image_new(void);\nextra *extra_new(const image *i);\nsize_t row(const image *i, const extra *e, int plane);\nint sizes(const image *i, int *rows LG_OUT);\nsize_t next(image *i);\n\
+                  void scale(image *i, int by);\nint add(const image *i, extra *e);\nint lie(int how);\nvoid each(image *i, void (*f)(void *data), void *data);\n\
+                  int read_all(const image *i, unsigned char **rows LG_INOUT LG_ROWS(lg_told(sizes, i, rows)) LG_SIZE(lg_told(row, i, lg_result)));\nint read_next(image *i, unsigned char *to LG_INOUT LG_SIZE(lg_told(next, i, lg_result)));\n";
+    let source = "#include <lockgate/annotations.h>\n#include \"looks.h\"\nstatic long h[8]; static int more, factor = 1, added;\nimage *image_new(void) { return (image *)h; }\nextra *extra_new(const image *i) { return (extra *)&h[4]; }\n\
+                  int lie(int how) { more = how; return 0; }\nsize_t row(const image *i, const extra *e, int plane) { return 16 * factor + plane + added + more; }\nint sizes(const image *i, int *rows) { *rows = 2 + added + more; return more > 1 ? -1 : 0; }\n\
+                  size_t next(image *i) { return 8 * ++factor; }\nvoid scale(image *i, int by) { factor *= by; }\nint add(const image *i, extra *e) { return ++added; }\n\
+                  void each(image *i, void (*f)(void *), void *data) { f(data); factor++; f(data); }\nint read_all(const image *i, unsigned char **rows) { return 0; }\nint read_next(image *i, unsigned char *to) { return 0; }\n";
+    let host = "#include <looks.h>\n#include <lockgate_stubs.h>\n#include <stdio.h>\n\
+                #define CHECK(x) do { if (!(x)) { printf(\"line %d: %s; %s\\n\", __LINE__, #x, lg_looks_error()->message); return 1; } } while (0)\n#define REFUSED(x) CHECK((x) && lg_looks_error()->kind == LG_STUB_LENGTH)\n\
+                static image *i;\nstatic extra *e;\nstatic size_t heard[2];\nstatic void asks(void *data)\n{\n    heard[(*(int *)data)++] = row(i, e, 0);\n}\n\
+                int main(void)\n{\n    unsigned char all[3][64], *rows[3] = {all[0], all[1], all[2]};\n    int n = 0, calls = 0;\n    i = image_new(), e = extra_new(i);\n    \
+                CHECK(row(i, e, 0) == 16 && row(i, e, 0) == 16 && row(i, e, 3) == 19 && row(i, e, 3) == 19 && sizes(i, &n) == 0 && n == 2 && sizes(i, &n) == 0);\n    CHECK(read_all(i, rows) == 0);\n    \
+                CHECK(lie(1) == 0);\n    REFUSED(row(i, e, 3) == 0);\n    CHECK(read_all(i, rows) == -1);\n    REFUSED(sizes(i, &n) == -1 && n == 2);\n    CHECK(lie(0) == 0 && row(i, e, 3) == 19);\n    \
+                CHECK(lie(2) == 0 && sizes(i, &n) == -1 && lie(1) == 0);\n    REFUSED(sizes(i, &n) == -1);\n    CHECK(lie(0) == 0 && sizes(i, &n) == 0 && read_all(i, rows) == 0);\n    \
+                scale(i, 2);\n    CHECK(row(i, e, 3) == 35 && row(i, e, 3) == 35 && add(i, e) == 1 && row(i, e, 3) == 36 && lie(1) == 0);\n    REFUSED(row(i, e, 3) == 0);\n    CHECK(lie(0) == 0);\n    \
+                each(i, asks, &calls);\n    CHECK(heard[0] == 33 && heard[1] == 49);\n    CHECK(next(i) == 32 && next(i) == 40 && read_next(i, all[0]) == 0);\n    return 0;\n}\n";
+    made("looks", &["-O0"], [header, source, host]);
+}
+
 /// The library does not give a handle a second time for which anything is remembered: what is lent to the first one's user, where its errors jump to and what its
 /// callbacks get would be the second one's, too, and end with it.
 #[test]

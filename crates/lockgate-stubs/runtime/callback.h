@@ -37,7 +37,8 @@ static uint64_t lgs_callback(struct lgs_call *c, void (*function)(void), unsigne
     return callback ? callback->inside : 0;
 }
 
-/* The program's function behind a pointer of the library's: one that was given. */
+/* The program's function behind a pointer of the library's: one that was given alone. (One that came with data belongs to that: the library would say which
+ * function the program calls with which data.) */
 static void (*lgs_callback_out(struct lgs_call *c, uint64_t address, unsigned type, const char *what))(void)
 {
     void (*function)(void) = 0;
@@ -46,11 +47,11 @@ static void (*lgs_callback_out(struct lgs_call *c, uint64_t address, unsigned ty
     pthread_mutex_lock(&lgs.lock);
     for (unsigned i = 0; i < LGS_BUCKETS; i++)
         for (struct lgs_callback *callback = lgs.callbacks[i]; callback; callback = callback->next)
-            if (callback->inside == address && callback->type == type)
+            if (callback->inside == address && callback->type == type && !callback->bound)
                 function = callback->function;
     pthread_mutex_unlock(&lgs.lock);
     if (!function)
-        lgs_fail(c, LG_STUB_CALLBACK, what, "the library returned a function pointer that it was never given");
+        lgs_fail(c, LG_STUB_CALLBACK, what, "the library returned a function pointer that it was never given, or that came with data");
     return function;
 }
 

@@ -86,6 +86,7 @@ static void lgs_scope_clear(struct lgs_scope *scope)
     lgs_kept_end(&scope->kept);
     lgs_lent_end(scope->lent);
     scope->itself = scope->alone = false;
+    scope->changing = 0;
 }
 
 /* The same when the program ends it. A callback on another thread that has some of it is waited for: the program may free that as soon as this

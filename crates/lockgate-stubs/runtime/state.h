@@ -227,6 +227,8 @@ struct lgs_scope {
     bool alone;              /* the program has given data alone for it, or for the one that made it */
     bool held;               /* ended with its domain; the program has not let go of it */
     bool ending;             /* a call that is to end it is in progress */
+    unsigned changing;       /* calls in progress that may change it: they take it without const */
+    uint64_t changes;        /* and how many there were */
 };
 
 /* A handle that a call has claimed, and by which number of a family that is not yet its own. */
@@ -256,6 +258,8 @@ struct lgs_told {
     bool heard;      /* by the last call of the function: it has succeeded */
     uint64_t thread; /* which heard it, or 0: several */
     lgs_wide value;
+    uint64_t question; /* to which the library gave `answer`, if nothing else could change that (told.h); 0: none */
+    lgs_wide answer;
     struct lgs_told *next;
 };
 

@@ -50,8 +50,62 @@ static void lgs_unheard(struct lgs_call *c, const void *host, unsigned place, co
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory");
 }
 
+/* A question is what a function is asked that only looks: its numbers, its handles, and how often these may have changed. 0 is none: one may be changing now. Programs
+ * ask again, for each row that they make room for or at each end of a loop, and go by one answer what they have made for another. So the same question has the
+ * same answer. (A call that a jump has left is never over: nothing is asked of its handle from then on.) */
+static uint64_t lgs_asks_with(uint64_t question, uint64_t value)
+{
+    uint64_t mixed = (question ^ value) * 0x9e3779b97f4a7c15u;
+    mixed ^= mixed >> 32;
+    return !question ? 0 : mixed ? mixed : 1;
+}
+
+static uint64_t lgs_asks_of(uint64_t question, uint64_t handle)
+{
+    pthread_mutex_lock(&lgs.lock);
+    const struct lgs_scope *scope = lgs_scope_of(handle);
+    bool still = scope ? !scope->changing : !handle;
+    uint64_t changes = scope ? scope->changes : 0;
+    pthread_mutex_unlock(&lgs.lock);
+    return still ? lgs_asks_with(lgs_asks_with(question, handle), changes) : 0;
+}
+
+/* A call takes the handle without const. */
+static void lgs_changes(uint64_t handle)
+{
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    if (scope) {
+        scope->changes++;
+        scope->changing++;
+    }
+    pthread_mutex_unlock(&lgs.lock);
+}
+
+/* It is over. */
+static void lgs_changed(uint64_t handle)
+{
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_scope *scope = lgs_scope_of(handle);
+    if (scope && scope->changing)
+        scope->changing--;
+    pthread_mutex_unlock(&lgs.lock);
+}
+
+/* Who asks the same hears the same. */
+static void lgs_same(struct lgs_call *c, uint64_t handle, unsigned place, uint64_t question, lgs_wide answer, const char *what)
+{
+    pthread_mutex_lock(&lgs.lock);
+    struct lgs_scope *scope = c->failed ? 0 : lgs_scope_of(handle);
+    const struct lgs_told *told = scope ? lgs_told_own(scope, place) : 0;
+    bool other = told && question && told->question == question && told->answer != answer;
+    pthread_mutex_unlock(&lgs.lock);
+    if (other)
+        lgs_fail(c, LG_STUB_LENGTH, what, "the library says otherwise than before, and no call without const has come between");
+}
+
 /* The program hears it. */
-static void lgs_tell(uint64_t handle, unsigned place, lgs_wide value)
+static void lgs_tell(uint64_t handle, unsigned place, lgs_wide value, uint64_t question)
 {
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *scope = lgs_scope_of(handle);
@@ -60,6 +114,10 @@ static void lgs_tell(uint64_t handle, unsigned place, lgs_wide value)
         if (told->thread || value < told->value)
             told->value = value;
         told->heard = true;
+        if (question) {
+            told->question = question;
+            told->answer = value;
+        }
     }
     pthread_mutex_unlock(&lgs.lock);
 }

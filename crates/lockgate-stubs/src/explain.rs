@@ -13,10 +13,14 @@ pub fn explain(header: &Header, plan: &Plan) -> String {
     for callback in plan.callbacks.values().chain(&plan.gates) {
         text += &format!("\n{}, which the library calls\n", callback.name);
         for (parameter, out) in callback.prototype.parameters.iter().zip(&callback.parameters) {
+            let what = match out {
+                Outcome::Untouched => "zero, whatever the library gives".to_owned(),
+                out => outcome(plan, out),
+            };
             line(
                 &mut text,
                 &parameter.name,
-                &outcome(plan, out),
+                &what,
                 &why(header, parameter, siblings(&callback.prototype.parameters)),
             );
         }

@@ -420,6 +420,112 @@ fn what_would_do_nothing_is_refused() {
         ),
         ("struct r { wchar_t t[8]; };\nLG_FIELD(r, t, LG_BYTES);\nint f(struct r *r LG_OUT);", ""),
         ("struct r { wchar_t t[8]; };\nint f(const struct r *r LG_IN);", ""),
+        // One object is taken for another only if any bytes are a value of both.
+        (
+            "struct r { const char *s LG_STRING LG_BORROWED; };\nstruct r *f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);",
+            "LG_WITHIN(b): to take `char` for `struct r`",
+        ),
+        (
+            "struct r { const char *s LG_STRING LG_BORROWED; };\nint f(char *b LG_INOUT LG_SIZE(n), int n, struct r **r LG_OUT LG_WITHIN(b));",
+            "LG_WITHIN(b): to take `char` for `struct r`",
+        ),
+        (
+            "struct r { char *s LG_STRING LG_BORROWED; int n; };\nint *f(struct r *r LG_INOUT) LG_WITHIN(r);\nint g(void);",
+            "LG_WITHIN(r): to take `struct r` for `int`",
+        ),
+        ("_Bool *f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);", "LG_WITHIN(b): to take"),
+        ("char **f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);", "LG_WITHIN(b): to take"),
+        (
+            "struct r { int n; _Bool b; };\nstruct r *f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);",
+            "LG_WITHIN(b): to take",
+        ),
+        (
+            "struct r { int n, m; };\nstruct r *f(char *b LG_INOUT LG_SIZE(n), int n) LG_WITHIN(b);\nint g(void);",
+            "",
+        ),
+        (
+            "struct r { int n; _Bool b; };\nstruct r *f(struct r *r LG_INOUT LG_SIZE(n), int n) LG_WITHIN(r);\nint g(void);",
+            "",
+        ),
+        // What only a function knows.
+        (
+            "int f(int (*c)(void *d, const char *b LG_SIZE(n), int n, const char *p LG_WITHIN(b)), void *d);",
+            "LG_WITHIN(b): what a callback is given lies in nothing",
+        ),
+        (
+            "struct r { int n; const char *b LG_SIZE(n) LG_IN; const char **p LG_OUT LG_WITHIN(b); };\nconst struct r *f(void) LG_SIZE(1);\nint g(void);",
+            "field p: LG_WITHIN(b): a field lies in nothing",
+        ),
+        (
+            "struct r { char *s LG_STRING LG_FREED(free); };\nint f(int (*c)(void *d, const struct r *r LG_IN), void *d);",
+            "LG_FREED(free): a field cannot be moved",
+        ),
+        (
+            "typedef char *own;\nLG_TYPE(own, LG_STRING LG_FREED(free));\nown g(void);\nint f(int (*c)(void *d, own s), void *d);",
+            "LG_FREED(free): what a callback is given cannot be moved",
+        ),
+        // The library may put another string there, which the program would free as its own.
+        (
+            "struct r { char *s LG_STRING; };\nint f(struct r *r LG_INOUT);",
+            "field s: whether the program frees it, and how, is not said",
+        ),
+        ("struct r { char *s LG_STRING LG_BORROWED; };\nint f(struct r *r LG_INOUT);", ""),
+        ("struct r { const char *s LG_STRING; };\nint f(struct r *r LG_INOUT);", ""),
+        ("struct r { char *s LG_STRING; };\nint f(struct r *r LG_IN);", ""),
+        // A function that came with data belongs to that.
+        (
+            "struct h;\ntypedef int (*event)(void *d);\nint f(struct h *h, event e, void *d);\nevent g(struct h *h);",
+            "the library gives functions of type event, which the program gives with data only",
+        ),
+        (
+            "struct h;\ntypedef int (*event)(void *d);\nstruct r { event e; };\nint f(struct h *h, event e, void *d);\nint g(struct h *h, event *e LG_OUT);",
+            "which the program gives with data only",
+        ),
+        (
+            "struct h;\ntypedef int (*event)(void *d);\nstruct r { event e; void *d; };\nint f(struct h *h, const struct r *r LG_IN);\nint g(struct h *h, int (*c)(event e));",
+            "which the program gives with data only",
+        ),
+        (
+            "struct h;\ntypedef int (*event)(void *d);\nint f(struct h *h, event e, void *d);\nint a(event e);\nevent g(struct h *h);",
+            "",
+        ),
+        // What bounds is not what is bounded.
+        ("int f(int *n LG_INOUT LG_AT_MOST(*n));", "LG_AT_MOST speaks of what it bounds"),
+        ("int f(int *n LG_OUT LG_AT_MOST(m + *n), int m);", "LG_AT_MOST speaks of what it bounds"),
+        ("int f(int *n LG_OUT LG_AT_MOST(other));", "`other` in an expression is neither beside it"),
+        ("int f(int *n LG_INOUT LG_AT_MOST(m), int m);", ""),
+        (
+            "struct r { unsigned end : 1, n : 3; };\nconst struct r *f(void) LG_UNTIL(end);\nint g(void);",
+            "or that is a bit-field",
+        ),
+        ("LG_DOMAIN(\"api\", streams);\nint f(void);", "LG_DOMAIN(api) is said twice"),
+        ("LG_DOMAIN(\"other\");\nint f(void);", "LG_DOMAIN(other) is said twice, and LG_DOMAIN(api)"),
+        ("LG_DOMAIN(\"api\");\nint f(void);", ""),
+        // What is said of a type counts where a name of it declares something, or is not accepted.
+        (
+            "typedef int of(const char *t LG_IN LG_SIZE(4));\nof f;\nint f(const char *t LG_IN LG_SIZE(8));",
+            "LG_SIZE is said twice, and not alike",
+        ),
+        (
+            "typedef int of(const char *t LG_IN LG_SIZE(n), int n);\nof f;\nint f(const char *t, int m);",
+            "`n` in an expression is neither beside it",
+        ),
+        (
+            "int f(const char *t LG_IN LG_SIZE(4));\n__typeof__(f) g;",
+            "a type that is declared by `typeof`, where no annotation is read",
+        ),
+        (
+            "typedef int c(void *d, const char *t LG_SIZE(4));\nint f(__typeof__(c) *e, void *d);",
+            "a type that is declared by `typeof`",
+        ),
+        (
+            "typedef int c(void *d, const char *t LG_SIZE(4));\ntypedef __typeof__(c) e;\nint f(e *g, void *d);",
+            "a type that is declared by `typeof`",
+        ),
+        (
+            "typedef int c(void *d, const char *t LG_SIZE(4));\ntypedef c *e;\ntypedef int (*e)(void *d, const char *t LG_SIZE(8));\nint f(e g, void *d);",
+            "LG_SIZE is said twice, and not alike",
+        ),
         ("int f(int n) LG_ERROR(-n);", "`n` is a parameter"),
         ("int f(void);\ndouble g(double worst) LG_ERROR(worst);", "`worst` is a parameter"),
         ("enum { n = -7 };\nint f(int m) LG_ERROR(3 - n * 2 == 17 ? n : -1);", ""),
@@ -459,6 +565,29 @@ fn accepted(header: &str) -> Client {
     let client = Client::of(&source, Path::new("api.lg")).expect("it reads");
     assert!(client.plan.refusals.is_empty(), "{:?}", client.plan.refusals);
     client
+}
+
+/// What is said of the parameters of a function's type counts for whatever is declared by a name of that: functions, pointers, further names.
+#[test]
+fn what_is_said_of_a_type_counts_for_its_names() {
+    let client = accepted(
+        "#include <lockgate/annotations.h>\nLG_DOMAIN(\"api\");\nLG_ERRORS(int, -1);\ntypedef struct h h;\n\
+         typedef int takes(h *x, const char *tag LG_IN LG_SIZE(4));\ntakes take;\ntypedef takes takes_too;\ntakes_too take_too LG_AT_MOST(7);\n\
+         typedef int ends(h *x LG_RELEASE);\nends h_free;\ntypedef int runs(h *x, void *user LG_DATA LG_FOR_CALL, int (*f)(void *u));\nruns run;\n\
+         typedef const char *gives(h *x) LG_SIZE(8);\ngives give;\n\
+         typedef int event(void *u, const char *text LG_SIZE(64));\ntypedef event *pointer;\ntypedef pointer again;\nint on(h *x, again f, void *u);\nstruct s { pointer f; void *u; };\nint put(h *x, const struct s *s LG_IN);\n",
+    );
+    let said = client.explain();
+    for (part, times) in [
+        ("tag: a buffer: 4 bytes, copied in", 2),
+        ("at most 7 [LG_AT_MOST(7)]", 1),
+        ("x: a handle of type `struct h`, whose life ends", 1),
+        ("user: the program's own data: a number to the library, for this call", 1),
+        ("result: memory, copied out: 8 elements of 1 bytes", 1),
+        ("text: memory, copied out: 64 elements of 1 bytes", 2),
+    ] {
+        assert_eq!(said.matches(part).count(), times, "{part}:\n{said}");
+    }
 }
 
 /// What a language would take for one name is refused, with the name: Python lets the last of two win without a word, and reads two spellings

@@ -181,7 +181,7 @@
 /* errno tells what is wrong. */
 #define LG_ERRNO LG_NOTE_("errno")
 /* The result is at most this, and not negative, unless it is the function's failure value. Behind
- * LG_OUT on a pointer to a number: the same for what the library sets it to. */
+ * LG_OUT on a pointer to a number: the same for what the library sets it to (not by itself). */
 #define LG_AT_MOST(n) LG_NOTE_("at_most:" LG_TEXT_(n)) LG_NOTE_("names:" #n)
 /* The function takes a format, as printf does: the stub makes the text before it calls the library.
  * */

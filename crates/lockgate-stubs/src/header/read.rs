@@ -10,6 +10,7 @@ use super::{ReadError, comment};
 use crate::annotation::{NoteError, Notes, check_options};
 use clang_sys::*;
 use std::cell::RefCell;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,8 @@ pub struct Reader {
     nested: HashMap<String, u64>,
     /// Annotations that were read: where their text lies.
     taken: BTreeSet<(String, usize)>,
+    /// Functions, and types of functions, that are declared by the name of a type, and that name: in their order.
+    by_type: Vec<(String, String, Place)>,
     /// Structures without names: the compiler's words for each, by ours.
     unnamed: HashMap<String, String>,
     /// What was wrong with a structure, which is read in passing.
@@ -82,6 +85,7 @@ impl Reader {
             types: 0,
             nested: HashMap::new(),
             taken: BTreeSet::new(),
+            by_type: Vec::new(),
             unnamed: HashMap::new(),
             wrong: None,
         }
@@ -129,6 +133,7 @@ impl Reader {
         for cursor in abouts {
             self.about(cursor)?;
         }
+        self.as_their_types_say()?;
         if let Some(error) = self.wrong.take() {
             return Err(error);
         }
@@ -240,6 +245,9 @@ impl Reader {
         let kind = cursor.kind_of_value();
         let parameters = self.parameters(cursor, kind)?;
         self.bare(name.clone(), kind);
+        if let Some(of) = named_function(cursor, kind) {
+            self.by_type.push((name.clone(), of, place(cursor)));
+        }
         let notes = self.notes(cursor, &name)?;
         if let Some(known) = self.header.functions.named_mut(&name) {
             agree(&known.prototype.parameters, &parameters)
@@ -269,6 +277,39 @@ impl Reader {
         let text = self.texts.entry(place.file.clone()).or_insert_with(|| read_lossy(Path::new(&place.file)));
         let comment = comment::beside(text, cursor.extent());
         self.header.functions.push(Function { name, prototype, notes, place, comment });
+        Ok(())
+    }
+
+    /// What is declared by the name of a function's type takes what is said there, of the parameters and of the function itself.
+    fn as_their_types_say(&mut self) -> Result<(), ReadError> {
+        for (name, of, place) in std::mem::take(&mut self.by_type) {
+            let wrong = |(declaration, error)| ReadError::Note {
+                place: place.clone(),
+                declaration,
+                error: Box::new(error),
+            };
+            let kind = self.header.callbacks.get(&of).cloned();
+            let parameters = match self.header.functions.named_mut(&name) {
+                Some(function) => {
+                    let said = self.header.types.get(&of).cloned().unwrap_or_default();
+                    function.notes.agrees(&said).map_err(|error| wrong((name.clone(), error)))?;
+                    function.notes = std::mem::take(&mut function.notes).or(&said);
+                    &mut function.prototype.parameters
+                }
+                None => match (self.header.callbacks.entry(name), &kind) {
+                    (Entry::Occupied(known), _) => &mut known.into_mut().parameters,
+                    (Entry::Vacant(unknown), Some(kind)) => {
+                        unknown.insert(kind.clone());
+                        continue;
+                    }
+                    (Entry::Vacant(_), None) => continue,
+                },
+            };
+            let Some(kind) = kind else { continue };
+            agree(&kind.parameters, parameters).map_err(wrong)?;
+            let own = std::mem::replace(parameters, kind.parameters);
+            merge(parameters, own);
+        }
         Ok(())
     }
 
@@ -310,6 +351,11 @@ impl Reader {
         if function.kind() != CXType_FunctionProto {
             return Ok(());
         }
+        // (Another name of a type that has one: what its parameters are called is said there.)
+        if let Some(of) = named_function(cursor, cursor.typedef_type()) {
+            self.by_type.push((name, of, place(cursor)));
+            return Ok(());
+        }
         let parameters = self.parameters(cursor, function)?;
         if parameters.iter().any(|parameter| parameter.notes != Notes::default()) {
             self.is_known(cursor, "type")?;
@@ -349,6 +395,7 @@ impl Reader {
         let declared = cursor.children().into_iter().filter(|child| child.kind() == CXCursor_ParmDecl);
         let declared: Vec<Cursor<'_>> = declared.collect();
         let mut parameters = Vec::new();
+        let elsewhere = is_of_another(cursor);
         for (number, kind) in kind.parameters().into_iter().enumerate() {
             let cursor = declared.get(number);
             let name = cursor.map(|c| c.name()).filter(|name| !name.is_empty());
@@ -376,6 +423,13 @@ impl Reader {
             if let Some(cursor) = cursor {
                 self.inner(*cursor, &mut kind)?;
             }
+            if elsewhere {
+                let what = format!(
+                    "`{}` of a type that is declared by `typeof`, where no annotation is read,",
+                    kind.spelling
+                );
+                kind.shape = Shape::Unsupported(what);
+            }
             parameters.push(Parameter { name, kind, notes, extent });
         }
         Ok(parameters)
@@ -390,7 +444,7 @@ impl Reader {
             // Where they are declared at the pointer itself, their types are as they are written, as a typedef's are: annotations and
             // alignments belong to names of types.
             let declared = cursor.children().into_iter().filter(|child| child.kind() == CXCursor_ParmDecl);
-            if declared.count() == named.len() {
+            if declared.count() == named.len() || is_of_another(cursor) {
                 for (known, named) in prototype.parameters.iter_mut().zip(&named) {
                     known.kind = named.kind.clone();
                 }
@@ -709,7 +763,16 @@ impl Reader {
             }
             Some(About::Library(name)) => {
                 check_options(&options).map_err(|what| stray(format!("LG_DOMAIN({name}): {what}")))?;
-                self.header.library = Some((name, options));
+                let said = (name, options);
+                let whole = matches!(self.selection, Selection::Files(_));
+                let other = self.header.library.as_ref().filter(|known| whole && **known != said);
+                if let Some((known, _)) = other {
+                    return Err(stray(format!(
+                        "LG_DOMAIN({}) is said twice, and LG_DOMAIN({known})",
+                        said.0
+                    )));
+                }
+                self.header.library = Some(said);
             }
             None => {}
         }
@@ -778,6 +841,33 @@ fn without_names<'u>(mut kind: Type<'u>, names: &mut Vec<String>) -> Type<'u> {
             _ => return kind,
         };
     }
+}
+
+/// `cursor`, of type `kind`, declares a function, or a pointer to one, by the name of its type.
+fn named_function(cursor: Cursor<'_>, kind: Type<'_>) -> Option<String> {
+    if cursor.children().into_iter().any(|child| child.kind() == CXCursor_ParmDecl) {
+        return None;
+    }
+    let mut names = Vec::new();
+    let bare = without_names(kind, &mut names);
+    if bare.kind() == CXType_Pointer {
+        without_names(bare.pointee(), &mut names);
+    }
+    names.into_iter().next()
+}
+
+/// What it declares has its parameters from somewhere, but from no declaration that can be seen.
+fn is_of_another(cursor: Cursor<'_>) -> bool {
+    let kind =
+        if cursor.kind() == CXCursor_TypedefDecl { cursor.typedef_type() } else { cursor.kind_of_value() };
+    let mut names = Vec::new();
+    let mut kind = without_names(kind, &mut names);
+    if kind.kind() == CXType_Pointer {
+        kind = without_names(kind.pointee(), &mut names);
+    }
+    names.is_empty()
+        && kind.kind() == CXType_Unexposed
+        && !cursor.children().into_iter().any(|child| child.kind() == CXCursor_ParmDecl)
 }
 
 /// The function that a pointer's canonical type points to.

@@ -119,28 +119,16 @@ impl Planner<'_> {
         for field in planned.into_iter().flatten() {
             let notes = declared.and_then(|fields| fields.iter().find(|own| own.name == field.name));
             let notes = notes.map_or_else(Notes::default, |own: &Parameter| self.notes(own));
-            // (What the program has put there is its own.)
-            let own = !given
-                && matches!(field.passing, Passing::Buffer(_) | Passing::String)
-                && notes.freed.is_none();
+            // (A buffer stays the one that the program has put there; a string may be another one afterwards.)
+            let own = !given && matches!(field.passing, Passing::Buffer(_));
             let kept =
                 if own { Ok(Kept::Inside) } else { self.is_to_free(&field.kind, &notes, &field.outcome) };
             let in_field = |cause: No| No {
                 reason: format!("{key}, field {}: {}", field.name, cause.reason),
                 remedy: cause.remedy,
             };
-            let by = match kept.map_err(in_field)? {
-                Kept::Inside => continue,
-                Kept::Heap => FREE.to_owned(),
-                Kept::Until(function) => function,
-            };
-            return no(
-                format!(
-                    "{key}, field {}: LG_FREED({by}): a field cannot be moved to the program's heap",
-                    field.name
-                ),
-                "leave the function out with LG_OMIT",
-            );
+            // (Nothing else is said of a field.)
+            kept.map_err(in_field)?;
         }
         Ok(())
     }

@@ -722,6 +722,27 @@ impl Plan {
             .any(|passing| matches!(passing, Passing::Record { key, kept: true, .. } if key == wanted))
     }
 
+    /// It only looks at its handles, and answers by nothing but those and numbers: asked again, it says the same.
+    pub fn is_steady(&self, function: &FunctionPlan) -> bool {
+        let looks = |(parameter, passing): (&Parameter, &Passing)| match passing {
+            Passing::Handle { release, data, .. } => {
+                !release && !data && parameter.kind.pointee().is_some_and(|to| to.constant)
+            }
+            Passing::Value => parameter.kind.is_integer(),
+            Passing::Scalar(_) | Passing::Ignore | Passing::Null => true,
+            Passing::Pointer { before, .. } => before.is_none(),
+            _ => false,
+        };
+        function.prototype.parameters.iter().zip(&function.parameters).all(looks)
+            && function.parameters.iter().any(Passing::is_handle)
+    }
+
+    /// Sizes go by the word of such a function.
+    pub fn has_steady(&self) -> bool {
+        let tells = |function: &&FunctionPlan| self.told.iter().any(|(teller, _)| *teller == function.name);
+        self.functions.iter().filter(tells).any(|function| self.is_steady(function))
+    }
+
     /// The place of what `told` speaks of.
     pub fn told_at(&self, told: &Told) -> Option<usize> {
         self.told.iter().position(|(function, what)| *function == told.function && *what == told.what)
@@ -746,6 +767,7 @@ pub fn plan(header: &Header) -> Plan {
     }
     planner.who_gave();
     planner.no_pairs_come_out();
+    planner.functions_come_back_alone();
     planner.who_gave_fields();
     planner.plan
 }
@@ -764,6 +786,7 @@ pub fn plan_domain(header: &Header, name: &str, options: &[String], gates: &BTre
     }
     planner.who_gave();
     planner.no_pairs_come_out();
+    planner.functions_come_back_alone();
     planner.who_gave_fields();
     planner.gates_are_given_no_data();
     // (The program is compiled with its own headers, which nobody changes.)
@@ -1015,6 +1038,20 @@ impl<'a> Planner<'a> {
         }
         if let Some(most) = &notes.at_most {
             self.check_expression(most, &prototype.parameters).map_err(of_function)?;
+        }
+        for parameter in &prototype.parameters {
+            let Some(most) = self.notes(parameter).at_most else { continue };
+            let what = Some(format!("parameter {}", parameter.name));
+            let bounded = self.check_expression(&most, &prototype.parameters).and_then(|()| {
+                match most.names().contains(&&*parameter.name) {
+                    true => no(
+                        "LG_AT_MOST speaks of what it bounds: after the call that is what the library has set it to, and no bound",
+                        "name another parameter that the library does not set",
+                    ),
+                    false => Ok(()),
+                }
+            });
+            bounded.map_err(|no| (what, no))?;
         }
         let handles = prototype.parameters.iter().zip(&parameters);
         if let Some((parameter, _)) =

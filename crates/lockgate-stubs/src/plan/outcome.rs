@@ -1,7 +1,7 @@
 //! From the library to the program.
 use super::effects::{Ways, act};
 use super::passing::{handle_name, has_name, is_number};
-use super::places::{Place, belong, is_counted};
+use super::places::{Place, belong, is_counted, needs_no_function};
 use super::{Buffer, CallbackPlan, Count, No, Outcome, Passing, Planner, no};
 use crate::annotation::{Direction, Notes};
 use crate::header::merge;
@@ -112,14 +112,23 @@ impl Planner<'_> {
             Shape::Pointer(_) if notes.inside => Ok(Outcome::Inside),
             Shape::Pointer(_) if notes.within.is_some() => {
                 let object = notes.within.unwrap_or_default();
-                if !siblings.iter().any(|s| s.name == object && s.kind.pointee().is_some()) {
+                let led_to = |s: &Parameter| (s.name == object).then(|| s.kind.pointee().cloned()).flatten();
+                let (Some(of), Some(to)) = (siblings.iter().find_map(led_to), kind.pointee()) else {
                     return no(
                         format!("LG_WITHIN names no pointer {object}"),
                         "name the parameter that it points into",
                     );
+                };
+                if !self.is_alike(to, &of) {
+                    return no(
+                        format!(
+                            "LG_WITHIN({object}): to take `{}` for `{}` the library's bytes would have to be judged",
+                            of.spelling, to.spelling
+                        ),
+                        "declare both with one type, or leave the function out with LG_OMIT",
+                    );
                 }
-                let element = kind.pointee().map_or(1, |to| to.size.max(1));
-                Ok(Outcome::Within { object, count: notes.size, element })
+                Ok(Outcome::Within { object, count: notes.size, element: to.size.max(1) })
             }
             Shape::Pointer(to) => {
                 if self.is_handle(kind, &notes) {
@@ -127,6 +136,23 @@ impl Planner<'_> {
                 }
                 self.out_pointer(parameter, to, siblings, nullable, result)
             }
+        }
+    }
+
+    /// One object can be taken for both: they are of one type, or of each any bytes are a value.
+    fn is_alike(&mut self, one: &CType, other: &CType) -> bool {
+        let mut plain = |kind: &CType| match &kind.shape {
+            Shape::Void | Shape::Float => true,
+            Shape::Integer { .. } => !kind.is_bool(),
+            Shape::Record(key) => {
+                self.plain_record(key).is_ok()
+                    && self.plan.records.get(key).is_some_and(|record| record.bools.is_empty())
+            }
+            _ => false,
+        };
+        match (&one.shape, &other.shape) {
+            (Shape::Record(one), Shape::Record(other)) if one == other => true,
+            _ => one.is_bool() && other.is_bool() || plain(one) && plain(other),
         }
     }
 
@@ -213,13 +239,18 @@ impl Planner<'_> {
     /// Arrays end where this field of `key` is zero: it has to be plain what that is.
     fn until(&self, key: &str, field: &str) -> Result<(), No> {
         let record = self.header.records.get(key).and_then(|record| record.fields.as_ref());
-        match record.and_then(|fields| fields.iter().find(|f| f.name == field)).map(|f| &f.kind.shape) {
+        let named = record.and_then(|fields| fields.iter().find(|f| f.name == field));
+        // (A bit-field has no bytes of its own.)
+        match named.filter(|f| f.kind.size > 0).map(|f| &f.kind.shape) {
             Some(Shape::Integer { .. } | Shape::Pointer(_) | Shape::Function(_)) => Ok(()),
             Some(_) => no(
                 format!("LG_UNTIL({field}): the field is no number and no pointer"),
                 "name a field that is zero at the end, or say how many there are with LG_SIZE(…)",
             ),
-            None => no(format!("LG_UNTIL: {key} has no field {field}"), "name one that it has"),
+            None => no(
+                format!("LG_UNTIL: {key} has no field {field}, or that is a bit-field"),
+                "name one that it has, or say how many there are with LG_SIZE(…)",
+            ),
         }
     }
 
@@ -315,6 +346,7 @@ impl Planner<'_> {
                 return Err(in_part(format!("parameter {}", inner.name), cause));
             }
             let outcome = belong(&inner.notes, &inner.kind, Place::Inner)
+                .and_then(|()| needs_no_function(&self.notes(inner), "what a callback is given"))
                 .and_then(|()| is_counted(inner, &self.notes(inner)))
                 .and_then(|()| self.outcome(inner, &prototype.parameters, false))
                 .and_then(|outcome| {

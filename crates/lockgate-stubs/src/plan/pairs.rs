@@ -141,6 +141,20 @@ impl Plan {
         })
     }
 
+    /// The program gives functions of this type, and always with data.
+    fn are_given_with_data(&self, name: &str) -> bool {
+        let is = |passing: &Passing| matches!(passing, Passing::Callback { name: of } if of == name);
+        let data = |passing: &Passing| matches!(passing, Passing::Data { .. });
+        let functions = self.functions.iter().filter(|function| function.parameters.iter().any(is));
+        let mut with: Vec<bool> = functions.map(|function| function.parameters.iter().any(data)).collect();
+        for record in self.records.values() {
+            let pairs = self.pairs(record.fields.iter().map(|field| &field.passing)).unwrap_or_default();
+            let own = (0..record.fields.len()).filter(|place| is(&record.fields[*place].passing));
+            with.extend(own.map(|place| pairs.iter().any(|(_, of)| of.contains(&place))));
+        }
+        !with.is_empty() && with.into_iter().all(|with| with)
+    }
+
     /// A refusal where data and callbacks do not stand in pairs.
     pub(super) fn is_paired<'p>(&self, all: impl Iterator<Item = &'p Passing>) -> Result<(), No> {
         match self.pairs(all) {
@@ -220,6 +234,27 @@ impl Planner<'_> {
                 ),
             };
             self.refuse_after_all(&name, what, reason, remedy);
+        }
+    }
+
+    /// A function of the program's that came with data does not come back, by whatever call: the library would say which of them the program calls with which data.
+    pub(super) fn functions_come_back_alone(&mut self) {
+        let plan = &self.plan;
+        let with_data = |given: &Given<'_>| match given.outcome {
+            Outcome::Callback { name } if plan.are_given_with_data(name) => Some(name.clone()),
+            _ => None,
+        };
+        let gives = |function: &FunctionPlan| plan.given_by(function).iter().flatten().find_map(with_data);
+        let refused: Vec<(String, String)> = plan
+            .functions
+            .iter()
+            .filter_map(|function| Some((function.name.clone(), gives(function)?)))
+            .collect();
+        for (name, kind) in refused {
+            let reason = format!(
+                "the library gives functions of type {kind}, which the program gives with data only: which of them belongs to which data it could say as it likes"
+            );
+            self.refuse_after_all(&name, "what it gives", reason, "leave the function out with LG_OMIT");
         }
     }
 

@@ -114,6 +114,19 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
     }
 }
 
+/// What only the function knows that is called: where the object is that it was given, and what of its result is moved to the program's heap. `what` is a part
+/// of a structure, or something that a callback is given.
+pub(super) fn needs_no_function(notes: &Notes, what: &str) -> Result<(), No> {
+    const REMEDY: &str = "leave the function out with LG_OMIT";
+    match (&notes.freed, &notes.within) {
+        (Some(by), _) => no(format!("LG_FREED({by}): {what} cannot be moved to the program's heap"), REMEDY),
+        (_, Some(object)) => {
+            no(format!("LG_WITHIN({object}): {what} lies in nothing that the program gave"), REMEDY)
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Of a parameter that is declared as an array, with all that is said of it and its types, something says how many elements cross: without
 /// a word one would, and the library would find zeros in the place of the others.
 pub(super) fn is_counted(parameter: &Parameter, notes: &Notes) -> Result<(), No> {

@@ -1,6 +1,6 @@
 //! Structures.
 use super::effects::{Ways, act};
-use super::places::{Place, belong};
+use super::places::{Place, belong, needs_no_function};
 use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, Vague, no};
 use crate::annotation::Direction;
 use crate::expression::Expression;
@@ -90,6 +90,7 @@ impl Planner<'_> {
         let notes = self.notes(field);
         let cursor = notes.cursor;
         belong(&field.notes, &field.kind, Place::Field)?;
+        needs_no_function(&notes, "a field")?;
         if field.kind.constant && matches!(field.kind.shape, Shape::Pointer(_) | Shape::Function(_)) {
             return no(
                 "a pointer that is const itself, which the stub could not set in its copy",

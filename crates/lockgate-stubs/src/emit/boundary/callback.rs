@@ -136,6 +136,8 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: Vec<Step>, ta
         let mut value = match planned {
             Outcome::Memory { buffer } if buffer.writes => out.filled(buffer),
             Outcome::Data { .. } if parameter.notes.nullable => out.data_or_null(),
+            // (Of any type, structures too.)
+            Outcome::Untouched => word(format!("({}){{0}}", mutable(kind))),
             _ => out.value(planned),
         };
         if callback.followed.contains(what) {

@@ -158,7 +158,9 @@ impl CopyOut<'_> {
         let count = |count: &Expression| (self.size)(count);
         match outcome {
             // (Trampolines with a jump call nothing.)
-            Outcome::Void | Outcome::Value | Outcome::Untouched | Outcome::Jump => self.raw.number(),
+            Outcome::Void | Outcome::Value | Outcome::Jump => self.raw.number(),
+            // (Nothing has judged what the library has there.)
+            Outcome::Untouched => zero(),
             Outcome::String { nullable } => self.judged("lgs_text", [flags_of(*nullable)]),
             Outcome::Strings { count: given, nullable, holes, pairs } => {
                 let count =

@@ -86,6 +86,8 @@ struct Phases {
     ready: Vec<Step>,
     /// The call.
     call: Vec<Step>,
+    /// Directly behind it, however it went.
+    changed: Vec<Step>,
     /// Numbers that checks speak of, each fetched once, before all checks.
     fetch: Vec<Step>,
     /// Everything out: checked, into variables of the stub's own.
@@ -104,7 +106,7 @@ impl Phases {
         let end = || when(failed(), [Step::End]);
         let returned = when(not(run("lgs_returned", [])), [Step::End]);
         let into = self.declare.into_iter().chain(self.enter).chain(self.copy_in).chain([end()]);
-        let called = self.ready.into_iter().chain(self.call).chain([returned]);
+        let called = self.ready.into_iter().chain(self.call).chain(self.changed).chain([returned]);
         let out = self.fetch.into_iter().chain(self.copy_out).chain([end()]).chain(self.give);
         let ending = [Step::Mark].into_iter().chain(self.release).chain(self.back);
         into.chain(called).chain(out).chain(ending).collect()

@@ -40,6 +40,7 @@ pub fn stub(function: &FunctionPlan, place: usize, plan: &Plan) -> Vec<Function>
     stub.tell();
     stub.whose_call();
     stub.ready();
+    stub.changes();
     stub.call();
     stub.result();
     stub.end();
@@ -200,6 +201,11 @@ impl<'p> Stub<'p> {
         let handle = self.passed().find(|(_, passing)| matches!(passing, Passing::Handle { .. }));
         let Some((Parameter { name: handle, .. }, _)) = handle else { return };
         let handle = handle.clone();
+        let steady =
+            self.plan.is_steady(self.function) && self.plan.told.iter().any(|(teller, _)| teller == own);
+        if steady {
+            self.ask();
+        }
         for (place, (_, what)) in self.plan.told.iter().enumerate().filter(|(_, (teller, _))| teller == own) {
             let parameter = self.passed().find(|(parameter, _)| parameter.name == *what);
             let (condition, value) = match (what.as_str(), parameter) {
@@ -216,7 +222,19 @@ impl<'p> Stub<'p> {
             // (Where it asks for nothing, what it has heard is still what it knows.)
             let unheard = Step::Do(run("lgs_unheard", [word(&handle), number(place), text(what)]));
             self.phases.enter.push(perhaps(condition.clone(), unheard.clone()));
-            let told = [local("v", &handle), number(place), cast("lgs_wide", value)];
+            let given = matches!(parameter, Some((_, passing)) if !matches!(passing, Passing::Scalar(buffer) if buffer.writes));
+            let question = match (steady && !given && what != "lg_called", self.refuses()) {
+                (false, _) => zero(),
+                (true, None) => word("lgs_question"),
+                (true, Some(refused)) => choice(group(refused), zero(), word("lgs_question")),
+            };
+            if question != zero() {
+                let answer = if what == "lg_result" { Raw::result().number() } else { value.clone() };
+                let answer = cast("lgs_wide", answer);
+                let same = [local("v", &handle), number(place), question.clone(), answer, text(what)];
+                self.phases.copy_out.push(perhaps(condition.clone(), Step::Do(run("lgs_same", same))));
+            }
+            let told = [local("v", &handle), number(place), cast("lgs_wide", value), question];
             let tells = Step::Do(call("lgs_tell", told));
             // What is set by a call that says itself that it has failed, the program does not go by.
             let refused = self.refuses().filter(|_| what != "lg_result");
@@ -233,6 +251,48 @@ impl<'p> Stub<'p> {
             });
             // (A callback may have made the same call meanwhile.)
             self.phases.release.push(when(also(failed()), [unheard]));
+        }
+    }
+
+    /// What a function that only looks is asked.
+    fn ask(&mut self) {
+        let asks = |name: &str, value: Value| {
+            Step::Set(word("lgs_question"), call(name, [word("lgs_question"), value]))
+        };
+        let mut steps = vec![variable("uint64_t", "lgs_question", number(1))];
+        steps.extend(self.passed().filter_map(|(parameter, passing)| {
+            let name = &parameter.name;
+            match passing {
+                Passing::Handle { .. } => Some(asks("lgs_asks_of", local("v", name))),
+                Passing::Value => Some(asks("lgs_asks_with", cast("uint64_t", word(name)))),
+                Passing::Scalar(buffer) if buffer.reads => {
+                    let behind = choice(word(name), cast("uint64_t", group(behind(word(name)))), zero());
+                    Some(asks("lgs_asks_with", behind))
+                }
+                _ => None,
+            }
+        }));
+        self.phases.enter.extend(steps);
+    }
+
+    /// Handles that the call may change, of which others are asked: before it, and after it, whatever becomes of it.
+    fn changes(&mut self) {
+        let all = self.changed();
+        let step = |what: &str, name: &String| Step::Do(call(what, [local("v", name)]));
+        self.phases.ready.extend(all.iter().map(|name| step("lgs_changes", name)));
+        self.phases.changed.extend(all.iter().map(|name| step("lgs_changed", name)));
+    }
+
+    /// The names of those.
+    fn changed(&self) -> Vec<String> {
+        let may = |(parameter, passing): &(&Parameter, &Passing)| match passing {
+            Passing::Handle { .. } => !parameter.kind.pointee().is_some_and(|to| to.constant),
+            Passing::Pointer { before: Some(before), .. } => matches!(**before, Passing::Handle { .. }),
+            _ => false,
+        };
+        match self.plan.has_steady() {
+            true => self.passed().filter(may).map(|(parameter, _)| parameter.name.clone()).collect(),
+            false => Vec::new(),
         }
     }
 
@@ -497,6 +557,7 @@ impl<'p> Stub<'p> {
             && parameters.iter().all(plain)
             && !(more
                 || told
+                || !self.changed().is_empty()
                 || jumps.is_some()
                 || prototype.noreturn
                 || prototype.variadic
