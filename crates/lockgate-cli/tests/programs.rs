@@ -126,6 +126,49 @@ fn functions_see_who_called_them() {
 }
 
 #[test]
+fn functions_that_probe_their_callers_frames() {
+    same_as_native("probed", &[]);
+}
+
+/// libffi as the system has it, whose assembly the sysroot's own code replaces.
+#[test]
+fn functions_of_types_that_are_known_at_run_time() {
+    let shop = Shop::new();
+    let found = shop.command("gcc").arg("--print-file-name=libffi.a").output().expect("gcc runs");
+    let archive = text(&found.stdout).trim().to_owned();
+    let source = Shop::program("ffi");
+    let mut compile = shop.command("gcc");
+    compile.args(["-w", "-M"]).arg(&source);
+    let headers = text(&compile.output().expect("gcc runs").stdout);
+    let header = |name: &str| headers.split_whitespace().find(|path| path.ends_with(name)).map(str::to_owned);
+    let (Some(header), Some(target), true) =
+        (header("/ffi.h"), header("/ffitarget.h"), archive.starts_with('/'))
+    else {
+        return support::skipped("libffi in a domain", "libffi-dev is not installed");
+    };
+    // Apart from the system's other headers.
+    std::fs::create_dir(shop.path("include")).expect("a folder");
+    for path in [header, target] {
+        let name = std::path::Path::new(&path).file_name().expect("a file").to_owned();
+        std::os::unix::fs::symlink(&path, shop.path("include").join(name)).expect("a link");
+    }
+    let native = shop.path("native");
+    let mut compile = shop.command("gcc");
+    let status = compile.args(["-O2", "-w"]).arg(&source).args([&archive, "-o"]).arg(&native).status();
+    assert!(status.expect("gcc runs").success());
+    shop.lockgate("cc")
+        .args(["-O2", "-w", "-Iinclude"])
+        .arg(&source)
+        .args([&archive, "-o", "program.lg"])
+        .run_quietly();
+    let native = shop.command(&native).output().expect("the program runs");
+    let confined = shop.lockgate("run").arg("--quiet").arg("program.lg").output().expect("the program runs");
+    assert!(native.status.success() && confined.status.success(), "{}", text(&confined.stderr));
+    assert_eq!(text(&confined.stdout), text(&native.stdout));
+    assert!(text(&native.stdout).contains("many 1785"), "{}", text(&native.stdout));
+}
+
+#[test]
 fn functions_that_do_not_return() {
     same_as_native("unreturned", &[]);
 }

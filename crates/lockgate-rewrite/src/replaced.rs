@@ -5,7 +5,7 @@
 //!
 //! Boost.Context switches stacks in assembly, of which each version and each way to build it has its own. Its functions are known by their names,
 //! and by being all that their object defines: the object is left without them, so that the linker takes those of the sysroot
-//! (`sysroot/libc/fcontext.c`).
+//! (`sysroot/libc/fcontext.c`). So are libffi's, which return from a stack that they make of their caller's (`sysroot/libc/ffi.c`).
 
 use crate::elf::{Object, Symbol, sym};
 use crate::error::{Error, Reason};
@@ -62,13 +62,40 @@ const STD: &[u8] = &[0xfd, 0xf3, 0xa4];
 const LOOP: &[u8] =
     &[0x0f, 0xb6, 0x4c, 0x16, 0xff, 0x88, 0x4c, 0x10, 0xff, 0x48, 0xff, 0xca, 0x75, 0xf2, 0xeb];
 
-/// Functions of Boost.Context's that the sysroot has.
-const OF_THE_SYSROOT: [&[u8]; 3] = [b"jump_fcontext", b"make_fcontext", b"ontop_fcontext"];
+/// Functions that the sysroot has, by the objects that define nothing else, each with a name by which what it has is known to be of the kind.
+const OF_THE_SYSROOT: [(&[&[u8]], Option<&[u8]>); 3] = [
+    (&[b"jump_fcontext", b"make_fcontext", b"ontop_fcontext"], None),
+    // Those of libffi 3.3 and later: before, the flags of ffi_call_unix64 had another meaning.
+    (
+        &[
+            b"ffi_call_unix64",
+            b"ffi_closure_unix64",
+            b"ffi_closure_unix64_sse",
+            b"ffi_go_closure_unix64",
+            b"ffi_go_closure_unix64_sse",
+            b"ffi_closure_unix64_alt",
+            b"ffi_closure_unix64_sse_alt",
+            b"trampoline_code_table",
+        ],
+        Some(b"ffi_closure_unix64_sse"),
+    ),
+    (
+        &[b"ffi_call_win64", b"ffi_closure_win64", b"ffi_go_closure_win64", b"ffi_closure_win64_alt"],
+        Some(b"ffi_call_win64"),
+    ),
+];
 
-/// Libraries that switch stacks in assembly, each by a name that its object has, and what else they offer.
-const INSTEAD: [(&[u8], &str); 2] = [
-    (b"co_swap_function", "compile libco's ucontext.c in place of libco.c"),
-    (b"_mco_switch", "compile minicoro with -DMCO_USE_UCONTEXT"),
+const SWITCHES: &str = "it switches stacks, which makecontext and swapcontext do in a domain";
+
+/// Libraries whose assembly cannot be rewritten, each by a name that its object has: why, and what else they offer.
+const INSTEAD: [(&[u8], &str, &str); 3] = [
+    (b"co_swap_function", SWITCHES, "compile libco's ucontext.c in place of libco.c"),
+    (b"_mco_switch", SWITCHES, "compile minicoro with -DMCO_USE_UCONTEXT"),
+    (
+        b"ffi_call_unix64",
+        "it returns from a stack that it makes of its caller's",
+        "take libffi 3.3 or later, whose assembly the sysroot's own code replaces",
+    ),
 ];
 
 /// What the code is filled up with.
@@ -114,15 +141,19 @@ fn is_memmove(symbol: &Symbol) -> bool {
 /// Why the object is refused, if it is, and what its library offers instead; [`None`] if that is not known.
 pub(crate) fn instead(object: &Object) -> Option<Reason> {
     let has = |name: &[u8]| object.symbols.iter().any(|symbol| symbol.name == name && !symbol.is_undefined());
-    let (_, remedy) = INSTEAD.iter().find(|(name, _)| has(name))?;
-    Some(Reason::new("it switches stacks, which makecontext and swapcontext do in a domain", *remedy))
+    let (_, why, remedy) = INSTEAD.iter().find(|(name, ..)| has(name))?;
+    Some(Reason::new(*why, *remedy))
 }
 
 /// Makes the functions undefined that the sysroot has, if the object defines nothing else. Returns their names.
 fn left_to_the_sysroot(object: &mut Object) -> Vec<String> {
     let is_defined = |symbol: &&mut Symbol| symbol.binding != sym::LOCAL && !symbol.is_undefined();
     let mut defined: Vec<&mut Symbol> = object.symbols.iter_mut().filter(is_defined).collect();
-    if !defined.iter().all(|symbol| OF_THE_SYSROOT.contains(&&*symbol.name)) {
+    let is_all = |(names, mark): &(&[&[u8]], Option<&[u8]>)| {
+        defined.iter().all(|symbol| names.contains(&&*symbol.name))
+            && mark.is_none_or(|mark| defined.iter().any(|symbol| *symbol.name == *mark))
+    };
+    if !OF_THE_SYSROOT.iter().any(is_all) {
         return Vec::new();
     }
     let names: Vec<String> = defined.iter().map(|symbol| symbol.display_name()).collect();

@@ -180,6 +180,28 @@ fn boosts_contexts_give_way() {
     }
 }
 
+/// libffi's ffi_call is the sysroot's where the names tell that it is of a version which calls it as the sysroot's is called; an older one is
+/// refused, and told which to take.
+#[test]
+fn libffis_calls_give_way() {
+    // As libffi 3.4 has it, without most of the registers and kinds of results.
+    let code = "movq (%rsp),%r10\nleaq (%rdi,%rsi),%rax\nmovq %rbp,16(%rax)\nmovq %r10,24(%rax)\nmovq %rax,%rbp\n\
+        movq %rdi,%r10\nmovq %r8,%r11\nmovl 0xb0(%r10),%eax\ntestl %eax,%eax\njnz 3f\n2: leaq 0xb8(%r10),%rsp\npopq %r10\n\
+        call *%r11\nleaq 24(%rbp),%rsp\nmovq 16(%rbp),%rbp\nret\n3: movdqa 0x30(%r10),%xmm0\njmp 2b";
+    let functions = |names: &[&str]| {
+        let function = |name: &&str| {
+            format!(".globl {name}\n.type {name},@function\n{name}: {code}\n.size {name},.-{name}\n")
+        };
+        crate::support::assemble(&names.iter().map(function).collect::<String>())
+    };
+    let rewrite = |names: &[&str]| rewrite_object("object.o", &functions(names), &Options::default());
+    let new = ["ffi_call_unix64", "ffi_closure_unix64", "ffi_closure_unix64_sse"];
+    assert_eq!(rewrite(&new).expect("it gives way").stats.replaced, new);
+    assert_eq!(rewrite(&["ffi_call_win64"]).expect("it gives way").stats.replaced, ["ffi_call_win64"]);
+    let error = rewrite(&new[..2]).expect_err("an older version").to_string();
+    assert!(error.contains("libffi 3.3"), "{error}");
+}
+
 /// A library that has another way is refused with it, and not with what its assembly does that no module's may.
 #[test]
 fn switches_of_stacks_are_refused_with_what_their_library_offers() {

@@ -55,6 +55,7 @@ const LIBC: &[Source] = &[
     source!("libc/context.c"),
     source!("libc/fcontext_jump.S"),
     source!("libc/fcontext.c"),
+    source!("libc/ffi.c"),
     source!("libc/process.c"),
     source!("libc/exit.c"),
     source!("libc/dlerror.c"),

@@ -5,7 +5,7 @@
 use super::program::{Op, Program, Random};
 use lockgate_verify::{Frames, State};
 
-/// A rule of the runtime's that a machine goes without.
+/// A rule of the runtime's, or of unit U2, that a machine goes without.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Without {
     Nothing,
@@ -21,15 +21,21 @@ pub enum Without {
     Base,
     /// Nested calls begin below what their thread runs on.
     Place,
+    /// U2 moves rsp before it stores the frame word.
+    Moved,
+    /// *resume* goes on with rsp = E of a function that is still to return.
+    Live,
 }
 
-pub const RULES: [Without; 6] = [
+pub const RULES: [Without; 8] = [
     Without::Suspended,
     Without::OwnFrames,
     Without::LiveGate,
     Without::Latest,
     Without::Base,
     Without::Place,
+    Without::Moved,
+    Without::Live,
 ];
 
 const SPACING: u64 = 0x10_0000;
@@ -271,6 +277,11 @@ impl<'a> Machine<'a> {
                 let wanted = rsp - 32 + 8 * self.random.below(9) as u64;
                 if wanted > rsp {
                     away
+                } else if self.without == Without::Moved {
+                    self.set(wanted, rsp);
+                    self.adversary();
+                    self.threads[thread].rsp = wanted;
+                    next
                 } else {
                     self.threads[thread].rsp = wanted;
                     self.adversary();
@@ -300,6 +311,8 @@ impl<'a> Machine<'a> {
             Op::Branch(to) if self.random.one_in(2) => to,
             Op::Branch(_) => next,
             Op::Jump(to) => to,
+            Op::Switch(_, away) if self.random.one_in(3) => away,
+            Op::Switch(table, _) => self.random.pick(&self.program.tables[table]).expect("entries"),
             Op::Return => return self.pop(thread, place),
             Op::Resume => match self.resume(thread) {
                 Some(label) => label,
@@ -355,7 +368,13 @@ impl<'a> Machine<'a> {
             }
         }
         let kept = 1 + self.random.below(self.chains[chain].live.len());
-        self.threads[thread].rsp = self.chains[chain].live[kept - 1].0;
+        let entry = self.chains[chain].live[kept - 1].0;
+        // Without the rule, at any word from here to there.
+        let between = (entry.saturating_sub(self.threads[thread].rsp) / 8) as usize;
+        self.threads[thread].rsp = match self.without {
+            Without::Live => entry - 8 * self.random.below(between + 1) as u64,
+            _ => entry,
+        };
         self.chains[chain].live.truncate(kept);
         Some(label)
     }

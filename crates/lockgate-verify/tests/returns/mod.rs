@@ -54,7 +54,7 @@ fn try_programs(numbers: std::ops::Range<u64>) {
     assert!(switches > accepted, "{switches} switches");
 }
 
-/// Each of the runtime's rules about contexts is needed: without it some return goes wrong.
+/// Each of the runtime's rules, and the order of U2, is needed: without it some return goes wrong.
 #[test]
 fn without_any_of_the_rules_a_return_goes_wrong() {
     for without in RULES {

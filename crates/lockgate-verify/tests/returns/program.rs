@@ -4,8 +4,14 @@ use lockgate_abi::{gate, window};
 use lockgate_verify::{Module, State};
 use std::collections::BTreeMap;
 
-/// Image address of the code.
+/// Image addresses of the code, and of the tables.
 const TEXT: u64 = 0x1000;
+const TABLES: u64 = 0x2100;
+/// Tables of a program, and entries of each.
+const TABLE_COUNT: usize = 2;
+const ENTRIES: usize = 2;
+/// The constants' place in [`module`]'s image.
+const CONSTANTS: (usize, u64) = (1, 0x2000);
 
 /// SplitMix64 (Steele, Lea and Flood, 2014).
 pub struct Random(pub u64);
@@ -48,6 +54,8 @@ pub enum Op {
     JumpLabel,
     Branch(usize),
     Jump(usize),
+    /// U4: through this table, or to this place.
+    Switch(usize, usize),
     Return,
     Int3,
     Ud2,
@@ -81,6 +89,7 @@ impl Op {
             Op::JumpLabel => (checked(0xe3), Some(14)),
             Op::Branch(_) => (hex("0f8500000000"), Some(2)),
             Op::Jump(_) => (hex("e900000000"), Some(1)),
+            Op::Switch(..) => (hex("4883f8010f8700000000488d0d00000000486314814801caffe2"), Some(6)),
             Op::Return => (hex("c3"), None),
             Op::Int3 => (hex("cc"), None),
             Op::Ud2 => (hex("0f0b"), None),
@@ -90,14 +99,19 @@ impl Op {
     }
 
     fn ends(self) -> bool {
-        matches!(self, Op::JumpLabel | Op::Jump(_) | Op::Return | Op::Ud2)
+        matches!(self, Op::JumpLabel | Op::Jump(_) | Op::Switch(..) | Op::Return | Op::Ud2)
     }
+
+    /// Where in the bytes of a [`Op::Switch`] the distance of its table is, from behind that.
+    const TABLE_AT: usize = 13;
 }
 
 pub struct Program {
     pub ops: Vec<Op>,
     /// Image address of each place.
     pub addresses: Vec<u64>,
+    /// Where switches go to.
+    pub tables: [[usize; ENTRIES]; TABLE_COUNT],
     pub module: Module,
 }
 
@@ -107,6 +121,8 @@ impl Program {
         let mistakes = random.pick(&[12, 40, 1_000_000, 1_000_000]).unwrap_or_default();
         // It calls places that are as the caller is, which is right where frames begin, and nowhere else.
         let trusting = random.one_in(8);
+        // Its switches use any table, which is right where both have one state.
+        let sharing = random.one_in(8);
         let count = 12 + random.below(40);
         let mut states = vec![State::ENTRY];
         let mut seen = vec![State::ENTRY];
@@ -130,6 +146,8 @@ impl Program {
         ops.push(Op::Ud2);
         let end = count;
         let targets = |state: State| -> Vec<usize> { (0..end).filter(|&i| states[i] == state).collect() };
+        let mut tables = [[end; ENTRIES]; TABLE_COUNT];
+        let mut states_of_tables = [None; TABLE_COUNT];
         for i in 0..ops.len() {
             let any = random.below(end + 1);
             let to = |random: &mut Random, state: State| match random.one_in(mistakes) {
@@ -140,6 +158,18 @@ impl Program {
                 Op::Open(_) => Op::Open(to(random, states[i])),
                 Op::Branch(_) => Op::Branch(to(random, states[i])),
                 Op::Jump(_) => Op::Jump(to(random, states[i])),
+                Op::Switch(table, _) => {
+                    let used = states_of_tables[table];
+                    if used.is_none() {
+                        states_of_tables[table] = Some(states[i]);
+                        tables[table] = [(); ENTRIES].map(|()| to(random, states[i]));
+                    }
+                    let is_right = used.is_none_or(|state| state == states[i]);
+                    match is_right || sharing || random.one_in(mistakes) {
+                        true => Op::Switch(table, to(random, states[i])),
+                        false => Op::Jump(to(random, states[i])),
+                    }
+                }
                 Op::Call(_) => {
                     let inside = trusting || random.one_in(mistakes);
                     Op::Call(to(random, if inside { states[i] } else { State::ENTRY }))
@@ -147,7 +177,7 @@ impl Program {
                 op => op,
             };
         }
-        Program::assemble(ops, notes)
+        Program::assemble(ops, tables, notes)
     }
 
     /// Something that may stand in `state`, mostly, and the state behind it if it is right.
@@ -186,6 +216,7 @@ impl Program {
             (11, _) => (Op::CallLabel, state),
             (12, _) => (Op::Branch(0), state),
             (13, _) if random.one_in(2) => (Op::Jump(0), state),
+            (13, _) => (Op::Switch(random.below(TABLE_COUNT), 0), state),
             (14, _) if random.one_in(4) => (Op::Ud2, state),
             (14, _) if random.one_in(3) => (Op::Resume, state),
             (14, _) => (Op::Gate, state),
@@ -194,7 +225,11 @@ impl Program {
         }
     }
 
-    fn assemble(ops: Vec<Op>, notes: BTreeMap<usize, State>) -> Program {
+    fn assemble(
+        ops: Vec<Op>,
+        tables: [[usize; ENTRIES]; TABLE_COUNT],
+        notes: BTreeMap<usize, State>,
+    ) -> Program {
         let mut code = Vec::new();
         let mut addresses = Vec::new();
         let mut fixes = Vec::new();
@@ -202,18 +237,36 @@ impl Program {
             addresses.push(TEXT + code.len() as u64);
             let (bytes, distance) = op.bytes();
             let target = match *op {
-                Op::Open(to) | Op::Call(to) | Op::Branch(to) | Op::Jump(to) => to,
+                Op::Open(to) | Op::Call(to) | Op::Branch(to) | Op::Jump(to) | Op::Switch(_, to) => to,
                 _ => ops.len() - 1,
             };
             fixes.extend(distance.map(|distance| (code.len() + distance, target)));
+            let at = code.len() + Op::TABLE_AT;
             code.extend(bytes);
+            if let Op::Switch(table, _) = *op {
+                let distance = table_address(table) as i64 - (TEXT as i64 + at as i64 + 4);
+                code[at..at + 4].copy_from_slice(&(distance as i32).to_le_bytes());
+            }
         }
         for (at, target) in fixes {
             let distance = addresses[target] as i64 - (TEXT as i64 + at as i64 + 4);
             code[at..at + 4].copy_from_slice(&(distance as i32).to_le_bytes());
         }
         let states = notes.into_iter().map(|(place, state)| (addresses[place], state)).collect();
-        let module = Module { states, ..module(&code, Placement::Followed) };
-        Program { ops, addresses, module }
+        let mut module = Module { states, ..module(&code, Placement::Followed) };
+        let constants = &mut module.segments[CONSTANTS.0];
+        assert_eq!(constants.address, CONSTANTS.1, "the constants");
+        for (number, table) in tables.iter().enumerate() {
+            let address = table_address(number);
+            let entries = table.iter().map(|&to| (addresses[to] as i64 - address as i64) as i32);
+            let bytes: Vec<u8> = entries.flat_map(i32::to_le_bytes).collect();
+            let at = (address - CONSTANTS.1) as usize;
+            constants.bytes[at..at + bytes.len()].copy_from_slice(&bytes);
+        }
+        Program { ops, addresses, tables, module }
     }
+}
+
+fn table_address(number: usize) -> u64 {
+    TABLES + (number * ENTRIES * 4) as u64
 }
