@@ -246,6 +246,66 @@ fn what_a_call_between_domains_has_left_is_mended() {
     }
 }
 
+/// An exception that one domain throws ends at the proxy of another's call, which has a `catch (...)` around it: that gets the error's value or ends
+/// with it, and the exception is none of its own. Each side's own exceptions go on working.
+#[test]
+fn exceptions_end_between_domains() {
+    const SERVER: &str = r#"
+#include <stdexcept>
+#include <string>
+static long destroyed;
+struct Held { ~Held() { destroyed++; } };
+static __attribute__((noinline)) long deep(long n) {
+    Held held;
+    if (!n) throw std::out_of_range("thrown by the server");
+    return deep(n - 1) + 1;
+}
+extern "C" long throws(long n) { return deep(n); }
+extern "C" long catches(long n) {
+    long before = destroyed;
+    try { return deep(n); } catch (const std::out_of_range &) { return destroyed - before; }
+}
+"#;
+    const CLIENT: &str = r#"
+#include <exception>
+extern "C" long throws(long), catches(long);
+static long destroyed, caught;
+struct Held { ~Held() { destroyed++; } };
+extern "C" long calls(long n) {
+    destroyed = caught = 0;
+    long result;
+    try { Held held; result = throws(n); } catch (...) { caught++; result = -1; }
+    if (std::uncaught_exceptions() || std::current_exception()) return -2;
+    return caught * 1000000 + destroyed * 1000 + result;
+}
+extern "C" long throws_itself(long n) {
+    try { Held held; throw catches(n); } catch (long x) { return x; }
+}
+"#;
+    let Some(server) = Guest::cxx(SERVER, &["-O2", "-g1"]) else { return };
+    let Some(client) = Guest::cxx(CLIENT, &["-O2", "-g1"]) else { return };
+    let server = server.domain_with(DomainOptions::new().name("server"));
+    let (throws, catches) = ("long throws(long)", "long catches(long)");
+    let file = client.gate(throws).gate(catches).build();
+    let module = Module::from_bytes(&file).expect("a module");
+    for failure in [OnFailure::Return(7), OnFailure::Propagate] {
+        let client = Domain::new(&module, DomainOptions::new()).expect("a domain");
+        client.link("throws", &server, throws, Policy::INTEGRITY, failure).expect("a link");
+        client.link("catches", &server, catches, Policy::INTEGRITY, failure).expect("a link");
+        for n in [0, 1, 30] {
+            let call = |name| client.bind::<extern "C" fn(i64) -> i64>(name).expect("an export").call(n);
+            match (failure, call("calls")) {
+                (OnFailure::Return(_), found) => assert_eq!(found.expect("a value"), 1007),
+                (_, found) => {
+                    let report = format!("{:#}", found.expect_err("it ends, too"));
+                    assert!(report.contains("out_of_range: thrown by the server"), "{report}");
+                }
+            }
+            assert_eq!(call("throws_itself").expect("a value"), n + 1);
+        }
+    }
+}
+
 /// What mends is code of the module's, inside the call's limits, whatever it does. Red without a limit of its own.
 #[test]
 fn mending_ends_within_the_calls_limit() {
