@@ -2,6 +2,7 @@
 use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
 use super::gate_tables_sys::GateTables;
+use super::held::Holdings;
 use super::instance::Instance;
 use super::interruptions_sys::Interruptions;
 use super::kernel_signals_sys::kernel_sigaltstack;
@@ -139,6 +140,8 @@ pub(crate) struct ThreadState {
     /// For each record that says so ([`EntryRecord::masked`]) the mask that the thread had in its domain when the call began.
     pub(super) masks: Mapping,
     pub(super) alternate: AlternateStack,
+    /// What the host holds for calls of the thread's.
+    pub(super) holdings: Holdings,
     /// Domains that have a stack slot of this thread.
     pub(super) attached: RefCell<Vec<Attached>>,
 }

@@ -1,14 +1,14 @@
 //! Who has what: every grant of the process, under one lock, and the handles of them.
 //!
 //! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
-//! space: finer locks would gain nothing.
+//! space: finer locks would gain nothing. What a grant allows now is asked often: that is a word of its own, and takes no lock.
 use super::{GrantError, MAX_GRANTS, Region, Rights};
 use crate::host::{PerProcess, end_process};
 use crate::memory::Pointer;
 use crate::space::{self, Stride};
 use lockgate_syscall::Protection;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Index of the domain's stride, window offset of the region.
@@ -27,12 +27,43 @@ struct Entry {
     /// Tells it from earlier grants with the same key.
     serial: u64,
     rights: Rights,
+    /// The same, for those who have the grant.
+    allowed: Arc<Allowed>,
     region: Region,
     stride: Arc<Stride>,
     /// The domain that passed it on to this one; the host did not.
     from: Option<u32>,
     /// Domains that have it from this one.
     passed_on: Vec<u32>,
+}
+
+/// What a grant allows now. It is less before the kernel knows, and never more.
+#[derive(Debug)]
+struct Allowed(AtomicU8);
+
+impl Allowed {
+    const NOTHING: u8 = 0;
+
+    fn new(rights: Rights) -> Allowed {
+        Allowed(AtomicU8::new(Allowed::number(rights)))
+    }
+
+    fn number(rights: Rights) -> u8 {
+        match rights {
+            Rights::Read => 1,
+            Rights::ReadWrite => 2,
+        }
+    }
+
+    fn set(&self, rights: Option<Rights>) {
+        self.0.store(rights.map_or(Allowed::NOTHING, Allowed::number), Ordering::Release);
+    }
+
+    fn get(&self) -> Option<Rights> {
+        [Rights::Read, Rights::ReadWrite]
+            .into_iter()
+            .find(|rights| Allowed::number(*rights) == self.0.load(Ordering::Acquire))
+    }
 }
 
 static BOOK: PerProcess<Mutex<BTreeMap<Key, Entry>>> = PerProcess::new(Mutex::default);
@@ -47,6 +78,7 @@ fn book() -> MutexGuard<'static, BTreeMap<Key, Entry>> {
 pub struct Grant {
     key: Key,
     serial: u64,
+    allowed: Arc<Allowed>,
     /// `W`.
     window: u64,
     /// The domain's name.
@@ -88,8 +120,18 @@ impl Grant {
         mapped.map_err(GrantError::system("map the region into the window"))?;
         let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
         let (window, stride, passed_on) = (stride.base(), stride.clone(), Vec::new());
-        book.insert(key, Entry { serial, rights, region: region.clone(), stride, from, passed_on });
-        Ok(Grant { key, serial, window, domain: name(), region: region.clone() })
+        let allowed = Arc::new(Allowed::new(rights));
+        let entry = Entry {
+            serial,
+            rights,
+            allowed: allowed.clone(),
+            region: region.clone(),
+            stride,
+            from,
+            passed_on,
+        };
+        book.insert(key, entry);
+        Ok(Grant { key, serial, allowed, window, domain: name(), region: region.clone() })
     }
 
     /// The region.
@@ -102,7 +144,10 @@ impl Grant {
     /// # Errors
     /// [`GrantError::Revoked`].
     pub fn rights(&self) -> Result<Rights, GrantError> {
-        Ok(self.entry(&mut book())?.rights)
+        if space::is_inherited(self.window) {
+            return Err(GrantError::Forked { domain: self.domain.clone() });
+        }
+        self.allowed.get().ok_or(GrantError::Revoked { offset: self.key.1 })
     }
 
     /// Address for the domain of the value at byte `at` of the region.
@@ -110,7 +155,7 @@ impl Grant {
     /// # Errors
     /// [`GrantError::Range`] if it is not inside the region or not aligned, [`GrantError::Revoked`].
     pub fn pointer<T>(&self, at: u64) -> Result<Pointer<T>, GrantError> {
-        self.entry(&mut book())?;
+        self.rights()?;
         let at = self.region.part::<T>(at, 1)?;
         Ok(Pointer::from_address(self.window + self.region.offset() + at))
     }
@@ -128,8 +173,12 @@ impl Grant {
         }
         for key in tree(&book, self.key) {
             let Some(entry) = book.get_mut(&key).filter(|entry| entry.rights > rights) else { continue };
+            entry.allowed.set(Some(rights));
             let protected = entry.stride.protect(key.1, entry.region.length(), rights.into());
-            protected.map_err(GrantError::system("lower the rights of the grant"))?;
+            protected.map_err(|error| {
+                entry.allowed.set(Some(entry.rights));
+                GrantError::system("lower the rights of the grant")(error)
+            })?;
             entry.rights = rights;
         }
         Ok(())
@@ -208,6 +257,7 @@ fn remove(book: &mut BTreeMap<Key, Entry>, key: Key) {
     }
     for key in tree(book, key) {
         if let Some(entry) = book.remove(&key) {
+            entry.allowed.set(None);
             withdraw(&entry, key.1);
         }
     }

@@ -22,6 +22,8 @@
 //! # }
 //! ```
 
+mod allocator;
+mod arena;
 mod book;
 mod error;
 mod memory_sys;
@@ -29,6 +31,8 @@ mod region_sys;
 mod ring;
 mod slice;
 
+pub(crate) use arena::pointer_to as arena_pointer;
+pub use arena::{Arena, Block};
 pub use book::Grant;
 pub(crate) use book::{Window, end_domain, has_any};
 pub use error::{GrantError, RingError};

@@ -1,5 +1,6 @@
 //! Grants: memory shared with domains, and what they can do to it and with it (docs/grants.md).
 
+mod arenas;
 mod attacks;
 mod host_sys;
 mod regions;
