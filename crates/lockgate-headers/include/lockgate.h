@@ -805,7 +805,8 @@ lg_status lg_grant_free(lg_grant *grant);
  * library revokes the grant: when the thread next calls a domain, or lends something, from a frame
  * that is not deeper than that of the call that was left; or when the thread ends. Until then the
  * domain still has the memory: call lg_grant_free() where the jump arrives if that matters. The
- * handle is yours to free all the same; its other functions are LG_E_GRANT_REVOKED then. Errors as for lg_grant_new(), and those of a call that cannot be made. */
+ * handle is yours to free all the same; its other functions are LG_E_GRANT_REVOKED then. Errors are
+ * those of lg_grant_new(), and of a call that cannot be made. */
 lg_grant *lg_lend(lg_domain *domain, lg_region *region, lg_rights rights);
 
 /* ---- Arenas ------------------------------------------------------------------------------------------------------- */
@@ -836,7 +837,7 @@ lg_grant *lg_lend(lg_domain *domain, lg_region *region, lg_rights rights);
  * Threads may allocate and free in one arena at the same time. A forked child cannot use an arena
  * of its parent (LG_E_FORKED). No function of this section may be called in a signal handler. */
 
-/* `length` bytes of zeros, rounded up to pages, all free. Errors and cost as for lg_region_new(). */
+/* `length` bytes of zeros, rounded up to pages, all free. Errors and cost: lg_region_new(). */
 lg_arena *lg_arena_new(uint64_t length);
 
 /* Opens the arena for the domain, with these rights, until it is shut or closed, or the domain is
