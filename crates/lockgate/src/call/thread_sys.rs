@@ -17,7 +17,7 @@ use crate::host::{Owner, PerProcess, maps};
 use crate::report::{RawFault, Registers};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::stack;
-use lockgate_syscall::Threads;
+use lockgate_syscall::{Sharing, Threads};
 use rustix::io::Errno;
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -50,7 +50,7 @@ pub(super) fn starter() -> Option<u32> {
 }
 
 /// What calls have a domain do, on slow ways only: what takes the domain's own stacks, or calls of its module.
-pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Any + Send + Sync {
+pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Sharing + Any + Send + Sync {
     /// Gives the calling thread a stack slot and thread-local storage, and lets it in. If that takes its turn in an exclusive domain, it
     /// waits for `queue` at most, if that is given.
     ///

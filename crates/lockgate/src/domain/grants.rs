@@ -1,14 +1,37 @@
 //! What domains are given of the host's memory.
 use super::api::Domain;
 use super::core::Core;
-use crate::grant::{Arena, Block, Grant, GrantError, Region, Window, arena_pointer};
+use crate::binding::Binding;
+use crate::grant::{Arena, Block, Grant, GrantError, Region, Window, arena_pointer, pass_on_from};
 use crate::memory::Pointer;
 use crate::protection::Rights;
+use lockgate_syscall::Sharing;
+use rustix::io::Errno;
 
 impl Core {
     /// Its window, for grants.
     fn for_grants(&self) -> Window<'_> {
         Window { name: self.name(), stride: self.stride() }
+    }
+}
+
+impl Sharing for Core {
+    fn pass_on(&self, import: &str, at: u64, size: u64, writable: bool) -> Result<(), Errno> {
+        let rights = if writable { Rights::ReadWrite } else { Rights::Read };
+        let imports = &self.module().parsed().imports;
+        let slot = imports.iter().find(|one| one.name == import).ok_or(Errno::NOENT)?.slot;
+        let binding = self.gates().binding_at(slot).ok_or(Errno::NOENT)?;
+        let binding = binding.downcast::<Binding>().map_err(|_| Errno::NOENT)?;
+        let to = binding.serving();
+        let window = Window { name: to.name(), stride: to.stride() };
+        pass_on_from(self.id(), (at, size), window, rights, || to.is_killed()).map_err(|error| match error {
+            GrantError::Range { .. } => Errno::FAULT,
+            GrantError::Upgrade { .. } => Errno::ACCESS,
+            GrantError::Overlap { .. } => Errno::EXIST,
+            GrantError::TooMany { .. } => Errno::NOSPC,
+            GrantError::Revoked { .. } => Errno::NOENT,
+            _ => Errno::NOMEM,
+        })
     }
 }
 

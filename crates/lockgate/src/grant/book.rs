@@ -2,7 +2,7 @@
 //!
 //! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
 //! space: finer locks would gain nothing. What a grant allows now is asked often: that is a word of its own, and takes no lock.
-use super::{GrantError, MAX_GRANTS, Region, Rights};
+use super::{GrantError, MAX_GRANTS, MAX_PASSED_ON, Region, Rights};
 use crate::host::{PerProcess, end_process};
 use crate::memory::Pointer;
 use crate::space::{self, Stride};
@@ -31,8 +31,10 @@ struct Entry {
     allowed: Arc<Allowed>,
     region: Region,
     stride: Arc<Stride>,
-    /// The domain that passed it on to this one; the host did not.
+    /// The domain from which it was passed on to this one, by the host, or
     from: Option<u32>,
+    /// by that domain itself: what the host then gives takes its place.
+    by_domain: bool,
     /// Domains that have it from this one.
     passed_on: Vec<u32>,
 }
@@ -100,38 +102,9 @@ impl Grant {
         held: Rights,
         from: Option<u32>,
     ) -> Result<Grant, GrantError> {
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
-        let name = || domain.name.to_owned();
-        if space::is_inherited(domain.stride.base()) {
-            return Err(GrantError::Forked { domain: name() });
-        }
-        let (stride, offset) = (domain.stride, region.place()?);
-        let key = (stride.index(), offset);
-        if rights > held {
-            return Err(GrantError::Upgrade { asked: rights, held });
-        }
-        if book.contains_key(&key) {
-            return Err(GrantError::Overlap { domain: name(), offset });
-        }
-        if of_domain(book, key.0).count() >= MAX_GRANTS {
-            return Err(GrantError::TooMany { domain: name() });
-        }
-        let mapped = region.memory().map_into(stride, offset, rights);
-        mapped.map_err(GrantError::system("map the region into the window"))?;
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let (window, stride, passed_on) = (stride.base(), stride.clone(), Vec::new());
-        let allowed = Arc::new(Allowed::new(rights));
-        let entry = Entry {
-            serial,
-            rights,
-            allowed: allowed.clone(),
-            region: region.clone(),
-            stride,
-            from,
-            passed_on,
-        };
-        book.insert(key, entry);
-        Ok(Grant { key, serial, allowed, window, domain: name(), region: region.clone() })
+        let (key, serial, allowed) = enter(book, domain, region, rights, held, (from, false))?;
+        let (window, domain) = (domain.stride.base(), domain.name.to_owned());
+        Ok(Grant { key, serial, allowed, window, domain, region: region.clone() })
     }
 
     /// The region.
@@ -218,6 +191,77 @@ impl Drop for Grant {
             remove(&mut book, self.key);
         }
     }
+}
+
+/// Maps a region into a window, and writes it down: who passed it on, and whether that was a domain itself.
+fn enter(
+    book: &mut BTreeMap<Key, Entry>,
+    domain: Window<'_>,
+    region: &Region,
+    rights: Rights,
+    held: Rights,
+    (from, by_domain): (Option<u32>, bool),
+) -> Result<(Key, u64, Arc<Allowed>), GrantError> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let name = || domain.name.to_owned();
+    if space::is_inherited(domain.stride.base()) {
+        return Err(GrantError::Forked { domain: name() });
+    }
+    let (stride, offset) = (domain.stride, region.place()?);
+    let key = (stride.index(), offset);
+    if rights > held {
+        return Err(GrantError::Upgrade { asked: rights, held });
+    }
+    match book.get(&key) {
+        Some(old) if old.by_domain && !by_domain => remove(book, key),
+        Some(_) => return Err(GrantError::Overlap { domain: name(), offset }),
+        None => {}
+    }
+    // No domain takes places away that are the host's to fill.
+    let alike = |key: &Key| book.get(key).is_some_and(|entry| entry.by_domain == by_domain);
+    let most = if by_domain { MAX_PASSED_ON } else { MAX_GRANTS };
+    if of_domain(book, key.0).filter(alike).count() >= most {
+        return Err(GrantError::TooMany { domain: name() });
+    }
+    let mapped = region.memory().map_into(stride, offset, rights);
+    mapped.map_err(GrantError::system("map the region into the window"))?;
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let (stride, passed_on) = (stride.clone(), Vec::new());
+    let allowed = Arc::new(Allowed::new(rights));
+    let region = region.clone();
+    let entry =
+        Entry { serial, rights, allowed: allowed.clone(), region, stride, from, by_domain, passed_on };
+    book.insert(key, entry);
+    Ok((key, serial, allowed))
+}
+/// Passes the region that holds `size` bytes at window offset `at` of the domain `giver` on to `to`, by the wish of `giver`'s module: until the
+/// giver loses it. `ended` is asked under the lock: what is given to a domain before it ends, its end takes away.
+///
+/// # Errors
+/// [`GrantError::Range`] if no region is there; as [`Domain::grant`](crate::Domain::grant); [`GrantError::Revoked`] if `to` has ended.
+pub(crate) fn pass_on_from(
+    giver: u32,
+    (at, size): (u64, u64),
+    to: Window<'_>,
+    rights: Rights,
+    ended: impl FnOnce() -> bool,
+) -> Result<(), GrantError> {
+    let mut book = book();
+    let found = book.range((giver, 0)..=(giver, at)).next_back();
+    let (key, entry) = found.ok_or(GrantError::Range { at, size, length: 0 })?;
+    let (length, from_start, key) = (entry.region.length(), at - key.1, *key);
+    if from_start.checked_add(size).is_none_or(|end| end > length) || from_start >= length {
+        return Err(GrantError::Range { at: from_start, size, length });
+    }
+    if ended() {
+        return Err(GrantError::Revoked { offset: key.1 });
+    }
+    let (region, held) = (entry.region.clone(), entry.rights);
+    let (new, ..) = enter(&mut book, to, &region, rights, held, (Some(giver), true))?;
+    if let Some(entry) = book.get_mut(&key) {
+        entry.passed_on.push(new.0);
+    }
+    Ok(())
 }
 
 /// Revokes every grant of a domain that goes, or goes back to its pristine image.

@@ -3,6 +3,7 @@
 mod arenas;
 mod attacks;
 mod host_sys;
+mod passing_on;
 mod regions;
 mod revocation;
 mod rights;
