@@ -95,6 +95,10 @@ statuses! {
     Range = 91 c"LG_E_RANGE",
     Lost = 92 c"LG_E_LOST",
     System = 93 c"LG_E_SYSTEM",
+    ArenaFull = 94 c"LG_E_ARENA_FULL",
+    Block = 95 c"LG_E_BLOCK",
+    NotArena = 96 c"LG_E_NOT_ARENA",
+    NotOpen = 97 c"LG_E_NOT_OPEN",
     Unknown = 100 c"LG_E_UNKNOWN",
     Late = 101 c"LG_E_LATE",
     Forbidden = 102 c"LG_E_FORBIDDEN",
@@ -223,7 +227,9 @@ failures! {
         GrantError::TooMany { .. } => TooMany, GrantError::Overlap { .. } => Overlap,
         GrantError::Upgrade { .. } => Upgrade, GrantError::Revoked { .. } => GrantRevoked,
         GrantError::Range { .. } => Range, GrantError::Lost { .. } => Lost, GrantError::Host(_) => Host,
-        GrantError::System { .. } => System, GrantError::Forked { .. } => Forked;
+        GrantError::Full { .. } => ArenaFull, GrantError::Block { .. } => Block, GrantError::NotArena { .. } => NotArena,
+        GrantError::NotOpen { .. } => NotOpen, GrantError::Alignment(_) => Argument, GrantError::Closed => Handle,
+        GrantError::System { .. } => System, GrantError::Forked { .. } => Forked, GrantError::Inherited => Forked;
     ObserveError: ObserveError::NoProcess(_) => NoProcess, ObserveError::Permission(_) => Permission,
         ObserveError::None(_) => NoExports, ObserveError::Layout { .. } => Layout,
         ObserveError::System { .. } => System;

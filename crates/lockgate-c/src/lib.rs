@@ -3,6 +3,7 @@
 //! Every function goes through `call.rs`: errors become the calling thread's last error, a panic never leaves the library. Handles
 //! are numbers, not addresses (`handle.rs`), so that stale ones are found out. One file for each section of the header.
 
+mod arena_sys;
 mod async_sys;
 mod c_string;
 mod call;

@@ -5,13 +5,19 @@ use crate::error::{Failure, Status};
 use crate::handle::{Handle, Handled};
 use crate::policy::{rights, rights_number};
 use crate::text_sys::{borrow, slice, slice_mut};
-use lockgate::{Grant, Region};
+use lockgate::{Grant, Held, Region};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 /// What `lg_region` stands for.
 pub struct RegionObject(Region);
+
+impl RegionObject {
+    pub(crate) fn new(region: Region) -> RegionObject {
+        RegionObject(region)
+    }
+}
 
 impl Handled for RegionObject {
     const WHAT: &'static str = "a region";
@@ -24,16 +30,42 @@ impl Handled for GrantObject {
     const WHAT: &'static str = "a grant";
 }
 
+impl Held for GrantObject {
+    fn let_go(&self) {
+        self.revoke();
+    }
+
+    fn is_over(&self) -> bool {
+        let _still = lockgate::still();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}
+
 impl GrantObject {
     fn new(grant: Grant) -> GrantObject {
         GrantObject(Mutex::new(Some(grant)))
+    }
+
+    /// Ends the grant, if it has not ended yet.
+    fn revoke(&self) {
+        let taken = {
+            let _still = lockgate::still();
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+        };
+        if let Some(grant) = taken {
+            grant.revoke();
+        }
     }
 
     /// What `body` makes of the grant. Nobody revokes it meanwhile.
     fn with<R>(&self, body: impl FnOnce(&Grant) -> Result<R, Failure>) -> Result<R, Failure> {
         let _still = lockgate::still();
         let grant = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let revoked = || Failure::new(Status::GrantRevoked, "the grant was revoked by another thread");
+        let revoked = || {
+            let why =
+                "the grant was revoked by another thread, or was lent for a call that was left by a jump";
+            Failure::new(Status::GrantRevoked, why)
+        };
         body(grant.as_ref().ok_or_else(revoked)?)
     }
 }
@@ -148,6 +180,37 @@ pub extern "C" fn lg_grant_new(
     })
 }
 
+/// Shares a region with a domain for calls of the thread: [`lend`] with the caller's rsp, by which calls that were left by a jump are told.
+///
+/// # Safety
+/// As for any function of C.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub unsafe extern "C" fn lg_lend(
+    domain: Handle<DomainObject>,
+    region: Handle<RegionObject>,
+    asked: i32,
+) -> Handle<GrantObject> {
+    core::arch::naked_asm!("endbr64", "lea rcx, [rsp + 8]", "jmp {lend}", lend = sym lend)
+}
+
+extern "C" fn lend(
+    domain: Handle<DomainObject>,
+    region: Handle<RegionObject>,
+    asked: i32,
+    rsp: u64,
+) -> Handle<GrantObject> {
+    value(Handle::NULL, || {
+        let (region, rights) = (region.get()?, rights(asked)?);
+        // (Calls that were left may have the region still.)
+        lockgate::let_go_of_left(rsp)?;
+        let grant = domain.with(|domain| Ok(GrantObject::new(domain.grant(&region.0, rights)?)))?;
+        let handle = Handle::new(grant);
+        lockgate::hold(rsp, handle.get()?).inspect_err(|_| drop(handle.take()))?;
+        Ok(handle)
+    })
+}
+
 /// Passes a grant on.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_grant_pass_on(
@@ -192,14 +255,7 @@ pub extern "C" fn lg_grant_free(grant: Handle<GrantObject>) -> i32 {
         if grant.is_null() {
             return Ok(());
         }
-        let object = grant.take()?;
-        let taken = {
-            let _still = lockgate::still();
-            object.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-        };
-        if let Some(grant) = taken {
-            grant.revoke();
-        }
+        grant.take()?.revoke();
         Ok(())
     })
 }

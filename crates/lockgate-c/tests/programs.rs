@@ -6,13 +6,14 @@ use std::path::Path;
 use std::process::Command;
 use support::Part;
 
-const PROGRAMS: [&str; 14] = [
+const PROGRAMS: [&str; 15] = [
     "modules",
     "calls",
     "domains",
     "memory",
     "callbacks",
     "grants",
+    "arenas",
     "registry",
     "alone",
     "handlers",
@@ -78,6 +79,11 @@ fn callbacks() {
 #[test]
 fn grants() {
     passes("grants");
+}
+
+#[test]
+fn arenas() {
+    passes("arenas");
 }
 
 #[test]

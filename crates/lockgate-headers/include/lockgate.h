@@ -166,6 +166,7 @@ typedef struct lg_function lg_function;
 typedef struct lg_callback lg_callback;
 typedef struct lg_region lg_region;
 typedef struct lg_grant lg_grant;
+typedef struct lg_arena lg_arena;
 typedef struct lg_registry lg_registry;
 typedef struct lg_principal lg_principal;
 typedef struct lg_export lg_export;
@@ -241,7 +242,7 @@ typedef enum lg_status {
     LG_E_NO_MEMORY = 73,    /* the domain has no memory left */
 
     /* shared memory */
-    LG_E_EMPTY = 80,        /* a region of 0 bytes */
+    LG_E_EMPTY = 80,        /* a region or a block of 0 bytes */
     LG_E_UNALIGNED = 81,    /* not whole pages */
     LG_E_PRIVATE = 82,      /* private memory of the host has no second address */
     LG_E_NOT_MAPPED = 83,   /* not one mapping of the host's */
@@ -255,6 +256,10 @@ typedef enum lg_status {
     LG_E_RANGE = 91,        /* not inside the region */
     LG_E_LOST = 92,         /* the region's file was truncated */
     LG_E_SYSTEM = 93,       /* the kernel refused */
+    LG_E_ARENA_FULL = 94,   /* no room for the block in the arena */
+    LG_E_BLOCK = 95,        /* no block is there: it was freed, or never was */
+    LG_E_NOT_ARENA = 96,    /* the address lies in no arena */
+    LG_E_NOT_OPEN = 97,     /* the arena is not open for the domain */
 
     /* the registry */
     LG_E_UNKNOWN = 100,     /* nothing of that name */
@@ -793,6 +798,90 @@ void *lg_grant_pointer(lg_grant *grant, uint64_t at);
 
 /* Revokes it, with all that was passed on from it, before this returns, and frees the handle. */
 lg_status lg_grant_free(lg_grant *grant);
+
+/* Lends the region to the domain, for calls that this thread makes next: the same grant, with all
+ * functions of grants. Free it when the calls have returned, however they did:
+ *
+ *     lg_grant *lent = lg_lend(parser, region, LG_READ);
+ *     parse(lg_grant_pointer(lent, 0), size);
+ *     lg_grant_free(lent);
+ *
+ * If a longjmp or the thread's end leaves such a call, and with it your lg_grant_free(), the
+ * library revokes the grant: when the thread next calls a domain, or lends something, from a frame
+ * that is not deeper than that of the call that was left; or when the thread ends. Until then the
+ * domain still has the memory: call lg_grant_free() where the jump arrives if that matters. The
+ * handle is yours to free all the same; its other functions are LG_E_GRANT_REVOKED then. Errors are
+ * those of lg_grant_new(), and of a call that cannot be made. */
+lg_grant *lg_lend(lg_domain *domain, lg_region *region, lg_rights rights);
+
+/* ---- Arenas ------------------------------------------------------------------------------------------------------- */
+
+/* An arena is memory that the host shares with one domain or several for many calls, and an
+ * allocator for it. To allocate, to pass a pointer and to free take some tens of nanoseconds
+ * together, and no system call:
+ *
+ *     lg_arena *arena = lg_arena_new(1 << 20);
+ *     char *inside = lg_arena_open(arena, parser, LG_READ);
+ *     char *here = lg_arena_address(arena);
+ *     ...
+ *     char *text = lg_arena_alloc(arena, size);
+ *     memcpy(text, line, size);
+ *     parse(inside + (text - here), size);
+ *     lg_arena_free(arena, text);
+ *
+ * A domain for which the arena is open reads all of it, and writes all of it with LG_READ_WRITE,
+ * at any time until the arena is shut for it or closed: also blocks that were freed, and blocks of
+ * other calls. Give an arena to domains that may see each other's blocks; for memory that a domain
+ * may see during one call, use lg_lend(). A block has one offset in all windows that have the
+ * arena, so a domain can store a pointer to it there, and another can follow it.
+ *
+ * The arena's own books lie in the host's memory, out of reach of domains. Contents of blocks can
+ * change at any time: copy, then check the copy (lg_region_read() of lg_arena_region(), memcpy());
+ * never check them in place.
+ *
+ * Threads may allocate and free in one arena at the same time. A forked child cannot use an arena
+ * of its parent (LG_E_FORKED). No function of this section may be called in a signal handler. */
+
+/* `length` bytes of zeros, rounded up to pages, all free. Errors and cost: lg_region_new(). */
+lg_arena *lg_arena_new(uint64_t length);
+
+/* Opens the arena for the domain, with these rights, until it is shut or closed, or the domain is
+ * reset or gone. Returns the domain's address of the arena's first byte. NULL: LG_E_OVERLAP (it is
+ * open for the domain), LG_E_TOO_MANY, LG_E_KILLED. Microseconds. */
+void *lg_arena_open(lg_arena *arena, lg_domain *domain, lg_rights rights);
+
+/* Takes it away from the domain before this returns. LG_E_NOT_OPEN. Microseconds. */
+lg_status lg_arena_shut(lg_arena *arena, lg_domain *domain);
+
+/* A block of `size` bytes, at a multiple of 64, or of `alignment`, a power of two up to 4096: the
+ * host's address. Its contents are what was there before. NULL: LG_E_EMPTY for 0 bytes,
+ * LG_E_ARENA_FULL, LG_E_ARGUMENT for another alignment. */
+void *lg_arena_alloc(lg_arena *arena, size_t size);
+void *lg_arena_alloc_aligned(lg_arena *arena, size_t size, size_t alignment);
+
+/* Frees a block. LG_E_BLOCK if no block of this arena begins there: it was freed, or it is
+ * another's; as with free(), a block that has been allocated at the same address since is freed.
+ * NULL is no block, and no error. */
+lg_status lg_arena_free(lg_arena *arena, void *block);
+
+/* Frees all blocks. Domains keep the arena. */
+lg_status lg_arena_reset(lg_arena *arena);
+
+/* Takes the arena away from all domains before this returns, frees all blocks and the handle. The
+ * host's memory of it goes, too, if no handle of lg_arena_region() is left. */
+lg_status lg_arena_close(lg_arena *arena);
+
+/* Bytes in no block (a block of so many may not fit), where the host has the first byte, and the
+ * memory as a region, whose handle you free. 0 and NULL: there is no such arena. */
+uint64_t lg_arena_room(lg_arena *arena);
+void *lg_arena_address(lg_arena *arena);
+lg_region *lg_arena_region(lg_arena *arena);
+
+/* The domain's pointer to the `size` bytes that the host has at `at`, if they lie in one block of
+ * an arena that is open for the domain with these rights. It needs no handle of the arena; costs
+ * twice what an allocation does. NULL: LG_E_NOT_ARENA, LG_E_BLOCK (freed, or never allocated),
+ * LG_E_RANGE (more than the block has), LG_E_NOT_OPEN, LG_E_UPGRADE, LG_E_GRANT_REVOKED. */
+void *lg_arena_pointer(lg_domain *domain, const void *at, size_t size, lg_rights rights);
 
 /* ---- Calls between domains ------------------------------------------------------------------------------------------- */
 

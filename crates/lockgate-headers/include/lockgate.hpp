@@ -821,6 +821,7 @@ struct Freed {
     void operator()(lg_callback *handle) const { lg_callback_free(handle); }
     void operator()(lg_region *handle) const { lg_region_free(handle); }
     void operator()(lg_grant *handle) const { lg_grant_free(handle); }
+    void operator()(lg_arena *handle) const { lg_arena_close(handle); }
     void operator()(lg_registry *handle) const { lg_registry_free(handle); }
     void operator()(lg_principal *handle) const { lg_principal_free(handle); }
     void operator()(lg_export *handle) const { lg_export_free(handle); }
@@ -1211,6 +1212,16 @@ class Domain {
         auto at = alloc<T>(count);
         write(at, from, count);
         return at;
+    }
+
+    // The domain's pointer to `count` values that the host has at `at`, in a block of an arena that
+    // is open for the domain with these rights:
+    //     handle<lg_arena> arena(lg_arena_new(1 << 20));
+    //     lg_arena_open(arena, domain, LG_READ);
+    //     char *text = static_cast<char *>(lg_arena_alloc(arena, size));
+    //     parse(domain.arena_pointer(text, size), size);
+    template <typename T> pointer<T> arena_pointer(T *at, std::size_t count = 1, lg_rights rights = LG_READ) const {
+        return made<T>(lg_arena_pointer(domain_, at, bytes<T>(count), rights));
     }
 
     template <typename T> void free(const tainted<pointer<T>> &at) const { free(detail::Inside::of(at)); }

@@ -14,6 +14,8 @@ pub const ANNOTATIONS_H: &str = include_str!("../include/lockgate/annotations.h"
 pub const LOCKGATE_PG_H: &str = include_str!("../include/lockgate_pg.h");
 /// Queues in shared memory, for both sides.
 pub const LOCKGATE_RING_H: &str = include_str!("../include/lockgate_ring.h");
+/// Passing shared memory on, for modules.
+pub const LOCKGATE_GRANT_H: &str = include_str!("../include/lockgate_grant.h");
 /// `backtrace` inside a domain: musl has no such header.
 pub const EXECINFO_H: &str = include_str!("../built-in/execinfo.h");
 /// What generated clients tell their programs.

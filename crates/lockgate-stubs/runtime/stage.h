@@ -301,8 +301,9 @@ static __attribute__((noinline, cold)) void lgs_refuse_shared(struct lgs_call *c
     for (size_t i = 0; host && i < __atomic_load_n(&lgs.shared_count, __ATOMIC_ACQUIRE); i++) {
         const struct lgs_shared *shared = &lgs.shared[i];
         uintptr_t from = (uintptr_t)shared->here, at = (uintptr_t)host;
-        if (shared->writable && at < from + shared->size && from < at + (size ? size : 1))
-            lgs_fail(c, LG_STUB_POINTER, what, "it lies in memory that the library can change: only buffers may");
+        /* (An arena may be open for another library that writes there.) */
+        if ((shared->writable || shared->arena) && at < from + shared->size && from < at + (size ? size : 1))
+            lgs_fail(c, LG_STUB_POINTER, what, "it lies in memory that a library can change: only buffers may");
     }
 }
 
@@ -334,6 +335,21 @@ static struct lgs_block lgs_block(struct lgs_call *c, const void *host, size_t s
         lgs_clear(block.here, size);
     if (flags & LGS_TEXT) /* a string even if the library writes nothing */
         lgs_clear(lgs_far(block.here, flags & LGS_READS ? size : 0), 1);
+    return block;
+}
+
+/* A buffer that is not copied (LG_SHARED): whether a block is there, how long it is and what the library may do with it say the arena's books, which the
+ * library does not reach. */
+static inline struct lgs_block lgs_arena_block(struct lgs_call *c, const void *host, size_t size, int flags, const char *what)
+{
+    struct lgs_block block = {0, 0, 0, 0};
+    if (c->failed || !host)
+        return block;
+    void *inside = lg_arena_pointer(lgs.domain, host, size, flags & LGS_WRITES ? LG_READ_WRITE : LG_READ);
+    if (inside)
+        block = (struct lgs_block){(void *)(uintptr_t)host, lgs_far(host, 0), (uint64_t)(uintptr_t)inside, size};
+    else
+        lgs_fail(c, LG_STUB_POINTER, what, lg_last_message());
     return block;
 }
 

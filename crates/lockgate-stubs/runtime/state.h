@@ -292,6 +292,9 @@ struct lgs_shared {
     size_t size;
     bool writable;
     lg_grant *grant;
+    /* Or it is an arena's: with its region, so that nothing else comes to its place. */
+    lg_arena *arena;
+    lg_region *region;
 };
 
 #define LGS_SHARES 256

@@ -160,6 +160,7 @@ notes! {
         borrowed,
         release,
         kept,
+        shared,
         inside,
         lent,
         callback,
@@ -351,6 +352,9 @@ impl Notes {
         }
         if self.pairs && self.nullable {
             return Err(NoteError::Contradiction("PAIRS", "NULLABLE"));
+        }
+        if self.shared && self.string {
+            return Err(NoteError::Contradiction("SHARED", "STRING"));
         }
         if self.freed.is_some() && self.borrowed {
             return Err(NoteError::Contradiction("FREED", "BORROWED"));

@@ -130,6 +130,7 @@ fn by_type(kind: &CType) -> String {
 
 fn buffer(buffer: &Buffer) -> String {
     let way = match (buffer.reads, buffer.writes) {
+        _ if buffer.shared => "in place, in an arena that the library has",
         (true, true) => "copied in and back",
         // (So that what the library leaves is as it was.)
         (false, true) if buffer.size.is_none() => "written, and copied in before",

@@ -106,6 +106,36 @@ fn what_would_do_nothing_is_refused() {
         ("const char *g(int n) LG_STRING LG_SIZE(n);\nint f(void);", "LG_STRING has no effect"),
         ("int f(const char *t LG_IN LG_KEPT LG_SIZE(n), int n);", "LG_KEPT has no effect"),
         ("int f(const char *t LG_STRING LG_KEPT);", "LG_KEPT has no effect"),
+        // Memory that the library can change at any time is passed in place if nothing is concluded from it.
+        ("int f(void);\nvoid g(const char *b LG_IN LG_SIZE(n) LG_SHARED, int n);", ""),
+        ("int f(char *t LG_INOUT LG_STRING LG_SIZE(n) LG_SHARED, int n);", "LG_SHARED contradicts LG_STRING"),
+        ("int f(int *n LG_OUT LG_SHARED);", "LG_SHARED says nothing of a parameter"),
+        ("int f(const char *t LG_STRING LG_SHARED);", "LG_SHARED"),
+        ("struct h;\nint f(struct h *h LG_SHARED);", "LG_SHARED says nothing of a parameter"),
+        ("int f(int n LG_SHARED);", "LG_SHARED says nothing of a parameter"),
+        ("const char *g(int n) LG_SIZE(n) LG_SHARED;\nint f(void);", "LG_SHARED says nothing of a result"),
+        (
+            "struct r { int n; char *b LG_IN LG_SIZE(n) LG_SHARED; };\nint f(struct r *r LG_IN);",
+            "LG_SHARED says nothing of a field",
+        ),
+        (
+            "int f(int (*c)(char *b LG_INOUT LG_SIZE(n) LG_SHARED, int n, void *d), void *d);",
+            "LG_SHARED says nothing of a callback",
+        ),
+        (
+            "struct r { int n; };\nint f(struct r *r LG_INOUT LG_SIZE(n) LG_SHARED, int n);",
+            "LG_SHARED has no effect",
+        ),
+        ("int f(char **rows LG_INOUT LG_ROWS(n) LG_SIZE(8) LG_SHARED, int n);", "LG_SHARED has no effect"),
+        ("#include <stdbool.h>\nint f(bool *b LG_INOUT LG_SIZE(n) LG_SHARED, int n);", "a bool in memory"),
+        (
+            "int f(const int *n LG_IN LG_SIZE(1) LG_SHARED, char *b LG_OUT LG_SIZE(*n) LG_WRITTEN(*n));",
+            "LG_SHARED, but what the annotations of b say depends on it",
+        ),
+        (
+            "int f(void);\nconst char *g(const int *n LG_IN LG_SIZE(1) LG_SHARED) LG_SIZE(*n);",
+            "LG_SHARED, but what the function's own annotations say",
+        ),
         ("int f(const int *t LG_IN LG_KEPT);", "LG_KEPT has no effect"),
         ("struct h;\nint f(struct h *h LG_KEPT);", "LG_KEPT has no effect"),
         (

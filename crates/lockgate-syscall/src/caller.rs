@@ -75,6 +75,17 @@ pub trait Threads {
     fn inside(&self) -> usize;
 }
 
+/// Memory that others share with the domain, and whom it may pass that on to.
+pub trait Sharing {
+    /// Passes the memory that holds the bytes `[at, at + size)` of the window on to the domain that answers the import with this name, to
+    /// read it, or to write it as well.
+    ///
+    /// # Errors
+    /// `ENOENT`: no other domain answers such an import. `EFAULT`: it is no memory that is shared with the domain. `EACCES`: the domain
+    /// itself has less. `EEXIST`: the other domain has it already. `ENOSPC`: the other domain takes no more. `ENOMEM`.
+    fn pass_on(&self, import: &str, at: u64, size: u64, writable: bool) -> Result<(), Errno>;
+}
+
 /// Addresses that a new thread is given.
 #[derive(Debug, Clone, Copy)]
 pub struct ThreadStart {

@@ -1,5 +1,5 @@
 //! What a system call is given.
-use super::caller::{Caller, ControlStack, Sleep, Thread, Threads};
+use super::caller::{Caller, ControlStack, Sharing, Sleep, Thread, Threads};
 use super::outcome::Halt;
 use super::waits::Waits;
 use super::{Memory, Process};
@@ -16,6 +16,8 @@ pub struct SyscallContext<'a> {
     pub thread: Thread,
     /// Who starts threads for the domain.
     pub threads: &'a dyn Threads,
+    /// What others share with the domain.
+    pub sharing: &'a dyn Sharing,
     /// The calling thread's control stack.
     pub stack: &'a dyn ControlStack,
     /// How the thread sleeps.

@@ -43,7 +43,7 @@ pub const DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 /// Most descriptors that a domain may be given.
 pub const MAX_DESCRIPTORS: u32 = descriptors::MOST as u32;
 
-pub use caller::{ControlStack, InProgress, OwnFile, Sleep, Thread, ThreadStart, Threads};
+pub use caller::{ControlStack, InProgress, OwnFile, Sharing, Sleep, Thread, ThreadStart, Threads};
 pub use calls::functions::NUMBER as FUNCTIONS;
 pub use calls::quick::{Answer, Quick, is_quick, quick};
 pub use context::SyscallContext;

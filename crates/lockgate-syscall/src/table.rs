@@ -190,6 +190,7 @@ pub const TABLE: &[Entry] = table! {
     332 statx               Granted  stat::statx;
     400 lg_functions        Own      functions::lg_functions;
     401 lg_last_words       Own      functions::lg_last_words;
+    402 lg_pass_on          Granted  pass_on::lg_pass_on;
     439 faccessat2          Granted  stat::faccessat2;
     441 epoll_pwait2        Granted  epoll::epoll_pwait2;
 };

@@ -4,7 +4,7 @@ use crate::cache::{Cache, Key};
 use crate::process::INSTALL;
 use crate::{CxxLibrary, Error, process};
 use lockgate_headers::{
-    ANNOTATIONS_H, EXECINFO_H, LOCKGATE_H, LOCKGATE_PG_H, LOCKGATE_RING_H, LOCKGATE_STUBS_H,
+    ANNOTATIONS_H, EXECINFO_H, LOCKGATE_GRANT_H, LOCKGATE_H, LOCKGATE_PG_H, LOCKGATE_RING_H, LOCKGATE_STUBS_H,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -21,6 +21,7 @@ const MUSL: &[(&str, &str)] = &[
 /// Our own headers for modules, and for programs of which they are parts: names and texts.
 const HEADERS: &[(&str, &str)] = &[
     ("lockgate_ring.h", LOCKGATE_RING_H),
+    ("lockgate_grant.h", LOCKGATE_GRANT_H),
     ("lockgate_pg.h", LOCKGATE_PG_H),
     ("execinfo.h", EXECINFO_H),
     ("lockgate/annotations.h", ANNOTATIONS_H),

@@ -57,20 +57,20 @@ use host_function_sys as host_function;
 
 pub use binding::{Dynamic, Frame, Value, take_call_error};
 pub use call::OnFailure;
-#[doc(hidden)]
-pub use call::disturbed;
 pub use call::listing::{Base as ProxyBase, ProxyCode};
 pub use call::proxies::ProxyListing;
 pub use call::signals_sys::claim_signals;
 pub use call::thread_sys::is_modules_thread;
 pub use call::watch::interrupt;
+#[doc(hidden)]
+pub use call::{Held, disturbed, hold, let_go_of_left};
 pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};
 #[doc(hidden)]
 pub use domain::until_reclaimed;
 pub use domain::{Domain, DomainOptions, Kept, Program, ProgramEnd, ProgramSignals, Usage};
 pub use error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, Panic, ResetError};
 pub use function::{Function, FunctionType};
-pub use grant::{Grant, GrantError, Region, Rights, SharedSlice};
+pub use grant::{Arena, Block, Grant, GrantError, Region, Rights, SharedSlice};
 pub use host::HostError;
 #[doc(hidden)]
 pub use host::{AtThreadEnd, Owner, PerProcess, Still, Uncancelled, still};

@@ -1,7 +1,7 @@
 //! Times of calls as a picture: one line for each peer, time over the argument's size, both logarithmic; SVG.
 //!
 //! Peers of one kind share a colour; a dashed line has its server on another CPU, a dotted
-//! one its argument in granted memory. The names at the left, each next to its line where
+//! one its argument in memory that caller and callee have. The names at the left, each next to its line where
 //! the lines are furthest apart, are the legend. Colours follow the reader's light or dark scheme.
 
 use super::grid::{bytes, duration};
@@ -156,7 +156,7 @@ fn line(
         KINDS.iter().map(|kind| kind.prefix).find(|prefix| peer.starts_with(prefix)).unwrap_or("other");
     let dashes = match peer {
         peer if peer.ends_with("_other_cpu") => " dashed",
-        peer if peer.ends_with("_by_grant") => " dotted",
+        peer if peer.contains("_by_") => " dotted",
         _ => "",
     };
     let points: Vec<(f64, f64)> =
@@ -181,11 +181,7 @@ fn name(peer: &str) -> String {
     let kind = KINDS.iter().find_map(|kind| Some((kind.name, peer.strip_prefix(kind.prefix)?)));
     let (kind, variant) = kind.unwrap_or((peer, ""));
     kind.to_owned()
-        + &variant
-            .replacen('_', ", ", 1)
-            .replace("_by_grant", ", by grant")
-            .replace('_', " ")
-            .replace("cpu", "CPU")
+        + &variant.replacen('_', ", ", 1).replace("_by_", ", by ").replace('_', " ").replace("cpu", "CPU")
 }
 
 fn text(out: &mut fmt::Formatter<'_>, class: &str, x: f64, y: f64, text: &str) -> fmt::Result {

@@ -4,7 +4,7 @@ use super::{Caller, SIZES, fill_sys};
 use crate::objects;
 use crate::preset::Preset;
 use anyhow::ensure;
-use lockgate::{Domain, DomainOptions, Function, Grant, Module, Pointer, Region, Rights};
+use lockgate::{Arena, Domain, DomainOptions, Function, Grant, Module, Pointer, Region, Rights};
 use lockgate_corpus::Corpus;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -38,6 +38,10 @@ enum Passing<'a> {
     Copy(&'a Domain, Vec<u8>),
     /// The caller fills memory that the domain may read.
     Grant(Grant),
+    /// The caller allocates a block for each call, in memory that the domain may read.
+    Arena(&'a Domain, Arena),
+    /// The caller fills memory that the domain may read during the call only.
+    Lent(&'a Domain, Region),
 }
 
 impl<'a> InDomain<'a> {
@@ -51,6 +55,18 @@ impl<'a> InDomain<'a> {
         let grant = domain.grant(&Region::new(LARGEST as u64)?, Rights::Read)?;
         let place = grant.pointer(0)?;
         Self::new(domain, preset, Passing::Grant(grant), place)
+    }
+
+    /// Calls under `preset` with the argument in a block of an arena.
+    pub fn by_arena(domain: &'a Domain, preset: Preset) -> anyhow::Result<Self> {
+        let arena = Arena::new(2 * LARGEST as u64)?;
+        arena.open(domain, Rights::Read)?;
+        Self::new(domain, preset, Passing::Arena(domain, arena), Pointer::NULL)
+    }
+
+    /// Calls under `preset` with the argument in memory that is lent for each call.
+    pub fn by_lending(domain: &'a Domain, preset: Preset) -> anyhow::Result<Self> {
+        Self::new(domain, preset, Passing::Lent(domain, Region::new(LARGEST as u64)?), Pointer::NULL)
     }
 
     fn new(
@@ -74,8 +90,20 @@ impl<'a> InDomain<'a> {
                     self.bytes.call(self.place, size as u64)?
                 }
                 Passing::Grant(grant) => {
-                    fill_sys::fill(grant.region(), size, value);
+                    fill_sys::fill(grant.region(), 0, size, value);
                     self.bytes.call(self.place, size as u64)?
+                }
+                Passing::Arena(domain, arena) => {
+                    let block = arena.alloc(size as u64)?;
+                    fill_sys::fill(arena.region(), block.at(), size, value);
+                    self.bytes.call(block.pointer(domain)?, size as u64)?
+                }
+                Passing::Lent(domain, region) => {
+                    fill_sys::fill(region, 0, size, value);
+                    let bytes = &self.bytes;
+                    domain.lend(region, Rights::Read, |lent| {
+                        anyhow::Ok(bytes.call(lent.pointer(0)?, size as u64)?)
+                    })??
                 }
             };
             ensure!(result == expected(size, value), "wrong result for {size} bytes of {value}");

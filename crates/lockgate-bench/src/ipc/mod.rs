@@ -4,6 +4,7 @@
 //! `ipc.<peer>.<size>` is the time of one call, this work included. Peers that need another process have one
 //! (`bench/peers`), with its server on the caller's CPU or on another. `ipc.ratio.<peer>` is a peer's time over that of a call
 //! into a domain under the strictest preset, with an argument of one byte: the median over the rounds of the ratio within a round.
+//! `ipc.added.<peer>.<size>` is what a peer takes more than a function of the same program (figure 6), likewise round by round.
 
 mod build;
 mod chart;
@@ -77,7 +78,9 @@ pub fn measure(options: &Options) -> anyhow::Result<Report> {
     for preset in PRESETS {
         let name = ours(*preset);
         callers.push(Named::new(&name, InDomain::by_copy(&domain, *preset)?));
-        callers.push(Named::new(name + "_by_grant", InDomain::by_grant(&domain, *preset)?));
+        callers.push(Named::new(format!("{name}_by_grant"), InDomain::by_grant(&domain, *preset)?));
+        callers.push(Named::new(format!("{name}_by_arena"), InDomain::by_arena(&domain, *preset)?));
+        callers.push(Named::new(format!("{name}_by_lending"), InDomain::by_lending(&domain, *preset)?));
     }
     for program in &programs.programs {
         for (name, argument) in program.variants(&pinned) {
@@ -105,7 +108,7 @@ fn run(options: &Options, callers: &[Named<'_>]) -> anyhow::Result<Vec<Metric>> 
     }
     let samples = interleave("ipc", options, ROUNDS, sides)?;
     let times = samples.iter().map(|samples| samples.metric("ns"));
-    Ok(ratios(&samples).into_iter().chain(times).collect())
+    Ok(ratios(&samples).into_iter().chain(added(&samples)).chain(times).collect())
 }
 
 /// The peer's name of calls into a domain under `preset`.
@@ -140,10 +143,22 @@ fn ratios(samples: &[Samples]) -> Vec<Metric> {
     RATIOS.iter().filter_map(ratio).collect()
 }
 
+/// What each side takes more than a function with an argument of the same size, round by round.
+fn added(samples: &[Samples]) -> Vec<Metric> {
+    let added = |side: &Samples| {
+        let (peer, size) = side.name.strip_prefix("ipc.")?.rsplit_once('.')?;
+        let function = samples.iter().find(|base| base.name == format!("ipc.function.{size}"))?;
+        let rounds = side.values.iter().zip(&function.values).map(|(time, base)| time - base).collect();
+        (peer != "function").then(|| Metric::new(format!("ipc.added.{peer}.{size}"), "ns", rounds))
+    };
+    samples.iter().filter_map(added).collect()
+}
+
 /// The peers of `report` with their median times, nanoseconds, at each of [`SIZES`], in the report's order.
 fn series(report: &Report) -> Vec<(&str, [f64; SIZES.len()])> {
     let peers =
         report.metrics.iter().filter_map(|metric| metric.name.strip_prefix("ipc.")?.strip_suffix(".1"));
+    let peers = peers.filter(|peer| !peer.contains('.'));
     let times = |peer: &str| {
         let median = |size: usize| Some(report.get(&format!("ipc.{peer}.{size}"))?.median);
         let medians: Vec<f64> = SIZES.iter().filter_map(|size| median(*size)).collect();
@@ -177,6 +192,21 @@ mod tests {
         ]);
         let found: Vec<(&str, f64)> = ratios.iter().map(|m| (m.name.as_str(), m.median)).collect();
         assert_eq!(found, [("ipc.ratio.pipe", 30.0), ("ipc.ratio.function", 0.25)]);
+    }
+
+    #[test]
+    fn what_is_added_is_told_round_by_round() {
+        let side =
+            |peer: &str, values: [f64; 3]| Samples { name: format!("ipc.{peer}.16"), values: values.into() };
+        let added = added(&[
+            side("function", [10.0, 20.0, 30.0]),
+            side("pipe_same_cpu", [110.0, 121.0, 132.0]),
+            Samples { name: "ipc.pipe_same_cpu.1".to_owned(), values: vec![1.0] },
+        ]);
+        let found: Vec<(&str, f64)> = added.iter().map(|m| (m.name.as_str(), m.median)).collect();
+        assert_eq!(found, [("ipc.added.pipe_same_cpu.16", 101.0)]);
+        let report = Report::new(added);
+        assert!(series(&report).is_empty(), "they are no peers of their own");
     }
 
     #[test]

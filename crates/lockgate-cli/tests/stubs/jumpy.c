@@ -223,6 +223,19 @@ void jumpy_fill(char *buffer, int n)
 
 void jumpy_poke(char c) { looked_at[0] = c; }
 
+int jumpy_peek(const char *buffer, int n)
+{
+    jumpy_look(buffer, buffer ? n : 0);
+    return buffer ? buffer[0] : 0;
+}
+
+int jumpy_put(char *buffer, int n)
+{
+    looked_at = buffer;
+    memset(buffer, 'p', (size_t)n);
+    return n;
+}
+
 int jumpy_copy(FILE *from, FILE *to)
 {
     char buffer[700];

@@ -63,6 +63,8 @@ int jumpy_draw(char **rows LG_INOUT LG_ROWS(n) LG_SIZE(8), int n, void (*progres
 void jumpy_look(const char *buffer LG_IN LG_SIZE(n), int n);
 void jumpy_fill(char *buffer LG_OUT LG_SIZE(n) LG_WRITTEN(n), int n);
 void jumpy_poke(char c);
+int jumpy_peek(const char *buffer LG_IN LG_SIZE(n) LG_SHARED, int n) LG_ERROR(-1);
+int jumpy_put(char *buffer LG_OUT LG_SIZE(n) LG_WRITTEN(n) LG_SHARED, int n) LG_ERROR(-1);
 
 /* What was in the last vector register. */
 unsigned long jumpy_seen_open(void) LG_ERROR(0) LG_POLICY(INTEGRITY);

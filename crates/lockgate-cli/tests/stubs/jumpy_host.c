@@ -151,6 +151,39 @@ static void shared(void)
     lg_region_free(region);
 }
 
+/* A buffer that is not copied lies in one living block of an arena that is open for the library, with the right to write if the library does; and
+ * nothing else does. */
+static void in_an_arena(void)
+{
+    lg_arena *arena = lg_arena_new(8192), *other = lg_arena_new(4096);
+    char own[16] = "own", *block = lg_arena_alloc(arena, 100), *foreign = lg_arena_alloc(other, 100);
+    strcpy(block, "shared");
+    FAILS(0, jumpy_peek(block, 7) == -1, LG_STUB_POINTER, "buffer");
+    CHECK(lg_jumpy_open(arena, 0) && !lg_jumpy_open(arena, 0) && !lg_jumpy_open(0, 0));
+    CHECK(jumpy_peek(block, 7) == 's');
+    FAILS(0, (jumpy_poke('x'), strcmp(block, "shared") == 0), LG_STUB_FAULT, "call");
+    FAILS(0, jumpy_put(block, 7) == -1, LG_STUB_POINTER, "buffer");
+    CHECK(lg_jumpy_shut(arena) && !lg_jumpy_shut(arena) && lg_jumpy_open(arena, 1));
+    CHECK(jumpy_peek(block + 1, 99) == 'h' && jumpy_peek(0, 7) == 0);
+    /* Also after the call, for that is what it is for. */
+    CHECK(jumpy_put(block, 3) == 3 && strcmp(block, "pppred") == 0);
+    jumpy_poke('X');
+    CHECK(strcmp(block, "Xppred") == 0);
+    /* Too long, elsewhere, another arena's, freed. */
+    FAILS(0, jumpy_peek(block, 101) == -1, LG_STUB_POINTER, "buffer");
+    FAILS(0, jumpy_peek(own, 4) == -1, LG_STUB_POINTER, "buffer");
+    FAILS(0, jumpy_peek(foreign, 4) == -1, LG_STUB_POINTER, "buffer");
+    lg_arena_free(arena, block);
+    FAILS(0, jumpy_peek(block, 4) == -1, LG_STUB_POINTER, "buffer");
+    /* Closed, and something else is there: not what the library has at that place. */
+    block = lg_arena_alloc(arena, 100);
+    lg_arena_close(arena);
+    FAILS(0, jumpy_peek(block, 4) == -1, LG_STUB_POINTER, "buffer");
+    FAILS(0, (jumpy_poke('x'), 1), LG_STUB_FAULT, "call");
+    CHECK(lg_jumpy_shut(arena) && !lg_jumpy_shut(arena));
+    lg_arena_close(other);
+}
+
 /* What goes both ways arrives and comes back; no number of anything is below zero, and none of it reaches the program. */
 static void both_ways(void)
 {
@@ -179,9 +212,8 @@ static void both_ways(void)
 }
 
 /* Strings are the program's own, wherever they stand: the library could take away their end before it is looked for. */
-static void strings_in_shared_memory(void)
+static void strings_in(char *shared)
 {
-    char *shared = lg_jumpy_alloc(4096);
     strcpy(shared, "shared");
     char *names[] = {mine, shared};
     struct label label = {shared, 1}, own_label = {"own", 1};
@@ -197,7 +229,22 @@ static void strings_in_shared_memory(void)
     CHECK(strcmp(jumpy_format("%s %d", mine, 7), "mine 7") == 0);
     FAILS(0, jumpy_format("%d %s", 1, shared) == NULL, LG_STUB_POINTER, "format");
     FAILS(0, jumpy_format(format) == NULL, LG_STUB_POINTER, "format");
+}
+
+static void strings_in_shared_memory(void)
+{
+    char *shared = lg_jumpy_alloc(4096);
+    strings_in(shared);
     lg_jumpy_free(shared);
+    lg_arena *arena = lg_arena_new(4096);
+    char *block = lg_arena_alloc(arena, 100);
+    /* (One that this library may only read another may write.) */
+    for (int writable = 0; writable < 2; writable++) {
+        CHECK(lg_jumpy_open(arena, writable));
+        strings_in(block);
+        CHECK(lg_jumpy_shut(arena));
+    }
+    lg_arena_close(arena);
     CHECK(jumpy_print("%s", "own") == 3);
 }
 
@@ -303,6 +350,7 @@ int main(void)
 {
     good();
     shared();
+    in_an_arena();
     both_ways();
     strings_in_shared_memory();
     rows_in_the_librarys_memory();

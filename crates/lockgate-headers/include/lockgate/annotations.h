@@ -70,6 +70,12 @@
 /* A pointer that the library moves forward over what it has read or written of the buffer (fields
  * only). */
 #define LG_CURSOR LG_NOTE_("cursor")
+/* Beside LG_SIZE and LG_IN, LG_OUT or LG_INOUT: the buffer is never copied. It lies in one block of
+ * an arena (lg_arena_alloc()) that the program has opened for the library, lg_NAME_open(), and the
+ * library has it where the program has it, for as long as the arena is open: it may keep the
+ * pointer. A buffer that lies elsewhere, in a block that was freed, or that is longer than its
+ * block is an error of the call. */
+#define LG_SHARED LG_NOTE_("shared")
 /* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string
  * without an annotation, except beside a number that may be its length, and except with a name for
  * bytes (docs/stubs.md). */

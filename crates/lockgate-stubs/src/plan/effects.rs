@@ -1,14 +1,14 @@
 //! What annotations do: one that changes nothing of how a thing crosses is a mistake of its author's, who relies on it.
 //!
 //! `places` knows where an annotation may stand; here is, by the way that was found, whether it decides anything there.
-use super::{Count, No, Outcome, Passing, no};
+use super::{Buffer, Count, No, Outcome, Passing, no};
 use crate::annotation::{Direction, Notes};
 use crate::header::model::CType;
 
 /// A row for each annotation that may be said where nothing looks at it: whether it is said, and what it has an effect on.
 type Row = (&'static str, bool, fn(&Notes, &Passing) -> bool, fn(&Notes, &Outcome) -> bool);
 
-fn rows(notes: &Notes) -> [Row; 16] {
+fn rows(notes: &Notes) -> [Row; 17] {
     fn never_in(_: &Notes, _: &Passing) -> bool {
         false
     }
@@ -140,6 +140,12 @@ fn rows(notes: &Notes) -> [Row; 16] {
         ("LG_WITHIN", notes.within.is_some(), never_in, |_, outcome| {
             matches!(outcome, Outcome::Within { .. })
         }),
+        (
+            "LG_SHARED",
+            notes.shared,
+            |_, passing| matches!(passing, Passing::Buffer(Buffer { shared: true, .. })),
+            never_out,
+        ),
         ("LG_CURSOR", notes.cursor, |_, passing| matches!(passing, Passing::Buffer(_)), never_out),
     ]
 }

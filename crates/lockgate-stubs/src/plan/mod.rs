@@ -284,6 +284,8 @@ pub struct Buffer {
     pub nullable: bool,
     /// What the client's function is called that makes its `bool`s 0 or 1, if it has any.
     pub bools: Option<String>,
+    /// It is not copied: it lies in memory that the library has, too.
+    pub shared: bool,
 }
 
 /// How something goes from the program to the library. Null pointers go as they are: what they mean is the library's affair.
@@ -1009,6 +1011,13 @@ impl<'a> Planner<'a> {
                 return Err(what(No {
                     reason: "a FILE, whose stream in the library belongs to one domain, and LG_DOMAIN says restart".into(),
                     remedy: "remove one of them, or leave the function out with LG_OMIT".into(),
+                }));
+            }
+            let shared = matches!(planned, Passing::Buffer(Buffer { shared: true, .. }));
+            if shared && notes.expressions().any(|size| size.names().contains(&parameter.name.as_str())) {
+                return Err(what(No {
+                    reason: "LG_SHARED, but what the function's own annotations say depends on it, and the library can change it".into(),
+                    remedy: "remove LG_SHARED: it is copied then".into(),
                 }));
             }
             parameters.push(planned);

@@ -269,6 +269,7 @@ impl Planner<'_> {
             element: to.size.max(1),
             nullable,
             bools: self.bools(to),
+            shared: false,
         }
     }
 

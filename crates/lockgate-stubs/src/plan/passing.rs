@@ -150,6 +150,7 @@ impl Planner<'_> {
             element: size.unwrap_or(1).max(1),
             nullable: true,
             bools: None,
+            shared: notes.shared,
         };
         let writes = notes.direction.is_some_and(Direction::writes);
         if writes && to.constant && !matches!(to.shape, Shape::Pointer(_)) {
@@ -218,6 +219,9 @@ impl Planner<'_> {
                     return no("no annotation says how large the buffer is", "add LG_SIZE(…)");
                 }
                 let plain = Buffer { bools: self.bools(to), ..buffer(Some(to.size)) };
+                if plain.shared {
+                    is_shareable(parameter, &plain, siblings)?;
+                }
                 Ok(if notes.size.is_none() { Passing::Scalar(plain) } else { Passing::Buffer(plain) })
             }
             Shape::Array(..) => {
@@ -554,8 +558,29 @@ fn rows(to: &CType, notes: &Notes, count: &Expression) -> Result<Passing, No> {
         element: element.size.max(1),
         nullable: true,
         bools: None,
+        shared: false,
     };
     Ok(Passing::Rows { count: count.clone(), each, strings: notes.string })
+}
+
+/// Of what is not copied, nothing is concluded: the library could change it between two looks.
+fn is_shareable(parameter: &Parameter, buffer: &Buffer, siblings: &[Parameter]) -> Result<(), No> {
+    let name = parameter.name.as_str();
+    let speaks = |p: &Parameter| p.notes.expressions().any(|size| size.names().contains(&name));
+    match (&buffer.bools, siblings.iter().find(|p| speaks(p))) {
+        (Some(_), _) => no(
+            "LG_SHARED, but a bool in memory that the library can change may be any byte at any time",
+            "remove LG_SHARED: it is copied then, and each bool is 0 or 1",
+        ),
+        (None, Some(other)) => no(
+            format!(
+                "LG_SHARED, but what the annotations of {} say depends on it, and the library can change it",
+                other.name
+            ),
+            "remove LG_SHARED: it is copied then",
+        ),
+        (None, None) => Ok(()),
+    }
 }
 
 /// The name of a handle's type: that of what it points to.

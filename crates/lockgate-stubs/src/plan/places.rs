@@ -69,6 +69,11 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_ZEROS", notes.zeros, pointer),
         ("LG_RELEASE", notes.release, pointer && parameter),
         ("LG_KEPT", notes.kept, pointer && parameter),
+        (
+            "LG_SHARED",
+            notes.shared,
+            pointer && parameter && notes.size.is_some() && notes.direction.is_some(),
+        ),
         ("LG_INSIDE", notes.inside, pointer),
         ("LG_LENT", notes.lent, pointer && whole),
         ("LG_CALLBACK", notes.callback, function),

@@ -19,6 +19,7 @@ pub(super) mod message;
 pub(super) mod mmap;
 pub(super) mod names;
 pub(super) mod open;
+pub(super) mod pass_on;
 pub(super) mod pipe;
 pub(super) mod poll;
 pub(super) mod quick;

@@ -344,6 +344,7 @@ impl Guest {
             process: &self.process,
             thread,
             threads: &NoThreads(&self.inside),
+            sharing: &NothingShared,
             stack: &Deep,
             sleep: &Asleep,
         };
@@ -421,6 +422,15 @@ impl lockgate_syscall::ControlStack for Deep {
 
 /// There are no threads but the host's.
 struct NoThreads<'a>(&'a AtomicUsize);
+
+/// A domain with which nothing is shared.
+struct NothingShared;
+
+impl lockgate_syscall::Sharing for NothingShared {
+    fn pass_on(&self, import: &str, _: u64, _: u64, _: bool) -> Result<(), rustix::io::Errno> {
+        Err(if import == "known" { rustix::io::Errno::FAULT } else { rustix::io::Errno::NOENT })
+    }
+}
 
 impl lockgate_syscall::Threads for NoThreads<'_> {
     fn has(&self, _: u32) -> bool {

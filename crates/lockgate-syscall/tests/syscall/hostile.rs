@@ -36,6 +36,7 @@ fn wild_pointers_are_efault() {
     for bad in wild(&guest) {
         let calls: &[(i64, &[u64])] = &[
             (libc::SYS_read, &[fd, bad, 4096]),
+            (402, &[0x8000_0000, 8, bad, 1]),
             (libc::SYS_write, &[fd, bad, 4096]),
             (libc::SYS_pread64, &[fd, bad, 64, 0]),
             (libc::SYS_pwrite64, &[fd, bad, 64, 0]),

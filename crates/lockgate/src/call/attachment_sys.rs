@@ -1,6 +1,7 @@
 //! Threads that call domains: what each gets before its first call, and gives back when it ends.
 use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
+use super::held::{Held, Holdings};
 use super::interruptions_sys::Interruptions;
 use super::layout::{GATE, LOOKS_AGAIN, NOBODY, RECORD};
 use super::mapping_sys::Mapping;
@@ -81,6 +82,7 @@ impl Drop for Attachment {
             state.alternate.remove();
             return;
         }
+        state.holdings.let_go_of_all();
         state.forget_leaving();
         for domain in state.domains() {
             domain.detach(state);
@@ -93,6 +95,30 @@ impl Drop for Attachment {
         }
         state.alternate.remove();
     }
+}
+
+/// Holds `what` for calls that the calling thread makes from its frame at `rsp`, or deeper, until it is let go of; and where a jump leaves these
+/// calls, until the thread's next call of any domain, or its end.
+///
+/// # Errors
+/// Why the thread cannot enter any domain. Nothing is held.
+#[doc(hidden)]
+pub fn hold(rsp: u64, what: Arc<dyn Held>) -> Result<(), CallError> {
+    let state = attach()?;
+    state.holdings.hold(repair_sys::repair(&state, rsp), what);
+    Ok(())
+}
+
+/// Lets go of what was held for calls that a jump has left, as the caller's frame at `rsp` tells.
+///
+/// # Errors
+/// Why the thread cannot enter any domain.
+#[doc(hidden)]
+pub fn let_go_of_left(rsp: u64) -> Result<(), CallError> {
+    let state = attach()?;
+    repair_sys::repair(&state, rsp);
+    state.holdings.let_go_of_left();
+    Ok(())
 }
 
 impl ThreadState {
@@ -227,6 +253,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         slots: Mapping::new(NOBODY as usize + size_of::<u64>())?,
         masks: Mapping::new(RECORDS / RECORD as usize * size_of::<u64>())?,
         alternate: AlternateStack::new(alternate)?,
+        holdings: Holdings::default(),
         attached: RefCell::default(),
     };
     // Without a place in any domain, a child that has not noticed that it is one takes the slow path into each.

@@ -81,7 +81,7 @@ impl Entries {
 /// An entry, and what keeps its function alive.
 struct Kept {
     entry: Box<GateEntry>,
-    _keeps: Option<Arc<dyn Any + Send + Sync>>,
+    keeps: Option<Arc<dyn Any + Send + Sync>>,
     is_binding: bool,
     /// Places of tables that lead to it.
     places: usize,
@@ -218,6 +218,15 @@ impl GateTables {
         is_first
     }
 
+    /// The binding of another domain that answers the import at `slot`, if one does.
+    pub fn binding_at(&self, slot: u16) -> Option<Arc<dyn Any + Send + Sync>> {
+        let entries = self.kept();
+        let entry = self.imports.get(usize::from(slot))?.load(Ordering::SeqCst);
+        // SAFETY: what is in a table is alive as long as the lock of the entries is held.
+        let kept = entries.by_contents.get(unsafe { &*entry })?;
+        if kept.is_binding && ptr::eq(&raw const *kept.entry, entry) { kept.keeps.clone() } else { None }
+    }
+
     /// Gives `gate` a callback number; `None` if all are taken.
     pub fn add_callback(&self, gate: Gate) -> Option<u64> {
         let table = self.callbacks.get_or_init(|| self.start_callbacks());
@@ -345,7 +354,7 @@ fn keep(entries: &mut Entries, gate: &Gate, place: &AtomicPtr<GateEntry>) {
     // One that is known and in no place is not retired any more; a new one was not.
     let known = entries.by_contents.get(&entry).is_some_and(|kept| kept.places == 0);
     entries.retired -= usize::from(known);
-    let new = || Kept { entry: Box::new(entry), _keeps: gate.keeps.clone(), is_binding, places: 0, batch: 0 };
+    let new = || Kept { entry: Box::new(entry), keeps: gate.keeps.clone(), is_binding, places: 0, batch: 0 };
     let kept = entries.by_contents.entry(entry).or_insert_with(new);
     kept.places += 1;
     let entry = &raw const *kept.entry;

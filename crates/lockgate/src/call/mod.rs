@@ -30,6 +30,7 @@ mod fronts_sys;
 mod gate_asm;
 mod gate_sys;
 pub(crate) mod gate_tables_sys;
+mod held;
 mod info;
 mod instance;
 #[cfg(all(target_env = "gnu", not(lockgate_sanitized)))]
@@ -69,12 +70,14 @@ mod undisturbed_sys;
 pub(crate) mod unseen_sys;
 pub(crate) mod watch;
 
+pub use attachment_sys::{hold, let_go_of_left};
 pub(crate) use code_sys::{Thunk, is_code};
 pub(crate) use emit::{flags, of_function};
 pub(crate) use gate_sys::{
     OwnGate, caller, calling_base, components, context, end_when_it_returns, end_with, has_caller,
 };
 pub(crate) use gate_tables_sys::{Gate, GateTables};
+pub use held::Held;
 pub use info::OnFailure;
 pub(crate) use info::{Closed, Info, Lent};
 pub(crate) use instance::{Instance, Parts, Terms};

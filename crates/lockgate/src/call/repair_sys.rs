@@ -2,7 +2,9 @@
 use super::block_sys::{block, set_top};
 use super::exclusive_sys;
 use super::layout::{EntryRecord, FRAME, GATE, GateRecord, NEXT_MARK, RECORD, Record};
-use super::thread_sys::{LEFT, ThreadState, current, is_elsewhere, is_gone, on_alternate_stack};
+use super::thread_sys::{
+    LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
+};
 use super::undisturbed_sys::undisturbed;
 use crate::space;
 use std::ptr;
@@ -94,9 +96,16 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
         let block = state.block;
         let first = state.records.start().cast::<Record>();
         let mut of_gate = false;
+        let mut was_left = false;
         loop {
             // Read again: a signal handler may have repaired as well.
             let top = (*block).top;
+            if was_left {
+                // (The next call asks what was held for them.)
+                if state.holdings.note_left(top) {
+                    ask_before_calls();
+                }
+            }
             if top == first {
                 repair_transit(state, rsp);
                 return top;
@@ -131,6 +140,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 }
             }
             set_top(block, top.byte_sub(RECORD as usize));
+            was_left = true;
         }
     }
 }

@@ -157,6 +157,7 @@ unsafe fn undropped<R: Copy>(
         process: domain.process(),
         thread,
         threads,
+        sharing: threads,
         stack: &stack,
         sleep: &Disturbed,
     };
@@ -196,8 +197,8 @@ unsafe extern "C" fn lockgate_service(
         let memory = domain.services();
         let process = domain.process();
         let stack = Stack { domain, gate, control, entered };
-        let mut context =
-            SyscallContext { memory: &memory, process, thread, threads, stack: &stack, sleep: &Disturbed };
+        let (stack, sleep, sharing) = (&stack, &Disturbed, threads);
+        let mut context = SyscallContext { memory: &memory, process, thread, threads, sharing, stack, sleep };
         let outcome = lockgate_syscall::dispatch(&mut context, frame.number, frame.arguments);
         if process.tells_of_signals() {
             watch::tell_of_signal(domain.base());

@@ -2,6 +2,7 @@
 use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
 use super::gate_tables_sys::GateTables;
+use super::held::Holdings;
 use super::instance::Instance;
 use super::interruptions_sys::Interruptions;
 use super::kernel_signals_sys::kernel_sigaltstack;
@@ -16,7 +17,7 @@ use crate::host::{Owner, PerProcess, maps};
 use crate::report::{RawFault, Registers};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::stack;
-use lockgate_syscall::Threads;
+use lockgate_syscall::{Sharing, Threads};
 use rustix::io::Errno;
 use std::any::Any;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -49,7 +50,7 @@ pub(super) fn starter() -> Option<u32> {
 }
 
 /// What calls have a domain do, on slow paths only: what takes the domain's own stacks, or calls of its module.
-pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Any + Send + Sync {
+pub(crate) trait AnyDomain: Deref<Target = Instance> + Threads + Sharing + Any + Send + Sync {
     /// Gives the calling thread a stack slot and thread-local storage, and lets it in. If that takes its turn in an exclusive domain, it
     /// waits for `queue` at most, if that is given.
     ///
@@ -139,6 +140,8 @@ pub(crate) struct ThreadState {
     /// For each record that says so ([`EntryRecord::masked`]) the mask that the thread had in its domain when the call began.
     pub(super) masks: Mapping,
     pub(super) alternate: AlternateStack,
+    /// What the host holds for calls of the thread's.
+    pub(super) holdings: Holdings,
     /// Domains that have a stack slot of this thread.
     pub(super) attached: RefCell<Vec<Attached>>,
 }

@@ -348,7 +348,8 @@ fn remind() {
     waits.retain(|(_, control)| (domains().wakes)(id(*control), *control));
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     for (tid, control) in waits {
-        let is_there = |thread: &&Arc<ThreadState>| thread.tid == tid && thread.is_in(space::base_of(control));
+        let is_there =
+            |thread: &&Arc<ThreadState>| thread.tid == tid && thread.is_in(space::base_of(control));
         if let Some(thread) = threads.iter().find(is_there) {
             thread.told.fetch_add(1, Ordering::SeqCst);
             thread.signalled.store(true, Ordering::SeqCst);

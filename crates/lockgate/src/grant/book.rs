@@ -1,14 +1,14 @@
 //! Who has what: every grant of the process, under one lock, and the handles of them.
 //!
 //! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
-//! space: finer locks would gain nothing.
-use super::{GrantError, MAX_GRANTS, Region, Rights};
+//! space: finer locks would gain nothing. What a grant allows now is asked often: that is a word of its own, and takes no lock.
+use super::{GrantError, MAX_GRANTS, MAX_PASSED_ON, Region, Rights};
 use crate::host::{PerProcess, end_process};
 use crate::memory::Pointer;
 use crate::space::{self, Stride};
 use lockgate_syscall::Protection;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Index of the domain's stride, window offset of the region.
@@ -27,12 +27,45 @@ struct Entry {
     /// Tells it from earlier grants with the same key.
     serial: u64,
     rights: Rights,
+    /// The same, for those who have the grant.
+    allowed: Arc<Allowed>,
     region: Region,
     stride: Arc<Stride>,
-    /// The domain that passed it on to this one; the host did not.
+    /// The domain from which it was passed on to this one, by the host, or
     from: Option<u32>,
+    /// by that domain itself: what the host then gives takes its place.
+    by_domain: bool,
     /// Domains that have it from this one.
     passed_on: Vec<u32>,
+}
+
+/// What a grant allows now. It is less before the kernel knows, and never more.
+#[derive(Debug)]
+struct Allowed(AtomicU8);
+
+impl Allowed {
+    const NOTHING: u8 = 0;
+
+    fn new(rights: Rights) -> Allowed {
+        Allowed(AtomicU8::new(Allowed::number(rights)))
+    }
+
+    fn number(rights: Rights) -> u8 {
+        match rights {
+            Rights::Read => 1,
+            Rights::ReadWrite => 2,
+        }
+    }
+
+    fn set(&self, rights: Option<Rights>) {
+        self.0.store(rights.map_or(Allowed::NOTHING, Allowed::number), Ordering::Release);
+    }
+
+    fn get(&self) -> Option<Rights> {
+        [Rights::Read, Rights::ReadWrite]
+            .into_iter()
+            .find(|rights| Allowed::number(*rights) == self.0.load(Ordering::Acquire))
+    }
 }
 
 static BOOK: PerProcess<Mutex<BTreeMap<Key, Entry>>> = PerProcess::new(Mutex::default);
@@ -47,6 +80,7 @@ fn book() -> MutexGuard<'static, BTreeMap<Key, Entry>> {
 pub struct Grant {
     key: Key,
     serial: u64,
+    allowed: Arc<Allowed>,
     /// `W`.
     window: u64,
     /// The domain's name.
@@ -68,28 +102,9 @@ impl Grant {
         held: Rights,
         from: Option<u32>,
     ) -> Result<Grant, GrantError> {
-        static SERIAL: AtomicU64 = AtomicU64::new(0);
-        let name = || domain.name.to_owned();
-        if space::is_inherited(domain.stride.base()) {
-            return Err(GrantError::Forked { domain: name() });
-        }
-        let (stride, offset) = (domain.stride, region.place()?);
-        let key = (stride.index(), offset);
-        if rights > held {
-            return Err(GrantError::Upgrade { asked: rights, held });
-        }
-        if book.contains_key(&key) {
-            return Err(GrantError::Overlap { domain: name(), offset });
-        }
-        if of_domain(book, key.0).count() >= MAX_GRANTS {
-            return Err(GrantError::TooMany { domain: name() });
-        }
-        let mapped = region.memory().map_into(stride, offset, rights);
-        mapped.map_err(GrantError::system("map the region into the window"))?;
-        let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-        let (window, stride, passed_on) = (stride.base(), stride.clone(), Vec::new());
-        book.insert(key, Entry { serial, rights, region: region.clone(), stride, from, passed_on });
-        Ok(Grant { key, serial, window, domain: name(), region: region.clone() })
+        let (key, serial, allowed) = enter(book, domain, region, rights, held, (from, false))?;
+        let (window, domain) = (domain.stride.base(), domain.name.to_owned());
+        Ok(Grant { key, serial, allowed, window, domain, region: region.clone() })
     }
 
     /// The region.
@@ -102,7 +117,10 @@ impl Grant {
     /// # Errors
     /// [`GrantError::Revoked`].
     pub fn rights(&self) -> Result<Rights, GrantError> {
-        Ok(self.entry(&mut book())?.rights)
+        if space::is_inherited(self.window) {
+            return Err(GrantError::Forked { domain: self.domain.clone() });
+        }
+        self.allowed.get().ok_or(GrantError::Revoked { offset: self.key.1 })
     }
 
     /// Address for the domain of the value at byte `at` of the region.
@@ -110,7 +128,7 @@ impl Grant {
     /// # Errors
     /// [`GrantError::Range`] if it is not inside the region or not aligned, [`GrantError::Revoked`].
     pub fn pointer<T>(&self, at: u64) -> Result<Pointer<T>, GrantError> {
-        self.entry(&mut book())?;
+        self.rights()?;
         let at = self.region.part::<T>(at, 1)?;
         Ok(Pointer::from_address(self.window + self.region.offset() + at))
     }
@@ -128,8 +146,12 @@ impl Grant {
         }
         for key in tree(&book, self.key) {
             let Some(entry) = book.get_mut(&key).filter(|entry| entry.rights > rights) else { continue };
+            entry.allowed.set(Some(rights));
             let protected = entry.stride.protect(key.1, entry.region.length(), rights.into());
-            protected.map_err(GrantError::system("lower the rights of the grant"))?;
+            protected.map_err(|error| {
+                entry.allowed.set(Some(entry.rights));
+                GrantError::system("lower the rights of the grant")(error)
+            })?;
             entry.rights = rights;
         }
         Ok(())
@@ -171,6 +193,77 @@ impl Drop for Grant {
     }
 }
 
+/// Maps a region into a window, and writes it down: who passed it on, and whether that was a domain itself.
+fn enter(
+    book: &mut BTreeMap<Key, Entry>,
+    domain: Window<'_>,
+    region: &Region,
+    rights: Rights,
+    held: Rights,
+    (from, by_domain): (Option<u32>, bool),
+) -> Result<(Key, u64, Arc<Allowed>), GrantError> {
+    static SERIAL: AtomicU64 = AtomicU64::new(0);
+    let name = || domain.name.to_owned();
+    if space::is_inherited(domain.stride.base()) {
+        return Err(GrantError::Forked { domain: name() });
+    }
+    let (stride, offset) = (domain.stride, region.place()?);
+    let key = (stride.index(), offset);
+    if rights > held {
+        return Err(GrantError::Upgrade { asked: rights, held });
+    }
+    match book.get(&key) {
+        Some(old) if old.by_domain && !by_domain => remove(book, key),
+        Some(_) => return Err(GrantError::Overlap { domain: name(), offset }),
+        None => {}
+    }
+    // No domain takes places away that are the host's to fill.
+    let alike = |key: &Key| book.get(key).is_some_and(|entry| entry.by_domain == by_domain);
+    let most = if by_domain { MAX_PASSED_ON } else { MAX_GRANTS };
+    if of_domain(book, key.0).filter(alike).count() >= most {
+        return Err(GrantError::TooMany { domain: name() });
+    }
+    let mapped = region.memory().map_into(stride, offset, rights);
+    mapped.map_err(GrantError::system("map the region into the window"))?;
+    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
+    let (stride, passed_on) = (stride.clone(), Vec::new());
+    let allowed = Arc::new(Allowed::new(rights));
+    let region = region.clone();
+    let entry =
+        Entry { serial, rights, allowed: allowed.clone(), region, stride, from, by_domain, passed_on };
+    book.insert(key, entry);
+    Ok((key, serial, allowed))
+}
+/// Passes the region that holds `size` bytes at window offset `at` of the domain `giver` on to `to`, by the wish of `giver`'s module: until the
+/// giver loses it. `ended` is asked under the lock: what is given to a domain before it ends, its end takes away.
+///
+/// # Errors
+/// [`GrantError::Range`] if no region is there; as [`Domain::grant`](crate::Domain::grant); [`GrantError::Revoked`] if `to` has ended.
+pub(crate) fn pass_on_from(
+    giver: u32,
+    (at, size): (u64, u64),
+    to: Window<'_>,
+    rights: Rights,
+    ended: impl FnOnce() -> bool,
+) -> Result<(), GrantError> {
+    let mut book = book();
+    let found = book.range((giver, 0)..=(giver, at)).next_back();
+    let (key, entry) = found.ok_or(GrantError::Range { at, size, length: 0 })?;
+    let (length, from_start, key) = (entry.region.length(), at - key.1, *key);
+    if from_start.checked_add(size).is_none_or(|end| end > length) || from_start >= length {
+        return Err(GrantError::Range { at: from_start, size, length });
+    }
+    if ended() {
+        return Err(GrantError::Revoked { offset: key.1 });
+    }
+    let (region, held) = (entry.region.clone(), entry.rights);
+    let (new, ..) = enter(&mut book, to, &region, rights, held, (Some(giver), true))?;
+    if let Some(entry) = book.get_mut(&key) {
+        entry.passed_on.push(new.0);
+    }
+    Ok(())
+}
+
 /// Revokes every grant of a domain that goes, or goes back to its pristine image.
 pub(crate) fn end_domain(id: u32) {
     let mut book = book();
@@ -208,6 +301,7 @@ fn remove(book: &mut BTreeMap<Key, Entry>, key: Key) {
     }
     for key in tree(book, key) {
         if let Some(entry) = book.remove(&key) {
+            entry.allowed.set(None);
             withdraw(&entry, key.1);
         }
     }

@@ -13,8 +13,8 @@ pub enum GrantError {
         /// The domain.
         domain: String,
     },
-    /// A region of no bytes.
-    #[error("a region of 0 bytes cannot be shared; give it a size")]
+    /// A region or a block of no bytes.
+    #[error("0 bytes of memory cannot be shared; give a size")]
     Empty,
     /// Memory that does not consist of whole pages.
     #[error(
@@ -118,6 +118,45 @@ pub enum GrantError {
         size: u64,
         /// What was tried.
         rights: Rights,
+    },
+    /// An arena of a parent of this process, which goes on using it.
+    #[error("the arena belongs to the parent process, which goes on using it; make a new one")]
+    Inherited,
+    /// The arena was closed.
+    #[error("the arena was closed; make a new one")]
+    Closed,
+    /// The arena has no room left.
+    #[error(
+        "no room for {size} bytes in the arena, of which {free} are free; free blocks, or make a larger arena"
+    )]
+    Full {
+        /// Bytes asked for.
+        size: u64,
+        /// Bytes in no block. No piece of them is large enough.
+        free: u64,
+    },
+    /// An alignment that no block can have.
+    #[error("a block cannot be aligned to {0} bytes: give a power of two up to {page}", page = lockgate_abi::PAGE)]
+    Alignment(u64),
+    /// No block of the arena is there.
+    #[error(
+        "no block is at byte {at:#x} of the arena: it was freed, or its arena was reset, or it never was"
+    )]
+    Block {
+        /// Bytes from the start of the arena.
+        at: u64,
+    },
+    /// Host memory that is no arena's.
+    #[error("{at:#x} lies in no arena of this process; allocate it in one (Arena::alloc, lg_arena_alloc)")]
+    NotArena {
+        /// Address.
+        at: u64,
+    },
+    /// The domain has not got the arena.
+    #[error("the arena is not open for domain {domain}; open it (Arena::open, lg_arena_open)")]
+    NotOpen {
+        /// The domain.
+        domain: String,
     },
     /// The machine cannot run domains, so there is nobody to share with.
     #[error(transparent)]

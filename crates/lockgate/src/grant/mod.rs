@@ -22,6 +22,8 @@
 //! # }
 //! ```
 
+mod allocator;
+mod arena;
 mod book;
 mod error;
 mod memory_sys;
@@ -29,8 +31,10 @@ mod region_sys;
 mod ring;
 mod slice;
 
+pub(crate) use arena::pointer_to as arena_pointer;
+pub use arena::{Arena, Block};
 pub use book::Grant;
-pub(crate) use book::{Window, end_domain, has_any};
+pub(crate) use book::{Window, end_domain, has_any, pass_on_from};
 pub use error::{GrantError, RingError};
 pub use region_sys::Region;
 pub use ring::{Consumer, Producer, Ring};
@@ -40,3 +44,6 @@ pub use crate::protection::Rights;
 
 /// Most grants of one domain. Each costs two kernel mappings, of which a process has 65,530 by default.
 pub const MAX_GRANTS: usize = 64;
+
+/// Most regions that a domain has because other domains have passed them on by themselves.
+pub const MAX_PASSED_ON: usize = 16;

@@ -1,7 +1,9 @@
 //! Grants: memory shared with domains, and what they can do to it and with it (docs/grants.md).
 
+mod arenas;
 mod attacks;
 mod host_sys;
+mod passing_on;
 mod regions;
 mod revocation;
 mod rights;

@@ -4,7 +4,7 @@ use super::{CopyIn, Cursor};
 use crate::emit::{Target, name_of};
 use crate::expression::Expression;
 use crate::header::model::{CType, Shape, Value};
-use crate::plan::{CallbackPlan, FieldPlan, FunctionPlan, Outcome, Passing, Plan, RecordPlan};
+use crate::plan::{Buffer, CallbackPlan, FieldPlan, FunctionPlan, Outcome, Passing, Plan, RecordPlan};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// An API for bindings.
@@ -239,6 +239,9 @@ impl<'a> Surface<'a> {
         let is_known = |size: &Expression| known(size, &|name| self.is_number(function, name));
         let why = match (self.copy_in(function, number), &function.parameters[number]) {
             (Err(why), _) => why,
+            (_, Passing::Buffer(Buffer { shared: true, .. })) => {
+                "memory that the library can change has no form here"
+            }
             (Ok(CopyIn::Zero), Passing::Data { .. }) if !has_closures(function) => {
                 "closures have data of their own"
             }

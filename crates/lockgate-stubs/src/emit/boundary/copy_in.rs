@@ -212,7 +212,10 @@ impl Stub<'_> {
         if is_fetched || sizes.into_iter().any(|size| size.names().contains(&name.as_str())) {
             self.phases.enter.push(private(name, number(1)));
         }
-        let made = run("lgs_block", [word(name), bytes, word(flags)]);
+        let made = match buffer.shared {
+            true => run("lgs_arena_block", [word(name), bytes, word(flags), text(name)]),
+            false => run("lgs_block", [word(name), bytes, word(flags)]),
+        };
         self.phases.copy_in.push(declare_block(name, made));
         let room = member(block(name), "size");
         let grown = buffer.size.as_ref().filter(|size| size.names().iter().any(|n| self.is_written(n)));
