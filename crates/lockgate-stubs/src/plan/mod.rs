@@ -481,6 +481,8 @@ pub enum Count {
 struct Facts {
     follows_handles: bool,
     keeps_streams: bool,
+    /// Sizes go by the word of functions that only look.
+    steady: bool,
     jumps: bool,
     /// Of some functions the compiler concludes that they call back nothing, and there is something that could be called.
     silent: bool,
@@ -539,7 +541,9 @@ impl Facts {
         for function in &plan.functions {
             let results = std::iter::once(&function.result);
             results.chain(function.parameters.iter().filter_map(after)).for_each(|o| facts.outcome(plan, o));
-            facts.function(plan, function, tellers.contains(function.name.as_str()));
+            let tells = tellers.contains(function.name.as_str());
+            facts.function(plan, function, tells);
+            facts.steady |= tells && plan.is_steady(function);
         }
         let called = plan.callbacks.values().chain(&plan.gates);
         called.flat_map(|callback| &callback.parameters).for_each(|outcome| facts.outcome(plan, outcome));
@@ -741,8 +745,7 @@ impl Plan {
 
     /// Sizes go by the word of such a function.
     pub fn has_steady(&self) -> bool {
-        let tells = |function: &&FunctionPlan| self.told.iter().any(|(teller, _)| *teller == function.name);
-        self.functions.iter().filter(tells).any(|function| self.is_steady(function))
+        self.facts().steady
     }
 
     /// The place of what `told` speaks of.

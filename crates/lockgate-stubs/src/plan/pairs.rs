@@ -2,6 +2,7 @@
 use super::{
     CallbackPlan, FunctionPlan, LeftOut, No, Outcome, Passing, Plan, Planner, RecordPlan, Refusal, no,
 };
+use std::collections::BTreeSet;
 
 /// Most callbacks of a call that one pointer comes with (`LGS_SHARERS` of the runtime).
 const SHARERS: usize = 8;
@@ -141,18 +142,30 @@ impl Plan {
         })
     }
 
-    /// The program gives functions of this type, and always with data.
-    fn are_given_with_data(&self, name: &str) -> bool {
-        let is = |passing: &Passing| matches!(passing, Passing::Callback { name: of } if of == name);
+    /// Types of which the program gives functions, and always with data.
+    fn given_with_data(&self) -> BTreeSet<String> {
+        fn name(passing: &Passing) -> Option<&str> {
+            match passing {
+                Passing::Callback { name } => Some(name),
+                _ => None,
+            }
+        }
         let data = |passing: &Passing| matches!(passing, Passing::Data { .. });
-        let functions = self.functions.iter().filter(|function| function.parameters.iter().any(is));
-        let mut with: Vec<bool> = functions.map(|function| function.parameters.iter().any(data)).collect();
+        let (mut with, mut alone) = (BTreeSet::new(), BTreeSet::new());
+        for function in &self.functions {
+            let bound = function.parameters.iter().any(data);
+            let all = if bound { &mut with } else { &mut alone };
+            all.extend(function.parameters.iter().filter_map(name));
+        }
         for record in self.records.values() {
             let pairs = self.pairs(record.fields.iter().map(|field| &field.passing)).unwrap_or_default();
-            let own = (0..record.fields.len()).filter(|place| is(&record.fields[*place].passing));
-            with.extend(own.map(|place| pairs.iter().any(|(_, of)| of.contains(&place))));
+            for (place, field) in record.fields.iter().enumerate() {
+                let bound = pairs.iter().any(|(_, of)| of.contains(&place));
+                let all = if bound { &mut with } else { &mut alone };
+                all.extend(name(&field.passing));
+            }
         }
-        !with.is_empty() && with.into_iter().all(|with| with)
+        with.difference(&alone).map(|&name| name.to_owned()).collect()
     }
 
     /// A refusal where data and callbacks do not stand in pairs.
@@ -240,8 +253,9 @@ impl Planner<'_> {
     /// A function of the program's that came with data does not come back, by whatever call: the library would say which of them the program calls with which data.
     pub(super) fn functions_come_back_alone(&mut self) {
         let plan = &self.plan;
+        let all = plan.given_with_data();
         let with_data = |given: &Given<'_>| match given.outcome {
-            Outcome::Callback { name } if plan.are_given_with_data(name) => Some(name.clone()),
+            Outcome::Callback { name } if all.contains(name) => Some(name.clone()),
             _ => None,
         };
         let gives = |function: &FunctionPlan| plan.given_by(function).iter().flatten().find_map(with_data);
