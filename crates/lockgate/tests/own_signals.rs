@@ -460,6 +460,14 @@ long delay(long most) {
     return found;
 }
 
+/* One signal for whichever thread lets it in: not this one. The other is in a loop without calls. */
+long leaves_a_signal(long n) {
+    quiet(), on(SIGUSR1, note, 0);
+    sigset_t set; sigemptyset(&set), sigaddset(&set, SIGUSR1);
+    return sigprocmask(SIG_BLOCK, &set, 0) || kill(getpid(), SIGUSR1) ? -1 : count;
+}
+long finds_a_signal(long n) { while (!count) ; return got; }
+
 static void stays(int signal) { host(3); for (;;) ; }
 long stays_in_a_handler(long n) { quiet(), on(SIGUSR1, stays, 0), raise(SIGUSR1); return 15; }
 long is_default(long n) { struct sigaction now; sigaction(SIGUSR1, 0, &now); return now.sa_handler == SIG_DFL && !blocks(SIGUSR1); }
@@ -603,6 +611,21 @@ fn signals_come_in_time() {
     let [least, most] = [0, 1].map(|most| call(&domain, "delay", most).expect("a time"));
     assert!((0..5_000).contains(&least), "{least} µs at least");
     assert!((0..1_000_000).contains(&most), "{most} µs at most");
+}
+
+/// A signal that came while no thread was in a call that would take it comes to the next one that does, though that makes no system call. Red if the
+/// watcher does not look at who has come since.
+#[test]
+fn signals_wait_for_calls_that_make_no_system_call() {
+    let _watchdog = watchdog("signals_wait_for_calls_that_make_no_system_call");
+    let domain = Domain::new(&MODULE, options().time_limit(Duration::from_secs(20))).expect("a domain");
+    for _ in 0..3 {
+        assert_eq!(call(&domain, "leaves_a_signal", 0).expect("a value"), 0);
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| call(&domain, "finds_a_signal", 0).expect("in time"));
+            assert_eq!(other.join().expect("no panic"), i64::from(libc::SIGUSR1));
+        });
+    }
 }
 
 /// General registers of what was interrupted are a handler's to change, and where it goes on, at a label.

@@ -2,8 +2,8 @@
 //! nothing.
 //!
 //! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, while
-//! a call is being stopped or a thread is to ask its host's stop predicate ([`interrupt`]), and while functions that were taken from a domain
-//! may be in use. An entry under a limit shows its sequence number and limit in its record; one that shows the same
+//! a call is being stopped or a thread is to ask its host's stop predicate ([`interrupt`]), while functions that were taken from a domain
+//! may be in use, and while a signal of a domain's own waits, or a timer of its is due, that no thread was there for. An entry under a limit shows its sequence number and limit in its record; one that shows the same
 //! number for longer than its limit is kicked with a signal until it has ended.
 use super::eventcount::{self, Eventcount};
 use super::instance::Instance;
@@ -12,7 +12,7 @@ use super::signals_sys;
 use super::thread_sys::{OVERDUE, SENTENCES, SeenEntry, THREADS, ThreadState, current};
 use crate::host::{PerProcess, end_process, peek, process, still};
 use crate::space;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
@@ -24,6 +24,9 @@ const INSIST: Duration = Duration::from_millis(1);
 
 /// Time between two looks at least.
 const LEAST: Duration = Duration::from_micros(250);
+
+/// How often domains that no thread is in are asked whether their signals wait still.
+const SELDOM: Duration = Duration::from_millis(20);
 
 static INTERESTED: PerProcess<Mutex<Interested>> = PerProcess::new(Mutex::default);
 static EVENTCOUNT: Eventcount = Eventcount::new();
@@ -43,7 +46,18 @@ pub(crate) struct Domains {
     /// Lets threads that are blocked in the domain with this number look whether they were stopped.
     pub interrupt_waits: fn(u32),
     /// Has the timers of the domain with this number send what is due; its base, if there is anything to tell, and when the next is due.
-    pub look_at_timers: fn(u32) -> (Option<u64>, Option<Instant>),
+    pub look_at_timers: fn(u32) -> (Option<u64>, Option<Due>),
+    /// Whether signals wait for the domain with this number.
+    pub has_signals: fn(u32) -> bool,
+    /// Whether one waits there that the thread does not block whose call began at this control address.
+    pub wakes: fn(u32, u64) -> bool,
+}
+
+/// When the first timer of a domain is due, and when it is looked at: later, if no thread is in the domain, but as soon as one is found there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Due {
+    pub at: Instant,
+    pub look: Instant,
 }
 
 static DOMAINS: OnceLock<Domains> = OnceLock::new();
@@ -69,8 +83,10 @@ struct Interested {
     stopping: usize,
     /// Domains whose CPU time is measured.
     meters: Vec<Arc<Meter>>,
-    /// When the first timer of a domain is due, by its number.
-    timers: HashMap<u32, Instant>,
+    /// Timers of domains, by their numbers.
+    timers: HashMap<u32, Due>,
+    /// Numbers of domains for which signals may wait: threads that come into these are told of them.
+    signalled: HashSet<u32>,
     /// What threads must leave, and may still be in.
     killed: Vec<Retired>,
     /// Functions that were taken from domains wait until no thread can hold them.
@@ -92,7 +108,13 @@ impl Interested {
     fn is_idle(&self) -> bool {
         let nothing = self.limited == 0 && self.stopping == 0 && !self.leftovers;
         let nothing = nothing && !ASKED.load(Ordering::Acquire);
-        nothing && self.meters.is_empty() && self.killed.is_empty()
+        let nothing = nothing && self.meters.is_empty() && self.killed.is_empty();
+        nothing && !self.waits_for_threads(Instant::now())
+    }
+
+    /// Whether anything waits for threads to come into domains.
+    fn waits_for_threads(&self, now: Instant) -> bool {
+        !self.signalled.is_empty() || self.timers.values().any(|due| due.at <= now)
     }
 }
 
@@ -228,10 +250,14 @@ pub(crate) fn tell_of_leftovers() {
     let _ = interested.wake();
 }
 
-/// Has every thread in the domain at `base` look at the domain's signals, again and again until it has.
+/// Has every thread in the domain at `base` look at the domain's signals, again and again until it has; and threads that come into it while some
+/// wait there.
 pub(crate) fn tell_of_signal(base: u64) {
+    let mut interested = interested();
+    interested.signalled.insert(space::index_of(base));
     // Without a watcher, the one kick below must do.
-    let _ = interested().wake();
+    let _ = interested.wake();
+    drop(interested);
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
     let is_inside =
         |thread: &ThreadState| thread.entries().iter().any(|entry| space::base_of(entry.control) == base);
@@ -262,8 +288,8 @@ pub(super) fn looks_again(thread: &ThreadState) {
 pub(super) fn look_at_timers(id: u32, due: impl FnOnce() -> Option<Instant>) {
     let mut interested = interested();
     match due() {
-        Some(due) => {
-            interested.timers.insert(id, due);
+        Some(at) => {
+            interested.timers.insert(id, Due { at, look: at });
             // Without a watcher no timer is looked at.
             let _ = interested.wake();
         }
@@ -278,7 +304,7 @@ fn timers() -> Option<Instant> {
     let now = Instant::now();
     let due: Vec<u32> = {
         let interested = interested();
-        interested.timers.iter().filter(|(_, due)| **due <= now).map(|(&id, _)| id).collect()
+        interested.timers.iter().filter(|(_, due)| due.look <= now).map(|(&id, _)| id).collect()
     };
     for id in due {
         // (Whoever sets a timer meanwhile says so later.)
@@ -291,7 +317,56 @@ fn timers() -> Option<Instant> {
             tell_of_signal(base);
         }
     }
-    interested().timers.values().min().copied()
+    interested().timers.values().map(|due| if due.at <= now { due.look } else { due.at }).min()
+}
+
+/// Has threads that are in domains look at signals that came before they did, and at timers that were due: a call does not ask when it begins.
+fn remind() {
+    if !interested().waits_for_threads(Instant::now()) {
+        return;
+    }
+    let inside: Vec<(i32, u64)> = {
+        let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+        // (Who has been told is kicked until it has looked.)
+        let untold = threads.iter().filter(|thread| !thread.signalled.load(Ordering::SeqCst));
+        untold.filter_map(|thread| Some((thread.tid, thread.entries().last()?.control))).collect()
+    };
+    let id = |control: u64| space::index_of(space::base_of(control));
+    let mut waits = Vec::new();
+    {
+        let mut interested = interested();
+        for (tid, control) in inside {
+            if let Some(due) = interested.timers.get_mut(&id(control)) {
+                due.look = due.at;
+            }
+            if interested.signalled.contains(&id(control)) {
+                waits.push((tid, control));
+            }
+        }
+    }
+    // (A domain's own locks: none of ours is held.)
+    waits.retain(|(_, control)| (domains().wakes)(id(*control), *control));
+    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    for (tid, control) in waits {
+        let is_there =
+            |thread: &&Arc<ThreadState>| thread.tid == tid && thread.is_in(space::base_of(control));
+        if let Some(thread) = threads.iter().find(is_there) {
+            thread.told.fetch_add(1, Ordering::SeqCst);
+            thread.signalled.store(true, Ordering::SeqCst);
+        }
+    }
+}
+
+/// Forgets domains for which no signal waits any more.
+fn forget_signals() {
+    let known: Vec<u32> = interested().signalled.iter().copied().collect();
+    for id in known {
+        // (In this order: who sends one meanwhile says so after it waits.)
+        interested().signalled.remove(&id);
+        if (domains().has_signals)(id) {
+            interested().signalled.insert(id);
+        }
+    }
 }
 
 fn tell(retired: impl FnOnce(u64) -> Retired) {
@@ -386,6 +461,7 @@ fn watch() {
     let _ends = Watched;
     let mut samples = Samples::default();
     let mut kicks = Kicks::new();
+    let mut cleared = Instant::now();
     loop {
         let mut interested = interested();
         let mut heard = EVENTCOUNT.rings();
@@ -399,7 +475,7 @@ fn watch() {
             }
             interested = self::interested();
             heard = EVENTCOUNT.rings();
-            if interested.timers.values().any(|due| *due <= Instant::now()) {
+            if interested.timers.values().any(|due| due.look <= Instant::now()) {
                 break;
             }
         }
@@ -407,6 +483,11 @@ fn watch() {
         let (killed, meters) = (interested.killed.clone(), interested.meters.clone());
         drop(interested);
         let asked = ASKED.swap(false, Ordering::AcqRel);
+        if cleared.elapsed() >= SELDOM {
+            forget_signals();
+            cleared = Instant::now();
+        }
+        remind();
         let due = timers();
         let found = look(&killed, &meters, &mut samples, &mut kicks);
         if asked && found.unanswered {

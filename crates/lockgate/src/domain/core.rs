@@ -90,6 +90,8 @@ impl Core {
             end_for_cpu_time: super::end_for_cpu_time,
             interrupt_waits: super::interrupt_waits,
             look_at_timers: super::look_at_timers,
+            has_signals: super::has_signals,
+            wakes: super::wakes,
         });
         let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;

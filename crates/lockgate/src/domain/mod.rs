@@ -27,6 +27,7 @@ pub(crate) use reclamation::{close, close_then, reclaim, release_functions, rele
 
 use crate::call::meter::Meter;
 use crate::call::thread_sys;
+use crate::call::watch::Due;
 use std::time::{Duration, Instant};
 
 /// Ends the domain whose meter this is, which has used up its CPU time. Nothing happens if it is gone, or was reset, since the meter was read:
@@ -41,7 +42,7 @@ fn end_for_cpu_time(meter: &Meter) {
 }
 
 /// Has the timers of the domain with this number send what is due: its base, if anything was sent, and when they are to be looked at next.
-fn look_at_timers(id: u32) -> (Option<u64>, Option<Instant>) {
+fn look_at_timers(id: u32) -> (Option<u64>, Option<Due>) {
     let look = |core: &Core| {
         if core.is_killed() {
             return (None, None);
@@ -50,7 +51,7 @@ fn look_at_timers(id: u32) -> (Option<u64>, Option<Instant>) {
         let calls = thread_sys::calls_in(core.base());
         (
             core.process().tells_of_signals().then(|| core.base()),
-            due.map(|due| next_look(due, calls, Instant::now())),
+            due.map(|at| Due { at, look: next_look(at, calls, Instant::now()) }),
         )
     };
     rest::look_at(id, look).unwrap_or_default()
@@ -61,6 +62,17 @@ fn look_at_timers(id: u32) -> (Option<u64>, Option<Instant>) {
 fn next_look(due: Instant, calls: usize, now: Instant) -> Instant {
     const SELDOM: Duration = Duration::from_millis(20);
     if calls == 0 { due.max(now + SELDOM) } else { due }
+}
+
+/// Whether signals wait for the domain with this number. (What waits for a killed one comes to nothing.)
+fn has_signals(id: u32) -> bool {
+    rest::look_at(id, |core| !core.is_killed() && core.process().has_signals()).unwrap_or(false)
+}
+
+/// Whether one waits there that the thread does not block whose call began at `control`.
+fn wakes(id: u32, control: u64) -> bool {
+    let wakes = |core: &Core| core.process().wakes(core.contexts().home(core.slot_of(control)));
+    rest::look_at(id, wakes).unwrap_or(false)
 }
 
 /// Lets threads that are blocked in the domain with this number look whether they were stopped.
