@@ -233,10 +233,10 @@ fn rust() {
     if !can_build("gdb of Rust in a domain") {
         return;
     }
-    let source = std::fs::read_to_string(Shop::program("till").with_extension("rs")).unwrap();
+    let source = include_str!("cargo/till.rs");
     let [sum, add, panic, pay, again, caught] =
-        ["SUM", "ADD", "PANIC", "PAY", "TRY", "CAUGHT"].map(|mark| line_of(&source, mark));
-    let package = Package::new("till", "", "src/main.rs", &source);
+        ["SUM", "ADD", "PANIC", "PAY", "TRY", "CAUGHT"].map(|mark| line_of(source, mark));
+    let package = Package::new("till", "", "src/main.rs", source);
     let module = package.module("till");
     let commands = format!(
         "break main.rs:{sum}\nrun\nbacktrace\np *item\np *self\nup\np sum\np items.length\ndelete\n\
