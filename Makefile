@@ -119,7 +119,7 @@ docs: ## the documents as a site with search, in build/site/; all links are chec
 
 bench: setup benches python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls capi dlopen ipc postgres python stubs split verify rewrite create overhead; do \
+	for b in calls capi dlopen ipc postgres python stubs split verify rewrite create overhead languages; do \
 		target/release/lockgate-bench $$b --json build/bench/$$b.json || exit 1; done
 
 peers: setup ## Wasmtime for `lockgate-bench ipc`, once (minutes): it has a compiler of its own inside
@@ -141,7 +141,7 @@ verifier: setup ## the verifier against other decoders, the processor and arithm
 	mkdir -p build
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
 
-systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, crates and libraries in C++ with their own tests, Boehm's collector and the C library's own tests, in full
+systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, crates and libraries in C++ with their own tests, the example with three libraries, Boehm's collector and the C library's own tests, in full
 	cargo test --release --locked -p lockgate-toolchain --test suites corpus:: -- --include-ignored
 	cargo test --release --locked -p lockgate-cli --test suites -- --include-ignored build_systems:: compilers:: cxx::
 	cargo test --release --locked -p lockgate-tests --test suites call_graphs:: -- --include-ignored
@@ -149,6 +149,7 @@ systems: setup build ## real libraries at all flags, real build systems, random 
 	scripts/crate-tests.sh || [ $$? -eq 77 ]
 	scripts/random-programs.sh || [ $$? -eq 77 ]
 	scripts/cxx-libraries.sh || [ $$? -eq 77 ]
+	scripts/cpp-example.sh || [ $$? -eq 77 ]
 	scripts/collector-tests.sh || [ $$? -eq 77 ]
 	scripts/libc-tests.sh || [ $$? -eq 77 ]
 

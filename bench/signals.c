@@ -33,19 +33,26 @@ static void begin(int signal)
     begun = now();
 }
 
-/* Nanoseconds from when a timer is due until its handler begins, which interrupts a loop without calls: all of n. */
-long delays(long n)
+/* Has a timer send its signal in a millisecond; when that is due. */
+long arm(void)
 {
     const struct itimerval timer = {{0, 0}, {0, 1000}};
-    long all = 0;
     signal(SIGALRM, begin);
-    for (long i = 0; i < n; i++) {
-        begun = 0;
-        long due = now() + 1000000;
-        setitimer(ITIMER_REAL, &timer, 0);
-        while (!begun)
-            ;
-        all += begun - due;
-    }
-    return all;
+    begun = 0;
+    long due = now() + 1000000;
+    setitimer(ITIMER_REAL, &timer, 0);
+    return due;
+}
+
+/* Nanoseconds from then, or from another time, until its handler begins, which interrupts this loop without calls. */
+long wait_for_it(long since)
+{
+    while (!begun)
+        ;
+    return begun - since;
+}
+
+long delay(void)
+{
+    return wait_for_it(arm());
 }

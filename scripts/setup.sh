@@ -59,13 +59,22 @@ found=$(cargo --version 2>&1) || fail "cargo does not run: $rust; it says: $foun
 minor=$(echo "$found" | sed -n 's/^cargo 1\.\([0-9]*\)\..*/\1/p')
 [ -z "$minor" ] || [ "$minor" -ge "$wanted" ] || fail "$found is too old: $rust"
 
-# Tests of Rust in domains need the std of this target. Without it they are left out, and `make test` says so at its end.
+# Tests of Rust in domains need the std of this target: of the Rust that is used, and of two versions that the tests name. Without it they are left
+# out, and `make test` says so at its end. (crates/lockgate-cli/tests/cargo.rs has the same two.)
 target=x86_64-unknown-linux-musl
-if [ "$wants" = test ] && command -v rustup >/dev/null 2>&1 &&
-    ! [ -d "$(rustc --print target-libdir --target $target 2>/dev/null)" ]
-then
-    echo "setup: rustup target add $target"
-    rustup --quiet target add $target || echo "setup: no std for $target: tests of Rust in domains are left out" >&2
+pinned="1.88.0 1.95.0"
+if [ "$wants" = test ] && command -v rustup >/dev/null 2>&1; then
+    [ -d "$(rustc --print target-libdir --target $target 2>/dev/null)" ] || {
+        echo "setup: rustup target add $target"
+        rustup --quiet target add $target || echo "setup: no std for $target: tests of Rust in domains are left out" >&2
+    }
+    for version in $pinned; do
+        # (It is asked of rustup, which would fetch a version that is not there if `rustc +version` were.)
+        rustup toolchain list | grep -q "^$version-" && [ -d "$(rustc +"$version" --print target-libdir --target $target 2>/dev/null)" ] && continue
+        echo "setup: rustup toolchain install $version --target $target"
+        rustup --quiet toolchain install "$version" --profile minimal --target $target --no-self-update ||
+            echo "setup: no Rust $version for $target: its tests are left out" >&2
+    done
 fi
 
 packages=$(missing)

@@ -13,13 +13,14 @@
 //! three, as in interpreters whose programs throw all the time. `calls.switch` is one `swapcontext` between two contexts of a domain,
 //! `calls.native_switch` one of the system's C library, which makes a system call for the mask of signals each time. `calls.signal` is one
 //! `raise` in a domain whose handler returns, `calls.native_signal` the same without one; `calls.timer` and `calls.native_timer` are how long after
-//! a timer is due its handler begins, which interrupts a loop without calls.
+//! a timer is due its handler begins, which interrupts a loop without calls; `calls.timer_between_calls` is how long after the beginning of such a
+//! loop, in a call that began when the timer had sent its signal.
 
 use crate::contexts_sys::NativeContexts;
 use crate::gs_sys::write_gs_twice;
 use crate::interleave::{Side, interleave, repeat};
 use crate::preset::PRESETS;
-use crate::signals_sys::{raise_many as raise_many_natively, timer_delays};
+use crate::signals_sys::{now, raise_many as raise_many_natively, timer_delay};
 use crate::{Metric, Options, Pinned, objects};
 use anyhow::{Context as _, bail};
 use lockgate::{Domain, DomainOptions, Function, Module, OnFailure, Pointer, Policy};
@@ -33,8 +34,8 @@ const ROUNDS: usize = 1000;
 const CALLS: u32 = 2000;
 /// Signals in one sample.
 const SIGNALS: u32 = 2000;
-/// Timers in one sample.
-const TIMERS: u32 = 5;
+/// How long after a timer is due the next call begins, nanoseconds: the library has looked by then.
+const BETWEEN: i64 = 1_000_000;
 /// Faults in one sample.
 const FAULTS: u32 = 20;
 /// Numbers of functions that a `longjmp` leaves.
@@ -95,14 +96,16 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         &source,
         "signals",
         &[],
-        &["long raise_many(long n)", "long delays(long n)"],
+        &["long raise_many(long n)", "long arm(void)", "long wait_for_it(long since)", "long delay(void)"],
         folder.path(),
     )?;
     let signals = Domain::new(&Module::open(signals)?, DomainOptions::new())?;
     let raise_many = signals.bind::<Number>("raise_many")?;
-    let delays = signals.bind::<Number>("delays")?;
+    let delay = signals.bind::<extern "C" fn() -> i64>("delay")?;
+    let arm = signals.bind::<extern "C" fn() -> i64>("arm")?;
+    let wait_for_it = signals.bind::<Number>("wait_for_it")?;
     // The thread that looks at timers begins with the first: where the kernel likes, not on the processor that is measured on.
-    delays.call(1)?;
+    delay.call()?;
     let in_turn = in_turn(&plain)?;
     let client = Domain::new(&plain, DomainOptions::new())?;
     let call_many = client.bind::<extern "C" fn(Pointer<u8>, i64) -> i64>("call_many")?;
@@ -185,11 +188,12 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
         anyhow::ensure!(raise_many.call(SIGNALS.into())? == i64::from(SIGNALS), "a signal was lost");
         Ok(start.elapsed().as_nanos() as f64 / f64::from(SIGNALS))
     }));
-    sides.push(Side::timed("calls.native_timer".to_owned(), || {
-        Ok(timer_delays(TIMERS) as f64 / f64::from(TIMERS))
-    }));
-    sides.push(Side::timed("calls.timer".to_owned(), || {
-        Ok(delays.call(TIMERS.into())? as f64 / f64::from(TIMERS))
+    sides.push(Side::timed("calls.native_timer".to_owned(), || Ok(timer_delay() as f64)));
+    sides.push(Side::timed("calls.timer".to_owned(), || Ok(delay.call()? as f64)));
+    sides.push(Side::timed("calls.timer_between_calls".to_owned(), || {
+        let due = arm.call()?;
+        while now() < due + BETWEEN {}
+        Ok(wait_for_it.call(now())? as f64)
     }));
     sides.extend(arguments(&domain)?);
     for count in IN_TURN {

@@ -6,6 +6,8 @@
 use crate::command::done;
 use crate::{Metric, Options, Pinned, code_size, progress, sides};
 use lockgate_corpus::Corpus;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -32,68 +34,108 @@ const APART: &[(&str, &str, &[&str], u32)] = &[
 const RUST: &[(&str, u32)] =
     &[("json", 1200), ("patterns", 600), ("deflate", 500), ("maps", 700), ("sorts", 800), ("panics", 2000)];
 
-/// A program of both sides, and what its command line begins with.
-struct Pair {
+/// A row: a program of both sides, and what its command line begins with.
+struct Row {
+    /// `languages.cpp.json`.
     name: String,
-    native: PathBuf,
-    module: PathBuf,
+    /// The source file in C++ without its ending; [`None`]: the program in Rust.
+    file: Option<&'static str>,
+    /// It is no part of the mean.
+    is_apart: bool,
     arguments: Vec<String>,
 }
 
-/// Measures all programs; `lockgate` is the program to build and run modules with.
+/// Files of a program: natively and as a module.
+type Pair = [PathBuf; 2];
+
+fn rows(options: &Options) -> Vec<Row> {
+    let row = |language: &str, name: &str, file, first: &[&str], count| {
+        let count = sides::scale(options, count).to_string();
+        let arguments = first.iter().map(|&argument| argument.to_owned()).chain([count]).collect();
+        Row { name: format!("languages.{language}.{name}"), file, is_apart: false, arguments }
+    };
+    let counted = CPP.iter().map(|&(name, count)| row("cpp", name, Some(name), &[], count));
+    let apart = APART.iter().map(|&(name, file, first, count)| Row {
+        is_apart: true,
+        ..row("cpp", name, Some(file), first, count)
+    });
+    let rust = RUST.iter().map(|&(name, count)| row("rust", name, None, &[name], count));
+    counted.chain(apart).chain(rust).collect()
+}
+
+/// Measures all programs, or those that `options` name; `lockgate` is the program to build and run modules with.
 pub fn measure(options: &Options, lockgate: &Path) -> anyhow::Result<Vec<Metric>> {
     let folder = tempfile::tempdir()?;
     let sources = Corpus::locate()?.root().join("bench/languages");
+    let rows = rows(options);
+    let rows = options.chosen(&rows, |row| &row.name)?;
     let building = progress::bar("build", 0);
-    let mut pairs = Vec::new();
-    let counted = CPP.iter().map(|&(name, count)| (name, name, &[] as &[&str], count));
-    for (name, file, first, count) in counted.chain(APART.iter().copied()) {
-        let (native, module) = (folder.path().join(file), folder.path().join(file).with_extension("lg"));
-        if !native.exists() {
-            building.set_message(format!("cpp.{file}"));
-            let source = sources.join("cpp").join(file).with_extension("cpp");
-            done(Command::new("g++").args(CPP_FLAGS).arg(&source).arg("-o").arg(&native))?;
-            done(Command::new(lockgate).arg("c++").args(CPP_FLAGS).arg(&source).arg("-o").arg(&module))?;
+    let mut pairs: BTreeMap<Option<&str>, Pair> = BTreeMap::new();
+    for row in &rows {
+        building.set_message(row.name.clone());
+        if let Entry::Vacant(vacant) = pairs.entry(row.file) {
+            vacant.insert(match row.file {
+                Some(file) => cpp(lockgate, &sources.join("cpp").join(file), &folder.path().join(file))?,
+                None => rust(lockgate, &sources.join("rust"), folder.path())?,
+            });
         }
-        let count = sides::scale(options, count).to_string();
-        let arguments = first.iter().map(|&argument| argument.to_owned()).chain([count]).collect();
-        pairs.push(Pair { name: format!("cpp.{name}"), native, module, arguments });
-    }
-    building.set_message("rust");
-    let (native, module) = rust(lockgate, &sources.join("rust"), folder.path())?;
-    for (name, count) in RUST {
-        let arguments = vec![(*name).to_owned(), sides::scale(options, *count).to_string()];
-        pairs.push(Pair {
-            name: format!("rust.{name}"),
-            native: native.clone(),
-            module: module.clone(),
-            arguments,
-        });
     }
     building.finish_and_clear();
-    let named: Vec<(String, &Pair)> =
-        pairs.iter().map(|pair| (format!("languages.{}", pair.name), pair)).collect();
-    let pairs: Vec<&Pair> =
-        options.chosen(&named, |(name, _)| name)?.into_iter().map(|(_, pair)| *pair).collect();
 
     let _pinned = Pinned::here()?;
-    let names: Vec<&str> = pairs.iter().map(|pair| &*pair.name).collect();
-    let counts = |name: &str| APART.iter().all(|(apart, ..)| name.strip_prefix("cpp.") != Some(apart));
+    let names: Vec<&str> = rows.iter().map(|row| short(&row.name)).collect();
+    let counts = |name: &str| rows.iter().any(|row| short(&row.name) == name && !row.is_apart);
     let mut metrics = sides::measure("languages", &names, options, counts, |number, round| {
-        let pair = pairs[number];
-        let (mut native, mut sandboxed) = (Command::new(&pair.native), Command::new(lockgate));
-        native.args(&pair.arguments);
-        sandboxed.arg("run").arg(&pair.module).args(&pair.arguments);
-        sides::both(&pair.name, round, [native, sandboxed])
+        let row = rows[number];
+        let [native, module] = &pairs[&row.file];
+        let (mut native, mut sandboxed) = (Command::new(native), Command::new(lockgate));
+        native.args(&row.arguments);
+        sandboxed.arg("run").arg(module).args(&row.arguments);
+        sides::both(&row.name, round, [native, sandboxed])
     })?;
-    // (The native side in C++ has its libraries elsewhere.)
-    let sizes = (code_size::of(&module)?, code_size::of(&native)?);
-    metrics.push(Metric::new("languages.code_size", "ratio", vec![sizes.0 as f64 / sizes.1 as f64]));
+    for (language, is_cpp) in [("cpp", true), ("rust", false)] {
+        let of_it = pairs.iter().filter(|(file, _)| file.is_some() == is_cpp);
+        let pairs: Vec<&Pair> = of_it.map(|(_, pair)| pair).collect();
+        if !pairs.is_empty() {
+            metrics.push(code_size(language, &pairs)?);
+        }
+    }
     Ok(metrics)
 }
 
+/// What a row is called in this family.
+fn short(name: &str) -> &str {
+    name.strip_prefix("languages.").unwrap_or(name)
+}
+
+/// Machine code of all modules over that of the native programs, libraries and all: those in C++ are linked statically for that.
+fn code_size(language: &str, pairs: &[&Pair]) -> anyhow::Result<Metric> {
+    let [mut native, mut module] = [0, 0];
+    for [program, its_module] in pairs {
+        let whole = program.with_extension(WHOLE);
+        native += code_size::of(if whole.exists() { &whole } else { program })?;
+        module += code_size::of(its_module)?;
+    }
+    Ok(Metric::new(format!("languages.{language}.code_size"), "ratio", vec![module as f64 / native as f64]))
+}
+
+/// Ending of a native program in C++ that has its libraries within.
+const WHOLE: &str = "static";
+
+/// A program in C++, natively and as a module; and natively with its libraries within, for its size alone.
+fn cpp(lockgate: &Path, source: &Path, program: &Path) -> anyhow::Result<Pair> {
+    let module = program.with_extension("lg");
+    let build = |command: &mut Command, out: &Path| {
+        done(command.args(CPP_FLAGS).arg(source.with_extension("cpp")).arg("-o").arg(out))
+    };
+    build(&mut Command::new("g++"), program)?;
+    build(Command::new("g++").arg("-static"), &program.with_extension(WHOLE))?;
+    build(Command::new(lockgate).arg("c++"), &module)?;
+    Ok([program.to_owned(), module])
+}
+
 /// The program in Rust, natively and as a module.
-fn rust(lockgate: &Path, source: &Path, folder: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
+fn rust(lockgate: &Path, source: &Path, folder: &Path) -> anyhow::Result<Pair> {
     let build = |command: &mut Command, name: &str| {
         let target = folder.join(name);
         command.args(["build", "--quiet", "--release", "--locked", "--target-dir"]);
@@ -102,5 +144,5 @@ fn rust(lockgate: &Path, source: &Path, folder: &Path) -> anyhow::Result<(PathBu
     let native = build(&mut Command::new("cargo"), "native")?.join("release/languages");
     let module = build(Command::new(lockgate).arg("cargo"), "module")?;
     let module = module.join(RUST_TARGET).join("release/languages.lg");
-    Ok((native, module))
+    Ok([native, module])
 }

@@ -16,6 +16,8 @@ pub struct Metric {
     pub min: f64,
     /// The sample that 99 % of the samples do not exceed (nearest rank; the largest of fewer than 100).
     pub p99: f64,
+    /// Largest sample.
+    pub max: f64,
     /// Number of samples.
     pub samples: usize,
     /// This metric's median over that of each named metric of the same run.
@@ -35,7 +37,8 @@ impl Metric {
         let count = samples.len();
         let median = (samples[(count - 1) / 2] + samples[count / 2]) / 2.0;
         let p99 = samples[(count * 99).div_ceil(100) - 1];
-        Self { name, unit, median, min: samples[0], p99, samples: count, ratios: BTreeMap::new() }
+        let [min, max] = [samples[0], samples[count - 1]];
+        Self { name, unit, median, min, p99, max, samples: count, ratios: BTreeMap::new() }
     }
 
     /// The same metric with its ratio to `other`.
@@ -85,7 +88,7 @@ mod tests {
         let metric = Metric::new("x", "ns", vec![3.0, 1.0, 2.0, 10.0]);
         assert_eq!((metric.min, metric.median, metric.p99, metric.samples), (1.0, 2.5, 10.0, 4));
         let metric = Metric::new("x", "ns", (1..=1000).rev().map(f64::from).collect());
-        assert_eq!((metric.min, metric.median, metric.p99), (1.0, 500.5, 990.0));
+        assert_eq!((metric.min, metric.median, metric.p99, metric.max), (1.0, 500.5, 990.0, 1000.0));
     }
 
     #[test]
@@ -97,7 +100,7 @@ mod tests {
         assert_eq!(json["schema"], 1);
         assert!(json["machine"]["cpu"].is_string());
         let metric = &json["metrics"][1];
-        for field in ["name", "unit", "median", "min", "p99", "samples"] {
+        for field in ["name", "unit", "median", "min", "p99", "max", "samples"] {
             assert!(!metric[field].is_null(), "{field}");
         }
         assert_eq!(metric["ratios"]["a.native"], 1.5);

@@ -27,7 +27,8 @@ pub fn raise_many(count: u32) -> u32 {
 /// How long before it is due a timer is set, nanoseconds.
 const DUE: i64 = 1_000_000;
 
-fn now() -> i64 {
+/// Nanoseconds of the monotonic clock.
+pub fn now() -> i64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
@@ -36,26 +37,20 @@ extern "C" fn begin(_: libc::c_int) {
     BEGUN.store(now(), Ordering::Release);
 }
 
-/// Nanoseconds from when a timer is due until its handler begins, which interrupts a loop: all of `count`.
-pub fn timer_delays(count: u32) -> i64 {
+/// Nanoseconds from when a timer is due until its handler begins, which interrupts a loop.
+pub fn timer_delay() -> i64 {
     let signal = libc::SIGALRM;
-    let mut all = 0;
+    let zero = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let value = libc::timeval { tv_sec: 0, tv_usec: DUE / 1000 };
+    let timer = libc::itimerval { it_interval: zero, it_value: value };
+    BEGUN.store(0, Ordering::Release);
     // SAFETY: a handler of one argument that reads the clock and writes a word; nothing else in this program uses the signal.
     unsafe {
         let before = libc::signal(signal, begin as *const () as libc::sighandler_t);
-        for _ in 0..count {
-            BEGUN.store(0, Ordering::Release);
-            let zero = libc::timeval { tv_sec: 0, tv_usec: 0 };
-            let timer = libc::itimerval {
-                it_interval: zero,
-                it_value: libc::timeval { tv_sec: 0, tv_usec: DUE / 1000 },
-            };
-            let due = now() + DUE;
-            libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut());
-            while BEGUN.load(Ordering::Acquire) == 0 {}
-            all += BEGUN.load(Ordering::Acquire) - due;
-        }
+        let due = now() + DUE;
+        libc::setitimer(libc::ITIMER_REAL, &timer, std::ptr::null_mut());
+        while BEGUN.load(Ordering::Acquire) == 0 {}
         libc::signal(signal, before);
+        BEGUN.load(Ordering::Acquire) - due
     }
-    all
 }

@@ -35,13 +35,15 @@ impl Display for Table<'_> {
         let width = metrics().map(|metric| metric.name.len()).max().unwrap_or(0).max("metric".len());
         writeln!(
             out,
-            "{:width$}  {:>10} {:>10} {:>10}  {:5}  {:>7}  target",
-            "metric", "median", "min", "p99", "unit", "samples"
+            "{:width$}  {:>10} {:>10} {:>10} {:>10}  {:5}  {:>7}  target",
+            "metric", "median", "min", "p99", "max", "unit", "samples"
         )?;
         for metric in metrics() {
-            let Metric { name, unit, median, min, p99, samples, .. } = metric;
-            let (median, min, p99) = (figure(*median), figure(*min), figure(*p99));
-            let line = format!("{name:width$}  {median:>10} {min:>10} {p99:>10}  {unit:5}  {samples:>7}  ");
+            let Metric { name, unit, median, min, p99, max, samples, .. } = metric;
+            let [median, min, p99, max] = [median, min, p99, max].map(|value| figure(*value));
+            let line = format!(
+                "{name:width$}  {median:>10} {min:>10} {p99:>10} {max:>10}  {unit:5}  {samples:>7}  "
+            );
             writeln!(out, "{}", (line + &self.remarks(metric)?).trim_end())?;
         }
         Ok(())

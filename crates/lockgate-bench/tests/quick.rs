@@ -2,7 +2,8 @@
 //! here: that depends on the machine and its load.
 
 use crate::common::{QUICK, has};
-use lockgate_bench::{calls, capi, ipc};
+use lockgate_bench::{Options, calls, capi, ipc, languages};
+use std::path::PathBuf;
 
 #[test]
 fn calls_are_compared_with_a_native_one() {
@@ -22,6 +23,7 @@ fn calls_are_compared_with_a_native_one() {
             ("calls.signal", "ns"),
             ("calls.native_timer", "ns"),
             ("calls.timer", "ns"),
+            ("calls.timer_between_calls", "ns"),
             ("calls.arguments.0", "ns"),
             ("calls.arguments.12", "ns"),
             ("calls.in_turn.1", "ns"),
@@ -37,6 +39,32 @@ fn a_host_in_c_is_compared_with_one_in_rust() {
     let metrics = capi::measure(&QUICK).unwrap();
     has(&metrics, &[("capi.call", "ns"), ("calls.host_to_domain.integrity", "ns")]);
     assert!(metrics[0].ratios["calls.host_to_domain.integrity"] > 0.5);
+}
+
+/// A program in C++, on both sides: what they print is compared. (Rust's take a minute to build.)
+#[test]
+fn programs_in_cxx_do_the_same_work() {
+    let Some(lockgate) = lockgate() else {
+        return support::skipped("bench languages", "no lockgate beside this program: cargo build");
+    };
+    let options = Options { quick: true, only: Some("languages.cpp.throws".to_owned()) };
+    let metrics = languages::measure(&options, &lockgate).unwrap();
+    has(
+        &metrics,
+        &[
+            ("time.cpp.throws.native", "s"),
+            ("time.cpp.throws.sandboxed", "s"),
+            ("languages.cpp.throws", "ratio"),
+            ("languages.geomean", "ratio"),
+            ("languages.cpp.code_size", "ratio"),
+        ],
+    );
+}
+
+/// The program, which a build of the workspace puts where this one is, or one folder above.
+fn lockgate() -> Option<PathBuf> {
+    let own = std::env::current_exe().ok()?;
+    own.ancestors().skip(1).take(2).map(|folder| folder.join("lockgate")).find(|program| program.exists())
 }
 
 #[test]

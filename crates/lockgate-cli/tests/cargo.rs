@@ -24,7 +24,7 @@ const CARGOS: &[&str] =
     &["RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS", "CARGO_TARGET_DIR", "CARGO_BUILD_TARGET", "RUST_BACKTRACE"];
 
 /// Whether there is a std for the target. If not, says that a test is left out.
-fn can_build(test: &str) -> bool {
+pub fn can_build(test: &str) -> bool {
     can_build_with(test, &[])
 }
 
@@ -35,17 +35,18 @@ fn can_build_with(test: &str, version: &[&str]) -> bool {
     let folder = output.ok().filter(|output| output.status.success()).map(|output| text(&output.stdout));
     let there = folder.is_some_and(|folder| Path::new(folder.trim()).is_dir());
     if !there {
-        support::skipped(test, format_args!("rustc has no std for {TARGET}: rustup target add {TARGET}"));
+        let rustc = ["rustc"].iter().chain(version).copied().collect::<Vec<_>>().join(" ");
+        support::skipped(test, format_args!("{rustc} has no std for {TARGET}: scripts/setup.sh fetches it"));
     }
     there
 }
 
 /// A package in a folder of its own.
-struct Package(Shop);
+pub struct Package(Shop);
 
 impl Package {
     /// `manifest`: what comes behind the package's name. `place`: where its source lies.
-    fn new(name: &str, manifest: &str, place: &str, source: &str) -> Package {
+    pub fn new(name: &str, manifest: &str, place: &str, source: &str) -> Package {
         let shop = Shop::new();
         std::fs::create_dir(shop.path("src")).expect("a folder");
         let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -54,6 +55,11 @@ impl Package {
         shop.write("Cargo.toml", &(package + &manifest.replace("GUEST", guest.to_str().expect("text"))));
         shop.write(place, source);
         Package(shop)
+    }
+
+    /// Its folder.
+    pub fn shop(&self) -> &Shop {
+        &self.0
     }
 
     /// `lockgate cargo …`, with its output.
@@ -66,7 +72,7 @@ impl Package {
     }
 
     /// The module that `lockgate cargo build` makes.
-    fn module(&self, name: &str) -> PathBuf {
+    pub fn module(&self, name: &str) -> PathBuf {
         let output = self.cargo(&["build"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let module = self.0.path(&format!("target/{TARGET}/debug/{name}.lg"));
@@ -252,13 +258,19 @@ fn a_program_runs_as_outside() {
     }
 }
 
-/// The oldest version that the workspace takes: its memmove is another.
+/// Versions of Rust by name, whatever the one is that these tests are built with: the oldest that the workspace takes, whose memmove is another,
+/// and the one that this was written with. `scripts/setup.sh` fetches both.
 #[test]
-fn an_older_rustc_will_do() {
-    const VERSION: &str = "1.88.0";
-    if !can_build_with("an_older_rustc_will_do", &["+1.88.0"]) {
-        return;
+fn pinned_versions_of_rust_will_do() {
+    for version in ["1.88.0", "1.95.0"] {
+        let name = format!("pinned_versions_of_rust_will_do, Rust {version}");
+        if can_build_with(&name, &[&format!("+{version}")]) {
+            runs_as_outside(version);
+        }
     }
+}
+
+fn runs_as_outside(version: &str) {
     let package = Package::new("program", "", "src/main.rs", PROGRAM);
     std::fs::create_dir(package.0.path("inside")).unwrap();
     // rustup's cargo, not the one that runs these tests.
@@ -266,7 +278,7 @@ fn an_older_rustc_will_do() {
     for name in CARGOS.iter().chain(&["CARGO"]) {
         lockgate.env_remove(name);
     }
-    lockgate.env("RUSTUP_TOOLCHAIN", VERSION).args([
+    lockgate.env("RUSTUP_TOOLCHAIN", version).args([
         "cargo",
         "--run=--dir=/data=inside",
         "run",
@@ -274,8 +286,9 @@ fn an_older_rustc_will_do() {
         "/data",
     ]);
     let output = lockgate.output().expect("it starts");
-    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("program::in_progress main.rs:"), "{}", text(&output.stdout));
+    assert_eq!(output.status.code(), Some(7), "{version}: {}", text(&output.stderr));
+    let said = text(&output.stdout);
+    assert!(said.contains("program::in_progress main.rs:"), "{version}: {said}");
 }
 
 /// Some crates of crates.io; scripts/crate-tests.sh runs their own tests, and those of others.

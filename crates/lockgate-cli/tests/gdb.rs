@@ -1,6 +1,7 @@
 //! gdb on a process that is stopped inside a domain, and on core files: functions, lines, arguments, locals, and backtraces
 //! that cross the gates between hosts and modules (crates/lockgate/gdb/lockgate.py).
 
+use crate::cargo::{Package, can_build};
 use crate::common::{Shop, text};
 use crate::installed::prefix;
 use lockgate::{Domain, DomainOptions, HostFunction, Module, OnFailure, Policy};
@@ -224,6 +225,47 @@ fn cxx() {
         wanted.push(format!(", pay (price=60) at till.cpp:{caught}\n"));
         assert_in_order(&said, &wanted);
     }
+}
+
+/// Rust: names with paths and type arguments, members, references; and from a panic to what has caught it.
+#[test]
+fn rust() {
+    if !can_build("gdb of Rust in a domain") {
+        return;
+    }
+    let source = include_str!("cargo/till.rs");
+    let [sum, add, panic, pay, again, caught] =
+        ["SUM", "ADD", "PANIC", "PAY", "TRY", "CAUGHT"].map(|mark| line_of(source, mark));
+    let package = Package::new("till", "", "src/main.rs", source);
+    let module = package.module("till");
+    let commands = format!(
+        "break main.rs:{sum}\nrun\nbacktrace\np *item\np *self\nup\np sum\np items.length\ndelete\n\
+         break rust_panic\nbreak main.rs:{caught}\ncontinue\nbacktrace\ncontinue\np both\ncontinue\n"
+    );
+    let said = gdb(package.shop(), &commands, &["run", module.to_str().expect("text")]);
+    let at = |line: usize| format!(") at src/main.rs:{line}\n");
+    let mut wanted = strings(&["Breakpoint 1", "#0  till::shop::Sum<i64>::add (self=0x"]);
+    wanted.extend([
+        at(sum),
+        "in till::shop::pay (items=".to_owned(),
+        at(add),
+        "in till::main (".to_owned(),
+        at(pay),
+    ]);
+    wanted.extend(strings(&["in lockgate proxy", " in main ("]));
+    wanted
+        .extend(strings(&["till::shop::Item {price: 60, count: 1}\n", "till::shop::Sum<i64> {total: 0}\n"]));
+    wanted.extend(strings(&["till::shop::Sum<i64> {total: 0}\n", " = 1\n"]));
+    wanted.extend([
+        "in till::shop::pay (items=".to_owned(),
+        at(panic),
+        "in till::main::{closure#0} (".to_owned(),
+    ]);
+    wanted.extend([at(again), "in till::main (".to_owned(), at(again)]);
+    wanted.extend(strings(&["in lockgate proxy", " in main ("]));
+    wanted.push(format!(", till::main () at src/main.rs:{caught}\n"));
+    wanted.extend(strings(&["::Err(", "60 true\n"]));
+    assert_in_order(&said, &wanted);
 }
 
 /// The backtrace is whole at every single instruction of a call, in prologues and epilogues, too.

@@ -3,6 +3,7 @@
 
 use crate::common::{Guest, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
+use std::process::Command;
 use std::sync::{Arc, Condvar, LazyLock, Mutex};
 use std::time::Duration;
 
@@ -509,6 +510,56 @@ fn domain() -> Domain {
 
 fn call(domain: &Domain, name: &str, x: i64) -> Result<i64, CallError> {
     domain.bind::<Long>(name).expect("an export").call(x)
+}
+
+/// Makes a native program of the source: it calls the function of its first argument with the second.
+const NATIVE_MAIN: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+long host(long x) { return x; }
+int main(int argc, char **argv) {
+    long (*function)(long) = (long (*)(long))dlsym(0, argv[1]);
+    return printf("%ld", function(atol(argv[2]))) < 0;
+}
+"#;
+
+/// What the tests here expect of a domain is what Linux does, where a native program can do the same. (Not those that have more stack than they say, or
+/// change in a context what is ignored here; nor whose result is a time, or depends on the C library's headers.)
+#[test]
+fn signals_do_what_they_do_natively() {
+    let _watchdog = watchdog("signals_do_what_they_do_natively");
+    let folder = tempfile::tempdir().expect("a folder");
+    let [source, program] = ["native.c", "native"].map(|name| folder.path().join(name));
+    std::fs::write(&source, format!("{SOURCE}{NATIVE_MAIN}")).expect("a file");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O2", "-w", "-rdynamic", "-pthread"]).arg(&source).arg("-o").arg(&program).arg("-ldl");
+    assert!(gcc.status().expect("gcc runs").success());
+    for (name, argument) in [
+        ("raises", 1000),
+        ("masks", 0),
+        ("nested", 0),
+        ("nested", 1),
+        ("once", 0),
+        ("jumps", 100),
+        ("aborts", 1),
+        ("faults", 100),
+        ("barriers", 100),
+        ("red_zones", 100),
+        ("vectors", 0),
+        ("spins", 20),
+        ("waits", 0),
+        ("other_threads", 10),
+        ("cancels", 10),
+        ("cancels_anywhere", 10),
+        ("jumps_from_anywhere", 50),
+        ("jumps_out_of_openings", 50),
+        ("changes_a_register", 0),
+        ("is_default", 0),
+    ] {
+        let natively = Command::new(&program).args([name, &argument.to_string()]).output().expect("it runs");
+        let inside = call(&domain(), name, argument).expect(name);
+        assert_eq!(String::from_utf8_lossy(&natively.stdout), inside.to_string(), "{name}({argument})");
+    }
 }
 
 #[test]

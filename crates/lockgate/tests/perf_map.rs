@@ -9,8 +9,15 @@ use std::process::Output;
 const SOURCE: &str = "
 long helper(long) __asm__(\"_ZN4shop6helperEl\");
 __attribute__((noinline)) long helper(long n) { __asm__ volatile(\"\"); return n + 1; }
+/* As rustc names functions: in its older way and in its newer one (v0). */
+long first(long) __asm__(\"_ZN4till4shop3pay17h05af221e174051e9E\");
+long second(long) __asm__(\"_RNvMNtCs9ltgdHTiPiY_4till4shopNtB2_4Till4sell\");
+__attribute__((noinline)) long first(long n) { __asm__ volatile(\"\"); return n + 2; }
+__attribute__((noinline)) long second(long n) { __asm__ volatile(\"\"); return n + 3; }
 long own(void) { return (long)own; }
 long helpers(void) { return helper(0) == 1 ? (long)helper : 0; }
+long pays(void) { return first(0) == 2 ? (long)first : 0; }
+long sells(void) { return second(0) == 3 ? (long)second : 0; }
 ";
 
 /// Runs the test `name` of this program, ignored in ordinary runs, in a process with the variable.
@@ -53,7 +60,7 @@ fn named_code() {
     // What an earlier process of this user's with this number has left is no obstacle.
     std::fs::write(own_map(), "0 ffffffffffffffff old\n").unwrap();
     let domain = domain();
-    let [own, helper] = ["own", "helpers"].map(|name| {
+    let [own, helper, pay, sell] = ["own", "helpers", "pays", "sells"].map(|name| {
         let function = domain.bind_dynamic(&format!("long {name}(void)")).unwrap();
         let Value::Signed(address) = function.call(&[]).unwrap() else { panic!("a number") };
         (address as u64, function)
@@ -66,6 +73,8 @@ fn named_code() {
     assert_eq!((metadata.mode() & 0o777, metadata.nlink()), (0o600, 1));
     assert_eq!(name_at(&map, own.0), Some("own [guest]"), "{map}");
     assert_eq!(name_at(&map, helper.0 + 4), Some("shop::helper(long) [guest]"), "{map}");
+    assert_eq!(name_at(&map, pay.0 + 4), Some("till::shop::pay [guest]"), "{map}");
+    assert_eq!(name_at(&map, sell.0 + 4), Some("<till::shop::Till>::sell [guest]"), "{map}");
     let window = own.0 >> 32 << 32;
     assert_eq!(name_at(&map, window + lockgate_abi::window::THUNKS), Some("gates [guest]"), "{map}");
     let named = |address| name_at(&map, address).unwrap_or_default();

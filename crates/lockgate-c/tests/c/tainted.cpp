@@ -105,6 +105,44 @@ static void places(const lockgate::Domain &hostile, const lockgate::Domain &doma
     domain.free(block);
 }
 
+// Each form of RLBox's copy_and_verify (docs/rlbox.md): of a value, a place, a range, a string, an address, a buffer.
+static void everything_is_copied_and_verified(const lockgate::Domain &domain) {
+    const int numbers[4] = {4, 3, 2, 1};
+    auto block = domain.alloc_copy(numbers, 4);
+    auto place = domain.at(block);
+    auto small = [](int x) { return x < 9 ? x : throw std::range_error("far"); };
+    CHECK(place.copy_and_verify(small) == 4);
+    // It is a copy: what the domain writes meanwhile changes nothing of it.
+    CHECK(place.copy_and_verify([&](int x) { return domain.write(block, 90), x; }) == 4);
+    try {
+        (void)place.copy_and_verify(small);
+        CHECK(!"it is far now");
+    } catch (const std::range_error &) {
+    }
+    auto array = domain.at(block.cast<int[4]>());
+    CHECK(array.copy_and_verify([](std::array<int, 4> all) { return all[0] == 90 && all[3] == 1; }));
+    CHECK(domain.read(block, 4).copy_and_verify([](std::vector<int> all) { return all.size() == 4 ? all.at(2) : -1; }) == 2);
+    CHECK(domain.read(block + 1, 3).copy_and_verify([&](std::vector<int> all) { return domain.write(block + 1, -1), all[0]; }) == 3);
+    CHECK(domain.read(tainted<pointer<int>>(block), 2).copy_and_verify([](const std::vector<int> &all) { return all[1]; }) == -1);
+    CHECK(refused(LG_E_INACCESSIBLE, [&] { (void)domain.read(block + (1 << 29), 2).copy_and_verify([](std::vector<int>) { return 0; }); }));
+
+    auto text = domain.alloc_string("text");
+    auto length = [](const std::string &copy) { return copy.size(); };
+    CHECK(domain.read_string(text, 4).copy_and_verify(length) == 4);
+    CHECK(domain.read_string(text, 9).copy_and_verify([](std::string copy) { return copy + "!"; }) == "text!");
+    CHECK(refused(LG_E_UNTERMINATED, [&] { (void)domain.read_string(text, 3).copy_and_verify(length); }));
+    CHECK(domain.read_string(text, 9).copy_and_verify([&](const std::string &copy) { return domain.write(text.cast<char>(), 'T'), copy; }) == "text");
+
+    const std::uint64_t number = tainted<pointer<int>>(block).copy_and_verify([](pointer<int> at) { return at.address(); });
+    CHECK(number == block.address() && place.address().address() == number);
+    CHECK(tainted<pointer<int>>(block).copy_and_verify([&](pointer<int> at) { return domain.buffer(at, 4); }) == reinterpret_cast<void *>(number));
+    CHECK(refused(LG_E_INACCESSIBLE, [&] {
+        (void)tainted<pointer<int>>(block + (1 << 29)).copy_and_verify([&](pointer<int> at) { return domain.buffer(at, 4); });
+    }));
+    domain.free(text);
+    domain.free(block);
+}
+
 static void types_of_the_header(const lockgate::Domain &domain) {
     auto text = domain.alloc_string("text");
     CHECK(LOCKGATE_INVOKE(domain, length, text).trust("a test") == 4);
@@ -265,6 +303,7 @@ int main() {
     lockgate::Domain hostile(lockgate::Module("hostile.lg"), lockgate::Options().gate<&measure>("host_measure"));
     numbers();
     places(hostile, domain);
+    everything_is_copied_and_verified(domain);
     types_of_the_header(domain);
     objects_are_called(domain);
     numbers_of_places_have_generations();
