@@ -67,6 +67,8 @@ const NUMBERS: &[(&str, &str, &[&str], Demand)] = &[
     ("processor: violations in programs", "evidence.json", &["/programs/steps/violations"], Demand::Is(0)),
     ("domains: calls of random modules", "evidence.json", &["/domains/calls"], Demand::AtLeast(10_000)),
     ("domains: violations", "evidence.json", &["/domains/violations"], Demand::Is(0)),
+    ("returns of real programs", "evidence.json", &["/returns/returns"], Demand::AtLeast(1_000_000)),
+    ("returns: violations", "evidence.json", &["/returns/violations"], Demand::Is(0)),
     (
         "rules: operands and sequences enumerated",
         "evidence.json",

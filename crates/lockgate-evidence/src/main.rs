@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail, ensure};
 use clap::{Parser, ValueEnum};
-use lockgate_evidence::{differential, domains, operand_rule, rsp_rule, semantics, single_steps};
+use lockgate_evidence::{differential, domains, operand_rule, real_code, rsp_rule, semantics, single_steps};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::PathBuf;
@@ -28,6 +28,9 @@ struct Arguments {
     /// Of one process of a part that executes: so many instructions, JSON on standard output.
     #[arg(long, hide = true)]
     worker: Option<u64>,
+    /// The child of the part `returns`: runs this program.
+    #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
+    victim: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -40,6 +43,8 @@ enum Part {
     Programs,
     /// The same in real domains.
     Domains,
+    /// Real programs with a shadow stack.
+    Returns,
     /// The rules about operands and rsp, enumerated.
     Rules,
 }
@@ -88,6 +93,15 @@ impl Effort {
         }
     }
 
+    /// Real programs, and how many calls and returns of each.
+    fn returns(self) -> real_code::Effort {
+        match self {
+            Effort::Quick => real_code::Effort { small: true, most: 20_000 },
+            Effort::Long => real_code::Effort { small: false, most: 1_000_000 },
+            Effort::Full => real_code::Effort { small: false, most: u64::MAX },
+        }
+    }
+
     /// Of the operands, one in so many; steps of a sequence.
     fn rules(self) -> (u64, usize) {
         match self {
@@ -110,6 +124,8 @@ struct Counts {
     #[serde(skip_serializing_if = "Option::is_none")]
     domains: Option<domains::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    returns: Option<real_code::Outcome>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     operand_rule: Option<operand_rule::Outcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rsp_rule: Option<rsp_rule::Outcome>,
@@ -129,6 +145,9 @@ fn main() -> Result<ExitCode> {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some(command) = &arguments.victim {
+        return real_code::victim(command);
+    }
     let wanted = |part| arguments.parts.is_empty() || arguments.parts.contains(&part);
     let mut counts = Counts::default();
     if wanted(Part::Decoders) {
@@ -142,6 +161,9 @@ fn main() -> Result<ExitCode> {
     }
     if wanted(Part::Domains) {
         in_domains(&arguments, &mut counts)?;
+    }
+    if wanted(Part::Returns) {
+        returns(&arguments, &mut counts)?;
     }
     if wanted(Part::Rules) {
         rules(&arguments, &mut counts);
@@ -288,6 +310,34 @@ fn in_domains(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
     );
     counts.caught += outcome.violations;
     counts.domains = Some(outcome);
+    Ok(())
+}
+
+fn returns(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
+    let start = Instant::now();
+    let outcome = real_code::run(arguments.effort.returns())?;
+    for (name, seen) in &outcome.programs {
+        println!(
+            "    {name:10} {:>12} calls, {:>12} returns, {:>8} resumed, {:>5} deep{}",
+            seen.calls,
+            seen.returns,
+            seen.resumes,
+            seen.deepest,
+            if seen.to_the_end { ", to the end" } else { "" }
+        );
+    }
+    for example in &outcome.examples {
+        println!("    VIOLATION {example}");
+    }
+    println!(
+        "returns: {} violations in {} returns of {} programs; {:.0?}",
+        outcome.violations,
+        outcome.returns,
+        outcome.programs.len(),
+        start.elapsed()
+    );
+    counts.caught += outcome.violations;
+    counts.returns = Some(outcome);
     Ok(())
 }
 

@@ -32,6 +32,11 @@ fn random_accepted_modules_leave_host_and_neighbours_alone() {
     assert_nothing_is_caught("domains", "domains: 0 violations");
 }
 
+#[test]
+fn returns_of_real_programs_pop_their_own_words() {
+    assert_nothing_is_caught("returns", "returns: 0 violations");
+}
+
 /// Runs a part that needs processes of its own.
 fn assert_nothing_is_caught(part: &str, result: &str) {
     let output = Command::new(env!("CARGO_BIN_EXE_evidence")).arg(part).output().unwrap();

@@ -70,3 +70,19 @@ fn findings_are_complete() {
     }
     assert!(count >= 27, "docs/findings.md lists only {count} findings");
 }
+
+/// Each line of the attacks on the design of returns has a row, and a test.
+#[test]
+fn attacks_on_returns_are_held() {
+    let text = read("docs/attacks.md");
+    let lines = [('A', 4), ('B', 11), ('C', 9)];
+    for line in lines.iter().flat_map(|&(part, last)| (1..=last).map(move |number| format!("{part}{number}")))
+    {
+        let row = format!("| {line} | ");
+        let rows: Vec<_> = text.lines().filter(|text| text.starts_with(&row)).collect();
+        let &[row] = &rows[..] else { panic!("docs/attacks.md: {} rows of {line}", rows.len()) };
+        let cells: Vec<_> = row.trim_matches('|').split(" | ").collect();
+        assert_eq!(cells.len(), 4, "docs/attacks.md: not four cells: {row}");
+        assert!(quoted(cells[3]).any(is_path), "docs/attacks.md: no test holds {line}");
+    }
+}

@@ -158,6 +158,16 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
     }
 }
 
+/// Whether rsp is so near to the guard of its control stack that the kernel may not be able to put a signal's frame below.
+fn has_no_room_for_a_frame(rsp: u64, domain: &Instance) -> bool {
+    /// More than any processor's registers take (AMX has 11 KiB), with the red zone.
+    const FRAME: u64 = 16 << 10;
+    let is_on_control_stack =
+        (window::CONTROL..window::CONTROL_END).contains(&rsp.wrapping_sub(domain.base()));
+    let bottom = stack::TOP - domain.stack_size_at(rsp).min(stack::MAX_SIZE);
+    is_on_control_stack && rsp % stack::SLOT < bottom + FRAME
+}
+
 /// Classifies a segmentation fault by the place that was accessed.
 fn memory(raw: &RawFault, si_code: i32, domain: &Instance) -> Judgement {
     const ERROR_WRITE: u64 = 2;
@@ -174,6 +184,13 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Instance) -> Judgement {
     };
     let judgement = |kind, reason, address| Judgement { kind, reason, address, access: Some(access) };
     const SI_KERNEL: i32 = 0x80;
+    if si_code == SI_KERNEL && has_no_room_for_a_frame(raw.registers.rsp, domain) {
+        // What the kernel does then looks like a fault of whatever instruction comes next (rule R11).
+        let reason = "control-stack overflow: no room left for a signal handler's frame (such a handler has room with SA_ONSTACK), \
+                      or an access through an address that the processor cannot form";
+        let kind = FaultKind::ControlStackOverflow;
+        return Judgement { kind, reason: reason.to_owned(), address: None, access: None };
+    }
     if si_code == SI_KERNEL {
         // A general-protection fault has no address (rule R14).
         let reason = "access through an address that the processor cannot form, or not aligned as demanded";

@@ -1,0 +1,216 @@
+//! The attacks that took hosts before returns were proved (docs/returns.md), on hosts in which nothing holds that the library wants of signals: their handlers come
+//! in front of its own, by system calls that it does not hear of, and run on the control stack. Then the kernel saves registers there, all of which
+//! have the value that a module likes; once, a frame of the right depth made `ret` take it.
+
+use crate::common::host_sys::{self, disable_alternate_stack_unseen, jumped_out};
+use crate::common::{Guest, watchdog};
+use crate::handlers_sys::{handle_in_front, is_off_alternate_stack, raise, thread_number};
+use lockgate::{Domain, DomainOptions, FaultKind, Function, HostFunction, Pointer};
+use lockgate_abi::{stack, window};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+type Long = extern "C" fn(i64) -> i64;
+
+/// `spin` has the target in every register that it may change, and `divide` faults with it. `fall` then makes frames of all depths over what is left of
+/// the handler's frame, calls in them, and returns: constant frames and computed ones.
+const SOURCE: &str = r#"
+    #include <alloca.h>
+    #define FAR __attribute__((noinline, noclone))
+    void unprotect(void);
+    volatile long arrived;
+    volatile long *where(void) { return &arrived; }
+    #define EVERYWHERE "mov %rdi,%rax\n mov %rdi,%rbx\n mov %rdi,%rbp\n mov %rdi,%rdx\n mov %rdi,%rsi\n mov %rdi,%r8\n mov %rdi,%r9\n" \
+        "mov %rdi,%r10\n mov %rdi,%r11\n mov %rdi,%r12\n mov %rdi,%r13\n mov %rdi,%r14\n mov %rdi,%r15\n"
+    #define SAVE "push %rbx\n push %rbp\n push %r12\n push %r13\n push %r14\n push %r15\n"
+    #define LOAD "pop %r15\n pop %r14\n pop %r13\n pop %r12\n pop %rbp\n pop %rbx\n ret\n"
+    __asm__(".text\n.globl turn\n.type turn,@function\nturn:" SAVE "mov %rsi,%rcx\n" EVERYWHERE "1: pause\n dec %rcx\n jnz 1b\n" LOAD ".size turn,.-turn\n");
+    __asm__(".globl trap\n.type trap,@function\ntrap:" SAVE "mov %rsi,%rcx\n" EVERYWHERE "1: int3\n dec %rcx\n jnz 1b\n" LOAD ".size trap,.-trap\n");
+    __asm__(".globl split\n.type split,@function\nsplit:" SAVE EVERYWHERE "xor %ecx,%ecx\n xor %edx,%edx\n div %ecx\n" LOAD ".size split,.-split\n");
+    void turn(long target, long turns);
+    void trap(long target, long turns);
+    void split(long target);
+    FAR static long leaf(long x) { __asm__ volatile("" : "+r"(x)); return x; }
+    FAR static long computed(long depth) { volatile char *room = alloca(depth); return leaf(room != 0); }
+    #define DEEP(n) FAR static long deep##n(void) { volatile char room[n]; __asm__ volatile("" : : "r"(room)); return leaf(1); }
+    DEEP(64) DEEP(256) DEEP(512) DEEP(768) DEEP(1024) DEEP(1536) DEEP(2048) DEEP(3072)
+    FAR long fall(long unused)
+    {
+        long right = deep64() + deep256() + deep512() + deep768() + deep1024() + deep1536() + deep2048() + deep3072();
+        for (long depth = 8; depth <= 8192; depth += 8) right += computed(depth);
+        return right;
+    }
+    long spin(long target) { unprotect(); turn(target, 1 << 16); return fall(0); }
+    long stop(long target) { unprotect(); trap(target, 100); return fall(0); }
+    long divide(long target) { unprotect(); split(target); return 0; }
+    long read_null(long x) { unprotect(); return *(volatile long *)(x - x); }
+    FAR static long down(long bottom, long turns)
+    {
+        volatile char here;
+        if (((long)&here & 0xffffff) - bottom > 512) return down(bottom, turns) + here - here;
+        arrived = 1;
+        while (--turns) __asm__ volatile("pause");
+        return 0;
+    }
+    long to_the_guard(long bottom) { return down(bottom, 1L << 40); }
+    "#;
+
+/// What [`SOURCE`]'s `fall` returns: one for each frame.
+const FRAMES: i64 = 8 + 1024;
+const SIGNAL: i32 = libc::SIGUSR1;
+
+static STRIDE: AtomicU64 = AtomicU64::new(0);
+static ON_CONTROL_STACK: AtomicU64 = AtomicU64::new(0);
+
+fn is_on_control_stack() -> bool {
+    let here = 0_u8;
+    (&raw const here as u64).wrapping_sub(STRIDE.load(Ordering::Relaxed)) < window::STRIDE
+}
+
+extern "C" fn count(_: i32) {
+    ON_CONTROL_STACK.fetch_add(is_on_control_stack().into(), Ordering::Relaxed);
+}
+
+extern "C" fn leave(signal: i32) {
+    count(signal);
+    host_sys::jump_out();
+}
+
+/// Where no return may lead.
+extern "C" fn escaped() {
+    eprintln!("a return has led to a function of the host's that nobody called");
+    std::process::abort();
+}
+
+/// A domain whose host takes all protection away in the middle of its calls, behind the last look of the library's: there is no alternate stack, and `more`.
+fn domain(more: fn()) -> Domain {
+    let unprotect = HostFunction::new(move |_: &Domain| {
+        disable_alternate_stack_unseen();
+        more();
+    });
+    let guest = Guest::c_with(SOURCE, &["-O1", "-g1", "-fno-optimize-sibling-calls"]);
+    let domain =
+        guest.gate("void unprotect(void)").domain_with(DomainOptions::new().gate("unprotect", unprotect));
+    STRIDE.store(domain.base(), Ordering::Relaxed);
+    domain
+}
+
+fn bind(domain: &Domain, name: &str) -> Function<Long> {
+    domain.bind(name).expect("an export")
+}
+
+fn target() -> i64 {
+    escaped as *const () as i64
+}
+
+/// Calls until so many handlers have run on the control stack.
+fn until_handled(enough: u64, mut call: impl FnMut()) {
+    let _watchdog = watchdog("handlers on a control stack");
+    let first = ON_CONTROL_STACK.load(Ordering::Relaxed);
+    while ON_CONTROL_STACK.load(Ordering::Relaxed) < first + enough {
+        call();
+    }
+}
+
+/// A handler that comes after the first call (any program's `signal`, a plugin's, PL/Perl's).
+#[test]
+fn late_handlers_leave_nothing_to_return_to() {
+    let domain = domain(|| handle_in_front(SIGNAL, count));
+    let (spin, fall) = (bind(&domain, "spin"), bind(&domain, "fall"));
+    assert_eq!(fall.call(0).expect("a call"), FRAMES, "without a handler");
+    handle_in_front(SIGNAL, count);
+    let (own, over) = (thread_number(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                raise(own, SIGNAL);
+                std::thread::yield_now();
+            }
+        });
+        until_handled(200, || {
+            assert_eq!(spin.call(target()).expect("a call"), FRAMES);
+            assert_eq!(fall.call(0).expect("a call"), FRAMES);
+        });
+        over.store(true, Ordering::Relaxed);
+    });
+    assert!(is_off_alternate_stack(SIGNAL), "the library has looked at the handler meanwhile");
+}
+
+/// A handler of SIGTRAP that returns (Python's `faulthandler.register`), or a debugger: control goes on behind each breakpoint. The loop that once
+/// walked out of its slot over them is refused.
+#[test]
+fn breakpoints_that_are_passed_lead_nowhere() {
+    let domain = domain(|| handle_in_front(libc::SIGTRAP, count));
+    let (stop, fall) = (bind(&domain, "stop"), bind(&domain, "fall"));
+    assert_eq!(fall.call(0).expect("a call"), FRAMES);
+    until_handled(200, || {
+        assert_eq!(stop.call(target()).expect("a call"), FRAMES);
+        assert_eq!(fall.call(0).expect("a call"), FRAMES);
+    });
+    let walk = "function walk\n1: sub $0x10000,%rsp\nint3\ndec %rcx\njne 1b\nsub $8,%rsp\nret";
+    let refused = Guest::assembly(walk).try_build().expect_err("a walk over breakpoints").to_string();
+    assert!(refused.contains("V3"), "{refused}");
+}
+
+/// A handler of a *fault*, in front of the library's, which leaves the call by `siglongjmp` (PostgreSQL's, for SIGFPE): the next call begins where the
+/// remains of its frame are.
+#[test]
+fn faults_that_are_jumped_out_of_leave_nothing_to_return_to() {
+    let domain = domain(|| handle_in_front(libc::SIGFPE, leave));
+    let (divide, fall) = (bind(&domain, "divide"), bind(&domain, "fall"));
+    assert_eq!(fall.call(0).expect("a call"), FRAMES);
+    until_handled(200, || {
+        assert!(jumped_out(|| drop(divide.call(target()))), "the handler has left the call");
+        assert_eq!(fall.call(0).expect("a call"), FRAMES);
+    });
+}
+
+/// Without an alternate stack the library's own handlers run on the control stack, too.
+#[test]
+fn faults_end_calls_on_the_control_stack_too() {
+    let domain = domain(|| ());
+    let (read_null, fall) = (bind(&domain, "read_null"), bind(&domain, "fall"));
+    for round in 0..100 {
+        let error = read_null.call(target()).expect_err("a null pointer");
+        assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Segv), "round {round}: {error}");
+        assert_eq!(fall.call(0).expect("a call"), FRAMES);
+    }
+}
+
+/// A module at its guard leaves the kernel no room for a frame: the handler does not run, the call ends, and says why. The next handler runs.
+#[test]
+fn a_handler_without_room_does_not_run_and_the_call_ends() {
+    let _watchdog = watchdog("a signal to a module at its guard");
+    const SIZE: u64 = 256 << 10;
+    static HANDLED: AtomicU64 = AtomicU64::new(0);
+    extern "C" fn handle(_: i32) {
+        HANDLED.fetch_add(1, Ordering::Relaxed);
+    }
+    let guest =
+        Guest::c_with(SOURCE, &["-O1", "-g1", "-fno-optimize-sibling-calls"]).gate("void unprotect(void)");
+    let domain = guest.domain_with(DomainOptions::new().stack_size(SIZE));
+    let (fall, down) = (bind(&domain, "fall"), bind(&domain, "to_the_guard"));
+    let arrived =
+        domain.bind::<extern "C" fn() -> i64>("where").expect("an export").call().expect("an address");
+    let has_arrived = || {
+        let arrived = domain.read(Pointer::<i64>::from_address(arrived as u64)).expect("its memory");
+        arrived.check(|value| *value == 1).is_some()
+    };
+    handle_in_front(SIGNAL, handle);
+    let own = thread_number();
+    let error = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !has_arrived() {
+                std::thread::yield_now();
+            }
+            raise(own, SIGNAL);
+        });
+        down.call((stack::TOP - SIZE) as i64).expect_err("a call without room for a handler")
+    });
+    let fault = error.fault().expect("a fault");
+    assert_eq!(fault.kind(), FaultKind::ControlStackOverflow, "{error}");
+    assert!(error.to_string().contains("a signal handler's frame"), "{error}");
+    assert_eq!(HANDLED.load(Ordering::Relaxed), 0, "the handler's runs");
+    raise(own, SIGNAL);
+    assert_eq!(HANDLED.load(Ordering::Relaxed), 1, "the handler's runs, with room");
+    assert_eq!(fall.call(0).expect("a call"), FRAMES);
+}
