@@ -428,6 +428,8 @@ pub(super) struct Descriptors {
     next: i32,
     /// Numbers are below this, and no more descriptions than this are open.
     limit: i32,
+    /// The same of new numbers: what the domain has said itself.
+    own_limit: i32,
     /// Descriptions that are open, but for granted streams.
     open: Arc<AtomicI32>,
     /// What calls may use without this table's lock.
@@ -450,7 +452,8 @@ impl Descriptors {
         let next = slots.last_key_value().map_or(0, |(last, _)| last + 1);
         let free = (0..next).filter(|number| !slots.contains_key(number)).collect();
         let lookup = Arc::new(Lookup::new(limit));
-        Descriptors { slots, reserved: BTreeSet::new(), free, next, limit, open: Arc::default(), lookup }
+        let open = Arc::default();
+        Descriptors { slots, reserved: BTreeSet::new(), free, next, limit, own_limit: limit, open, lookup }
     }
 
     /// Whether there is nothing but `streams`, as [`new`](Descriptors::new) makes them.
@@ -487,6 +490,7 @@ impl Descriptors {
     /// At most `limit` descriptors from now on, before it has any of its own. A domain that was granted nothing has none.
     pub(super) fn restrict(&mut self, limit: i32) {
         self.limit = if self.limit == 0 { 0 } else { limit.min(MOST) };
+        self.own_limit = self.limit;
         self.lookup = Arc::new(Lookup::new(self.limit));
     }
 
@@ -503,10 +507,15 @@ impl Descriptors {
         self.slots.insert(number, Slot { description, close_on_exec });
     }
 
-    /// Numbers are below this, or none is there.
+    /// New numbers are below this from now on, and in any case below what the host has said. Those that are there stay.
+    pub(super) fn lower(&mut self, limit: u64) {
+        self.own_limit = i32::try_from(limit).unwrap_or(MOST).min(self.limit);
+    }
+
+    /// New numbers are below this, or none is there.
     pub(super) fn limit(&self) -> i32 {
         // (Where nothing is granted, there is nothing to be counted.)
-        if self.limit == 0 { LIMIT } else { self.limit }
+        if self.limit == 0 { LIMIT } else { self.own_limit }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -535,7 +544,7 @@ impl Descriptors {
     /// The lowest number that is at least `from` and free: it is not free any more.
     fn take(&mut self, from: i32) -> Result<i32, Errno> {
         let number = self.free.range(from..).next().copied().unwrap_or(self.next.max(from));
-        if number >= self.limit {
+        if number >= self.own_limit {
             return Err(Errno::MFILE);
         }
         self.use_up(number);
@@ -559,7 +568,7 @@ impl Descriptors {
         description: Arc<Description>,
         close_on_exec: bool,
     ) -> Result<Option<Arc<Description>>, Errno> {
-        if !(0..self.limit).contains(&number) {
+        if !(0..self.own_limit).contains(&number) {
             return Err(Errno::BADF);
         }
         if self.reserved.contains(&number) {

@@ -1,5 +1,6 @@
 //! What the system calls of one domain remember.
 use super::caller::WaitingSignals;
+use super::calls::limits::Limits;
 use super::current::Current;
 use super::descriptors::{Description, Descriptors, MOST, Place, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
@@ -38,6 +39,7 @@ pub struct Started {
     denied: BTreeMap<String, u64>,
     robust: BTreeMap<u32, u64>,
     clear: BTreeMap<u32, u64>,
+    limits: Limits,
 }
 
 /// The emulated process of one domain: descriptor table, current directory, identity, counters.
@@ -77,6 +79,8 @@ pub struct Process {
     denied: Mutex<BTreeMap<String, u64>>,
     /// Slots of threads whose last call was `exit_group`.
     group_exits: Mutex<BTreeSet<u32>>,
+    /// What the domain has set itself.
+    pub(super) limits: Mutex<Limits>,
     /// Addresses of the lists of robust futexes, by thread slot.
     pub(super) robust: Mutex<BTreeMap<u32, u64>>,
     /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
@@ -109,6 +113,7 @@ impl Process {
             refused: Mutex::default(),
             denied: Mutex::default(),
             group_exits: Mutex::default(),
+            limits: Mutex::default(),
             robust: Mutex::default(),
             clear: Mutex::default(),
             last_words: Mutex::default(),
@@ -204,6 +209,7 @@ impl Process {
             denied,
             robust,
             clear,
+            limits,
         } = self;
         let is_plain = locked(descriptors).are_new(&grants.streams)
             && locked(locks).is_empty()
@@ -217,18 +223,23 @@ impl Process {
             denied: locked(denied).clone(),
             robust: locked(robust).clone(),
             clear: locked(clear).clone(),
+            limits: locked(limits).clone(),
         })
     }
 
     /// The same, behind a start that has left this.
     pub fn with_start(mut self, start: &Started) -> Self {
-        let Started { current, umask, signals, refused, denied, robust, clear } = start.clone();
+        let Started { current, umask, signals, refused, denied, robust, clear, limits } = start.clone();
         self.current = Mutex::new(current);
         self.umask = AtomicU32::new(umask);
         self.refused = Mutex::new(refused);
         self.denied = Mutex::new(denied);
         self.robust = Mutex::new(robust);
         self.clear = Mutex::new(clear);
+        if let Some([soft, _]) = limits.get(&libc::RLIMIT_NOFILE) {
+            locked(&self.descriptors).lower(*soft);
+        }
+        self.limits = Mutex::new(limits);
         self.change_signals(|own| *own = signals);
         self
     }

@@ -168,6 +168,12 @@ fn one(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, parts: &[(u64, 
         return Answer::None;
     }
     let waits = !wish.at_once && !file.nonblocking();
+    // (Who waits for more than what is there gets more than one part of it.)
+    if let (Way::In, true, Some(socket)) = (wish.way, waits, &file.socket)
+        && socket.least() > 1
+    {
+        return Answer::None;
+    }
     let is_one = parts.len() == 1;
     let how = match (wish.way, wish.offset, file.quick) {
         (Way::In, None, descriptors::Quick::File) => Exchange::Read,

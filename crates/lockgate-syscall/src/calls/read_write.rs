@@ -41,23 +41,33 @@ const WORDS: usize = 1024;
 
 /// `read(fd, buffer, length)`.
 pub fn read(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
+    ctx.process.descriptor(fd as i32).and_then(may_be_read)?;
+    is_somewhere(at, length)?;
     read_into(ctx, fd, Pieces::one(at, length), None)
 }
 
 /// `write(fd, buffer, length)`.
 pub fn write(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
+    match ctx.process.descriptor(fd as i32).and_then(Description::for_writing) {
+        Ok(_) => is_somewhere(at, length)?,
+        // (It is heard all the same.)
+        Err(_) if fd as i32 == STANDARD_ERROR => {}
+        Err(error) => return Err(error.into()),
+    }
     write_from(ctx, fd, Pieces::one(at, length), None)
 }
 
 /// `pread64(fd, buffer, length, offset)`.
 pub fn pread(ctx: &SyscallContext<'_>, [fd, at, length, offset, ..]: [u64; 6]) -> Reply {
-    seekable(ctx, fd, offset)?;
+    may_be_read(seekable(ctx, fd, offset)?)?;
+    is_somewhere(at, length)?;
     read_into(ctx, fd, Pieces::one(at, length), Some(offset))
 }
 
 /// `pwrite64(fd, buffer, length, offset)`.
 pub fn pwrite(ctx: &SyscallContext<'_>, [fd, at, length, offset, ..]: [u64; 6]) -> Reply {
-    seekable(ctx, fd, offset)?;
+    seekable(ctx, fd, offset)?.for_writing()?;
+    is_somewhere(at, length)?;
     write_from(ctx, fd, Pieces::one(at, length), Some(offset))
 }
 
@@ -92,6 +102,18 @@ pub fn preadv(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 6
 pub fn pwritev(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 6]) -> Reply {
     seekable(ctx, fd, offset)?.for_writing()?;
     write_from(ctx, fd, Pieces::copied(ctx, vector, count)?, Some(offset))
+}
+
+/// Fails if a description may not be read, but for a directory, which says so when it is.
+fn may_be_read(file: Arc<Description>) -> Result<(), Errno> {
+    if file.readable || file.kind == Kind::Directory { Ok(()) } else { Err(Errno::BADF) }
+}
+
+/// Fails where no memory of a process's can lie, wherever it begins (Linux's `access_ok`): a length that was negative, for one. What is not there is
+/// found when it is used.
+fn is_somewhere(at: u64, length: u64) -> Result<(), Errno> {
+    const END: u64 = 1 << 47;
+    if at.checked_add(length).is_some_and(|end| end <= END) { Ok(()) } else { Err(Errno::FAULT) }
 }
 
 /// Parts of the domain's memory that a call reads or writes, in order.
@@ -348,9 +370,20 @@ fn write_some(
                 signal::raise(ctx, libc::SIGPIPE)?;
                 return Err(Errno::PIPE.into());
             }
+            Err(Errno::FBIG) => return Err(too_large(ctx)),
             other => return Ok(other?),
         }
     }
+}
+
+/// A file would become too large. Who has a handler for that is told, as on Linux; who has none goes on: the limit is the host's, and ends no domain.
+pub(super) fn too_large(ctx: &SyscallContext<'_>) -> Halt {
+    let is_limited = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some();
+    let told = match is_limited && ctx.process.handles(libc::SIGXFSZ as u32) {
+        true => signal::raise(ctx, libc::SIGXFSZ),
+        false => Ok(()),
+    };
+    told.err().unwrap_or(Errno::FBIG.into())
 }
 
 /// Reads what is there. Nothing where the thread has to wait for it, or where the file or the kernel cannot try.

@@ -81,7 +81,8 @@ fn lengths_that_wrap_reach_nothing() {
     let guest = Guest::with_data(host.path(), Access::ReadWrite);
     let fd = guest.open("/data/f", libc::O_RDWR);
     let at = guest.room(16);
-    for length in [u64::MAX, u64::MAX - at, 1 << 63, 1 << 40, (4 << 20) + 1] {
+    // (Linux refuses lengths that no address space has before that: `servers::a_negative_length_is_nowhere`.)
+    for length in [1 << 46, 1 << 40, (4 << 20) + 1] {
         // Reading a short file into a buffer of a false length is allowed: only its 10 bytes are written.
         guest.ok(libc::SYS_lseek, &[fd, 0, 0]);
         assert_eq!(guest.ok(libc::SYS_read, &[fd, at, length]), 10);
