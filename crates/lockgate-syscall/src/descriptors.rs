@@ -1,5 +1,8 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
 use super::locked::locked;
+use super::memory_files::MemoryFile;
+use super::notifications::Notifications;
+use super::signal_files::SignalFile;
 use super::sockets::Socket;
 use lockgate_kernel::{Lookup, has_page_cache, kept};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -114,6 +117,19 @@ impl Stream {
     }
 }
 
+/// What there is to a description besides what the kernel has.
+#[derive(Debug)]
+pub(super) enum Behind {
+    /// Nothing.
+    Kernel,
+    /// Its size is counted: what is written goes there.
+    Memory(MemoryFile),
+    /// Signals of the domain's are read there. The kernel has a pipe for it, which nobody reads.
+    Signals { file: Arc<SignalFile>, _places: [Place; 2] },
+    /// What is read there was looked at.
+    Notifications(Notifications),
+}
+
 /// An open file description of a domain: shared by descriptors that `dup` made, and by no other domain.
 #[derive(Debug)]
 pub(super) struct Description {
@@ -140,6 +156,8 @@ pub(super) struct Description {
     pub(super) path: Vec<u8>,
     /// That of a socket that the domain made.
     pub(super) socket: Option<Socket>,
+    /// What there is to it besides what the kernel has.
+    pub(super) behind: Behind,
     /// How sets of `epoll` watch it.
     watches: Mutex<Vec<Watch>>,
     /// What a descriptor's description counts for ([`Reserved::fill`]); the others are granted, or in use for one call.
@@ -170,6 +188,7 @@ impl Description {
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
             socket: None,
+            behind: Behind::Kernel,
             watches: Mutex::default(),
             place: None,
         }
@@ -193,6 +212,21 @@ impl Description {
         let mut description = Description::of_made(fd, OFlags::RDWR | flags)?;
         description.quick = if socket.has_messages() { Quick::Nothing } else { Quick::Socket };
         description.socket = Some(socket);
+        Ok(description)
+    }
+
+    /// What [`of_made`](Description::of_made) is, with that behind it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn of_made_as(fd: OwnedFd, flags: OFlags, behind: Behind) -> Result<Description, Errno> {
+        let mut description = Description::of_made(fd, flags)?;
+        description.quick = match behind {
+            Behind::Kernel | Behind::Memory(_) => description.quick,
+            // (The kernel's answers are not the domain's.)
+            Behind::Signals { .. } | Behind::Notifications(_) => Quick::Nothing,
+        };
+        description.behind = behind;
         Ok(description)
     }
 
@@ -286,6 +320,7 @@ impl Description {
             flags: AtomicU32::new(0),
             path: Vec::new(),
             socket: None,
+            behind: Behind::Kernel,
             watches: Mutex::default(),
             place: None,
         }
@@ -321,6 +356,11 @@ impl Description {
         self.form == Form::Socket { messages: true }
     }
 
+    /// Whether what the kernel says of its bytes holds for the domain.
+    pub(super) fn is_kernels(&self) -> bool {
+        matches!(self.behind, Behind::Kernel | Behind::Memory(_))
+    }
+
     pub(super) fn nonblocking(&self) -> bool {
         self.flags().contains(OFlags::NONBLOCK)
     }
@@ -344,7 +384,8 @@ impl Description {
         if !flags.contains(OFlags::APPEND) && self.hosts_append() {
             return Err(Errno::PERM);
         }
-        if self.kind == Kind::Regular && !self.granted {
+        // (Whoever writes a memory file says where the end is.)
+        if self.kind == Kind::Regular && !self.granted && matches!(self.behind, Behind::Kernel) {
             rustix::fs::fcntl_setfl(&self.fd, flags & OFlags::APPEND)?;
         }
         self.flags.store((flags & SETTABLE).bits(), Ordering::Relaxed);
@@ -403,6 +444,18 @@ const SETTABLE: OFlags = OFlags::APPEND.union(OFlags::NONBLOCK);
 /// is counted is what the host has open.
 #[derive(Debug)]
 pub(super) struct Place(Arc<AtomicI32>);
+
+impl Place {
+    /// One of at most `limit` that `open` counts.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn new(open: &Arc<AtomicI32>, limit: i32) -> Result<Place, Errno> {
+        let more = |open| (open < limit).then_some(open + 1);
+        open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| Errno::MFILE)?;
+        Ok(Place(Arc::clone(open)))
+    }
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
@@ -474,12 +527,7 @@ impl Descriptors {
     /// # Errors
     /// `EMFILE`.
     pub(super) fn take_place(&self) -> Result<Place, Errno> {
-        // Only this, under the table's lock, counts up.
-        if self.open.load(Ordering::Relaxed) >= self.limit {
-            return Err(Errno::MFILE);
-        }
-        self.open.fetch_add(1, Ordering::Relaxed);
-        Ok(Place(Arc::clone(&self.open)))
+        Place::new(&self.open, self.limit)
     }
 
     /// True if `number` still names this description.

@@ -69,13 +69,13 @@ impl Grants {
         Ok(Some(Description::new(fd, &stat, flags, read_only, location.guest)))
     }
 
-    /// Whether the absolute `path` leads to `directory` at this moment.
-    pub(super) fn is_at(&self, directory: &Description, path: &[u8]) -> bool {
+    /// Whether the absolute `path` leads to the directory with this device and inode number at this moment.
+    pub(super) fn is_at(&self, directory: (u64, u64), path: &[u8]) -> bool {
         let found = self.locate(path.to_vec()).and_then(|location| {
             let fd = resolve(location.base.fd(), &location.rest, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
             rustix::fs::fstat(fd)
         });
-        found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == directory.identity)
+        found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == directory)
     }
 }
 

@@ -5,8 +5,10 @@ use super::current::Current;
 use super::descriptors::{Description, Descriptors, MOST, Place, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
+use super::notifications;
 use super::record_locks::Locks;
 use super::robust::release_robust;
+use super::signal_files::{self, SignalFile};
 use super::signal_state::{self, Handler, Info, Next, Signals};
 use super::sockets::Way;
 use super::timers::Timers;
@@ -16,8 +18,8 @@ use lockgate_abi::{stack, window};
 use lockgate_kernel::{Left, Lookup};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
 /// Numbers of system calls from here on share one counter, since a module may try every number. Linux has none so large, so that all calls
@@ -70,6 +72,13 @@ pub struct Process {
     handled: AtomicU64,
     /// Slots of threads whose masks a wait has replaced, and nobody has given back yet.
     suspended: AtomicU64,
+    /// Whoever reads signals by a descriptor, and whether there is one.
+    signal_files: Mutex<Vec<Weak<SignalFile>>>,
+    has_signal_files: AtomicBool,
+    /// Instances of `inotify`.
+    notifications: Arc<AtomicI32>,
+    /// Bytes of all memory files.
+    pub(super) memory_files: Arc<AtomicU64>,
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
@@ -106,6 +115,10 @@ impl Process {
             has_changed_timers: AtomicBool::new(false),
             handled: AtomicU64::new(0),
             suspended: AtomicU64::new(0),
+            signal_files: Mutex::default(),
+            has_signal_files: AtomicBool::new(false),
+            notifications: Arc::default(),
+            memory_files: Arc::default(),
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
             waits: Waits::default(),
@@ -193,6 +206,11 @@ impl Process {
             tells: _,
             has_changed_timers: _,
             group_exits: _,
+            // They count, or know of, what is open.
+            signal_files: _,
+            has_signal_files: _,
+            notifications: _,
+            memory_files: _,
             // They follow from the signals.
             waiting: _,
             handled: _,
@@ -335,10 +353,38 @@ impl Process {
         self.waiting.store(signals.waiting(), Ordering::SeqCst);
         self.handled.store(signals.handled(), Ordering::SeqCst);
         self.suspended.store(signals.suspended(), Ordering::SeqCst);
+        if self.has_signal_files.load(Ordering::SeqCst) {
+            locked(&self.signal_files).iter().filter_map(Weak::upgrade).for_each(|file| file.tell(&signals));
+        }
         if signals.take_changed_timers() {
             self.has_changed_timers.store(true, Ordering::SeqCst);
         }
         result
+    }
+
+    /// One more reads signals.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn add_signal_file(&self, file: &Arc<SignalFile>) -> Result<(), Errno> {
+        let mut files = locked(&self.signal_files);
+        files.retain(|file| file.strong_count() > 0);
+        if files.len() >= signal_files::MOST {
+            return Err(Errno::MFILE);
+        }
+        files.push(Arc::downgrade(file));
+        drop(files);
+        self.has_signal_files.store(true, Ordering::SeqCst);
+        self.change_signals(|_| ()); // it is told of those that wait
+        Ok(())
+    }
+
+    /// Room for one more instance of `inotify`.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn notifications(&self) -> Result<Place, Errno> {
+        Place::new(&self.notifications, notifications::MOST)
     }
 
     /// Sends a signal to a thread, or to the domain.

@@ -7,7 +7,7 @@ use super::epoll::EVENTS;
 use super::read_write::{MOST_AT, PIPE, STANDARD_ERROR};
 use super::seek;
 use crate::SyscallContext;
-use crate::descriptors::{self, Description};
+use crate::descriptors::{self, Behind, Description};
 use crate::memory::{EVENT, Exchange, PARTS};
 use crate::sockets;
 use crate::wire::word;
@@ -164,7 +164,9 @@ fn one(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, parts: &[(u64, 
         Way::In => file.readable,
         Way::Out => file.writable,
     };
-    if !is_allowed || wish.of_socket && file.quick != descriptors::Quick::Socket {
+    // (What is written to a memory file is counted first.)
+    let is_counted = wish.way == Way::Out && matches!(file.behind, Behind::Memory(_));
+    if !is_allowed || is_counted || wish.of_socket && file.quick != descriptors::Quick::Socket {
         return Answer::None;
     }
     let waits = !wish.at_once && !file.nonblocking();

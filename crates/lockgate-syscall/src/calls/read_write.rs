@@ -1,13 +1,14 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
 use super::socket::{Open, PAUSE};
-use super::{message, signal};
-use crate::descriptors::{Description, Form, Kind};
+use super::{inotify, message, signal, signal_file};
+use crate::descriptors::{Behind, Description, Form, Kind};
 use crate::outcome::{Halt, Reply};
 use crate::wire::word;
 use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::{DEADLY, NO_SIGNAL, without_signals};
 use rustix::event::PollFlags;
+use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::sockopt::Timeout;
 use rustix::net::{RecvFlags, SendFlags};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 /// Most pieces of one vector (Linux's `IOV_MAX`).
 const PIECES: u64 = 1024;
 /// Most bytes of one call, as in Linux (`MAX_RW_COUNT`).
-const MOST: u64 = 0x7fff_f000;
+pub(super) const MOST: u64 = 0x7fff_f000;
 /// Largest offset: no file reaches so far, and nothing that is added to it can overflow.
 pub(super) const MOST_AT: u64 = i64::MAX as u64 - MOST;
 /// `preadv2` and `pwritev2`: where the description is.
@@ -193,6 +194,15 @@ fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opti
         }
         return Ok(message::receive(ctx, &open, pieces, RecvFlags::empty())?.length as u64);
     }
+    match &file.behind {
+        Behind::Signals { file: signals, .. } if offset.is_none() => {
+            return signal_file::read(ctx, &file, signals, pieces);
+        }
+        Behind::Notifications(notifications) if offset.is_none() => {
+            return inotify::read(ctx, &file, notifications, pieces);
+        }
+        _ => {}
+    }
     let mut position = position(&file, offset)?;
     let mut left = pieces.left();
     // (What a message has beyond the buffer is lost.)
@@ -313,7 +323,7 @@ fn position(file: &Description, offset: Option<u64>) -> Result<Option<u64>, Errn
     }
 }
 
-fn read_some(
+pub(super) fn read_some(
     ctx: &SyscallContext<'_>,
     file: &Description,
     into: &mut [u8],
@@ -339,12 +349,21 @@ fn read_some(
     }
 }
 
-fn write_some(
+pub(super) fn write_some(
     ctx: &SyscallContext<'_>,
     file: &Description,
     bytes: &[u8],
     position: Option<u64>,
 ) -> Result<usize, Halt> {
+    match &file.behind {
+        Behind::Memory(memory) => {
+            let appends = file.status().contains(OFlags::APPEND);
+            return Ok(memory.write(file.fd(), bytes, position, appends, ctx.memory.usage().0)?);
+        }
+        // (Nobody writes these.)
+        Behind::Signals { .. } | Behind::Notifications(_) => return Err(Errno::INVAL.into()),
+        Behind::Kernel => {}
+    }
     loop {
         let result = match (position, file.kind) {
             (Some(position), _) => without_signals(|| rustix::io::pwrite(file.fd(), bytes, position)),

@@ -30,6 +30,7 @@ fn wild_pointers_are_efault() {
     let guest = Guest::with_data(host.path(), Access::ReadWrite);
     let fd = guest.open("/data/f", libc::O_RDWR);
     let folder = guest.open("/data", libc::O_DIRECTORY);
+    let notes = guest.ok(libc::SYS_inotify_init, &[]);
     let path = guest.text("/data/f");
     let current = libc::AT_FDCWD as u64;
     let wrlck = libc::F_SETLK as u64;
@@ -58,6 +59,11 @@ fn wild_pointers_are_efault() {
             (libc::SYS_rename, &[path, bad]),
             (libc::SYS_statx, &[current, path, 0, 0, bad]),
             (libc::SYS_getrlimit, &[7, bad]),
+            (libc::SYS_setrlimit, &[7, bad]),
+            (libc::SYS_sched_setaffinity, &[0, 8, bad]),
+            (libc::SYS_memfd_create, &[bad, 0]),
+            (libc::SYS_signalfd4, &[u64::MAX, bad, 8, 0]),
+            (libc::SYS_inotify_add_watch, &[notes, bad, 1]),
         ];
         for (number, arguments) in calls {
             // A transfer that failed to be copied has moved the position all the same.
@@ -71,7 +77,7 @@ fn wild_pointers_are_efault() {
     }
     let file = std::fs::read(host.path().join("f")).unwrap();
     assert!(file == vec![1; 8192], "nothing was written");
-    assert_eq!(guest.ok(libc::SYS_dup, &[fd]), 2, "no failed call kept a descriptor");
+    assert_eq!(guest.ok(libc::SYS_dup, &[fd]), 3, "no failed call kept a descriptor");
 }
 
 #[test]
@@ -178,6 +184,14 @@ fn arguments_are_fetched_once() {
         (libc::SYS_rename, &[new, newer]),
         (libc::SYS_chdir, &[newer]),
         (libc::SYS_rmdir, &[newer]),
+        (libc::SYS_sendfile, &[fd, fd, words(&[0]), 1]),
+        (libc::SYS_copy_file_range, &[fd, words(&[0]), fd, words(&[100]), 1, 0]),
+        (libc::SYS_setrlimit, &[0, words(&[1, 1])]),
+        (libc::SYS_prlimit64, &[0, 0, words(&[1, 1]), buffer]),
+        (libc::SYS_sched_setaffinity, &[0, 8, words(&[1])]),
+        (libc::SYS_memfd_create, &[new, 0]),
+        (libc::SYS_signalfd4, &[u64::MAX, words(&[1]), 8, 0]),
+        (libc::SYS_chown, &[file, 65534, 65534]),
         (libc::SYS_link, &[file, new]),
         (libc::SYS_unlink, &[new]),
     ];

@@ -234,3 +234,481 @@ fn a_negative_length_is_nowhere() {
     assert_eq!(guest.ok(libc::SYS_read, &[read, guest.room(16), 16]), 4);
     assert_eq!(std::fs::read(host.path().join("f")).unwrap(), b"0123456789");
 }
+
+fn read_all(guest: &Guest, fd: u64) -> Vec<u8> {
+    let (at, mut all) = (guest.room(4096), Vec::new());
+    loop {
+        match guest.call(libc::SYS_read, &[fd, at, 4096]) {
+            Outcome::Return(got) if got > 0 => all.extend(guest.get(at, got as usize)),
+            _ => return all,
+        }
+    }
+}
+
+fn nonblocking(guest: &Guest, fd: u64) {
+    guest.ok(libc::SYS_fcntl, &[fd, libc::F_SETFL as u64, libc::O_NONBLOCK as u64]);
+}
+
+/// From a file to a file, a pipe, a socket, and a stream of the host's, at an offset and where it is.
+#[test]
+fn files_are_sent_to_what_the_domain_may_write() {
+    let host = tempfile::tempdir().unwrap();
+    let text: Vec<u8> = (0..100_000u32).map(|i| (i * 7 + i / 251) as u8).collect();
+    std::fs::write(host.path().join("f"), &text).unwrap();
+    let hosts = tempfile::NamedTempFile::new().unwrap();
+    let grants = Grants::default().directory("/data", host.path(), Access::ReadWrite).unwrap();
+    let guest = Guest::new(grants.stdout(hosts.reopen().unwrap().into()).unwrap());
+    let file = guest.open("/data/f", libc::O_RDONLY);
+    let new = guest.open("/data/new", libc::O_RDWR | libc::O_CREAT);
+    let at = guest.words(&[10]);
+    assert_eq!(guest.ok(libc::SYS_sendfile, &[new, file, at, 1 << 40]), 99_990);
+    assert_eq!(guest.word(at), 100_000);
+    assert_eq!(std::fs::read(host.path().join("new")).unwrap(), text[10..]);
+    assert_eq!(guest.ok(libc::SYS_lseek, &[file, 0, libc::SEEK_CUR as u64]), 0, "its place is as it was");
+    // The host's stream.
+    assert_eq!(guest.ok(libc::SYS_sendfile, &[1, file, 0, 70_000]), 70_000);
+    assert_eq!(std::fs::read(hosts.path()).unwrap(), text[..70_000]);
+    assert_eq!(guest.ok(libc::SYS_lseek, &[file, 0, libc::SEEK_CUR as u64]), 70_000);
+    assert_eq!(guest.ok(libc::SYS_sendfile, &[new, file, 0, 1 << 30]), 30_000);
+    assert_eq!(guest.ok(libc::SYS_sendfile, &[new, file, 0, 1]), 0);
+    // What waits for room waits until the deadline, and what does not takes what goes.
+    for (read, write) in [pipe(&guest), pair(&guest)] {
+        nonblocking(&guest, read);
+        let at = guest.words(&[0]);
+        let ended = guest.call_until(libc::SYS_sendfile, &[write, file, at, 50 << 20], soon());
+        assert!(matches!(ended, Outcome::Fault(_) | Outcome::Return(100_000)), "{ended:?}");
+        let got = read_all(&guest, read);
+        assert!(got == text[..got.len()] && !got.is_empty());
+        nonblocking(&guest, write);
+        let sent = guest.ok(libc::SYS_sendfile, &[write, file, at, 1]);
+        assert_eq!(sent, if guest.word(at) > 99_999 && sent == 0 { 0 } else { 1 });
+    }
+    // A peer that is gone is an error, and signals nobody outside.
+    let (read, write) = pipe(&guest);
+    guest.ok(libc::SYS_close, &[read]);
+    let ignored = guest.words(&[1, 0, 0, 0]);
+    guest.ok(libc::SYS_rt_sigaction, &[libc::SIGPIPE as u64, ignored, 0, 8]);
+    assert_eq!(guest.err(libc::SYS_sendfile, &[write, file, guest.words(&[0]), 10]), Errno::PIPE);
+}
+
+#[test]
+fn errors_of_transfers_are_linuxs() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), [7; 100]).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let grants = Grants::default().directory("/data", host.path(), Access::ReadWrite).unwrap();
+    let guest = Guest::new(grants.stdin(reader.into()).and_then(|it| it.stdout(writer.into())).unwrap());
+    let file = guest.open("/data/f", libc::O_RDWR);
+    let append = guest.open("/data/a", libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT);
+    let folder = guest.open("/data", libc::O_DIRECTORY);
+    let (read, write) = pipe(&guest);
+    let (other, end) = pipe(&guest);
+    let (none, negative, zero) = (99, guest.words(&[1 << 63]), guest.words(&[0]));
+    for (number, arguments, error) in [
+        (libc::SYS_sendfile, [none, none, 8, 1, 0, 0], Errno::FAULT),
+        (libc::SYS_sendfile, [none, file, 0, 1, 0, 0], Errno::BADF),
+        (libc::SYS_sendfile, [file, append, 0, 1, 0, 0], Errno::BADF),
+        (libc::SYS_sendfile, [none, read, zero, 1, 0, 0], Errno::SPIPE),
+        (libc::SYS_sendfile, [none, file, negative, 1, 0, 0], Errno::INVAL),
+        (libc::SYS_sendfile, [read, file, 0, 1, 0, 0], Errno::BADF),
+        (libc::SYS_sendfile, [append, file, 0, 1, 0, 0], Errno::INVAL),
+        (libc::SYS_sendfile, [file, read, 0, 1, 0, 0], Errno::INVAL),
+        (libc::SYS_copy_file_range, [none, 8, file, 0, 1, 1], Errno::BADF),
+        (libc::SYS_copy_file_range, [file, 8, file, 0, 1, 1], Errno::FAULT),
+        (libc::SYS_copy_file_range, [file, 0, folder, 0, 1, 1], Errno::INVAL),
+        (libc::SYS_copy_file_range, [file, 0, folder, 0, 1, 0], Errno::ISDIR),
+        (libc::SYS_copy_file_range, [file, 0, write, 0, 1, 0], Errno::INVAL),
+        (libc::SYS_copy_file_range, [file, 0, append, 0, 1, 0], Errno::BADF),
+        (libc::SYS_copy_file_range, [file, 0, file, 0, u64::MAX, 0], Errno::OVERFLOW),
+        (libc::SYS_copy_file_range, [file, 0, file, 0, 1, 0], Errno::INVAL),
+        (libc::SYS_splice, [none, 0, none, 0, 1, 16], Errno::INVAL),
+        (libc::SYS_splice, [none, 0, write, 0, 1, 0], Errno::BADF),
+        (libc::SYS_splice, [write, 0, write, 0, 1, 0], Errno::BADF),
+        (libc::SYS_splice, [file, 0, file, 0, 1, 0], Errno::INVAL),
+        (libc::SYS_splice, [read, zero, file, 0, 1, 0], Errno::SPIPE),
+        (libc::SYS_splice, [file, 8, write, 0, 1, 0], Errno::FAULT),
+        (libc::SYS_splice, [read, 0, append, 0, 1, 0], Errno::INVAL),
+        (libc::SYS_tee, [file, end, 1, 0, 0, 0], Errno::INVAL),
+        (libc::SYS_tee, [read, none, 1, 0, 0, 0], Errno::BADF),
+        // A stream of the host's, for which the kernel would wait.
+        (libc::SYS_splice, [0, 0, write, 0, 1, 0], Errno::INVAL),
+        (libc::SYS_splice, [read, 0, 1, 0, 1, 0], Errno::INVAL),
+        (libc::SYS_tee, [0, end, 1, 0, 0, 0], Errno::INVAL),
+    ] {
+        assert_eq!(guest.err(number, &arguments), error, "{number} {arguments:?}");
+    }
+    assert_eq!(guest.ok(libc::SYS_splice, &[none, 0, none, 0, 0, 0]), 0);
+    guest.ok(libc::SYS_close, &[other]);
+}
+
+#[test]
+fn pipes_are_spliced_and_teed() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), "0123456789").unwrap();
+    let guest = Guest::with_data(host.path(), Access::ReadWrite);
+    let file = guest.open("/data/f", libc::O_RDWR);
+    let ((read, write), (other, end), (one, two)) = (pipe(&guest), pipe(&guest), pair(&guest));
+    let (from, to) = (guest.words(&[2]), guest.words(&[20]));
+    assert_eq!(guest.ok(libc::SYS_splice, &[file, from, write, 0, 5, 0]), 5);
+    assert_eq!(guest.word(from), 7);
+    assert_eq!(guest.ok(libc::SYS_tee, &[read, end, 100, 0]), 5);
+    assert_eq!(guest.ok(libc::SYS_splice, &[read, 0, two, 0, 100, 0]), 5);
+    assert_eq!(guest.ok(libc::SYS_splice, &[other, 0, file, to, 100, 0]), 5);
+    assert_eq!(guest.word(to), 25);
+    assert_eq!(std::fs::read(host.path().join("f")).unwrap()[20..], *b"23456");
+    assert_eq!(guest.ok(libc::SYS_splice, &[one, 0, write, 0, 100, 0]), 5);
+    let at = guest.room(16);
+    assert_eq!(guest.ok(libc::SYS_read, &[read, at, 16]), 5);
+    assert_eq!(guest.get(at, 5), b"23456");
+    // Nothing is there: that waits until the deadline, and does not if it is told not to.
+    let flag = u64::from(rustix::pipe::SpliceFlags::NONBLOCK.bits());
+    for (number, arguments, plain) in [
+        (libc::SYS_splice, [read, 0, end, 0, 9, 0], 5),
+        (libc::SYS_splice, [one, 0, end, 0, 9, 0], 6),
+        (libc::SYS_tee, [read, end, 9, 0, 0, 0], 3),
+    ] {
+        let ended = guest.call_until(number, &arguments, soon());
+        assert!(matches!(ended, Outcome::Fault(_)), "{ended:?}");
+        if plain < 6 {
+            let mut now = arguments;
+            now[plain] = flag;
+            assert_eq!(guest.call(number, &now), would_block());
+        }
+    }
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| guest.ok(libc::SYS_splice, &[read, 0, end, 0, 9, 0]));
+        guest.ok(libc::SYS_write, &[write, at, 3]);
+        assert_eq!(reader.join().unwrap(), 3);
+    });
+}
+
+#[test]
+fn ranges_are_copied_between_files() {
+    let host = tempfile::tempdir().unwrap();
+    let text: Vec<u8> = (0..3_000_000u32).map(|i| (i / 3) as u8).collect();
+    std::fs::write(host.path().join("f"), &text).unwrap();
+    let guest = Guest::with_data(host.path(), Access::ReadWrite);
+    let (file, new) =
+        (guest.open("/data/f", libc::O_RDWR), guest.open("/data/n", libc::O_RDWR | libc::O_CREAT));
+    assert_eq!(guest.ok(libc::SYS_copy_file_range, &[file, 0, new, 0, 1 << 40, 0]), 3_000_000);
+    assert_eq!(std::fs::read(host.path().join("n")).unwrap(), text);
+    assert_eq!(guest.ok(libc::SYS_copy_file_range, &[file, 0, new, 0, 1, 0]), 0, "it is at its end");
+    let (from, to) = (guest.words(&[5]), guest.words(&[0]));
+    assert_eq!(guest.ok(libc::SYS_copy_file_range, &[file, from, new, to, 3, 0]), 3);
+    assert_eq!((guest.word(from), guest.word(to)), (8, 3));
+    // Within one file, and in pieces: what overlaps is refused as a whole.
+    let (from, to) = (guest.words(&[0]), guest.words(&[2_000_000]));
+    assert_eq!(guest.err(libc::SYS_copy_file_range, &[file, from, file, to, 2_500_000, 0]), Errno::INVAL);
+    assert_eq!(std::fs::read(host.path().join("f")).unwrap(), text, "nothing was copied");
+    // A call that has no time left has not begun.
+    let ended =
+        guest.call_until(libc::SYS_copy_file_range, &[file, from, new, to, 1 << 20, 0], Instant::now());
+    assert!(matches!(ended, Outcome::Fault(_)), "{ended:?}");
+}
+
+fn memory_file(guest: &Guest, flags: u32) -> u64 {
+    guest.ok(libc::SYS_memfd_create, &[guest.text("name"), flags.into()])
+}
+
+/// All memory files together have no more than the domain's memory limit, whichever way they grow.
+#[test]
+fn memory_files_are_counted() {
+    const LIMIT: u64 = 64 << 20;
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), vec![1; 1 << 20]).unwrap();
+    let guest = Guest::with_data(host.path(), Access::ReadOnly);
+    let source = guest.open("/data/f", libc::O_RDONLY);
+    let (first, second) = (memory_file(&guest, 0), memory_file(&guest, 0));
+    let byte = guest.put(b"x");
+    guest.ok(libc::SYS_ftruncate, &[first, LIMIT / 2]);
+    guest.ok(libc::SYS_ftruncate, &[second, LIMIT / 2]);
+    let vector = guest.words(&[byte, 1]);
+    let at = guest.words(&[LIMIT / 2]);
+    guest.ok(libc::SYS_lseek, &[second, 0, libc::SEEK_END as u64]);
+    for (number, arguments) in [
+        (libc::SYS_ftruncate, [second, LIMIT / 2 + 1, 0, 0, 0, 0]),
+        (libc::SYS_fallocate, [second, 0, LIMIT / 2, 1, 0, 0]),
+        (libc::SYS_fallocate, [second, 1, LIMIT / 2, 1, 0, 0]),
+        (libc::SYS_write, [second, byte, 1, 0, 0, 0]),
+        (libc::SYS_writev, [second, vector, 1, 0, 0, 0]),
+        (libc::SYS_pwrite64, [second, byte, 1, LIMIT / 2, 0, 0]),
+        (libc::SYS_pwritev, [second, vector, 1, LIMIT / 2, 0, 0]),
+        (libc::SYS_sendfile, [second, source, 0, 1 << 20, 0, 0]),
+        (libc::SYS_copy_file_range, [source, 0, second, 0, 1 << 20, 0]),
+        (libc::SYS_copy_file_range, [source, 0, second, at, 1 << 20, 0]),
+    ] {
+        assert_eq!(guest.err(number, &arguments), Errno::NOSPC, "system call {number} {arguments:?}");
+    }
+    // At the end, wherever that is.
+    guest.ok(libc::SYS_fcntl, &[second, libc::F_SETFL as u64, libc::O_APPEND as u64]);
+    assert_eq!(guest.err(libc::SYS_pwrite64, &[second, byte, 1, 0]), Errno::NOSPC);
+    assert_eq!(guest.err(libc::SYS_memfd_create, &[guest.text("third"), 0]), Errno::NOMEM);
+    let (_, write) = pipe(&guest);
+    guest.ok(libc::SYS_write, &[write, byte, 1]);
+    assert_eq!(guest.err(libc::SYS_splice, &[write - 1, 0, second, 0, 1, 0]), Errno::INVAL);
+    // What is closed counts no more, and what was mapped does.
+    guest.ok(libc::SYS_close, &[second]);
+    let second = memory_file(&guest, 0);
+    guest.ok(libc::SYS_ftruncate, &[second, LIMIT / 2]);
+    let shared = libc::MAP_SHARED as u64;
+    let mapped = guest.ok(libc::SYS_mmap, &[0, 4096, 3, shared, second, 0]);
+    guest.ok(libc::SYS_munmap, &[mapped, 4096]);
+    guest.ok(libc::SYS_close, &[second]);
+    assert_eq!(guest.err(libc::SYS_memfd_create, &[guest.text("third"), 0]), Errno::NOMEM);
+    assert_eq!(guest.err(libc::SYS_mmap, &[0, 4096, 5, shared, first, 0]), Errno::PERM, "it is executed");
+}
+
+/// Where two threads use one place, what was counted is what is written.
+#[test]
+fn the_place_of_a_memory_file_is_no_way_around() {
+    let guest = Guest::with_data(tempfile::tempdir().unwrap().path(), Access::ReadOnly);
+    let file = memory_file(&guest, 0);
+    let (byte, stat) = (guest.put(b"x"), guest.room(144));
+    std::thread::scope(|scope| {
+        let seeker = scope.spawn(|| {
+            for _ in 0..20_000 {
+                guest.ok(libc::SYS_lseek, &[file, 1 << 40, 0]);
+                guest.ok(libc::SYS_lseek, &[file, 0, 0]);
+            }
+        });
+        while !seeker.is_finished() {
+            guest.call(libc::SYS_write, &[file, byte, 1]);
+        }
+    });
+    guest.ok(libc::SYS_fstat, &[file, stat]);
+    assert!(guest.word(stat + 48) <= 64 << 20, "{}", guest.word(stat + 48));
+}
+
+#[test]
+fn memory_files_are_files_with_seals() {
+    let guest = Guest::with_data(tempfile::tempdir().unwrap().path(), Access::ReadOnly);
+    let (text, room) = (guest.put(b"0123456789"), guest.room(16));
+    let plain = memory_file(&guest, libc::MFD_CLOEXEC);
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[plain, libc::F_GETFD as u64]), 1);
+    assert_eq!(guest.ok(libc::SYS_fcntl, &[plain, libc::F_GET_SEALS as u64]), libc::F_SEAL_SEAL as u64);
+    let file = memory_file(&guest, libc::MFD_ALLOW_SEALING);
+    assert_eq!(guest.ok(libc::SYS_write, &[file, text, 10]), 10);
+    assert_eq!(guest.ok(libc::SYS_pread64, &[file, room, 16, 4]), 6);
+    assert_eq!(guest.get(room, 6), b"456789");
+    let mapped = guest.ok(libc::SYS_mmap, &[0, 4096, 1, libc::MAP_SHARED as u64, file, 0]);
+    assert_eq!(guest.get(mapped, 3), b"012");
+    let add = |seals: i32| guest.call(libc::SYS_fcntl, &[file, libc::F_ADD_SEALS as u64, seals as u64]);
+    assert_eq!(add(libc::F_SEAL_GROW), Outcome::Return(0));
+    assert_eq!(guest.err(libc::SYS_ftruncate, &[file, 11]), Errno::PERM);
+    assert_eq!(guest.err(libc::SYS_write, &[file, text, 1]), Errno::PERM);
+    assert_eq!(add(libc::F_SEAL_WRITE | libc::F_SEAL_SEAL), Outcome::Return(0));
+    assert_eq!(guest.err(libc::SYS_pwrite64, &[file, text, 1, 0]), Errno::PERM);
+    assert_eq!(add(libc::F_SEAL_SHRINK), Outcome::Return(-i64::from(Errno::PERM.raw_os_error())));
+    for (name, flags, error) in
+        [(0, 0, Errno::FAULT), (0, 64, Errno::INVAL), (guest.text(&"a".repeat(250)), 0, Errno::INVAL)]
+    {
+        assert_eq!(guest.err(libc::SYS_memfd_create, &[name, flags]), error);
+    }
+    guest.ok(libc::SYS_memfd_create, &[guest.text(&"a".repeat(249)), 0]);
+    let (read, _) = pipe(&guest);
+    assert_eq!(guest.err(libc::SYS_fcntl, &[read, libc::F_GET_SEALS as u64]), Errno::INVAL);
+}
+
+fn signal_file(guest: &Guest, signals: &[i32], flags: i32) -> u64 {
+    let set = signals.iter().fold(0, |set, signal| set | 1u64 << (signal - 1));
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_BLOCK as u64, guest.words(&[set]), 0, 8]);
+    guest.ok(libc::SYS_signalfd4, &[u64::MAX, guest.words(&[set]), 8, flags as u64])
+}
+
+fn is_readable(guest: &Guest, fd: u64) -> bool {
+    let events = u64::from(libc::POLLIN as u16 | libc::POLLOUT as u16);
+    let at = guest.words(&[fd | events << 32]);
+    let ready = guest.ok(libc::SYS_poll, &[at, 1, 0]);
+    let found = guest.word(at) >> 48;
+    assert_eq!(ready, u64::from(found != 0));
+    assert_eq!(found & !(libc::POLLIN as u64), 0, "nothing is written there");
+    found != 0
+}
+
+#[test]
+fn signals_are_read_from_a_descriptor() {
+    let guest = Guest::with_data(tempfile::tempdir().unwrap().path(), Access::ReadOnly);
+    let fd = signal_file(&guest, &[libc::SIGTERM, libc::SIGUSR1, 40], libc::SFD_NONBLOCK);
+    let (own, at) = (guest.ok(libc::SYS_getpid, &[]), guest.room(4 * 128));
+    let read = |bytes: u64| guest.call(libc::SYS_read, &[fd, at, bytes]);
+    assert!(!is_readable(&guest, fd));
+    assert_eq!(read(128), would_block());
+    guest.ok(libc::SYS_kill, &[own, libc::SIGTERM as u64]);
+    guest.ok(libc::SYS_tkill, &[own, libc::SIGUSR1 as u64]);
+    assert!(is_readable(&guest, fd));
+    assert_eq!(guest.err(libc::SYS_read, &[fd, at, 127]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_read, &[fd, 8, 128]), Errno::FAULT);
+    // (What has no place waits on.)
+    assert_eq!(read(128), Outcome::Return(128));
+    assert_eq!(guest.word(at) as u32, libc::SIGUSR1 as u32);
+    assert!(is_readable(&guest, fd));
+    assert_eq!(read(4 * 128), Outcome::Return(128));
+    assert_eq!(guest.word(at) as u32, libc::SIGTERM as u32);
+    assert_eq!((guest.word(at + 8) >> 32, guest.word(at + 16) as u32), (own, 65534), "who has sent it");
+    assert!(!is_readable(&guest, fd));
+    // What queues comes in its order, with its value.
+    for value in [5, 6] {
+        let info = guest.words(&[40, -1i32 as u32 as u64, 0, value]);
+        guest.ok(libc::SYS_rt_sigqueueinfo, &[own, 40, info]);
+    }
+    assert_eq!(read(4 * 128), Outcome::Return(256));
+    assert_eq!([guest.word(at + 48), guest.word(at + 128 + 48)], [5, 6]);
+    // Another set; what is no set of signals.
+    guest.ok(libc::SYS_kill, &[own, libc::SIGTERM as u64]);
+    assert_eq!(guest.ok(libc::SYS_signalfd4, &[fd, guest.words(&[1 << 9]), 8, 0]), fd);
+    assert!(!is_readable(&guest, fd));
+    guest.ok(libc::SYS_signalfd, &[fd, guest.words(&[1 << 14]), 8]);
+    assert!(is_readable(&guest, fd));
+    let set = guest.words(&[1]);
+    for (arguments, error) in [
+        ([99, 8, 7, 1], Errno::INVAL),
+        ([99, 8, 8, 1], Errno::FAULT),
+        ([99, set, 8, 1], Errno::INVAL),
+        ([99, set, 8, 0], Errno::BADF),
+    ] {
+        assert_eq!(guest.err(libc::SYS_signalfd4, &arguments), error);
+    }
+    let (other, write) = pipe(&guest);
+    assert_eq!(guest.err(libc::SYS_signalfd4, &[other, set, 8, 0]), Errno::INVAL);
+    // Nothing else is read there, and nothing written: the kernel's pipe is not the domain's.
+    assert_eq!(guest.err(libc::SYS_write, &[fd, at, 8]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_splice, &[fd, 0, write, 0, 1, 0]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_tee, &[fd, write, 1, 0]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_ioctl, &[fd, libc::FIONREAD as u64, at]), Errno::NOTTY);
+    assert!(is_readable(&guest, fd));
+    // So many, and no more.
+    let more =
+        (0..100).find(|_| guest.call(libc::SYS_signalfd4, &[u64::MAX, set, 8, 0]) == Outcome::Return(-24));
+    assert_eq!(more, Some(15));
+}
+
+/// A read waits for a signal until the deadline; each that comes is an edge.
+#[test]
+fn who_reads_signals_waits_for_them() {
+    let guest = Guest::with_data(tempfile::tempdir().unwrap().path(), Access::ReadOnly);
+    let fd = signal_file(&guest, &[libc::SIGTERM, 40], 0);
+    let at = guest.room(128);
+    let ended = guest.call_until(libc::SYS_read, &[fd, at, 128], soon());
+    assert!(matches!(ended, Outcome::Fault(_)), "{ended:?}");
+    std::thread::scope(|scope| {
+        let reader = scope.spawn(|| guest.ok(libc::SYS_read, &[fd, at, 128]));
+        assert!(guest.process.signal(libc::SIGTERM as u32), "somebody waits for it");
+        assert_eq!(reader.join().unwrap(), 128);
+    });
+    let set = guest.ok(libc::SYS_epoll_create1, &[0]);
+    let event =
+        [&(libc::EPOLLIN as u32 | libc::EPOLLET as u32).to_le_bytes()[..], &7u64.to_le_bytes()].concat();
+    guest.ok(libc::SYS_epoll_ctl, &[set, libc::EPOLL_CTL_ADD as u64, fd, guest.put(&event)]);
+    let events = guest.room(12 * 4);
+    for _ in 0..2 {
+        guest.process.signal(40);
+        assert_eq!(guest.ok(libc::SYS_epoll_wait, &[set, events, 4, 0]), 1);
+        assert_eq!(guest.ok(libc::SYS_epoll_wait, &[set, events, 4, 0]), 0);
+    }
+}
+
+/// Events of an instance: mask and name.
+fn events(guest: &Guest, fd: u64) -> Vec<(u32, String)> {
+    let at = guest.room(4096);
+    let Outcome::Return(got @ 1..) = guest.call(libc::SYS_read, &[fd, at, 4096]) else { return vec![] };
+    let (bytes, mut rest, mut found) = (guest.get(at, got as usize), 0, vec![]);
+    while rest < bytes.len() {
+        let word = |at: usize| u32::from_le_bytes(bytes[rest + at..rest + at + 4].try_into().unwrap());
+        let (mask, length) = (word(4), word(12) as usize);
+        let name =
+            String::from_utf8_lossy(&bytes[rest + 16..rest + 16 + length]).trim_end_matches('\0').to_owned();
+        found.push((mask, name));
+        rest += 16 + length;
+    }
+    found
+}
+
+#[test]
+fn files_beneath_grants_are_watched() {
+    let host = tempfile::tempdir().unwrap();
+    let data = host.path().join("data");
+    std::fs::create_dir_all(data.join("sub")).unwrap();
+    std::fs::create_dir(host.path().join("secret")).unwrap();
+    std::os::unix::fs::symlink("../secret", data.join("out")).unwrap();
+    std::os::unix::fs::symlink("sub", data.join("in")).unwrap();
+    let guest = Guest::with_data(&data, Access::ReadWrite);
+    let fd = guest.ok(libc::SYS_inotify_init1, &[libc::IN_NONBLOCK as u64]);
+    let add =
+        |path: &str, mask: u32| guest.call(libc::SYS_inotify_add_watch, &[fd, guest.text(path), mask.into()]);
+    let refused = |error: Errno| Outcome::Return(-i64::from(error.raw_os_error()));
+    assert_eq!(guest.call(libc::SYS_read, &[fd, guest.room(64), 64]), would_block());
+    assert_eq!(add("/data/sub", libc::IN_ALL_EVENTS), Outcome::Return(1));
+    assert_eq!(add("/data/in", libc::IN_CREATE | libc::IN_DELETE), Outcome::Return(1), "it is the same");
+    for (path, mask, error) in [
+        ("/data/out", libc::IN_CREATE, Errno::ACCESS),
+        ("/data/../secret", libc::IN_CREATE, Errno::NOENT),
+        ("/data/none", libc::IN_CREATE, Errno::NOENT),
+        ("/etc", libc::IN_CREATE, Errno::NOENT),
+        ("/proc/self", libc::IN_CREATE, Errno::NOENT),
+        ("/data/none", 0, Errno::INVAL),
+    ] {
+        assert_eq!(add(path, mask), refused(error), "{path}");
+    }
+    std::fs::write(data.join("sub/new"), "").unwrap();
+    assert!(is_readable(&guest, fd));
+    assert_eq!(events(&guest, fd), [(libc::IN_CREATE, "new".into())]);
+    assert_eq!(events(&guest, fd), []);
+    // A directory that the host takes away is none of the domain's business any more.
+    let elsewhere = host.path().join("secret/sub");
+    std::fs::rename(data.join("sub"), &elsewhere).unwrap();
+    std::fs::write(elsewhere.join("private"), "").unwrap();
+    assert_eq!(events(&guest, fd), [(libc::IN_IGNORED, String::new())]);
+    std::fs::rename(&elsewhere, data.join("sub")).unwrap();
+    std::fs::write(data.join("sub/again"), "").unwrap();
+    assert_eq!(events(&guest, fd), []);
+    // So is one that is renamed, but for what the kernel says of itself: it has to be found anew.
+    assert_eq!(add("/data/sub", libc::IN_CREATE), Outcome::Return(2));
+    std::fs::create_dir(data.join("deep")).unwrap();
+    std::fs::rename(data.join("sub"), data.join("deep/er")).unwrap();
+    std::fs::write(data.join("deep/er/more"), "").unwrap();
+    assert_eq!(events(&guest, fd), [(libc::IN_IGNORED, String::new())]);
+    assert_eq!(add("/data/deep/er", libc::IN_CREATE | libc::IN_DELETE_SELF), Outcome::Return(3));
+    guest.ok(libc::SYS_inotify_rm_watch, &[fd, 3]);
+    assert_eq!(events(&guest, fd), [(libc::IN_IGNORED, String::new())]);
+    assert_eq!(guest.err(libc::SYS_inotify_rm_watch, &[fd, 3]), Errno::INVAL);
+    std::fs::create_dir(data.join("short")).unwrap();
+    assert_eq!(add("/data/short", libc::IN_DELETE_SELF), Outcome::Return(4));
+    std::fs::remove_dir(data.join("short")).unwrap();
+    let gone = [(libc::IN_DELETE_SELF, String::new()), (libc::IN_IGNORED, String::new())];
+    assert_eq!(events(&guest, fd), gone);
+    let file = guest.open("/data/deep/er/more", libc::O_RDONLY);
+    assert_eq!(guest.err(libc::SYS_inotify_add_watch, &[file, guest.text("/data"), 1]), Errno::INVAL);
+    // Nobody else's events, and no more of the host's than is fair.
+    let (_, write) = pipe(&guest);
+    assert_eq!(guest.err(libc::SYS_splice, &[fd, 0, write, 0, 1, 0]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_ioctl, &[fd, libc::FIONREAD as u64, guest.room(8)]), Errno::NOTTY);
+    for _ in 0..3 {
+        guest.ok(libc::SYS_inotify_init, &[]);
+    }
+    assert_eq!(guest.err(libc::SYS_inotify_init, &[]), Errno::MFILE);
+    guest.ok(libc::SYS_close, &[fd]);
+    guest.ok(libc::SYS_inotify_init, &[]);
+}
+
+/// Each watch counts as a descriptor, since the host holds one for it.
+#[test]
+fn watches_are_counted() {
+    let host = tempfile::tempdir().unwrap();
+    let grants = Grants::default().directory("/data", host.path(), Access::ReadWrite).unwrap();
+    let mut guest = Guest::new(grants.clone());
+    guest.process = Process::new(Arc::new(grants)).with_descriptors(8);
+    let fd = guest.ok(libc::SYS_inotify_init1, &[libc::IN_NONBLOCK as u64]);
+    let mut added = 0;
+    for number in 0..20 {
+        let path = guest.text(&format!("/data/{number}"));
+        guest.ok(libc::SYS_mkdir, &[path, 0o777]);
+        added +=
+            u64::from(guest.call(libc::SYS_inotify_add_watch, &[fd, path, 0xfff]) != Outcome::Return(-28));
+    }
+    assert_eq!(added, 7);
+    guest.ok(libc::SYS_rmdir, &[guest.text("/data/0")]);
+    while !events(&guest, fd).is_empty() {}
+    guest.ok(libc::SYS_inotify_add_watch, &[fd, guest.text("/data/10"), 0xfff]);
+    guest.ok(libc::SYS_close, &[fd]);
+    guest.ok(libc::SYS_pipe, &[guest.room(8)]);
+}
