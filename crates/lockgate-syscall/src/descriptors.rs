@@ -148,6 +148,8 @@ pub(super) struct Description {
     pub(super) writable: bool,
     /// Beneath a read-only grant: neither attributes nor names below it may change.
     pub(super) read_only_grant: bool,
+    /// A granted directory beneath which links and FIFOs may be made.
+    pub(super) special_grant: bool,
     /// Opened with `O_PATH`: it says which file, and gives nothing of it.
     pub(super) path_only: bool,
     /// `O_APPEND` and `O_NONBLOCK` as the domain sees them.
@@ -184,6 +186,7 @@ impl Description {
             readable: !path_only && (mode == OFlags::RDONLY || mode == OFlags::RDWR),
             writable: !path_only && (mode == OFlags::WRONLY || mode == OFlags::RDWR),
             read_only_grant,
+            special_grant: false,
             path_only,
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
@@ -316,6 +319,7 @@ impl Description {
             readable: stream.is_open_for_it && stream.mode == OFlags::RDONLY,
             writable: stream.is_open_for_it && stream.mode == OFlags::WRONLY,
             read_only_grant: false,
+            special_grant: false,
             path_only: false,
             flags: AtomicU32::new(0),
             path: Vec::new(),
@@ -354,6 +358,11 @@ impl Description {
     /// Whether each write is one message, and each read takes one.
     pub(super) fn keeps_messages(&self) -> bool {
         self.form == Form::Socket { messages: true }
+    }
+
+    /// Whether it is a FIFO that the domain has opened, or an end of a pipe.
+    pub(super) fn is_fifo(&self) -> bool {
+        self.quick == Quick::Pipe && !self.granted
     }
 
     /// Whether what the kernel says of its bytes holds for the domain.

@@ -102,7 +102,7 @@ pub const TABLE: &[Entry] = table! {
     85  creat               Granted  open::creat;
     86  link                Granted  names::link;
     87  unlink              Granted  names::unlink;
-    88  symlink             Refused  names::symlink;
+    88  symlink             Granted  names::symlink;
     89  readlink            Granted  readlink::readlink;
     90  chmod               Granted  attributes::chmod;
     91  fchmod              Granted  attributes::fchmod;
@@ -128,6 +128,7 @@ pub const TABLE: &[Entry] = table! {
     129 rt_sigqueueinfo     Own      signal::rt_sigqueueinfo;
     130 rt_sigsuspend       Own      signal::rt_sigsuspend;
     131 sigaltstack         Own      signal::sigaltstack;
+    133 mknod               Granted  names::mknod;
     157 prctl               Own      thread::prctl;
     158 arch_prctl          Refused  thread::arch_prctl;
     160 setrlimit           Own      limits::setrlimit;
@@ -158,12 +159,13 @@ pub const TABLE: &[Entry] = table! {
     255 inotify_rm_watch    Granted  inotify::inotify_rm_watch;
     257 openat              Granted  open::openat;
     258 mkdirat             Granted  names::mkdirat;
+    259 mknodat             Granted  names::mknodat;
     260 fchownat            Granted  attributes::fchownat;
     262 newfstatat          Granted  stat::newfstatat;
     263 unlinkat            Granted  names::unlinkat;
     264 renameat            Granted  names::renameat;
     265 linkat              Granted  names::linkat;
-    266 symlinkat           Refused  names::symlink;
+    266 symlinkat           Granted  names::symlinkat;
     267 readlinkat          Granted  readlink::readlinkat;
     268 fchmodat            Granted  attributes::fchmodat;
     269 faccessat           Granted  stat::faccessat;

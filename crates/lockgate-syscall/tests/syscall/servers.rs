@@ -712,3 +712,159 @@ fn watches_are_counted() {
     guest.ok(libc::SYS_close, &[fd]);
     guest.ok(libc::SYS_pipe, &[guest.room(8)]);
 }
+
+fn with_special(host: &std::path::Path) -> Guest {
+    for folder in ["links", "plain", "links/inner", "links/sub"] {
+        std::fs::create_dir_all(host.join(folder)).unwrap();
+    }
+    let grants = Grants::default()
+        .directory("/links", host.join("links"), Access::Special)
+        .and_then(|it| it.directory("/links/inner", host.join("links/inner"), Access::ReadWrite))
+        .and_then(|it| it.directory("/plain", host.join("plain"), Access::ReadWrite));
+    Guest::new(grants.unwrap())
+}
+
+/// Whoever follows a link of a domain's comes to something beneath the link's own folder; and there are links only where they were granted.
+#[test]
+fn links_lead_nowhere_else() {
+    let host = tempfile::tempdir().unwrap();
+    let guest = with_special(host.path());
+    let link =
+        |target: &str, path: &str| guest.call(libc::SYS_symlink, &[guest.text(target), guest.text(path)]);
+    let refused = |error: Errno| Outcome::Return(-i64::from(error.raw_os_error()));
+    std::fs::write(host.path().join("links/sub/f"), "text").unwrap();
+    assert_eq!(link("sub/./f", "/links/l"), Outcome::Return(0));
+    assert_eq!(std::fs::read(host.path().join("links/l")).unwrap(), b"text");
+    guest.open("/links/l", libc::O_RDONLY);
+    let folder = guest.open("/links/sub", libc::O_DIRECTORY);
+    assert_eq!(guest.ok(libc::SYS_symlinkat, &[guest.text("f"), folder, guest.text("m")]), 0);
+    for (target, path, error) in [
+        ("/etc/passwd", "/links/new", Errno::PERM),
+        ("..", "/links/sub/new", Errno::PERM),
+        ("../f", "/links/sub/new", Errno::PERM),
+        ("a/../../f", "/links/new", Errno::PERM),
+        ("a/..", "/links/new", Errno::PERM),
+        ("f", "/plain/new", Errno::PERM),
+        ("f", "/links/inner/new", Errno::PERM),
+        ("f", "/links/l", Errno::EXIST),
+        ("f", "/plain/none/new", Errno::NOENT),
+        ("f", "/elsewhere", Errno::NOENT),
+        ("", "/links/new", Errno::NOENT),
+    ] {
+        assert_eq!(link(target, path), refused(error), "{target} as {path}");
+    }
+    // They do not come where they could not be made, neither by themselves nor with their folder.
+    let text = |path| guest.text(path);
+    guest.ok(libc::SYS_mkdir, &[text("/plain/d"), 0o777]);
+    for (number, arguments) in [
+        (libc::SYS_rename, [text("/links/l"), text("/plain/l"), 0, 0, 0]),
+        (libc::SYS_rename, [text("/links/sub"), text("/plain/sub"), 0, 0, 0]),
+        (libc::SYS_rename, [text("/links/l"), text("/links/inner/l"), 0, 0, 0]),
+        (libc::SYS_link, [text("/links/l"), text("/plain/l"), 0, 0, 0]),
+        (libc::SYS_renameat2, [0, text("/plain/d"), 0, text("/links/sub"), 2]),
+    ] {
+        assert_eq!(guest.err(number, &arguments), Errno::XDEV, "system call {number}");
+    }
+    guest.ok(libc::SYS_rename, &[text("/links/l"), text("/links/moved")]);
+    let plain: Vec<_> = walk(&host.path().join("plain"));
+    assert!(plain.iter().all(|path| !path.is_symlink()), "{plain:?}");
+    let read_only = Guest::with_data(host.path(), Access::ReadOnly);
+    assert_eq!(
+        read_only.err(libc::SYS_symlink, &[read_only.text("f"), read_only.text("/data/n")]),
+        Errno::ROFS
+    );
+}
+
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+/// FIFOs are made, and opened, where that was granted; opening one blocks neither the host nor the domain beyond its time.
+#[test]
+fn fifos_are_waited_for_by_the_domain_alone() {
+    let host = tempfile::tempdir().unwrap();
+    let guest = with_special(host.path());
+    let (at, rights) = (guest.put(b"text"), (libc::S_IFIFO | 0o666) as u64);
+    let make = |path: &str, mode: u64| guest.call(libc::SYS_mknod, &[guest.text(path), mode, 0]);
+    let refused = |error: Errno| Outcome::Return(-i64::from(error.raw_os_error()));
+    assert_eq!(make("/links/p", rights), Outcome::Return(0));
+    assert_eq!(make("/links/p", rights), refused(Errno::EXIST));
+    assert_eq!(make("/plain/p", rights), refused(Errno::PERM));
+    assert_eq!(make("/links/inner/p", rights), refused(Errno::PERM));
+    assert_eq!(make("/links/c", (libc::S_IFCHR | 0o666) as u64), refused(Errno::PERM));
+    assert_eq!(make("/links/c", 0o170_666), refused(Errno::INVAL));
+    assert_eq!(make("/plain/f", 0o4666), Outcome::Return(0));
+    assert_eq!(make("/plain/f", libc::S_IFREG as u64), refused(Errno::EXIST));
+    assert_eq!(guest.err(libc::SYS_rename, &[guest.text("/links/p"), guest.text("/plain/p")]), Errno::XDEV);
+    let open =
+        |flags: i32| guest.call_until(libc::SYS_open, &[guest.text("/links/p"), flags as u64, 0], soon());
+    for flags in [libc::O_RDONLY, libc::O_WRONLY] {
+        let ended = open(flags);
+        assert!(matches!(ended, Outcome::Fault(_)), "{ended:?}");
+    }
+    assert_eq!(open(libc::O_WRONLY | libc::O_NONBLOCK), refused(Errno::NXIO));
+    // Both ends meet, whoever comes first, and what was written before the other looked stays there.
+    for writer_first in [true, false] {
+        std::thread::scope(|scope| {
+            let reads = || guest.open("/links/p", libc::O_RDONLY);
+            let writes = || {
+                let fd = guest.open("/links/p", libc::O_WRONLY);
+                assert_eq!(guest.ok(libc::SYS_write, &[fd, at, 4]), 4);
+                guest.ok(libc::SYS_close, &[fd]);
+            };
+            let fd = if writer_first {
+                let reader = scope.spawn(reads);
+                writes();
+                reader.join().unwrap()
+            } else {
+                let writer = scope.spawn(writes);
+                let fd = reads();
+                writer.join().unwrap();
+                fd
+            };
+            let room = guest.room(16);
+            assert_eq!(guest.ok(libc::SYS_read, &[fd, room, 16]), 4);
+            assert_eq!(guest.get(room, 4), b"text");
+            assert_eq!(guest.ok(libc::SYS_read, &[fd, room, 16]), 0);
+            guest.ok(libc::SYS_close, &[fd]);
+        });
+    }
+    // A writer that has written nothing, and one of the host's.
+    let both = guest.open("/links/p", libc::O_RDWR);
+    let reader = guest.open("/links/p", libc::O_RDONLY);
+    std::fs::write(host.path().join("links/p"), "x").unwrap();
+    assert_eq!(guest.ok(libc::SYS_read, &[reader, guest.room(16), 16]), 1);
+    guest.ok(libc::SYS_close, &[both]);
+    // Those of others are opened as little as before.
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        host.path().join("plain/p"),
+        rustix::fs::FileType::Fifo,
+        0o666.into(),
+        0,
+    )
+    .unwrap();
+    assert_eq!(guest.open_err("/plain/p", libc::O_RDONLY | libc::O_NONBLOCK), Errno::ACCESS);
+}
+
+/// Names that were granted have their addresses in an `/etc/hosts`, unless the domain has one.
+#[test]
+fn granted_names_have_addresses() {
+    let guest = Guest::new(
+        Grants::default().connect("localhost:80").and_then(|it| it.listen("127.0.0.9:1")).unwrap(),
+    );
+    let fd = guest.open("/etc/hosts", libc::O_RDONLY | libc::O_CLOEXEC);
+    let hosts = String::from_utf8(read_all(&guest, fd)).unwrap();
+    assert!(hosts.lines().any(|line| line == "127.0.0.1\tlocalhost"), "{hosts}");
+    assert!(!hosts.contains("127.0.0.9"), "it has no name");
+    for flags in [libc::O_WRONLY, libc::O_RDWR, libc::O_RDONLY | libc::O_TRUNC] {
+        assert_eq!(guest.open_err("/etc/hosts", flags), Errno::ROFS);
+    }
+    assert_eq!(guest.open_err("/etc/passwd", libc::O_RDONLY), Errno::NOENT);
+    let plain = Guest::new(Grants::default().connect("127.0.0.1:80").unwrap());
+    assert_eq!(plain.open_err("/etc/hosts", libc::O_RDONLY), Errno::NOENT);
+    let host = tempfile::tempdir().unwrap();
+    let grants = Grants::default().connect("localhost:80").unwrap();
+    let own = Guest::new(grants.directory("/etc", host.path(), Access::ReadOnly).unwrap());
+    assert_eq!(own.open_err("/etc/hosts", libc::O_RDONLY), Errno::NOENT);
+}
