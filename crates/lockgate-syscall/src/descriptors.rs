@@ -2,6 +2,7 @@
 use super::locked::locked;
 use super::memory_files::MemoryFile;
 use super::notifications::Notifications;
+use super::place::Place;
 use super::signal_files::SignalFile;
 use super::sockets::Socket;
 use lockgate_kernel::{Lookup, has_page_cache, kept};
@@ -448,29 +449,6 @@ impl Watch {
 
 /// Flags that `fcntl` may change.
 const SETTABLE: OFlags = OFlags::APPEND.union(OFlags::NONBLOCK);
-
-/// Room for one of the host's descriptors, until it is dropped. A description may outlive its number for as long as a call uses it: what
-/// is counted is what the host has open.
-#[derive(Debug)]
-pub(super) struct Place(Arc<AtomicI32>);
-
-impl Place {
-    /// One of at most `limit` that `open` counts.
-    ///
-    /// # Errors
-    /// `EMFILE`.
-    pub(super) fn new(open: &Arc<AtomicI32>, limit: i32) -> Result<Place, Errno> {
-        let more = |open| (open < limit).then_some(open + 1);
-        open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| Errno::MFILE)?;
-        Ok(Place(Arc::clone(open)))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
 
 /// One number of the table.
 #[derive(Debug, Clone)]

@@ -28,6 +28,7 @@ mod memory_files;
 mod notifications;
 mod outcome;
 mod paths;
+mod place;
 mod process;
 mod record_locks;
 mod robust;

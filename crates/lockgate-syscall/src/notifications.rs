@@ -3,9 +3,8 @@
 //! The kernel has the instance and its watches. A directory may leave the grant while it is watched, moved by the host: what happens there then is
 //! none of the domain's business. So each event that has a name is passed on only if the directory is still where it was found. (To hold the directory
 //! instead, and ask where it is now, would keep the kernel from telling that it was removed.)
-use super::Grants;
-use super::descriptors::Place;
 use super::locked::locked;
+use super::place::Place;
 use rustix::fd::BorrowedFd;
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
@@ -61,8 +60,13 @@ impl Notifications {
         Ok(number)
     }
 
-    /// Those of the kernel's `events` that the domain may hear of.
-    pub(super) fn filter(&self, grants: &Grants, instance: BorrowedFd<'_>, events: &[u8]) -> Vec<u8> {
+    /// Those of the kernel's `events` that the domain may hear of: `is_at` says whether a path of the domain leads to a directory.
+    pub(super) fn filter(
+        &self,
+        instance: BorrowedFd<'_>,
+        events: &[u8],
+        is_at: impl Fn((u64, u64), &[u8]) -> bool,
+    ) -> Vec<u8> {
         let mut watches = locked(&self.watches);
         let mut heard = Vec::with_capacity(events.len());
         let mut inside = BTreeMap::new();
@@ -75,7 +79,7 @@ impl Notifications {
             let has_name = word(12) > 0;
             let is_inside = !has_name
                 || watches.get(&number).is_some_and(|Watched { identity, path, .. }| {
-                    *inside.entry(number).or_insert_with(|| grants.is_at(*identity, path))
+                    *inside.entry(number).or_insert_with(|| is_at(*identity, path))
                 });
             if mask & IGNORED != 0 {
                 watches.remove(&number);

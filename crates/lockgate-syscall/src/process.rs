@@ -1,11 +1,11 @@
 //! What the system calls of one domain remember.
 use super::caller::WaitingSignals;
-use super::calls::limits::Limits;
 use super::current::Current;
-use super::descriptors::{Description, Descriptors, MOST, Place, Reserved};
+use super::descriptors::{Description, Descriptors, MOST, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
 use super::notifications;
+use super::place::Place;
 use super::record_locks::Locks;
 use super::robust::release_robust;
 use super::signal_files::{self, SignalFile};
@@ -30,6 +30,9 @@ pub const COUNTED_TOGETHER: u64 = 1024;
 const MOST_DENIED: usize = 16;
 /// What the others are counted as.
 const MORE_DENIED: &str = "use other addresses";
+
+/// A soft and a hard limit, by resource: those that a domain has set.
+type Limits = BTreeMap<u32, [u64; 2]>;
 
 /// What a domain's start has made of its [`Process`]: for those that begin where it ended.
 #[derive(Clone)]

@@ -93,7 +93,8 @@ pub(super) fn read(
     loop {
         ctx.check()?;
         let got = read_write::read_some(ctx, file, &mut buffer, None)?;
-        let heard = notifications.filter(&ctx.process.grants, file.fd(), &buffer[..got]);
+        let is_at = |identity, path: &[u8]| ctx.process.grants.is_at(identity, path);
+        let heard = notifications.filter(file.fd(), &buffer[..got], is_at);
         if !heard.is_empty() {
             pieces.take(heard.len(), |at, place| ctx.memory.write(at, &heard[place]))?;
             return Ok(heard.len() as u64);

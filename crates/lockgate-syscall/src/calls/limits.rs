@@ -7,14 +7,10 @@ use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::wire::Record;
 use rustix::io::Errno;
-use std::collections::BTreeMap;
 
 const INFINITY: u64 = u64::MAX;
 /// Resources are 0 to 15.
 const RESOURCES: u64 = 16;
-
-/// A soft and a hard limit, by resource: those that the domain has set.
-pub type Limits = BTreeMap<u32, [u64; 2]>;
 
 fn limit(ctx: &SyscallContext<'_>, resource: u64) -> Result<[u64; 2], Errno> {
     // (As an `unsigned int`, which Linux takes it for.)

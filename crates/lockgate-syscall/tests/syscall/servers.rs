@@ -291,6 +291,19 @@ fn files_are_sent_to_what_the_domain_may_write() {
     assert_eq!(guest.err(libc::SYS_sendfile, &[write, file, guest.words(&[0]), 10]), Errno::PIPE);
 }
 
+/// A stream of the host's may wait without end, and the call does not.
+#[test]
+fn no_transfer_waits_for_a_stream_of_the_hosts() {
+    let host = tempfile::tempdir().unwrap();
+    std::fs::write(host.path().join("f"), vec![1; 1 << 20]).unwrap();
+    let (_reader, writer) = std::io::pipe().unwrap();
+    let grants = Grants::default().directory("/data", host.path(), Access::ReadOnly).unwrap();
+    let guest = Guest::new(grants.stdout(writer.into()).unwrap());
+    let file = guest.open("/data/f", libc::O_RDONLY);
+    let ended = guest.call_until(libc::SYS_sendfile, &[1, file, 0, 1 << 20], soon());
+    assert!(matches!(ended, Outcome::Fault(_)), "{ended:?}");
+}
+
 #[test]
 fn errors_of_transfers_are_linuxs() {
     let host = tempfile::tempdir().unwrap();
