@@ -55,10 +55,10 @@ struct Header {
 }
 
 /// Bytes of it, and where its parts are.
-const HEADER: usize = 56;
+pub(super) const HEADER: usize = 56;
 const NAME_LENGTH: u64 = 8;
-const CONTROL_LENGTH: u64 = 40;
-const FLAGS: u64 = 48;
+pub(super) const CONTROL_LENGTH: u64 = 40;
+pub(super) const FLAGS: u64 = 48;
 /// A `struct mmsghdr` has its header, and how long its message was.
 const NUMBERED: u64 = 64;
 const LENGTH: u64 = 56;

@@ -881,3 +881,51 @@ fn granted_names_have_addresses() {
     let own = Guest::new(grants.directory("/etc", host.path(), Access::ReadOnly).unwrap());
     assert_eq!(own.open_err("/etc/hosts", libc::O_RDONLY), Errno::NOENT);
 }
+
+/// `poll` of one descriptor, `sendmsg` and `recvmsg` have their quick ways; what they answer is the same, and what ends a wait ends it.
+#[test]
+fn quick_waits_and_messages_end_as_others_do() {
+    let guest = Guest::new(Grants::default().connect("unix:*").unwrap());
+    let ((read, write), (one, other)) = (pipe(&guest), pair(&guest));
+    let events = |fd: u64, events: i16| guest.words(&[fd | u64::from(events as u16) << 32 | 0xffff << 48]);
+    let poll = |at: u64, milliseconds: i64| guest.call(libc::SYS_poll, &[at, 1, milliseconds as u64]);
+    let found = |at: u64| guest.word(at) >> 48;
+    let text = guest.put(b"0123456789");
+    for _ in 0..2 {
+        let at = events(read, libc::POLLIN);
+        assert_eq!((poll(at, 0), found(at)), (Outcome::Return(0), 0));
+        assert_eq!((poll(at, 20), found(at)), (Outcome::Return(0), 0));
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| poll(at, -1));
+            guest.ok(libc::SYS_write, &[write, text, 1]);
+            assert_eq!(waits.join().unwrap(), Outcome::Return(1));
+        });
+        assert_eq!(found(at), libc::POLLIN as u64);
+        guest.ok(libc::SYS_read, &[read, guest.room(16), 16]);
+    }
+    for (fd, asked, answer) in [(one, libc::POLLOUT, libc::POLLOUT), (99, libc::POLLIN, libc::POLLNVAL)] {
+        let at = events(fd, asked);
+        assert_eq!((poll(at, -1), found(at)), (Outcome::Return(1), answer as u64));
+    }
+    assert_eq!(guest.call(libc::SYS_ppoll, &[events(one, libc::POLLOUT), 1, 0, 0, 8]), Outcome::Return(1));
+    let ended = guest.call_until(libc::SYS_poll, &[events(read, libc::POLLIN), 1, u64::MAX], soon());
+    assert!(matches!(ended, Outcome::Fault(_)), "{ended:?}");
+    // A header without address and control messages; its flags are told.
+    let room = guest.room(16);
+    let vector = guest.words(&[text, 2, text + 5, 3]);
+    let to = guest.words(&[0, 0, vector, 2, 0, 0, 7]);
+    let from = guest.words(&[0, 0, guest.words(&[room, 1, room + 1, 15]), 2, 0, 0, u64::MAX]);
+    let now = libc::MSG_DONTWAIT as u64;
+    assert_eq!(guest.ok(libc::SYS_sendmsg, &[other, to, libc::MSG_NOSIGNAL as u64]), 5);
+    assert_eq!(guest.ok(libc::SYS_recvmsg, &[one, from, 0]), 5);
+    assert_eq!((guest.get(room, 5), guest.word(from + 48) as u32), (b"01567".to_vec(), 0));
+    assert_eq!(guest.call(libc::SYS_recvmsg, &[one, from, now]), would_block());
+    assert_eq!(guest.err(libc::SYS_sendmsg, &[read, to, 0]), Errno::NOTSOCK);
+    let control = guest.words(&[0, 0, vector, 1, text, 16, 0]);
+    assert_eq!(guest.err(libc::SYS_sendmsg, &[other, control, 0]), Errno::INVAL);
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| poll(events(read, libc::POLLIN), -1));
+        guest.process.kill();
+        assert_eq!(waits.join().unwrap(), Outcome::Fault(lockgate_syscall::Fault::Killed));
+    });
+}
