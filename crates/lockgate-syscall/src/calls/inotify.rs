@@ -84,9 +84,13 @@ pub(super) fn read(
     notifications: &Notifications,
     mut pieces: Pieces,
 ) -> Reply {
+    // (The kernel would take a read of nothing for one.)
     let want = pieces.left().min(BUFFER);
+    if want == 0 {
+        return Err(Errno::INVAL.into());
+    }
     let room = pieces.writable(ctx, want);
-    if room == 0 && want > 0 {
+    if room == 0 {
         return Err(Errno::FAULT.into());
     }
     let mut buffer = vec![0; room];

@@ -114,7 +114,8 @@ fn files_are_given_to_oneself_alone() {
         let fd = guest.open("/data/f", libc::O_RDONLY);
         let (path, link, missing) = (guest.text("/data/f"), guest.text("/data/l"), guest.text("/data/none"));
         let empty = guest.text("");
-        let calls: [(i64, &dyn Fn(u64, u64) -> [u64; 5]); 5] = [
+        type Arguments<'a> = &'a dyn Fn(u64, u64) -> [u64; 5];
+        let calls: [(i64, Arguments<'_>); 5] = [
             (libc::SYS_chown, &|user, group| [path, user, group, 0, 0]),
             (libc::SYS_lchown, &|user, group| [link, user, group, 0, 0]),
             (libc::SYS_fchown, &|user, group| [fd, user, group, 0, 0]),
@@ -593,7 +594,7 @@ fn signals_are_read_from_a_descriptor() {
     assert_eq!(guest.err(libc::SYS_write, &[fd, at, 8]), Errno::INVAL);
     assert_eq!(guest.err(libc::SYS_splice, &[fd, 0, write, 0, 1, 0]), Errno::INVAL);
     assert_eq!(guest.err(libc::SYS_tee, &[fd, write, 1, 0]), Errno::INVAL);
-    assert_eq!(guest.err(libc::SYS_ioctl, &[fd, libc::FIONREAD as u64, at]), Errno::NOTTY);
+    assert_eq!(guest.err(libc::SYS_ioctl, &[fd, libc::FIONREAD, at]), Errno::NOTTY);
     assert!(is_readable(&guest, fd));
     // So many, and no more.
     let more =
@@ -656,6 +657,8 @@ fn files_beneath_grants_are_watched() {
         |path: &str, mask: u32| guest.call(libc::SYS_inotify_add_watch, &[fd, guest.text(path), mask.into()]);
     let refused = |error: Errno| Outcome::Return(-i64::from(error.raw_os_error()));
     assert_eq!(guest.call(libc::SYS_read, &[fd, guest.room(64), 64]), would_block());
+    assert_eq!(guest.err(libc::SYS_read, &[fd, guest.room(64), 0]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_read, &[fd, 8, 64]), Errno::FAULT);
     assert_eq!(add("/data/sub", libc::IN_ALL_EVENTS), Outcome::Return(1));
     assert_eq!(add("/data/in", libc::IN_CREATE | libc::IN_DELETE), Outcome::Return(1), "it is the same");
     for (path, mask, error) in [
@@ -700,7 +703,7 @@ fn files_beneath_grants_are_watched() {
     // Nobody else's events, and no more of the host's than is fair.
     let (_, write) = pipe(&guest);
     assert_eq!(guest.err(libc::SYS_splice, &[fd, 0, write, 0, 1, 0]), Errno::INVAL);
-    assert_eq!(guest.err(libc::SYS_ioctl, &[fd, libc::FIONREAD as u64, guest.room(8)]), Errno::NOTTY);
+    assert_eq!(guest.err(libc::SYS_ioctl, &[fd, libc::FIONREAD, guest.room(8)]), Errno::NOTTY);
     for _ in 0..3 {
         guest.ok(libc::SYS_inotify_init, &[]);
     }
