@@ -1,6 +1,6 @@
 # Lockgate. `make demo` shows the main job, `make test` passes the tests; both do their own set-up.
 .POSIX:
-.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
+.PHONY: help setup build benches dist dist-python wheels pythons install release-check deb deb-check reproducible sbom demo postgres-demo python check test thorough test-examples test-python formatting lint test-lints docs bench peers mutants sweep attacks verifier systems redis servers libclangs torture forks stubs-hammer stubs-differ stubs-libraries fuzz evidence man layers clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
@@ -156,6 +156,9 @@ systems: setup build ## real libraries at all flags, real build systems, random 
 redis: setup build ## Redis, unchanged, as a server in a domain: its own tests, and its benchmark beside a native one
 	scripts/redis-tests.sh || [ $$? -eq 77 ]
 	scripts/redis-tests.sh --benchmark || [ $$? -eq 77 ]
+
+servers: setup build ## nginx, BusyBox, SQLite's shell and memcached, unchanged, as programs in domains: everyday work of each
+	scripts/servers-tests.sh || [ $$? -eq 77 ]
 
 libclangs: setup ## what reads C by libclang, with each version that is installed or that apt has: the same is made, and the tests pass
 	scripts/libclangs.sh || [ $$? -eq 77 ]

@@ -93,6 +93,16 @@ fn sockets_of_the_program() {
     same_with("sockets", &options, &[&[path]]);
 }
 
+/// In a folder where it may make links and FIFOs.
+#[test]
+fn servers_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().to_str().unwrap();
+    let granted = format!("{folder}:special");
+    let options = ["--threads", "4", "--dir", &granted, "--connect", "localhost:80"];
+    same_with("servers", &options, &[&[folder]]);
+}
+
 #[test]
 fn thread_local_variables() {
     same_with("thread_local", &["--threads", "2"], &[&[]]);

@@ -41,7 +41,7 @@ impl Current {
     pub(super) fn look(&self, grants: &Grants) -> Result<Vec<u8>, Errno> {
         let Some(directory) = &self.directory else { return Ok(self.path.clone()) };
         for _ in 0..TRIES {
-            if grants.is_at(directory, &self.path) {
+            if grants.is_at(directory.identity, &self.path) {
                 return Ok(self.path.clone());
             }
             if rustix::fs::fstat(directory.fd())?.st_nlink == 0 {
@@ -71,7 +71,7 @@ fn place(grants: &Grants, directory: &Description, before: &[u8]) -> Option<Vec<
     }
     paths.sort();
     let path = |path: Vec<u8>| if path.is_empty() { b"/".to_vec() } else { path };
-    paths.into_iter().map(|(.., found)| path(found)).find(|path| grants.is_at(directory, path))
+    paths.into_iter().map(|(.., found)| path(found)).find(|path| grants.is_at(directory.identity, path))
 }
 
 /// The kernel's name of what is open.

@@ -1,5 +1,9 @@
 //! A domain's own descriptor table. Its numbers mean nothing to the host, and host numbers nothing to it.
 use super::locked::locked;
+use super::memory_files::MemoryFile;
+use super::notifications::Notifications;
+use super::place::Place;
+use super::signal_files::SignalFile;
 use super::sockets::Socket;
 use lockgate_kernel::{Lookup, has_page_cache, kept};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -114,6 +118,19 @@ impl Stream {
     }
 }
 
+/// What there is to a description besides what the kernel has.
+#[derive(Debug)]
+pub(super) enum Behind {
+    /// Nothing.
+    Kernel,
+    /// Its size is counted: what is written goes there.
+    Memory(MemoryFile),
+    /// Signals of the domain's are read there. The kernel has a pipe for it, which nobody reads.
+    Signals { file: Arc<SignalFile>, _places: [Place; 2] },
+    /// What is read there was looked at.
+    Notifications(Notifications),
+}
+
 /// An open file description of a domain: shared by descriptors that `dup` made, and by no other domain.
 #[derive(Debug)]
 pub(super) struct Description {
@@ -132,6 +149,8 @@ pub(super) struct Description {
     pub(super) writable: bool,
     /// Beneath a read-only grant: neither attributes nor names below it may change.
     pub(super) read_only_grant: bool,
+    /// A granted directory beneath which links and FIFOs may be made.
+    pub(super) special_grant: bool,
     /// Opened with `O_PATH`: it says which file, and gives nothing of it.
     pub(super) path_only: bool,
     /// `O_APPEND` and `O_NONBLOCK` as the domain sees them.
@@ -140,6 +159,8 @@ pub(super) struct Description {
     pub(super) path: Vec<u8>,
     /// That of a socket that the domain made.
     pub(super) socket: Option<Socket>,
+    /// What there is to it besides what the kernel has.
+    pub(super) behind: Behind,
     /// How sets of `epoll` watch it.
     watches: Mutex<Vec<Watch>>,
     /// What a descriptor's description counts for ([`Reserved::fill`]); the others are granted, or in use for one call.
@@ -166,10 +187,12 @@ impl Description {
             readable: !path_only && (mode == OFlags::RDONLY || mode == OFlags::RDWR),
             writable: !path_only && (mode == OFlags::WRONLY || mode == OFlags::RDWR),
             read_only_grant,
+            special_grant: false,
             path_only,
             flags: AtomicU32::new((flags & SETTABLE).bits()),
             path,
             socket: None,
+            behind: Behind::Kernel,
             watches: Mutex::default(),
             place: None,
         }
@@ -193,6 +216,21 @@ impl Description {
         let mut description = Description::of_made(fd, OFlags::RDWR | flags)?;
         description.quick = if socket.has_messages() { Quick::Nothing } else { Quick::Socket };
         description.socket = Some(socket);
+        Ok(description)
+    }
+
+    /// What [`of_made`](Description::of_made) is, with that behind it.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn of_made_as(fd: OwnedFd, flags: OFlags, behind: Behind) -> Result<Description, Errno> {
+        let mut description = Description::of_made(fd, flags)?;
+        description.quick = match behind {
+            Behind::Kernel | Behind::Memory(_) => description.quick,
+            // (The kernel's answers are not the domain's.)
+            Behind::Signals { .. } | Behind::Notifications(_) => Quick::Nothing,
+        };
+        description.behind = behind;
         Ok(description)
     }
 
@@ -282,10 +320,12 @@ impl Description {
             readable: stream.is_open_for_it && stream.mode == OFlags::RDONLY,
             writable: stream.is_open_for_it && stream.mode == OFlags::WRONLY,
             read_only_grant: false,
+            special_grant: false,
             path_only: false,
             flags: AtomicU32::new(0),
             path: Vec::new(),
             socket: None,
+            behind: Behind::Kernel,
             watches: Mutex::default(),
             place: None,
         }
@@ -321,6 +361,16 @@ impl Description {
         self.form == Form::Socket { messages: true }
     }
 
+    /// Whether it is a FIFO that the domain has opened, or an end of a pipe.
+    pub(super) fn is_fifo(&self) -> bool {
+        self.quick == Quick::Pipe && !self.granted
+    }
+
+    /// Whether what the kernel says of its bytes holds for the domain.
+    pub(super) fn is_kernels(&self) -> bool {
+        matches!(self.behind, Behind::Kernel | Behind::Memory(_))
+    }
+
     pub(super) fn nonblocking(&self) -> bool {
         self.flags().contains(OFlags::NONBLOCK)
     }
@@ -344,7 +394,8 @@ impl Description {
         if !flags.contains(OFlags::APPEND) && self.hosts_append() {
             return Err(Errno::PERM);
         }
-        if self.kind == Kind::Regular && !self.granted {
+        // (Whoever writes a memory file says where the end is.)
+        if self.kind == Kind::Regular && !self.granted && matches!(self.behind, Behind::Kernel) {
             rustix::fs::fcntl_setfl(&self.fd, flags & OFlags::APPEND)?;
         }
         self.flags.store((flags & SETTABLE).bits(), Ordering::Relaxed);
@@ -399,17 +450,6 @@ impl Watch {
 /// Flags that `fcntl` may change.
 const SETTABLE: OFlags = OFlags::APPEND.union(OFlags::NONBLOCK);
 
-/// Room for one of the host's descriptors, until it is dropped. A description may outlive its number for as long as a call uses it: what
-/// is counted is what the host has open.
-#[derive(Debug)]
-pub(super) struct Place(Arc<AtomicI32>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// One number of the table.
 #[derive(Debug, Clone)]
 struct Slot {
@@ -428,6 +468,8 @@ pub(super) struct Descriptors {
     next: i32,
     /// Numbers are below this, and no more descriptions than this are open.
     limit: i32,
+    /// The same of new numbers: what the domain has said itself.
+    own_limit: i32,
     /// Descriptions that are open, but for granted streams.
     open: Arc<AtomicI32>,
     /// What calls may use without this table's lock.
@@ -450,7 +492,8 @@ impl Descriptors {
         let next = slots.last_key_value().map_or(0, |(last, _)| last + 1);
         let free = (0..next).filter(|number| !slots.contains_key(number)).collect();
         let lookup = Arc::new(Lookup::new(limit));
-        Descriptors { slots, reserved: BTreeSet::new(), free, next, limit, open: Arc::default(), lookup }
+        let open = Arc::default();
+        Descriptors { slots, reserved: BTreeSet::new(), free, next, limit, own_limit: limit, open, lookup }
     }
 
     /// Whether there is nothing but `streams`, as [`new`](Descriptors::new) makes them.
@@ -471,12 +514,7 @@ impl Descriptors {
     /// # Errors
     /// `EMFILE`.
     pub(super) fn take_place(&self) -> Result<Place, Errno> {
-        // Only this, under the table's lock, counts up.
-        if self.open.load(Ordering::Relaxed) >= self.limit {
-            return Err(Errno::MFILE);
-        }
-        self.open.fetch_add(1, Ordering::Relaxed);
-        Ok(Place(Arc::clone(&self.open)))
+        Place::new(&self.open, self.limit)
     }
 
     /// True if `number` still names this description.
@@ -487,6 +525,7 @@ impl Descriptors {
     /// At most `limit` descriptors from now on, before it has any of its own. A domain that was granted nothing has none.
     pub(super) fn restrict(&mut self, limit: i32) {
         self.limit = if self.limit == 0 { 0 } else { limit.min(MOST) };
+        self.own_limit = self.limit;
         self.lookup = Arc::new(Lookup::new(self.limit));
     }
 
@@ -503,10 +542,15 @@ impl Descriptors {
         self.slots.insert(number, Slot { description, close_on_exec });
     }
 
-    /// Numbers are below this, or none is there.
+    /// New numbers are below this from now on, and in any case below what the host has said. Those that are there stay.
+    pub(super) fn lower(&mut self, limit: u64) {
+        self.own_limit = i32::try_from(limit).unwrap_or(MOST).min(self.limit);
+    }
+
+    /// New numbers are below this, or none is there.
     pub(super) fn limit(&self) -> i32 {
         // (Where nothing is granted, there is nothing to be counted.)
-        if self.limit == 0 { LIMIT } else { self.limit }
+        if self.limit == 0 { LIMIT } else { self.own_limit }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -535,7 +579,7 @@ impl Descriptors {
     /// The lowest number that is at least `from` and free: it is not free any more.
     fn take(&mut self, from: i32) -> Result<i32, Errno> {
         let number = self.free.range(from..).next().copied().unwrap_or(self.next.max(from));
-        if number >= self.limit {
+        if number >= self.own_limit {
             return Err(Errno::MFILE);
         }
         self.use_up(number);
@@ -559,7 +603,7 @@ impl Descriptors {
         description: Arc<Description>,
         close_on_exec: bool,
     ) -> Result<Option<Arc<Description>>, Errno> {
-        if !(0..self.limit).contains(&number) {
+        if !(0..self.own_limit).contains(&number) {
             return Err(Errno::BADF);
         }
         if self.reserved.contains(&number) {

@@ -19,6 +19,9 @@ use std::sync::Arc;
 /// Where a module finds its own file, as a process of Linux does: what makes backtraces looks for names and lines there.
 pub(super) const OWN_FILE: &[u8] = b"/proc/self/exe";
 
+/// Where libc looks for addresses of names.
+pub(super) const NAMES: &[u8] = b"/etc/hosts";
+
 /// A path of the domain, found to lie beneath a directory that the domain may use, or its own file.
 pub(super) struct Location {
     pub(super) base: Arc<Description>,
@@ -69,13 +72,13 @@ impl Grants {
         Ok(Some(Description::new(fd, &stat, flags, read_only, location.guest)))
     }
 
-    /// Whether the absolute `path` leads to `directory` at this moment.
-    pub(super) fn is_at(&self, directory: &Description, path: &[u8]) -> bool {
+    /// Whether the absolute `path` leads to the directory with this device and inode number at this moment.
+    pub(super) fn is_at(&self, directory: (u64, u64), path: &[u8]) -> bool {
         let found = self.locate(path.to_vec()).and_then(|location| {
             let fd = resolve(location.base.fd(), &location.rest, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
             rustix::fs::fstat(fd)
         });
-        found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == directory.identity)
+        found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == directory)
     }
 }
 
@@ -115,12 +118,12 @@ pub(super) struct Handle {
 }
 
 impl Location {
-    /// The place of a domain's own file, for reading only.
-    pub(super) fn of_own_file(file: BorrowedFd<'_>) -> Result<Location, Errno> {
+    /// The place of a file that lies beneath no directory, for reading only: the domain's own, or the names that it was granted.
+    pub(super) fn of_file(file: BorrowedFd<'_>, path: &[u8]) -> Result<Location, Errno> {
         let handle = reopen(file, OFlags::PATH)?;
         let stat = rustix::fs::fstat(&handle)?;
-        let base = Description::new(handle, &stat, OFlags::PATH, true, OWN_FILE.to_vec());
-        Ok(Location { base: Arc::new(base), rest: Vec::new(), guest: OWN_FILE.to_vec() })
+        let base = Description::new(handle, &stat, OFlags::PATH, true, path.to_vec());
+        Ok(Location { base: Arc::new(base), rest: Vec::new(), guest: path.to_vec() })
     }
 
     /// Opens what lies here, once it has been looked at; `O_TRUNC` is the caller's.
@@ -150,7 +153,9 @@ impl Location {
                     (handle, stat)
                 }
                 Some((handle, stat)) => {
-                    let fd = found_file(grants, &handle, &stat, flags, found.read_only)?;
+                    let is_fifo = FileType::from_raw_mode(stat.st_mode) == FileType::Fifo;
+                    let may_be_fifo = is_fifo && is_special(grants, found.folder.as_fd())?;
+                    let fd = found_file(grants, &handle, &stat, flags, (found.read_only, may_be_fifo))?;
                     (fd, stat)
                 }
                 None if !flags.contains(OFlags::CREATE) => return Err(Errno::NOENT),
@@ -295,6 +300,17 @@ fn on_the_way_up<T>(
     Err(Errno::NAMETOOLONG)
 }
 
+/// Whether links and FIFOs may be made in `directory`: whether the innermost grant around it says so.
+///
+/// # Errors
+/// `EACCES` if it lies beneath none any more, or the kernel's.
+pub(super) fn is_special(grants: &Grants, directory: BorrowedFd<'_>) -> Result<bool, Errno> {
+    if !grants.directories.iter().any(|granted| granted.description.special_grant) {
+        return Ok(false);
+    }
+    on_the_way_up(directory, |identity| grants.special(identity))?.ok_or(Errno::ACCESS)
+}
+
 /// Fails if `name` in `folder` is a directory that a grant is, or lies in: as a mount point, it stays where it is. Else a module could
 /// put files of its own where the host looks for those of a grant for reading only.
 pub(super) fn may_move(grants: &Grants, folder: BorrowedFd<'_>, name: &[u8]) -> Result<(), Errno> {
@@ -329,7 +345,7 @@ fn found_file(
     handle: &OwnedFd,
     stat: &Stat,
     flags: OFlags,
-    read_only: bool,
+    (read_only, may_be_fifo): (bool, bool),
 ) -> Result<OwnedFd, Errno> {
     let kind = FileType::from_raw_mode(stat.st_mode);
     if kind.is_symlink() {
@@ -338,7 +354,9 @@ fn found_file(
     if read_only && flags.intersects(OFlags::TRUNC | OFlags::WRONLY | OFlags::RDWR) {
         return Err(Errno::ROFS);
     }
-    admit(grants, stat)?;
+    if !may_be_fifo {
+        admit(grants, stat)?;
+    }
     if kind.is_dir() && flags.intersects(OFlags::CREATE | OFlags::TRUNC) {
         return Err(Errno::ISDIR);
     }

@@ -133,8 +133,8 @@ pub(super) enum Purpose {
 /// A granted address.
 #[derive(Debug, Clone)]
 pub(super) enum Endpoint {
-    /// `None` is any.
-    Inet { transport: Transport, ip: Option<IpAddr>, port: Option<u16> },
+    /// `None` is any; the name is what the host has called it.
+    Inet { transport: Transport, ip: Option<IpAddr>, port: Option<u16>, name: Option<Arc<str>> },
     /// A socket with this name, which the domain calls by the same path as the host.
     Unix(Arc<Socketfile>),
     /// Any in granted directories.
@@ -246,7 +246,7 @@ impl Endpoint {
             Some(ip) if purpose == Purpose::Connect && ip.to_canonical().is_unspecified() => {
                 Err(format!("no host has the address {ip}: * is any host, 127.0.0.1 this one"))
             }
-            ip => Ok(Endpoint::Inet { transport, ip, port }),
+            ip => Ok(Endpoint::Inet { transport, ip, port, name: None }),
         };
         let literal = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         if host == "*" {
@@ -269,7 +269,22 @@ impl Endpoint {
         if ips.is_empty() {
             return Err(format!("{host} has no address"));
         }
-        ips.into_iter().map(|ip| endpoint(Some(ip))).collect()
+        let name: Arc<str> = host.into();
+        let named = |ip| match endpoint(Some(ip))? {
+            Endpoint::Inet { transport, ip, port, .. } => {
+                Ok(Endpoint::Inet { transport, ip, port, name: Some(Arc::clone(&name)) })
+            }
+            other => Ok(other),
+        };
+        ips.into_iter().map(named).collect()
+    }
+
+    /// Address and name, where the host has granted it by name.
+    pub(super) fn named(&self) -> Option<(IpAddr, &str)> {
+        match self {
+            Endpoint::Inet { ip: Some(ip), name: Some(name), .. } => Some((*ip, name)),
+            _ => None,
+        }
     }
 
     pub(super) fn transport(&self) -> Transport {
@@ -282,7 +297,7 @@ impl Endpoint {
     /// Whether it is `address`, of a socket that speaks `transport`.
     pub(super) fn is(&self, with: Transport, address: SocketAddr) -> bool {
         match self {
-            Endpoint::Inet { transport, ip, port } => {
+            Endpoint::Inet { transport, ip, port, .. } => {
                 let address_ip = address.ip().to_canonical();
                 *transport == with
                     && port.is_none_or(|port| port == address.port())

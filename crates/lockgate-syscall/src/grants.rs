@@ -4,12 +4,13 @@ use super::directory::{self, Directory};
 use super::endpoints::{Endpoint, Purpose, Socketfile, Transport};
 use lockgate_kernel::kept;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::fs::{Mode, OFlags, Stat};
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, Stat};
 use rustix::io::Errno;
 use rustix::stdio::{stderr, stdin, stdout};
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What a domain may do beneath a granted directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,9 @@ pub enum Access {
     ReadOnly,
     /// Also create, write, rename and remove.
     ReadWrite,
+    /// Also make symbolic links and FIFOs, and open FIFOs. Others who follow such a link are led to what lies beneath the link's own folder, and
+    /// nowhere else; others who open such a FIFO may wait for the domain.
+    Special,
 }
 
 /// Why something cannot be granted.
@@ -83,6 +87,8 @@ pub struct Grants {
     /// Addresses at which the domain may be reached, and that it may reach.
     listen: Vec<Endpoint>,
     connect: Vec<Endpoint>,
+    /// The names among them, as a file.
+    names: OnceLock<Arc<OwnedFd>>,
 }
 
 impl Grants {
@@ -113,7 +119,8 @@ impl Grants {
         }
         let stat = rustix::fs::fstat(&fd).map_err(open)?;
         let read_only = access == Access::ReadOnly;
-        let description = Description::new(fd, &stat, OFlags::RDONLY, read_only, guest.into());
+        let mut description = Description::new(fd, &stat, OFlags::RDONLY, read_only, guest.into());
+        description.special_grant = access == Access::Special;
         let directory = Directory::new(guest.as_bytes(), Arc::new(description))
             .ok_or_else(|| GrantError::GuestPath(guest.to_owned()))?;
         self.directories.push(directory);
@@ -186,18 +193,45 @@ impl Grants {
     /// # Errors
     /// [`GrantError::Address`].
     pub fn listen(mut self, address: &str) -> Result<Self, GrantError> {
+        self.names = OnceLock::new();
         self.listen.extend(endpoints(address, Purpose::Listen)?);
         Ok(self)
     }
 
     /// Lets the domain connect, and send, to `address`, written as for [`listen`](Grants::listen). A name of a host stands for the addresses that
-    /// the host's resolver has for it now.
+    /// the host's resolver has for it now, and for the same in the domain: its `/etc/hosts` says so, unless that is in a granted directory.
     ///
     /// # Errors
     /// [`GrantError::Address`].
     pub fn connect(mut self, address: &str) -> Result<Self, GrantError> {
+        self.names = OnceLock::new();
         self.connect.extend(endpoints(address, Purpose::Connect)?);
         Ok(self)
+    }
+
+    /// Names of hosts that were granted, as lines of an `/etc/hosts` in a file that nobody can write; [`None`] if there are none.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub(super) fn names(&self) -> Result<Option<BorrowedFd<'_>>, Errno> {
+        if let Some(file) = self.names.get() {
+            return Ok(Some(file.as_fd()));
+        }
+        let named: BTreeSet<_> =
+            self.listen.iter().chain(&self.connect).filter_map(Endpoint::named).collect();
+        if named.is_empty() {
+            return Ok(None);
+        }
+        let lines: String = named.iter().map(|(ip, name)| format!("{ip}\t{name}\n")).collect();
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let file = kept(rustix::fs::memfd_create(c"lockgate", flags)?)?;
+        let mut rest = lines.as_bytes();
+        while !rest.is_empty() {
+            rest = &rest[rustix::io::write(&file, rest)?..];
+        }
+        let seals = SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL;
+        rustix::fs::fcntl_add_seals(&file, seals)?;
+        Ok(Some(self.names.get_or_init(|| Arc::new(file)).as_fd()))
     }
 
     /// Whether the domain has any use for sockets of this kind.
@@ -244,6 +278,13 @@ impl Grants {
     pub(super) fn read_only(&self, identity: (u64, u64)) -> Option<bool> {
         let same = self.directories.iter().filter(|directory| directory.description.identity == identity);
         same.map(|directory| directory.description.read_only_grant).max()
+    }
+
+    /// Whether links and FIFOs may be made in the directory with this device and inode number, if it is granted itself: not if one of two grants
+    /// says no.
+    pub(super) fn special(&self, identity: (u64, u64)) -> Option<bool> {
+        let same = self.directories.iter().filter(|directory| directory.description.identity == identity);
+        same.map(|directory| directory.description.special_grant).min()
     }
 
     /// True if some directories are granted for reading only, and others for writing: only then does it matter beneath which of

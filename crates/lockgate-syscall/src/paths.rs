@@ -2,7 +2,7 @@
 use super::SyscallContext;
 use super::current::Current;
 use super::descriptors::Kind;
-use super::directories::{Location, OWN_FILE};
+use super::directories::{Location, NAMES, OWN_FILE};
 use super::directory::{Directory, components, normal, without_climbs};
 use super::locked::locked;
 use rustix::fd::AsFd;
@@ -18,10 +18,17 @@ impl SyscallContext<'_> {
         if path == OWN_FILE
             && let Some(own) = self.process.own_file()
         {
-            return Location::of_own_file(own.open()?.as_fd());
+            return Location::of_file(own.open()?.as_fd(), OWN_FILE);
         }
         if path.starts_with(b"/") {
-            return self.process.grants.locate(path.to_vec());
+            return match self.process.grants.locate(path.to_vec()) {
+                // (Where a granted directory is in its place, it is what lies there.)
+                Err(Errno::NOENT) if path == NAMES => {
+                    let names = self.process.grants.names()?.ok_or(Errno::NOENT)?;
+                    Location::of_file(names, NAMES)
+                }
+                location => location,
+            };
         }
         if dirfd == libc::AT_FDCWD {
             let current = self.current()?;

@@ -1,11 +1,14 @@
 //! What the system calls of one domain remember.
 use super::caller::WaitingSignals;
 use super::current::Current;
-use super::descriptors::{Description, Descriptors, MOST, Place, Reserved};
+use super::descriptors::{Description, Descriptors, MOST, Reserved};
 use super::last_words::{LONGEST_WORDS, LastWords};
 use super::locked::locked;
+use super::notifications;
+use super::place::Place;
 use super::record_locks::Locks;
 use super::robust::release_robust;
+use super::signal_files::{self, SignalFile};
 use super::signal_state::{self, Handler, Info, Next, Signals};
 use super::sockets::Way;
 use super::timers::Timers;
@@ -15,8 +18,8 @@ use lockgate_abi::{stack, window};
 use lockgate_kernel::{Left, Lookup};
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
 /// Numbers of system calls from here on share one counter, since a module may try every number. Linux has none so large, so that all calls
@@ -28,6 +31,9 @@ const MOST_DENIED: usize = 16;
 /// What the others are counted as.
 const MORE_DENIED: &str = "use other addresses";
 
+/// A soft and a hard limit, by resource: those that a domain has set.
+type Limits = BTreeMap<u32, [u64; 2]>;
+
 /// What a domain's start has made of its [`Process`]: for those that begin where it ended.
 #[derive(Clone)]
 pub struct Started {
@@ -38,6 +44,7 @@ pub struct Started {
     denied: BTreeMap<String, u64>,
     robust: BTreeMap<u32, u64>,
     clear: BTreeMap<u32, u64>,
+    limits: Limits,
 }
 
 /// The emulated process of one domain: descriptor table, current directory, identity, counters.
@@ -68,6 +75,13 @@ pub struct Process {
     handled: AtomicU64,
     /// Slots of threads whose masks a wait has replaced, and nobody has given back yet.
     suspended: AtomicU64,
+    /// Whoever reads signals by a descriptor, and whether there is one.
+    signal_files: Mutex<Vec<Weak<SignalFile>>>,
+    has_signal_files: AtomicBool,
+    /// Instances of `inotify`.
+    notifications: Arc<AtomicI32>,
+    /// Bytes of all memory files.
+    pub(super) memory_files: Arc<AtomicU64>,
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
@@ -77,6 +91,8 @@ pub struct Process {
     denied: Mutex<BTreeMap<String, u64>>,
     /// Slots of threads whose last call was `exit_group`.
     group_exits: Mutex<BTreeSet<u32>>,
+    /// What the domain has set itself.
+    pub(super) limits: Mutex<Limits>,
     /// Addresses of the lists of robust futexes, by thread slot.
     pub(super) robust: Mutex<BTreeMap<u32, u64>>,
     /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
@@ -102,6 +118,10 @@ impl Process {
             has_changed_timers: AtomicBool::new(false),
             handled: AtomicU64::new(0),
             suspended: AtomicU64::new(0),
+            signal_files: Mutex::default(),
+            has_signal_files: AtomicBool::new(false),
+            notifications: Arc::default(),
+            memory_files: Arc::default(),
             locks: Mutex::default(),
             umask: AtomicU32::new(0o022),
             waits: Waits::default(),
@@ -109,6 +129,7 @@ impl Process {
             refused: Mutex::default(),
             denied: Mutex::default(),
             group_exits: Mutex::default(),
+            limits: Mutex::default(),
             robust: Mutex::default(),
             clear: Mutex::default(),
             last_words: Mutex::default(),
@@ -188,6 +209,11 @@ impl Process {
             tells: _,
             has_changed_timers: _,
             group_exits: _,
+            // They count, or know of, what is open.
+            signal_files: _,
+            has_signal_files: _,
+            notifications: _,
+            memory_files: _,
             // They follow from the signals.
             waiting: _,
             handled: _,
@@ -204,6 +230,7 @@ impl Process {
             denied,
             robust,
             clear,
+            limits,
         } = self;
         let is_plain = locked(descriptors).are_new(&grants.streams)
             && locked(locks).is_empty()
@@ -217,18 +244,23 @@ impl Process {
             denied: locked(denied).clone(),
             robust: locked(robust).clone(),
             clear: locked(clear).clone(),
+            limits: locked(limits).clone(),
         })
     }
 
     /// The same, behind a start that has left this.
     pub fn with_start(mut self, start: &Started) -> Self {
-        let Started { current, umask, signals, refused, denied, robust, clear } = start.clone();
+        let Started { current, umask, signals, refused, denied, robust, clear, limits } = start.clone();
         self.current = Mutex::new(current);
         self.umask = AtomicU32::new(umask);
         self.refused = Mutex::new(refused);
         self.denied = Mutex::new(denied);
         self.robust = Mutex::new(robust);
         self.clear = Mutex::new(clear);
+        if let Some([soft, _]) = limits.get(&libc::RLIMIT_NOFILE) {
+            locked(&self.descriptors).lower(*soft);
+        }
+        self.limits = Mutex::new(limits);
         self.change_signals(|own| *own = signals);
         self
     }
@@ -324,10 +356,38 @@ impl Process {
         self.waiting.store(signals.waiting(), Ordering::SeqCst);
         self.handled.store(signals.handled(), Ordering::SeqCst);
         self.suspended.store(signals.suspended(), Ordering::SeqCst);
+        if self.has_signal_files.load(Ordering::SeqCst) {
+            locked(&self.signal_files).iter().filter_map(Weak::upgrade).for_each(|file| file.tell(&signals));
+        }
         if signals.take_changed_timers() {
             self.has_changed_timers.store(true, Ordering::SeqCst);
         }
         result
+    }
+
+    /// One more reads signals.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn add_signal_file(&self, file: &Arc<SignalFile>) -> Result<(), Errno> {
+        let mut files = locked(&self.signal_files);
+        files.retain(|file| file.strong_count() > 0);
+        if files.len() >= signal_files::MOST {
+            return Err(Errno::MFILE);
+        }
+        files.push(Arc::downgrade(file));
+        drop(files);
+        self.has_signal_files.store(true, Ordering::SeqCst);
+        self.change_signals(|_| ()); // it is told of those that wait
+        Ok(())
+    }
+
+    /// Room for one more instance of `inotify`.
+    ///
+    /// # Errors
+    /// `EMFILE`.
+    pub(super) fn notifications(&self) -> Result<Place, Errno> {
+        Place::new(&self.notifications, notifications::MOST)
     }
 
     /// Sends a signal to a thread, or to the domain.

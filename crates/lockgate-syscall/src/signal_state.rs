@@ -22,7 +22,7 @@ const CANCEL: u32 = 33;
 /// Most that wait in one domain.
 const MOST_QUEUED: usize = 256;
 /// What nobody can block, ignore or handle.
-const FIXED: u64 = bit(libc::SIGKILL as u32) | bit(libc::SIGSTOP as u32);
+pub(super) const FIXED: u64 = bit(libc::SIGKILL as u32) | bit(libc::SIGSTOP as u32);
 
 /// The bit of a signal in a set.
 pub(super) const fn bit(signal: u32) -> u64 {
@@ -220,6 +220,11 @@ impl Signals {
     pub(super) fn is_held(&self, signal: u32) -> bool {
         let has = |set: &u64| set & bit(signal) != 0;
         self.wanted.values().any(has) || self.masks.contains_key(&0) && self.masks.values().all(has)
+    }
+
+    /// Number of those in `set` that wait, for whatever thread.
+    pub(super) fn waiting_of(&self, set: u64) -> usize {
+        self.waiting.iter().filter(|waiting| set & bit(waiting.info.signal) != 0).count()
     }
 
     /// Number of those that wait.

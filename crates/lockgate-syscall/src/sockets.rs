@@ -3,7 +3,7 @@ use super::endpoints::{Address, Transport};
 use super::locked::locked;
 use rustix::net::{AddressFamily, SocketType};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 #[derive(Debug)]
@@ -23,6 +23,8 @@ pub(super) struct Socket {
     /// How long the domain waits for it, in nanoseconds: 0 is for ever. The host's socket waits for nothing.
     receive_timeout: AtomicU64,
     send_timeout: AtomicU64,
+    /// Bytes for which a read waits (`SO_RCVLOWAT`).
+    least: AtomicUsize,
     /// `SO_LINGER` as the domain set it. The host's socket never waits when it is closed.
     linger: Mutex<[i32; 2]>,
 }
@@ -47,6 +49,7 @@ impl Socket {
             peer: Mutex::default(),
             receive_timeout: AtomicU64::new(0),
             send_timeout: AtomicU64::new(0),
+            least: AtomicUsize::new(1),
             linger: Mutex::default(),
         }
     }
@@ -61,7 +64,22 @@ impl Socket {
             new.store(old.load(Ordering::Relaxed), Ordering::Relaxed);
         }
         *locked(&accepted.linger) = *locked(&self.linger);
+        // (A UNIX socket has its own, as on Linux.)
+        if self.transport != Transport::Unix {
+            accepted.least.store(self.least(), Ordering::Relaxed);
+        }
         accepted
+    }
+
+    /// Bytes for which a read waits that waits at all.
+    pub(super) fn least(&self) -> usize {
+        self.least.load(Ordering::Relaxed)
+    }
+
+    /// (As Linux takes it: nothing is one, and what is negative is as much as can be.)
+    pub(super) fn set_least(&self, bytes: i32) {
+        let bytes = usize::try_from(bytes).unwrap_or(i32::MAX as usize).max(1);
+        self.least.store(bytes, Ordering::Relaxed);
     }
 
     /// Whether, and how many seconds, closing would wait.

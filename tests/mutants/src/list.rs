@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The lists, in this folder.
-const LISTS: [&str; 18] = [
+const LISTS: [&str; 19] = [
     "runtime.txt",
     "verifier.txt",
     "grants.txt",
     "registry.txt",
     "limits.txt",
     "sockets.txt",
+    "servers.txt",
     "programs.txt",
     "models.txt",
     "policies.txt",

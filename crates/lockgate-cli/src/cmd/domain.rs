@@ -15,9 +15,9 @@ use std::time::Duration;
 /// Limits and grants.
 #[derive(clap::Args)]
 pub struct Limits {
-    /// Grant a host directory, as DIR or under another name; `:ro` for reading only. Repeatable. A relative DIR has its absolute name in
-    /// the domain, and the domain starts in the directory of the caller
-    #[arg(long = "dir", value_name = "[GUEST=]DIR[:ro]", value_parser = granted)]
+    /// Grant a host directory, as DIR or under another name; `:ro` for reading only, `:special` for symbolic links and FIFOs as well.
+    /// Repeatable. A relative DIR has its absolute name in the domain, and the domain starts in the directory of the caller
+    #[arg(long = "dir", value_name = "[GUEST=]DIR[:ro|:special]", value_parser = granted)]
     directories: Vec<Granted>,
     /// Let the program listen at an address: 127.0.0.1:6379, [::1]:8080, udp:127.0.0.1:53, unix:/run/x.sock; * is any address of the
     /// machine, or any port, and unix:* all sockets in granted directories. Repeatable
@@ -300,9 +300,10 @@ pub fn lines_of_denied(module: &str, denied: &[(String, u64)], grants: [&str; 2]
 
 /// A directory, as `--dir` has it.
 pub fn granted(text: &str) -> anyhow::Result<Granted> {
-    let (text, access) = match text.strip_suffix(":ro") {
-        Some(text) => (text, Access::ReadOnly),
-        None => (text, Access::ReadWrite),
+    let (text, access) = match (text.strip_suffix(":ro"), text.strip_suffix(":special")) {
+        (Some(text), _) => (text, Access::ReadOnly),
+        (None, Some(text)) => (text, Access::Special),
+        (None, None) => (text, Access::ReadWrite),
     };
     let (guest, host) = text.split_once('=').unwrap_or((text, text));
     if let Some(writable) = text.strip_suffix(":rw").filter(|_| !Path::new(host).exists()) {

@@ -14,7 +14,7 @@ use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// See [`check`].
@@ -58,7 +58,7 @@ const SYSTEM_CALL: [u8; 51] = [
 ];
 
 /// Where paths begin, beneath what the domain is granted.
-const PATHS: [&str; 20] = [
+const PATHS: [&str; 24] = [
     "/data",
     "/data/f",
     "/data/sub/g",
@@ -79,6 +79,10 @@ const PATHS: [&str; 20] = [
     "/data/sub/up/secret",
     "loop",
     "/data//sub/./g",
+    "/special/p",
+    "/special/new",
+    "/special/sub/l",
+    "/special/sub",
 ];
 
 /// A domain and the host around it.
@@ -120,6 +124,7 @@ impl World {
             ModuleFile { code: SYSTEM_CALL.to_vec(), room: 4 * PAGE, ..ModuleFile::default() }.build();
         let grants = Grants::default()
             .directory("/data", root.join(granted), Access::ReadWrite)
+            .and_then(|grants| grants.directory("/special", root.join("granted/special"), Access::Special))
             .and_then(|grants| grants.directory("/ro", root.join("ro"), Access::ReadOnly))
             .and_then(|grants| grants.listen("127.0.0.1:0"))
             .and_then(|grants| grants.listen("unix:*"))
@@ -208,6 +213,8 @@ fn addresses(root: &Path, (tcp, udp, _): &(TcpListener, UdpSocket, UnixListener)
 fn furnish(root: &Path) {
     let granted = root.join("granted");
     fs::create_dir_all(granted.join("sub")).expect("a folder");
+    fs::create_dir_all(granted.join("special/sub")).expect("a folder");
+    fs::write(granted.join("special/sub/f"), "f").expect("a file");
     fs::set_permissions(&granted, Permissions::from_mode(0o755)).expect("a folder of ours");
     fs::write(granted.join("f"), [b'f'; 100]).expect("a file");
     fs::write(granted.join("sub/g"), "g").expect("a file");
@@ -217,6 +224,9 @@ fn furnish(root: &Path) {
     symlink("loop", granted.join("loop")).expect("a link");
 }
 
+/// Where links lead that the domain has not made.
+const LINKS: [&str; 3] = ["../secret", "../..", "loop"];
+
 /// Removes what is in a folder, not the folder: that is what the domain was granted.
 fn empty(folder: &Path) -> std::io::Result<()> {
     fs::set_permissions(folder, Permissions::from_mode(0o755))?;
@@ -224,7 +234,10 @@ fn empty(folder: &Path) -> std::io::Result<()> {
         let path = entry?.path();
         if fs::symlink_metadata(&path)?.is_dir() {
             empty(&path)?;
-            fs::remove_dir(&path)?;
+            // (It is granted itself.)
+            if !path.ends_with("granted/special") {
+                fs::remove_dir(&path)?;
+            }
         } else {
             fs::remove_file(&path)?;
         }
@@ -264,6 +277,23 @@ pub fn check(input: &[u8], world: &mut World) -> u64 {
     assert!(!reached, "an address beyond the grants was reached");
     let (outside, granted) = world.files();
     assert_eq!(outside, world.outside, "files beyond the grants have changed");
+    for (path, mode, ..) in granted.iter().filter(|entry| !world.granted.contains(entry)) {
+        let inside = path.strip_prefix(world.root().join("granted/special")).is_ok();
+        let is_new = !world.granted.iter().any(|(known, ..)| known == path);
+        match mode & 0o170_000 {
+            0o120_000 => {
+                let target = fs::read_link(path).unwrap_or_default();
+                let climbs =
+                    target.is_absolute() || target.components().any(|part| part == Component::ParentDir);
+                // (Those that were there may be moved, but not to where links are made.)
+                let is_ours =
+                    LINKS.iter().any(|link| Path::new(link) == target) || target.starts_with(world.root());
+                assert!(!is_new || is_ours && !inside || inside && !climbs, "a link leads out: {path:?}");
+            }
+            0o010_000 => assert!(inside, "a FIFO where none may be: {path:?}"),
+            _ => {}
+        }
+    }
     if granted != world.granted {
         empty(&world.root().join("granted")).expect("a folder of ours");
         furnish(world.root());

@@ -1,6 +1,7 @@
 //! `chmod`, `fchmod`, `fchmodat`, `chown`, `utimensat`, `umask`.
+use super::identity;
 use crate::SyscallContext;
-use crate::directories::admit;
+use crate::directories::{admit, is_descriptor_itself};
 use crate::directory::link_of;
 use crate::outcome::Reply;
 use crate::wire::word;
@@ -40,9 +41,45 @@ pub fn fchmod(ctx: &SyscallContext<'_>, [fd, bits, ..]: [u64; 6]) -> Reply {
     Ok(0)
 }
 
-/// `chown` and its kin: there is one user.
-pub fn chown(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Err(Errno::PERM.into())
+/// `chown(path, user, group)`.
+pub fn chown(ctx: &SyscallContext<'_>, [path, user, group, ..]: [u64; 6]) -> Reply {
+    fchownat(ctx, [libc::AT_FDCWD as u64, path, user, group, 0, 0])
+}
+
+/// `lchown(path, user, group)`.
+pub fn lchown(ctx: &SyscallContext<'_>, [path, user, group, ..]: [u64; 6]) -> Reply {
+    let flags = libc::AT_SYMLINK_NOFOLLOW as u64;
+    fchownat(ctx, [libc::AT_FDCWD as u64, path, user, group, flags, 0])
+}
+
+/// `fchownat(fd, path, user, group, flags)`.
+pub fn fchownat(ctx: &SyscallContext<'_>, [fd, path, user, group, flags, _]: [u64; 6]) -> Reply {
+    let flags = AtFlags::from_bits_retain(flags as u32);
+    if !(AtFlags::SYMLINK_NOFOLLOW | AtFlags::EMPTY_PATH).contains(flags) {
+        return Err(Errno::INVAL.into());
+    }
+    let path = ctx.path(path)?;
+    let read_only = if is_descriptor_itself(&path, flags) && fd as i32 != libc::AT_FDCWD {
+        ctx.process.handle(fd as i32)?.read_only_grant
+    } else {
+        let follow = !flags.contains(AtFlags::SYMLINK_NOFOLLOW);
+        ctx.locate(fd as i32, &path)?.handle(&ctx.process.grants, follow)?.read_only
+    };
+    to_itself(read_only, user, group)
+}
+
+/// `fchown(fd, user, group)`.
+pub fn fchown(ctx: &SyscallContext<'_>, [fd, user, group, ..]: [u64; 6]) -> Reply {
+    to_itself(ctx.process.descriptor(fd as i32)?.read_only_grant, user, group)
+}
+
+/// There is one user, who has everything: what is given to that one changes nothing, and to others nothing can be given.
+fn to_itself(read_only: bool, user: u64, group: u64) -> Reply {
+    if read_only {
+        return Err(Errno::ROFS.into());
+    }
+    let is_own = |id: u64| [identity::USER, u32::MAX].contains(&(id as u32));
+    if is_own(user) && is_own(group) { Ok(0) } else { Err(Errno::PERM.into()) }
 }
 
 /// `utimensat(fd, path or null, times or null, flags)`.

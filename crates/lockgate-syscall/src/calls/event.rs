@@ -1,7 +1,7 @@
 //! `eventfd` and `timerfd_create`: within the domain.
 use super::timer::{record, setting};
 use crate::SyscallContext;
-use crate::descriptors::Description;
+use crate::descriptors::{Behind, Description};
 use crate::outcome::Reply;
 use rustix::event::{EventfdFlags, eventfd as host_eventfd};
 use rustix::fd::OwnedFd;
@@ -47,9 +47,19 @@ pub(super) fn made(
     flags: u64,
     make: impl FnOnce() -> Result<OwnedFd, Errno>,
 ) -> Reply {
+    made_as(ctx, flags, Behind::Kernel, make)
+}
+
+/// The same with that behind it.
+pub(super) fn made_as(
+    ctx: &SyscallContext<'_>,
+    flags: u64,
+    behind: Behind,
+    make: impl FnOnce() -> Result<OwnedFd, Errno>,
+) -> Reply {
     let flags = OFlags::from_bits_retain(flags as u32) & (OFlags::CLOEXEC | OFlags::NONBLOCK);
     let reserved = ctx.process.reserve()?;
-    let description = Description::of_made(make()?, OFlags::RDWR | flags)?;
+    let description = Description::of_made_as(make()?, OFlags::RDWR | flags, behind)?;
     Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
 }
 

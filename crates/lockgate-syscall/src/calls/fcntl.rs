@@ -1,5 +1,5 @@
 //! `fcntl`: duplicates, flags and record locks.
-use super::lock;
+use super::{lock, memory_file};
 use crate::SyscallContext;
 use crate::locked::locked;
 use crate::outcome::Reply;
@@ -33,6 +33,8 @@ pub fn fcntl(ctx: &SyscallContext<'_>, [fd, command, argument, ..]: [u64; 6]) ->
             file.set_status(OFlags::from_bits_retain(argument as u32))?;
             Ok(0)
         }
+        libc::F_ADD_SEALS => memory_file::add_seals(&file, argument),
+        libc::F_GET_SEALS => memory_file::seals(&file),
         // Nobody is told of anything by SIGIO.
         libc::F_GETOWN | F_GETSIG => Ok(0),
         libc::F_GETLK => lock::get(ctx, &file, argument),

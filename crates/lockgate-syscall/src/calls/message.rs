@@ -55,10 +55,10 @@ struct Header {
 }
 
 /// Bytes of it, and where its parts are.
-const HEADER: usize = 56;
+pub(super) const HEADER: usize = 56;
 const NAME_LENGTH: u64 = 8;
-const CONTROL_LENGTH: u64 = 40;
-const FLAGS: u64 = 48;
+pub(super) const CONTROL_LENGTH: u64 = 40;
+pub(super) const FLAGS: u64 = 48;
 /// A `struct mmsghdr` has its header, and how long its message was.
 const NUMBERED: u64 = 64;
 const LENGTH: u64 = 56;
@@ -313,6 +313,11 @@ pub(super) fn receive(
     let mut left = pieces.left();
     let mut buffer = vec![0; CHUNK.min(left)];
     let mut done = 0;
+    let least = match flags.contains(RecvFlags::WAITALL) {
+        _ if flags.intersects(RECEIVE) => 1, // whoever peeks would see the same again
+        true => left,
+        false => open.socket().least().min(left),
+    };
     let received = |length| Ok(Received { length, from: Address::Unspecified, is_cut: false });
     loop {
         ctx.check()?;
@@ -321,7 +326,16 @@ pub(super) fn receive(
         if want == 0 && left > 0 {
             return if done > 0 { received(done) } else { Err(Errno::FAULT.into()) };
         }
-        let got = match receive_some(ctx, open, &mut buffer[..want], flags, until) {
+        // (What is there already counts: the kernel knows of the rest alone.)
+        let has_least = done > 0 && open.socket().least() > 1;
+        if has_least {
+            open.waits_for(least - done);
+        }
+        let some = receive_some(ctx, open, &mut buffer[..want], flags, until);
+        if has_least {
+            open.waits_for(open.socket().least());
+        }
+        let got = match some {
             Ok((got, ..)) => got,
             Err(Halt::Errno(_)) if done > 0 => return received(done),
             Err(halt) => return Err(halt),
@@ -333,9 +347,7 @@ pub(super) fn receive(
         }
         done += got;
         left -= got;
-        // (Whoever peeks would see the same again.)
-        let goes_on = flags.contains(RecvFlags::WAITALL) && !flags.intersects(RECEIVE);
-        if left == 0 || got == 0 || !goes_on {
+        if got == 0 || done >= least {
             return received(done);
         }
     }

@@ -1,5 +1,5 @@
 //! `mmap`, `munmap`, `mprotect`, `mremap`, `madvise`: memory of the window, never executable.
-use crate::descriptors::Kind;
+use crate::descriptors::{Behind, Description, Kind};
 use crate::outcome::{Halt, Reply};
 use crate::{CHUNK, Placement, Protection, Resize, SyscallContext};
 use rustix::io::Errno;
@@ -68,7 +68,10 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
         0 => return Err(Errno::INVAL.into()),
         libc::MAP_PRIVATE => {}
         // A granted stream's host descriptor may have more rights than were granted, and mprotect would find them.
-        libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE if !file.path.is_empty() => {
+        libc::MAP_SHARED | libc::MAP_SHARED_VALIDATE if is_own(&file) => {
+            if let Behind::Memory(memory) = &file.behind {
+                memory.is_mapped();
+            }
             return Ok(ctx.memory.map_shared(at, length, placement, protection, (file.fd(), offset))?);
         }
         _ => return Err(Errno::NODEV.into()),
@@ -96,6 +99,11 @@ pub fn mmap(ctx: &SyscallContext<'_>, [at, length, prot, flags, fd, offset]: [u6
             Err(halt)
         }
     }
+}
+
+/// Whether the domain has opened or made the file itself.
+fn is_own(file: &Description) -> bool {
+    !file.path.is_empty() || matches!(file.behind, Behind::Memory(_))
 }
 
 /// `munmap(address, length)`.

@@ -3,11 +3,12 @@
 //! Each resolves the folder beneath its grant first and then works on one name in that folder.
 use super::open::file_mode;
 use crate::SyscallContext;
-use crate::directories::may_move;
+use crate::directories::{is_special, may_move};
+use crate::directory::components;
 use crate::endpoints::Purpose;
 use crate::outcome::Reply;
 use rustix::fd::{AsFd, OwnedFd};
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::{AtFlags, FileType, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 const CURRENT: u64 = libc::AT_FDCWD as u64;
@@ -111,6 +112,7 @@ pub fn renameat2(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]:
     }
     let (old_folder, old) = leaving(ctx, old_fd, &ctx.path(old)?, |_| Errno::BUSY)?;
     let (new_folder, new) = leaving(ctx, new_fd, &ctx.path(new)?, |_| Errno::BUSY)?;
+    of_one_kind(ctx, &old_folder, &new_folder)?;
     rustix::fs::renameat_with(old_folder, old, new_folder, new, flags)?;
     Ok(0)
 }
@@ -136,12 +138,67 @@ pub fn linkat(ctx: &SyscallContext<'_>, [old_fd, old, new_fd, new, flags, _]: [u
         return Err(Errno::EXIST.into());
     }
     let (old_folder, old) = parent_of(ctx, old_fd, &old, |_| Errno::PERM)?;
+    of_one_kind(ctx, &old_folder, &new_folder)?;
     rustix::fs::linkat(old_folder, old, new_folder, new, AtFlags::empty())?;
     Ok(0)
 }
 
-/// `symlink`, `symlinkat`: refused. A link that the module plants would mislead whoever follows it
-/// outside of the domain.
-pub fn symlink(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
-    Err(Errno::PERM.into())
+/// Links and FIFOs, and directories that hold some, do not come where none may be made: as if there were two file systems.
+fn of_one_kind(ctx: &SyscallContext<'_>, old: &OwnedFd, new: &OwnedFd) -> Result<(), Errno> {
+    let is_special = |folder: &OwnedFd| is_special(&ctx.process.grants, folder.as_fd());
+    if is_special(old)? == is_special(new)? { Ok(()) } else { Err(Errno::XDEV) }
+}
+
+/// The folder and name of something that is to be made where links and FIFOs may be.
+fn special(ctx: &SyscallContext<'_>, fd: u64, path: &[u8]) -> Result<(OwnedFd, Vec<u8>), Errno> {
+    let (folder, name) = parent_of(ctx, fd, path, |_| Errno::EXIST)?;
+    if rustix::fs::statat(&folder, name.as_slice(), AtFlags::SYMLINK_NOFOLLOW).is_ok() {
+        return Err(Errno::EXIST);
+    }
+    if is_special(&ctx.process.grants, folder.as_fd())? { Ok((folder, name)) } else { Err(Errno::PERM) }
+}
+
+/// `symlink(target, new)`.
+pub fn symlink(ctx: &SyscallContext<'_>, [target, new, ..]: [u64; 6]) -> Reply {
+    symlinkat(ctx, [target, CURRENT, new, 0, 0, 0])
+}
+
+/// `symlinkat(target, fd, new)`: where that was granted. Whoever follows the link, the host too, comes to something beneath the link's own folder,
+/// wherever that is moved: the target is relative, and does not climb.
+pub fn symlinkat(ctx: &SyscallContext<'_>, [target, fd, new, ..]: [u64; 6]) -> Reply {
+    let (target, new) = (ctx.path(target)?, ctx.path(new)?);
+    if target.is_empty() {
+        return Err(Errno::NOENT.into());
+    }
+    let (folder, name) = special(ctx, fd, &new)?;
+    if target.starts_with(b"/") || components(&target).any(|part| part == b"..") {
+        return Err(Errno::PERM.into());
+    }
+    rustix::fs::symlinkat(target, folder, name)?;
+    Ok(0)
+}
+
+/// `mknod(path, mode, device)`.
+pub fn mknod(ctx: &SyscallContext<'_>, [path, mode, ..]: [u64; 6]) -> Reply {
+    mknodat(ctx, [CURRENT, path, mode, 0, 0, 0])
+}
+
+/// `mknodat(fd, path, mode, device)`: a regular file, or a FIFO where that was granted.
+pub fn mknodat(ctx: &SyscallContext<'_>, [fd, path, mode, ..]: [u64; 6]) -> Reply {
+    let path = ctx.path(path)?;
+    let rights = file_mode(ctx, mode);
+    match mode as u32 & libc::S_IFMT {
+        0 | libc::S_IFREG => {
+            let new = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY;
+            let _place = ctx.process.place()?;
+            ctx.locate(fd as i32, &path)?.open(&ctx.process.grants, new, rights)?;
+        }
+        libc::S_IFIFO => {
+            let (folder, name) = special(ctx, fd, &path)?;
+            rustix::fs::mknodat(folder, name, FileType::Fifo, rights, 0)?;
+        }
+        libc::S_IFCHR | libc::S_IFBLK | libc::S_IFSOCK => return Err(Errno::PERM.into()),
+        _ => return Err(Errno::INVAL.into()),
+    }
+    Ok(0)
 }

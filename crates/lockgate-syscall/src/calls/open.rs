@@ -1,12 +1,16 @@
 //! `open`, `openat`, `creat`, `close`.
+use super::socket::PAUSE;
 use super::{lock, truncate};
 use crate::SyscallContext;
-use crate::descriptors::Kind;
+use crate::descriptors::{Description, Kind};
 use crate::locked::locked;
-use crate::outcome::Reply;
+use crate::outcome::{Halt, Reply};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with};
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// Flags that are passed on; the others are ignored, as `open` always did.
 const PASSED: OFlags = OFlags::RDWR
@@ -53,11 +57,37 @@ pub fn openat(ctx: &SyscallContext<'_>, [fd, path, flags, mode, ..]: [u64; 6]) -
     // In this order: a domain without files hears that there is no such file, not that it has too many.
     let place = ctx.locate(fd as i32, &path)?;
     let reserved = ctx.process.reserve()?;
-    let description = place.open(&ctx.process.grants, flags, mode)?;
+    let waits = !flags.contains(OFlags::NONBLOCK);
+    let description = loop {
+        match place.open(&ctx.process.grants, flags, mode) {
+            // A FIFO that nobody reads: the kernel has no wait for that which could be ended.
+            Err(Errno::NXIO) if waits => ctx.sleep_until(Some(Instant::now() + PAUSE))?,
+            description => break description?,
+        }
+    };
+    if waits && description.is_fifo() && !description.writable {
+        wait_for_writer(ctx, &description)?;
+    }
     if flags.contains(OFlags::TRUNC) && description.kind == Kind::Regular {
         truncate::empty(ctx, &description)?;
     }
     Ok(reserved.fill(description, flags.contains(OFlags::CLOEXEC)) as u64)
+}
+
+/// Waits until somebody has opened the FIFO for writing, as Linux does before it is open. What was written stays in it.
+fn wait_for_writer(ctx: &SyscallContext<'_>, fifo: &Description) -> Result<(), Halt> {
+    let _places = [ctx.process.place()?, ctx.process.place()?];
+    let (_ours, copy) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    loop {
+        let mut look = [PollFd::from_borrowed_fd(fifo.fd(), PollFlags::IN)];
+        rustix::event::poll(&mut look, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+        // (One that has come and gone has left its end. One that has written nothing keeps the end away.)
+        let has_been = !look[0].revents().is_empty();
+        if has_been || rustix::pipe::tee(fifo.fd(), &copy, 1, SpliceFlags::NONBLOCK) != Ok(0) {
+            return Ok(());
+        }
+        ctx.sleep_until(Some(Instant::now() + PAUSE))?;
+    }
 }
 
 /// `close(fd)`.

@@ -4,13 +4,14 @@
 //! The kernel moves the bytes between the file and the domain's memory itself: nobody judges them. Whatever needs more than that (a time limit of a
 //! socket's own, a signal, a stream of the host's, many parts) is not done here: the call begins anew, and has its lock and its checks.
 use super::epoll::EVENTS;
+use super::message::{CONTROL_LENGTH, FLAGS, HEADER};
 use super::read_write::{MOST_AT, PIPE, STANDARD_ERROR};
 use super::seek;
 use crate::SyscallContext;
-use crate::descriptors::{self, Description};
+use crate::descriptors::{self, Behind, Description};
 use crate::memory::{EVENT, Exchange, PARTS};
 use crate::sockets;
-use crate::wire::word;
+use crate::wire::{half, word};
 use lockgate_kernel::{Left, Looked};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -24,6 +25,9 @@ const PATIENCE: u32 = 1000;
 
 /// Nanoseconds.
 const MILLISECOND: i64 = 1_000_000;
+
+/// Bytes of a `struct pollfd`.
+const POLLED: usize = 8;
 
 /// What a quick call has come to.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +82,11 @@ pub fn is_quick(number: u64) -> bool {
             | libc::SYS_pwritev
             | libc::SYS_recvfrom
             | libc::SYS_sendto
+            | libc::SYS_recvmsg
+            | libc::SYS_sendmsg
             | libc::SYS_epoll_wait
+            | libc::SYS_poll
+            | libc::SYS_ppoll
     )
 }
 
@@ -118,6 +126,27 @@ pub fn quick(ctx: &SyscallContext<'_>, number: u64, arguments: [u64; 6]) -> Quic
         libc::SYS_epoll_wait => {
             return looked_up(ctx, fd, |file| events(ctx, file, arguments));
         }
+        libc::SYS_poll => return polled(ctx, fd, first, second as i32),
+        libc::SYS_ppoll => {
+            // (With a mask, or for a time, there is more to do.)
+            let (timeout, mask) = (second, third);
+            return if timeout == 0 && mask == 0 { polled(ctx, fd, first, -1) } else { Quick::NONE };
+        }
+        libc::SYS_recvmsg => {
+            let flags = RecvFlags::from_bits_retain(second as u32);
+            let wish = message(Way::In, !flags.is_empty());
+            return if RecvFlags::DONTWAIT.contains(flags) {
+                headed(ctx, fd, first, wish)
+            } else {
+                Quick::NONE
+            };
+        }
+        libc::SYS_sendmsg => {
+            let flags = SendFlags::from_bits_retain(second as u32);
+            let is_known = (SendFlags::DONTWAIT | SendFlags::NOSIGNAL).contains(flags);
+            let wish = message(Way::Out, flags.contains(SendFlags::DONTWAIT));
+            return if is_known { headed(ctx, fd, first, wish) } else { Quick::NONE };
+        }
         _ => None,
     };
     match wish {
@@ -137,6 +166,99 @@ impl Quick {
 fn looked_up(ctx: &SyscallContext<'_>, fd: u64, used: impl FnOnce(&Description) -> Answer) -> Quick {
     let Looked { result, left } = ctx.process.lookup.with(fd as i32, |file| used(file));
     Quick { answer: result.unwrap_or(Answer::None), left }
+}
+
+/// Of a `struct msghdr`, which is copied once, with neither address nor control messages.
+fn headed(ctx: &SyscallContext<'_>, fd: u64, header: u64, wish: Option<Wish>) -> Quick {
+    let Some(wish) = wish else { return Quick::NONE };
+    let mut bytes = [0; HEADER];
+    if ctx.memory.read(header, &mut bytes).is_err() {
+        return Quick::NONE;
+    }
+    let [name, vector, count, control_length] =
+        [0, 16, 24, CONTROL_LENGTH as usize].map(|at| word(&bytes, at));
+    if name != 0 || control_length != 0 {
+        return Quick::NONE;
+    }
+    looked_up(ctx, fd, |file| match many(ctx, file, wish, vector, count) {
+        // (Of a message that came there are no flags to tell, and no length of control messages.)
+        Answer::Value(0..) if wish.way == Way::In && ctx.memory.write(header + FLAGS, &[0; 4]).is_err() => {
+            Answer::Value(-i64::from(libc::EFAULT))
+        }
+        answer => answer,
+    })
+}
+
+/// `poll` of one descriptor, for so many milliseconds; for ever where that is negative.
+fn polled(ctx: &SyscallContext<'_>, at: u64, count: u64, timeout: i32) -> Quick {
+    let mut bytes = [0; POLLED];
+    if count != 1 || ctx.memory.read(at, &mut bytes).is_err() {
+        return Quick::NONE;
+    }
+    let (fd, asked) = (half(&bytes, 0), PollFlags::from_bits_retain(half(&bytes, 4) as u16));
+    looked_up(ctx, fd.into(), |file| {
+        let began = if timeout > 0 { now() } else { 0 };
+        let mut left = timeout;
+        loop {
+            let again = Answer::Again([at, count, left as u64, 0, 0, 0]);
+            let found = match look(ctx, file, asked, left) {
+                Look::Found(found) => found,
+                Look::Nothing if left == 0 => PollFlags::empty(),
+                Look::Nothing => {
+                    if timeout > 0 {
+                        left = left_of(began, timeout);
+                    }
+                    continue;
+                }
+                // (A wait that has not begun begins anew with all of its time.)
+                Look::Else if left == timeout => return Answer::None,
+                Look::Else => return again,
+            };
+            return match ctx.memory.write(at + 6, &found.bits().to_le_bytes()) {
+                Ok(()) => Answer::Value(i64::from(!found.is_empty())),
+                Err(_) => Answer::None,
+            };
+        }
+    })
+}
+
+/// What a look at a descriptor has come to.
+enum Look {
+    Found(PollFlags),
+    /// Not yet.
+    Nothing,
+    /// There is more to be looked at than can be here.
+    Else,
+}
+
+/// Waits for `events` of a description, so many milliseconds at most, and no longer than who waits has patience.
+fn look(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags, left: i32) -> Look {
+    let is_known = matches!(
+        file.quick,
+        descriptors::Quick::Pipe | descriptors::Quick::Socket | descriptors::Quick::Events
+    );
+    if !is_known || left != 0 && !may_wait(ctx) {
+        return Look::Else;
+    }
+    let patience = if left < 0 { PATIENCE } else { PATIENCE.min(left as u32) };
+    let patience =
+        Timespec { tv_sec: i64::from(patience / 1000), tv_nsec: i64::from(patience % 1000) * MILLISECOND };
+    let Some(end) = ctx.process.waits.event_if_made() else { return Look::Else };
+    let mut both =
+        [PollFd::from_borrowed_fd(end, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), events)];
+    match rustix::event::poll(&mut both, Some(&patience)) {
+        Ok(_) if !both[0].revents().is_empty() || ctx.process.waits.is_killed() => Look::Else,
+        Ok(1..) => Look::Found(both[1].revents()),
+        Ok(_) | Err(Errno::INTR) if (ctx.thread.stopped)() => Look::Else,
+        Ok(_) | Err(Errno::INTR) => Look::Nothing,
+        Err(_) => Look::Else,
+    }
+}
+
+/// Milliseconds that are left of `timeout`, which began then.
+fn left_of(began: i64, timeout: i32) -> i32 {
+    let nanoseconds = (began + i64::from(timeout) * MILLISECOND).saturating_sub(now()).max(0);
+    (nanoseconds as u64).div_ceil(MILLISECOND as u64) as i32
 }
 
 /// Of a `struct iovec[count]`, which is copied once.
@@ -164,10 +286,18 @@ fn one(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, parts: &[(u64, 
         Way::In => file.readable,
         Way::Out => file.writable,
     };
-    if !is_allowed || wish.of_socket && file.quick != descriptors::Quick::Socket {
+    // (What is written to a memory file is counted first.)
+    let is_counted = wish.way == Way::Out && matches!(file.behind, Behind::Memory(_));
+    if !is_allowed || is_counted || wish.of_socket && file.quick != descriptors::Quick::Socket {
         return Answer::None;
     }
     let waits = !wish.at_once && !file.nonblocking();
+    // (Who waits for more than what is there gets more than one part of it.)
+    if let (Way::In, true, Some(socket)) = (wish.way, waits, &file.socket)
+        && socket.least() > 1
+    {
+        return Answer::None;
+    }
     let is_one = parts.len() == 1;
     let how = match (wish.way, wish.offset, file.quick) {
         (Way::In, None, descriptors::Quick::File) => Exchange::Read,
@@ -291,8 +421,7 @@ fn events(ctx: &SyscallContext<'_>, set: &Description, arguments: [u64; 6]) -> A
             Err(_) => return again,
         }
         if timeout > 0 {
-            let nanoseconds = (began + i64::from(timeout) * MILLISECOND).saturating_sub(now()).max(0);
-            left = (nanoseconds as u64).div_ceil(MILLISECOND as u64) as i32;
+            left = left_of(began, timeout);
         }
     }
 }

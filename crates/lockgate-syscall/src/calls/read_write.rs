@@ -1,13 +1,14 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
 use super::socket::{Open, PAUSE};
-use super::{message, signal};
-use crate::descriptors::{Description, Form, Kind};
+use super::{inotify, message, signal, signal_file};
+use crate::descriptors::{Behind, Description, Form, Kind};
 use crate::outcome::{Halt, Reply};
 use crate::wire::word;
 use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::{DEADLY, NO_SIGNAL, without_signals};
 use rustix::event::PollFlags;
+use rustix::fs::OFlags;
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::sockopt::Timeout;
 use rustix::net::{RecvFlags, SendFlags};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 /// Most pieces of one vector (Linux's `IOV_MAX`).
 const PIECES: u64 = 1024;
 /// Most bytes of one call, as in Linux (`MAX_RW_COUNT`).
-const MOST: u64 = 0x7fff_f000;
+pub(super) const MOST: u64 = 0x7fff_f000;
 /// Largest offset: no file reaches so far, and nothing that is added to it can overflow.
 pub(super) const MOST_AT: u64 = i64::MAX as u64 - MOST;
 /// `preadv2` and `pwritev2`: where the description is.
@@ -41,23 +42,33 @@ const WORDS: usize = 1024;
 
 /// `read(fd, buffer, length)`.
 pub fn read(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
+    ctx.process.descriptor(fd as i32).and_then(may_be_read)?;
+    is_somewhere(at, length)?;
     read_into(ctx, fd, Pieces::one(at, length), None)
 }
 
 /// `write(fd, buffer, length)`.
 pub fn write(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
+    match ctx.process.descriptor(fd as i32).and_then(Description::for_writing) {
+        Ok(_) => is_somewhere(at, length)?,
+        // (It is heard all the same.)
+        Err(_) if fd as i32 == STANDARD_ERROR => {}
+        Err(error) => return Err(error.into()),
+    }
     write_from(ctx, fd, Pieces::one(at, length), None)
 }
 
 /// `pread64(fd, buffer, length, offset)`.
 pub fn pread(ctx: &SyscallContext<'_>, [fd, at, length, offset, ..]: [u64; 6]) -> Reply {
-    seekable(ctx, fd, offset)?;
+    may_be_read(seekable(ctx, fd, offset)?)?;
+    is_somewhere(at, length)?;
     read_into(ctx, fd, Pieces::one(at, length), Some(offset))
 }
 
 /// `pwrite64(fd, buffer, length, offset)`.
 pub fn pwrite(ctx: &SyscallContext<'_>, [fd, at, length, offset, ..]: [u64; 6]) -> Reply {
-    seekable(ctx, fd, offset)?;
+    seekable(ctx, fd, offset)?.for_writing()?;
+    is_somewhere(at, length)?;
     write_from(ctx, fd, Pieces::one(at, length), Some(offset))
 }
 
@@ -92,6 +103,18 @@ pub fn preadv(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 6
 pub fn pwritev(ctx: &SyscallContext<'_>, [fd, vector, count, offset, ..]: [u64; 6]) -> Reply {
     seekable(ctx, fd, offset)?.for_writing()?;
     write_from(ctx, fd, Pieces::copied(ctx, vector, count)?, Some(offset))
+}
+
+/// Fails if a description may not be read, but for a directory, which says so when it is.
+fn may_be_read(file: Arc<Description>) -> Result<(), Errno> {
+    if file.readable || file.kind == Kind::Directory { Ok(()) } else { Err(Errno::BADF) }
+}
+
+/// Fails where no memory of a process's can lie, wherever it begins (Linux's `access_ok`): a length that was negative, for one. What is not there is
+/// found when it is used.
+fn is_somewhere(at: u64, length: u64) -> Result<(), Errno> {
+    const END: u64 = 1 << 47;
+    if at.checked_add(length).is_some_and(|end| end <= END) { Ok(()) } else { Err(Errno::FAULT) }
 }
 
 /// Parts of the domain's memory that a call reads or writes, in order.
@@ -170,6 +193,15 @@ fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opti
             return Ok(0);
         }
         return Ok(message::receive(ctx, &open, pieces, RecvFlags::empty())?.length as u64);
+    }
+    match &file.behind {
+        Behind::Signals { file: signals, .. } if offset.is_none() => {
+            return signal_file::read(ctx, &file, signals, pieces);
+        }
+        Behind::Notifications(notifications) if offset.is_none() => {
+            return inotify::read(ctx, &file, notifications, pieces);
+        }
+        _ => {}
     }
     let mut position = position(&file, offset)?;
     let mut left = pieces.left();
@@ -291,7 +323,7 @@ fn position(file: &Description, offset: Option<u64>) -> Result<Option<u64>, Errn
     }
 }
 
-fn read_some(
+pub(super) fn read_some(
     ctx: &SyscallContext<'_>,
     file: &Description,
     into: &mut [u8],
@@ -317,12 +349,21 @@ fn read_some(
     }
 }
 
-fn write_some(
+pub(super) fn write_some(
     ctx: &SyscallContext<'_>,
     file: &Description,
     bytes: &[u8],
     position: Option<u64>,
 ) -> Result<usize, Halt> {
+    match &file.behind {
+        Behind::Memory(memory) => {
+            let appends = file.status().contains(OFlags::APPEND);
+            return Ok(memory.write(file.fd(), bytes, position, appends, ctx.memory.usage().0)?);
+        }
+        // (Nobody writes these.)
+        Behind::Signals { .. } | Behind::Notifications(_) => return Err(Errno::INVAL.into()),
+        Behind::Kernel => {}
+    }
     loop {
         let result = match (position, file.kind) {
             (Some(position), _) => without_signals(|| rustix::io::pwrite(file.fd(), bytes, position)),
@@ -348,9 +389,20 @@ fn write_some(
                 signal::raise(ctx, libc::SIGPIPE)?;
                 return Err(Errno::PIPE.into());
             }
+            Err(Errno::FBIG) => return Err(too_large(ctx)),
             other => return Ok(other?),
         }
     }
+}
+
+/// A file would become too large. Who has a handler for that is told, as on Linux; who has none goes on: the limit is the host's, and ends no domain.
+pub(super) fn too_large(ctx: &SyscallContext<'_>) -> Halt {
+    let is_limited = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some();
+    let told = match is_limited && ctx.process.handles(libc::SIGXFSZ as u32) {
+        true => signal::raise(ctx, libc::SIGXFSZ),
+        false => Ok(()),
+    };
+    told.err().unwrap_or(Errno::FBIG.into())
 }
 
 /// Reads what is there. Nothing where the thread has to wait for it, or where the file or the kernel cannot try.

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use std::time::Instant;
 
 /// Bytes of a signal set.
-const SET: u64 = 8;
+pub(super) const SET: u64 = 8;
 
 /// `rt_sigaction(signal, new or null, old or null, set size)`.
 pub fn rt_sigaction(ctx: &SyscallContext<'_>, [signal, new, old, size, ..]: [u64; 6]) -> Reply {

@@ -10,7 +10,7 @@ use crate::endpoints::{Address, LARGEST, Place, Purpose, Shown, Transport, addre
 use crate::outcome::{Halt, Reply};
 use crate::sockets::{Socket, Way};
 use crate::wire::Record;
-use lockgate_kernel::kept;
+use lockgate_kernel::{kept, set_socket_option};
 use rustix::event::PollFlags;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::OFlags;
@@ -47,6 +47,12 @@ impl Open {
 
     pub(super) fn socket(&self) -> &Socket {
         self.0.socket.as_ref().expect("looked at when it was opened")
+    }
+
+    /// The kernel is to call it readable at so many bytes. (It can refuse that only of what is shut down, which is readable.)
+    pub(super) fn waits_for(&self, bytes: usize) {
+        let bytes = (bytes as u32).to_le_bytes();
+        let _ = set_socket_option(self.file().fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes);
     }
 
     /// Waits until something can go that way, and fails with `EAGAIN` at `until`.

@@ -131,6 +131,9 @@ pub fn setsockopt(ctx: &SyscallContext<'_>, [fd, level, name, at, length, ..]: [
         value.copy_from_slice(&Record::new().u32(at_once).u32(0).0);
     }
     set_socket_option(open.file().fd(), level, name, value)?;
+    if (level, name) == (libc::SOL_SOCKET, libc::SO_RCVLOWAT) {
+        open.socket().set_least(half(value, 0) as i32);
+    }
     Ok(0)
 }
 

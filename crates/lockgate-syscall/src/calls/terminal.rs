@@ -23,7 +23,7 @@ pub fn ioctl(ctx: &SyscallContext<'_>, [fd, request, at, ..]: [u64; 6]) -> Reply
             file.set_status(if on { others | OFlags::NONBLOCK } else { others })?;
         }
         // (A stream of the host's may be a device with an idea of its own of this request.)
-        libc::FIONREAD if !file.granted && file.kind != Kind::Directory => {
+        libc::FIONREAD if !file.granted && file.kind != Kind::Directory && file.is_kernels() => {
             let bytes = match file.kind {
                 Kind::Regular => {
                     let position = rustix::fs::tell(file.fd())? as i64;

@@ -1,4 +1,5 @@
 //! What libc asks of the kernel for each thread.
+use super::signal;
 use crate::locked::locked;
 use crate::outcome::Reply;
 use crate::{SyscallContext, ThreadStart};
@@ -59,6 +60,18 @@ pub fn sched_yield(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Ok(0)
 }
 
+/// `sched_setaffinity(thread, length, mask)`: there is one processor, on which every thread runs already.
+pub fn sched_setaffinity(ctx: &SyscallContext<'_>, [thread, length, at, ..]: [u64; 6]) -> Reply {
+    let mut first = [0];
+    if length > 0 {
+        ctx.memory.read(at, &mut first)?;
+    }
+    if thread as i32 != 0 {
+        signal::thread(ctx, thread)?;
+    }
+    if first[0] & 1 == 0 { Err(Errno::INVAL.into()) } else { Ok(0) }
+}
+
 /// `sched_getaffinity(thread, length, mask)`: one processor.
 pub fn sched_getaffinity(ctx: &SyscallContext<'_>, [_, length, at, ..]: [u64; 6]) -> Reply {
     const MASK: u64 = 8;
@@ -80,6 +93,16 @@ pub fn getcpu(ctx: &SyscallContext<'_>, [processor, node, ..]: [u64; 6]) -> Repl
 /// `arch_prctl`: refused. The segment bases belong to the host, and libc's thread pointer has its own
 /// word (docs/code-model.md).
 pub fn arch_prctl(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Err(Errno::PERM.into())
+}
+
+/// Calls that a program does well without, and tries for that reason: it hears so at once, and nobody else does.
+pub fn not_here(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
+    Err(Errno::NOSYS.into())
+}
+
+/// Namespaces are the host's.
+pub fn not_permitted(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Err(Errno::PERM.into())
 }
 

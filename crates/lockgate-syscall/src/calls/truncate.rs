@@ -2,7 +2,7 @@
 //!
 //! The kernel makes and frees the blocks of gigabytes in one go, and nothing interrupts that: it is asked for a piece at a time.
 use crate::SyscallContext;
-use crate::descriptors::{Description, Kind};
+use crate::descriptors::{Behind, Description, Kind};
 use crate::directory::reopen;
 use crate::outcome::{Halt, Reply};
 use lockgate_kernel::without_signals;
@@ -37,6 +37,7 @@ pub fn ftruncate(ctx: &SyscallContext<'_>, [fd, length, ..]: [u64; 6]) -> Reply 
         return Err(Errno::INVAL.into());
     }
     appendable(&file)?;
+    grow(ctx, &file, length)?;
     resize(ctx, file.fd(), length)
 }
 
@@ -93,6 +94,14 @@ fn end_of_data(file: BorrowedFd<'_>, from: u64, mut to: u64) -> u64 {
     to
 }
 
+/// Makes room for so many bytes where they are counted.
+fn grow(ctx: &SyscallContext<'_>, file: &Description, size: u64) -> Result<(), Errno> {
+    match &file.behind {
+        Behind::Memory(memory) => memory.grow(size, ctx.memory.usage().0),
+        _ => Ok(()),
+    }
+}
+
 /// Fails for a stream that the host opened for appending: its length is what was written there.
 fn appendable(file: &Description) -> Result<(), Errno> {
     if file.hosts_append() { Err(Errno::PERM) } else { Ok(()) }
@@ -112,6 +121,7 @@ pub fn fallocate(ctx: &SyscallContext<'_>, [fd, mode, offset, length, ..]: [u64;
     let file = file.for_writing()?;
     appendable(&file)?;
     let end = size(offset + length).map_err(|_| Errno::FBIG)?;
+    grow(ctx, &file, end)?;
     let allocate = |mode, from, length| {
         loop {
             ctx.check()?; // so do these

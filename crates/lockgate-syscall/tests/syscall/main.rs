@@ -12,6 +12,7 @@ mod identity;
 mod locks;
 mod memory;
 mod own_file;
+mod servers;
 mod signals;
 mod sockets;
 mod table;
