@@ -717,7 +717,7 @@ fn data_goes_to_the_callback_beside_it() {
     let mut stubs = lockgate();
     stubs.arg("stubs").arg(&path).args(["-m", "/m.lg", "-o"]).arg(folder.path().join("client"));
     let said = done(&mut stubs).expect_err("it is refused").to_string();
-    assert!(said.contains("which of its callbacks gets which of the program's data"), "{said}");
+    assert!(said.contains("which callback gets which of the program's data"), "{said}");
 }
 
 /// One pointer in a structure is for the functions in it, as one among parameters is: not for those that came alone, nor for another structure's. What comes with
@@ -1651,7 +1651,7 @@ fn what_is_not_sound_is_refused() {
         // What is given for a call is data, a callback's, and not for longer.
         (
             "struct h;\nint f(struct h *h, int *p LG_IN LG_FOR_CALL);",
-            &["LG_FOR_CALL", "not the program's own data"],
+            &["LG_FOR_CALL", "for the program's own data only"],
         ),
         ("struct h;\nint f(struct h *h, void *p LG_DATA LG_FOR_CALL);", &["LG_FOR_CALL", "no callback"]),
         (
@@ -1681,7 +1681,7 @@ fn what_is_not_sound_is_refused() {
             "struct h;\nvoid a(struct h *h, void *d LG_DATA);\nvoid b(struct h *h, void *d LG_DATA);\nstruct s { void *d LG_DATA; };\nconst struct s *f(struct h *h) LG_SIZE(1);",
             &[
                 "f: its structures",
-                "struct s.d: which of the program's data it gives back",
+                "struct s.d: no annotation says which of the program's data it gives back",
                 "what a() got, or b()",
                 "LG_GIVEN",
             ],

@@ -329,7 +329,7 @@ fn what_is_to_be_freed_is_said() {
         ),
         (
             "void *give(int n) LG_OUT LG_SIZE(n) LG_BORROWED;",
-            "give: result: the program writes what stays the library's",
+            "give: result: the program writes memory that stays the library's",
         ),
         (
             "char *give(void) LG_STRING LG_FREED(fre);",
@@ -349,7 +349,7 @@ fn what_is_to_be_freed_is_said() {
         ),
         (
             "const char **give(void) LG_STRINGS LG_FREED(give_back);\nvoid give_back(const char **all LG_INSIDE);",
-            "LG_FREED(give_back): what has pointers in it is copied to memory of its own",
+            "LG_FREED(give_back): the stub copies data with pointers to memory of its own",
         ),
         (
             "struct thing;\nstruct thing *give(void) LG_FREED(free);",

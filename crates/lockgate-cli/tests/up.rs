@@ -685,7 +685,11 @@ fn mistakes_are_told_with_their_lines() {
         ("@directories = ['/a=.', '/a=/usr']", 3, "directories: /a is given twice"),
         ("@directories = ['a=.']", 3, "must start with /"),
         ("@directories = ['/p=/proc']", 3, "cannot grant the directory /proc"),
-        ("@working_directory = '/nowhere'", 3, "working_directory /nowhere: no directory of the domain"),
+        (
+            "@working_directory = '/nowhere'",
+            3,
+            "working_directory /nowhere: no granted directory has this name",
+        ),
         ("@listen = ['127.0.0.1']", 3, "listen: cannot grant the address"),
         ("@listen = '127.0.0.1:1'", 3, "listen: a string instead of a list of strings"),
         ("@connect = ['127.0.0.1:0']", 3, "connect: cannot grant the address"),

@@ -417,7 +417,7 @@ def test_pointers_are_for_the_instance_that_they_were_made_for(registry):
         lambda: total(old, 2), lambda: total(old.cast(None), 2), lambda: total(old + 0, 2), lambda: old[0],
         lambda: old.read(1), lambda: old.write(b"x"), lambda: old.contents, lambda: old.string(), old.free,
     ):  # fmt: skip
-        with pytest.raises(lockgate.Restarted, match="make pointers and arguments anew") as caught:
+        with pytest.raises(lockgate.Restarted, match="make pointers and arguments again") as caught:
             use()
         assert caught.value.domain == "values"
     assert total(new, 2) == 7 and new != old

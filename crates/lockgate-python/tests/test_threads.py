@@ -363,7 +363,7 @@ def watch(kind):
     before = kind.__init__
     def init(self, report, **fields):
         before(self, report, **fields)
-        if "taken back" in report:
+        if "dropped the callback" in report:
             made.set()
             passed.wait(20)
     kind.__init__ = init
@@ -399,7 +399,7 @@ while not caught:
 print(type(caught[0]).__name__, caught[0].kind, caught[0])
 """
     done = child(code, build("threads"), timeout=90)
-    assert done.returncode == 0 and done.stdout.startswith("Fault gate the callback was taken back"), done
+    assert done.returncode == 0 and done.stdout.startswith("Fault gate the program dropped the callback"), done
 
 
 def test_why_a_thread_of_the_module_ended_the_domain_is_told(build):

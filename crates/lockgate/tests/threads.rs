@@ -347,7 +347,7 @@ fn modules_start_threads_if_the_host_allows_them() {
     let forbidden = domain(DomainOptions::new());
     assert_eq!(forbidden.bind::<Binary>("start").unwrap().call(0, 1).unwrap(), -i64::from(libc::EAGAIN));
     let error = Domain::new(&MODULE, DomainOptions::new().thread_limit(4).max_guest_threads(4)).err();
-    assert!(error.expect("no place for the host").to_string().contains("fewer than the thread limit"));
+    assert!(error.expect("no place for the host").to_string().contains("below the thread limit"));
 }
 
 /// Collectors and interpreters ask where the stack of a thread is.

@@ -23,7 +23,7 @@ static void too_many(void) {
     void *sparse = mmap(NULL, 64 * gigabyte, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     CHECK(sparse != MAP_FAILED);
     NOTHING(LG_E_READ, lg_module_from_bytes(sparse, gigabyte + 1));
-    SAYS("at most 1073741824 are read");
+    SAYS("at most 1073741824 are allowed");
     NOTHING(LG_E_READ, lg_module_from_bytes(sparse, 64 * gigabyte));
 #if !defined __SANITIZE_ADDRESS__ && !defined __SANITIZE_THREAD__ /* whose allocators end the program */
     struct rlimit all, few;

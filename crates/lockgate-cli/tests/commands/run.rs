@@ -288,7 +288,7 @@ fn options_of_run() {
         (&["--env", "=1"], 125, &["the variable has no name"]),
         (&["--env", "A=1", "--env", "AA=2"], 0, &[]),
         (&["--cwd", "/nonexistent"], 125, &["--cwd /nonexistent: no granted directory has this name"]),
-        (&["--dir", &granted, "--cwd", "/d/out"], 125, &["--cwd /d/out: no directory"]),
+        (&["--dir", &granted, "--cwd", "/d/out"], 125, &["--cwd /d/out: no granted directory"]),
         (&["--dir", &granted, "--cwd", "/d/in"], 0, &[]),
         (&["--dir", &granted, "--cwd", "/d"], 0, &[]),
     ];

@@ -363,7 +363,7 @@ pub const CASES: &[(Program, &[&str])] = &[
             ),
         ],
         &[
-            "a.c:3: domain p calls secret() of the host, which is not LG_ENTRY, defined at b.c:3 (what more.h:1 says is not",
+            "a.c:3: domain p calls secret() of the host, which is not LG_ENTRY, defined at b.c:3 (more.h:1 cannot consent for the owner",
         ],
     ),
     // Nor is a weak definition the owner's.
@@ -413,7 +413,7 @@ pub const CASES: &[(Program, &[&str])] = &[
             ),
         ],
         &[
-            "a.c:2: domain p calls secret() of the host, which is not LG_ENTRY, defined at b.c:2 (what p.h:3 says is not",
+            "a.c:2: domain p calls secret() of the host, which is not LG_ENTRY, defined at b.c:2 (p.h:3 cannot consent for the owner",
             "headers open nothing",
         ],
     ),
