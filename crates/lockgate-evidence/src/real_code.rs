@@ -405,8 +405,10 @@ fn base(process: u32) -> Result<u64> {
         let [from, to] = [from, to].map(|text| u64::from_str_radix(text, 16).unwrap_or(0));
         let base = from & !(window::STRIDE - 1);
         let image = base + window::IMAGE;
-        (rest.as_bytes().get(2) == Some(&b'x') && from >= base + window::STUBS && (from..to).contains(&image))
-            .then_some(base)
+        (rest.as_bytes().get(2) == Some(&b'x')
+            && from >= base + window::THUNKS
+            && (from..to).contains(&image))
+        .then_some(base)
     };
     maps.lines().find_map(holds_image).context("the child has no window")
 }
