@@ -69,8 +69,10 @@ if [ "$wants" = test ] && command -v rustup >/dev/null 2>&1; then
         rustup --quiet target add $target || echo "setup: no std for $target: tests of Rust in domains are left out" >&2
     }
     for version in $pinned; do
-        # (It is asked of rustup, which would fetch a version that is not there if `rustc +version` were.)
-        rustup toolchain list | grep -q "^$version-" && [ -d "$(rustc +"$version" --print target-libdir --target $target 2>/dev/null)" ] && continue
+        # (rustup is asked first: `rustc +version` may fetch one that is not there.)
+        case " $(rustup toolchain list 2>/dev/null | tr '\n' ' ')" in
+            *" $version-"*) [ -d "$(rustc +"$version" --print target-libdir --target $target 2>/dev/null)" ] && continue ;;
+        esac
         echo "setup: rustup toolchain install $version --target $target"
         rustup --quiet toolchain install "$version" --profile minimal --target $target --no-self-update ||
             echo "setup: no Rust $version for $target: its tests are left out" >&2

@@ -96,10 +96,24 @@ fn what_is_missing_is_named() {
 #[test]
 fn tests_have_a_std_for_domains_in_rust() {
     let asked = "setup: rustup target add x86_64-unknown-linux-musl";
+    let version = "setup: rustup toolchain install 1.88.0 --target x86_64-unknown-linux-musl";
     let rustc = ("rustc", "echo /nowhere");
     for (part, rustup, parts) in [
-        ("test", "echo \"rustup: $*\"", &[asked, "rustup: --quiet target add x86_64-unknown-linux-musl"][..]),
-        ("test", "exit 1", &[asked, "setup: no std for x86_64-unknown-linux-musl: tests of Rust"]),
+        (
+            "test",
+            "echo \"rustup: $*\"",
+            &[asked, "rustup: --quiet target add x86_64-unknown-linux-musl", version][..],
+        ),
+        (
+            "test",
+            "exit 1",
+            &[
+                asked,
+                "setup: no std for x86_64-unknown-linux-musl: tests of Rust",
+                version,
+                "setup: no Rust 1.95.0 for",
+            ],
+        ),
         ("demo", "echo \"rustup: $*\"", &[]),
     ] {
         let (_, text) = setup_for(&[part], &[CARGO, USER, rustc, ("rustup", rustup)]);
@@ -109,7 +123,8 @@ fn tests_have_a_std_for_domains_in_rust() {
         }
         assert_eq!(text.contains("rustup"), !parts.is_empty(), "{part}: {text}");
     }
-    let (_, text) = setup_for(&["test"], &[CARGO, USER, ("rustc", "echo /"), ("rustup", "echo asked")]);
+    let listed = "[ \"$*\" = 'toolchain list' ] && echo 1.88.0-x && echo '1.95.0-x (default)' || echo asked";
+    let (_, text) = setup_for(&["test"], &[CARGO, USER, ("rustc", "echo /"), ("rustup", listed)]);
     assert!(!text.contains("asked"), "it is there: {text}");
     let (_, text) = setup_for(&["test"], &[CARGO, USER, rustc]);
     assert!(!text.contains("rustup"), "a toolchain from elsewhere: {text}");
