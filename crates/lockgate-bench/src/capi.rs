@@ -1,4 +1,5 @@
-//! `capi.*`: calls into a domain from a host in C, beside the same from Rust.
+//! `capi.*`: calls into a domain from a host in C, beside the same from Rust; blocks of arenas (`capi.arena`), and memory lent for a call
+//! (`capi.lend`).
 //!
 //! The host is a process of its own, compiled by gcc and linked with the shared library as programs of others are. It takes its
 //! turns on the same CPU as the sides in this process, and times itself. Where a process happens to have its stacks and code can make
@@ -22,6 +23,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 const ROUNDS: usize = 500;
 /// Calls in one sample: enough that the change of processes vanishes among them.
 const CALLS: u32 = 20_000;
+/// Loans in one sample.
+const LOANS: u32 = 50;
 
 /// Hosts.
 const HOSTS: usize = 8;
@@ -42,7 +45,9 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let integrity = PRESETS.iter().find(|preset| preset.name == "integrity").context("a preset")?;
     let null = integrity.bind::<Number>(&domain, "null_call")?;
     let _pinned = Pinned::here()?;
-    let mut hosts = (0..HOSTS).map(|_| Host::start(&binary, &module)).collect::<anyhow::Result<Vec<_>>>()?;
+    let start = |what: &'static str, calls| Host::start(&binary, &module, what, calls);
+    let mut hosts = (0..HOSTS).map(|_| start("call", CALLS)).collect::<anyhow::Result<Vec<_>>>()?;
+    let (mut arena, mut lend) = (start("arena", CALLS)?, start("lend", LOANS)?);
     let sides = vec![
         Side::calls("calls.host_to_domain.integrity", CALLS, || {
             null.call(1).is_ok_and(|x| black_box(x) == 1)
@@ -51,11 +56,13 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
             hosts.rotate_left(1);
             hosts[0].sample()
         }),
+        Side::timed("capi.arena", || arena.sample()),
+        Side::timed("capi.lend", || lend.sample()),
     ];
     let samples = interleave("capi", options, ROUNDS, sides)?;
-    let [rust, c] = samples.as_slice() else { anyhow::bail!("two sides have two results") };
+    let [rust, c, arena, lend] = samples.as_slice() else { anyhow::bail!("each side has a result") };
     let rust = rust.metric("ns");
-    Ok(vec![c.metric("ns").against(&rust), rust])
+    Ok(vec![c.metric("ns").against(&rust), rust, arena.metric("ns"), lend.metric("ns")])
 }
 
 /// Compiles the host.
@@ -77,9 +84,9 @@ struct Host {
 }
 
 impl Host {
-    fn start(binary: &Path, module: &Path) -> anyhow::Result<Self> {
+    fn start(binary: &Path, module: &Path, what: &str, calls: u32) -> anyhow::Result<Self> {
         let mut command = Command::new(binary);
-        command.arg(module).arg(CALLS.to_string()).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(module).arg(calls.to_string()).arg(what).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context("cannot start the host")?;
         let ask = child.stdin.take();
         let answer = BufReader::new(child.stdout.take().context("the host has an output")?);

@@ -25,6 +25,8 @@ const TARGETS: &[(&str, Target)] = &[
     ("calls.fault_recovery", Target::AtMost(5_000.0)),
     ("calls.long_jump.10", Target::AtMost(300.0)),
     ("capi.call", Target::AtMost(5.5)),
+    ("capi.arena", Target::AtMost(60.0)),
+    ("capi.lend", Target::AtMost(10_000.0)),
     ("stubs.zlib", Target::AtMost(1.08)),
     ("stubs.expat", Target::AtMost(1.15)),
     ("split.bzip2_decompress", Target::AtMost(1.10)),

@@ -37,7 +37,15 @@ fn calls_are_compared_with_a_native_one() {
 #[test]
 fn a_host_in_c_is_compared_with_one_in_rust() {
     let metrics = capi::measure(&QUICK).unwrap();
-    has(&metrics, &[("capi.call", "ns"), ("calls.host_to_domain.integrity", "ns")]);
+    has(
+        &metrics,
+        &[
+            ("capi.call", "ns"),
+            ("capi.arena", "ns"),
+            ("capi.lend", "ns"),
+            ("calls.host_to_domain.integrity", "ns"),
+        ],
+    );
     assert!(metrics[0].ratios["calls.host_to_domain.integrity"] > 0.5);
 }
 

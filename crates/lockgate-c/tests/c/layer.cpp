@@ -289,6 +289,20 @@ int main() {
     CHECK(number != number + 1 && (number + 1) + -1 == number && number.cast<char>().address());
     domain.free(number);
 
+    {
+        lockgate::handle<lg_arena> arena(lg_arena_new(4096));
+        int *block = static_cast<int *>(lg_arena_alloc(arena, sizeof *block));
+        *block = 6;
+        try {
+            (void)domain.arena_pointer(block);
+            CHECK(!"it is not open");
+        } catch (const lockgate::Error &error) {
+            CHECK(error.status() == LG_E_NOT_OPEN);
+        }
+        CHECK(lg_arena_open(arena, domain.get(), LG_READ));
+        CHECK(domain.bind<std::int32_t(pointer<int>)>("read_int")(domain.arena_pointer(block)).trust("a test") == 6);
+    }
+
     int factor = 3;
     auto callback = domain.callback<&times>(&factor);
     auto apply = domain.bind<std::int32_t(pointer<void>, std::int32_t)>("apply");

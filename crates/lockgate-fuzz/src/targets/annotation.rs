@@ -22,6 +22,7 @@ pub const TARGET: Target = Target {
         b"string\n",
         b"nullable\n",
         b"kept\n",
+        b"shared\n",
         b"release\n",
         b"home:3:parser\n",
         b"format:f,s,p\n",

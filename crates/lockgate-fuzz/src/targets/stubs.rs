@@ -214,6 +214,7 @@ const NOTES: [&str; 40] = [
     "borrowed",
     "release",
     "kept",
+    "shared",
     "inside",
     "callback",
     "data",

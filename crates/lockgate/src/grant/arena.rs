@@ -109,15 +109,14 @@ impl Books {
         if size > length - (at - start) {
             return Err(GrantError::Range { at: at - start, size, length });
         }
+        self.granted(domain)?.pointer_for(at, rights)
+    }
+
+    /// The domain's right on the arena.
+    fn granted(&self, domain: Window<'_>) -> Result<&Grant, GrantError> {
         let open = self.open.get(&domain.stride.index());
         let open = open.filter(|open| std::ptr::eq(open.stride.as_ptr(), Arc::as_ptr(domain.stride)));
-        let Open { grant, .. } =
-            open.ok_or_else(|| GrantError::NotOpen { domain: domain.name.to_owned() })?;
-        let held = grant.rights()?;
-        if rights > held {
-            return Err(GrantError::Upgrade { asked: rights, held });
-        }
-        grant.pointer(at)
+        open.map(|open| &open.grant).ok_or_else(|| GrantError::NotOpen { domain: domain.name.to_owned() })
     }
 }
 
@@ -330,7 +329,7 @@ impl Block {
 
     /// The domain's pointer to its first byte. See [`Block::pointer`].
     pub(crate) fn pointer_for(&self, domain: Window<'_>) -> Result<Pointer<u8>, GrantError> {
-        self.living(|books| books.pointer(domain, self.at, self.size, Rights::Read))
+        self.living(|books| books.granted(domain)?.pointer_for(self.at, Rights::Read))
     }
 
     /// What `body` finds while the block lives.

@@ -128,9 +128,17 @@ impl Grant {
     /// # Errors
     /// [`GrantError::Range`] if it is not inside the region or not aligned, [`GrantError::Revoked`].
     pub fn pointer<T>(&self, at: u64) -> Result<Pointer<T>, GrantError> {
-        self.rights()?;
+        self.pointer_for(at, Rights::Read)
+    }
+
+    /// The same, if the domain has these rights.
+    pub(super) fn pointer_for<T>(&self, at: u64, rights: Rights) -> Result<Pointer<T>, GrantError> {
+        let held = self.rights()?;
+        if rights > held {
+            return Err(GrantError::Upgrade { asked: rights, held });
+        }
         let at = self.region.part::<T>(at, 1)?;
-        Ok(Pointer::from_address(self.window + self.region.offset() + at))
+        Ok(Pointer::from_address(self.window + self.key.1 + at))
     }
 
     /// Takes rights away, here and from everybody who has them from here. In force before it returns, also for threads

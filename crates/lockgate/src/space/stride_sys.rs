@@ -223,14 +223,15 @@ impl Stride {
         self.protect(offset, length, Protection::None)?;
         self.hide(offset, length);
         let range = offset..offset + length;
-        let replaced = match Stride::united() {
-            true => self.files().pieces(range).map(|(piece, _)| piece).collect(),
-            false => vec![range],
+        let replaced: Vec<_> = match Stride::united() {
+            true => self.files().pieces(range.clone()).map(|(piece, _)| piece).collect(),
+            false => vec![range.clone()],
         };
-        for piece in replaced {
+        for piece in &replaced {
             self.replace(piece.start, piece.end - piece.start)?;
         }
-        if Stride::united() { self.discard(offset, length) } else { Ok(()) }
+        // (A mapping that is new as a whole, that of a grant that is revoked, has no pages.)
+        if replaced == [range] { Ok(()) } else { self.discard(offset, length) }
     }
 
     /// Puts memory of the reservation's own, inaccessible, where a file is, which is inaccessible already.
