@@ -238,6 +238,12 @@ static void *leaves(void *handle) {
     return NULL;
 }
 
+/* Makes no call at all. */
+static void *forgets(void *handle) {
+    *(lg_grant **)handle = lg_lend(victim, region, LG_READ);
+    return NULL;
+}
+
 static void lent(void) {
     lg_options *options = lg_options_new();
     STATUS(LG_OK, lg_options_gate(options, "void host_note(const char *)", (lg_code)note, NULL));
@@ -309,6 +315,10 @@ static void lent(void) {
     mode = 3;
     CHECK(pthread_create(&thread, NULL, leaves, &of_thread) == 0 && pthread_join(thread, NULL) == 0);
     mode = 0;
+    NOTHING(LG_E_GRANT_REVOKED, lg_grant_rights(of_thread));
+    of_thread = NULL;
+    CHECK(pthread_create(&thread, NULL, forgets, &of_thread) == 0 && pthread_join(thread, NULL) == 0);
+    CHECK(of_thread);
     NOTHING(LG_E_GRANT_REVOKED, lg_grant_rights(of_thread));
     read_int(at);
     FAILED(LG_E_FAULT);
