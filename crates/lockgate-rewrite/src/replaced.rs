@@ -62,8 +62,11 @@ const STD: &[u8] = &[0xfd, 0xf3, 0xa4];
 const LOOP: &[u8] =
     &[0x0f, 0xb6, 0x4c, 0x16, 0xff, 0x88, 0x4c, 0x10, 0xff, 0x48, 0xff, 0xca, 0x75, 0xf2, 0xeb];
 
+/// Names of symbols that an object may define, and one that it must.
+type Symbols = (&'static [&'static [u8]], Option<&'static [u8]>);
+
 /// Functions that the sysroot has, by the objects that define nothing else, each with a name by which what it has is known to be of the kind.
-const OF_THE_SYSROOT: [(&[&[u8]], Option<&[u8]>); 3] = [
+const OF_THE_SYSROOT: [Symbols; 3] = [
     (&[b"jump_fcontext", b"make_fcontext", b"ontop_fcontext"], None),
     // Those of libffi 3.3 and later: before, the flags of ffi_call_unix64 had another meaning.
     (

@@ -180,7 +180,7 @@ fn balanced(file: &emit::File) {
 }
 
 const NAMES: [&str; 8] = ["a", "b", "n", "s", "h", "size", "r", "data"];
-const NOTES: [&str; 40] = [
+const NOTES: [&str; 41] = [
     "in",
     "out",
     "inout",
