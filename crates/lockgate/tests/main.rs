@@ -42,5 +42,6 @@ mod rules_services;
 mod rules_signals;
 mod signal_storms;
 mod threads;
+mod turns;
 mod unwind_tables;
 mod unwinding;
