@@ -29,10 +29,11 @@ mod logs;
 mod plan;
 mod probe;
 mod run;
+mod service;
 mod spec;
 
 pub use error::ProgramsError;
 pub use logs::{LINE, Line, Stream, TAIL};
 pub use plan::State;
 pub use run::{End, Ends, Event, Handle, Observer, Programs, Quiet, Status, status_of};
-pub use spec::{Address, BackOff, Ready, Restart, Spec};
+pub use spec::{Address, BackOff, Exported, Imported, Ready, Restart, Spec};
