@@ -353,7 +353,7 @@ impl From<&CallError> for Failure {
             CallError::Restarted(_) => Status::Restarted,
             CallError::Import { .. } | CallError::Unanswered { .. } => Status::Unresolved,
             CallError::Memory(_) => Status::Memory,
-            CallError::Busy(_) => Status::Busy,
+            CallError::Busy(..) | CallError::NotBegun(_) => Status::Busy,
             CallError::Deadlock(_) | CallError::OwnEnd(_) => Status::Deadlock,
             CallError::Callee { .. } => Status::Callee,
             CallError::ThreadInit { .. } => Status::ThreadInit,

@@ -24,3 +24,4 @@ mod stubs_reading;
 mod threads;
 mod traps;
 mod up;
+mod up_calls;

@@ -28,7 +28,7 @@ static SERVICE: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 
 /// A folder with a file, a module, and a place for sockets of control.
-struct Site(tempfile::TempDir);
+pub(crate) struct Site(tempfile::TempDir);
 
 impl Site {
     /// `programs`: what stands below each `[programs.NAME]`, where `module` is the service unless it is said.
@@ -38,7 +38,7 @@ impl Site {
         site
     }
 
-    fn of(text: &str) -> Site {
+    pub(crate) fn of(text: &str) -> Site {
         use std::os::unix::fs::PermissionsExt as _;
         let site = Site(tempfile::tempdir().unwrap());
         fs::create_dir(site.path("run")).unwrap();
@@ -47,7 +47,7 @@ impl Site {
         site
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
@@ -61,17 +61,23 @@ impl Site {
         lockgate
     }
 
-    fn ask(&self, command: &str, arguments: &[&str]) -> Output {
+    pub(crate) fn ask(&self, command: &str, arguments: &[&str]) -> Output {
         self.command(command, arguments).output().unwrap()
     }
 
+    /// `lockgate COMMAND ARGUMENTS...`, which asks all that are up here.
+    pub(crate) fn ask_of_all(&self, command: &str, arguments: &[&str]) -> Output {
+        let mut lockgate = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+        lockgate.arg(command).args(arguments).env("XDG_RUNTIME_DIR", self.path("run")).output().unwrap()
+    }
+
     /// Runs it to its end: exit status, standard output, standard error.
-    fn ended(&self) -> (i32, String, String) {
+    pub(crate) fn ended(&self) -> (i32, String, String) {
         let output = self.ask("up", &[]);
         (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
     }
 
-    fn up(&self) -> Up {
+    pub(crate) fn up(&self) -> Up {
         let (reader, writer) = std::io::pipe().unwrap();
         let child = self.command("up", &[]).stdout(writer.try_clone().unwrap()).stderr(writer).spawn();
         Up { child: child.unwrap(), lines: BufReader::new(reader), said: Vec::new() }
@@ -96,7 +102,7 @@ fn file(programs: &[(&str, &str)]) -> String {
 }
 
 /// One that runs, and what it has said so far, on both streams.
-struct Up {
+pub(crate) struct Up {
     child: Child,
     lines: BufReader<PipeReader>,
     said: Vec<String>,
@@ -105,7 +111,7 @@ struct Up {
 impl Up {
     /// Waits for a line that ends so.
     #[track_caller]
-    fn until(&mut self, end: &str) -> &mut Up {
+    pub(crate) fn until(&mut self, end: &str) -> &mut Up {
         loop {
             let mut line = Vec::new();
             let count = self.lines.read_until(b'\n', &mut line).unwrap();
@@ -119,7 +125,7 @@ impl Up {
 
     /// Waits for lines that end so, in any order.
     #[track_caller]
-    fn until_all(&mut self, ends: &[&str]) -> &mut Up {
+    pub(crate) fn until_all(&mut self, ends: &[&str]) -> &mut Up {
         let mut missing = ends.to_vec();
         while !missing.is_empty() {
             self.until("");
@@ -134,12 +140,12 @@ impl Up {
         self
     }
 
-    fn term(&mut self) -> &mut Up {
+    pub(crate) fn term(&mut self) -> &mut Up {
         self.signal(rustix::process::Signal::TERM)
     }
 
     /// Reads the rest, and waits for its end.
-    fn wait(mut self) -> (ExitStatus, Vec<String>) {
+    pub(crate) fn wait(mut self) -> (ExitStatus, Vec<String>) {
         let mut rest = Vec::new();
         self.lines.read_to_end(&mut rest).unwrap();
         self.said.extend(text(&rest).lines().map(str::to_owned));
@@ -147,10 +153,14 @@ impl Up {
     }
 
     #[track_caller]
-    fn ends(self, status: i32) -> Vec<String> {
+    pub(crate) fn ends(self, status: i32) -> Vec<String> {
         let (ended, said) = self.wait();
         assert_eq!(ended.code(), Some(status), "{said:#?}");
         said
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// How many entries a folder of the process's has, or lines a file.

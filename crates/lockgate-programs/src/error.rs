@@ -18,6 +18,26 @@ pub enum ProgramsError {
     /// Programs wait for each other.
     #[error("programs depend on each other in a circle: {}", .0.join(" -> "))]
     Circle(Vec<String>),
+    /// A program cannot export something.
+    #[error("export {export} of {program}: {why}")]
+    Export {
+        /// The program.
+        program: String,
+        /// What it exports.
+        export: String,
+        /// Why it cannot.
+        why: String,
+    },
+    /// A program cannot import something.
+    #[error("import {import} of {program}: {why}")]
+    Import {
+        /// The program.
+        program: String,
+        /// The import of its module.
+        import: String,
+        /// Why it cannot.
+        why: String,
+    },
     /// The machine has not enough of something for all of them.
     #[error("{count} programs together need {needed} {what}, and this process may have {limit}: {remedy}")]
     Limit {

@@ -31,6 +31,7 @@ mod plan;
 mod probe;
 mod run;
 mod server;
+mod service;
 mod spec;
 
 pub use error::ProgramsError;
@@ -38,4 +39,4 @@ pub use logs::{LINE, Line, Stream, TAIL, Written};
 pub use plan::State;
 pub use run::{End, Ends, Event, Handle, Observer, Programs, Quiet, Status, Totals, status_of};
 pub use server::Socket;
-pub use spec::{Address, BackOff, Ready, Restart, Spec};
+pub use spec::{Address, BackOff, Exported, Imported, Ready, Restart, Spec};

@@ -5,8 +5,9 @@ use crate::limits;
 use crate::logs::{self, Line, Logs, Stream, Tails, Written};
 use crate::plan::{Action, Plan, Rules, State};
 use crate::probe;
+use crate::service::{self, Services};
 use crate::spec::{Ended, Ready, Spec};
-use lockgate::{CallError, Fault, FaultKind, Program, ProgramEnd, ProgramSignals, Usage};
+use lockgate::{CallError, Fault, FaultKind, Program, ProgramEnd, ProgramSignals, Registry, Usage};
 use rustix::pipe::{PipeFlags, pipe_with};
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -296,12 +297,13 @@ pub struct Programs {
     specs: Vec<Spec>,
     messages: Receiver<Message>,
     handle: Handle,
+    registry: Registry,
 }
 
 impl Default for Programs {
     fn default() -> Programs {
         let (sender, messages) = channel();
-        Programs { specs: Vec::new(), messages, handle: Handle(sender) }
+        Programs { specs: Vec::new(), messages, handle: Handle(sender), registry: Registry::new() }
     }
 }
 
@@ -340,7 +342,27 @@ impl Programs {
                 circle.into_iter().map(|program| self.specs[program].name.clone()).collect(),
             ));
         }
-        limits::check(&self.specs)
+        for (program, export) in
+            self.specs.iter().flat_map(|spec| spec.exports.iter().map(move |e| (spec, e)))
+        {
+            let to = export.to.iter().flatten();
+            if let Some(missing) = to.into_iter().find(|to| !self.specs.iter().any(|spec| spec.name == **to))
+            {
+                return Err(ProgramsError::Export {
+                    program: program.name.clone(),
+                    export: export.name.clone(),
+                    why: format!("no program is called {missing}"),
+                });
+            }
+        }
+        limits::check(&self.specs)?;
+        service::check(&self.specs)
+    }
+
+    /// The names that the programs export while they [run](Programs::run), each `PROGRAM.NAME`. The host binds them as
+    /// [`Principal::process`](lockgate::Principal::process); a request that [waits](lockgate::Request::wait) may come before the run.
+    pub fn registry(&self) -> Registry {
+        self.registry.clone()
     }
 
     /// The numbers of what each depends on.
@@ -366,7 +388,8 @@ impl Programs {
         self.check()?;
         let rules = self.specs.iter().zip(self.dependencies()?).map(|(spec, depends_on)| Rules {
             depends_on,
-            ready_at_once: spec.ready == Ready::Started,
+            // (What exports is ready when it takes calls.)
+            ready_at_once: spec.ready == Ready::Started && spec.exports.is_empty(),
             restart: spec.restart,
             back_off: spec.back_off,
             stop_timeout: spec.stop_timeout,
@@ -408,7 +431,10 @@ impl Programs {
                 asked: Vec::new(),
                 ending: Vec::new(),
                 began,
+                services: Services::new(specs, &self.registry),
+                made: specs.iter().map(|_| None).collect(),
             };
+            running.make_services();
             running.serve(&self.messages);
             Ok(running.finish())
         })
@@ -478,6 +504,15 @@ struct Running<'a> {
     /// Threads of runs that have ended.
     ending: Vec<JoinHandle<()>>,
     began: Instant,
+    services: Services<'a>,
+    /// Those that are called have domains before any begins: who calls them meanwhile learns that they have not begun.
+    made: Vec<Option<Made>>,
+}
+
+/// A program that has not begun, and where what it writes comes out.
+struct Made {
+    program: Program,
+    reads: [(Stream, OwnedFd); 2],
 }
 
 impl Running<'_> {
@@ -557,21 +592,42 @@ impl Running<'_> {
         }
     }
 
-    /// Begins a run.
-    fn live(&self, program: usize) -> Result<Life, String> {
+    /// Makes the domains of those that are called by others.
+    fn make_services(&mut self) {
+        for program in 0..self.specs.len() {
+            if !self.specs[program].exports.is_empty() {
+                // (What keeps it from being made is told when it is to begin.)
+                self.made[program] = self.make(program).ok();
+            }
+        }
+    }
+
+    /// The domain of a run, in which nothing has begun; it serves what the program exports.
+    fn make(&mut self, program: usize) -> Result<Made, String> {
         let spec = &self.specs[program];
-        let number = self.plan.life(program);
         let text = |error: &dyn std::error::Error| error.to_string();
         let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| format!("cannot make a pipe: {error}"));
         let ((out, to_out), (errors, to_errors)) = (pipe()?, pipe()?);
         let nothing = File::open("/dev/null").map_err(|error| format!("cannot open /dev/null: {error}"))?;
         let grants = spec.grants.clone().stdin(OwnedFd::from(nothing));
         let grants = grants.and_then(|grants| grants.stdout(to_out)?.stderr(to_errors));
-        let options = spec.options.clone().grants(grants.map_err(|error| text(&error))?);
+        let options = spec.options(grants.map_err(|error| text(&error))?);
         let made = Program::new(&spec.module, options).map_err(|error| text(&error))?;
-        let reads = [(Stream::Out, out), (Stream::Error, errors)];
+        self.services.serve(program, &made.domain()).map_err(|error| text(&error))?;
+        Ok(Made { program: made, reads: [(Stream::Out, out), (Stream::Error, errors)] })
+    }
+
+    /// Begins a run.
+    fn live(&mut self, program: usize) -> Result<Life, String> {
+        let spec = &self.specs[program];
+        let number = self.plan.life(program);
+        let Made { program: made, reads } = match self.made[program].take() {
+            Some(made) => made,
+            None => self.make(program)?,
+        };
+        self.services.link(program, &made.domain()).map_err(|error| error.to_string())?;
         for (stream, pipe) in reads {
-            self.logs.read(program, number, stream, pipe).map_err(|error| text(&error))?;
+            self.logs.read(program, number, stream, pipe).map_err(|error| error.to_string())?;
         }
         let signals = made.signals();
         let (logs, messages) = (self.logs.clone(), self.handle.0.clone());
@@ -590,6 +646,18 @@ impl Running<'_> {
                 let probes = std::thread::Builder::new().name("lockgate-probe".to_owned());
                 let probe = probes.spawn(move || {
                     if probe::accepts(&address, &over) {
+                        let _ = messages.send(Message::Ready { program, life: number });
+                    }
+                });
+                probe.ok().map(|probe| (sender, probe))
+            }
+            Ready::Started if !spec.exports.is_empty() => {
+                let (signals, messages) = (signals.clone(), self.handle.0.clone());
+                // (Its end is that of the program, or the program's beginning.)
+                let (sender, _) = channel();
+                let probes = std::thread::Builder::new().name("lockgate-probe".to_owned());
+                let probe = probes.spawn(move || {
+                    if signals.wait_until_begun() {
                         let _ = messages.send(Message::Ready { program, life: number });
                     }
                 });
@@ -622,7 +690,12 @@ impl Running<'_> {
                 let how = life.killed.filter(|_| was_killed(&end)).unwrap_or_else(|| end_of(&end));
                 self.end(program, how, Some(&end));
             }
-            Message::Ready { program, life } => self.plan.ready(program, life),
+            Message::Ready { program, life } => {
+                if let Some(run) = self.lives[program].as_ref().filter(|_| self.plan.life(program) == life) {
+                    run.signals.begin();
+                }
+                self.plan.ready(program, life);
+            }
             Message::Close => self.plan.close(),
             Message::Kill => {
                 self.plan.close();
@@ -727,6 +800,7 @@ impl Running<'_> {
         for thread in std::mem::take(&mut self.ending) {
             let _ = thread.join();
         }
+        self.services.end();
         Ends { programs: self.status(), first_failure: self.plan.first_failure() }
     }
 }

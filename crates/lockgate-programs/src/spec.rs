@@ -1,7 +1,7 @@
 //! What one program is, and how it is to be treated.
 
 use lockgate::syscall::Grants;
-use lockgate::{CreateError, DomainOptions, Module, Program};
+use lockgate::{CreateError, DomainOptions, Module, OnFailure, Policy, Program, Rebind, Request, Version};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,6 +96,119 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+/// A function of a program that others call while it runs, on their own threads.
+#[derive(Debug, Clone)]
+pub struct Exported {
+    pub(crate) name: String,
+    pub(crate) function: String,
+    pub(crate) version: Version,
+    pub(crate) policy: Policy,
+    pub(crate) serialize: bool,
+    pub(crate) to: Option<Vec<String>>,
+}
+
+impl Exported {
+    /// The program's function of this name, in version 1.0, for all programs that import it.
+    pub fn new(name: impl Into<String>) -> Exported {
+        let name = name.into();
+        Exported {
+            function: name.clone(),
+            name,
+            version: Version::new(1, 0),
+            policy: Policy::MUTUAL_TRUST,
+            serialize: true,
+            to: None,
+        }
+    }
+
+    /// The function, by its C prototype, or by name if the module's note has that.
+    pub fn of(mut self, function: impl Into<String>) -> Exported {
+        self.function = function.into();
+        self
+    }
+
+    /// Its version.
+    pub fn version(mut self, version: Version) -> Exported {
+        self.version = version;
+        self
+    }
+
+    /// What the program asks for in calls of it; nothing by default.
+    pub fn policy(mut self, policy: Policy) -> Exported {
+        self.policy = policy;
+        self
+    }
+
+    /// Whether calls enter between the program's own turns only ([`DomainOptions::serialize`]), as is so by default; else at any time.
+    pub fn serialize(mut self, serialize: bool) -> Exported {
+        self.serialize = serialize;
+        self
+    }
+
+    /// Only these programs may import it.
+    pub fn to(mut self, programs: impl IntoIterator<Item = impl Into<String>>) -> Exported {
+        self.to = Some(programs.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+/// What answers an import of a program's module.
+#[derive(Debug, Clone)]
+pub struct Imported {
+    pub(crate) import: String,
+    pub(crate) program: String,
+    pub(crate) export: String,
+    pub(crate) version: Option<Version>,
+    pub(crate) policy: Policy,
+    pub(crate) on_failure: OnFailure,
+}
+
+impl Imported {
+    /// The import is what `program` exports as `export`, in its newest version.
+    pub fn new(import: impl Into<String>, program: impl Into<String>, export: impl Into<String>) -> Imported {
+        Imported {
+            import: import.into(),
+            program: program.into(),
+            export: export.into(),
+            version: None,
+            policy: Policy::default(),
+            on_failure: OnFailure::default(),
+        }
+    }
+
+    /// This major version, with at least this minor one.
+    pub fn version(mut self, version: Version) -> Imported {
+        self.version = Some(version);
+        self
+    }
+
+    /// What the caller asks for; [`Policy::default`] by default.
+    pub fn policy(mut self, policy: Policy) -> Imported {
+        self.policy = policy;
+        self
+    }
+
+    /// What a call comes to that fails, because the other program crashes in it, has ended, has not begun, or does not give its turn up.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Imported {
+        self.on_failure = on_failure;
+        self
+    }
+
+    pub(crate) fn request(&self) -> Request {
+        let name = registered(&self.program, &self.export);
+        let request = match self.version {
+            Some(version) => Request::new(name, version),
+            None => Request::newest(name),
+        };
+        request.policy(self.policy).on_failure(self.on_failure).rebind(Rebind::Yes)
+    }
+}
+
+/// The name in the programs' registry.
+pub(crate) fn registered(program: &str, export: &str) -> String {
+    format!("{program}.{export}")
+}
+
 /// One program, and how it is to be treated.
 #[derive(Debug, Clone)]
 pub struct Spec {
@@ -110,6 +223,9 @@ pub struct Spec {
     pub(crate) restart: Restart,
     pub(crate) back_off: BackOff,
     pub(crate) stop_timeout: Duration,
+    pub(crate) exports: Vec<Exported>,
+    pub(crate) imports: Vec<Imported>,
+    pub(crate) turn_timeout: Duration,
 }
 
 impl Spec {
@@ -118,8 +234,7 @@ impl Spec {
     /// # Errors
     /// Why not.
     pub fn check(&self) -> Result<(), CreateError> {
-        let options = self.options.clone().grants(self.grants.clone());
-        Program::new(&self.module, options).map(drop)
+        Program::new(&self.module, self.options(self.grants.clone())).map(drop)
     }
 
     /// A program that is called `name`, which names its domain, too. Its streams are an empty input, and outputs that an
@@ -143,6 +258,9 @@ impl Spec {
             restart: Restart::default(),
             back_off: BackOff::default(),
             stop_timeout: Duration::from_secs(10),
+            exports: Vec::new(),
+            imports: Vec::new(),
+            turn_timeout: Duration::from_secs(5),
         }
     }
 
@@ -188,6 +306,33 @@ impl Spec {
     pub fn back_off(mut self, back_off: BackOff) -> Spec {
         self.back_off = back_off;
         self
+    }
+
+    /// Other programs may call this, and the host: in the [registry](crate::Programs::registry) it is `PROGRAM.NAME`.
+    pub fn export(mut self, export: Exported) -> Spec {
+        self.exports.push(export);
+        self
+    }
+
+    /// What answers an import of its module.
+    pub fn import(mut self, import: Imported) -> Spec {
+        self.imports.push(import);
+        self
+    }
+
+    /// How long calls of its exports wait for a turn; 5 s by default.
+    pub fn turn_timeout(mut self, timeout: Duration) -> Spec {
+        self.turn_timeout = timeout;
+        self
+    }
+
+    /// What its domain is made with.
+    pub(crate) fn options(&self, grants: Grants) -> DomainOptions {
+        let options = self.options.clone().grants(grants);
+        match self.exports.iter().any(|export| export.serialize) {
+            true => options.serialize(self.turn_timeout),
+            false => options,
+        }
     }
 
     /// How long it has to end when it is asked to; 10 s by default.

@@ -116,9 +116,10 @@ fn refusal(error: &CallError) -> (&'static str, Option<&str>) {
         CallError::Killed(domain) => ("Killed", Some(domain)),
         CallError::Restarted(domain) => ("Restarted", Some(domain)),
         CallError::Revoked(_) => ("Revoked", None),
-        CallError::Busy(domain) | CallError::Deadlock(domain) | CallError::OwnEnd(domain) => {
-            ("Busy", Some(domain))
-        }
+        CallError::Busy(domain, _)
+        | CallError::NotBegun(domain)
+        | CallError::Deadlock(domain)
+        | CallError::OwnEnd(domain) => ("Busy", Some(domain)),
         CallError::Forked => ("Forked", None),
         _ => ("CallError", None),
     }

@@ -10,6 +10,9 @@ use std::time::Instant;
 /// System calls of the host's in which a thread sleeps that serves a domain's call. Whoever makes them knows what else may happen to
 /// the thread meanwhile: handlers of the host's are let in, which may leave the call by a jump.
 pub trait Sleep {
+    /// The thread is about to sleep in another way.
+    fn rests(&self);
+
     /// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>);
 

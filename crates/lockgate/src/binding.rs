@@ -11,7 +11,7 @@ pub(crate) use invoke_sys::{Registers, Results};
 pub use pointers::take_call_error;
 
 use crate::call::call_abi::{CallAbi, Caller};
-use crate::call::layout::{BindingHeader, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE};
+use crate::call::layout::{BindingHeader, GIVES_UP, GateEntry, Headers, NOBODY, RECORD, SLOT_SIZE};
 use crate::call::proxies::{Proxy, ProxyListing};
 use crate::call::reporter::Reporter;
 use crate::call::{
@@ -71,11 +71,16 @@ struct Terms {
     on_failure: OnFailure,
     row: Option<Arc<Row>>,
     lent: Lent,
+    /// In an exclusive domain: calls wait for no turn, and take none.
+    concurrent: bool,
+    /// The calling thread has its turn already, for as long as it says itself.
+    has_turn: bool,
 }
 
 impl Terms {
     fn new(caller: Caller, policy: Policy) -> Terms {
-        Terms { caller, policy, on_failure: OnFailure::default(), row: None, lent: Lent::default() }
+        let (on_failure, lent) = (OnFailure::default(), Lent::default());
+        Terms { caller, policy, on_failure, row: None, lent, concurrent: false, has_turn: false }
     }
 }
 
@@ -116,7 +121,8 @@ impl Binding {
         Binding::of_export(domain, image, signature, Terms { on_failure, ..terms })
     }
 
-    /// Binds it for the host, or for calls from a domain, with its traffic counted in `row`.
+    /// Binds it for the host, or for calls from a domain, with its traffic counted in `row`; `concurrent`: without a turn, if the domain is
+    /// exclusive.
     ///
     /// # Errors
     /// [`BindError`].
@@ -127,10 +133,11 @@ impl Binding {
         policy: Policy,
         on_failure: OnFailure,
         row: Option<Arc<Row>>,
+        concurrent: bool,
     ) -> Result<Binding, BindError> {
         let caller = caller.map_or(Caller::Host, |caller| Caller::Domain(caller.state_usage()));
         let image = domain.image();
-        let terms = Terms { on_failure, row, ..Terms::new(caller, policy) };
+        let terms = Terms { on_failure, row, concurrent, ..Terms::new(caller, policy) };
         Binding::of_export(domain, &image, signature, terms)
     }
 
@@ -148,6 +155,8 @@ impl Binding {
             on_failure: info.on_failure,
             row: info.row().cloned(),
             lent: if hands_on { info.lent().clone() } else { Lent::default() },
+            concurrent: self.header.owner.is_null(),
+            has_turn: false,
         };
         Binding::of_export(domain, &image, signature.clone(), terms)
     }
@@ -212,6 +221,13 @@ impl Binding {
         Binding::internal_within(domain, name, None)
     }
 
+    /// The same for a thread of the program's own, which takes its turn by [`OwnTurn`](crate::call::OwnTurn), if the domain gives turns up.
+    pub fn internal_in_turn(domain: Arc<dyn AnyDomain>, name: &str) -> Option<std::io::Result<Binding>> {
+        let image = domain.image();
+        let has_turn = domain.terms().gives_up;
+        Binding::internal_with(domain, &image, name, None, has_turn)
+    }
+
     /// The same, with a time limit of its own, which is for the wait before the call, too: for its turn, if the domain is exclusive.
     pub fn internal_within(
         domain: Arc<dyn AnyDomain>,
@@ -229,6 +245,16 @@ impl Binding {
         name: &str,
         queue: Option<Duration>,
     ) -> Option<std::io::Result<Binding>> {
+        Binding::internal_with(domain, image, name, queue, false)
+    }
+
+    fn internal_with(
+        domain: Arc<dyn AnyDomain>,
+        image: &Placed,
+        name: &str,
+        queue: Option<Duration>,
+        has_turn: bool,
+    ) -> Option<std::io::Result<Binding>> {
         let address = image.export(name)?;
         let word = Type::Integer { bytes: 8, signed: false };
         let signature = Signature { name: name.to_owned(), result: word.clone(), parameters: vec![word] };
@@ -237,7 +263,7 @@ impl Binding {
             plan: Plan::new(&signature).expect("one word fits in registers"),
             signature,
             // Nothing of the host's registers stays behind in a new domain's memory.
-            terms: Terms::new(Caller::Host, Policy::MUTUAL_DISTRUST),
+            terms: Terms { has_turn, ..Terms::new(Caller::Host, Policy::MUTUAL_DISTRUST) },
             limit: queue.or(domain.terms().time_limit),
             queue,
             generic: false,
@@ -249,7 +275,8 @@ impl Binding {
     fn make(domain: Arc<dyn AnyDomain>, parts: Parts) -> std::io::Result<Binding> {
         domain.here().map_err(std::io::Error::other)?;
         let Parts { address, signature, plan, terms, limit, queue, generic, pointer } = parts;
-        let Terms { caller, policy, on_failure, row, lent } = terms;
+        let Terms { caller, policy, on_failure, row, lent, concurrent, has_turn } = terms;
+        let takes_turns = domain.terms().exclusive.is_some() && !concurrent && !has_turn;
         let policy = measured(policy);
         let row = row.or_else(|| list(&signature, caller, policy));
         if let Some(row) = &row {
@@ -262,12 +289,13 @@ impl Binding {
         };
         let function = function.and_then(|code| code.function(domain.base() + address));
         // 0 is none: what is shorter than the watcher's unit is one of them.
+        let time = limit;
         let limit = limit.map_or(0, |limit| u32::try_from(limit.as_millis()).unwrap_or(u32::MAX).max(1));
         let abi = |callee| {
             let mut abi = CallAbi::new(caller, callee, policy, &signature, &plan);
             abi.limited = limit != 0;
             abi.depth = domain.terms().depth.is_some();
-            abi.exclusive = domain.terms().exclusive.is_some();
+            abi.exclusive = takes_turns;
             abi.reports = pointer.is_some();
             if generic { abi.without_signature() } else { abi }
         };
@@ -276,6 +304,8 @@ impl Binding {
         let by_function = function.map(abi).filter(|abi| abi.callee != by_window.callee);
         let abi = by_function.unwrap_or(by_window);
         let (proxy, wide) = (Proxy::of(abi)?, Proxy::of(by_window)?);
+        // Who may not be inside for longer does not wait for longer to be.
+        let queue = queue.or(if takes_turns { time } else { None });
         let info = Arc::new(Info::new(signature.name.clone(), domain.clone(), on_failure, row, queue, lent));
         let slot = domain.id() * SLOT_SIZE;
         let header = |proxy: &Proxy, flags: u32| BindingHeader {
@@ -304,8 +334,9 @@ impl Binding {
             reporter: pointer.as_ref().map_or(ptr::null(), |pointer| Arc::as_ptr(&pointer.reporter)),
             retired: AtomicBool::new(false),
         };
+        let gives_up = if (takes_turns || has_turn) && domain.terms().gives_up { GIVES_UP } else { 0 };
         let own = flags(&abi) | by_function.map_or(0, |abi| of_function(&abi, &by_window));
-        let headers = Headers([header(&proxy, own), header(&wide, flags(&by_window))]);
+        let headers = Headers([header(&proxy, own | gives_up), header(&wide, flags(&by_window) | gives_up)]);
         let (thunk, header) = match pointer.and_then(|pointer| pointer.front) {
             Some(front) => front.revive(headers),
             None => {

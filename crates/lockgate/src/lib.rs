@@ -68,7 +68,9 @@ pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};
 #[doc(hidden)]
 pub use domain::until_reclaimed;
 pub use domain::{Domain, DomainOptions, Kept, Program, ProgramEnd, ProgramSignals, Usage};
-pub use error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, Panic, ResetError};
+pub use error::{
+    AllocError, BindError, CallError, CreateError, Holder, LinkError, MemoryError, Panic, ResetError,
+};
 pub use function::{Function, FunctionType};
 pub use grant::{Arena, Block, Grant, GrantError, Region, Rights, SharedSlice};
 pub use host::HostError;

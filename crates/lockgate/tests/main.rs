@@ -42,6 +42,7 @@ mod rules_services;
 mod rules_signals;
 mod signal_storms;
 mod threads;
+mod turns;
 mod unprotected;
 mod unwind_tables;
 mod unwinding;

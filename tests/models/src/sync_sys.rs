@@ -59,13 +59,14 @@ pub(crate) mod futex {
         Ok(())
     }
 
-    pub(crate) fn wake(word: &AtomicU32, _: (), most: u32) -> Result<(), ()> {
+    pub(crate) fn wake(word: &AtomicU32, _: (), most: u32) -> Result<usize, ()> {
         let mut sleepers = SLEEPERS.lock().expect("no panic");
+        let before = sleepers.queue.len();
         for _ in 0..most {
             let Some(first) = sleepers.queue.iter().position(|(at, _)| *at == address(word)) else { break };
             sleepers.queue.remove(first);
         }
         EVENTCOUNT.notify_all();
-        Ok(())
+        Ok(before - sleepers.queue.len())
     }
 }

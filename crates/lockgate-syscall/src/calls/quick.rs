@@ -369,6 +369,7 @@ fn is_ready(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> bool {
     while !has_timeout && may_wait(ctx) {
         let mut both =
             [PollFd::from_borrowed_fd(end, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), events)];
+        ctx.sleep.rests();
         match rustix::event::poll(&mut both, Some(&patience)) {
             Ok(_) if !both[0].revents().is_empty() => return false,
             Ok(1..) => return true,
@@ -408,6 +409,9 @@ fn events(ctx: &SyscallContext<'_>, set: &Description, arguments: [u64; 6]) -> A
             return again;
         }
         let patience = if left < 0 { PATIENCE } else { PATIENCE.min(left as u32) };
+        if patience > 0 {
+            ctx.sleep.rests();
+        }
         let events = ctx.memory.exchange(Exchange::Events(patience), set.fd(), &[(at, room)]);
         // The domain's end is for nobody to see.
         if ctx.process.waits.is_killed() {

@@ -27,6 +27,8 @@ const HEAP: u64 = 1 << 20;
 struct Asleep;
 
 impl Sleep for Asleep {
+    fn rests(&self) {}
+
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>) {
         let _ = futex::wait(word, futex::Flags::PRIVATE, value, left);
     }

@@ -16,7 +16,11 @@ pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rs
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
     unseen_sys::taken(binding);
-    answer(binding, rsp, admit(binding, rsp))
+    let answer = answer(binding, rsp, admit(binding, rsp));
+    if answer != GOES_ON {
+        give_back(binding);
+    }
+    answer
 }
 
 /// The same for a call from a domain, with its gate's record on top, and its frame at `rsp`. [`ENDS`] stands for the end of the caller's own
@@ -39,8 +43,22 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
         }
         answer(binding, rsp, admit_crossing(binding, rsp))
     };
-    // SAFETY: the crossing's own record and frame.
-    unsafe { left_sys::under(gate, own, admit) }
+    // SAFETY: the crossing's own record and frame; as above.
+    unsafe {
+        let answer = left_sys::under(gate, own, admit);
+        if answer != GOES_ON {
+            give_back(&*binding);
+        }
+        answer
+    }
+}
+
+/// What an earlier pass of the slow path has taken for the call's proxy ([`exclusive_sys::wait`]) is free: the call is refused.
+fn give_back(binding: &BindingHeader) {
+    // SAFETY: the domain of a binding that is called lives, with its word.
+    if let (Some(word), Some(state)) = (unsafe { binding.owner.as_ref() }, thread_sys::current()) {
+        exclusive_sys::give_back(state, word);
+    }
 }
 
 fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) -> u32 {
@@ -119,10 +137,10 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
         domain.clone().attach(state, queue)?;
     }
     match domain.terms().exclusive {
-        Some(timeout) => {
-            let timeout = timeout.filter(|_| !patient);
-            exclusive_sys::wait(state, domain, timeout.into_iter().chain(queue).min())
+        Some(timeout) if !binding.owner.is_null() => {
+            let timeout = timeout.into_iter().chain(queue).min();
+            exclusive_sys::wait(state, domain, timeout.filter(|_| !patient))
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }

@@ -413,11 +413,12 @@ impl Emitter<'_> {
             return;
         }
         let (tid, top) = (self.field(offset_of!(ThreadBlock, tid)), self.field(offset_of!(ThreadBlock, top)));
+        let turn = self.field(offset_of!(ThreadBlock, turn));
         self.part("exclusive domain");
         code!(self
             ; push rbx
             ; push rax
-            ; xor eax, eax
+            ; fs mov eax, [turn] // 0, or what the slow path has taken it with
             ; mov rbx, [BYTE r11 + OWNER]
             ; fs mov r10d, [tid]
             ; lock cmpxchg [rbx], r10d
@@ -800,10 +801,16 @@ impl Emitter<'_> {
         if !self.abi.exclusive {
             return;
         }
-        let wake = self.field(offset_of!(ThreadBlock, wake));
+        let (tid, wake) =
+            (self.field(offset_of!(ThreadBlock, tid)), self.field(offset_of!(ThreadBlock, wake)));
         self.part("exclusive domain");
         code!(self
             ; mov rdi, [BYTE r11 + OWNER]
+            // A call that has ended while it slept in a system call may have it no more.
+            ; mov ecx, [rdi]
+            ; and ecx, OWNED as i32
+            ; fs cmp ecx, [tid]
+            ; jne >alone
             ; xor ecx, ecx
             ; xchg [rdi], ecx
             ; test ecx, ecx

@@ -2,35 +2,43 @@
 //!
 //! A free word is taken by the proxy itself; everything else happens here. A thread that waits says so in its
 //! state, so that a circle of owners and waiters is found before it closes.
+//!
+//! Who has waited has the word when it goes back to its proxy ([`GIVEN`]): else a thread that gives the domain up for those who wait, and
+//! takes it again after them, might be quicker than all of them, again and again, where they share a processor.
 use super::instance::Instance;
+use super::layout::{GIVEN, OWNED, WAITED_FOR};
 use super::must_end_sys::outer_must_stop;
 use super::thread_sys::{AnyDomain, THREADS, ThreadState};
 use super::undisturbed_sys::asleep;
-use crate::error::CallError;
+use crate::error::{CallError, Holder};
 use crate::sync::atomic::{AtomicU32, Ordering};
 use crate::sync::futex;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bit of the word: somebody waits.
-const WAITED_FOR: u32 = 1 << 31;
-
-/// What proxies do ([`lockgate_wake`](super::proxy_asm)) that found the bit in the word they set free.
-pub(super) fn wake(word: &AtomicU32) {
+/// What proxies do ([`lockgate_wake`](super::proxy_asm)) that found the bit in the word they set free. Returns how many slept. Async-signal-safe.
+pub(super) fn wake(word: &AtomicU32) -> usize {
     // All of them: proxies take a free word without the bit, so the one that gets it would wake nobody after it. A word that
     // is not mapped cannot be: the call would have no binding.
-    let _ = futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32);
+    futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32).unwrap_or_default()
 }
 
-/// Sets the word free after a call that the host jumped out of.
-pub(super) fn release(word: &AtomicU32, tid: u32) {
-    if word.load(Ordering::Relaxed) & !WAITED_FOR == tid && word.swap(0, Ordering::Release) & WAITED_FOR != 0
-    {
-        wake(word);
-    }
+/// The domain was killed, which is written down: whoever waits, or is about to, looks again.
+pub(super) fn wake_all(word: &AtomicU32) {
+    // (Who is about to sleep finds another word than expected.)
+    word.fetch_and(!WAITED_FOR, Ordering::AcqRel);
+    wake(word);
 }
 
-/// Waits until `domain` may be free. The proxy then tries again.
+/// Sets the word free, if the thread has it: after a call that the host jumped out of, and where a thread gives its turn up. Returns how many
+/// slept who wait for it. Async-signal-safe.
+pub(super) fn release(word: &AtomicU32, tid: u32) -> usize {
+    let is_own = word.load(Ordering::Relaxed) & OWNED == tid;
+    if is_own && word.swap(0, Ordering::Release) & WAITED_FOR != 0 { wake(word) } else { 0 }
+}
+
+/// Waits until `domain` may be free. The proxy then tries again: if the thread had to sleep, it has the word by then, as
+/// [`ThreadBlock::turn`](super::layout::ThreadBlock::turn) tells the proxy.
 ///
 /// # Errors
 /// [`CallError::Deadlock`] if the thread would wait for itself, [`CallError::Busy`] after `timeout`, or when a call that
@@ -40,9 +48,62 @@ pub(super) fn wait(
     domain: Arc<dyn AnyDomain>,
     timeout: Option<Duration>,
 ) -> Result<(), CallError> {
+    let (word, given) = (domain.owner(), GIVEN | state.tid as u32);
+    // SAFETY: the thread's own block.
+    let turn = unsafe { &mut (*state.block).turn };
+    if word.load(Ordering::Relaxed) & !WAITED_FOR == given {
+        // Others wait, which the proxy does not expect: they say so again.
+        if word.swap(given, Ordering::AcqRel) & WAITED_FOR != 0 {
+            wake(word);
+        }
+        *turn = given;
+        return Ok(());
+    }
+    // What an earlier call of the thread's was given is over.
+    *turn = 0;
+    if word.load(Ordering::Relaxed) & OWNED == 0 {
+        return Ok(());
+    }
+    await_turn(state, domain, timeout, given)?;
+    *turn = given;
+    Ok(())
+}
+
+/// The slow path has refused a call: what it was given for the call's proxy is free.
+pub(super) fn give_back(state: &ThreadState, word: &AtomicU32) {
+    // SAFETY: the thread's own block.
+    let turn = unsafe { &mut (*state.block).turn };
+    if std::mem::take(turn) != 0 && word.load(Ordering::Relaxed) & GIVEN != 0 {
+        release(word, state.tid as u32);
+    }
+}
+
+/// Takes `domain` for the thread again, which has given it up in a call that goes on.
+///
+/// # Errors
+/// As [`wait`].
+pub(super) fn take_again(state: &ThreadState, domain: Arc<dyn AnyDomain>) -> Result<(), CallError> {
+    let (word, tid) = (domain.owner(), state.tid as u32);
+    let seen = word.load(Ordering::Relaxed);
+    if seen & OWNED == tid {
+        // A handler of the host's that has called meanwhile, and has left that by a jump, has left it taken: as for a proxy, perhaps.
+        word.fetch_and(!GIVEN, Ordering::AcqRel);
+        return Ok(());
+    }
+    await_turn(state, domain, None, tid)
+}
+
+/// Waits until the word is free, and sets it to `taken`.
+fn await_turn(
+    state: &ThreadState,
+    domain: Arc<dyn AnyDomain>,
+    timeout: Option<Duration>,
+    taken: u32,
+) -> Result<(), CallError> {
     // The thread's state has it, and not this frame, which a jump may skip.
     let domain = state.await_domain(domain);
-    let waited = wait_for(state, domain, timeout);
+    let waited = wait_for(state, domain, timeout, taken);
+    domain.turns().settle();
     stop_waiting(state);
     waited
 }
@@ -57,14 +118,22 @@ pub(super) fn stop_waiting(state: &ThreadState) {
     state.await_none();
 }
 
-fn wait_for(state: &ThreadState, domain: &Instance, timeout: Option<Duration>) -> Result<(), CallError> {
+fn wait_for(
+    state: &ThreadState,
+    domain: &Instance,
+    timeout: Option<Duration>,
+    taken: u32,
+) -> Result<(), CallError> {
     let word = domain.owner();
     // A timeout that no clock gets to is for ever.
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let seen = word.load(Ordering::Acquire);
-        if seen & !WAITED_FOR == 0 {
-            return Ok(());
+        if seen == 0 {
+            match word.compare_exchange(0, taken, Ordering::AcqRel, Ordering::Acquire) {
+                Ok(_) => return Ok(()),
+                Err(_) => continue,
+            }
         }
         state.waits_for.store(std::ptr::from_ref(word).cast_mut(), Ordering::SeqCst);
         wait_once(state, domain, word, seen, end)?;
@@ -73,9 +142,14 @@ fn wait_for(state: &ThreadState, domain: &Instance, timeout: Option<Duration>) -
         }
         // SAFETY: the thread's own block; its top record is always valid.
         if state.stop.load(Ordering::Acquire) || unsafe { outer_must_stop(state, (*state.block).top) } {
-            return Err(CallError::Busy(domain.name().to_owned()));
+            return Err(busy(domain));
         }
     }
+}
+
+/// The error of a call whose turn does not come, with who has the domain.
+fn busy(domain: &Instance) -> CallError {
+    CallError::Busy(domain.name().to_owned(), Holder::of(domain.owner().load(Ordering::Relaxed) & OWNED))
 }
 
 fn wait_once(
@@ -88,9 +162,8 @@ fn wait_once(
     if is_circle(state.tid as u32, word) {
         return Err(CallError::Deadlock(domain.name().to_owned()));
     }
-    let busy = || CallError::Busy(domain.name().to_owned());
     let left = match end {
-        Some(end) => Some(end.checked_duration_since(Instant::now()).ok_or_else(busy)?),
+        Some(end) => Some(end.checked_duration_since(Instant::now()).ok_or_else(|| busy(domain))?),
         None => None,
     };
     let marked = seen | WAITED_FOR;
@@ -109,7 +182,7 @@ fn is_circle(tid: u32, mut word: *const AtomicU32) -> bool {
     for _ in 0..=threads.len() {
         // SAFETY: a thread that waits for a word keeps its domain alive, and says that it has stopped under the lock
         // that we hold.
-        let owner = unsafe { (*word).load(Ordering::SeqCst) } & !WAITED_FOR;
+        let owner = unsafe { (*word).load(Ordering::SeqCst) } & OWNED;
         if owner == tid {
             return true;
         }

@@ -89,7 +89,7 @@ fn errno(error: &CallError) -> i32 {
         CallError::CpuTime(_) | CallError::Deadline(_) => libc::ETIMEDOUT,
         CallError::Threads { .. } | CallError::QueueFull { .. } => libc::EAGAIN,
         CallError::Memory(_) => libc::ENOMEM,
-        CallError::Busy(_) => libc::EBUSY,
+        CallError::Busy(..) | CallError::NotBegun(_) => libc::EBUSY,
         CallError::Deadlock(_) | CallError::OwnEnd(_) => libc::EDEADLK,
         CallError::Unanswered { .. } => libc::ENOSYS,
         CallError::SignalHandler | CallError::Forked | CallError::ThreadEnding => libc::EPERM,

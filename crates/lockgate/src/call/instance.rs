@@ -6,6 +6,7 @@ use super::contexts::Contexts;
 use super::gate_tables_sys::GateTables;
 use super::memory::Memory;
 use super::stop::StopIf;
+use super::turns::Turns;
 use crate::error::CallError;
 use crate::module::{Module, Placed};
 use crate::policy::Policy;
@@ -28,6 +29,8 @@ pub(crate) struct Terms {
     pub policy: Policy,
     /// For an exclusive domain, how long callers wait for their turn; without end if that is `None`.
     pub exclusive: Option<Option<Duration>>,
+    /// An exclusive domain gives its turns up while it sleeps in a system call.
+    pub gives_up: bool,
     /// How deep calls of it may be nested.
     pub depth: Option<u32>,
     pub stop_if: Option<StopIf>,
@@ -40,6 +43,7 @@ impl Default for Terms {
             time_limit: None,
             policy: Policy::MUTUAL_TRUST,
             exclusive: None,
+            gives_up: false,
             depth: None,
             stop_if: None,
         }
@@ -68,6 +72,7 @@ pub(crate) struct Instance {
     admissions: Admissions,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
     owner: AtomicU32,
+    turns: Turns,
     /// Threads, by their slots: a call of theirs was ended in its midst, and what that has left with them is not mended yet.
     broken: AtomicU64,
     /// The module has said that nothing can be left that way.
@@ -105,6 +110,7 @@ impl Instance {
             spent: AtomicBool::new(false),
             admissions: Admissions::default(),
             owner: AtomicU32::new(0),
+            turns: Turns::default(),
             broken: AtomicU64::new(0),
             is_unbreakable: AtomicBool::new(false),
         }
@@ -133,6 +139,7 @@ impl Instance {
             spent,
             admissions,
             owner,
+            turns,
             broken,
             is_unbreakable,
         } = self;
@@ -145,6 +152,7 @@ impl Instance {
         (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
         *admissions = Admissions::default();
         *owner = AtomicU32::default();
+        *turns = Turns::default();
         *broken = AtomicU64::default();
         *is_unbreakable = AtomicBool::default();
     }
@@ -238,6 +246,11 @@ impl Instance {
     /// The lock word of an exclusive domain.
     pub fn owner(&self) -> &AtomicU32 {
         &self.owner
+    }
+
+    /// Whether it takes calls, and who is told that somebody has had a turn.
+    pub fn turns(&self) -> &Turns {
+        &self.turns
     }
 
     /// A call of the thread with this slot, its own and no context's, ends in its midst. Whether there is something to mend then.

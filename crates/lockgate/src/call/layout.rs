@@ -78,6 +78,8 @@ pub(crate) struct ThreadBlock {
     pub postponed: u64,
     /// Whether the thread let itself be cancelled before.
     pub held_cancel: i32,
+    /// What the owner word of an exclusive domain is, where it was taken for the thread's proxy: [`super::exclusive_sys`].
+    pub turn: u32,
     /// As [`ThreadBlock::stack_floor`], of the stack of a coroutine, below the thread's own, that a nested call has come from; and the end of
     /// that stack.
     pub coroutine_floor: u64,
@@ -276,6 +278,8 @@ pub(crate) const KEEPS_MXCSR: u32 = 256;
 /// The call goes by what the function alone can touch, and not by what its window can: nothing else may run in it. The header for calls by the
 /// window lies behind this one ([`by_window`]).
 pub(crate) const OF_FUNCTION: u32 = 512;
+/// The domain gives its turns up while it sleeps in a system call: [`super::turn_sys`].
+pub(crate) const GIVES_UP: u32 = 1024;
 /// From this bit on, with [`OF_FUNCTION`]: what the function's proxy leaves in registers of the caller's secrets, and the window's hides
 /// (`UNHIDDEN_*`).
 pub(crate) const UNHIDDEN_SHIFT: u32 = 16;
@@ -325,14 +329,14 @@ pub(crate) struct BindingHeader {
     /// Bytes of records that may lie below a call's: how deep calls nest.
     pub depth: u32,
     /// [`X87`], [`MXCSR`], [`FROM_DOMAIN`], [`HIDES`], [`X87_ENVIRONMENT`], [`SAVED_X87`], [`SAVED_MXCSR`], [`KEEPS_X87`], [`KEEPS_MXCSR`],
-    /// [`OF_FUNCTION`], and what is from [`UNHIDDEN_SHIFT`] on.
+    /// [`OF_FUNCTION`], [`GIVES_UP`], and what is from [`UNHIDDEN_SHIFT`] on.
     pub flags: u32,
     pub gates: *const Gates,
     /// The domain, for Rust.
     pub domain: *const super::instance::Instance,
     /// The rest of the binding, for Rust.
     pub info: *const super::info::Info,
-    /// Owner of an exclusive domain: its kernel id, and bit 31 if somebody waits; 0 if nobody has it.
+    /// Owner of an exclusive domain, as [`super::exclusive_sys`] says; 0 if nobody has it. Null where calls take no turn.
     pub owner: *const AtomicU32,
     /// Where calls are counted and timed.
     pub traffic: *const Traffic,
@@ -343,6 +347,13 @@ pub(crate) struct BindingHeader {
     /// `info` and `domain` are gone, or going: see `call/living_sys.rs`.
     pub retired: AtomicBool,
 }
+
+/// Bit of an owner word: somebody waits.
+pub(crate) const WAITED_FOR: u32 = 1 << 31;
+/// Bit of an owner word: it was taken for its owner's proxy, which has not come for it yet.
+pub(crate) const GIVEN: u32 = 1 << 30;
+/// The owner's kernel id in an owner word. (Linux has fewer than 2^22.)
+pub(crate) const OWNED: u32 = !(WAITED_FOR | GIVEN);
 
 /// A binding's header, for its calls, and behind it the one for calls that go by the window after all ([`OF_FUNCTION`]). No others are made: by its
 /// address alone a header says which of the two it is.

@@ -1,14 +1,16 @@
 //! Calls that were left by jumps, or whose functions have switched stacks: which records are alive (rule R16).
 use super::block_sys::{block, set_top};
 use super::exclusive_sys;
-use super::layout::{EntryRecord, FRAME, GATE, GateRecord, NEXT_MARK, RECORD, Record};
+use super::layout::{
+    BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, NEXT_MARK, RECORD, Record,
+};
 use super::thread_sys::{
     LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
 };
 use super::undisturbed_sys::undisturbed;
 use crate::space;
 use std::ptr;
-use std::sync::atomic::{Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
 
 impl ThreadState {
     /// For a kick that finds the thread at `rsp`, on no alternate stack: the calls whose frames it is above were left by a jump, unless the
@@ -122,6 +124,9 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             let control = ptr::read_volatile(&raw const (*entry).control);
             let domain = state.domain_of(control);
             if (*top).kind == GATE {
+                if !state.waits_for.load(Ordering::Relaxed).is_null() {
+                    exclusive_sys::stop_waiting(state); // for a turn that it had given up in the gate
+                }
                 if let Some(domain) = domain {
                     state.breaks_off(entry, &domain);
                     state.give_back(domain.id(), &(*top.cast::<GateRecord>()).slot);
@@ -135,7 +140,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 let next = top.byte_add(RECORD as usize).cast::<GateRecord>();
                 let next = ((next as u64) < (*block).records_end).then(|| next.read_volatile());
                 state.give_back_from(domain.id(), control, next.as_ref());
-                if (*entry).binding.as_ref().is_none_or(|binding| ptr::eq(binding.owner, domain.owner())) {
+                if (*entry).binding.as_ref().is_none_or(|binding| has_turn(binding, domain.owner())) {
                     exclusive_sys::release(domain.owner(), state.tid as u32);
                 }
             }
@@ -143,6 +148,11 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             was_left = true;
         }
     }
+}
+
+/// Whether a call of `binding` is a turn in the exclusive domain whose word this is, of its own or of its thread's.
+fn has_turn(binding: &BindingHeader, word: &AtomicU32) -> bool {
+    ptr::eq(binding.owner, word) || binding.flags & GIVES_UP != 0
 }
 
 /// True if something is in transit on another stack, or deeper on this one, than a caller at `rsp`: it has not been left by a jump.
@@ -168,7 +178,7 @@ fn repair_transit(state: &ThreadState, rsp: u64) {
             (*record).is_entry() && {
                 let entry = record.cast::<EntryRecord>();
                 space::base_of((*entry).control) == domain.base()
-                    && (*entry).binding.as_ref().is_some_and(|binding| ptr::eq(binding.owner, word))
+                    && (*entry).binding.as_ref().is_some_and(|binding| has_turn(binding, word))
             }
         });
         if !in_use {

@@ -8,7 +8,8 @@ use super::repair_sys::{self, Found};
 use super::resume_sys::{functions, interrupted};
 use super::signalled_sys::lockgate_sigreturn;
 use super::thread_sys::{self, OVERDUE};
-use super::undisturbed_sys::{Disturbed, undisturbed};
+use super::turn_sys::{self, Resting};
+use super::undisturbed_sys::undisturbed;
 use super::watch::{self, deadline};
 use crate::report::Cause;
 use crate::space;
@@ -61,6 +62,20 @@ pub(super) unsafe extern "C-unwind" fn lockgate_functions(
 /// # Safety
 /// For a gate, with its record, and the place of its mark in its entry's frame.
 unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) -> i64 {
+    // SAFETY: the caller's; live records.
+    unsafe {
+        let takes_turns = turn_sys::gives_up(gate);
+        let value = answer(gate, frame, own);
+        if takes_turns {
+            turn_sys::take_again(gate, own);
+        }
+        value
+    }
+}
+
+/// # Safety
+/// As [`serve`].
+unsafe fn answer(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) -> i64 {
     // SAFETY: the caller's; a service's arguments are the same.
     unsafe {
         if lockgate_syscall::is_plain(frame.number, frame.arguments) {
@@ -159,7 +174,8 @@ unsafe fn undropped<R: Copy>(
         threads,
         sharing: threads,
         stack: &stack,
-        sleep: &Disturbed,
+        // SAFETY: as above.
+        sleep: &unsafe { Resting::in_gate(gate) },
     };
     Some(serve(&context))
 }
@@ -197,7 +213,9 @@ unsafe extern "C" fn lockgate_service(
         let memory = domain.services();
         let process = domain.process();
         let stack = Stack { domain, gate, control, entered };
-        let (stack, sleep, sharing) = (&stack, &Disturbed, threads);
+        // SAFETY: as above.
+        let sleep = &unsafe { Resting::in_gate(gate) };
+        let (stack, sharing) = (&stack, threads);
         let mut context = SyscallContext { memory: &memory, process, thread, threads, sharing, stack, sleep };
         let outcome = lockgate_syscall::dispatch(&mut context, frame.number, frame.arguments);
         if process.tells_of_signals() {

@@ -103,6 +103,8 @@ pub(crate) fn asleep(word: &AtomicU32, value: u32, left: Option<&Timespec>) {
 pub(super) struct Disturbed;
 
 impl Sleep for Disturbed {
+    fn rests(&self) {}
+
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>) {
         asleep(word, value, left);
     }

@@ -6,6 +6,7 @@
 //! may be in use, and while a signal of a domain's own waits, or a timer of its is due, that no thread was there for. An entry under a limit shows its sequence number and limit in its record; one that shows the same
 //! number for longer than its limit is kicked with a signal until it has ended.
 use super::eventcount::{self, Eventcount};
+use super::exclusive_sys;
 use super::instance::Instance;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
@@ -397,6 +398,8 @@ impl Instance {
         }
         self.close();
         tell_of_kill(self.base());
+        // Who waits for a turn is in no call of the domain's, and learns it now.
+        exclusive_sys::wake_all(self.owner());
     }
 }
 

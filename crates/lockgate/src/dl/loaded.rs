@@ -294,7 +294,7 @@ impl Loaded {
         }
         let run = || self.within(self.timeout(), |limit| self.run(symbol::FINI, limit));
         let mut done = run();
-        if let Ok(Err(CallError::Busy(_))) = done {
+        if let Ok(Err(CallError::Busy(..))) = done {
             // Somebody has the place of an exclusive domain, for good perhaps: what is in progress ends now, as it would afterwards.
             self.entries()
                 .iter()

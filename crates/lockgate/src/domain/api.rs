@@ -30,6 +30,12 @@ pub struct Domain {
 /// Keeps a domain without being its handle, as bindings do: the domain does not end with this.
 pub struct Kept(Domain);
 
+impl Kept {
+    pub(super) fn new(core: Arc<Core>) -> Kept {
+        Kept(Domain::from_core(core))
+    }
+}
+
 impl std::ops::Deref for Kept {
     type Target = Domain;
 

@@ -530,6 +530,10 @@ impl AnyDomain for Core {
         if self.is_killed() {
             return Err(self.ended());
         }
+        // The module's own beginnings come first: its library is not ready for others' calls before.
+        if !self.turns().admit(thread.tid as u32) {
+            return Err(CallError::NotBegun(self.name().to_owned()));
+        }
         let (slot, rsp, known) = self.claim(thread.tid, true)?;
         thread.set_slot(self.id(), rsp);
         if !known {

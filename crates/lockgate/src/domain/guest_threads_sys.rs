@@ -1,7 +1,7 @@
 //! Threads that a module starts itself: host threads that live in its domain (docs/limits.md).
 use super::core::Core;
 use crate::binding::{Binding, Results};
-use crate::call::{attachment_sys, mask_sys, signals_sys, thread_sys};
+use crate::call::{OwnTurn, attachment_sys, mask_sys, signals_sys, thread_sys};
 use crate::error::CallError;
 use crate::report::{Fault, FaultKind};
 use lockgate_abi::symbol;
@@ -135,7 +135,8 @@ impl Threads for Core {
             Arc::from_raw(self)
         };
         let running = Running::new(core)?;
-        let entry = Binding::internal(running.core.clone(), symbol::THREAD_START).ok_or(Errno::NOSYS)?;
+        let entry = Binding::internal_in_turn(running.core.clone(), symbol::THREAD_START);
+        let entry = entry.ok_or(Errno::NOSYS)?;
         let entry = entry.map_err(|_| Errno::AGAIN)?;
         let (tell, told) = channel();
         let name = format!("lockgate-{}", self.name());
@@ -160,12 +161,17 @@ fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
     let Life { running: Running { core, .. }, entry, start } = unsafe { &*LIFE.get() };
     let Some(slot) = begin(core, *start, &tell) else { return end_life() };
     drop(tell);
-    let end = entry.invoke(&[start.argument]);
+    let turn = OwnTurn::take(core.clone());
+    let (turn, end) = match turn {
+        Ok(turn) => (Some(turn), entry.invoke(&[start.argument])),
+        Err(error) => (None, Err(error)),
+    };
     if core.here().is_err() {
         // A function of the host's has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
         std::process::exit(0);
     }
     core.judge(slot, end);
+    drop(turn);
     if let Some(state) = thread_sys::current() {
         core.release(state, slot);
     }
@@ -224,7 +230,11 @@ impl Core {
     /// cancelled, and tells whoever waits for it. False if the thread is not the module's.
     pub(super) fn cancel_own_thread(&self, slot: usize) -> bool {
         let Some(life) = self.life() else { return false };
-        self.judge(slot, life.entry.invoke(&[0]));
+        let end = match OwnTurn::take(life.running.core.clone()) {
+            Ok(_turn) => life.entry.invoke(&[0]),
+            Err(error) => Err(error),
+        };
+        self.judge(slot, end);
         true
     }
 
@@ -242,6 +252,11 @@ impl Core {
         self.guest_threads().running() > 0
     }
 
+    /// Whether the end of a program's first thread is that of the program.
+    pub(super) fn is_over<T>(end: &Result<T, CallError>, group: bool) -> bool {
+        group || !end.as_ref().is_err_and(exited)
+    }
+
     /// After a program's first thread has ended with `end`: the others end, too, unless it left by `pthread_exit`, which ends no
     /// `group`. Returns how the program ended.
     pub(super) fn end_guest_threads<T>(
@@ -249,7 +264,7 @@ impl Core {
         end: Result<T, CallError>,
         group: bool,
     ) -> Result<T, CallError> {
-        if self.guest_threads().running() > 0 && (group || !end.as_ref().is_err_and(exited)) {
+        if self.guest_threads().running() > 0 && Core::is_over(&end, group) {
             self.kill();
         }
         self.guest_threads().wait();

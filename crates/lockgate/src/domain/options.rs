@@ -166,6 +166,17 @@ impl DomainOptions {
     /// ([`CallError::Busy`](crate::CallError::Busy) then), or without end.
     pub fn exclusive(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.terms.exclusive = Some(timeout.into());
+        self.terms.gives_up = false;
+        self
+    }
+
+    /// As [`exclusive`](DomainOptions::exclusive), but a thread that sleeps in a system call lets others in meanwhile, and waits for its turn
+    /// again before it goes on. One that makes system calls without sleeping lets those go first that wait. So a call enters a program between
+    /// the turns of the program's own threads, and in the middle of none. A program's first turn ends with its first sleep: until then calls are
+    /// refused ([`CallError::NotBegun`](crate::CallError::NotBegun)).
+    pub fn serialize(mut self, timeout: impl Into<Option<Duration>>) -> Self {
+        self.terms.exclusive = Some(timeout.into());
+        self.terms.gives_up = true;
         self
     }
 

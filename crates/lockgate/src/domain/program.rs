@@ -1,10 +1,11 @@
 //! A whole program in a domain of its own.
 use super::DomainOptions;
+use super::api::Kept;
 use super::core::Core;
 use super::limits::Usage;
 use super::start;
 use crate::binding::Binding;
-use crate::call::watch;
+use crate::call::{OwnTurn, watch};
 use crate::error::{CallError, CreateError};
 use crate::module::Module;
 use lockgate_abi::symbol;
@@ -41,7 +42,15 @@ impl Program {
     /// # Errors
     /// [`CreateError`].
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Program, CreateError> {
-        Ok(Program { core: Core::new(module, options)? })
+        let core = Core::new(module, options)?;
+        core.turns().wait_for_program();
+        Ok(Program { core })
+    }
+
+    /// Its domain, to be exported ([`Registry::export`](crate::Registry::export)) or linked: calls of it are refused until the program has
+    /// [begun](ProgramSignals::wait_until_begun), and when it has ended.
+    pub fn domain(&self) -> Kept {
+        Kept::new(self.core.clone())
     }
 
     /// By which others send it signals while it runs.
@@ -52,8 +61,11 @@ impl Program {
     /// Runs it to its end on the calling thread.
     pub fn run(self) -> ProgramEnd {
         let core = self.core;
+        core.turns().start(rustix::thread::gettid().as_raw_nonzero().get() as u32);
+        let mut turn = None;
         let end = start::prepare(&core, None).and_then(|stack| {
-            match Binding::internal(core.clone(), symbol::MAIN) {
+            turn = Some(OwnTurn::take(core.clone())?);
+            match Binding::internal_in_turn(core.clone(), symbol::MAIN) {
                 Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
                 None => {
                     let name = core.module().name();
@@ -62,6 +74,12 @@ impl Program {
             }
         });
         let group = core.process().take_group_exit(0);
+        core.turns().end();
+        // Nobody serves what others can still call.
+        if Core::is_over(&end, group) && Arc::strong_count(&core) > 1 {
+            core.kill();
+        }
+        drop(turn);
         let end = core.end_guest_threads(end, group);
         let outcome = match end {
             Ok(results) => Ok(results.integers[0] as i32 & 0xff),
@@ -70,6 +88,9 @@ impl Program {
                 _ => Err(error),
             },
         };
+        if Arc::strong_count(&core) > 1 && !core.is_killed() {
+            core.kill();
+        }
         let process = core.process();
         ProgramEnd {
             outcome,
@@ -82,6 +103,19 @@ impl Program {
 }
 
 impl ProgramSignals {
+    /// Waits until the program takes calls: its first thread has slept in a system call, or the program has been told to
+    /// [begin](ProgramSignals::begin). False if it has ended before. Blocks as long as that takes.
+    pub fn wait_until_begun(&self) -> bool {
+        self.0.upgrade().is_some_and(|core| core.turns().until_begun())
+    }
+
+    /// The program that runs takes calls from now on: for hosts that know by its words that it is ready.
+    pub fn begin(&self) {
+        if let Some(core) = self.0.upgrade() {
+            core.turns().begin();
+        }
+    }
+
     /// Sends it `signal` if it has a handler for that, which runs on one of its threads, or waits for it (`sigwait`); says whether it has. Not
     /// async-signal-safe.
     pub fn send(&self, signal: u32) -> bool {

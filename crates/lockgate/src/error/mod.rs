@@ -8,6 +8,34 @@ use crate::report::Fault;
 use std::any::Any;
 use std::fmt;
 
+/// The thread that had a domain for which a call has waited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its kernel id; 0 if no thread had it any more when that was looked at.
+    pub thread: u32,
+    /// Its name, of at most 15 bytes; empty if it has ended.
+    pub name: String,
+}
+
+impl Holder {
+    pub(crate) fn of(thread: u32) -> Holder {
+        let name = std::fs::read(format!("/proc/self/task/{thread}/comm")).unwrap_or_default();
+        let name = String::from_utf8_lossy(&name);
+        Holder { thread, name: name.chars().filter(|c| !c.is_control()).collect() }
+    }
+}
+
+impl fmt::Display for Holder {
+    /// What the message of an error ends with.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.thread, self.name.as_str()) {
+            (0, _) => Ok(()),
+            (thread, "") => write!(f, ": thread {thread} has it"),
+            (thread, name) => write!(f, ": thread {thread} ({name}) has it"),
+        }
+    }
+}
+
 /// Why a domain was not created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -283,8 +311,11 @@ pub enum CallError {
     )]
     Memory(std::io::Error),
     /// The domain takes one caller at a time, and others had it for too long.
-    #[error("domain {0} takes one caller at a time and was busy for longer than callers wait")]
-    Busy(String),
+    #[error("domain {0} takes one caller at a time and was busy for longer than callers wait{1}")]
+    Busy(String, Holder),
+    /// The domain is a program's that has not been started, or is in its first turn still: its first thread has not slept yet.
+    #[error("program {0} has not begun: it takes calls from when it is ready, or first waits for something")]
+    NotBegun(String),
     /// The domain takes one caller at a time, and this thread, or one that waits for it, is in it.
     #[error(
         "domain {0} takes one caller at a time: this call would wait for itself; do not call back into it, or do not make it exclusive"

@@ -374,8 +374,8 @@ impl Entry {
                 let row = self.list(&name, Some(enforced), client.import.is_some())?;
                 let (core, signature) = (core.clone(), self.signature.clone());
                 let caller = client.import.map(|(core, _)| &***core);
-                let on_failure = request.on_failure;
-                let binding = Binding::listed(core, signature, caller, policy, on_failure, row)?;
+                let (on_failure, concurrent) = (request.on_failure, !self.export.serialize);
+                let binding = Binding::listed(core, signature, caller, policy, on_failure, row, concurrent)?;
                 let binding = Arc::new(binding);
                 let client = client.import.map(|(core, slot)| (Arc::downgrade(core), slot));
                 let (weak, rebind) = (Arc::downgrade(&binding), request.rebind);

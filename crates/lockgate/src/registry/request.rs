@@ -13,6 +13,7 @@ pub struct Export {
     pub(super) prototype: Option<String>,
     pub(super) policy: Policy,
     pub(super) allow: Vec<Allow>,
+    pub(super) serialize: bool,
 }
 
 impl Export {
@@ -24,6 +25,7 @@ impl Export {
             prototype: None,
             policy: Policy::MUTUAL_TRUST,
             allow: Vec::new(),
+            serialize: true,
         }
     }
 
@@ -37,6 +39,14 @@ impl Export {
     /// What the server asks for in every call. Nothing by default.
     pub fn policy(mut self, policy: Policy) -> Export {
         self.policy = policy;
+        self
+    }
+
+    /// Whether calls of it take a turn, where the domain lets one thread in at a time ([`DomainOptions::serialize`](crate::DomainOptions::serialize),
+    /// [`exclusive`](crate::DomainOptions::exclusive)), as is so by default. Without it they may come at any time, in the middle of others' turns:
+    /// for functions that are made for that. (A thread's first call of the domain takes a turn in any case, to make the thread known to the module.)
+    pub fn serialize(mut self, serialize: bool) -> Export {
+        self.serialize = serialize;
         self
     }
 

@@ -126,6 +126,29 @@ impl Registry {
     }
 }
 
+impl Registry {
+    /// Ends `old`, a domain that exports, and has `new`, another instance of its module with its name, serve what `old` exports. Existing bindings
+    /// go on, or are over, as each asked ([`Rebind`]). For hosts that make the new domain themselves, as one makes a program's
+    /// ([`Program`](crate::Program)); [`restart`](Registry::restart) makes one.
+    ///
+    /// # Errors
+    /// [`RegistryError::UnknownDomain`]: `old` exports nothing, or `new` is no such instance. Nothing has changed.
+    pub fn replace(&self, old: &Domain, new: &Domain) -> Result<(), RegistryError> {
+        let unknown = || RegistryError::UnknownDomain(old.name().to_owned());
+        if !Arc::ptr_eq(old.module(), new.module()) || old.name() != new.name() {
+            return Err(unknown());
+        }
+        let mut state = self.state();
+        let instance = state.instance_of(old.name(), old.core()).ok_or_else(unknown)?;
+        instance.core = new.core().clone();
+        let left = state.hand_over(old.core(), new.core());
+        drop(state);
+        crate::domain::close(old.core());
+        left.release();
+        Ok(())
+    }
+}
+
 /// Bindings that were replaced, and domains whose functions were: what goes with them may be the host's own code, which may ask
 /// the registry.
 #[derive(Default)]

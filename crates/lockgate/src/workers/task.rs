@@ -297,6 +297,6 @@ impl<R: Send> Job for Task<R> {
 
 /// True if a call failed because it was stopped.
 fn is_stop(error: &CallError) -> bool {
-    matches!(error, CallError::Busy(_))
+    matches!(error, CallError::Busy(..))
         || error.fault().is_some_and(|fault| fault.kind() == FaultKind::Stopped)
 }

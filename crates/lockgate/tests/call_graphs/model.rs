@@ -124,7 +124,7 @@ impl End {
             }
             CallError::Deadlock(name) => Root::Deadlock(number(name)),
             CallError::Killed(name) => Root::Killed(number(name)),
-            CallError::Busy(name) => Root::Busy(number(name)),
+            CallError::Busy(name, _) => Root::Busy(number(name)),
             other => Root::Other(other.to_string()),
         };
         End { with: Vec::new(), root }

@@ -1,26 +1,35 @@
 //! Exclusive domains: proxies take and leave the word, `exclusive_sys` waits for it.
 use super::exclusive_sys;
 use super::instance::Instance;
+use super::layout::OWNED;
 use super::thread_sys::{AnyDomain, ThreadState, domain};
 use crate::error::CallError;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
-/// `take_exclusive` of `call/emit.rs`: `lock cmpxchg [owner], tid`, and the slow path if somebody has it.
+/// `take_exclusive` of `call/emit.rs`: `lock cmpxchg [owner], tid`, which expects the thread's `turn`, and the slow path if there is another
+/// word; what that has taken is given back if the call is refused (`call/admit_sys.rs`).
 fn take(thread: &ThreadState, domain: &Arc<dyn AnyDomain>) -> Result<(), CallError> {
-    let free =
-        |word: &AtomicU32| word.compare_exchange(0, thread.tid as u32, Ordering::SeqCst, Ordering::SeqCst);
-    while free(domain.owner()).is_err() {
-        exclusive_sys::wait(thread, domain.clone(), None)?;
+    let takes = |word: &AtomicU32| {
+        // SAFETY: the thread's own block.
+        let expected = unsafe { (*thread.block).turn };
+        word.compare_exchange(expected, thread.tid as u32, Ordering::SeqCst, Ordering::SeqCst)
+    };
+    while takes(domain.owner()).is_err() {
+        if let Err(error) = exclusive_sys::wait(thread, domain.clone(), None) {
+            exclusive_sys::give_back(thread, domain.owner());
+            return Err(error);
+        }
     }
     Ok(())
 }
 
-/// `leave_exclusive` of `call/emit.rs`: `xchg [owner], 0`, and a call of `wake` if the bit 31 was set.
-fn leave(domain: &Instance) {
-    if domain.owner().swap(0, Ordering::SeqCst) >> 31 != 0 {
-        exclusive_sys::wake(domain.owner());
+/// `leave_exclusive` of `call/emit.rs`: `xchg [owner], 0` if the thread has it, and a call of `wake` if the bit 31 was set.
+fn leave(thread: &ThreadState, domain: &Instance) {
+    let word = domain.owner();
+    if word.load(Ordering::SeqCst) & OWNED == thread.tid as u32 && word.swap(0, Ordering::SeqCst) >> 31 != 0 {
+        exclusive_sys::wake(word);
     }
 }
 
@@ -40,12 +49,35 @@ impl Guarded {
         Arc::new(Guarded { domain: domain(), state: UnsafeCell::new(0) })
     }
 
+    /// A call that gives the domain up in a system call (`call/turn_sys.rs`), and goes on.
+    fn call_that_sleeps(&self, thread: &ThreadState) -> Result<(), CallError> {
+        self.call_between(thread, |thread| {
+            exclusive_sys::release(self.domain.owner(), thread.tid as u32);
+            exclusive_sys::take_again(thread, self.domain.clone())
+        })
+    }
+
+    fn call_between(
+        &self,
+        thread: &ThreadState,
+        sleep: impl FnOnce(&ThreadState) -> Result<(), CallError>,
+    ) -> Result<(), CallError> {
+        take(thread, &self.domain)?;
+        // SAFETY: loom checks that nobody else is here.
+        self.state.with_mut(|state| unsafe { *state += 1 });
+        sleep(thread)?;
+        // SAFETY: as above.
+        self.state.with_mut(|state| unsafe { *state -= 1 });
+        leave(thread, &self.domain);
+        Ok(())
+    }
+
     fn call(&self, thread: &ThreadState) -> Result<(), CallError> {
         take(thread, &self.domain)?;
         // SAFETY: loom checks that nobody else is here.
         self.state.with_mut(|state| unsafe { *state += 1 });
         if thread.tid % 2 == 0 {
-            leave(&self.domain);
+            leave(thread, &self.domain);
         } else {
             // The host has jumped out of the call; the thread's next one repairs that.
             exclusive_sys::release(self.domain.owner(), thread.tid as u32);
@@ -87,6 +119,33 @@ fn three_callers_wait_for_each_other() {
     callers(3, 1, 2);
 }
 
+/// A thread that sleeps in the middle of its call lets others in meanwhile, and nobody in while it goes on.
+fn sleepers(others: i32, preemptions: usize) {
+    crate::explore(preemptions, move || {
+        let guarded = Guarded::new();
+        let start = |tid| {
+            let guarded = guarded.clone();
+            on_thread(tid, move |thread| guarded.call(thread).expect("its turn"))
+        };
+        let callers: Vec<_> = (1..=others).map(start).collect();
+        guarded.call_that_sleeps(&ThreadState::attached(100)).expect("its turn");
+        callers.into_iter().for_each(|thread| thread.join().expect("no panic"));
+        // SAFETY: nobody else is left.
+        assert_eq!(guarded.state.with(|state| unsafe { *state }), others as u32);
+        assert_eq!(guarded.domain.owner().load(Ordering::SeqCst), 0, "free at the end");
+    });
+}
+
+#[test]
+fn a_sleeper_and_a_caller_take_turns() {
+    sleepers(1, 4);
+}
+
+#[test]
+fn a_sleeper_and_two_callers_take_turns() {
+    sleepers(2, 1);
+}
+
 /// Two threads, each with the domain that the other one calls: at least one is told, and both come back.
 #[test]
 fn a_circle_is_found() {
@@ -96,9 +155,9 @@ fn a_circle_is_found() {
             take(thread, outer)?;
             let got = take(thread, inner);
             if got.is_ok() {
-                leave(inner);
+                leave(thread, inner);
             }
-            leave(outer);
+            leave(thread, outer);
             got
         };
         let other = {

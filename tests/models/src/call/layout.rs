@@ -4,6 +4,11 @@ use loom::sync::atomic::{AtomicPtr, AtomicU64};
 /// As in the runtime, a place in slot tables that is nobody's.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
+/// As in the runtime, of owner words.
+pub(crate) const WAITED_FOR: u32 = 1 << 31;
+pub(crate) const GIVEN: u32 = 1 << 30;
+pub(crate) const OWNED: u32 = !(WAITED_FOR | GIVEN);
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct GateEntry {
     pub function: usize,

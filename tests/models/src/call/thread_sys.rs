@@ -32,11 +32,13 @@ pub(crate) fn domain() -> Arc<dyn AnyDomain> {
 
 pub(crate) struct ThreadBlock {
     pub top: *const (),
+    /// What the thread's proxy expects of an owner word.
+    pub turn: u32,
 }
 
 pub(crate) struct ThreadState {
     pub tid: i32,
-    pub block: *const ThreadBlock,
+    pub block: *mut ThreadBlock,
     pub stop: AtomicBool,
     pub waits_for: AtomicPtr<AtomicU32>,
     /// The thread's innermost records: whether it is in a gate, and by which entry. (In the runtime three words: the record's kind and
@@ -58,7 +60,7 @@ const OUTSIDE: usize = 0;
 impl ThreadState {
     /// A thread with this number, in the list of all.
     pub(crate) fn attached(tid: i32) -> Arc<ThreadState> {
-        let block = Box::leak(Box::new(ThreadBlock { top: ptr::null() }));
+        let block = Box::leak(Box::new(ThreadBlock { top: ptr::null(), turn: 0 }));
         let state = Arc::new(ThreadState {
             tid,
             block,

@@ -4,10 +4,12 @@ use crate::cmd::domain::{self, Granted};
 use crate::cmd::output;
 use anyhow::{Context as _, anyhow, bail};
 use lockgate::syscall::Grants;
-use lockgate::{DomainOptions, Module};
+use lockgate::{DomainOptions, Module, OnFailure, Policy, Version};
 use lockgate_abi::window;
 use lockgate_outside::printable;
-use lockgate_programs::{Address, BackOff, Programs, ProgramsError, Ready, Restart, Spec};
+use lockgate_programs::{
+    Address, BackOff, Exported, Imported, Programs, ProgramsError, Ready, Restart, Spec,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs as _};
@@ -40,6 +42,9 @@ const KEYS: &[&str] = &[
     "depends_on",
     "ready",
     "stop_timeout",
+    "exports",
+    "imports",
+    "turn_timeout",
 ];
 
 /// Longest name of a program, bytes.
@@ -130,6 +135,7 @@ fn parse(text: &str) -> Parsed<File> {
     let mut all = Programs::new();
     let mut names = Names::new();
     let mut spans = Vec::new();
+    let mut places = Vec::new();
     for (key, table) in tables {
         let name = name(key)?;
         let DeValue::Table(table) = table.get_ref() else {
@@ -137,6 +143,11 @@ fn parse(text: &str) -> Parsed<File> {
         };
         let table = Table::new(&format!("program {name}"), table.clone(), key.span(), KEYS)?;
         spans.push((name.clone(), table.span("depends_on")));
+        for kind in ["exports", "imports"] {
+            for (of, span) in table.entries(kind)?.iter().map(|(of, _, span)| (of.clone(), span.clone())) {
+                places.push((name.clone(), kind, of, span));
+            }
+        }
         names.push((name.clone(), table.get("ready").is_some()));
         let spec = program(&name, &table, &mut modules, &mut listeners)?;
         // Metrics have its CPU time.
@@ -146,10 +157,18 @@ fn parse(text: &str) -> Parsed<File> {
     let place = |name: &String| {
         spans.iter().find(|(other, _)| other == name).map_or(whole_start(), |(_, span)| span.clone())
     };
+    let shared = |kind: &str, program: &str, name: &str| {
+        let is_it = |(of, its, entry, _): &&(String, &str, String, Range<usize>)| {
+            of == program && *its == kind && entry == name
+        };
+        places.iter().find(is_it).map_or(whole_start(), |(.., span)| span.clone())
+    };
     all.check().map_err(|error| {
         let span = match &error {
             ProgramsError::Missing { program, .. } => place(program),
             ProgramsError::Circle(circle) => circle.first().map_or(whole_start(), place),
+            ProgramsError::Export { program, export, .. } => shared("exports", program, export),
+            ProgramsError::Import { program, import, .. } => shared("imports", program, import),
             _ => whole_start(),
         };
         let error = match error {
@@ -242,6 +261,20 @@ impl<'t> Table<'t> {
         })
     }
 
+    /// The entries of a table: name, value, and where they are.
+    fn entries(&self, key: &str) -> Parsed<Vec<(String, &DeValue<'t>, Range<usize>)>> {
+        let Some(value) = self.get(key) else { return Ok(Vec::new()) };
+        let DeValue::Table(table) = value.get_ref() else {
+            return mistake(&value.span(), format!("{key}: {} instead of a table", kind(value.get_ref())));
+        };
+        let mut entries: Vec<_> = table
+            .iter()
+            .map(|(name, value)| (name.get_ref().clone().into_owned(), value.get_ref(), name.span()))
+            .collect();
+        entries.sort_by_key(|(.., span)| span.start);
+        Ok(entries)
+    }
+
     /// A list of strings, each with its place.
     fn strings(&self, key: &str) -> Parsed<Vec<(String, Range<usize>)>> {
         let Some(value) = self.get(key) else { return Ok(Vec::new()) };
@@ -302,9 +335,141 @@ fn program(
     if let Some(timeout) = table.string("stop_timeout", domain::any_time)? {
         spec = spec.stop_timeout(timeout);
     }
+    if let Some(timeout) = table.string("turn_timeout", domain::any_time)? {
+        spec = spec.turn_timeout(timeout);
+    }
+    for (name, value, span) in table.entries("exports")? {
+        spec = spec.export(export(&name, value, &span)?);
+    }
+    for (import, value, span) in table.entries("imports")? {
+        spec = spec.import(self::import(&import, value, &span)?);
+    }
     // What the file says well may be more, or less, than a domain can have.
     spec.check().at(&table.whole)?;
     Ok(spec)
+}
+
+/// What a program exports as `name`: the function, or a table.
+fn export(name: &str, value: &DeValue<'_>, span: &Range<usize>) -> Parsed<Exported> {
+    const KEYS: &[&str] = &["function", "version", "serialize", "policy", "to"];
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
+    if name.is_empty() || name.len() > LONGEST_NAME || !name.chars().all(is_plain) {
+        let what = printable(name);
+        return mistake(
+            span,
+            format!("exports: {what:?} is no name: it has 1 to {LONGEST_NAME} letters, digits, _ and -"),
+        );
+    }
+    let exported = Exported::new(name);
+    match value {
+        DeValue::String(function) => Ok(exported.of(function.as_ref())),
+        DeValue::Table(table) => {
+            let table = Table::new(&format!("export {name}"), table.clone(), span.clone(), KEYS)?;
+            let mut exported = match table.string("function", |text| Ok(text.to_owned()))? {
+                Some(function) => exported.of(function),
+                None => exported,
+            };
+            if let Some(version) = table.string("version", version)? {
+                exported = exported.version(version);
+            }
+            if let Some(policy) = table.string("policy", policy)? {
+                exported = exported.policy(policy);
+            }
+            if let Some(serialize) = table.read("serialize", truth)? {
+                exported = exported.serialize(serialize);
+            }
+            if table.get("to").is_some() {
+                exported = exported.to(table.strings("to")?.into_iter().map(|(program, _)| program));
+            }
+            Ok(exported)
+        }
+        other => mistake(
+            span,
+            format!(
+                "exports: {name}: {} instead of a function's name, its prototype, or a table",
+                kind(other)
+            ),
+        ),
+    }
+}
+
+/// What answers an import: `PROGRAM.EXPORT`, or a table.
+fn import(name: &str, value: &DeValue<'_>, span: &Range<usize>) -> Parsed<Imported> {
+    const KEYS: &[&str] = &["from", "version", "policy", "on_failure"];
+    let from = |text: &str| {
+        // (Names of programs may have dots, those of exports have none.)
+        let both =
+            text.rsplit_once('.').filter(|(program, export)| !program.is_empty() && !export.is_empty());
+        let (program, export) = both.context("what is imported is called PROGRAM.EXPORT")?;
+        Ok(Imported::new(name, program, export))
+    };
+    match value {
+        DeValue::String(text) => {
+            from(text).with_context(|| format!("imports: {name}: {:?}", printable(text))).at(span)
+        }
+        DeValue::Table(table) => {
+            let table =
+                Table::new(&format!("import {}", printable(name)), table.clone(), span.clone(), KEYS)?;
+            let Some(mut imported) = table.string("from", from)? else {
+                return mistake(
+                    span,
+                    format!("import {} has no from: write from = \"PROGRAM.EXPORT\"", printable(name)),
+                );
+            };
+            if let Some(version) = table.string("version", version)? {
+                imported = imported.version(version);
+            }
+            if let Some(policy) = table.string("policy", policy)? {
+                imported = imported.policy(policy);
+            }
+            if let Some(on_failure) = table.read("on_failure", on_failure)? {
+                imported = imported.on_failure(on_failure);
+            }
+            Ok(imported)
+        }
+        other => mistake(
+            span,
+            format!(
+                "imports: {}: {} instead of \"PROGRAM.EXPORT\", or a table",
+                printable(name),
+                kind(other)
+            ),
+        ),
+    }
+}
+
+fn version(text: &str) -> anyhow::Result<Version> {
+    let parts =
+        text.split_once('.').and_then(|(major, minor)| Some((major.parse().ok()?, minor.parse().ok()?)));
+    let (major, minor) = parts.context("a version is MAJOR.MINOR, such as 1.0")?;
+    Ok(Version::new(major, minor))
+}
+
+fn policy(text: &str) -> anyhow::Result<Policy> {
+    Ok(match text {
+        "mutual-trust" => Policy::MUTUAL_TRUST,
+        "server-trusted" => Policy::SERVER_TRUSTED,
+        "integrity" => Policy::INTEGRITY,
+        "mutual-distrust" => Policy::MUTUAL_DISTRUST,
+        _ => bail!("a policy is mutual-trust, server-trusted, integrity or mutual-distrust"),
+    })
+}
+
+fn truth(value: &DeValue<'_>) -> anyhow::Result<bool> {
+    value.as_bool().with_context(|| format!("{} instead of true or false", kind(value)))
+}
+
+/// What a call that fails comes to: a number, or the end of the caller's own.
+fn on_failure(value: &DeValue<'_>) -> anyhow::Result<OnFailure> {
+    const WAYS: &str = "a call that fails returns a number, or \"end\"s the caller, too";
+    match value {
+        DeValue::String(text) if text == "end" => Ok(OnFailure::Propagate),
+        DeValue::Integer(number) => {
+            let number = i64::from_str_radix(&number.as_str().replace('_', ""), number.radix());
+            Ok(OnFailure::Return(number.context(WAYS)? as u64))
+        }
+        _ => bail!("{WAYS}"),
+    }
 }
 
 /// The module of a path, opened once.

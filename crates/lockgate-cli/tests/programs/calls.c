@@ -1,0 +1,55 @@
+/* Programs that call each other, for tests of `lockgate up`. What a turn must not see is a and b apart. */
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+extern long theirs(long);
+
+static volatile long a, b;
+static void step(void) {
+    long x = a;
+    for (volatile int i = 0; i < 200; i++) ;
+    a = x + 1;
+    x = b;
+    for (volatile int i = 0; i < 200; i++) ;
+    b = x + 1;
+}
+
+/* What others call. */
+long bump(long n) { if (a != b) return -2; step(); return a == b ? n : -2; }
+long count(long n) { (void)n; return a; }
+long crash(long n) { return *(volatile long *)n; }
+long leave(long n) { exit((int)n); }
+long back(long n) { return theirs(n); }
+double other(double x) { return x; }
+
+static void say(const char *what) { printf("%s\n", what); fflush(stdout); }
+
+int main(int argc, char **argv) {
+    const char *how = argv[1];
+    long n = argc > 2 ? atol(argv[2]) : 0;
+    if (!strcmp(how, "serves")) {
+        int set = epoll_create1(0);
+        struct epoll_event event;
+        for (;;) { epoll_wait(set, &event, 1, 1); step(); }
+    }
+    if (!strcmp(how, "never")) { say("never"); poll(0, 0, 1); for (;;) step(); }
+    if (!strcmp(how, "calls")) {
+        for (long i = 0; i < n; i++) if (theirs(i) != i) { say("wrong"); return 1; }
+        say("called");
+        return 0;
+    }
+    if (!strcmp(how, "once")) { printf("%ld\n", theirs(n)); return 0; }
+    if (!strcmp(how, "tells")) {
+        /* Whenever it is another than before. */
+        for (long before = -99;;) {
+            long now = theirs(1);
+            if (now != before) say(now == 1 ? "served" : now == -1 ? "refused" : "wrong");
+            before = now;
+        }
+    }
+    return 2;
+}

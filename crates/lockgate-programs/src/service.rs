@@ -1,0 +1,140 @@
+//! What programs export to each other: a registry of their own, in which they are the principals. Nothing can be called that was not said on both
+//! sides.
+
+use crate::error::ProgramsError;
+use crate::spec::{Exported, Imported, Spec, registered};
+use lockgate::{Allow, Domain, Export, Kept, Principal, Program, Registry};
+use rustix::process::geteuid;
+
+/// Which instances serve now.
+pub struct Services<'a> {
+    specs: &'a [Spec],
+    registry: &'a Registry,
+    served: Vec<Option<Kept>>,
+}
+
+impl<'a> Services<'a> {
+    pub fn new(specs: &'a [Spec], registry: &'a Registry) -> Services<'a> {
+        Services { specs, registry, served: specs.iter().map(|_| None).collect() }
+    }
+
+    /// The new domain of a program serves its exports from now on, in place of the one before, which has ended.
+    ///
+    /// # Errors
+    /// [`ProgramsError::Export`].
+    pub fn serve(&mut self, program: usize, domain: &Domain) -> Result<(), ProgramsError> {
+        let spec = &self.specs[program];
+        if spec.exports.is_empty() {
+            return Ok(());
+        }
+        match &self.served[program] {
+            Some(old) => self.registry.replace(old, domain).map_err(|error| ProgramsError::Export {
+                program: spec.name.clone(),
+                export: spec.exports[0].name.clone(),
+                why: error.to_string(),
+            })?,
+            None => spec.exports.iter().try_for_each(|export| self.export(spec, export, domain))?,
+        }
+        self.served[program] = Some(domain.keep());
+        Ok(())
+    }
+
+    fn export(&self, spec: &Spec, export: &Exported, domain: &Domain) -> Result<(), ProgramsError> {
+        let mut asked = Export::new(registered(&spec.name, &export.name), export.version)
+            .of(&export.function)
+            .policy(export.policy)
+            .serialize(export.serialize)
+            // The host's own.
+            .allow(Allow::User(geteuid().as_raw()));
+        for client in self.specs.iter().filter(|client| uses(client, spec, export)) {
+            asked = asked.allow(Allow::Domain(client.name.clone()));
+        }
+        let exported = self.registry.export(domain, asked);
+        exported.map_err(|error| ProgramsError::Export {
+            program: spec.name.clone(),
+            export: export.name.clone(),
+            why: error.to_string(),
+        })
+    }
+
+    /// What the new domain of a program imports leads to who serves it.
+    ///
+    /// # Errors
+    /// [`ProgramsError::Import`].
+    pub fn link(&self, program: usize, domain: &Domain) -> Result<(), ProgramsError> {
+        let spec = &self.specs[program];
+        spec.imports.iter().try_for_each(|import| self.import(spec, import, domain))
+    }
+
+    fn import(&self, spec: &Spec, import: &Imported, domain: &Domain) -> Result<(), ProgramsError> {
+        let failed = |why: String| ProgramsError::Import {
+            program: spec.name.clone(),
+            import: import.import.clone(),
+            why,
+        };
+        let programs = || self.specs.iter().map(|spec| spec.name.as_str());
+        let Some(server) = self.specs.iter().find(|server| server.name == import.program) else {
+            let near = lockgate::nearest(&import.program, programs());
+            let near = near.map_or(String::new(), |near| format!("; one is called {near}"));
+            return Err(failed(format!("no program is called {}{near}", import.program)));
+        };
+        let Some(export) = server.exports.iter().find(|export| export.name == import.export) else {
+            let near = lockgate::nearest(&import.export, server.exports.iter().map(|e| e.name.as_str()));
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            return Err(failed(format!("{} does not export {}{near}", import.program, import.export)));
+        };
+        if !uses(spec, server, export) {
+            return Err(failed(format!("{} exports {} to others only", server.name, export.name)));
+        }
+        let principal = Principal::domain(&spec.name);
+        self.registry
+            .link(domain, &import.import, &principal, &import.request())
+            .map_err(|error| failed(error.to_string()))
+    }
+
+    /// Nobody serves any more.
+    pub fn end(&mut self) {
+        for (spec, served) in self.specs.iter().zip(&mut self.served) {
+            if served.take().is_some() {
+                // (Who has removed it has ended it.)
+                let _ = self.registry.remove(&spec.name);
+            }
+        }
+    }
+}
+
+/// Whether `client` imports this export of `server`'s, and may.
+fn uses(client: &Spec, server: &Spec, export: &Exported) -> bool {
+    let may = export.to.as_ref().is_none_or(|to| to.contains(&client.name));
+    let asks = |import: &Imported| import.program == server.name && import.export == export.name;
+    may && client.imports.iter().any(asks)
+}
+
+/// Whether all exports and imports fit together: as they will be made, in domains in which nothing runs.
+///
+/// # Errors
+/// [`ProgramsError::Export`], [`ProgramsError::Import`].
+pub fn check(specs: &[Spec]) -> Result<(), ProgramsError> {
+    let registry = Registry::new();
+    let mut services = Services::new(specs, &registry);
+    let mut made = Vec::new();
+    for (program, spec) in specs.iter().enumerate() {
+        let is_part = !spec.exports.is_empty() || !spec.imports.is_empty();
+        // (What keeps a program's domain from being made is told when that is to be started.)
+        let domain = match is_part {
+            true => Program::new(&spec.module, spec.options(spec.grants.clone())).ok(),
+            false => None,
+        };
+        if let Some(domain) = &domain {
+            services.serve(program, &domain.domain())?;
+        }
+        made.push(domain);
+    }
+    let link = |(program, domain): (usize, &Option<Program>)| match domain {
+        Some(domain) => services.link(program, &domain.domain()),
+        None => Ok(()),
+    };
+    let linked = made.iter().enumerate().try_for_each(link);
+    services.end();
+    linked
+}
