@@ -126,10 +126,15 @@ impl Location {
         Ok(Location { base: Arc::new(base), rest: Vec::new(), guest: path.to_vec() })
     }
 
+    /// Whether it is such a file, which several domains have.
+    pub(super) fn is_shared(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     /// Opens what lies here, once it has been looked at; `O_TRUNC` is the caller's.
     pub(super) fn open(&self, grants: &Grants, flags: OFlags, mode: Mode) -> Result<Description, Errno> {
         // All domains of a module have one own file: none is to learn from it what others do.
-        let is_own = self.rest.is_empty();
+        let is_own = self.is_shared();
         let flags = if is_own { flags | OFlags::NOATIME } else { flags };
         let exclusive = flags.contains(OFlags::CREATE | OFlags::EXCL);
         let follow = !exclusive && !flags.contains(OFlags::NOFOLLOW);

@@ -287,6 +287,11 @@ impl Grants {
         same.map(|directory| directory.description.special_grant).min()
     }
 
+    /// Whether any directory is granted.
+    pub(super) fn has_directories(&self) -> bool {
+        !self.directories.is_empty()
+    }
+
     /// True if some directories are granted for reading only, and others for writing: only then does it matter beneath which of
     /// them something lies.
     pub(super) fn are_mixed(&self) -> bool {

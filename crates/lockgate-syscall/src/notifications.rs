@@ -10,9 +10,14 @@ use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Most instances of a domain: the kernel gives the host's user few (`fs.inotify.max_user_instances`, 128).
+/// Most instances of a domain, and of all domains of the process: the kernel gives the host's user few (`fs.inotify.max_user_instances`, 128).
 pub(super) const MOST: i32 = 4;
+const MOST_OF_ALL: u32 = 32;
+
+/// Instances of all domains of the process.
+static ALL: AtomicU32 = AtomicU32::new(0);
 
 /// Bytes of a `struct inotify_event` before its name.
 const EVENT: usize = 16;
@@ -27,6 +32,12 @@ pub(super) struct Notifications {
     _instance: Place,
 }
 
+impl Drop for Notifications {
+    fn drop(&mut self) {
+        ALL.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Watched {
     /// Absolute in the domain.
@@ -38,8 +49,14 @@ pub(super) struct Watched {
 }
 
 impl Notifications {
-    pub(super) fn new(instance: Place) -> Self {
-        Notifications { watches: Mutex::default(), _instance: instance }
+    /// One more.
+    ///
+    /// # Errors
+    /// `EMFILE`: the domains of this process have as many as they may have together.
+    pub(super) fn new(instance: Place) -> Result<Self, Errno> {
+        let more = |count: u32| (count < MOST_OF_ALL).then_some(count + 1);
+        ALL.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| Errno::MFILE)?;
+        Ok(Notifications { watches: Mutex::default(), _instance: instance })
     }
 
     /// Watches what `path` leads to, a link to `handle`; the kernel's number for it.

@@ -12,8 +12,8 @@ use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// Bytes that are read at a time.
-const BUFFER: usize = 16 << 10;
+/// Bytes that are read at a time: each event may have its directory looked up, between two looks at the call's limits.
+const BUFFER: usize = 1 << 10;
 
 /// `inotify_init()`.
 pub fn inotify_init(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
@@ -27,7 +27,11 @@ pub fn inotify_init1(ctx: &SyscallContext<'_>, [flags, ..]: [u64; 6]) -> Reply {
     if !(OFlags::CLOEXEC | OFlags::NONBLOCK).contains(flags) {
         return Err(Errno::INVAL.into());
     }
-    let instance = Notifications::new(ctx.process.notifications()?);
+    // Without a directory there is nothing to watch.
+    if !ctx.process.grants.has_directories() {
+        return Err(Errno::MFILE.into());
+    }
+    let instance = Notifications::new(ctx.process.notifications()?)?;
     event::made_as(ctx, flags.bits().into(), Behind::Notifications(instance), || {
         inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)
     })
@@ -45,6 +49,10 @@ pub fn inotify_add_watch(ctx: &SyscallContext<'_>, [fd, path, mask, ..]: [u64; 6
     let path = ctx.path(path)?;
     let follow = !flags.contains(WatchFlags::DONT_FOLLOW);
     let location = ctx.locate(libc::AT_FDCWD, &path)?;
+    // The domain's own file, and its list of names, are those of other domains as well: none is to learn from it what others do.
+    if location.is_shared() {
+        return Err(Errno::ACCESS.into());
+    }
     let handle = location.handle(&ctx.process.grants, follow)?;
     admit(&ctx.process.grants, &handle.stat)?;
     let identity = (handle.stat.st_dev, handle.stat.st_ino);

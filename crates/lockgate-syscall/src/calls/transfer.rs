@@ -228,10 +228,14 @@ fn is_pipe(file: &Description) -> bool {
     kind == Ok(FileType::Fifo) && matches!(file.behind, Behind::Kernel)
 }
 
-/// Fails for what the kernel would wait for, or would ask instead of us: streams of the host's, and what is not the kernel's alone.
+/// Fails for what the kernel would wait for, or would ask instead of us: streams of the host's, what is not the kernel's alone, and messages, whose
+/// senders are looked at when they are received.
 fn may_be_spliced(file: &Description) -> Result<(), Errno> {
     let is_hosts = file.granted && file.kind == Kind::Stream;
-    if is_hosts || !matches!(file.behind, Behind::Kernel) { Err(Errno::INVAL) } else { Ok(()) }
+    if is_hosts || has_messages(file) || !matches!(file.behind, Behind::Kernel) {
+        return Err(Errno::INVAL);
+    }
+    Ok(())
 }
 
 /// Fails with `EBADF` unless bytes may go from one to the other.

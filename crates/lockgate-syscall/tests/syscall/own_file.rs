@@ -1,6 +1,6 @@
 //! A domain's own file: what its code was made from, to be read and nothing else.
 use crate::guest::Guest;
-use lockgate_syscall::{Access, Grants, OwnFile, Process};
+use lockgate_syscall::{Access, Grants, Outcome, OwnFile, Process};
 use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -54,6 +54,16 @@ fn it_is_read() {
     assert_eq!(guest.get(room, length as usize), PATH.as_bytes());
     assert_eq!(guest.ok(libc::SYS_readlink, &[path, room, 5]), 5);
     assert_eq!(guest.ok(libc::SYS_access, &[path, libc::R_OK as u64]), 0);
+}
+
+/// All domains of a module have one: who could watch it would hear what the others do. Red where it is watched.
+#[test]
+fn it_is_not_watched() {
+    let (_host, guest) = guest();
+    let fd = guest.ok(libc::SYS_inotify_init1, &[libc::IN_NONBLOCK as u64]);
+    let watch = |path: &str| guest.call(libc::SYS_inotify_add_watch, &[fd, guest.text(path), 0x21]);
+    assert_eq!(watch(PATH), Outcome::Return(-i64::from(Errno::ACCESS.raw_os_error())));
+    assert_eq!([watch("/data/mine"), watch("/data")], [Outcome::Return(1), Outcome::Return(2)]);
 }
 
 /// Every call that changes a file, with a descriptor behind it that could.

@@ -400,6 +400,25 @@ fn pipes_are_spliced_and_teed() {
     });
 }
 
+/// Their senders are looked at when they are received: strangers get through by no other way. Red where `splice` takes messages.
+#[test]
+fn messages_are_not_spliced() {
+    let guest = Guest::new(Grants::default().connect("udp:127.0.0.1:9").unwrap());
+    let udp = guest.ok(libc::SYS_socket, &[libc::AF_INET as u64, libc::SOCK_DGRAM as u64, 0]);
+    let (read, write) = pipe(&guest);
+    assert_eq!(guest.err(libc::SYS_splice, &[udp, 0, write, 0, 64, 0]), Errno::INVAL);
+    assert_eq!(guest.err(libc::SYS_splice, &[read, 0, udp, 0, 64, 0]), Errno::INVAL);
+    let at = guest.room(8);
+    let kind = (libc::AF_UNIX as u64, libc::SOCK_SEQPACKET as u64);
+    guest.ok(libc::SYS_socketpair, &[kind.0, kind.1, 0, at]);
+    assert_eq!(
+        guest.err(libc::SYS_splice, &[guest.word(at) & 0xffff_ffff, 0, write, 0, 64, 0]),
+        Errno::INVAL
+    );
+    // And where there are no directories there is nothing to watch.
+    assert_eq!(guest.err(libc::SYS_inotify_init1, &[0]), Errno::MFILE);
+}
+
 #[test]
 fn ranges_are_copied_between_files() {
     let host = tempfile::tempdir().unwrap();
