@@ -195,6 +195,8 @@ pub(super) fn send(
         // (Others that are connected do not care for an address.)
         _ => None,
     };
+    // What quick sends wait with, from the next one on; they are not without it.
+    let _ = ctx.process.waits.event();
     let mut buffer = vec![0; if is_message { left } else { CHUNK.min(left) }];
     let mut done = 0;
     loop {

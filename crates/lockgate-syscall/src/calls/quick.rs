@@ -312,6 +312,10 @@ fn one(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, parts: &[(u64, 
         (Way::Out, None, descriptors::Quick::Pipe) if total <= PIPE as u64 => Exchange::WriteNow,
         _ => return Answer::None,
     };
+    // Who waits for a socket waits until it has taken all: it is no beginning that could not go on here.
+    if how == Exchange::Send && waits && !can_wait(ctx, file, wish.way) {
+        return Answer::None;
+    }
     let mut done = 0;
     loop {
         let rest;
@@ -323,7 +327,6 @@ fn one(ctx: &SyscallContext<'_>, file: &Description, wish: Wish, parts: &[(u64, 
             &rest
         };
         let error = match ctx.memory.exchange(how, file.fd(), parts) {
-            // Who waits for a socket waits until it has taken all.
             Ok(more) if how == Exchange::Send && waits && more < total - done => {
                 done += more;
                 Errno::AGAIN
@@ -354,19 +357,25 @@ fn may_wait(ctx: &SyscallContext<'_>) -> bool {
     ctx.thread.deadline.is_none() && !ctx.process.has_signals()
 }
 
+/// Whether `is_ready` can wait for a stream at all.
+fn can_wait(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> bool {
+    let way = match way {
+        Way::In => sockets::Way::In,
+        Way::Out => sockets::Way::Out,
+    };
+    let has_timeout = file.socket.as_ref().is_some_and(|socket| !socket.timeout(way).is_zero());
+    !has_timeout && may_wait(ctx) && ctx.process.waits.event_if_made().is_some()
+}
+
 /// Waits until a stream has something to read, or room; false where there is more to be looked at than can be here.
 fn is_ready(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> bool {
-    let (ways, events) = match way {
-        Way::In => (sockets::Way::In, PollFlags::IN),
-        Way::Out => (sockets::Way::Out, PollFlags::OUT),
-    };
-    let has_timeout = match &file.socket {
-        Some(socket) => !socket.timeout(ways).is_zero(),
-        None => false,
+    let events = match way {
+        Way::In => PollFlags::IN,
+        Way::Out => PollFlags::OUT,
     };
     let Some(end) = ctx.process.waits.event_if_made() else { return false };
     let patience = Timespec { tv_sec: i64::from(PATIENCE / 1000), tv_nsec: 0 };
-    while !has_timeout && may_wait(ctx) {
+    while can_wait(ctx, file, way) {
         let mut both =
             [PollFd::from_borrowed_fd(end, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), events)];
         ctx.sleep.rests();

@@ -879,29 +879,40 @@ fn select_and_poll_agree() {
 #[test]
 fn a_send_that_waits_sends_all() {
     const LENGTH: u64 = 600_000;
-    let guest = Guest::new(Grants::default().connect("127.0.0.1:9").unwrap());
-    let (ends, room, bytes) = (guest.room(8), guest.room(4096), guest.room(LENGTH as usize));
-    let vector = guest.words(&[bytes, LENGTH]);
-    let kind = libc::SOCK_STREAM as u64;
-    for (number, arguments) in [
-        (libc::SYS_write, [bytes, LENGTH, 0, 0, 0]),
-        (libc::SYS_writev, [vector, 1, 0, 0, 0]),
-        (libc::SYS_sendto, [bytes, LENGTH, 0, 0, 0]),
-    ] {
-        guest.ok(libc::SYS_socketpair, &[libc::AF_UNIX as u64, kind, 0, ends]);
-        let word = guest.word(ends);
-        let (from, to) = (word & 0xffff_ffff, word >> 32);
-        let sent = std::thread::scope(|scope| {
-            let sender = scope.spawn(|| guest.ok(number, &[&[from][..], &arguments[..]].concat()));
-            let mut left = LENGTH;
-            while left > 0 {
-                left -= guest.ok(libc::SYS_read, &[to, room, 4096]);
-            }
-            sender.join().unwrap()
-        });
-        assert_eq!(sent, LENGTH, "system call {number}");
-        guest.ok(libc::SYS_close, &[from]);
-        guest.ok(libc::SYS_close, &[to]);
+    // Each is the first of its domain, and then the second: before the first nothing is there to wait with.
+    for number in [libc::SYS_write, libc::SYS_writev, libc::SYS_sendto] {
+        let guest = Guest::new(Grants::default().connect("127.0.0.1:9").unwrap());
+        let (ends, room, bytes) = (guest.room(8), guest.room(4096), guest.room(LENGTH as usize));
+        let vector = guest.words(&[bytes, LENGTH]);
+        let arguments =
+            if number == libc::SYS_writev { [vector, 1, 0, 0, 0] } else { [bytes, LENGTH, 0, 0, 0] };
+        for turn in ["first", "second"] {
+            guest.ok(libc::SYS_socketpair, &[libc::AF_UNIX as u64, libc::SOCK_STREAM as u64, 0, ends]);
+            let word = guest.word(ends);
+            let (from, to) = (word & 0xffff_ffff, word >> 32);
+            let (sent, got) = std::thread::scope(|scope| {
+                let sender = scope.spawn(|| {
+                    let sent = guest.ok(number, &[&[from][..], &arguments[..]].concat());
+                    guest.ok(libc::SYS_close, &[from]);
+                    sent
+                });
+                // (The sender has begun, and waits or is about to.)
+                while guest.ok(libc::SYS_ioctl, &[to, libc::FIONREAD, room]) == 0
+                    && guest.word(room) & 0xffff_ffff < 4096
+                {
+                    std::thread::yield_now();
+                }
+                let mut got = 0;
+                loop {
+                    match guest.ok(libc::SYS_read, &[to, room, 4096]) {
+                        0 => return (sender.join().unwrap(), got),
+                        more => got += more,
+                    }
+                }
+            });
+            assert_eq!((sent, got), (LENGTH, LENGTH), "the {turn} system call {number}");
+            guest.ok(libc::SYS_close, &[to]);
+        }
     }
 }
 
