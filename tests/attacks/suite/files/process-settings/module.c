@@ -8,9 +8,9 @@ long attack(void)
         SYS_setpgid, SYS_setsid, SYS_settimeofday, SYS_clock_settime, SYS_adjtimex, SYS_reboot, SYS_vhangup, SYS_acct, SYS_syslog};
     umask(0);
     chdir("/data");
+    /* The domain's own limits, at most: whoever called has all of its own still, or the attacks behind this one fail. */
     for (int i = 0; i < 16; i++)
-        if (!setrlimit(i, &none))
-            return 1;
+        setrlimit(i, &none);
     for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++)
         if (syscall(calls[i], 1L, 1L, 1L, 1L) != -1)
             return calls[i];
