@@ -69,7 +69,7 @@ fn get(handle: Handle<ArenaObject>) -> Result<Arc<ArenaObject>, Failure> {
 }
 
 /// What `body` returns, as [`value`] does. It comes to no cancellation point: that is not switched off.
-fn guarded<R>(failed: R, body: impl FnOnce() -> Result<R, Failure>) -> R {
+fn briefly<R>(failed: R, body: impl FnOnce() -> Result<R, Failure>) -> R {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)) {
         Ok(Ok(value)) => value,
         Ok(Err(failure)) => value(failed, || Err(failure)),
@@ -132,7 +132,7 @@ pub extern "C" fn lg_arena_alloc_aligned(
     size: usize,
     alignment: usize,
 ) -> *mut c_void {
-    guarded(ptr::null_mut(), || {
+    briefly(ptr::null_mut(), || {
         let arena = get(arena)?;
         let at = arena.arena.alloc_at(size as u64, alignment as u64)?;
         Ok(arena.address(at))
@@ -142,7 +142,7 @@ pub extern "C" fn lg_arena_alloc_aligned(
 /// Frees a block.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_arena_free(arena: Handle<ArenaObject>, block: *mut c_void) -> i32 {
-    guarded(None, || {
+    briefly(None, || {
         if !block.is_null() {
             let arena = get(arena)?;
             // (Below the arena it is beyond its end.)
