@@ -38,7 +38,17 @@ fn only_our_own_headers_are_installed() {
             .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
             .collect();
         names.sort();
-        assert_eq!(names, ["lockgate", "lockgate.h", "lockgate.hpp", "lockgate_pg.h", "lockgate_ring.h"]);
+        assert_eq!(
+            names,
+            [
+                "lockgate",
+                "lockgate.h",
+                "lockgate.hpp",
+                "lockgate_grant.h",
+                "lockgate_pg.h",
+                "lockgate_ring.h"
+            ]
+        );
     }
 }
 

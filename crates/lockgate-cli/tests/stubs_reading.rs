@@ -303,8 +303,11 @@ fn what_is_to_be_freed_is_said() {
             "char *give(void) LG_STRING;",
             "give: result: no annotation says whether the program frees it, and how",
         ),
-        ("void *give(int n) LG_SIZE(n);", "give: result: whether the program frees it"),
-        ("int give(char **text LG_OUT LG_STRING);", "give: parameter text: whether the program frees it"),
+        ("void *give(int n) LG_SIZE(n);", "give: result: no annotation says whether the program frees it"),
+        (
+            "int give(char **text LG_OUT LG_STRING);",
+            "give: parameter text: no annotation says whether the program frees it",
+        ),
         (
             "struct point { int x; };\nstruct point *give(void) LG_IN;",
             "give: result: whether the program frees it",
@@ -494,10 +497,10 @@ fn headers_without_end() {
     let cases: &[(&str, &str)] = &[
         (&bools, "there are more than 4096 fields of type bool"),
         (&plain, "more than 100000 structures in it"),
-        (&macros, "cannot read a.h to its end: "),
+        (&macros, "a.h to its end: "),
         (
             "#include \"pipe\"\nint f(int);\n",
-            "cannot read a.h to its end: it includes a file that cannot be read to its end",
+            "a.h to its end: it includes a file that cannot be read to its end",
         ),
         ("#include \"/dev/zero\"\nint f(int);\n", "a.h"),
     ];

@@ -996,7 +996,7 @@ fn what_the_machine_lacks_is_told_at_the_start() {
             "-n 100",
             "3 programs together need 5047 descriptors, and this process may have 100: raise ulimit -n",
         ),
-        ("-v 20000000", "3 programs need 25769803776 bytes of address space together"),
+        ("-v 20000000", "3 programs together need 25769803776 bytes of address space"),
     ] {
         let script = format!("ulimit {limit}; exec \"$0\" up \"$1\"");
         let ran = Command::new("sh")

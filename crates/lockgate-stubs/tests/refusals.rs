@@ -497,7 +497,7 @@ fn what_would_do_nothing_is_refused() {
         // The library may put another string there, which the program would free as its own.
         (
             "struct r { char *s LG_STRING; };\nint f(struct r *r LG_INOUT);",
-            "field s: whether the program frees it, and how, is not said",
+            "field s: no annotation says whether the program frees it",
         ),
         ("struct r { char *s LG_STRING LG_BORROWED; };\nint f(struct r *r LG_INOUT);", ""),
         ("struct r { const char *s LG_STRING; };\nint f(struct r *r LG_INOUT);", ""),
@@ -534,7 +534,7 @@ fn what_would_do_nothing_is_refused() {
         // What is said of a type counts where a name of it declares something, or is not accepted.
         (
             "typedef int of(const char *t LG_IN LG_SIZE(4));\nof f;\nint f(const char *t LG_IN LG_SIZE(8));",
-            "LG_SIZE is said twice, and not alike",
+            "LG_SIZE is given twice, with different arguments",
         ),
         (
             "typedef int of(const char *t LG_IN LG_SIZE(n), int n);\nof f;\nint f(const char *t, int m);",
@@ -554,7 +554,7 @@ fn what_would_do_nothing_is_refused() {
         ),
         (
             "typedef int c(void *d, const char *t LG_SIZE(4));\ntypedef c *e;\ntypedef int (*e)(void *d, const char *t LG_SIZE(8));\nint f(e g, void *d);",
-            "LG_SIZE is said twice, and not alike",
+            "LG_SIZE is given twice, with different arguments",
         ),
         ("int f(int n) LG_ERROR(-n);", "`n` is a parameter"),
         ("int f(void);\ndouble g(double worst) LG_ERROR(worst);", "`worst` is a parameter"),

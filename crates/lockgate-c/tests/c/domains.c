@@ -2,6 +2,7 @@
 #define bind bind_socket /* check.h has a function of that name */
 #include <arpa/inet.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #undef bind
 #include "check.h"
@@ -147,7 +148,7 @@ static void limits(void) {
     lg_refused refused[4];
     size_t count = lg_domain_refused_syscalls(domain, refused, 4), found = 0;
     for (size_t i = 0; i < count; i++)
-        found += refused[i].number == 319 && refused[i].times == 1;
+        found += refused[i].number == SYS_userfaultfd && refused[i].times == 1;
     CHECK(found == 1 && lg_domain_refused_syscalls(domain, NULL, 0) == count);
     NOTHING(LG_E_ARGUMENT, lg_domain_refused_syscalls(domain, NULL, 1));
 }

@@ -155,7 +155,7 @@ int join_ending(int count) {
     }
     return ended;
 }
-long odd_syscall(void) { return syscall(319, "name", 0); }
+long odd_syscall(void) { return syscall(SYS_userfaultfd, 0); }
 
 /* Connects to a port of this machine, and says what the server says: a byte, or an error's number, negated. */
 int says(int port) {
