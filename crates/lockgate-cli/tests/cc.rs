@@ -199,7 +199,7 @@ fn alignment_that_no_module_has_is_refused() {
     assert_eq!(text(&output.stdout), "0\n");
     let output = link(256 << 10, &[]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("at a multiple of 262144 bytes"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("aligned to 262144 bytes"), "{}", text(&output.stderr));
 
     shop.write("base.c", "int base(void) { return 1; }\n");
     shop.lockgate("cc").args(["--base", "-shared", "base.c", "-o", "base.lg"]).run_quietly();
