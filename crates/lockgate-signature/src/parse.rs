@@ -498,7 +498,7 @@ mod tests {
         ("int f(int, void)", "a parameter cannot have type void"),
         ("int f(void x)", "a parameter cannot have type void"),
         ("int f(void x[])", "a parameter cannot have type void"),
-        ("int f(void (*x)[3])", "no arrays of void"),
+        ("int f(void (*x)[3])", "cannot have elements of type void"),
         ("struct { void x; } f(void)", "a field cannot have type void"),
         ("int int(void)", "not a type"),
         ("int f(int while)", "`while` is not understood"),
