@@ -310,12 +310,15 @@ fn what_is_to_be_freed_is_said() {
         ),
         (
             "struct point { int x; };\nstruct point *give(void) LG_IN;",
-            "give: result: whether the program frees it",
+            "give: result: no annotation says whether the program frees it",
         ),
-        ("const char **give(void) LG_STRINGS;", "give: result: whether the program frees it"),
+        (
+            "const char **give(void) LG_STRINGS;",
+            "give: result: no annotation says whether the program frees it",
+        ),
         (
             "struct box { char *text; };\nLG_FIELD(struct box, text, LG_OUT LG_STRING);\nvoid give(struct box *box LG_OUT);",
-            "struct box, field text: whether the program frees it",
+            "struct box, field text: no annotation says whether the program frees it",
         ),
         (
             "struct box { char *text; };\nLG_FIELD(struct box, text, LG_OUT LG_STRING LG_FREED(free));\nvoid give(struct box *box LG_OUT);",
