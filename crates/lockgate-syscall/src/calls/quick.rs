@@ -246,6 +246,9 @@ fn look(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags, left: i
     let Some(end) = ctx.process.waits.event_if_made() else { return Look::Else };
     let mut both =
         [PollFd::from_borrowed_fd(end, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), events)];
+    if left != 0 {
+        ctx.sleep.rests();
+    }
     match rustix::event::poll(&mut both, Some(&patience)) {
         Ok(_) if !both[0].revents().is_empty() || ctx.process.waits.is_killed() => Look::Else,
         Ok(1..) => Look::Found(both[1].revents()),
