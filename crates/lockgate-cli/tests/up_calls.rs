@@ -109,8 +109,8 @@ fn a_visitors_crash_is_its_own() {
 fn a_program_that_keeps_its_turn_is_waited_for_only_so_long() {
     let store = "exports = { count = 'count' }\nturn_timeout = '20ms'";
     let import = "depends_on = ['store']\nimports = { theirs = { from = 'store.count', on_failure = 77 } }";
-    // (A call that comes while the program sleeps, before it keeps its turn, goes through: the client calls until it is told of another answer.)
-    let site = site(&[("store", "'never'", store), ("client", "'tells'", import)]);
+    // (A call that comes while the program sleeps, before it keeps its turn, goes through: the client calls until one does not.)
+    let site = site(&[("store", "'never'", store), ("client", "'until', '77'", import)]);
     let mut up = site.up();
     up.until("client | 77").term();
     up.ends(0);

@@ -43,6 +43,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (!strcmp(how, "once")) { printf("%ld\n", theirs(n)); return 0; }
+    if (!strcmp(how, "until")) { while (theirs(1) != n) ; printf("%ld\n", n); return 0; }
     if (!strcmp(how, "tells")) {
         /* Whenever it is another than before. */
         for (long before = -99;;) {
