@@ -9,15 +9,15 @@ use rustix::fd::BorrowedFd;
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicI32;
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// Most instances of a domain, and of all domains of the process: the kernel gives the host's user few (`fs.inotify.max_user_instances`, 128).
 pub(super) const MOST: i32 = 4;
-const MOST_OF_ALL: u32 = 32;
+const MOST_OF_ALL: i32 = 32;
 
 /// Instances of all domains of the process.
-static ALL: AtomicU32 = AtomicU32::new(0);
+static ALL: LazyLock<Arc<AtomicI32>> = LazyLock::new(Arc::default);
 
 /// Bytes of a `struct inotify_event` before its name.
 const EVENT: usize = 16;
@@ -28,14 +28,8 @@ const IGNORED: u32 = 0x8000;
 #[derive(Debug)]
 pub(super) struct Notifications {
     watches: Mutex<BTreeMap<i32, Watched>>,
-    /// What it counts for.
-    _instance: Place,
-}
-
-impl Drop for Notifications {
-    fn drop(&mut self) {
-        ALL.fetch_sub(1, Ordering::Relaxed);
-    }
+    /// What it counts for: of the domain, and of all.
+    _instances: [Place; 2],
 }
 
 #[derive(Debug)]
@@ -54,9 +48,8 @@ impl Notifications {
     /// # Errors
     /// `EMFILE`: the domains of this process have as many as they may have together.
     pub(super) fn new(instance: Place) -> Result<Self, Errno> {
-        let more = |count: u32| (count < MOST_OF_ALL).then_some(count + 1);
-        ALL.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).map_err(|_| Errno::MFILE)?;
-        Ok(Notifications { watches: Mutex::default(), _instance: instance })
+        let one_of_all = Place::new(&ALL, MOST_OF_ALL)?;
+        Ok(Notifications { watches: Mutex::default(), _instances: [instance, one_of_all] })
     }
 
     /// Watches what `path` leads to, a link to `handle`; the kernel's number for it.
