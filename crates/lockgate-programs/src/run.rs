@@ -342,19 +342,7 @@ impl Programs {
                 circle.into_iter().map(|program| self.specs[program].name.clone()).collect(),
             ));
         }
-        for (program, export) in
-            self.specs.iter().flat_map(|spec| spec.exports.iter().map(move |e| (spec, e)))
-        {
-            let to = export.to.iter().flatten();
-            if let Some(missing) = to.into_iter().find(|to| !self.specs.iter().any(|spec| spec.name == **to))
-            {
-                return Err(ProgramsError::Export {
-                    program: program.name.clone(),
-                    export: export.name.clone(),
-                    why: format!("no program is called {missing}"),
-                });
-            }
-        }
+        service::check_clients(&self.specs)?;
         limits::check(&self.specs)?;
         service::check(&self.specs)
     }

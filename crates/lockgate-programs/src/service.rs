@@ -28,11 +28,10 @@ impl<'a> Services<'a> {
             return Ok(());
         }
         match &self.served[program] {
-            Some(old) => self.registry.replace(old, domain).map_err(|error| ProgramsError::Export {
-                program: spec.name.clone(),
-                export: spec.exports[0].name.clone(),
-                why: error.to_string(),
-            })?,
+            Some(old) => {
+                let replaced = self.registry.replace(old, domain);
+                replaced.map_err(|error| failed(spec, &spec.exports[0], &error))?;
+            }
             None => spec.exports.iter().try_for_each(|export| self.export(spec, export, domain))?,
         }
         self.served[program] = Some(domain.keep());
@@ -49,12 +48,7 @@ impl<'a> Services<'a> {
         for client in self.specs.iter().filter(|client| uses(client, spec, export)) {
             asked = asked.allow(Allow::Domain(client.name.clone()));
         }
-        let exported = self.registry.export(domain, asked);
-        exported.map_err(|error| ProgramsError::Export {
-            program: spec.name.clone(),
-            export: export.name.clone(),
-            why: error.to_string(),
-        })
+        self.registry.export(domain, asked).map_err(|error| failed(spec, export, &error))
     }
 
     /// What the new domain of a program imports leads to who serves it.
@@ -101,6 +95,25 @@ impl<'a> Services<'a> {
             }
         }
     }
+}
+
+/// Why an export of a program's is not there.
+fn failed(program: &Spec, export: &Exported, why: &impl ToString) -> ProgramsError {
+    ProgramsError::Export { program: program.name.clone(), export: export.name.clone(), why: why.to_string() }
+}
+
+/// Whether all programs are there to which something is exported.
+///
+/// # Errors
+/// [`ProgramsError::Export`].
+pub fn check_clients(specs: &[Spec]) -> Result<(), ProgramsError> {
+    let is_missing = |client: &&String| !specs.iter().any(|spec| spec.name == **client);
+    for (program, export) in specs.iter().flat_map(|spec| spec.exports.iter().map(move |e| (spec, e))) {
+        if let Some(missing) = export.to.iter().flatten().find(is_missing) {
+            return Err(failed(program, export, &format!("no program is called {missing}")));
+        }
+    }
+    Ok(())
 }
 
 /// Whether `client` imports this export of `server`'s, and may.

@@ -39,7 +39,7 @@ struct Line {
     text: String,
 }
 
-/// The presets by their names on the command line.
+/// The presets by their names on the command line, and in files of `lockgate up`.
 #[derive(Clone, Copy, clap::ValueEnum)]
 pub enum Preset {
     Integrity,
@@ -49,7 +49,7 @@ pub enum Preset {
 }
 
 impl Preset {
-    fn policy(self) -> Policy {
+    pub fn policy(self) -> Policy {
         match self {
             Preset::Integrity => Policy::INTEGRITY,
             Preset::MutualDistrust => Policy::MUTUAL_DISTRUST,

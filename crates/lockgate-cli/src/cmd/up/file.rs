@@ -2,7 +2,9 @@
 
 use crate::cmd::domain::{self, Granted};
 use crate::cmd::output;
+use crate::cmd::proxy::Preset;
 use anyhow::{Context as _, anyhow, bail};
+use clap::ValueEnum as _;
 use lockgate::syscall::Grants;
 use lockgate::{DomainOptions, Module, OnFailure, Policy, Version};
 use lockgate_abi::window;
@@ -446,13 +448,9 @@ fn version(text: &str) -> anyhow::Result<Version> {
 }
 
 fn policy(text: &str) -> anyhow::Result<Policy> {
-    Ok(match text {
-        "mutual-trust" => Policy::MUTUAL_TRUST,
-        "server-trusted" => Policy::SERVER_TRUSTED,
-        "integrity" => Policy::INTEGRITY,
-        "mutual-distrust" => Policy::MUTUAL_DISTRUST,
-        _ => bail!("a policy is mutual-trust, server-trusted, integrity or mutual-distrust"),
-    })
+    let preset = Preset::from_str(text, false).ok();
+    let preset = preset.context("a policy is mutual-trust, server-trusted, integrity or mutual-distrust")?;
+    Ok(preset.policy())
 }
 
 fn truth(value: &DeValue<'_>) -> anyhow::Result<bool> {
