@@ -8,6 +8,7 @@ use crate::handlers_sys::{handle_in_front, is_off_alternate_stack, raise, thread
 use lockgate::{Domain, DomainOptions, FaultKind, Function, HostFunction, Pointer};
 use lockgate_abi::{stack, window};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type Long = extern "C" fn(i64) -> i64;
 
@@ -60,14 +61,23 @@ const SIGNAL: i32 = libc::SIGUSR1;
 
 static STRIDE: AtomicU64 = AtomicU64::new(0);
 static ON_CONTROL_STACK: AtomicU64 = AtomicU64::new(0);
+static HANDLED: AtomicU64 = AtomicU64::new(0);
 
 fn is_on_control_stack() -> bool {
     let here = 0_u8;
     (&raw const here as u64).wrapping_sub(STRIDE.load(Ordering::Relaxed)) < window::STRIDE
 }
 
+/// Held by each test: a thread that calls for the first time has the library look at all handlers of the process, and those of another test would
+/// run on the alternate stack from then on.
+fn handlers() -> MutexGuard<'static, ()> {
+    static HANDLERS: Mutex<()> = Mutex::new(());
+    HANDLERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 extern "C" fn count(_: i32) {
     ON_CONTROL_STACK.fetch_add(is_on_control_stack().into(), Ordering::Relaxed);
+    HANDLED.fetch_add(1, Ordering::Release);
 }
 
 extern "C" fn leave(signal: i32) {
@@ -114,6 +124,7 @@ fn until_handled(enough: u64, mut call: impl FnMut()) {
 /// A handler that comes after the first call (any program's `signal`, a plugin's, PL/Perl's).
 #[test]
 fn late_handlers_leave_nothing_to_return_to() {
+    let _handlers = handlers();
     let domain = domain(|| handle_in_front(SIGNAL, count));
     let (spin, fall) = (bind(&domain, "spin"), bind(&domain, "fall"));
     assert_eq!(fall.call(0).expect("a call"), FRAMES, "without a handler");
@@ -121,8 +132,13 @@ fn late_handlers_leave_nothing_to_return_to() {
     let (own, over) = (thread_number(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            // Each in its turn: a handler that the next signal interrupts, before it has done anything, fills any stack.
+            let mut raised = HANDLED.load(Ordering::Acquire);
             while !over.load(Ordering::Relaxed) {
-                raise(own, SIGNAL);
+                if HANDLED.load(Ordering::Acquire) == raised {
+                    raise(own, SIGNAL);
+                    raised += 1;
+                }
                 std::thread::yield_now();
             }
         });
@@ -139,6 +155,7 @@ fn late_handlers_leave_nothing_to_return_to() {
 /// walked out of its slot over them is refused.
 #[test]
 fn breakpoints_that_are_passed_lead_nowhere() {
+    let _handlers = handlers();
     let domain = domain(|| handle_in_front(libc::SIGTRAP, count));
     let (stop, fall) = (bind(&domain, "stop"), bind(&domain, "fall"));
     assert_eq!(fall.call(0).expect("a call"), FRAMES);
@@ -155,6 +172,7 @@ fn breakpoints_that_are_passed_lead_nowhere() {
 /// remains of its frame are.
 #[test]
 fn faults_that_are_jumped_out_of_leave_nothing_to_return_to() {
+    let _handlers = handlers();
     let domain = domain(|| handle_in_front(libc::SIGFPE, leave));
     let (divide, fall) = (bind(&domain, "divide"), bind(&domain, "fall"));
     assert_eq!(fall.call(0).expect("a call"), FRAMES);
@@ -167,6 +185,7 @@ fn faults_that_are_jumped_out_of_leave_nothing_to_return_to() {
 /// Without an alternate stack the library's own handlers run on the control stack, too.
 #[test]
 fn faults_end_calls_on_the_control_stack_too() {
+    let _handlers = handlers();
     let domain = domain(|| ());
     let (read_null, fall) = (bind(&domain, "read_null"), bind(&domain, "fall"));
     for round in 0..100 {
@@ -179,6 +198,7 @@ fn faults_end_calls_on_the_control_stack_too() {
 /// A module at its guard leaves the kernel no room for a frame: the handler does not run, the call ends, and says why. The next handler runs.
 #[test]
 fn a_handler_without_room_does_not_run_and_the_call_ends() {
+    let _handlers = handlers();
     let _watchdog = watchdog("a signal to a module at its guard");
     const SIZE: u64 = 256 << 10;
     static HANDLED: AtomicU64 = AtomicU64::new(0);
