@@ -216,7 +216,8 @@ library_catch2() {
     folder=$sources/catch2/projects/SelfTest
     options="-std=c++17 -I$sources/catch2/include -I$sources/catch2/single_include -I$folder"
     # shellcheck disable=SC2046 # file names are words
-    objects catch2 "$options" "$folder/TestMain.cpp" $(ls "$folder"/IntrospectiveTests/*.cpp "$folder"/UsageTests/*.cpp)
+    objects catch2 "$options" "$folder/TestMain.cpp" $(ls "$folder"/IntrospectiveTests/*.cpp "$folder"/UsageTests/*.cpp) \
+        $(ls "$sources"/catch2/include/internal/*.cpp "$sources"/catch2/include/reporters/*.cpp)
     program catch2 "" catch2
     for reporter in console xml; do
         same catch2 "~[!nonportable]~[!benchmark]~[approvals]" --reporter $reporter --order lex --rng-seed 1

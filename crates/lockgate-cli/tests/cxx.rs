@@ -330,6 +330,12 @@ extern \"C\" int caught_here(int n) { try { fail(n); } catch (const std::excepti
     assert_eq!(caught.call(7).expect("it returns"), i32::from(b'7'));
 }
 
+/// By `pthread_exit`, and cancelled wherever they wait: in functions of musl's, which has no unwind tables of its own.
+#[test]
+fn ends_of_threads() {
+    same("thread_ends");
+}
+
 #[test]
 fn unwinder() {
     same("unwinder");

@@ -78,6 +78,7 @@ const LIBC: &[Source] = &[
     source!("libc/mutex.c"),
     source!("libc/once.c"),
     source!("libc/thread_cancel.c"),
+    source!("libc/thread_exit.c"),
     source!("libc/thread_join.c"),
     source!("libc/thread_stack.c"),
     source!("libc/fortify_fail.c"),
@@ -122,8 +123,9 @@ const REPLACED: &[&str] = &[
     "vfork",
 ];
 
-/// Functions of musl's that ours of the same name call (`libc/malloc.c`).
-const RENAMED: &[(&str, &str)] = &[("malloc_usable_size", "__lg_usable_size")];
+/// Functions of musl's that ours of the same name call (`libc/malloc.c`, `libc/thread_exit.c`).
+const RENAMED: &[(&str, &str)] =
+    &[("malloc_usable_size", "__lg_usable_size"), ("pthread_exit", "__lg_exit_thread")];
 
 /// Members of libgcc.a that are left out, without `.o`: gcc's split stacks, which no module has.
 const SPLIT_STACKS: &[&str] = &["generic-morestack", "generic-morestack-thread", "morestack"];
