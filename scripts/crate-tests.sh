@@ -15,7 +15,7 @@ target=x86_64-unknown-linux-musl
 # Name, version, and what `cargo test` is given besides.
 crates='
 serde_json 1.0.150
-regex 1.12.4
+regex 1.12.4 --lib
 flate2 1.1.11
 miniz_oxide 0.8.9
 png 0.17.16

@@ -268,6 +268,14 @@ fn unwinding() {
     GXX_UNOPTIMISED.same("unwinding");
 }
 
+#[test]
+fn frames_that_differ_where_ways_meet() {
+    const GXX_AT_ALL_LEVELS: Compiler = Compiler { sets: &["-O0", "-O1", "-O2", "-Os"], ..GXX };
+    const CLANG_AT_ALL_LEVELS: Compiler = Compiler { sets: &["-O0", "-O2", "-Os"], ..CLANG };
+    GXX_AT_ALL_LEVELS.same("frames");
+    CLANG_AT_ALL_LEVELS.same("frames");
+}
+
 /// Objects without unwind tables get some. Of an inline function, and of a weak one that another takes the place of, there are several copies;
 /// if the tables of two of them were one function's, exceptions would pass none.
 #[test]

@@ -194,6 +194,7 @@ pub(crate) fn find(input: &Input<'_>, live: &mut [Liveness]) -> Frames {
         labels: HashMap::new(),
         jumps: BTreeMap::new(),
         pads: HashMap::new(),
+        returning: HashSet::new(),
         frames: texts.iter().map(|_| TextFrames::default()).collect(),
     };
     walk.run();
@@ -298,12 +299,15 @@ struct Walk<'a, 'b> {
     jumps: BTreeMap<CodePlace, Known>,
     /// What is known at the calls that may end at a landing pad, and whether at one that throws for certain.
     pads: HashMap<CodePlace, (Known, bool)>,
+    /// Symbols that come back from calls.
+    returning: HashSet<u32>,
     frames: Frames,
 }
 
 impl Walk<'_, '_> {
     fn run(&mut self) {
         self.taken = self.taken();
+        self.returning = self.returning();
         for place in self.inner_labels() {
             self.labels.entry(self.groups.at(self.input.code, place)).or_default().push(place);
         }
@@ -426,10 +430,13 @@ impl Walk<'_, '_> {
                     false
                 }
                 (state, Some(there)) if state == there => true,
+                _ if ins.has(mark::FUNCTION) || self.ends_program(call) => false,
+                // What has computed a frame does not go on where there is none.
+                (State::Computed(_), Some(ENTRY)) => false,
                 (State::Constant(_), Some(State::Constant(_))) => {
-                    !ins.has(mark::FUNCTION) && self.is_set_first(label) && !self.ends_program(call)
+                    self.is_set_first(label) || self.returns_elsewhere(call)
                 }
-                _ => !ins.has(mark::FUNCTION),
+                _ => true,
             };
             if returns {
                 self.accept(call, &known);
@@ -461,6 +468,35 @@ impl Walk<'_, '_> {
         ];
         let relocs = self.input.code.texts[number].relocs(self.input.object, index);
         relocs.iter().any(|reloc| NAMES.contains(&&self.input.object.symbols[reloc.symbol as usize].name[..]))
+    }
+
+    /// Whether what is called comes back from other calls, behind which code can only go on. Asked in functions with landing pads: clang leaves
+    /// arguments of calls on the stack there, of which no table tells, and ways from two pads meet with stacks of different sizes.
+    fn returns_elsewhere(&self, (number, index): CodePlace) -> bool {
+        let text = &self.input.code.texts[number];
+        let function = text.function_of(index);
+        if !self.pads.keys().any(|pad| pad.0 == number && text.function_of(pad.1) == function) {
+            return false;
+        }
+        self.called((number, index)).is_some_and(|symbol| self.returning.contains(&symbol))
+    }
+
+    /// The symbol that a call names.
+    fn called(&self, (number, index): CodePlace) -> Option<u32> {
+        let text = &self.input.code.texts[number];
+        let is_call = text.code[index].code.flow_control() == FlowControl::Call;
+        text.relocs(self.input.object, index).first().filter(|_| is_call).map(|reloc| reloc.symbol)
+    }
+
+    /// What is called where no other way leads to the code behind.
+    fn returning(&self) -> HashSet<u32> {
+        let places = self.input.code.texts.iter().enumerate();
+        let calls = places.flat_map(|(number, text)| (0..text.code.len()).map(move |index| (number, index)));
+        let returns = |&(number, index): &CodePlace| {
+            let behind = self.input.behind_padding(number, index + 1);
+            self.input.ins((number, behind)).is_some_and(|next| !next.has(mark::LABEL))
+        };
+        calls.filter(returns).filter_map(|call| self.called(call)).collect()
     }
 
     fn accept(&mut self, call: CodePlace, known: &Known) {
