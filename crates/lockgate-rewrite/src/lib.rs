@@ -16,6 +16,7 @@ mod decode;
 mod dwarf;
 mod elf;
 mod emit;
+mod empty;
 mod encode;
 mod error;
 mod frames;

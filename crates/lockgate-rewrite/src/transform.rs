@@ -10,8 +10,8 @@ use crate::map::AddressMap;
 use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::rewriter::Rewriter;
 use crate::{
-    Options, Rewritten, Stats, across, dwarf, frames, in_progress, labels, missing_tables, replaced, switch,
-    tables,
+    Options, Rewritten, Stats, across, dwarf, empty, frames, in_progress, labels, missing_tables, replaced,
+    switch, tables,
 };
 
 /// See [`crate::rewrite_object`].
@@ -41,6 +41,7 @@ fn transform_object(
 ) -> Result<(Object, AddressMap, Stats), Error> {
     let mut stats = Stats { replaced: replaced::replace(file, &mut object)?, ..Stats::default() };
     refuse_unsupported(file, &object)?;
+    empty::fill(&mut object);
     in_progress::list(&mut object);
     missing_tables::name_sections(file, &mut object)?;
     let mut code = Code::read(file, &object)?;

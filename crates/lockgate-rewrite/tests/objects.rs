@@ -122,6 +122,19 @@ int f(int a) { int kept __attribute__((cleanup(done))) = a; return may_throw(a) 
     assert!(labels >= 2, "the function and its landing pad");
 }
 
+/// Of a function that never runs to its end, compilers leave nothing; where each has a section of its own, that is empty. It traps.
+#[test]
+fn functions_without_instructions_trap() {
+    let source = "void nothing(void) { __builtin_unreachable(); }\nvoid (*pointer)(void) = nothing;\n\
+        int f(int a) { if (a) nothing(); return a + 1; }\n";
+    for tables in ["-fasynchronous-unwind-tables", "-fno-asynchronous-unwind-tables"] {
+        let object = crate::support::compile(source, &["-O1", "-ffunction-sections", tables]);
+        let rewritten = rewrite_object("f.o", &object, &Options::default()).expect("right C");
+        let code = crate::support::listing(&rewritten.bytes, ".text.nothing");
+        assert_eq!(code, ["endbr64", "ud2"], "{tables}");
+    }
+}
+
 /// Where the compiler was content with a multiple of 8, because 16 was too far for it, 16 may be near in the new code, which is
 /// longer: by the label here.
 #[test]

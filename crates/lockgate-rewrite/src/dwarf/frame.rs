@@ -313,12 +313,8 @@ fn rewrite_fde(
 ) -> Result<(), Malformed> {
     let refused = |reason: String| Malformed::at(range.start, reason);
     let (code_section, old_start) = fde.start;
-    let map = context.code(code_section).ok_or_else(|| {
-        // clang leaves nothing of a function that it takes never to run to its end.
-        let empty =
-            "describes a function without instructions: the compiler takes what it does for undefined";
-        refused(if fde.len == 0 { empty } else { "describes bytes that are not code" }.into())
-    })?;
+    let map =
+        context.code(code_section).ok_or_else(|| refused("describes bytes that are not code".into()))?;
     let off_boundary =
         |at: u64| refused(format!("has a boundary inside the instruction at {at:#x} of its code"));
     let start = map.start(old_start).ok_or_else(|| off_boundary(old_start))?;
