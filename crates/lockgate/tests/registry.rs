@@ -1172,3 +1172,13 @@ fn what_an_export_refuses_goes_without_the_registrys_lock() {
     assert!(matches!(registry.export_host(function, everyone("count")), Err(RegistryError::Taken { .. })));
     assert_eq!(seen.load(Ordering::SeqCst), 4);
 }
+
+#[test]
+fn a_domain_that_serves_is_not_replaced_by_itself() {
+    let registry = Registry::new();
+    let server = server("server");
+    registry.export(&server, everyone("increment")).expect("increment");
+    let increment = bind(&registry, "increment").expect("it is there");
+    assert!(matches!(registry.replace(&server, &server), Err(RegistryError::UnknownDomain(_))));
+    assert_eq!(increment.call(1).expect("nothing has changed"), 2);
+}

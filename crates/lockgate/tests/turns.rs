@@ -115,6 +115,7 @@ static int loop(char how) {
     } while (take());
     return 0;
 }
+static void *reads(void *unused) { loop('r'); return unused; }
 int main(int argc, char **argv) {
     (void)argc;
     pthread_t threads[3];
@@ -136,6 +137,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
         loop('r');
         break;
+    case 'x': pthread_create(&threads[0], 0, reads, 0); pthread_exit(0);
     default: loop(argv[1][0]);
     }
     return a == b && own <= a ? 0 : 1;
@@ -414,6 +416,31 @@ fn a_program_that_ends_leaves_nobody_waiting() {
         });
         assert_eq!(server.thread.join().unwrap().outcome.is_ok(), how == "h" && !kill);
         assert!(matches!(waiting.call().unwrap_err(), CallError::Killed(_)));
+    }
+}
+
+/// Nor one that its host drops.
+#[test]
+fn a_program_that_is_never_run_leaves_nobody_waiting() {
+    let _watchdog = watchdog("a program that is never run");
+    let (program, _input, _output) = program("e", serialized());
+    let (domain, signals) = (program.domain(), program.signals());
+    drop(program);
+    assert!(!signals.wait_until_begun());
+    assert!(domain.bind::<Count>("count").unwrap().call().is_err());
+}
+
+/// A program goes on, and takes calls, when its first thread has left it to others.
+#[test]
+fn a_program_whose_first_thread_leaves_goes_on() {
+    let _watchdog = watchdog("a program without its first thread");
+    for _ in 0..20 {
+        let mut server = Running::new("x", serialized());
+        let count = server.function("count");
+        let before = count.call().unwrap();
+        server.input.write_all(b"x").unwrap();
+        until(|| count.call().unwrap() == before + 1);
+        server.ends_well();
     }
 }
 

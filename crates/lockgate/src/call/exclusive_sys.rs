@@ -25,7 +25,7 @@ pub(super) fn wake(word: &AtomicU32) -> usize {
 
 /// The domain was killed, which is written down: whoever waits, or is about to, looks again.
 pub(super) fn wake_all(word: &AtomicU32) {
-    // (Who is about to sleep finds another word than expected.)
+    // (Who is about to sleep finds another word than expected, or, if it has not marked that yet, the kill.)
     word.fetch_and(!WAITED_FOR, Ordering::AcqRel);
     wake(word);
 }
@@ -171,8 +171,13 @@ fn wait_once(
         return Ok(());
     }
     let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
-    // Woken, changed, timed out, interrupted by a kick: the loop looks again in any case.
-    asleep(word, marked, left.as_ref());
+    // A kill that has found no mark has woken nobody: it is looked for behind the mark, which goes again, because another may be about to sleep
+    // on it. Woken, changed, timed out, interrupted by a kick: the loop looks again in any case.
+    if domain.is_killed() {
+        wake_all(word);
+    } else {
+        asleep(word, marked, left.as_ref());
+    }
     Ok(())
 }
 

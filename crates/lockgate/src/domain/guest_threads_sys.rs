@@ -230,9 +230,11 @@ impl Core {
     /// cancelled, and tells whoever waits for it. False if the thread is not the module's.
     pub(super) fn cancel_own_thread(&self, slot: usize) -> bool {
         let Some(life) = self.life() else { return false };
-        let end = match OwnTurn::take(life.running.core.clone()) {
-            Ok(_turn) => life.entry.invoke(&[0]),
-            Err(error) => Err(error),
+        // (The turn is over when the end is judged.)
+        let turn = OwnTurn::take(life.running.core.clone());
+        let (_turn, end) = match turn {
+            Ok(turn) => (Some(turn), life.entry.invoke(&[0])),
+            Err(error) => (None, Err(error)),
         };
         self.judge(slot, end);
         true

@@ -14,7 +14,19 @@ use std::time::Duration;
 
 /// A program that has not begun: a module that exports `_lg_main`, which `lockgate cc` makes of `main`.
 pub struct Program {
+    beginning: Beginning,
     core: Arc<Core>,
+}
+
+/// Those that wait for a program to begin learn that it does not, also if it is never run.
+struct Beginning(Weak<Core>);
+
+impl Drop for Beginning {
+    fn drop(&mut self) {
+        if let Some(core) = self.0.upgrade() {
+            core.turns().end();
+        }
+    }
 }
 
 /// How a whole program ended.
@@ -44,7 +56,7 @@ impl Program {
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Program, CreateError> {
         let core = Core::new(module, options)?;
         core.turns().wait_for_program();
-        Ok(Program { core })
+        Ok(Program { beginning: Beginning(Arc::downgrade(&core)), core })
     }
 
     /// Its domain, to be exported ([`Registry::export`](crate::Registry::export)) or linked: calls of it are refused until the program has
@@ -60,7 +72,7 @@ impl Program {
 
     /// Runs it to its end on the calling thread.
     pub fn run(self) -> ProgramEnd {
-        let core = self.core;
+        let Program { beginning: _beginning, core } = self;
         core.turns().start(rustix::thread::gettid().as_raw_nonzero().get() as u32);
         let mut turn = None;
         let end = start::prepare(&core, None).and_then(|stack| {
@@ -74,9 +86,15 @@ impl Program {
             }
         });
         let group = core.process().take_group_exit(0);
-        core.turns().end();
+        let is_over = Core::is_over(&end, group);
+        // (Where only its first thread has left, the program goes on.)
+        if is_over {
+            core.turns().end()
+        } else {
+            core.turns().begin()
+        }
         // Nobody serves what others can still call.
-        if Core::is_over(&end, group) && Arc::strong_count(&core) > 1 {
+        if is_over && Arc::strong_count(&core) > 1 {
             core.kill();
         }
         drop(turn);

@@ -146,6 +146,25 @@ fn a_sleeper_and_two_callers_take_turns() {
     sleepers(2, 1);
 }
 
+/// Who waits for a domain that its owner never gives up learns that it was killed, whenever that was.
+#[test]
+fn a_kill_reaches_all_who_wait() {
+    crate::explore(3, || {
+        let domain = domain();
+        take(&ThreadState::attached(100), &domain).expect("it is free");
+        let waits = |tid| {
+            let domain = domain.clone();
+            on_thread(tid, move |thread| {
+                let end = take(thread, &domain);
+                assert!(matches!(end, Err(CallError::Killed(_))), "{end:?}");
+            })
+        };
+        let others = [waits(1), waits(2)];
+        domain.kill();
+        others.into_iter().for_each(|thread| thread.join().expect("no panic"));
+    });
+}
+
 /// Two threads, each with the domain that the other one calls: at least one is told, and both come back.
 #[test]
 fn a_circle_is_found() {

@@ -1,6 +1,7 @@
 //! What the models need of a domain.
+use super::exclusive_sys;
 use crate::error::CallError;
-use loom::sync::atomic::AtomicU32;
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// Nobody listens in these models.
 #[derive(Default)]
@@ -14,11 +15,12 @@ impl Turns {
 pub(crate) struct Instance {
     owner: AtomicU32,
     turns: Turns,
+    killed: AtomicBool,
 }
 
 impl Instance {
     pub(crate) fn new() -> Instance {
-        Instance { owner: AtomicU32::new(0), turns: Turns }
+        Instance { owner: AtomicU32::new(0), turns: Turns, killed: AtomicBool::new(false) }
     }
 
     pub(crate) fn owner(&self) -> &AtomicU32 {
@@ -34,7 +36,13 @@ impl Instance {
     }
 
     pub(crate) fn is_killed(&self) -> bool {
-        false
+        self.killed.load(Ordering::Acquire)
+    }
+
+    /// Those that wait are told, as by the runtime's.
+    pub(crate) fn kill(&self) {
+        self.killed.store(true, Ordering::Release);
+        exclusive_sys::wake_all(&self.owner);
     }
 
     pub(crate) fn ended(&self) -> CallError {
