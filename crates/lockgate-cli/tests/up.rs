@@ -125,6 +125,11 @@ impl Up {
 
     /// Waits for lines that end so, in any order.
     #[track_caller]
+    /// All lines until now.
+    pub(crate) fn said(&self) -> &[String] {
+        &self.said
+    }
+
     pub(crate) fn until_all(&mut self, ends: &[&str]) -> &mut Up {
         let mut missing = ends.to_vec();
         while !missing.is_empty() {

@@ -332,7 +332,7 @@ fn passed(said: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt as _;
+    use std::io::Write as _;
 
     /// A tree of which programs can be run: it has the watchdog.
     fn tree(name: &str) -> PathBuf {
@@ -349,8 +349,18 @@ mod tests {
         let path = folder.join("program");
         let script =
             format!("#!/bin/sh\ncase $* in *--ignored*) ;; *--list*) printf '{tests}' ;; *) {end} ;; esac\n");
-        std::fs::write(&path, script).expect("the folder is writable");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+        // (Another process writes it: what a second test of this one starts meanwhile would have it open, too, and then it is busy.)
+        let mut install = Command::new("install");
+        let mut install = install
+            .args(["-m", "755", "/dev/stdin"])
+            .arg(&path)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("install");
+        let mut stdin = install.stdin.take().expect("a pipe");
+        stdin.write_all(script.as_bytes()).expect("it reads");
+        drop(stdin);
+        assert!(install.wait().expect("it ends").success(), "the folder is writable");
         let target = Target { package: "a".into(), name: "b".into(), is_integration: true };
         Program { target, is_suite: false, path, folder: folder.to_owned() }
     }
