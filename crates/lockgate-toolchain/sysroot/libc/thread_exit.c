@@ -11,7 +11,8 @@
 
 extern __typeof__(_Unwind_ForcedUnwind) _Unwind_ForcedUnwind __attribute__((weak));
 extern __typeof__(__lg_free_rows) __lg_free_rows __attribute__((weak));
-_Noreturn void __pthread_exit(void *result);
+/* musl's, of the member that has pthread_create: which comes with this one, also into programs that start no thread. */
+_Noreturn void __lg_exit_thread(void *result);
 
 /* Clean-ups use the stack below their frame, so what is thrown does not lie there. */
 static _Thread_local struct {
@@ -34,7 +35,7 @@ static _Unwind_Reason_Code stop(int version, _Unwind_Action action, _Unwind_Exce
     (void)version, (void)kind, (void)exception;
     if (action & _UA_END_OF_STACK) {
         __lg_free_rows(context->rows);
-        __pthread_exit(leaving.result);
+        __lg_exit_thread(leaving.result);
     }
     clean_up(self, context->rsp);
     return _URC_NO_REASON;
@@ -60,5 +61,5 @@ _Noreturn void pthread_exit(void *result) {
         _Unwind_ForcedUnwind(&leaving.exception, stop, self);
     }
     /* No unwinder, or nothing to unwind. */
-    __pthread_exit(result);
+    __lg_exit_thread(result);
 }
