@@ -90,7 +90,7 @@ same() {
             ;;
         esac
         { cat "$work/$side.out" "$work/$side.err"; echo "status $status"; } |
-            sed -e "s|$run|RUN|g" -e "s|programs/$program.$side|PROGRAM|g" -e "s|$program\.$side|PROGRAM|g" -f "$ours/normalise.sed" >"$work/$side.all"
+            sed -e "s|$run|RUN|g" -e "s|$program\.$side|PROGRAM|g" -f "$ours/normalise.sed" >"$work/$side.all"
     done
     case $status in
     0) ;;

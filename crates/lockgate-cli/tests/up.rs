@@ -123,13 +123,13 @@ impl Up {
         }
     }
 
-    /// Waits for lines that end so, in any order.
-    #[track_caller]
     /// All lines until now.
     pub(crate) fn said(&self) -> &[String] {
         &self.said
     }
 
+    /// Waits for lines that end so, in any order.
+    #[track_caller]
     pub(crate) fn until_all(&mut self, ends: &[&str]) -> &mut Up {
         let mut missing = ends.to_vec();
         while !missing.is_empty() {

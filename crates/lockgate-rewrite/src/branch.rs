@@ -7,13 +7,13 @@ use crate::code::CodePlace;
 use crate::decode::{Ins, NONE, memory_operand};
 use crate::elf::{Reloc, reloc, sym};
 use crate::emit::Target;
-use crate::encode::{self, R10, R11, RAX, Reg};
+use crate::encode::{self, R10, R11, RAX, Reg, TRAP};
 use crate::error::Reason;
 use crate::frames::{self, ENTRY, State};
 use crate::liveness::Effect;
 use crate::operand::absolute;
 use crate::returns_twice::{jump_that_returns_twice, returns_twice};
-use crate::rewriter::{Landing, Rewriter, Slot, TRAP};
+use crate::rewriter::{Landing, Rewriter, Slot};
 use crate::switch::Switch;
 
 /// Condition `ne`, `a`: low half of the opcode.
@@ -56,7 +56,7 @@ impl Rewriter<'_> {
                 }
                 Mnemonic::Ud0 | Mnemonic::Ud1 | Mnemonic::Ud2 => {
                     self.settle(false);
-                    self.out.put(&[0x0f, 0x0b]);
+                    self.out.put(&TRAP);
                     Ok(())
                 }
                 _ => Err(unknown_branch()),

@@ -129,7 +129,12 @@ pub struct Section {
 impl Section {
     /// Whether the section holds instructions that will be loaded.
     pub fn is_code(&self) -> bool {
-        self.kind == sht::PROGBITS && self.flags & shf::EXECINSTR != 0 && !self.data.is_empty()
+        self.is_for_code() && !self.data.is_empty()
+    }
+
+    /// The same, also if there are none.
+    pub fn is_for_code(&self) -> bool {
+        self.kind == sht::PROGBITS && self.flags & shf::EXECINSTR != 0
     }
 
     /// Whether the section is loaded.

@@ -36,6 +36,9 @@ pub(crate) fn number(register: Register) -> Reg {
     register.full_register() as u8 - Register::RAX as u8
 }
 
+/// `ud2`.
+pub(crate) const TRAP: [u8; 2] = [0x0f, 0x0b];
+
 /// Longest legal instruction, bytes.
 pub(crate) const MAX_LENGTH: usize = 15;
 

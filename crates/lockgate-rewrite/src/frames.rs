@@ -7,6 +7,7 @@
 //! Nothing is guessed about rsp: what comes from memory makes the frame a computed one, whose rsp is the original's whatever that is. Only
 //! where control leaves the function rsp has to be E again, as it is in all code that works, and is compared with it.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use iced_x86::{FlowControl, Instruction, Mnemonic, OpKind, Register};
@@ -194,7 +195,7 @@ pub(crate) fn find(input: &Input<'_>, live: &mut [Liveness]) -> Frames {
         labels: HashMap::new(),
         jumps: BTreeMap::new(),
         pads: HashMap::new(),
-        returning: HashSet::new(),
+        returning: OnceCell::new(),
         frames: texts.iter().map(|_| TextFrames::default()).collect(),
     };
     walk.run();
@@ -299,15 +300,14 @@ struct Walk<'a, 'b> {
     jumps: BTreeMap<CodePlace, Known>,
     /// What is known at the calls that may end at a landing pad, and whether at one that throws for certain.
     pads: HashMap<CodePlace, (Known, bool)>,
-    /// Symbols that come back from calls.
-    returning: HashSet<u32>,
+    /// Symbols that come back from calls, when they were asked for.
+    returning: OnceCell<HashSet<u32>>,
     frames: Frames,
 }
 
 impl Walk<'_, '_> {
     fn run(&mut self) {
         self.taken = self.taken();
-        self.returning = self.returning();
         for place in self.inner_labels() {
             self.labels.entry(self.groups.at(self.input.code, place)).or_default().push(place);
         }
@@ -472,20 +472,19 @@ impl Walk<'_, '_> {
 
     /// Whether what is called comes back from other calls, behind which code can only go on. Asked in functions with landing pads: clang leaves
     /// arguments of calls on the stack there, of which no table tells, and ways from two pads meet with stacks of different sizes.
-    fn returns_elsewhere(&self, (number, index): CodePlace) -> bool {
-        let text = &self.input.code.texts[number];
-        let function = text.function_of(index);
-        if !self.pads.keys().any(|pad| pad.0 == number && text.function_of(pad.1) == function) {
-            return false;
-        }
-        self.called((number, index)).is_some_and(|symbol| self.returning.contains(&symbol))
+    fn returns_elsewhere(&self, call: CodePlace) -> bool {
+        let text = &self.input.code.texts[call.0];
+        let function = text.function_of(call.1);
+        let has_pads = self.pads.keys().any(|pad| pad.0 == call.0 && text.function_of(pad.1) == function);
+        let returning = || self.returning.get_or_init(|| self.returning());
+        has_pads && self.called(call).is_some_and(|symbol| returning().contains(&symbol))
     }
 
     /// The symbol that a call names.
     fn called(&self, (number, index): CodePlace) -> Option<u32> {
         let text = &self.input.code.texts[number];
         let is_call = text.code[index].code.flow_control() == FlowControl::Call;
-        text.relocs(self.input.object, index).first().filter(|_| is_call).map(|reloc| reloc.symbol)
+        is_call.then(|| text.relocs(self.input.object, index).first()).flatten().map(|reloc| reloc.symbol)
     }
 
     /// What is called where no other way leads to the code behind.

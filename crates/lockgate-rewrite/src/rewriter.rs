@@ -13,7 +13,7 @@ use crate::code::{Code as AllCode, CodePlace};
 use crate::decode::{Ins, Text, is_rsp, mark};
 use crate::elf::Object;
 use crate::emit::{Emitter, Layout, Pos, Target};
-use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, Reg};
+use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, Reg, TRAP};
 use crate::error::{Error, Reason};
 use crate::frames::{self, CLASH_LOOP, ENTRY, Frames, State, TextFrames};
 use crate::liveness::Liveness;
@@ -58,8 +58,6 @@ const KEPT: [(Reg, Slot); 2] = [(R11, Slot::Kept), (R10, Slot::KeptTarget)];
 /// to do (docs/appendix/measurements.md, "Code size").
 const LOOP_PADDING: u32 = 10;
 const FUNCTION_PADDING: u32 = 12;
-/// `ud2`.
-pub(crate) const TRAP: [u8; 2] = [0x0f, 0x0b];
 
 /// The landing of a call that returns twice: a piece of code of its own.
 pub(crate) struct Landing {

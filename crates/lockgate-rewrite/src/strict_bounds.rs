@@ -10,7 +10,7 @@ use iced_x86::{Code, Encoder, Instruction, MemoryOperand, Register};
 
 use crate::decode::is_rsp;
 use crate::emit::Target;
-use crate::encode::{self, Reg};
+use crate::encode::{self, Reg, TRAP};
 use crate::error::Reason;
 use crate::liveness::REGISTERS;
 use crate::rewriter::Rewriter;
@@ -121,7 +121,7 @@ impl Rewriter<'_> {
         self.put(encode::shift_upper_half(reg));
         self.put(encode::compare_window_high(reg));
         self.out.conditional(EQUAL, Target::Made(over));
-        self.out.put(&[0x0f, 0x0b]);
+        self.out.put(&TRAP);
         self.out.place(over);
         self.stats.pointer_checks += 1;
     }

@@ -3,7 +3,6 @@
    program has an unwinder, and then goes to musl's. */
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "frames.h"
@@ -55,8 +54,7 @@ _Noreturn void pthread_exit(void *result) {
     self->canceldisable = PTHREAD_CANCEL_DISABLE;
     self->cancelasync = PTHREAD_CANCEL_DEFERRED;
     if (_Unwind_ForcedUnwind) {
-        memset(&leaving, 0, sizeof leaving);
-        leaving.exception.exception_cleanup = caught;
+        leaving.exception = (struct _Unwind_Exception){.exception_cleanup = caught};
         leaving.result = result;
         _Unwind_ForcedUnwind(&leaving.exception, stop, self);
     }

@@ -72,7 +72,7 @@ impl Program {
 
     /// Runs it to its end on the calling thread.
     pub fn run(self) -> ProgramEnd {
-        let Program { beginning: _beginning, core } = self;
+        let Program { beginning, core } = self;
         core.turns().start(rustix::thread::gettid().as_raw_nonzero().get() as u32);
         let mut turn = None;
         let end = start::prepare(&core, None).and_then(|stack| {
@@ -89,9 +89,9 @@ impl Program {
         let is_over = Core::is_over(&end, group);
         // (Where only its first thread has left, the program goes on.)
         if is_over {
-            core.turns().end()
+            drop(beginning);
         } else {
-            core.turns().begin()
+            core.turns().begin();
         }
         // Nobody serves what others can still call.
         if is_over && Arc::strong_count(&core) > 1 {

@@ -135,8 +135,8 @@ impl Registry {
     /// [`RegistryError::UnknownDomain`]: `old` exports nothing, or `new` is no such instance. Nothing has changed.
     pub fn replace(&self, old: &Domain, new: &Domain) -> Result<(), RegistryError> {
         let unknown = || RegistryError::UnknownDomain(old.name().to_owned());
-        let is_another = !Arc::ptr_eq(old.core(), new.core());
-        if !is_another || !Arc::ptr_eq(old.module(), new.module()) || old.name() != new.name() {
+        let is_itself = Arc::ptr_eq(old.core(), new.core());
+        if is_itself || !Arc::ptr_eq(old.module(), new.module()) || old.name() != new.name() {
             return Err(unknown());
         }
         let mut state = self.state();
