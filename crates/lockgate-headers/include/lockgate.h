@@ -807,8 +807,8 @@ lg_status lg_grant_free(lg_grant *grant);
  *     lg_grant_free(lent);
  *
  * If a longjmp or the thread's end leaves such a call, and with it your lg_grant_free(), the
- * library revokes the grant: when the thread next calls a domain, or lends something, from a frame
- * that is not deeper than that of the call that was left; or when the thread ends. Until then the
+ * library revokes the grant: when the thread next calls a domain, or lends something, in the
+ * function that made the call or one of its callers; or when the thread ends. Until then the
  * domain still has the memory: call lg_grant_free() where the jump arrives if that matters. The
  * handle is yours to free all the same; its other functions are LG_E_GRANT_REVOKED then. Errors are
  * those of lg_grant_new(), and of a call that cannot be made. */

@@ -244,6 +244,64 @@ static void *forgets(void *handle) {
     return NULL;
 }
 
+/* A jump beneath a function that has lent something: the function goes on. */
+__attribute__((noinline)) static void jumps_by_itself(void) {
+    mode = 1;
+    if (setjmp(back) == 0)
+        note_by_victim("");
+    mode = 0;
+}
+
+/* Lends something, and is left by a jump out of a call of a function that it calls. */
+__attribute__((noinline)) static void calls_and_is_left(void) {
+    note_by_victim("");
+}
+
+__attribute__((noinline)) static void lends_and_is_left(void) {
+    inner = lg_lend(victim, region, LG_READ);
+    CHECK(inner);
+    mode = 1;
+    calls_and_is_left();
+    CHECK(!"back from a jump");
+}
+
+/* Calls from a frame far below. */
+__attribute__((noinline)) static int reads_deeply(int (*read_int)(const int *), int *at) {
+    volatile char room[64 << 10];
+    room[0] = 0;
+    int value = read_int(at) + room[0];
+    lg_take_call_error();
+    return value;
+}
+
+static void lent_by_whom(int *at, int (*read_int)(const int *)) {
+    lg_grant *grant = lg_lend(victim, region, LG_READ);
+    CHECK(lg_grant_pointer(grant, 0) == at);
+    jumps_by_itself();
+    for (int round = 0; round < 3; round++)
+        CHECK(read_int(at) == 7 && reads_deeply(read_int, at) == 7);
+    jumps_by_itself();
+    NOTHING(LG_E_OVERLAP, lg_lend(victim, region, LG_READ));
+    CHECK(read_int(at) == 7);
+    STATUS(LG_OK, lg_grant_free(grant));
+    read_int(at);
+    FAILED(LG_E_FAULT);
+
+    if (setjmp(back) == 0)
+        lends_and_is_left();
+    mode = 0;
+    /* A deeper frame cannot tell; its caller's can. */
+    reads_deeply(read_int, at);
+    read_int(at);
+    FAILED(LG_E_FAULT);
+    NOTHING(LG_E_GRANT_REVOKED, lg_grant_rights(inner));
+    STATUS(LG_OK, lg_grant_free(inner));
+    for (int round = 0; round < 3; round++) {
+        grant = lg_lend(victim, region, LG_READ);
+        CHECK(read_int(at) == 7 && lg_grant_free(grant) == LG_OK);
+    }
+}
+
 static void lent(void) {
     lg_options *options = lg_options_new();
     STATUS(LG_OK, lg_options_gate(options, "void host_note(const char *)", (lg_code)note, NULL));
@@ -297,6 +355,8 @@ static void lent(void) {
     CHECK(reads(victim, lg_grant_pointer(again, 0), 7) == 0 && reads(victim, lg_grant_pointer(again, 0), 7) == 0);
     STATUS(LG_OK, lg_grant_free(again));
     STATUS(LG_OK, lg_grant_free(grant));
+
+    lent_by_whom(at, read_int);
 
     /* Two calls deep; both are left. */
     grant = lg_lend(victim, region, LG_READ);

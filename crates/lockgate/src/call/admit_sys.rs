@@ -85,7 +85,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     thread_sys::publish(&attachment_sys::attach_on_own_stack(rsp)?);
     let state = thread_sys::current().ok_or(CallError::ThreadEnding)?;
     let top = repair_sys::repair(state, rsp);
-    state.holdings.let_go_of_left();
+    state.let_go_of_left(rsp + 8);
     if thread_sys::is_inside(state) {
         return Err(CallError::SignalHandler);
     }

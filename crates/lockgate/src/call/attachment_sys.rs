@@ -105,7 +105,7 @@ impl Drop for Attachment {
 #[doc(hidden)]
 pub fn hold(rsp: u64, what: Arc<dyn Held>) -> Result<(), CallError> {
     let state = attach()?;
-    state.holdings.hold(repair_sys::repair(&state, rsp), what);
+    state.holdings.hold(repair_sys::repair(&state, rsp), rsp, what);
     Ok(())
 }
 
@@ -117,7 +117,7 @@ pub fn hold(rsp: u64, what: Arc<dyn Held>) -> Result<(), CallError> {
 pub fn let_go_of_left(rsp: u64) -> Result<(), CallError> {
     let state = attach()?;
     repair_sys::repair(&state, rsp);
-    state.holdings.let_go_of_left();
+    state.let_go_of_left(rsp);
     Ok(())
 }
 

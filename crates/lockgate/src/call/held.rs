@@ -18,63 +18,83 @@ pub trait Held: Send + Sync {
 /// What a thread holds.
 #[derive(Default)]
 pub(crate) struct Holdings {
-    /// Each with the innermost record when it came: the calls that it is for are recorded behind that.
-    all: RefCell<Vec<(*const Record, Arc<dyn Held>)>>,
+    all: RefCell<Vec<Holding>>,
     /// Whether there is any: for a handler, which may have interrupted a change of the list.
     any: Cell<bool>,
+    /// Whether one of them is in doubt.
+    in_doubt: Cell<bool>,
     /// Records behind this one were dropped, of calls that were left by a jump, and the list has not been looked at since; or null.
     left: Cell<*const Record>,
+    /// Stack pointer of the outermost function that has made such a call.
+    left_by: Cell<u64>,
+}
+
+struct Holding {
+    /// The innermost record when it came: the calls that it is for are recorded behind that.
+    at: *const Record,
+    /// Stack pointer of the function that asked for it.
+    rsp: u64,
+    /// Calls behind `at` were left that functions have made which this one had called: the jump went to one of them, or past this one.
+    in_doubt: bool,
+    what: Arc<dyn Held>,
 }
 
 impl Holdings {
-    /// Holds `what` for calls that come behind the innermost record, `top`.
-    pub(super) fn hold(&self, top: *const Record, what: Arc<dyn Held>) {
+    /// Holds `what` for calls that come behind the innermost record, `top`, from the frame at `rsp` or deeper.
+    pub(super) fn hold(&self, top: *const Record, rsp: u64, what: Arc<dyn Held>) {
         // What was held behind `top` was held by functions that have returned, for calls of theirs.
-        let over = |(at, held): &(*const Record, Arc<dyn Held>)| *at > top || held.is_over();
-        let over: Vec<_> = {
-            let mut all = self.all.borrow_mut();
-            let over = all.extract_if(.., |one| over(one)).collect();
-            all.push((top, what));
-            self.any.set(true);
-            over
-        };
-        for (_, held) in over {
-            held.let_go();
-        }
+        self.let_go_where(|holding| holding.at > top || holding.what.is_over());
+        self.all.borrow_mut().push(Holding { at: top, rsp, in_doubt: false, what });
+        self.any.set(true);
     }
 
-    /// Calls were left by a jump: `top` is the innermost record now. True if something is held for them, perhaps. Takes no lock and no memory.
-    pub(super) fn note_left(&self, top: *const Record) -> bool {
+    /// Calls were left by a jump: `top` is the innermost record now, and the outermost of them was made by the function with its frame at
+    /// `rsp`. True if something is held for them, perhaps. Takes no lock and no memory.
+    pub(super) fn note_left(&self, top: *const Record, rsp: u64) -> bool {
         let left = self.left.get();
-        let notes = self.any.get() && (left.is_null() || top < left);
+        let notes = self.any.get() && (left.is_null() || top <= left);
         if notes {
+            self.left_by.set(if top == left { rsp.max(self.left_by.get()) } else { rsp });
             self.left.set(top);
         }
         notes
     }
 
-    /// Lets go of what was held for calls that were left since.
-    pub(super) fn let_go_of_left(&self) {
+    /// Lets go of what was held for calls that were left since: by the function that has made them, and by those of which no frame is left, as
+    /// `is_gone` tells by their stack pointers.
+    pub(super) fn let_go_of_left(&self, is_gone: impl Fn(u64) -> bool) {
         let left = self.left.replace(ptr::null());
-        if !left.is_null() {
-            self.let_go_behind(left);
+        if !self.any.get() {
+            return;
         }
+        if !left.is_null() {
+            let left_by = self.left_by.get();
+            self.let_go_where(|one| one.at > left || one.at == left && one.rsp <= left_by);
+            self.all.borrow_mut().iter_mut().filter(|one| one.at == left).for_each(|one| one.in_doubt = true);
+        }
+        self.let_go_where(|one| one.in_doubt && is_gone(one.rsp));
     }
 
-    /// The thread ends, or all its calls are left.
+    /// Whether the thread is to ask at each call: a function that holds something goes on, or was left and a deeper one calls now.
+    pub(super) fn is_in_doubt(&self) -> bool {
+        self.in_doubt.get()
+    }
+
+    /// The thread ends.
     pub(super) fn let_go_of_all(&self) {
-        self.let_go_behind(ptr::null());
+        self.let_go_where(|_| true);
     }
 
-    fn let_go_behind(&self, top: *const Record) {
+    fn let_go_where(&self, which: impl Fn(&Holding) -> bool) {
         let over: Vec<_> = {
             let mut all = self.all.borrow_mut();
-            let over = all.extract_if(.., |(at, _)| *at >= top).collect();
+            let over = all.extract_if(.., |one| which(one)).collect();
             self.any.set(!all.is_empty());
+            self.in_doubt.set(all.iter().any(|one| one.in_doubt));
             over
         };
-        for (_, held) in over {
-            held.let_go();
+        for holding in over {
+            holding.what.let_go();
         }
     }
 }

@@ -98,15 +98,13 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
         let block = state.block;
         let first = state.records.start().cast::<Record>();
         let mut of_gate = false;
-        let mut was_left = false;
+        let mut left = None;
         loop {
             // Read again: a signal handler may have repaired as well.
             let top = (*block).top;
-            if was_left {
-                // (The next call asks what was held for them.)
-                if state.holdings.note_left(top) {
-                    ask_before_calls();
-                }
+            // (The next call asks what was held for them.)
+            if left.is_some_and(|left_by| state.holdings.note_left(top, left_by)) {
+                ask_before_calls();
             }
             if top == first {
                 repair_transit(state, rsp);
@@ -145,7 +143,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 }
             }
             set_top(block, top.byte_sub(RECORD as usize));
-            was_left = true;
+            left = Some(host + FRAME);
         }
     }
 }

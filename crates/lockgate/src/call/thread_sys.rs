@@ -386,13 +386,24 @@ impl ThreadState {
 
     /// What [`ThreadBlock::alternate_size`] is once the thread may enter domains.
     pub(super) fn admission(&self) -> u64 {
-        if self.alternate.stays() { self.alternate.size() } else { LOOKS_AGAIN }
+        if self.asks_each_time() { LOOKS_AGAIN } else { self.alternate.size() }
     }
 
-    /// For a thread whose alternate stack may go: a proxy lets it in this once. The fault that its look through gs comes to then, behind the
+    /// Lets go of what was held for calls that a jump has left, as a function tells that calls now with its stack pointer at `rsp`.
+    pub(super) fn let_go_of_left(&self, rsp: u64) {
+        // (With the same stack pointer it is the same function.)
+        self.holdings.let_go_of_left(|frame| is_gone(self, frame + 1, rsp));
+    }
+
+    /// Whether no call is to go the fast way: the alternate stack may go, or what the thread holds.
+    fn asks_each_time(&self) -> bool {
+        !self.alternate.stays() || self.holdings.is_in_doubt()
+    }
+
+    /// For a thread that is to ask each time: a proxy lets it in this once. The fault that its look through gs comes to then, behind the
     /// proxy's other checks, is [`has_entered`]. (A kick that came meanwhile stands.)
     pub(super) fn enter_once(&self) {
-        if self.alternate.stays() {
+        if !self.asks_each_time() {
             return;
         }
         admission_becomes(LOOKS_AGAIN, self.alternate.size());
@@ -400,10 +411,9 @@ impl ThreadState {
     }
 }
 
-/// In the handler of a proxy's look through gs that has found nothing: the thread's next call looks at its alternate stack again, if that may
-/// go.
+/// In the handler of a proxy's look through gs that has found nothing: the thread's next call asks again, if it is to.
 pub(super) fn has_entered() {
-    if let Some(state) = current().filter(|state| !state.alternate.stays()) {
+    if let Some(state) = current().filter(|state| state.asks_each_time()) {
         admission_becomes(state.alternate.size(), LOOKS_AGAIN);
     }
 }
