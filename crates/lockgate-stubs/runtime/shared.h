@@ -14,6 +14,22 @@ static bool lgs_may_share(void)
     return !lgs_start_failed && !LGS_RESTARTS;
 }
 
+/* Under the lock: what is at a place from now on. */
+static void lgs_put_shared(struct lgs_shared *place, struct lgs_shared shared)
+{
+    unsigned version = place->version;
+    __atomic_store_n(&place->version, version + 1, __ATOMIC_RELAXED);
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+    __atomic_store_n(&place->here, shared.here, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->inside, shared.inside, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->size, shared.size, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->writable, shared.writable, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->arena, shared.arena, __ATOMIC_RELAXED);
+    place->grant = shared.grant;
+    place->region = shared.region;
+    __atomic_store_n(&place->version, version + 2, __ATOMIC_RELEASE);
+}
+
 /* Remembers what the library has. */
 static bool lgs_shares(struct lgs_shared shared)
 {
@@ -23,7 +39,7 @@ static bool lgs_shares(struct lgs_shared shared)
         place++;
     bool done = shared.here && shared.inside && place < LGS_SHARES;
     if (done) {
-        lgs.shared[place] = shared;
+        lgs_put_shared(&lgs.shared[place], shared);
         if (place == lgs.shared_count)
             __atomic_store_n(&lgs.shared_count, place + 1, __ATOMIC_RELEASE);
     }
@@ -40,7 +56,7 @@ static struct lgs_shared lgs_shares_no_more(const void *here, const lg_arena *ar
     for (size_t i = 0; i < lgs.shared_count; i++)
         if (here ? lgs.shared[i].here == here && !lgs.shared[i].arena : arena && lgs.shared[i].arena == arena) {
             found = lgs.shared[i];
-            lgs.shared[i] = (struct lgs_shared){0};
+            lgs_put_shared(&lgs.shared[i], (struct lgs_shared){0});
         }
     pthread_mutex_unlock(&lgs.lock);
     return found;

@@ -283,14 +283,35 @@ static struct lgs_block lgs_room(struct lgs_call *c, void *host, size_t size)
     return block;
 }
 
+/* What is at a place, all of one time: another thread may give the place to other memory meanwhile. */
+static struct lgs_shared lgs_shared_at(size_t place)
+{
+    const struct lgs_shared *at = &lgs.shared[place];
+    unsigned version = __atomic_load_n(&at->version, __ATOMIC_ACQUIRE);
+    struct lgs_shared shared = {
+        .here = __atomic_load_n(&at->here, __ATOMIC_RELAXED),
+        .inside = __atomic_load_n(&at->inside, __ATOMIC_RELAXED),
+        .size = __atomic_load_n(&at->size, __ATOMIC_RELAXED),
+        .writable = __atomic_load_n(&at->writable, __ATOMIC_RELAXED),
+        .arena = __atomic_load_n(&at->arena, __ATOMIC_RELAXED),
+    };
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    if (__builtin_expect(version & 1 || __atomic_load_n(&at->version, __ATOMIC_RELAXED) != version, 0)) {
+        pthread_mutex_lock(&lgs.lock);
+        shared = *at;
+        pthread_mutex_unlock(&lgs.lock);
+    }
+    return shared;
+}
+
 /* A buffer that the library has, too: nothing, if it has not. */
 static struct lgs_block lgs_shared_block(const void *host, size_t size, int flags)
 {
     for (size_t i = 0; i < __atomic_load_n(&lgs.shared_count, __ATOMIC_ACQUIRE); i++) {
-        const struct lgs_shared *shared = &lgs.shared[i];
-        size_t offset = (size_t)((const char *)host - shared->here);
-        if (offset < shared->size && size <= shared->size - offset && (shared->writable || !(flags & LGS_WRITES)))
-            return (struct lgs_block){(void *)(uintptr_t)host, lgs_far(host, 0), shared->inside + offset, size};
+        const struct lgs_shared shared = lgs_shared_at(i);
+        size_t offset = (size_t)((const char *)host - shared.here);
+        if (offset < shared.size && size <= shared.size - offset && (shared.writable || !(flags & LGS_WRITES)))
+            return (struct lgs_block){(void *)(uintptr_t)host, lgs_far(host, 0), shared.inside + offset, size};
     }
     return (struct lgs_block){0, 0, 0, 0};
 }
@@ -299,10 +320,10 @@ static struct lgs_block lgs_shared_block(const void *host, size_t size, int flag
 static __attribute__((noinline, cold)) void lgs_refuse_shared(struct lgs_call *c, const void *host, size_t size, const char *what)
 {
     for (size_t i = 0; host && i < __atomic_load_n(&lgs.shared_count, __ATOMIC_ACQUIRE); i++) {
-        const struct lgs_shared *shared = &lgs.shared[i];
-        uintptr_t from = (uintptr_t)shared->here, at = (uintptr_t)host;
+        const struct lgs_shared shared = lgs_shared_at(i);
+        uintptr_t from = (uintptr_t)shared.here, at = (uintptr_t)host;
         /* (An arena may be open for another library that writes there.) */
-        if ((shared->writable || shared->arena) && at < from + shared->size && from < at + (size ? size : 1))
+        if ((shared.writable || shared.arena) && at < from + shared.size && from < at + (size ? size : 1))
             lgs_fail(c, LG_STUB_POINTER, what, "it lies in memory that a library can change: only buffers may");
     }
 }

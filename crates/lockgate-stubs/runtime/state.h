@@ -287,6 +287,8 @@ struct lgs_open {
 
 /* Memory that the program and the library share. */
 struct lgs_shared {
+    /* Odd while the place is being written: calls read it without the lock. */
+    unsigned version;
     char *here;
     uint64_t inside;
     size_t size;
