@@ -4,6 +4,8 @@
 //! of each list says whether it is empty. So an allocation looks into one list, a release joins a piece with its free neighbours, and
 //! both take the same time however many pieces there are.
 
+use super::starts::Starts;
+
 /// What sizes are rounded up to, and where blocks begin: a cache line, so that two blocks never share one.
 pub(super) const GRANULE: u64 = 64;
 
@@ -41,8 +43,8 @@ const BLOCK: u32 = 3;
 #[derive(Debug)]
 pub(super) struct Allocator {
     granules: Vec<Granule>,
-    /// A bit for each granule at which a block or a free piece begins.
-    starts: Vec<u64>,
+    /// Granules at which a block or a free piece begins.
+    starts: Starts,
     first: [u32; LISTS],
     filled: [u64; LISTS.div_ceil(64)],
     /// Granules that are in no block.
@@ -73,7 +75,7 @@ impl Allocator {
         let count = (length / GRANULE) as u32;
         let mut all = Allocator {
             granules: vec![[0; 4]; count as usize],
-            starts: vec![0; count.div_ceil(64) as usize],
+            starts: Starts::new(count),
             first: [NONE; LISTS],
             filled: [0; LISTS.div_ceil(64)],
             free: count,
@@ -104,7 +106,7 @@ impl Allocator {
         self.insert(start + length, found + count - start - length);
         let slack = (u64::from(length) * GRANULE - size) as u32;
         *self.at(start) = [BLOCK, length, slack, 0];
-        self.mark(start, true);
+        self.starts.insert(start);
         self.free -= length;
         Some(u64::from(start) * GRANULE)
     }
@@ -118,14 +120,8 @@ impl Allocator {
 
     /// Where the block begins that the byte `at` is in; `None` if it is in none.
     pub fn block_around(&self, at: u64) -> Option<u64> {
-        let granule = usize::try_from(at / GRANULE).ok().filter(|granule| *granule < self.granules.len())?;
-        let upto = self.starts[granule / 64] & (u64::MAX >> (63 - granule % 64));
-        let earlier = || self.starts[..granule / 64].iter().enumerate().rev();
-        let (word, bits) = match upto {
-            0 => earlier().find(|(_, bits)| **bits != 0).map(|(word, bits)| (word, *bits))?,
-            _ => (granule / 64, upto),
-        };
-        let start = (word as u64 * 64 + u64::from(bits.ilog2())) * GRANULE;
+        let granule = u32::try_from(at / GRANULE).ok().filter(|one| (*one as usize) < self.granules.len())?;
+        let start = u64::from(self.starts.last_up_to(granule)?) * GRANULE;
         (at - start < self.size(start)?).then_some(start)
     }
 
@@ -156,15 +152,10 @@ impl Allocator {
         Some(self.granules.get(granule as usize)?[KIND])
     }
 
-    fn mark(&mut self, granule: u32, starts: bool) {
-        let (word, bit) = (&mut self.starts[granule as usize / 64], 1 << (granule % 64));
-        *word = if starts { *word | bit } else { *word & !bit };
-    }
-
     /// No piece begins at `granule` any more.
     fn forget(&mut self, granule: u32) {
         self.at(granule)[KIND] = INNER;
-        self.mark(granule, false);
+        self.starts.remove(granule);
     }
 
     /// The free piece that ends where `granule` begins.
@@ -214,7 +205,7 @@ impl Allocator {
             (last[KIND], last[NEXT]) = (LAST, start);
         }
         *self.at(start) = [FREE, length, NONE, next];
-        self.mark(start, true);
+        self.starts.insert(start);
     }
 
     /// Takes a free piece out of its list. It is none any more; returns how many granules it had.

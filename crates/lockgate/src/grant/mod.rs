@@ -30,6 +30,7 @@ mod memory_sys;
 mod region_sys;
 mod ring;
 mod slice;
+mod starts;
 
 pub(crate) use arena::pointer_to as arena_pointer;
 pub use arena::{Arena, Block};
