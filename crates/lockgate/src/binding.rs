@@ -370,6 +370,11 @@ impl Binding {
         &self.info.newest().domain
     }
 
+    /// True if calls are admitted, by this binding or the one that takes them now.
+    pub fn is_open(&self) -> bool {
+        self.info.newest().is_open().is_ok()
+    }
+
     pub fn plan(&self) -> &Plan {
         &self.plan
     }

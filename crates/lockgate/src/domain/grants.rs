@@ -24,7 +24,9 @@ impl Sharing for Core {
         let binding = binding.downcast::<Binding>().map_err(|_| Errno::NOENT)?;
         let to = binding.serving();
         let window = Window { name: to.name(), stride: to.stride() };
-        pass_on_from(self.id(), (at, size), window, rights, || to.is_killed()).map_err(|error| match error {
+        // Whom the host no longer lets it call it gives nothing, either.
+        let may = || !to.is_killed() && binding.is_open();
+        pass_on_from(self.id(), (at, size), window, rights, may).map_err(|error| match error {
             GrantError::Range { .. } => Errno::FAULT,
             GrantError::Upgrade { .. } => Errno::ACCESS,
             GrantError::Overlap { .. } => Errno::EXIST,

@@ -3,7 +3,8 @@
 //! The books of an arena, which blocks there are and which domain has it, lie in the host's own memory. Nothing that a domain writes is read to
 //! allocate, to free or to judge a pointer.
 use super::allocator::Allocator;
-use super::book::{Grant, Window};
+use super::book::Window;
+use super::handle::Grant;
 use super::{GrantError, Region, Rights, SharedSlice};
 use crate::host::{Owner, PerProcess};
 use crate::memory::{Plain, Pointer};

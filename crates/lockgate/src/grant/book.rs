@@ -1,18 +1,23 @@
-//! Who has what: every grant of the process, under one lock, and the handles of them.
+//! Who has what: every grant of the process, under one lock.
+//!
+//! A domain has a region because the host has granted it, because domains that have it have passed it on by themselves, or both. The host comes
+//! first: what it grants bounds what others give. Each of them may end alone, so each is written down; what is mapped is the most that
+//! any of them allows. A domain counts as one that gives only as long as there is a way from a grant of the host's to it: two that give to
+//! each other do not keep each other's right.
 //!
 //! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
 //! space: finer locks would gain nothing. What a grant allows now is asked often: that is a word of its own, and takes no lock.
 use super::{GrantError, MAX_GRANTS, MAX_PASSED_ON, Region, Rights};
 use crate::host::{PerProcess, end_process};
-use crate::memory::Pointer;
 use crate::space::{self, Stride};
 use lockgate_syscall::Protection;
-use std::collections::BTreeMap;
+use rustix::io::Errno;
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Index of the domain's stride, window offset of the region.
-type Key = (u32, u64);
+pub(super) type Key = (u32, u64);
 
 /// Where a region goes: a domain's window.
 #[derive(Clone, Copy)]
@@ -24,24 +29,31 @@ pub(crate) struct Window<'a> {
 
 /// A region in a window.
 struct Entry {
+    region: Region,
+    stride: Arc<Stride>,
+    /// What is mapped: the most that any giver allows.
+    rights: Rights,
+    host: Option<ByHost>,
+    /// Domains that have passed it on to this one by themselves, each with what it gives: never more than it has, nor than the host grants.
+    givers: BTreeMap<u32, Rights>,
+    /// Domains that have it from this one, by the host or by itself.
+    receivers: BTreeSet<u32>,
+}
+
+/// What the host allows a domain.
+struct ByHost {
     /// Tells it from earlier grants with the same key.
     serial: u64,
     rights: Rights,
     /// The same, for those who have the grant.
     allowed: Arc<Allowed>,
-    region: Region,
-    stride: Arc<Stride>,
-    /// The domain from which it was passed on to this one, by the host, or
+    /// The domain from whose grant the host has passed it on: it ends with that.
     from: Option<u32>,
-    /// by that domain itself: what the host then gives takes its place.
-    by_domain: bool,
-    /// Domains that have it from this one.
-    passed_on: Vec<u32>,
 }
 
 /// What a grant allows now. It is less before the kernel knows, and never more.
 #[derive(Debug)]
-struct Allowed(AtomicU8);
+pub(super) struct Allowed(AtomicU8);
 
 impl Allowed {
     const NOTHING: u8 = 0;
@@ -61,258 +73,331 @@ impl Allowed {
         self.0.store(rights.map_or(Allowed::NOTHING, Allowed::number), Ordering::Release);
     }
 
-    fn get(&self) -> Option<Rights> {
+    pub(super) fn get(&self) -> Option<Rights> {
         [Rights::Read, Rights::ReadWrite]
             .into_iter()
             .find(|rights| Allowed::number(*rights) == self.0.load(Ordering::Acquire))
     }
 }
 
-static BOOK: PerProcess<Mutex<BTreeMap<Key, Entry>>> = PerProcess::new(Mutex::default);
+#[derive(Default)]
+pub(super) struct Book(BTreeMap<Key, Entry>);
 
-fn book() -> MutexGuard<'static, BTreeMap<Key, Entry>> {
+static BOOK: PerProcess<Mutex<Book>> = PerProcess::new(Mutex::default);
+
+pub(super) fn book() -> MutexGuard<'static, Book> {
     BOOK.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// A domain's right on a region. Dropping it revokes it.
-#[derive(Debug)]
-#[must_use = "a grant that is dropped is revoked"]
-pub struct Grant {
-    key: Key,
-    serial: u64,
-    allowed: Arc<Allowed>,
-    /// `W`.
-    window: u64,
-    /// The domain's name.
-    domain: String,
-    region: Region,
-}
-
-impl Grant {
-    /// A right from the host.
-    pub(crate) fn new(domain: Window<'_>, region: &Region, rights: Rights) -> Result<Grant, GrantError> {
-        Grant::add(&mut book(), domain, region, rights, region.rights(), None)
-    }
-
-    fn add(
-        book: &mut BTreeMap<Key, Entry>,
+impl Book {
+    /// Writes down that the host grants `region` to `domain`, `from` the grant of another domain perhaps, and maps it. Its serial number, and
+    /// what it allows. On an error nothing has changed.
+    ///
+    /// # Errors
+    /// [`GrantError::Overlap`]: the host has granted it already. [`GrantError::TooMany`], [`GrantError::Forked`], the kernel's.
+    pub(super) fn grant(
+        &mut self,
         domain: Window<'_>,
         region: &Region,
         rights: Rights,
-        held: Rights,
         from: Option<u32>,
-    ) -> Result<Grant, GrantError> {
-        let (key, serial, allowed) = enter(book, domain, region, rights, held, (from, false))?;
-        let (window, domain) = (domain.stride.base(), domain.name.to_owned());
-        Ok(Grant { key, serial, allowed, window, domain, region: region.clone() })
+    ) -> Result<(Key, u64, Arc<Allowed>), GrantError> {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        let key = place(domain, region)?;
+        let by_host = |entry: &Entry| entry.host.is_some();
+        if self.0.get(&key).is_some_and(by_host) {
+            return Err(GrantError::Overlap { domain: domain.name.to_owned(), offset: key.1 });
+        }
+        // (What domains have passed on takes no place of the host's.)
+        if self.count(key.0, by_host) >= MAX_GRANTS {
+            return Err(GrantError::TooMany { domain: domain.name.to_owned() });
+        }
+        let entry = self.mapped(domain, region, rights)?;
+        let (serial, allowed) = (SERIAL.fetch_add(1, Ordering::Relaxed), Arc::new(Allowed::new(rights)));
+        entry.host = Some(ByHost { serial, rights, allowed: allowed.clone(), from });
+        if rights < entry.rights {
+            self.settle(key.1, [key.0])
+                .map_err(GrantError::system("lower rights that a domain has passed on"))?;
+        }
+        if let Some(from) = from.and_then(|from| self.0.get_mut(&(from, key.1))) {
+            from.receivers.insert(key.0);
+        }
+        Ok((key, serial, allowed))
     }
 
-    /// The region.
-    pub fn region(&self) -> &Region {
-        &self.region
-    }
-
-    /// What the domain may do with it now.
+    /// What the host's grant with this serial number allows.
     ///
     /// # Errors
     /// [`GrantError::Revoked`].
-    pub fn rights(&self) -> Result<Rights, GrantError> {
-        if space::is_inherited(self.window) {
-            return Err(GrantError::Forked { domain: self.domain.clone() });
-        }
-        self.allowed.get().ok_or(GrantError::Revoked { offset: self.key.1 })
+    pub(super) fn granted(&self, key: Key, serial: u64) -> Result<Rights, GrantError> {
+        let host = self.0.get(&key).and_then(|entry| entry.host.as_ref());
+        let host = host.filter(|host| host.serial == serial);
+        host.map(|host| host.rights).ok_or(GrantError::Revoked { offset: key.1 })
     }
 
-    /// Address for the domain of the value at byte `at` of the region.
+    /// The host grants these rights only, here and to whom it has passed the grant on.
     ///
     /// # Errors
-    /// [`GrantError::Range`] if it is not inside the region or not aligned, [`GrantError::Revoked`].
-    pub fn pointer<T>(&self, at: u64) -> Result<Pointer<T>, GrantError> {
-        self.pointer_for(at, Rights::Read)
-    }
-
-    /// The same, if the domain has these rights.
-    pub(super) fn pointer_for<T>(&self, at: u64, rights: Rights) -> Result<Pointer<T>, GrantError> {
-        let held = self.rights()?;
-        if rights > held {
-            return Err(GrantError::Upgrade { asked: rights, held });
+    /// The kernel's: some have lost the region instead.
+    pub(super) fn lower(&mut self, key: Key, rights: Rights) -> Result<(), GrantError> {
+        let domains = self.passed_on_by_host(key);
+        for id in &domains {
+            let host = self.0.get_mut(&(*id, key.1)).and_then(|entry| entry.host.as_mut());
+            if let Some(host) = host.filter(|host| host.rights > rights) {
+                host.allowed.set(Some(rights));
+                host.rights = rights;
+            }
         }
-        let at = self.region.part::<T>(at, 1)?;
-        Ok(Pointer::from_address(self.window + self.key.1 + at))
+        self.settle(key.1, domains).map_err(GrantError::system("lower the rights of the grant"))
     }
 
-    /// Takes rights away, here and from everybody who has them from here. In force before it returns, also for threads
-    /// that are in the domains.
+    /// The host's grant ends, and what it has passed on from it.
+    pub(super) fn revoke(&mut self, key: Key) {
+        let domains = self.passed_on_by_host(key);
+        for id in &domains {
+            let host = self.0.get_mut(&(*id, key.1)).and_then(|entry| entry.host.take());
+            if let Some(host) = host {
+                host.allowed.set(None);
+                host.from.inspect(|from| self.part(*from, *id, key.1));
+            }
+        }
+        // (It loses rights that it was to keep at worst.)
+        let _ = self.settle(key.1, domains);
+    }
+
+    /// The region is in the window, with these rights at least.
+    fn mapped(
+        &mut self,
+        domain: Window<'_>,
+        region: &Region,
+        rights: Rights,
+    ) -> Result<&mut Entry, GrantError> {
+        let key = place(domain, region)?;
+        match self.0.entry(key) {
+            btree_map::Entry::Occupied(entry) => {
+                let entry = entry.into_mut();
+                if rights > entry.rights {
+                    let raised = entry.stride.protect(key.1, entry.region.length(), rights.into());
+                    raised.map_err(GrantError::system("raise the rights on the region"))?;
+                    entry.rights = rights;
+                }
+                Ok(entry)
+            }
+            btree_map::Entry::Vacant(vacant) => {
+                let mapped = region.memory().map_into(domain.stride, key.1, rights);
+                mapped.map_err(GrantError::system("map the region into the window"))?;
+                let (region, stride) = (region.clone(), domain.stride.clone());
+                let (givers, receivers) = (BTreeMap::new(), BTreeSet::new());
+                Ok(vacant.insert(Entry { region, stride, rights, host: None, givers, receivers }))
+            }
+        }
+    }
+
+    /// Brings what domains have into line with what their givers have, after rights of the domains `changed` have shrunk: theirs, and those
+    /// of all who have it from them.
     ///
     /// # Errors
-    /// [`GrantError::Upgrade`] if `rights` are more than the grant has, [`GrantError::Revoked`].
-    pub fn downgrade(&self, rights: Rights) -> Result<(), GrantError> {
-        let mut book = book();
-        let held = self.entry(&mut book)?.rights;
-        if rights > held {
-            return Err(GrantError::Upgrade { asked: rights, held });
+    /// The kernel's, which could not lower some rights: those domains have lost the region.
+    fn settle(&mut self, offset: u64, changed: impl IntoIterator<Item = u32>) -> Result<(), Errno> {
+        let affected = self.behind(offset, changed);
+        let writers = self.who_has(offset, &affected, Rights::ReadWrite);
+        let readers = self.who_has(offset, &affected, Rights::Read);
+        let now = |id: u32| match (writers.contains(&id), readers.contains(&id)) {
+            (true, _) => Some(Rights::ReadWrite),
+            (false, true) => Some(Rights::Read),
+            (false, false) => None,
+        };
+        let (mut parted, mut lost, mut result) = (Vec::new(), Vec::new(), Ok(()));
+        for &id in &affected {
+            let Some(mut entry) = self.0.remove(&(id, offset)) else { continue };
+            let most = entry.host.as_ref().map_or(Rights::ReadWrite, |host| host.rights);
+            entry.givers.retain(|giver, given| {
+                let held = if affected.contains(giver) { now(*giver) } else { self.rights(*giver, offset) };
+                match held {
+                    Some(held) => *given = held.min(*given).min(most),
+                    None => parted.push((*giver, id)),
+                }
+                held.is_some()
+            });
+            let Some(rights) = now(id) else {
+                withdraw(&entry, offset);
+                continue;
+            };
+            if rights < entry.rights {
+                let lowered = entry.stride.protect(offset, entry.region.length(), rights.into());
+                if let Err(error) = lowered {
+                    result = Err(error);
+                    lost.push(id);
+                }
+                entry.rights = rights;
+            }
+            self.0.insert((id, offset), entry);
         }
-        for key in tree(&book, self.key) {
-            let Some(entry) = book.get_mut(&key).filter(|entry| entry.rights > rights) else { continue };
-            entry.allowed.set(Some(rights));
-            let protected = entry.stride.protect(key.1, entry.region.length(), rights.into());
-            protected.map_err(|error| {
-                entry.allowed.set(Some(entry.rights));
-                GrantError::system("lower the rights of the grant")(error)
-            })?;
-            entry.rights = rights;
+        for (giver, receiver) in parted {
+            self.part(giver, receiver, offset);
         }
-        Ok(())
+        for id in lost {
+            self.end(id, offset);
+        }
+        result
     }
 
-    /// The same region, in another window, with these rights or fewer than this grant has.
-    ///
-    /// # Errors
-    /// As [`new`](Grant::new); [`GrantError::Upgrade`], [`GrantError::Revoked`].
-    pub(crate) fn pass_on_to(&self, to: Window<'_>, rights: Rights) -> Result<Grant, GrantError> {
-        let mut book = book();
-        let held = self.entry(&mut book)?.rights;
-        let grant = Grant::add(&mut book, to, &self.region, rights, held, Some(self.key.0))?;
-        self.entry(&mut book)?.passed_on.push(grant.key.0);
-        Ok(grant)
-    }
-
-    /// Takes the region away from the domain, and from everybody who has it from here. In force before it returns: a later
-    /// access, also by a thread that is in one of the domains now, is a fault of its call.
-    pub fn revoke(self) {
-        drop(self);
-    }
-
-    fn entry<'a>(&self, book: &'a mut BTreeMap<Key, Entry>) -> Result<&'a mut Entry, GrantError> {
-        if space::is_inherited(self.window) {
-            return Err(GrantError::Forked { domain: self.domain.clone() });
+    /// These domains and all who have the region from them.
+    fn behind(&self, offset: u64, domains: impl IntoIterator<Item = u32>) -> BTreeSet<u32> {
+        let (mut all, mut next) = (BTreeSet::new(), Vec::from_iter(domains));
+        while let Some(id) = next.pop() {
+            if all.insert(id) {
+                next.extend(self.0.get(&(id, offset)).into_iter().flat_map(|entry| &entry.receivers));
+            }
         }
-        let entry = book.get_mut(&self.key).filter(|entry| entry.serial == self.serial);
-        entry.ok_or(GrantError::Revoked { offset: self.key.1 })
+        all
+    }
+
+    /// Of the domains `affected`, those to whom somebody gives these rights: the host, or a domain that has them, which is none of
+    /// `affected` or found to have them itself.
+    fn who_has(&self, offset: u64, affected: &BTreeSet<u32>, rights: Rights) -> BTreeSet<u32> {
+        let is_given = |id: &u32, by: &dyn Fn(u32) -> bool| {
+            self.0.get(&(*id, offset)).is_some_and(|entry| match &entry.host {
+                Some(host) => host.rights >= rights,
+                None => entry.givers.iter().any(|(giver, given)| *given >= rights && by(*giver)),
+            })
+        };
+        let outside = |giver| !affected.contains(&giver) && self.rights(giver, offset) >= Some(rights);
+        let mut next: Vec<u32> = affected.iter().copied().filter(|id| is_given(id, &outside)).collect();
+        let mut found = BTreeSet::new();
+        while let Some(id) = next.pop() {
+            if found.insert(id) {
+                let receivers = self.0.get(&(id, offset)).into_iter().flat_map(|entry| &entry.receivers);
+                next.extend(
+                    receivers.filter(|to| affected.contains(to) && is_given(to, &|giver| giver == id)),
+                );
+            }
+        }
+        found
+    }
+
+    /// Takes the region away from a domain, and from all who have it from there.
+    fn end(&mut self, id: u32, offset: u64) {
+        self.revoke((id, offset));
+        let givers = self.0.get_mut(&(id, offset)).map(|entry| std::mem::take(&mut entry.givers));
+        for giver in givers.into_iter().flatten() {
+            self.part(giver.0, id, offset);
+        }
+        let _ = self.settle(offset, [id]);
+    }
+
+    /// `receiver` has lost what it had from `giver`, by the host or by itself; perhaps it has it still the other way.
+    fn part(&mut self, giver: u32, receiver: u32, offset: u64) {
+        let has = |entry: &Entry| {
+            let by_host = entry.host.as_ref().is_some_and(|host| host.from == Some(giver));
+            by_host || entry.givers.contains_key(&giver)
+        };
+        if !self.0.get(&(receiver, offset)).is_some_and(has)
+            && let Some(giver) = self.0.get_mut(&(giver, offset))
+        {
+            giver.receivers.remove(&receiver);
+        }
+    }
+
+    /// A domain and those to whom the host has passed its grant on. (The host grants a region to a domain once, so this is a tree.)
+    fn passed_on_by_host(&self, (id, offset): Key) -> Vec<u32> {
+        let mut all = vec![id];
+        let mut next = 0;
+        while let Some(&giver) = all.get(next) {
+            let receivers = self.0.get(&(giver, offset)).into_iter().flat_map(|entry| &entry.receivers);
+            let host = |to: &u32| self.0.get(&(*to, offset)).and_then(|entry| entry.host.as_ref());
+            all.extend(receivers.filter(|to| host(to).is_some_and(|host| host.from == Some(giver))));
+            next += 1;
+        }
+        all
+    }
+
+    fn rights(&self, id: u32, offset: u64) -> Option<Rights> {
+        self.0.get(&(id, offset)).map(|entry| entry.rights)
+    }
+
+    fn of_domain(&self, id: u32) -> impl Iterator<Item = (&Key, &Entry)> {
+        self.0.range((id, 0)..=(id, u64::MAX))
+    }
+
+    fn count(&self, id: u32, which: impl Fn(&Entry) -> bool) -> usize {
+        self.of_domain(id).filter(|(_, entry)| which(entry)).count()
     }
 }
 
-impl Drop for Grant {
-    fn drop(&mut self) {
-        let mut book = book();
-        if self.entry(&mut book).is_ok() {
-            remove(&mut book, self.key);
-        }
-    }
-}
-
-/// Maps a region into a window, and writes it down: who passed it on, and whether that was a domain itself.
-fn enter(
-    book: &mut BTreeMap<Key, Entry>,
-    domain: Window<'_>,
-    region: &Region,
-    rights: Rights,
-    held: Rights,
-    (from, by_domain): (Option<u32>, bool),
-) -> Result<(Key, u64, Arc<Allowed>), GrantError> {
-    static SERIAL: AtomicU64 = AtomicU64::new(0);
-    let name = || domain.name.to_owned();
+/// Where the region is in the domain's window.
+fn place(domain: Window<'_>, region: &Region) -> Result<Key, GrantError> {
     if space::is_inherited(domain.stride.base()) {
-        return Err(GrantError::Forked { domain: name() });
+        return Err(GrantError::Forked { domain: domain.name.to_owned() });
     }
-    let (stride, offset) = (domain.stride, region.place()?);
-    let key = (stride.index(), offset);
-    if rights > held {
-        return Err(GrantError::Upgrade { asked: rights, held });
-    }
-    match book.get(&key) {
-        Some(old) if old.by_domain && !by_domain => remove(book, key),
-        Some(_) => return Err(GrantError::Overlap { domain: name(), offset }),
-        None => {}
-    }
-    // No domain takes places away that are the host's to fill.
-    let alike = |key: &Key| book.get(key).is_some_and(|entry| entry.by_domain == by_domain);
-    let most = if by_domain { MAX_PASSED_ON } else { MAX_GRANTS };
-    if of_domain(book, key.0).filter(alike).count() >= most {
-        return Err(GrantError::TooMany { domain: name() });
-    }
-    let mapped = region.memory().map_into(stride, offset, rights);
-    mapped.map_err(GrantError::system("map the region into the window"))?;
-    let serial = SERIAL.fetch_add(1, Ordering::Relaxed);
-    let (stride, passed_on) = (stride.clone(), Vec::new());
-    let allowed = Arc::new(Allowed::new(rights));
-    let region = region.clone();
-    let entry =
-        Entry { serial, rights, allowed: allowed.clone(), region, stride, from, by_domain, passed_on };
-    book.insert(key, entry);
-    Ok((key, serial, allowed))
+    Ok((domain.stride.index(), region.place()?))
 }
+
 /// Passes the region that holds `size` bytes at window offset `at` of the domain `giver` on to `to`, by the wish of `giver`'s module: until the
-/// giver loses it. `ended` is asked under the lock: what is given to a domain before it ends, its end takes away.
+/// giver loses it. `may` is asked under the lock: what is given to a domain before it ends, its end takes away, and a host that has forbidden
+/// it, and [waits](wait_for_givers), knows that nothing more is given.
 ///
 /// # Errors
-/// [`GrantError::Range`] if no region is there; as [`Domain::grant`](crate::Domain::grant); [`GrantError::Revoked`] if `to` has ended.
+/// [`GrantError::Range`] if no region is there; [`GrantError::Upgrade`]: the giver has less, or the host has granted less to `to`;
+/// [`GrantError::Overlap`]: `to` has it from the giver already, with these rights or more; [`GrantError::TooMany`]; the kernel's;
+/// [`GrantError::Revoked`]: it may not.
 pub(crate) fn pass_on_from(
     giver: u32,
     (at, size): (u64, u64),
     to: Window<'_>,
     rights: Rights,
-    ended: impl FnOnce() -> bool,
+    may: impl FnOnce() -> bool,
 ) -> Result<(), GrantError> {
     let mut book = book();
-    let found = book.range((giver, 0)..=(giver, at)).next_back();
-    let (key, entry) = found.ok_or(GrantError::Range { at, size, length: 0 })?;
-    let (length, from_start, key) = (entry.region.length(), at - key.1, *key);
+    let found = book.0.range((giver, 0)..=(giver, at)).next_back();
+    let (&(_, offset), entry) = found.ok_or(GrantError::Range { at, size, length: 0 })?;
+    let (length, from_start) = (entry.region.length(), at - offset);
     if from_start.checked_add(size).is_none_or(|end| end > length) || from_start >= length {
         return Err(GrantError::Range { at: from_start, size, length });
     }
-    if ended() {
-        return Err(GrantError::Revoked { offset: key.1 });
+    if !may() {
+        return Err(GrantError::Revoked { offset });
     }
     let (region, held) = (entry.region.clone(), entry.rights);
-    let (new, ..) = enter(&mut book, to, &region, rights, held, (Some(giver), true))?;
-    if let Some(entry) = book.get_mut(&key) {
-        entry.passed_on.push(new.0);
+    let key = place(to, &region)?;
+    let before = book.0.get(&key);
+    let granted = before.and_then(|entry| entry.host.as_ref()).map_or(held, |host| host.rights);
+    let held = held.min(granted);
+    if rights > held {
+        return Err(GrantError::Upgrade { asked: rights, held });
+    }
+    if key.0 == giver || before.and_then(|entry| entry.givers.get(&giver)) >= Some(&rights) {
+        return Err(GrantError::Overlap { domain: to.name.to_owned(), offset });
+    }
+    // By giver: none takes places away that are others' to fill.
+    let has_passed_on = |entry: &Entry| entry.givers.contains_key(&giver);
+    if !before.is_some_and(has_passed_on) && book.count(key.0, has_passed_on) >= MAX_PASSED_ON {
+        return Err(GrantError::TooMany { domain: to.name.to_owned() });
+    }
+    book.mapped(to, &region, rights)?.givers.insert(giver, rights);
+    if let Some(entry) = book.0.get_mut(&(giver, offset)) {
+        entry.receivers.insert(key.0);
     }
     Ok(())
+}
+
+/// When this returns, no domain passes anything on that has asked before whether it may.
+pub(crate) fn wait_for_givers() {
+    drop(book());
 }
 
 /// Revokes every grant of a domain that goes, or goes back to its pristine image.
 pub(crate) fn end_domain(id: u32) {
     let mut book = book();
-    let all: Vec<Key> = of_domain(&book, id).collect();
-    for key in all {
-        remove(&mut book, key);
+    let all: Vec<u64> = book.of_domain(id).map(|(key, _)| key.1).collect();
+    for offset in all {
+        book.end(id, offset);
     }
 }
 
 /// Whether the domain has any region.
 pub(crate) fn has_any(id: u32) -> bool {
-    of_domain(&book(), id).next().is_some()
-}
-
-fn of_domain(book: &BTreeMap<Key, Entry>, id: u32) -> impl Iterator<Item = Key> + '_ {
-    book.range((id, 0)..=(id, u64::MAX)).map(|(key, _)| *key)
-}
-
-/// `key` and all that was passed on from it. (A domain has a region once, so there are no circles.)
-fn tree(book: &BTreeMap<Key, Entry>, key: Key) -> Vec<Key> {
-    let mut all = vec![key];
-    let mut next = 0;
-    while let Some(&key) = all.get(next) {
-        let children = book.get(&key).into_iter().flat_map(|entry| &entry.passed_on);
-        all.extend(children.map(|child| (*child, key.1)));
-        next += 1;
-    }
-    all
-}
-
-fn remove(book: &mut BTreeMap<Key, Entry>, key: Key) {
-    let giver = book.get(&key).and_then(|entry| entry.from);
-    if let Some(giver) = giver.and_then(|id| book.get_mut(&(id, key.1))) {
-        giver.passed_on.retain(|id| *id != key.0);
-    }
-    for key in tree(book, key) {
-        if let Some(entry) = book.remove(&key) {
-            entry.allowed.set(None);
-            withdraw(&entry, key.1);
-        }
-    }
+    book().of_domain(id).next().is_some()
 }
 
 /// When this returns no processor has a translation of the pages left: the kernel has interrupted those that had.

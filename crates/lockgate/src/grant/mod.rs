@@ -26,6 +26,7 @@ mod allocator;
 mod arena;
 mod book;
 mod error;
+mod handle;
 mod memory_sys;
 mod region_sys;
 mod ring;
@@ -34,9 +35,9 @@ mod starts;
 
 pub(crate) use arena::pointer_to as arena_pointer;
 pub use arena::{Arena, Block};
-pub use book::Grant;
-pub(crate) use book::{Window, end_domain, has_any, pass_on_from};
+pub(crate) use book::{Window, end_domain, has_any, pass_on_from, wait_for_givers};
 pub use error::{GrantError, RingError};
+pub use handle::Grant;
 pub use region_sys::Region;
 pub use ring::{Consumer, Producer, Ring};
 pub use slice::SharedSlice;
@@ -46,5 +47,5 @@ pub use crate::protection::Rights;
 /// Most grants of one domain. Each costs two kernel mappings, of which a process has 65,530 by default.
 pub const MAX_GRANTS: usize = 64;
 
-/// Most regions that a domain has because other domains have passed them on by themselves.
+/// Most regions that one domain passes on to another by itself.
 pub const MAX_PASSED_ON: usize = 16;

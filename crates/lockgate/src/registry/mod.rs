@@ -360,4 +360,6 @@ fn revoke(bound: &[Bound], calls: Revoke) {
             Revoke::Stop => binding.stop(Closed::Revoked),
         }
     }
+    // By an import that leads there a domain has passed memory on, too.
+    crate::grant::wait_for_givers();
 }
