@@ -21,6 +21,9 @@ use crate::switch::Switch;
 const NOT_EQUAL: u8 = 5;
 const ABOVE: u8 = 7;
 
+/// Encodes a move between a register and a place at a distance from rsp.
+type Encoder = fn(Reg, i32) -> Bytes;
+
 impl Rewriter<'_> {
     /// An instruction that may not go on to the next one.
     pub(crate) fn branch(&mut self, index: usize) -> Result<(), Reason> {
@@ -151,11 +154,7 @@ impl Rewriter<'_> {
     }
 
     /// Moves what waits to or from the callee's return slot, by the encoders of whole registers and of their low halves.
-    fn move_waiting(
-        &mut self,
-        wait: Wait,
-        (whole, low_half): (fn(Reg, i32) -> Bytes, fn(Reg, i32) -> Bytes),
-    ) -> Result<(), Reason> {
+    fn move_waiting(&mut self, wait: Wait, (whole, low_half): (Encoder, Encoder)) -> Result<(), Reason> {
         let moves = match wait {
             Wait::One(reg) => vec![whole(reg, self.stack_disp(-8)?)],
             Wait::LowHalves => vec![low_half(R10, self.stack_disp(-8)?), low_half(R11, self.stack_disp(-4)?)],
