@@ -85,7 +85,7 @@ same() {
         case $side in
         native) (cd "$run" && TEST_TMPDIR=. timeout "${LIMIT:-600}" "$work/programs/$program.native" "$@" >"$work/native.out" 2>"$work/native.err" </dev/null) || status=$? ;;
         domain)
-            timeout "${LIMIT:-600}" "$lockgate" run --threads 40 --memory-limit 3G --env TEST_TMPDIR=. --dir "$run=$run" --cwd "$run" \
+            timeout "${LIMIT:-600}" "$lockgate" run --threads 40 --memory-limit 3G --mappings 16384 --env TEST_TMPDIR=. --dir "$run=$run" --cwd "$run" \
                 "$work/programs/$program.domain" "$@" >"$work/domain.out" 2>"$work/domain.err" </dev/null || status=$?
             ;;
         esac

@@ -131,6 +131,12 @@ pub extern "C" fn lg_options_descriptor_limit(options: Handle<OptionsObject>, de
     options.change(|options| Ok(options.descriptor_limit(descriptors)))
 }
 
+/// Separate mappings at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_mapping_limit(options: Handle<OptionsObject>, mappings: u32) -> i32 {
+    options.change(|options| Ok(options.mapping_limit(mappings)))
+}
+
 /// How deep calls may nest.
 #[unsafe(no_mangle)]
 pub extern "C" fn lg_options_depth_limit(options: Handle<OptionsObject>, depth: u32) -> i32 {

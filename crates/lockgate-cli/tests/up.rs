@@ -719,6 +719,8 @@ fn mistakes_are_told_with_their_lines() {
         ("@threads = '3'", 3, "threads: a string instead of a number"),
         ("@descriptors = 0", 3, "descriptors: 0 is not between 1 and 65536"),
         ("@descriptors = 65537", 3, "between 1 and 65536"),
+        ("@mappings = 0", 3, "mappings: 0 is not between 1 and 16384"),
+        ("@mappings = 16385", 3, "between 1 and 16384"),
         ("@time_limit = '0s'", 3, "the shortest limit is 1ms"),
         ("@cpu_limit = '3 days'", 3, "is none of ms, s, m"),
         ("@restart = 'sometimes'", 3, "\"never\", \"on-fault\" or \"always\""),
@@ -1013,4 +1015,17 @@ fn what_the_machine_lacks_is_told_at_the_start() {
         assert_eq!(ran.status.code(), Some(125));
         assert!(text(&ran.stderr).contains(expected) && ran.stdout.is_empty(), "{}", text(&ran.stderr));
     }
+    // Each promised mapping may be two of the kernel's.
+    let most = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let most: usize = most.trim().parse().unwrap();
+    if most > 20 * 32_768 {
+        let test = "what_the_machine_lacks_is_told_at_the_start";
+        return support::skipped(test, format_args!("the kernel gives a process {most} mappings"));
+    }
+    let names: Vec<String> = (0..=most / 32_768).map(|n| format!("m{n}")).collect();
+    let table = |name| (name, "arguments = ['says', 'it']\nmappings = 16384");
+    let many: Vec<_> = names.iter().map(|name| table(name.as_str())).collect();
+    let (status, said, told) = Site::new(&many).ended();
+    assert!(status == 125 && said.is_empty(), "{status}: {said}");
+    assert!(told.contains("kernel mappings") && told.contains("raise vm.max_map_count"), "{told}");
 }

@@ -462,6 +462,7 @@ lg_status lg_options_measure_cpu_time(lg_options *options);                     
 lg_status lg_options_thread_limit(lg_options *options, uint32_t threads);         /* 1-63; 63 */
 lg_status lg_options_max_guest_threads(lg_options *options, uint32_t threads);          /* that the module may start; 0 */
 lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-65536; 256 */
+lg_status lg_options_mapping_limit(lg_options *options, uint32_t mappings);       /* 1-16384; 1024; of memory (mmap) */
 lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */
 lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
 lg_status lg_options_full_xstate(lg_options *options);                            /* for modules that join with AVX-512 and the like: calls cost more */

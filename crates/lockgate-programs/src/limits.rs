@@ -8,6 +8,9 @@ use rustix::process::{Resource, getrlimit};
 /// Kernel mappings of a domain (`vm.max_map_count` is of all): those of its window, and those of a thread's two stacks.
 const MAPPINGS: (u64, u64) = (9, 4);
 
+/// Those of each separate mapping that a domain is promised: what is mapped, and what is not.
+const FOR_EACH: u64 = 2;
+
 /// Descriptors of the process for each program: an input, both ends of two pipes.
 const STREAMS: u64 = 5;
 
@@ -26,7 +29,8 @@ pub fn check(specs: &[Spec]) -> Result<(), ProgramsError> {
     let count = specs.len() as u64;
     let threads: u64 = specs.iter().map(|spec| 1 + u64::from(spec.threads)).sum();
     let promised: u64 = specs.iter().map(|spec| STREAMS + u64::from(spec.descriptors.unwrap_or(0))).sum();
-    let mappings = count * MAPPINGS.0 + threads * MAPPINGS.1;
+    let separate: u64 = specs.iter().map(|spec| u64::from(spec.mappings.unwrap_or(0))).sum();
+    let mappings = count * MAPPINGS.0 + threads * MAPPINGS.1 + separate * FOR_EACH;
     let limit = |resource| getrlimit(resource).current.unwrap_or(u64::MAX);
     let mapped = std::fs::read_to_string("/proc/self/maps").map_or(0, |maps| maps.lines().count() as u64);
     let checks = [
@@ -40,7 +44,7 @@ pub fn check(specs: &[Spec]) -> Result<(), ProgramsError> {
             mapped + mappings,
             "kernel mappings",
             number("/proc/sys/vm/max_map_count"),
-            "raise vm.max_map_count, or give them fewer threads",
+            "raise vm.max_map_count, or give them fewer threads and mappings",
         ),
         (
             OWN_DESCRIPTORS + promised,

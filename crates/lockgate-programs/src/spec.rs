@@ -218,6 +218,7 @@ pub struct Spec {
     pub(crate) grants: Grants,
     pub(crate) threads: u32,
     pub(crate) descriptors: Option<u32>,
+    pub(crate) mappings: Option<u32>,
     pub(crate) depends_on: Vec<String>,
     pub(crate) ready: Ready,
     pub(crate) restart: Restart,
@@ -253,6 +254,7 @@ impl Spec {
             grants,
             threads: 0,
             descriptors: None,
+            mappings: None,
             depends_on: Vec::new(),
             ready: Ready::default(),
             restart: Restart::default(),
@@ -275,6 +277,13 @@ impl Spec {
     pub fn descriptors(mut self, descriptors: u32) -> Spec {
         self.options = self.options.descriptor_limit(descriptors);
         self.descriptors = Some(descriptors);
+        self
+    }
+
+    /// Separate mappings of memory that it is promised, as [`DomainOptions::mapping_limit`].
+    pub fn mappings(mut self, mappings: u32) -> Spec {
+        self.options = self.options.mapping_limit(mappings);
+        self.mappings = Some(mappings);
         self
     }
 

@@ -3,6 +3,9 @@
 //! A compiler keeps one there where it sees that the callee leaves the register alone (-fipa-ra), even if it then calls through a
 //! pointer, or where it was told that functions save it (-fcall-saved-r10). The rewriter takes both registers for itself, in checked
 //! branches for instance. So such a value waits in the callee's return slot of the data stack, which no callee uses.
+//!
+//! The slot has eight bytes. Two values share it if only the low half of each is wanted: LLVM merges ways of which some leave both
+//! registers undefined, so that both seem to live across the calls of those ways.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,19 +23,29 @@ use crate::switch::is_plain_pointer;
 /// A function: its text and its number there.
 type Function = (usize, usize);
 
-/// The registers in question, and their bits in a set of [`Lanes`]: the low byte, the next one, and the rest.
-const REGISTERS: [(Reg, Lanes); 2] = [(R10, 0b000111), (R11, 0b111000)];
-const BYTE: Lanes = 0b001001;
-const WORD: Lanes = 0b011011;
-const ALL: Lanes = 0b111111;
+/// The registers in question, and their bits in a set of [`Lanes`]: the low byte, the next one, the rest of the low half, and the high
+/// half.
+const REGISTERS: [(Reg, Lanes); 2] = [(R10, 0b0000_1111), (R11, 0b1111_0000)];
+const BYTE: Lanes = 0b0001_0001;
+const WORD: Lanes = 0b0011_0011;
+const LOW_HALF: Lanes = 0b0111_0111;
+const ALL: Lanes = 0b1111_1111;
 
 /// Parts of r10 and r11: a byte set by `sete` and read again is a value of its own.
 type Lanes = u8;
 
+/// What waits in a callee's return slot.
+#[derive(Clone, Copy)]
+pub(crate) enum Wait {
+    One(Reg),
+    /// The low halves of r10 and of r11, of which the high ones are wanted no more.
+    LowHalves,
+}
+
 /// What the rewriter has to do about one object.
 pub(crate) struct Across {
-    /// By text and call: the register whose value waits in the callee's return slot.
-    pub(crate) waits: Vec<HashMap<u32, Reg>>,
+    /// By text and call: what waits in the callee's return slot.
+    pub(crate) waits: Vec<HashMap<u32, Wait>>,
     /// By text: functions, by their first instructions, whose callers read r11 when they come back.
     pub(crate) keepers: Vec<HashSet<usize>>,
 }
@@ -40,7 +53,7 @@ pub(crate) struct Across {
 /// Finds the values. Marks the calls across which r11's is kept. `tables`: see [`crate::tables::find`].
 ///
 /// # Errors
-/// Two values at one call.
+/// Two values at one call, of which one is wider than 32 bits.
 pub(crate) fn find(
     file: &str,
     code: &mut Code,
@@ -76,7 +89,10 @@ pub(crate) fn find(
                 Some(callee) if reg == R10 && !graph.of[&callee].takes_r10 => (),
                 _ if graph.kept(code, (number, index), call) & bits == 0 => {
                     // Control does not come back, mostly. There are conventions by which every function keeps r10, though.
-                    waits = waits.or((reg == R10).then_some((reg, false)));
+                    waits = waits.or((reg == R10).then_some((Wait::One(reg), false)));
+                }
+                _ if matches!(waits, Some((_, true))) && lanes & !LOW_HALF == 0 => {
+                    waits = Some((Wait::LowHalves, true));
                 }
                 _ if matches!(waits, Some((_, true))) => {
                     let reason = Reason::new(
@@ -85,12 +101,12 @@ pub(crate) fn find(
                     );
                     return Err(code.texts[number].refuse(file, object, index, reason));
                 }
-                _ => waits = Some((reg, true)),
+                _ => waits = Some((Wait::One(reg), true)),
             }
         }
-        if let Some((reg, _)) = waits {
-            across.waits[number].insert(index as u32, reg);
-            if reg == R11 {
+        if let Some((wait, _)) = waits {
+            across.waits[number].insert(index as u32, wait);
+            if matches!(wait, Wait::One(R11) | Wait::LowHalves) {
                 spared.push((number, index));
             }
         }
@@ -704,6 +720,8 @@ fn effect(info: &mut InstructionInfoFactory, code: &Instruction) -> (Lanes, Lane
         let lanes = match used.register().size() {
             1 => BYTE,
             2 => WORD,
+            // What writes the low half clears the high one.
+            4 if matches!(used.access(), OpAccess::Read | OpAccess::CondRead) => LOW_HALF,
             _ => ALL,
         };
         if !matches!(used.access(), OpAccess::Read | OpAccess::CondRead) {

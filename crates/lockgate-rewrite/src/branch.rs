@@ -3,11 +3,12 @@
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 use lockgate_abi::gate;
 
+use crate::across::Wait;
 use crate::code::CodePlace;
 use crate::decode::{Ins, NONE, memory_operand};
 use crate::elf::{Reloc, reloc, sym};
 use crate::emit::Target;
-use crate::encode::{self, R10, R11, RAX, Reg, TRAP};
+use crate::encode::{self, Bytes, R10, R11, RAX, Reg, TRAP};
 use crate::error::Reason;
 use crate::frames::{self, ENTRY, State};
 use crate::liveness::Effect;
@@ -19,6 +20,9 @@ use crate::switch::Switch;
 /// Condition `ne`, `a`: low half of the opcode.
 const NOT_EQUAL: u8 = 5;
 const ABOVE: u8 = 7;
+
+/// Encodes a move between a register and a place at a distance from rsp.
+type Encoder = fn(Reg, i32) -> Bytes;
 
 impl Rewriter<'_> {
     /// An instruction that may not go on to the next one.
@@ -137,20 +141,28 @@ impl Rewriter<'_> {
         Ok(())
     }
 
-    /// Emits a call by `call`; a value that lives across it in r10 or r11 waits in the callee's return slot.
+    /// Emits a call by `call`; values that live across it in r10 or r11 wait in the callee's return slot.
     fn waiting(
         &mut self,
         index: usize,
         call: impl FnOnce(&mut Self) -> Result<(), Reason>,
     ) -> Result<(), Reason> {
-        let Some(&reg) = self.waits.get(&(index as u32)) else { return call(self) };
-        let slot = self.stack_disp(-8)?;
-        self.put(encode::store(reg, slot));
-        self.probed();
+        let Some(&wait) = self.waits.get(&(index as u32)) else { return call(self) };
+        self.move_waiting(wait, (encode::store, encode::store_low_half))?;
         call(self)?;
-        let slot = self.stack_disp(-8)?;
-        self.put(encode::load(reg, slot));
-        self.probed();
+        self.move_waiting(wait, (encode::load, encode::load_low_half))
+    }
+
+    /// Moves what waits to or from the callee's return slot, by the encoders of whole registers and of their low halves.
+    fn move_waiting(&mut self, wait: Wait, (whole, low_half): (Encoder, Encoder)) -> Result<(), Reason> {
+        let moves = match wait {
+            Wait::One(reg) => vec![whole(reg, self.stack_disp(-8)?)],
+            Wait::LowHalves => vec![low_half(R10, self.stack_disp(-8)?), low_half(R11, self.stack_disp(-4)?)],
+        };
+        for bytes in moves {
+            self.put(bytes);
+            self.probed();
+        }
         Ok(())
     }
 

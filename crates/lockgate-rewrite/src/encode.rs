@@ -182,6 +182,16 @@ pub(crate) fn load(reg: Reg, disp: i32) -> Bytes {
     rsp_form(true, 0x8b, reg, disp)
 }
 
+/// `mov %reg, disp(%rsp)`, 32 bits.
+pub(crate) fn store_low_half(reg: Reg, disp: i32) -> Bytes {
+    rsp_form(false, 0x89, reg, disp)
+}
+
+/// `mov disp(%rsp), %reg`, 32 bits.
+pub(crate) fn load_low_half(reg: Reg, disp: i32) -> Bytes {
+    rsp_form(false, 0x8b, reg, disp)
+}
+
 /// `cmove disp(%rsp), %reg`, 64 bits.
 pub(crate) fn load_if_equal(reg: Reg, disp: i32) -> Bytes {
     let mut out = Bytes::new();

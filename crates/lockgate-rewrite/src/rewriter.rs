@@ -9,6 +9,7 @@ use lockgate_abi::code::{LABEL, MAX_MOVE};
 use lockgate_abi::gate;
 use lockgate_abi::stack::SLOT;
 
+use crate::across::Wait;
 use crate::code::{Code as AllCode, CodePlace};
 use crate::decode::{Ins, Text, is_rsp, mark};
 use crate::elf::Object;
@@ -110,8 +111,8 @@ pub(crate) struct Rewriter<'a> {
     pub(crate) scattered: bool,
     /// Whether a switch has a case, one that cannot be, at the section's end.
     pub(crate) ends_in_case: bool,
-    /// By call: the register whose value waits in the callee's return slot.
-    pub(crate) waits: HashMap<u32, Reg>,
+    /// By call: what waits in the callee's return slot.
+    pub(crate) waits: HashMap<u32, Wait>,
     /// By function and register: see [`Self::keeps`].
     kept: HashMap<(usize, Reg), bool>,
     /// Of the run of `nop`s that was looked at last: its first instruction that is known, and where it ends.

@@ -459,12 +459,14 @@ fn usage_shows_memory_and_its_peak() {
 
 #[test]
 fn a_limit_of_nothing_is_an_error() {
-    let cases: [(&str, DomainOptions); 8] = [
+    let cases: [(&str, DomainOptions); 10] = [
         ("memory limit is 0", DomainOptions::new().memory_limit(0)),
         ("thread limit is 0", DomainOptions::new().thread_limit(0)),
         ("thread limit is 64", DomainOptions::new().thread_limit(64)),
         ("descriptor limit is 0", DomainOptions::new().descriptor_limit(0)),
         ("descriptor limit is 65537", DomainOptions::new().descriptor_limit(65_537)),
+        ("mapping limit is 0", DomainOptions::new().mapping_limit(0)),
+        ("mapping limit is 16385", DomainOptions::new().mapping_limit(16_385)),
         ("depth limit is 0", DomainOptions::new().depth_limit(0)),
         ("CPU time limit is zero", DomainOptions::new().cpu_limit(Duration::ZERO)),
         ("time limit is below", DomainOptions::new().time_limit(Duration::ZERO)),

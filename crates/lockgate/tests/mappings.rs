@@ -105,6 +105,12 @@ long advised(long advice) {
     int refused = madvise(at, 2 * P, advice) != 0;
     return at[0] * 100 + at[2 * P - 1] * 10 + refused;
 }
+/* No attack: rights in turns, two mappings for each round. */
+long told_apart(long n) {
+    char *at = mmap(0, 2 * n * P, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (long i = 0; i < n; i++) if (mprotect(at + 2 * i * P, P, 1)) return i;
+    return n;
+}
 /* No attack: memory in many pieces, as allocators take and give it. */
 long pieces(long n) {
     enum { KEPT = 400 };
@@ -122,16 +128,22 @@ long pieces(long n) {
 }
 "#;
 
-/// The domain's own kernel mappings: two for each of the 1,024 that it may have, and what a domain has from the start.
-const MOST: usize = 2 * 1024 + 64;
+/// The domain's own kernel mappings: two for each of those that it may have, and what a domain has from the start.
+const fn most(limit: usize) -> usize {
+    2 * limit + 64
+}
 
 fn domains(count: usize) -> (tempfile::TempDir, Vec<Domain>) {
+    domains_with(count, DomainOptions::new())
+}
+
+fn domains_with(count: usize, options: DomainOptions) -> (tempfile::TempDir, Vec<Domain>) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("file"), vec![1; 1 << 20]).unwrap();
     let module = Guest::c_with(ATTACKS, &["-O1"]).module();
     let make = || {
         let grants = Grants::default().directory("/data", folder.path(), Access::ReadWrite).unwrap();
-        Domain::new(&module, DomainOptions::new().memory_limit(1 << 30).grants(grants)).unwrap()
+        Domain::new(&module, options.clone().memory_limit(1 << 30).grants(grants)).unwrap()
     };
     let domains = std::iter::repeat_with(make).take(count).collect();
     (folder, domains)
@@ -184,7 +196,40 @@ fn attack_all() {
         let pages = call(domain, attack, 6000);
         let mappings = count(domain);
         println!("{attack}: {pages} rounds, {mappings} mappings");
-        assert!(mappings <= MOST, "{attack}: {mappings} mappings after {pages} rounds");
+        assert!(mappings <= most(1024), "{attack}: {mappings} mappings after {pages} rounds");
+    }
+}
+
+/// A domain gets as many mappings as its limit says, and no more; a reset and the domain's end leave none. Red if the limit is another, or if
+/// anything of it stays.
+#[test]
+fn a_domain_has_as_many_mappings_as_it_is_given() {
+    let output = crate::common::in_child("mappings::child_with_limits");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by a_domain_has_as_many_mappings_as_it_is_given"]
+fn child_with_limits() {
+    for limit in [40, 16_384] {
+        let options = DomainOptions::new().mapping_limit(limit);
+        let (_folder, mut domains) = domains_with(1, options);
+        let (limit, n) = (limit as usize, 40_000);
+        let before = (count(&domains[0]), domains[0].memory_used());
+        for (asks, each) in [("pages_of_a_file", 1), ("told_apart", 2)] {
+            let rounds = call(&domains[0], asks, n) as usize;
+            let mappings = count(&domains[0]);
+            assert!((limit - 8..=limit).contains(&(rounds * each)), "{asks}: {rounds} rounds of {limit}");
+            assert!(mappings <= most(limit), "{asks}: {mappings} mappings of {limit}");
+            domains[0].reset().expect("no function is bound");
+            assert_eq!((count(&domains[0]), domains[0].memory_used()), before, "{asks}: after a reset");
+        }
+        call(&domains[0], "told_apart", n);
+        let stride = domains[0].base()..domains[0].base() + window::STRIDE;
+        domains[0].kill();
+        drop(domains);
+        let left = mappings(stride.start, stride.end);
+        assert!(left.iter().all(|mapping| !mapping.accessible()) && left.len() <= 8, "{left:?}");
     }
 }
 

@@ -54,6 +54,8 @@ static void limits(void) {
     REFUSED(LG_E_OPTION, lg_options_thread_limit(options, 64));
     REFUSED(LG_E_OPTION, lg_options_max_guest_threads(options, 63));
     REFUSED(LG_E_OPTION, lg_options_descriptor_limit(options, 0));
+    REFUSED(LG_E_OPTION, lg_options_mapping_limit(options, 0));
+    REFUSED(LG_E_OPTION, lg_options_mapping_limit(options, 16385));
     REFUSED(LG_E_OPTION, lg_options_depth_limit(options, 0));
     STATUS(LG_E_HANDLE, lg_options_depth_limit(NULL, 1));
     {

@@ -50,6 +50,9 @@ pub struct Limits {
     /// Descriptors that the program may have open at once, at most 65536
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
     descriptors: u32,
+    /// Separate mappings of memory that the program may have at once (mmap, mprotect), at most 16384
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    mappings: u32,
     /// Form of a fault's report on standard error: one line, with the functions in progress, or everything as JSON
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
     report: Form,
@@ -208,6 +211,7 @@ impl Limits {
         let mut options =
             DomainOptions::new().memory_limit(self.memory_limit).stack_size(self.stack_size).grants(grants);
         options = options.max_guest_threads(self.threads).descriptor_limit(self.descriptors);
+        options = options.mapping_limit(self.mappings);
         if let Some(limit) = self.time_limit {
             options = options.time_limit(limit);
         }

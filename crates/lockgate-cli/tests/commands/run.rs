@@ -284,6 +284,8 @@ fn options_of_run() {
         (&["--stack-size", "100"], 125, &["stack size 100 is not a multiple of 4096"]),
         (&["--threads", "62"], 0, &[]),
         (&["--threads", "63"], 2, &["63 is not in 0..=62"]),
+        (&["--mappings", "16384"], 0, &[]),
+        (&["--mappings", "16385"], 2, &["16385 is not in 1..=16384"]),
         (&["--env", "A=1", "--env", "A=2"], 125, &["A is given twice"]),
         (&["--env", "=1"], 125, &["the variable has no name"]),
         (&["--env", "A=1", "--env", "AA=2"], 0, &[]),

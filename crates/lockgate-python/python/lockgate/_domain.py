@@ -176,6 +176,7 @@ class Domain(_native.Domain):
     - ``memory_limit`` (64 MiB), ``stack_size`` of each thread (1 MiB)
     - ``time_limit`` of each call, ``cpu_limit`` of all calls together, ``measure_cpu_time``
     - ``thread_limit`` (63), ``max_guest_threads`` that the module may start (0), ``descriptor_limit`` (256), ``depth_limit``
+    - ``mapping_limit``: separate mappings of memory (1024)
     - ``exclusive``: one caller at a time; True to wait for ever, or for how long
     - ``policy``: what the domain asks for in every call of it
     - ``imports``: functions that the module calls, by name: a `Callback`, or a function if the module's note has its signature

@@ -1,15 +1,17 @@
 //! What a domain may use beyond memory, and what it uses (docs/limits.md).
 use super::options::DomainOptions;
 use crate::host::environment;
+use crate::space::{MAPPINGS, MAX_MAPPINGS};
 use lockgate_abi::stack;
 use std::time::Duration;
 
-/// Limits whose defaults are the largest possible values.
+/// Limits of what is counted, and CPU time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
     pub threads: u32,
     pub max_guest_threads: u32,
     pub descriptors: u32,
+    pub mappings: u32,
     pub cpu_time: Option<Duration>,
     pub measured: bool,
 }
@@ -20,6 +22,7 @@ impl Default for Limits {
             threads: stack::SLOTS as u32,
             max_guest_threads: 0,
             descriptors: lockgate_syscall::DESCRIPTORS,
+            mappings: MAPPINGS,
             cpu_time: None,
             measured: false,
         }
@@ -42,6 +45,7 @@ impl Limits {
             ));
         }
         within("descriptor", self.descriptors, lockgate_syscall::MAX_DESCRIPTORS)?;
+        within("mapping", self.mappings, MAX_MAPPINGS)?;
         within("depth", depth.unwrap_or(u32::MAX), u32::MAX)?;
         if self.cpu_time.is_some_and(|limit| limit.is_zero()) {
             return Err("the CPU time limit is zero: it must be at least a nanosecond".to_owned());
@@ -69,6 +73,16 @@ impl DomainOptions {
     /// Descriptors that the domain may have open at once, 1–65,536; granted streams count. The process's own limit holds, too.
     pub fn descriptor_limit(mut self, descriptors: u32) -> Self {
         self.limits.descriptors = descriptors;
+        self
+    }
+
+    /// Separate mappings that the domain may have at once, 1–16,384; 1,024 by default. Beyond it `mmap`, `mprotect`, `munmap` and their like
+    /// fail with `ENOMEM`. Neighbours with equal rights are one mapping; files that are mapped as shared are one each.
+    ///
+    /// The kernel may need two of its own for each, and a process has 65,530 (`vm.max_map_count`) for all of its domains and itself: a host
+    /// that gives several domains many mappings must raise that.
+    pub fn mapping_limit(mut self, mappings: u32) -> Self {
+        self.limits.mappings = mappings;
         self
     }
 

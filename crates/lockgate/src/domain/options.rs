@@ -23,7 +23,7 @@ impl std::fmt::Debug for Imports {
 }
 
 /// Limits and grants of a new domain. The default is 64 MiB of memory, 1 MiB of stack for each thread, no other limit but 63
-/// threads and 256 descriptors (docs/limits.md), and no reach beyond its own memory, clocks and random numbers.
+/// threads, 256 descriptors and 1,024 mappings (docs/limits.md), and no reach beyond its own memory, clocks and random numbers.
 #[derive(Debug, Clone)]
 pub struct DomainOptions {
     pub(super) name: String,

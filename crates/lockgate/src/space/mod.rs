@@ -6,7 +6,7 @@ mod shared;
 mod stride_sys;
 mod written_sys;
 
-pub(crate) use services::{Memo, Services, Usage};
+pub(crate) use services::{MAPPINGS, MAX_MAPPINGS, Memo, Services, Usage};
 pub(crate) use shared::SharedRange;
 pub(crate) use stride_sys::{
     Backing, MAX_STRIDES, Staged, Stride, abandon, in_a_stride, index_of, is_inherited,

@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Disjoint mapped ranges of page-aligned window offsets.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ranges {
-    /// Sorted. Neighbours with equal rights are merged, as the kernel does. There are too few for anything but an array.
+    /// Sorted. Neighbours with equal rights are merged, as the kernel does. Few enough for an array, at 24 bytes each.
     pieces: Vec<Piece>,
     /// Sum of their lengths.
     bytes: u64,

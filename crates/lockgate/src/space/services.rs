@@ -21,8 +21,11 @@ use std::collections::BTreeSet;
 use std::ops::{Deref, DerefMut, Range};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Largest number of separate mappings of one domain. The kernel may need two for each, what is mapped and what is not.
-const MAX_MAPPINGS: usize = 1024;
+/// Separate mappings of one domain, if its options say nothing else. The kernel may need two for each, what is mapped and what is not.
+pub(crate) const MAPPINGS: u32 = 1024;
+/// What options can say at most: the kernel's two for each are half of what a process has by default, so one domain alone never uses up
+/// what the host and other domains live on.
+pub(crate) const MAX_MAPPINGS: u32 = 16_384;
 
 /// Bytes that a moved mapping's pages are copied by before the call's time limit is looked at.
 const COPIED: u64 = 1 << 20;
@@ -39,6 +42,7 @@ const FREED: u64 = 64 << 10;
 pub(crate) struct Services {
     /// Where services work: from the image's end to the shared region.
     area: Range<u64>,
+    /// Bytes that the domain may have.
     limit: u64,
     books: Mutex<Books>,
     /// Where other processes read how much is used.
@@ -75,6 +79,8 @@ impl Drop for Open<'_> {
 
 #[derive(Debug)]
 struct Books {
+    /// Separate mappings that the domain may have.
+    most: usize,
     ranges: Ranges,
     /// Those of them that a file backs, each mapping by itself: neighbours are two for the kernel, with equal rights, too.
     shared: Ranges,
@@ -130,9 +136,11 @@ pub(crate) struct Usage {
 }
 
 impl Services {
-    /// Books of a domain whose image ends at window offset `image_end`; published in `row`.
-    pub fn new(image_end: u64, image_size: u64, limit: u64, row: Option<Arc<Row>>) -> Self {
+    /// Books of a domain whose image ends at window offset `image_end`, and that may have `limit` bytes in `mappings` separate mappings;
+    /// published in `row`.
+    pub fn new(image_end: u64, image_size: u64, limit: u64, mappings: u32, row: Option<Arc<Row>>) -> Self {
         let books = Books {
+            most: mappings as usize,
             ranges: Ranges::default(),
             shared: Ranges::unmerged(),
             copies: Ranges::default(),
@@ -182,13 +190,15 @@ impl Services {
         let books = &mut *open;
         books.let_go(stride)?;
         let mapped: Vec<_> = books.ranges.all().collect();
-        for range in mapped {
+        // From the end, where a piece leaves the array without moving others.
+        for range in mapped.into_iter().rev() {
             self.close(books, stride, range.clone())?;
             books.used -= range.end - range.start;
             books.ranges.remove(range);
         }
         // Every field by its name: whoever adds one says here what a reset makes of it. Seams are the kernel's, not the domain's.
         let Books {
+            most: _,
             ranges,
             shared,
             copies,
@@ -246,7 +256,7 @@ impl Services {
         }
         books.let_go(stride)?;
         let mapped: Vec<_> = books.ranges.all().collect();
-        for range in mapped {
+        for range in mapped.into_iter().rev() {
             for gap in memo.ranges.gaps(range) {
                 self.close(books, stride, gap.clone())?;
                 books.ranges.remove(gap);
@@ -254,6 +264,7 @@ impl Services {
         }
         // Every field by its name: whoever adds one says here what a reset makes of it. What is constant is as it was.
         let Books {
+            most: _,
             ranges,
             shared,
             copies,
@@ -589,7 +600,10 @@ impl Services {
         }
         books.shared.remove(range.clone());
         if !Stride::united() {
-            books.seams.retain(|seam| !(range.start..=range.end).contains(seam));
+            let gone: Vec<u64> = books.seams.range(range.start..=range.end).copied().collect();
+            for seam in gone {
+                books.seams.remove(&seam);
+            }
             return Ok(());
         }
         for file in files {
@@ -643,7 +657,7 @@ impl Books {
     }
 
     fn within_mappings(&self) -> Result<(), Errno> {
-        if self.mappings(&self.ranges, 0) < MAX_MAPPINGS { Ok(()) } else { Err(Errno::NOMEM) }
+        if self.mappings(&self.ranges, 0) < self.most { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
     /// Mappings, at worst, if `ranges` are what is mapped; each may be two for the kernel, with what is behind it, or between two files.
@@ -663,13 +677,13 @@ impl Books {
         let cut = |ranges: &Ranges| both(ranges, changed.start) + both(ranges, changed.end);
         let files = cut(&self.shared);
         // No change leaves more than two more.
-        if self.mappings(&self.ranges, 0) + 2 + files <= MAX_MAPPINGS {
+        if self.mappings(&self.ranges, 0) + 2 + files <= self.most {
             return Ok(());
         }
         let mut after = self.ranges.clone();
         change(&mut after);
         let (now, then) = (self.mappings(&self.ranges, 0), self.mappings(&after, cut(&self.copies)) + files);
-        if then <= now.max(MAX_MAPPINGS) { Ok(()) } else { Err(Errno::NOMEM) }
+        if then <= now.max(self.most) { Ok(()) } else { Err(Errno::NOMEM) }
     }
 
     /// Notes where the kernel may keep two mappings although the books will have one: on both sides of `range`, which gets `rights`, if it
@@ -707,7 +721,7 @@ impl Books {
         let seams = borders.into_iter().filter(|at| area.contains(at) && !known.contains(at));
         self.seams = seams.collect();
         // Whoever makes many does not gain by it that the kernel is asked each time.
-        self.budget = if self.mappings(&self.ranges, 0) > MAX_MAPPINGS / 4 * 3 { BUDGET } else { 0 };
+        self.budget = if self.mappings(&self.ranges, 0) > self.most / 4 * 3 { BUDGET } else { 0 };
     }
 
     /// Whether all of `range` is the domain's own writable memory, and little enough to be kept.
@@ -765,21 +779,28 @@ mod tests {
     /// back whatever there is.
     #[test]
     fn pages_cannot_be_told_apart_without_end() {
-        const PAGES: u64 = 4 * MAX_MAPPINGS as u64;
         let stride = Stride::take().expect("address space");
-        for holes in [false, true] {
-            let services = Services::new(window::IMAGE, 0, PAGES * PAGE, None);
+        for (holes, most) in [(false, MAPPINGS), (true, MAPPINGS), (false, 100), (true, 4000), (false, 4000)]
+        {
+            let pages = 4 * u64::from(most);
+            let services = Services::new(window::IMAGE, 0, pages * PAGE, most, None);
             let heap = services
-                .map(&stride, 0, PAGES * PAGE, Placement::Anywhere, Protection::ReadWrite, Backing::Anonymous)
+                .map(&stride, 0, pages * PAGE, Placement::Anywhere, Protection::ReadWrite, Backing::Anonymous)
                 .expect("within the limit");
             let change = |page: u64| match holes {
                 false => services.protect(&stride, heap + page * PAGE, PAGE, Protection::Read),
                 true => services.unmap(&stride, heap + page * PAGE, PAGE),
             };
-            let refused = (0..PAGES).step_by(2).find_map(|page| change(page).err());
+            let refused = (0..pages).step_by(2).find_map(|page| change(page).err());
             assert_eq!(refused, Some(Errno::NOMEM), "holes: {holes}");
-            assert!(services.books().ranges.len() <= MAX_MAPPINGS);
-            services.unmap(&stride, heap, PAGES * PAGE).expect("everything at once");
+            let books = services.books();
+            let count = books.mappings(&books.ranges, 0);
+            assert!(
+                (most as usize - 2..=most as usize).contains(&count),
+                "{count} of {most}, holes: {holes}"
+            );
+            drop(books);
+            services.unmap(&stride, heap, pages * PAGE).expect("everything at once");
             assert_eq!(services.usage().used, 0);
         }
     }
@@ -789,7 +810,7 @@ mod tests {
     fn a_reset_leaves_nothing_in_the_books() {
         crate::call::prepare().expect("a host for domains");
         let stride = Stride::take().expect("address space");
-        let services = Services::new(window::IMAGE, 0, 1 << 20, None);
+        let services = Services::new(window::IMAGE, 0, 1 << 20, MAPPINGS, None);
         let map = |at, placement, backing| {
             services.map(&stride, at, 4 * PAGE, placement, Protection::ReadWrite, backing)
         };
@@ -834,7 +855,7 @@ mod tests {
     fn a_refused_copy_has_replaced_nothing() {
         crate::call::prepare().expect("a host for domains");
         let stride = Stride::take().expect("address space");
-        let services = Services::new(window::IMAGE, 0, 64 << 20, None);
+        let services = Services::new(window::IMAGE, 0, 64 << 20, MAPPINGS, None);
         let map = |at, length, placement, rights, backing| {
             services.map(&stride, at, length, placement, rights, backing)
         };
@@ -842,7 +863,7 @@ mod tests {
             let backing = Backing::Anonymous;
             map(0, length, Placement::Anywhere, Protection::ReadWrite, backing).expect("room")
         };
-        let (at, split) = (anonymous(8 * PAGE), anonymous(4 * MAX_MAPPINGS as u64 * PAGE));
+        let (at, split) = (anonymous(8 * PAGE), anonymous(4 * u64::from(MAPPINGS) * PAGE));
         stride.write(at, &[7; 8 * PAGE as usize]).expect("writable");
         let copy = || map(at + PAGE, PAGE, Placement::Fixed, Protection::Read, Backing::Copy);
         let cut = |page: u64| services.protect(&stride, split + 2 * page * PAGE, PAGE, Protection::Read);
@@ -881,15 +902,15 @@ mod tests {
     #[test]
     fn copies_cannot_be_told_apart_without_end() {
         let stride = Stride::take().expect("address space");
-        let services = Services::new(window::IMAGE, 0, 64 << 20, None);
-        let (pages, rights) = (4 * MAX_MAPPINGS as u64, Protection::ReadWrite);
+        let services = Services::new(window::IMAGE, 0, 64 << 20, MAPPINGS, None);
+        let (pages, rights) = (4 * u64::from(MAPPINGS), Protection::ReadWrite);
         let map =
             |at, length, placement, backing| services.map(&stride, at, length, placement, rights, backing);
         let at = map(0, pages * PAGE, Placement::Anywhere, Backing::Copy).expect("room");
         let zeros = |page: u64| map(at + page * PAGE, PAGE, Placement::Fixed, Backing::Anonymous);
         assert!((0..pages).step_by(2).any(|page| zeros(page) == Err(Errno::NOMEM)));
         let copies = services.books().copies.len();
-        assert!(copies <= MAX_MAPPINGS + 2, "{copies}");
+        assert!(copies <= MAPPINGS as usize + 2, "{copies}");
         services.unmap(&stride, at, pages * PAGE).expect("everything at once");
         assert_eq!(services.books().copies.len(), 0);
     }
@@ -898,7 +919,7 @@ mod tests {
     #[test]
     fn a_move_stops_halfway() {
         let stride = Stride::take().expect("address space");
-        let services = Services::new(window::IMAGE, 0, 64 << 20, None);
+        let services = Services::new(window::IMAGE, 0, 64 << 20, MAPPINGS, None);
         let size = 8 * COPIED;
         let map = |length, rights| {
             services.map(&stride, 0, length, Placement::Anywhere, rights, Backing::Anonymous).expect("room")

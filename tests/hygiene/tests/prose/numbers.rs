@@ -68,7 +68,8 @@ fn numbers_in_documents_are_those_of_the_code() {
     let grants = constant_of("crates/lockgate/src/grant/mod.rs", "MAX_GRANTS");
     let descriptors = constant_of("crates/lockgate-syscall/src/descriptors.rs", "LIMIT");
     let largest = gib(constant_of("crates/lockgate-outside/src/file.rs", "LARGEST"));
-    let mappings = constant_of("crates/lockgate/src/space/services.rs", "MAX_MAPPINGS");
+    let mappings = constant_of("crates/lockgate/src/space/services.rs", "MAPPINGS");
+    let most_mappings = constant_of("crates/lockgate/src/space/services.rs", "MAX_MAPPINGS");
     let poll = constant_of("crates/lockgate/src/call/watch.rs", "POLL");
     let line_header = kib(constant_of("crates/lockgate-symbols/src/elf.rs", "MAX_HEADER"));
     let abbreviations = kib(constant_of("crates/lockgate-symbols/src/inlines.rs", "MAX_ABBREVIATIONS"));
@@ -138,7 +139,10 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/limits.md", format!("| threads | `thread_limit` | {} |", constant("SLOTS"))),
         ("docs/limits.md", format!("| {} with one thread |", constant("SLOTS") - 1)),
         ("docs/limits.md", format!("| descriptors | `descriptor_limit` | {descriptors} |")),
-        ("docs/limits.md", format!("| mappings | – | {},{:03} |", mappings / 1000, mappings % 1000)),
+        ("docs/limits.md", format!("| mappings | `mapping_limit` | {} |", commas(mappings))),
+        ("docs/limits.md", format!("can be given {} at most |", commas(most_mappings))),
+        ("docs/programs.md", format!("at most {} | {} |", commas(most_mappings), commas(mappings))),
+        (HEADER, format!("/* 1-{most_mappings}; {mappings}; of memory (mmap) */")),
         ("docs/limits.md", format!("Every {poll} ms the watcher")),
         ("docs/dlopen.md", format!("{joined} modules in the life of one domain")),
         ("docs/dlopen.md", format!("may block for at most {reclaim} ms")),
@@ -386,7 +390,7 @@ fn numbers_in_documents_are_those_of_the_code() {
                 in_words(constant_of("crates/lockgate-symbols/src/inlines.rs", "READING")).to_lowercase()
             ),
         ),
-        ("CAVEATS.md", format!("a domain's {mappings} mappings are too few")),
+        ("CAVEATS.md", format!("default of\n{} mappings is too few", commas(mappings))),
         ("CAVEATS.md", format!("A domain with one thread has {guest_threads} contexts")),
         (
             HEADER,

@@ -35,6 +35,7 @@ const KEYS: &[&str] = &[
     "stack_size",
     "threads",
     "descriptors",
+    "mappings",
     "time_limit",
     "cpu_limit",
     "restart",
@@ -333,6 +334,9 @@ fn program(
         .threads(table.number("threads", 0..=62)?.unwrap_or(0));
     if let Some(descriptors) = table.number("descriptors", 1..=65_536)? {
         spec = spec.descriptors(descriptors);
+    }
+    if let Some(mappings) = table.number("mappings", 1..=16_384)? {
+        spec = spec.mappings(mappings);
     }
     if let Some(timeout) = table.string("stop_timeout", domain::any_time)? {
         spec = spec.stop_timeout(timeout);

@@ -24,7 +24,7 @@ The file, in TOML, has a table [programs.NAME] for each program (docs/programs.m
   environment = [\"NAME=VALUE\", \"PASSED_ON\"]
   directories = [\"/data=./data\", \"/etc/ssl:ro\"], working_directory = \"/data\"
   listen = [\"127.0.0.1:6379\"], connect = [\"example.org:443\"]
-  memory_limit = \"1G\", stack_size = \"8M\", threads = 0, descriptors = 256, time_limit, cpu_limit
+  memory_limit = \"1G\", stack_size = \"8M\", threads = 0, descriptors = 256, mappings = 1024, time_limit, cpu_limit
   depends_on = [\"OTHER\"], ready = \"started\", \"listening\" or {{ line = \"TEXT\" }}
   restart = \"never\", \"on-fault\" or \"always\"; restart_delay = \"100ms\", restart_delay_max = \"30s\", restart_reset = \"10s\"
   stop_timeout = \"10s\"
