@@ -888,6 +888,61 @@ fn programs_are_stopped_and_restarted_by_name() {
     assert_eq!(fs::read_dir(site.path("run/lockgate")).unwrap().count(), 1, "its socket has gone");
 }
 
+/// One that was stopped by SIGSTOP answers nothing: whoever asks learns that, and that nothing has ended.
+#[test]
+fn who_asks_a_process_that_was_stopped_is_told() {
+    let site = Site::new(&[("a", "arguments = ['waits', 'a']")]);
+    let mut up = site.up();
+    up.until("is there");
+    up.signal(rustix::process::Signal::STOP);
+    for command in ["stop", "logs"] {
+        let asked = site.ask(command, &[]);
+        let err = text(&asked.stderr);
+        assert!(!asked.status.success() && err.contains("does not answer"), "{command}: {err}");
+    }
+    up.signal(rustix::process::Signal::CONT);
+    // (It may have ended by the request of the first.)
+    up.term();
+    up.wait();
+}
+
+/// What is no request gets an error, and nothing that only a request may ask for.
+#[test]
+fn what_is_not_understood_is_not_answered() {
+    let site = Site::new(&[("a", "arguments = ['waits', 'a']")]);
+    let mut up = site.up();
+    up.until("is there");
+    let mut sockets = fs::read_dir(site.path("run/lockgate")).unwrap().map(|entry| entry.unwrap().path());
+    let socket = sockets.find(|path| path.extension().is_some_and(|e| e == "sock")).unwrap();
+    for request in [
+        r#"{"schema": 1, "wish": "dance", "programs": []}"#,
+        r#"{"schema": 2, "wish": "status", "programs": []}"#,
+        "x",
+    ] {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert!(answer["error"].is_string() && answer["programs"].as_array().unwrap().is_empty(), "{answer}");
+    }
+    up.term();
+    up.ends(0);
+}
+
+/// A program that crashes again and again, and is asked to end before it comes back, has not ended well.
+#[test]
+fn a_program_that_only_crashed_has_failed() {
+    let site = Site::new(&[(
+        "a",
+        "arguments = ['crash']\nrestart = 'on-fault'\nrestart_delay = '60m'\nrestart_delay_max = '60m'",
+    )]);
+    let mut up = site.up();
+    up.until("starts again in 3600s").term();
+    up.ends(139);
+}
+
 #[test]
 fn a_restart_that_fails_says_so() {
     let site = Site::new(&[
