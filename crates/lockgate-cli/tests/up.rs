@@ -726,6 +726,7 @@ fn mistakes_are_told_with_their_lines() {
         ("@restart_delay = 'soon'", 3, "restart_delay: \"soon\""),
         ("@restart_delay_max = 1", 3, "restart_delay_max: an integer instead of a string"),
         ("@restart_reset = ''", 3, "restart_reset"),
+        ("@restart_delay = '1m'", 3, "restart_delay 60s is longer than restart_delay_max 30s"),
         ("@stop_timeout = '-1s'", 3, "stop_timeout"),
         ("@depends_on = ['b']", 3, "depends_on: a depends on b, which is not a program of this file"),
         ("@depends_on = 'a'", 3, "depends_on: a string instead of a list of strings"),
@@ -755,6 +756,11 @@ fn mistakes_are_told_with_their_lines() {
             6,
             "listen tcp:[::1]:7000: a listens at *:7000",
         ),
+        (
+            "@listen = ['127.0.0.1:*']\n[programs.b]\nmodule = 'service.lg'\nlisten = ['localhost:7000']",
+            6,
+            "listen localhost:7000: a listens at 127.0.0.1:*",
+        ),
     ];
     let site = Site::new(&[]);
     for (body, line, expected) in cases {
@@ -769,6 +775,14 @@ fn mistakes_are_told_with_their_lines() {
             assert_eq!(err.lines().count(), 1, "{err}");
         }
     }
+    // However long the value is.
+    for body in ["ready = '@'", "connect = ['@']", "@ = 1", "environment = ['=@']", "restart = '@'"] {
+        let body = body.replace('@', &"x".repeat(100_000));
+        fs::write(site.path("lockgate.toml"), format!("[programs.a]\nmodule = 'service.lg'\n{body}"))
+            .unwrap();
+        let (_, _, err) = site.ended();
+        assert!(err.contains("lockgate.toml:3: ") && err.len() < 5_000, "{}", err.len());
+    }
     fs::remove_file(site.path("lockgate.toml")).unwrap();
     assert!(site.ended().2.contains("lockgate.toml: No such file"));
 }
@@ -781,10 +795,7 @@ fn programs_may_listen_side_by_side() {
             "a",
             "arguments = ['says']\nlisten = ['127.0.0.1:7000', 'udp:127.0.0.1:7000', '127.0.0.1:*', 'unix:*']",
         ),
-        (
-            "b",
-            "arguments = ['says']\nlisten = ['127.0.0.1:7001', '[::1]:7000', '127.0.0.1:*', '*:0', 'unix:*']",
-        ),
+        ("b", "arguments = ['says']\nlisten = ['127.0.0.2:*', '[::1]:7000', '*:0', 'unix:*']"),
     ]);
     assert!(site.ask("up", &["--check"]).status.success());
 }
