@@ -798,6 +798,39 @@ fn programs_may_listen_side_by_side() {
         ("b", "arguments = ['says']\nlisten = ['127.0.0.2:*', '[::1]:7000', '*:0', 'unix:*']"),
     ]);
     assert!(site.ask("up", &["--check"]).status.success());
+    let pairs = [
+        ("127.0.0.1:80", "tcp:127.0.0.1:80", false),
+        ("127.0.0.1:80", "0.0.0.0:80", false),
+        ("*:80", "[::1]:80", false),
+        ("[::]:80", "*:80", false),
+        ("localhost:80", "127.0.0.1:80", false),
+        ("127.0.0.1:*", "127.0.0.1:80", false),
+        ("*:*", "[::1]:80", false),
+        ("127.0.0.1:*", "*:80", false),
+        ("udp:127.0.0.1:*", "udp:localhost:53", false),
+        ("[::ffff:127.0.0.1]:80", "127.0.0.1:80", false),
+        ("unix:/usr/x.sock", "unix:/usr/x.sock", false),
+        ("127.0.0.1:80", "127.0.0.1:81", true),
+        ("127.0.0.1:80", "127.0.0.2:80", true),
+        ("127.0.0.1:80", "udp:127.0.0.1:80", true),
+        ("127.0.0.1:*", "127.0.0.1:*", true),
+        ("127.0.0.1:*", "127.0.0.1:0", true),
+        ("127.0.0.1:*", "127.0.0.2:80", true),
+        ("*:0", "*:0", true),
+        ("unix:/usr/x.sock", "unix:/usr/y.sock", true),
+        ("unix:*", "unix:/usr/y.sock", true),
+    ];
+    for (one, other, side_by_side) in pairs {
+        for (one, other) in [(one, other), (other, one)] {
+            let listen = |address: &str| format!("listen = ['{address}']");
+            fs::write(site.path("lockgate.toml"), file(&[("a", &listen(one)), ("b", &listen(other))]))
+                .unwrap();
+            let check = site.ask("up", &["--check"]);
+            let err = text(&check.stderr);
+            assert_eq!(check.status.success(), side_by_side, "{one} {other}: {err}");
+            assert!(side_by_side || err.contains(&format!("a listens at {one}")), "{err}");
+        }
+    }
 }
 
 #[test]

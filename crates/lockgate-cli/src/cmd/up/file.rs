@@ -512,7 +512,7 @@ fn grants(name: &str, table: &Table<'_>, listeners: &mut Listeners) -> Parsed<Gr
     let (listen, connect) = (table.strings("listen")?, table.strings("connect")?);
     for (address, span) in &listen {
         grants = grants.listen(address).context("listen").at(span)?;
-        if let Some((other, theirs)) = listeners.rival(name, address) {
+        if let Some((other, theirs)) = listeners.rival(address) {
             let also = if theirs == address { ", too" } else { "" };
             let what = [address, theirs].map(|address| printable(address));
             return mistake(span, format!("listen {}: {other} listens at {}{also}", what[0], what[1]));

