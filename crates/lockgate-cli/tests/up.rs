@@ -728,6 +728,7 @@ fn mistakes_are_told_with_their_lines() {
         ("@restart_delay = 'soon'", 3, "restart_delay: \"soon\""),
         ("@restart_delay_max = 1", 3, "restart_delay_max: an integer instead of a string"),
         ("@restart_reset = ''", 3, "restart_reset"),
+        ("@restart_delay = '1m'", 3, "restart_delay 60s is longer than restart_delay_max 30s"),
         ("@stop_timeout = '-1s'", 3, "stop_timeout"),
         ("@depends_on = ['b']", 3, "depends_on: a depends on b, which is not a program of this file"),
         ("@depends_on = 'a'", 3, "depends_on: a string instead of a list of strings"),
@@ -757,6 +758,11 @@ fn mistakes_are_told_with_their_lines() {
             6,
             "listen tcp:[::1]:7000: a listens at *:7000",
         ),
+        (
+            "@listen = ['127.0.0.1:*']\n[programs.b]\nmodule = 'service.lg'\nlisten = ['localhost:7000']",
+            6,
+            "listen localhost:7000: a listens at 127.0.0.1:*",
+        ),
     ];
     let site = Site::new(&[]);
     for (body, line, expected) in cases {
@@ -771,6 +777,14 @@ fn mistakes_are_told_with_their_lines() {
             assert_eq!(err.lines().count(), 1, "{err}");
         }
     }
+    // However long the value is.
+    for body in ["ready = '@'", "connect = ['@']", "@ = 1", "environment = ['=@']", "restart = '@'"] {
+        let body = body.replace('@', &"x".repeat(100_000));
+        fs::write(site.path("lockgate.toml"), format!("[programs.a]\nmodule = 'service.lg'\n{body}"))
+            .unwrap();
+        let (_, _, err) = site.ended();
+        assert!(err.contains("lockgate.toml:3: ") && err.len() < 5_000, "{}", err.len());
+    }
     fs::remove_file(site.path("lockgate.toml")).unwrap();
     assert!(site.ended().2.contains("lockgate.toml: No such file"));
 }
@@ -783,12 +797,42 @@ fn programs_may_listen_side_by_side() {
             "a",
             "arguments = ['says']\nlisten = ['127.0.0.1:7000', 'udp:127.0.0.1:7000', '127.0.0.1:*', 'unix:*']",
         ),
-        (
-            "b",
-            "arguments = ['says']\nlisten = ['127.0.0.1:7001', '[::1]:7000', '127.0.0.1:*', '*:0', 'unix:*']",
-        ),
+        ("b", "arguments = ['says']\nlisten = ['127.0.0.2:*', '[::1]:7000', '*:0', 'unix:*']"),
     ]);
     assert!(site.ask("up", &["--check"]).status.success());
+    let pairs = [
+        ("127.0.0.1:80", "tcp:127.0.0.1:80", false),
+        ("127.0.0.1:80", "0.0.0.0:80", false),
+        ("*:80", "[::1]:80", false),
+        ("[::]:80", "*:80", false),
+        ("localhost:80", "127.0.0.1:80", false),
+        ("127.0.0.1:*", "127.0.0.1:80", false),
+        ("*:*", "[::1]:80", false),
+        ("127.0.0.1:*", "*:80", false),
+        ("udp:127.0.0.1:*", "udp:localhost:53", false),
+        ("[::ffff:127.0.0.1]:80", "127.0.0.1:80", false),
+        ("unix:/usr/x.sock", "unix:/usr/x.sock", false),
+        ("127.0.0.1:80", "127.0.0.1:81", true),
+        ("127.0.0.1:80", "127.0.0.2:80", true),
+        ("127.0.0.1:80", "udp:127.0.0.1:80", true),
+        ("127.0.0.1:*", "127.0.0.1:*", true),
+        ("127.0.0.1:*", "127.0.0.1:0", true),
+        ("127.0.0.1:*", "127.0.0.2:80", true),
+        ("*:0", "*:0", true),
+        ("unix:/usr/x.sock", "unix:/usr/y.sock", true),
+        ("unix:*", "unix:/usr/y.sock", true),
+    ];
+    for (one, other, side_by_side) in pairs {
+        for (one, other) in [(one, other), (other, one)] {
+            let listen = |address: &str| format!("listen = ['{address}']");
+            fs::write(site.path("lockgate.toml"), file(&[("a", &listen(one)), ("b", &listen(other))]))
+                .unwrap();
+            let check = site.ask("up", &["--check"]);
+            let err = text(&check.stderr);
+            assert_eq!(check.status.success(), side_by_side, "{one} {other}: {err}");
+            assert!(side_by_side || err.contains(&format!("a listens at {one}")), "{err}");
+        }
+    }
 }
 
 #[test]
@@ -888,6 +932,61 @@ fn programs_are_stopped_and_restarted_by_name() {
     let gone = site.ask("stop", &[]);
     assert!(text(&gone.stderr).contains("is not up"), "{}", text(&gone.stderr));
     assert_eq!(fs::read_dir(site.path("run/lockgate")).unwrap().count(), 1, "its socket has gone");
+}
+
+/// One that was stopped by SIGSTOP answers nothing: whoever asks learns that, and that nothing has ended.
+#[test]
+fn who_asks_a_process_that_was_stopped_is_told() {
+    let site = Site::new(&[("a", "arguments = ['waits', 'a']")]);
+    let mut up = site.up();
+    up.until("is there");
+    up.signal(rustix::process::Signal::STOP);
+    for command in ["stop", "logs"] {
+        let asked = site.ask(command, &[]);
+        let err = text(&asked.stderr);
+        assert!(!asked.status.success() && err.contains("does not answer"), "{command}: {err}");
+    }
+    up.signal(rustix::process::Signal::CONT);
+    // (It may have ended by the request of the first.)
+    up.term();
+    up.wait();
+}
+
+/// What is no request gets an error, and nothing that only a request may ask for.
+#[test]
+fn what_is_not_understood_is_not_answered() {
+    let site = Site::new(&[("a", "arguments = ['waits', 'a']")]);
+    let mut up = site.up();
+    up.until("is there");
+    let mut sockets = fs::read_dir(site.path("run/lockgate")).unwrap().map(|entry| entry.unwrap().path());
+    let socket = sockets.find(|path| path.extension().is_some_and(|e| e == "sock")).unwrap();
+    for request in [
+        r#"{"schema": 1, "wish": "dance", "programs": []}"#,
+        r#"{"schema": 2, "wish": "status", "programs": []}"#,
+        "x",
+    ] {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        assert!(answer["error"].is_string() && answer["programs"].as_array().unwrap().is_empty(), "{answer}");
+    }
+    up.term();
+    up.ends(0);
+}
+
+/// A program that crashes again and again, and is asked to end before it comes back, has not ended well.
+#[test]
+fn a_program_that_only_crashed_has_failed() {
+    let site = Site::new(&[(
+        "a",
+        "arguments = ['crash']\nrestart = 'on-fault'\nrestart_delay = '60m'\nrestart_delay_max = '60m'",
+    )]);
+    let mut up = site.up();
+    up.until("starts again in 3600s").term();
+    up.ends(139);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use crate::common::text;
 use crate::up::Site;
 use lockgate::syscall::Grants;
-use lockgate::{CallError, DomainOptions, Module, Principal, Rebind, Request};
+use lockgate::{
+    CallError, Domain, DomainOptions, Export, HostFunction, Module, Principal, Rebind, Request, Version,
+};
 use lockgate_programs::{Exported, Imported, Programs, Quiet, Spec};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -136,11 +138,6 @@ fn two_programs_call_each_other() {
 /// A host binds what its programs export, before they run and while they do.
 #[test]
 fn the_host_calls_programs_that_run() {
-    let module = Module::open(&*CALLS).unwrap();
-    let spec = |name: &str, arguments: [&str; 2]| {
-        let options = DomainOptions::new().arguments(["calls"].into_iter().chain(arguments));
-        Spec::new(name, &module, options, Grants::default())
-    };
     let mut programs = Programs::new();
     programs
         .add(spec("store", ["serves", ""]).export(Exported::new("bump")).export(Exported::new("count")))
@@ -178,6 +175,75 @@ fn the_host_calls_programs_that_run() {
         runs.join().unwrap();
         assert!(matches!(bump.call(4).unwrap_err(), CallError::Revoked(_)));
     });
+}
+
+/// A program of the module that serves, or of one that calls.
+fn spec(name: &str, arguments: [&str; 2]) -> Spec {
+    let module = Module::open(&*CALLS).unwrap();
+    let options = DomainOptions::new().arguments(["calls"].into_iter().chain(arguments));
+    Spec::new(name, &module, options, Grants::default())
+}
+
+/// What the programs of these are refused for.
+fn refused(specs: impl IntoIterator<Item = Spec>) -> String {
+    let mut programs = Programs::new();
+    specs.into_iter().for_each(|spec| programs.add(spec).unwrap());
+    programs.check().unwrap_err().to_string()
+}
+
+/// An export that cannot be made takes those before it along: nobody finds half of a program.
+#[test]
+fn a_program_exports_all_or_nothing() {
+    let mut programs = Programs::new();
+    let store = spec("store", ["serves", ""]).export(Exported::new("bump")).export(Exported::new("count"));
+    programs.add(store).unwrap();
+    let registry = programs.registry();
+    // The host has the second name already.
+    let taken = Export::new("store.count", Version::new(1, 0));
+    registry.export_host(HostFunction::new(|_: &Domain| {}), taken).unwrap();
+    let ends = programs.run(&Quiet).unwrap();
+    assert_eq!(ends.exit_status(), 125);
+    let end = ends.programs()[0].end.as_ref().unwrap().to_string();
+    assert!(end.contains("export count of store"), "{end}");
+    assert_eq!(registry.names(), [("store.count".to_owned(), Version::new(1, 0))]);
+}
+
+/// Export c of program a.b would be export b.c of program a.
+#[test]
+fn names_of_exports_have_no_dots() {
+    let error = refused([
+        spec("a", ["serves", ""]).export(Exported::new("b.c").of("bump")),
+        spec("a.b", ["serves", ""]).export(Exported::new("c").of("count")),
+    ]);
+    assert_eq!(error, "export b.c of a: the name of an export has no dots");
+}
+
+/// Who may import one version, may, whoever else has another.
+#[test]
+fn each_version_has_its_own_clients() {
+    let bump = |major| Exported::new("bump").version(Version::new(major, 0));
+    let specs = |version: Version| {
+        let store =
+            spec("store", ["serves", ""]).export(bump(1).to(["other"])).export(bump(2).to(["client"]));
+        let import = Imported::new("theirs", "store", "bump").version(version);
+        [store, spec("client", ["once", "1"]).import(import), spec("other", ["once", "1"])]
+    };
+    let mut programs = Programs::new();
+    specs(Version::new(2, 0)).into_iter().for_each(|spec| programs.add(spec).unwrap());
+    programs.check().unwrap();
+    let error = refused(specs(Version::new(1, 0)));
+    assert!(error.starts_with("import theirs of client: "), "{error}");
+}
+
+/// The program that cannot be made is named, and not the one that imports from it.
+#[test]
+fn a_program_that_cannot_be_made_is_the_one_that_is_named() {
+    let module = Module::open(&*CALLS).unwrap();
+    let options = DomainOptions::new().memory_limit(1);
+    let store = Spec::new("store", &module, options, Grants::default()).export(Exported::new("bump"));
+    let import = Imported::new("theirs", "store", "bump");
+    let error = refused([spec("client", ["once", "1"]).import(import), store]);
+    assert!(error.starts_with("store: "), "{error}");
 }
 
 /// What is imported and exported fits together, or nothing starts; each mistake has its line.

@@ -5,10 +5,9 @@
 
 use crate::logs::Stream;
 use crate::run::{Handle, Status};
-use crate::server::{self, Socket};
+use crate::server::{self, Socket, connect};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::net::sockopt::socket_peercred;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use rustix::process::{geteuid, getpid};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions};
@@ -28,6 +27,9 @@ const ANSWER: u64 = 64 << 20;
 
 /// How long the server waits for a request's bytes, and for somebody to take an answer's.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often who waits for an answer looks whether the process is still there.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// `open` follows no link, and waits for no reader of a FIFO.
 const NO_OTHER: i32 = (OFlags::NOFOLLOW.bits() | OFlags::NONBLOCK.bits()) as i32;
@@ -220,8 +222,7 @@ impl Server {
         let held: File = how.open(&lock).map_err(system("open", &lock))?;
         flock(&held, FlockOperation::LockExclusive).map_err(|error| system("lock", &lock)(error.into()))?;
         if let Ok(other) = connect(&socket) {
-            let pid = socket_peercred(&other).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
-            return Err(ControlError::Running { file, pid });
+            return Err(ControlError::Running { file, pid: pid_of(&other) });
         }
         match std::fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -258,6 +259,7 @@ fn reply(mut stream: &UnixStream, handle: &Handle, file: &Path) -> io::Result<()
     let mut request = Vec::new();
     stream.take(REQUEST).read_to_end(&mut request)?;
     let mut lines = Vec::new();
+    let mut is_understood = true;
     let result = match serde_json::from_slice::<Request>(&request) {
         Ok(Request { schema: SCHEMA, wish, programs }) => match wish {
             Wish::Status => Ok(()),
@@ -274,9 +276,15 @@ fn reply(mut stream: &UnixStream, handle: &Handle, file: &Path) -> io::Result<()
             Wish::Stop => handle.stop(programs),
             Wish::Restart => handle.restart(programs),
         },
-        Ok(_) => Err("another version of lockgate has started these programs".to_owned()),
-        Err(error) => Err(format!("not understood: {error}")),
+        other => {
+            is_understood = false;
+            Err(match other {
+                Ok(_) => "another version of lockgate has started these programs".to_owned(),
+                Err(error) => format!("not understood: {error}"),
+            })
+        }
     };
+    let programs = if is_understood { handle.status() } else { Vec::new() };
     let program = |status: Status| Program {
         name: status.name,
         state: status.state.name().to_owned(),
@@ -295,7 +303,7 @@ fn reply(mut stream: &UnixStream, handle: &Handle, file: &Path) -> io::Result<()
         schema: SCHEMA,
         file: file.to_string_lossy().into_owned(),
         pid: getpid().as_raw_nonzero().get(),
-        programs: handle.status().into_iter().map(program).collect(),
+        programs: programs.into_iter().map(program).collect(),
         lines,
         error: result.err(),
     };
@@ -310,11 +318,14 @@ pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, Con
     let file = file.canonicalize().map_err(system("find", file))?;
     let not_up = || ControlError::NotUp(file.clone());
     let folder = place().ok_or(ControlError::NoFolder)?;
-    let stream = connect(&socket_of(&folder, &file)).map_err(|_| not_up())?;
+    let socket = socket_of(&folder, &file);
+    let stream = connect(&socket).map_err(|_| not_up())?;
     // All of them end with their process: there may be nobody left who says so.
     let ends_all = wish == Wish::Stop && programs.is_empty();
-    match exchange(stream, wish, programs) {
-        Err(ControlError::Silent(pid)) if ends_all => Ok(Answer {
+    let is_gone = |pid| connect(&socket).map_or(true, |other| pid_of(&other) != pid);
+    stream.set_read_timeout(Some(LOOK)).map_err(|_| not_up())?;
+    match exchange(stream, wish, programs, || is_awake(&socket)) {
+        Err(ControlError::Silent(pid)) if ends_all && is_gone(pid) => Ok(Answer {
             schema: SCHEMA,
             file: file.to_string_lossy().into_owned(),
             pid,
@@ -326,29 +337,47 @@ pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, Con
     }
 }
 
-fn exchange(mut stream: UnixStream, wish: Wish, programs: Vec<String>) -> Result<Answer, ControlError> {
-    let pid = socket_peercred(&stream).map_or(0, |peer| peer.pid.as_raw_nonzero().get());
+/// The process on the other side; 0 if the kernel does not say.
+fn pid_of(stream: &UnixStream) -> i32 {
+    socket_peercred(stream).map_or(0, |peer| peer.pid.as_raw_nonzero().get())
+}
+
+/// Whether the process that listens here looks at its connections: answers one, or closes it. (One that was stopped does neither.)
+fn is_awake(socket: &Path) -> bool {
+    let asks = || {
+        let mut stream = connect(socket)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.shutdown(Shutdown::Write)?;
+        stream.read(&mut [0])
+    };
+    asks().is_ok()
+}
+
+/// Sends a request and waits for the answer; as long as `goes_on` says, which is asked each time that the stream's time for reads is over.
+fn exchange(
+    mut stream: UnixStream,
+    wish: Wish,
+    programs: Vec<String>,
+    goes_on: impl Fn() -> bool,
+) -> Result<Answer, ControlError> {
+    let pid = pid_of(&stream);
     let silent = |_| ControlError::Silent(pid);
     let request = Request { schema: SCHEMA, wish, programs };
     let request = serde_json::to_vec(&request).map_err(|_| ControlError::Silent(pid))?;
     stream.write_all(&request).and_then(|()| stream.shutdown(Shutdown::Write)).map_err(silent)?;
     let mut answer = Vec::new();
-    (&stream).take(ANSWER).read_to_end(&mut answer).map_err(silent)?;
+    let mut reads = (&stream).take(ANSWER);
+    // (What was read before an error stays.)
+    while let Err(error) = reads.read_to_end(&mut answer) {
+        if error.kind() != io::ErrorKind::WouldBlock || !goes_on() {
+            return Err(silent(error));
+        }
+    }
     let answer: Answer = serde_json::from_slice(&answer).map_err(|_| ControlError::Silent(pid))?;
     match answer.error {
         Some(why) => Err(ControlError::Refused(why)),
         None => Ok(answer),
     }
-}
-
-/// Connects, without waiting where too many wait for a process that does not look.
-fn connect(socket: &Path) -> io::Result<UnixStream> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::connect(&stream, &SocketAddrUnix::new(socket)?)?;
-    let stream = UnixStream::from(stream);
-    stream.set_nonblocking(false)?;
-    Ok(stream)
 }
 
 /// Everything of this user's that is up, or why it says nothing: [`ControlError::Silent`] of what does not answer within `patience`.
@@ -360,7 +389,7 @@ pub fn all(patience: Duration) -> Vec<Result<Answer, ControlError>> {
         // (A process that has not taken its socket away is no more.)
         let stream = connect(&path).ok()?;
         stream.set_read_timeout(Some(patience)).ok()?;
-        Some(exchange(stream, Wish::Status, Vec::new()))
+        Some(exchange(stream, Wish::Status, Vec::new(), || false))
     };
     let mut answers: Vec<_> = sockets.filter_map(ask).collect();
     answers.sort_by_key(|answer| answer.as_ref().map_or(0, |answer| answer.pid));

@@ -38,6 +38,14 @@ pub enum ProgramsError {
         /// Why it cannot.
         why: String,
     },
+    /// A program that exports or imports something cannot be made.
+    #[error("{program}: {why}")]
+    Domain {
+        /// The program.
+        program: String,
+        /// Why it cannot.
+        why: String,
+    },
     /// The machine has not enough of something for all of them.
     #[error("{count} programs together need {needed} {what}, and this process may have {limit}: {remedy}")]
     Limit {

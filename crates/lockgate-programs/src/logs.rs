@@ -3,7 +3,7 @@
 
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -228,12 +228,18 @@ impl Reader {
         self.sources.retain(|source| !source.is_over);
     }
 
-    /// Everything that a run has written. It writes no more: this has an end.
+    /// Everything that a run has written. It writes no more, but others may that were given its streams: they are not read to their end.
     fn finish(&mut self, program: usize, life: u64, sink: &mut Sink<'_>) {
         self.sources.retain_mut(|source| {
             let is_his = (source.program, source.life) == (program, life);
             if is_his {
-                while source.turn(&self.tails, sink) {}
+                let mut left = ioctl_fionread(&source.pipe).unwrap_or_default();
+                while left > 0 {
+                    match source.turn(&self.tails, sink) {
+                        0 => break,
+                        count => left = left.saturating_sub(count as u64),
+                    }
+                }
                 source.end(&self.tails, sink);
             }
             !is_his
@@ -242,19 +248,19 @@ impl Reader {
 }
 
 impl Source {
-    /// Reads once; whether there was something.
-    fn turn(&mut self, tails: &Tails, sink: &mut Sink<'_>) -> bool {
+    /// Reads once; how many bytes there were.
+    fn turn(&mut self, tails: &Tails, sink: &mut Sink<'_>) -> usize {
         let mut bytes = [0; TURN];
         match rustix::io::read(self.pipe.as_fd(), &mut bytes) {
             Ok(0) => self.end(tails, sink),
             Ok(count) => {
                 self.take(&bytes[..count], tails, sink);
-                return true;
+                return count;
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.end(tails, sink),
         }
-        false
+        0
     }
 
     fn take(&mut self, mut bytes: &[u8], tails: &Tails, sink: &mut Sink<'_>) {
@@ -326,6 +332,20 @@ mod tests {
             }
         });
         assert_eq!(lines, [out(b"one"), out(b"two"), out(b""), out(b"three")]);
+    }
+
+    /// One that was given the stream writes a line for each that is read: it keeps nobody from being heard.
+    #[test]
+    fn a_run_that_has_ended_is_over_though_others_write() {
+        let (out, mut other) = std::io::pipe().unwrap();
+        let (logs, reader, _) = logs().unwrap();
+        logs.read(0, 1, Stream::Out, OwnedFd::from(out)).unwrap();
+        other.write_all(b"one\n").unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(move || reader.serve(&mut |_, _, _: &Line| other.write_all(b"another\n").unwrap()));
+            logs.finish(0, 1);
+            drop(logs);
+        });
     }
 
     #[test]

@@ -116,6 +116,8 @@ struct Entry {
     /// Restarts in a row, without a run that lasted.
     in_a_row: u32,
     restarts: u64,
+    /// How its last run ended, if one has.
+    last: Option<Ended>,
     /// When its run began.
     began: Duration,
     /// When it is to be started again, or killed.
@@ -144,6 +146,7 @@ impl Plan {
             life: 0,
             in_a_row: 0,
             restarts: 0,
+            last: None,
             began: Duration::ZERO,
             due: None,
         };
@@ -214,6 +217,7 @@ impl Plan {
     pub fn ended(&mut self, program: usize, how: Ended, now: Duration) {
         let entry = &mut self.entries[program];
         entry.due = None;
+        entry.last = Some(how);
         match entry.wish {
             Wish::Down => entry.state = State::Stopped,
             Wish::Again => {
@@ -300,6 +304,10 @@ impl Plan {
                 return false;
             }
             (State::Waiting | State::Restarting, Wish::Down) => {
+                // It does not come back any more from what has ended it.
+                if entry.state == State::Restarting && entry.last.is_some_and(|how| how != Ended::Well) {
+                    self.failures.push(program);
+                }
                 entry.state = State::Stopped;
                 entry.due = None;
             }
@@ -535,6 +543,22 @@ mod tests {
         assert_eq!(plan.step(SECOND), [Terminate(0)]);
         assert_eq!((plan.state(1), plan.state(2)), (State::Stopped, State::Stopped));
         assert_eq!(plan.step(100 * SECOND), [Kill(0)], "what was stopped does not come back");
+    }
+
+    #[test]
+    fn what_has_crashed_and_is_stopped_before_it_comes_back_has_failed() {
+        for (how, failure) in [(Ended::Fault, Some(0)), (Ended::Well, None)] {
+            let mut plan = restarting(Restart::Always);
+            start_all(&mut plan, Duration::ZERO);
+            for _ in 0..2 {
+                plan.ended(0, how, Duration::ZERO);
+                start_all(&mut plan, Duration::ZERO);
+            }
+            assert_eq!((plan.state(0), plan.first_failure()), (State::Restarting, None));
+            plan.close();
+            plan.step(SECOND);
+            assert_eq!((plan.state(0), plan.first_failure()), (State::Stopped, failure));
+        }
     }
 
     #[test]

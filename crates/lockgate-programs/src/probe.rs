@@ -1,9 +1,9 @@
 //! Whether something accepts connections at an address: it is tried until it does, or until the program that was to listen has ended. The kernel
 //! tells nobody of a `listen`.
 
+use crate::server;
 use crate::spec::Address;
 use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
@@ -30,6 +30,28 @@ fn connects(address: &Address) -> bool {
         // Where nobody listens, a socket that was given the very port that it connects to is connected to itself.
         Address::Tcp(address) => TcpStream::connect_timeout(address, ATTEMPT)
             .is_ok_and(|stream| !stream.local_addr().is_ok_and(|own| own == *address)),
-        Address::Unix(path) => UnixStream::connect(path).is_ok(),
+        // (Where too many wait already, one that is no program's perhaps, it does not wait with them.)
+        Address::Unix(path) => server::connect(path).is_ok(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    /// One that does not accept holds nobody up: who ends the wait is heard.
+    #[test]
+    fn a_listener_that_does_not_accept_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let mut waiting = Vec::new();
+        while let Ok(one) = server::connect(&path) {
+            waiting.push(one);
+        }
+        let (over, is_over) = channel();
+        drop(over);
+        assert!(!accepts(&Address::Unix(path), &is_over));
     }
 }

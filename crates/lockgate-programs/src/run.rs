@@ -342,7 +342,7 @@ impl Programs {
                 circle.into_iter().map(|program| self.specs[program].name.clone()).collect(),
             ));
         }
-        service::check_clients(&self.specs)?;
+        service::check_exports(&self.specs)?;
         limits::check(&self.specs)?;
         service::check(&self.specs)
     }
@@ -618,15 +618,8 @@ impl Running<'_> {
             self.logs.read(program, number, stream, pipe).map_err(|error| error.to_string())?;
         }
         let signals = made.signals();
-        let (logs, messages) = (self.logs.clone(), self.handle.0.clone());
-        let runs = std::thread::Builder::new().name(spec.name.replace('\0', ""));
-        let thread = runs.spawn(move || {
-            let end = made.run();
-            // Its lines come before its end.
-            logs.finish(program, number);
-            let _ = messages.send(Message::Ended { program, end });
-        });
-        let thread = thread.map_err(|error| format!("cannot start a thread: {error}"))?;
+        let no_thread = |error: std::io::Error| format!("cannot start a thread: {error}");
+        // (First: without it, what depends on the program would wait for ever. It ends if the program does not begin.)
         let probe = match &spec.ready {
             Ready::Listening(address) => {
                 let (address, messages) = (address.clone(), self.handle.0.clone());
@@ -637,7 +630,7 @@ impl Running<'_> {
                         let _ = messages.send(Message::Ready { program, life: number });
                     }
                 });
-                probe.ok().map(|probe| (sender, probe))
+                Some((sender, probe.map_err(no_thread)?))
             }
             Ready::Started if !spec.exports.is_empty() => {
                 let (signals, messages) = (signals.clone(), self.handle.0.clone());
@@ -649,10 +642,19 @@ impl Running<'_> {
                         let _ = messages.send(Message::Ready { program, life: number });
                     }
                 });
-                probe.ok().map(|probe| (sender, probe))
+                Some((sender, probe.map_err(no_thread)?))
             }
             _ => None,
         };
+        let (logs, messages) = (self.logs.clone(), self.handle.0.clone());
+        let runs = std::thread::Builder::new().name(spec.name.replace('\0', ""));
+        let thread = runs.spawn(move || {
+            let end = made.run();
+            // Its lines come before its end.
+            logs.finish(program, number);
+            let _ = messages.send(Message::Ended { program, end });
+        });
+        let thread = thread.map_err(no_thread)?;
         Ok(Life { signals, thread, probe, killed: None, cpu_time: Duration::ZERO })
     }
 

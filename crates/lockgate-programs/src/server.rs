@@ -1,7 +1,9 @@
 //! Threads that answer connections: one each, and not too many.
 
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use std::io;
-use std::path::PathBuf;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Builder;
@@ -18,6 +20,19 @@ impl Drop for Socket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }
+}
+
+/// Connects, without waiting where too many wait for a process that does not look.
+///
+/// # Errors
+/// The kernel's: [`WouldBlock`](io::ErrorKind::WouldBlock) where too many do.
+pub fn connect(socket: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let stream = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::connect(&stream, &SocketAddrUnix::new(socket)?)?;
+    let stream = UnixStream::from(stream);
+    stream.set_nonblocking(false)?;
+    Ok(stream)
 }
 
 /// Answers what `accept` returns and `may_ask` admits, from now on, each on a thread of its own that is called `name`.

@@ -18,7 +18,7 @@ impl<'a> Services<'a> {
         Services { specs, registry, served: specs.iter().map(|_| None).collect() }
     }
 
-    /// The new domain of a program serves its exports from now on, in place of the one before, which has ended.
+    /// The new domain of a program serves its exports from now on, in place of the one before, which has ended: all of them, or none.
     ///
     /// # Errors
     /// [`ProgramsError::Export`].
@@ -32,7 +32,13 @@ impl<'a> Services<'a> {
                 let replaced = self.registry.replace(old, domain);
                 replaced.map_err(|error| failed(spec, &spec.exports[0], &error))?;
             }
-            None => spec.exports.iter().try_for_each(|export| self.export(spec, export, domain))?,
+            None => {
+                let exported = spec.exports.iter().try_for_each(|export| self.export(spec, export, domain));
+                exported.inspect_err(|_| {
+                    // (If the first one has failed, there is none.)
+                    let _ = self.registry.remove(&spec.name);
+                })?;
+            }
         }
         self.served[program] = Some(domain.keep());
         Ok(())
@@ -72,13 +78,15 @@ impl<'a> Services<'a> {
             let near = near.map_or(String::new(), |near| format!("; one is called {near}"));
             return Err(failed(format!("no program is called {}{near}", import.program)));
         };
-        let Some(export) = server.exports.iter().find(|export| export.name == import.export) else {
+        // In each version that there is: the registry chooses.
+        let mut exports = server.exports.iter().filter(|export| export.name == import.export).peekable();
+        if exports.peek().is_none() {
             let near = lockgate::nearest(&import.export, server.exports.iter().map(|e| e.name.as_str()));
             let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
             return Err(failed(format!("{} does not export {}{near}", import.program, import.export)));
-        };
-        if !uses(spec, server, export) {
-            return Err(failed(format!("{} exports {} to others only", server.name, export.name)));
+        }
+        if !exports.any(|export| uses(spec, server, export)) {
+            return Err(failed(format!("{} exports {} to others only", server.name, import.export)));
         }
         let principal = Principal::domain(&spec.name);
         self.registry
@@ -102,13 +110,17 @@ fn failed(program: &Spec, export: &Exported, why: &impl ToString) -> ProgramsErr
     ProgramsError::Export { program: program.name.clone(), export: export.name.clone(), why: why.to_string() }
 }
 
-/// Whether all programs are there to which something is exported.
+/// Whether each export has a name of its own in the registry, and all programs are there to which something is exported.
 ///
 /// # Errors
 /// [`ProgramsError::Export`].
-pub fn check_clients(specs: &[Spec]) -> Result<(), ProgramsError> {
+pub fn check_exports(specs: &[Spec]) -> Result<(), ProgramsError> {
     let is_missing = |client: &&String| !specs.iter().any(|spec| spec.name == **client);
     for (program, export) in specs.iter().flat_map(|spec| spec.exports.iter().map(move |e| (spec, e))) {
+        // (Names of programs may have dots: export c of program a.b would be export b.c of program a.)
+        if export.name.contains('.') {
+            return Err(failed(program, export, &"the name of an export has no dots"));
+        }
         if let Some(missing) = export.to.iter().flatten().find(is_missing) {
             return Err(failed(program, export, &format!("no program is called {missing}")));
         }
@@ -126,16 +138,18 @@ fn uses(client: &Spec, server: &Spec, export: &Exported) -> bool {
 /// Whether all exports and imports fit together: as they will be made, in domains in which nothing runs.
 ///
 /// # Errors
-/// [`ProgramsError::Export`], [`ProgramsError::Import`].
+/// [`ProgramsError::Domain`], [`ProgramsError::Export`], [`ProgramsError::Import`].
 pub fn check(specs: &[Spec]) -> Result<(), ProgramsError> {
     let registry = Registry::new();
     let mut services = Services::new(specs, &registry);
     let mut made = Vec::new();
     for (program, spec) in specs.iter().enumerate() {
         let is_part = !spec.exports.is_empty() || !spec.imports.is_empty();
-        // (What keeps a program's domain from being made is told when that is to be started.)
+        // (What keeps another's domain from being made is told when that is to be started.)
         let domain = match is_part {
-            true => Program::new(&spec.module, spec.options(spec.grants.clone())).ok(),
+            true => Some(Program::new(&spec.module, spec.options(spec.grants.clone())).map_err(|error| {
+                ProgramsError::Domain { program: spec.name.clone(), why: error.to_string() }
+            })?),
             false => None,
         };
         if let Some(domain) = &domain {

@@ -108,7 +108,7 @@ pub struct Exported {
 }
 
 impl Exported {
-    /// The program's function of this name, in version 1.0, for all programs that import it.
+    /// The program's function of this name, in version 1.0, for all programs that import it. The name has no dots.
     pub fn new(name: impl Into<String>) -> Exported {
         let name = name.into();
         Exported {

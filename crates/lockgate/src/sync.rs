@@ -3,3 +3,4 @@
 pub(crate) use lockgate_kernel::barrier;
 pub(crate) use rustix::thread::futex;
 pub(crate) use std::sync::{Mutex, MutexGuard, OnceLock, atomic};
+pub(crate) use std::time::Instant;

@@ -1,6 +1,7 @@
 //! Programs that run and are called meanwhile: calls enter between the turns of their own threads (docs/programs.md). What a turn must not see is
 //! `a` and `b` apart: a thread that is let in at another time loses counts.
 
+use crate::common::host_sys::{thread_number, until_it_waits_for_its_turn};
 use crate::common::{Guest, watchdog};
 use lockgate::syscall::Grants;
 use lockgate::{
@@ -78,6 +79,10 @@ static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static void *thread(void *n) { for (long i = 0; i < (long)n; i++) { step(); own++; usleep(1); } return 0; }
 static volatile int in_turn;
 volatile int *turn(void) { return &in_turn; }
+long had_turn(void) { return in_turn; }
+static volatile int held;
+volatile int *is_held(void) { return &held; }
+long hold(void) { held = 1; while (!goes_on) ; return 1; }
 static void wait_and_tell(void) { char c; read(0, &c, 1); in_turn = 1; }
 /* Takes a byte for each step; the loop ends with the input. */
 static int take(void) {
@@ -123,6 +128,7 @@ int main(int argc, char **argv) {
     switch (argv[1][0]) {
     case 'b': write(1, "!", 1); while (!stopped) { step(); own++; getppid(); } break;   /* never sleeps, makes system calls */
     case 'q': nanosleep(&t, 0); while (!stopped) { step(); own++; poll(0, 0, 0); } break;
+    case 'w': wait_and_tell(); break;
     case 'h': wait_and_tell(); hog(); return 5;                       /* has its turn until it is let go */
     case 'c': wait_and_tell(); a++; while (!goes_on) ; *(volatile char *)8 = 1;
     case 'g':
@@ -283,6 +289,46 @@ fn callers_that_hammer_leave_the_program_its_turns() {
     server.ends_well();
 }
 
+/// A program that has slept has its turn before the caller that has been in its way calls again: a thread calls many times more quickly than another
+/// wakes.
+#[test]
+fn who_has_slept_goes_first() {
+    let _watchdog = watchdog("a program that wakes");
+    // (Callers wait for no moment, so how soon the program wakes does not matter.)
+    let (program, mut input, _output) = program("w", DomainOptions::new().serialize(Duration::ZERO));
+    let (domain, signals) = (program.domain(), program.signals());
+    let (tells, number) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        tells.send(thread_number()).unwrap();
+        program.run()
+    });
+    assert!(signals.wait_until_begun());
+    let [hold, had_turn] = ["hold", "had_turn"].map(|name| domain.bind::<Count>(name).unwrap());
+    let is_held = domain.bind::<extern "C" fn() -> Pointer<i32>>("is_held").unwrap();
+    let held = loop {
+        match is_held.call() {
+            Ok(held) => break held,
+            Err(error) => assert!(matches!(error, CallError::Busy(..)), "{error}"), // it is about to sleep
+        }
+    };
+    scope(|scope| {
+        let calls = scope.spawn(|| {
+            assert_eq!(hold.call().unwrap(), 1);
+            had_turn.call()
+        });
+        until(|| domain.read(held).unwrap().trust("a flag of the test's") == 1);
+        input.write_all(b"x").unwrap();
+        until_it_waits_for_its_turn(number.recv().unwrap());
+        let_go(&domain);
+        match calls.join().unwrap() {
+            Ok(told) => assert_eq!(told, 1, "it was overtaken"),
+            // It has, or will have, its turn, or has ended after it.
+            Err(error) => assert!(matches!(error, CallError::Busy(..) | CallError::Killed(_)), "{error}"),
+        }
+    });
+    assert_eq!(thread.join().unwrap().outcome.unwrap(), 0);
+}
+
 /// A visiting call that sleeps lets others in, too; the program's own threads are among them.
 #[test]
 fn a_call_that_sleeps_lets_others_in() {
@@ -356,11 +402,11 @@ fn a_program_takes_no_calls_before_its_first_sleep() {
 }
 
 /// Without a turn: for functions that are made for it.
-fn let_go(server: &Running) {
+fn let_go(domain: &Kept) {
     use lockgate::{Allow, Export, Principal, Registry, Request, Version};
     let registry = Registry::new();
     let export = Export::new("let_go", Version::new(1, 0)).of("long let_go(void)");
-    registry.export(&server.domain, export.allow(Allow::Everyone).serialize(false)).unwrap();
+    registry.export(domain, export.allow(Allow::Everyone).serialize(false)).unwrap();
     let let_go = registry.bind::<Count>(&Principal::nobody(), &Request::newest("let_go")).unwrap();
     assert_eq!(let_go.call().unwrap(), 1, "it waits for nobody");
 }
@@ -383,7 +429,7 @@ fn who_waits_in_vain_learns_who_has_the_turn() {
     assert_eq!((domain.as_str(), holder.name.as_str()), ("server", "server"));
     let text = error.to_string();
     assert!(text.ends_with(&format!(": thread {} (server) has it", holder.thread)), "{text}");
-    let_go(&server);
+    let_go(&server.domain);
     assert_eq!(server.thread.join().unwrap().outcome.unwrap(), 5);
 }
 
@@ -404,7 +450,7 @@ fn a_program_that_ends_leaves_nobody_waiting() {
             begun.wait();
             match kill {
                 true => server.signals.kill(),
-                false => let_go(&server),
+                false => let_go(&server.domain),
             }
             for call in calls {
                 match call.join().unwrap() {
@@ -502,7 +548,7 @@ fn a_wait_for_a_turn_ends_with_its_caller() {
         killed.kill();
         asks.join().unwrap().unwrap_err();
     });
-    let_go(&server);
+    let_go(&server.domain);
     assert_eq!(server.thread.join().unwrap().outcome.unwrap(), 5);
 }
 

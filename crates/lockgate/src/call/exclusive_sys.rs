@@ -5,19 +5,37 @@
 //!
 //! Who has waited has the word when it goes back to its proxy ([`GIVEN`]): else a thread that gives the domain up for those who wait, and
 //! takes it again after them, might be quicker than all of them, again and again, where they share a processor.
+//!
+//! Proxies that find the word free take it, before those that sleep have woken: calls are many times quicker than a thread wakes. So that nobody
+//! waits for ever, a thread is *overdue* at once where it has had its turn before, in a call that goes on, and else when it has waited for
+//! [`PATIENCE`]. It says so in the word ([`OVERDUE`]), and who sets that free keeps it for such a thread: proxies do not take it, and others that
+//! wait do so only when they are overdue, too. (So a thread that never comes for it delays the others, and does no more.)
 use super::instance::Instance;
-use super::layout::{GIVEN, OWNED, WAITED_FOR};
+use super::layout::{GIVEN, OVERDUE, OWNED, WAITED_FOR};
 use super::must_end_sys::outer_must_stop;
 use super::thread_sys::{AnyDomain, THREADS, ThreadState};
 use super::undisturbed_sys::asleep;
 use crate::error::{CallError, Holder};
 use crate::sync::atomic::{AtomicU32, Ordering};
-use crate::sync::futex;
+use crate::sync::{Instant, futex};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// What proxies do ([`lockgate_wake`](super::proxy_asm)) that found the bit in the word they set free. Returns how many slept. Async-signal-safe.
-pub(super) fn wake(word: &AtomicU32) -> usize {
+/// How long a call waits to begin before it goes first.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// What proxies do ([`lockgate_wake`](super::proxy_asm)) that found the bit in the word `was` they set free. Returns how many slept.
+/// Async-signal-safe.
+pub(super) fn set_free(word: &AtomicU32, was: u32) -> usize {
+    if was & OVERDUE != 0 {
+        // (Whoever has taken it in between sets it free as well.)
+        let _ = word.compare_exchange(0, OVERDUE, Ordering::AcqRel, Ordering::Relaxed);
+    }
+    wake(word)
+}
+
+/// Wakes all that wait for the word, and returns how many those were.
+fn wake(word: &AtomicU32) -> usize {
     // All of them: proxies take a free word without the bit, so the one that gets it would wake nobody after it. A word that
     // is not mapped cannot be: the call would have no binding.
     futex::wake(word, futex::Flags::PRIVATE, i32::MAX as u32).unwrap_or_default()
@@ -33,8 +51,11 @@ pub(super) fn wake_all(word: &AtomicU32) {
 /// Sets the word free, if the thread has it: after a call that the host jumped out of, and where a thread gives its turn up. Returns how many
 /// slept who wait for it. Async-signal-safe.
 pub(super) fn release(word: &AtomicU32, tid: u32) -> usize {
-    let is_own = word.load(Ordering::Relaxed) & OWNED == tid;
-    if is_own && word.swap(0, Ordering::Release) & WAITED_FOR != 0 { wake(word) } else { 0 }
+    if word.load(Ordering::Relaxed) & OWNED != tid {
+        return 0;
+    }
+    let was = word.swap(0, Ordering::AcqRel);
+    if was & WAITED_FOR != 0 { set_free(word, was) } else { 0 }
 }
 
 /// Waits until `domain` may be free. The proxy then tries again: if the thread had to sleep, it has the word by then, as
@@ -51,7 +72,7 @@ pub(super) fn wait(
     let (word, given) = (domain.owner(), GIVEN | state.tid as u32);
     // SAFETY: the thread's own block.
     let turn = unsafe { &mut (*state.block).turn };
-    if word.load(Ordering::Relaxed) & !WAITED_FOR == given {
+    if word.load(Ordering::Relaxed) & (OWNED | GIVEN) == given {
         // Others wait, which the proxy does not expect: they say so again.
         if word.swap(given, Ordering::AcqRel) & WAITED_FOR != 0 {
             wake(word);
@@ -61,10 +82,10 @@ pub(super) fn wait(
     }
     // What an earlier call of the thread's was given is over.
     *turn = 0;
-    if word.load(Ordering::Relaxed) & OWNED == 0 {
+    if word.load(Ordering::Relaxed) == 0 {
         return Ok(());
     }
-    await_turn(state, domain, timeout, given)?;
+    await_turn(state, domain, timeout, PATIENCE, given)?;
     *turn = given;
     Ok(())
 }
@@ -90,7 +111,7 @@ pub(super) fn take_again(state: &ThreadState, domain: Arc<dyn AnyDomain>) -> Res
         word.fetch_and(!GIVEN, Ordering::AcqRel);
         return Ok(());
     }
-    await_turn(state, domain, None, tid)
+    await_turn(state, domain, None, Duration::ZERO, tid)
 }
 
 /// Waits until the word is free, and sets it to `taken`.
@@ -98,11 +119,12 @@ fn await_turn(
     state: &ThreadState,
     domain: Arc<dyn AnyDomain>,
     timeout: Option<Duration>,
+    patience: Duration,
     taken: u32,
 ) -> Result<(), CallError> {
     // The thread's state has it, and not this frame, which a jump may skip.
     let domain = state.await_domain(domain);
-    let waited = wait_for(state, domain, timeout, taken);
+    let waited = wait_for(state, domain, timeout, patience, taken);
     domain.turns().settle();
     stop_waiting(state);
     waited
@@ -122,21 +144,28 @@ fn wait_for(
     state: &ThreadState,
     domain: &Instance,
     timeout: Option<Duration>,
+    patience: Duration,
     taken: u32,
 ) -> Result<(), CallError> {
     let word = domain.owner();
     // A timeout that no clock gets to is for ever.
-    let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    let begun = Instant::now();
+    let end = timeout.and_then(|timeout| begun.checked_add(timeout));
+    // (None once it is.)
+    let mut overdue = begun.checked_add(patience);
     loop {
         let seen = word.load(Ordering::Acquire);
-        if seen == 0 {
-            match word.compare_exchange(0, taken, Ordering::AcqRel, Ordering::Acquire) {
+        overdue = overdue.filter(|overdue| *overdue > Instant::now());
+        if seen & OWNED == 0 && (seen & OVERDUE == 0 || overdue.is_none()) {
+            // (Others sleep for as long as a word may be kept at most. They need not, if the one it was kept for is quicker.)
+            let taken = taken | seen & WAITED_FOR;
+            match word.compare_exchange(seen, taken, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return Ok(()),
                 Err(_) => continue,
             }
         }
         state.waits_for.store(std::ptr::from_ref(word).cast_mut(), Ordering::SeqCst);
-        wait_once(state, domain, word, seen, end)?;
+        wait_once(state, domain, seen, end, overdue)?;
         if domain.is_killed() {
             return Err(domain.ended());
         }
@@ -155,18 +184,20 @@ fn busy(domain: &Instance) -> CallError {
 fn wait_once(
     state: &ThreadState,
     domain: &Instance,
-    word: &AtomicU32,
     seen: u32,
     end: Option<Instant>,
+    overdue: Option<Instant>,
 ) -> Result<(), CallError> {
+    let word = domain.owner();
     if is_circle(state.tid as u32, word) {
         return Err(CallError::Deadlock(domain.name().to_owned()));
     }
-    let left = match end {
-        Some(end) => Some(end.checked_duration_since(Instant::now()).ok_or_else(|| busy(domain))?),
-        None => None,
-    };
-    let marked = seen | WAITED_FOR;
+    let now = Instant::now();
+    if end.is_some_and(|end| end < now) {
+        return Err(busy(domain));
+    }
+    let left = end.into_iter().chain(overdue).map(|end| end.saturating_duration_since(now)).min();
+    let marked = seen | WAITED_FOR | if overdue.is_none() { OVERDUE } else { 0 };
     if seen != marked && word.compare_exchange(seen, marked, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return Ok(());
     }

@@ -369,8 +369,9 @@ lockgate_forget_vectors:
     .cfi_endproc
     .size lockgate_forget_vectors,.-lockgate_forget_vectors
 
-    # Called by proxies of exclusive domains, whose owner word, in rdi, they have set free: wakes all that wait for it (a free word is taken
-    # without the bit that somebody waits, so whoever gets it would wake nobody after it). Keeps results and proxies' registers.
+    # Called by proxies of exclusive domains, whose owner word, in rdi, they have set free, with what it was, in ecx: keeps it for who has waited
+    # for long, and wakes all that wait for it (a free word is taken without the bit that somebody waits, so whoever gets it would wake nobody
+    # after it). As `set_free` in exclusive_sys. Keeps results and proxies' registers.
     .p2align 4
     .globl lockgate_wake
     .hidden lockgate_wake
@@ -378,6 +379,12 @@ lockgate_forget_vectors:
 lockgate_wake:
     .cfi_startproc
     lockgate_push rax,rdx,r10,r11
+    test ${OVERDUE},%ecx
+    jz 1f
+    xor %eax,%eax
+    mov ${OVERDUE},%edx
+    lock cmpxchg %edx,(%rdi)
+1:
     mov ${FUTEX},%eax
     mov ${WAKE},%esi
     mov ${ALL},%edx
@@ -486,6 +493,7 @@ lockgate_invoke:
     crossing_failed = sym super::crossing_sys::lockgate_crossing_failed,
     left = sym super::left_sys::lockgate_end_out_of_turn,
     FUTEX = const libc::SYS_futex,
+    OVERDUE = const super::layout::OVERDUE,
     WAKE = const libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
     ALL = const i32::MAX,
     report = sym super::failure_sys::lockgate_report_failure,

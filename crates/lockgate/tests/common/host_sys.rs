@@ -650,6 +650,20 @@ pub fn jump_out_at(signal: i32) {
     unsafe { libc::signal(signal, handler as *const () as libc::sighandler_t) };
 }
 
+/// Returns when a thread of this process sleeps until an exclusive domain may be free: on a word with the bit for that.
+pub fn until_it_waits_for_its_turn(thread: i32) {
+    let file = format!("/proc/self/task/{thread}/syscall");
+    let waits = |text: String| {
+        let words: Vec<_> = text.split(' ').collect();
+        let [number, _, _, value, ..] = words[..] else { return false };
+        let value = value.strip_prefix("0x").and_then(|value| u64::from_str_radix(value, 16).ok());
+        number == libc::SYS_futex.to_string() && value.is_some_and(|value| value as u32 >> 31 == 1)
+    };
+    while !std::fs::read_to_string(&file).is_ok_and(waits) {
+        std::thread::yield_now();
+    }
+}
+
 /// The calling thread's number.
 pub fn thread_number() -> i32 {
     // SAFETY: a query.

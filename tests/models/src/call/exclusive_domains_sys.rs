@@ -1,22 +1,23 @@
 //! Exclusive domains: proxies take and leave the word, `exclusive_sys` waits for it.
 use super::exclusive_sys;
 use super::instance::Instance;
-use super::layout::OWNED;
+use super::layout::{OVERDUE, OWNED};
 use super::thread_sys::{AnyDomain, ThreadState, domain};
 use crate::error::CallError;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
 
-/// `take_exclusive` of `call/emit.rs`: `lock cmpxchg [owner], tid`, which expects the thread's `turn`, and the slow path if there is another
-/// word; what that has taken is given back if the call is refused (`call/admit_sys.rs`).
+/// `take_exclusive` of `call/emit.rs`: `lock cmpxchg [owner], tid`, which expects the thread's `turn`; whether that was there.
+fn takes(thread: &ThreadState, word: &AtomicU32) -> bool {
+    // SAFETY: the thread's own block.
+    let expected = unsafe { (*thread.block).turn };
+    word.compare_exchange(expected, thread.tid as u32, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+/// The same, and the slow path if there is another word; what that has taken is given back if the call is refused (`call/admit_sys.rs`).
 fn take(thread: &ThreadState, domain: &Arc<dyn AnyDomain>) -> Result<(), CallError> {
-    let takes = |word: &AtomicU32| {
-        // SAFETY: the thread's own block.
-        let expected = unsafe { (*thread.block).turn };
-        word.compare_exchange(expected, thread.tid as u32, Ordering::SeqCst, Ordering::SeqCst)
-    };
-    while takes(domain.owner()).is_err() {
+    while !takes(thread, domain.owner()) {
         if let Err(error) = exclusive_sys::wait(thread, domain.clone(), None) {
             exclusive_sys::give_back(thread, domain.owner());
             return Err(error);
@@ -25,11 +26,15 @@ fn take(thread: &ThreadState, domain: &Arc<dyn AnyDomain>) -> Result<(), CallErr
     Ok(())
 }
 
-/// `leave_exclusive` of `call/emit.rs`: `xchg [owner], 0` if the thread has it, and a call of `wake` if the bit 31 was set.
+/// `leave_exclusive` of `call/emit.rs`: `xchg [owner], 0` if the thread has it, and a call of `set_free` if the bit 31 was set.
 fn leave(thread: &ThreadState, domain: &Instance) {
     let word = domain.owner();
-    if word.load(Ordering::SeqCst) & OWNED == thread.tid as u32 && word.swap(0, Ordering::SeqCst) >> 31 != 0 {
-        exclusive_sys::wake(word);
+    if word.load(Ordering::SeqCst) & OWNED != thread.tid as u32 {
+        return;
+    }
+    let was = word.swap(0, Ordering::SeqCst);
+    if was >> 31 != 0 {
+        exclusive_sys::set_free(word, was);
     }
 }
 
@@ -104,7 +109,7 @@ fn callers(threads: i32, calls: u32, preemptions: usize) {
         others.into_iter().for_each(|thread| thread.join().expect("no panic"));
         // SAFETY: nobody else is left.
         assert_eq!(guarded.state.with(|state| unsafe { *state }), threads as u32 * calls);
-        assert_eq!(guarded.domain.owner().load(Ordering::SeqCst), 0, "free at the end");
+        assert_eq!(guarded.domain.owner().load(Ordering::SeqCst) & OWNED, 0, "free at the end");
     });
 }
 
@@ -132,7 +137,7 @@ fn sleepers(others: i32, preemptions: usize) {
         callers.into_iter().for_each(|thread| thread.join().expect("no panic"));
         // SAFETY: nobody else is left.
         assert_eq!(guarded.state.with(|state| unsafe { *state }), others as u32);
-        assert_eq!(guarded.domain.owner().load(Ordering::SeqCst), 0, "free at the end");
+        assert_eq!(guarded.domain.owner().load(Ordering::SeqCst) & OWNED, 0, "free at the end");
     });
 }
 
@@ -144,6 +149,52 @@ fn a_sleeper_and_a_caller_take_turns() {
 #[test]
 fn a_sleeper_and_two_callers_take_turns() {
     sleepers(2, 1);
+}
+
+/// A thread that has waited for long has its turn before the one that leaves is back.
+#[test]
+fn who_is_overdue_goes_first() {
+    crate::explore(3, || {
+        let guarded = Guarded::new();
+        let own = ThreadState::attached(100);
+        take(&own, &guarded.domain).expect("it is free");
+        let other = {
+            let guarded = guarded.clone();
+            on_thread(2, move |thread| {
+                exclusive_sys::take_again(thread, guarded.domain.clone()).expect("its turn");
+                // SAFETY: loom checks that nobody else is here.
+                guarded.state.with_mut(|state| unsafe { *state += 1 });
+                leave(thread, &guarded.domain);
+            })
+        };
+        let word = guarded.domain.owner();
+        // (The other one may have said so by now.)
+        loom::thread::yield_now();
+        let is_overdue = word.load(Ordering::SeqCst) & OVERDUE != 0;
+        leave(&own, &guarded.domain);
+        if takes(&own, word) {
+            // SAFETY: loom checks that nobody else is here.
+            let calls = guarded.state.with(|state| unsafe { *state });
+            assert!(calls == 1 || !is_overdue, "it was overtaken");
+            leave(&own, &guarded.domain);
+        }
+        other.join().expect("no panic");
+    });
+}
+
+/// A word that is kept for a thread that does not come: others have their turns all the same.
+#[test]
+fn who_does_not_come_is_not_waited_for() {
+    crate::explore(2, || {
+        let guarded = Guarded::new();
+        guarded.domain.owner().store(OVERDUE, Ordering::SeqCst);
+        let other = {
+            let guarded = guarded.clone();
+            on_thread(1, move |thread| guarded.call(thread).expect("its turn"))
+        };
+        guarded.call(&ThreadState::attached(100)).expect("its turn");
+        other.join().expect("no panic");
+    });
 }
 
 /// Who waits for a domain that its owner never gives up learns that it was killed, whenever that was.
@@ -188,6 +239,6 @@ fn a_circle_is_found() {
         for end in [own, other] {
             assert!(matches!(end, Ok(()) | Err(CallError::Deadlock(_))), "{end:?}");
         }
-        assert_eq!((a.owner().load(Ordering::SeqCst), b.owner().load(Ordering::SeqCst)), (0, 0));
+        assert_eq!([a, b].map(|domain| domain.owner().load(Ordering::SeqCst) & OWNED), [0, 0]);
     });
 }

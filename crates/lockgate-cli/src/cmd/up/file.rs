@@ -1,5 +1,6 @@
 //! The file of `lockgate up`: each mistake is told with its line.
 
+use super::listeners::Listeners;
 use crate::cmd::domain::{self, Granted};
 use crate::cmd::output;
 use crate::cmd::proxy::Preset;
@@ -53,6 +54,9 @@ const KEYS: &[&str] = &[
 /// Longest name of a program, bytes.
 const LONGEST_NAME: usize = 64;
 
+/// Longest message of a mistake, characters.
+const LONGEST_MESSAGE: usize = 1_000;
+
 /// Programs that one file may have.
 const MOST: usize = 4096;
 
@@ -98,8 +102,17 @@ fn mistake<T>(span: &Range<usize>, what: impl std::fmt::Display) -> Parsed<T> {
 pub fn read(shown: &str, text: &str) -> anyhow::Result<File> {
     parse(text).map_err(|Mistake { at, error }| {
         let line = text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1;
-        anyhow!("{shown}:{line}: {}", output::explain(&error))
+        anyhow!("{shown}:{line}: {}", shortened(&output::explain(&error)))
     })
+}
+
+/// A message that may have a value of the file in it, however long that is: its middle is left out then.
+fn shortened(text: &str) -> String {
+    let half = LONGEST_MESSAGE / 2;
+    match (text.char_indices().nth(half), text.char_indices().nth_back(half)) {
+        (Some((end, _)), Some((start, _))) if end < start => format!("{} … {}", &text[..end], &text[start..]),
+        _ => text.to_owned(),
+    }
 }
 
 fn parse(text: &str) -> Parsed<File> {
@@ -109,14 +122,14 @@ fn parse(text: &str) -> Parsed<File> {
     })?;
     let whole = file.span();
     let file = Table::new("the file", file.into_inner(), whole, &["programs", "metrics"])?;
-    let mut listeners = Vec::new();
+    let mut listeners = Listeners::default();
     let metrics = file.string("metrics", |text| {
         let every =
             text.strip_prefix("*:").and_then(|port| Some((Ipv4Addr::UNSPECIFIED, port.parse().ok()?)));
         let every = every.map(|every| Address::Tcp(every.into()));
         let address = every.or_else(|| accepts_at(text));
         let address = address.context("metrics are at an address with a port, or at unix:PATH")?;
-        listeners.push(("metrics".to_owned(), text.to_owned()));
+        listeners.add("metrics", text);
         Ok(address)
     })?;
     let Some(programs) = file.get("programs") else {
@@ -304,12 +317,7 @@ fn kind(value: &DeValue<'_>) -> String {
 
 type Modules = BTreeMap<PathBuf, (Arc<Module>, Arc<std::fs::File>)>;
 
-fn program(
-    name: &str,
-    table: &Table<'_>,
-    modules: &mut Modules,
-    listeners: &mut Vec<(String, String)>,
-) -> Parsed<Spec> {
+fn program(name: &str, table: &Table<'_>, modules: &mut Modules, listeners: &mut Listeners) -> Parsed<Spec> {
     let Some(path) = table.string("module", |text| Ok(text.to_owned()))? else {
         return mistake(&table.whole, format!("program {name} has no module: write module = \"PATH.lg\""));
     };
@@ -325,6 +333,12 @@ fn program(
         ceiling: delay("restart_delay_max", back_off.ceiling)?,
         reset: delay("restart_reset", back_off.reset)?,
     };
+    if back_off.first > back_off.ceiling {
+        let (first, ceiling) = (back_off.first, back_off.ceiling);
+        let what =
+            format!("restart_delay {first:?} is longer than restart_delay_max {ceiling:?}: raise that");
+        return mistake(&table.span("restart_delay"), what);
+    }
     let depends_on = table.strings("depends_on")?.into_iter().map(|(name, _)| name);
     let mut spec = Spec::new(name, &module, options, grants)
         .back_off(back_off)
@@ -488,7 +502,7 @@ fn module(path: &str, modules: &mut Modules) -> anyhow::Result<(Arc<Module>, Arc
     Ok(opened)
 }
 
-fn grants(name: &str, table: &Table<'_>, listeners: &mut Vec<(String, String)>) -> Parsed<Grants> {
+fn grants(name: &str, table: &Table<'_>, listeners: &mut Listeners) -> Parsed<Grants> {
     let mut directories: Vec<Granted> = Vec::new();
     let mut grants = Grants::default();
     for (text, span) in table.strings("directories")? {
@@ -502,12 +516,13 @@ fn grants(name: &str, table: &Table<'_>, listeners: &mut Vec<(String, String)>) 
     let (listen, connect) = (table.strings("listen")?, table.strings("connect")?);
     for (address, span) in &listen {
         grants = grants.listen(address).context("listen").at(span)?;
-        if let Some((other, theirs)) = listeners.iter().find(|(_, other)| overlap(other, address)) {
+        if let Some((other, theirs)) = listeners.rival(address) {
             let also = if theirs == address { ", too" } else { "" };
-            return mistake(span, format!("listen {address}: {other} listens at {theirs}{also}"));
+            let what = [address, theirs].map(|address| printable(address));
+            return mistake(span, format!("listen {}: {other} listens at {}{also}", what[0], what[1]));
         }
     }
-    listeners.extend(listen.iter().map(|(address, _)| (name.to_owned(), address.clone())));
+    listen.iter().for_each(|(address, _)| listeners.add(name, address));
     for (address, span) in &connect {
         grants = grants.connect(address).context("connect").at(span)?;
     }
@@ -515,25 +530,6 @@ fn grants(name: &str, table: &Table<'_>, listeners: &mut Vec<(String, String)>) 
         |list: &[(String, Range<usize>)]| list.iter().map(|(text, _)| text.clone()).collect::<Vec<_>>();
     domain::keep_control(&directories, &texts(&listen), &texts(&connect)).at(&table.whole)?;
     Ok(grants)
-}
-
-/// Whether two programs that listen at these addresses are in each other's way.
-fn overlap(one: &str, other: &str) -> bool {
-    let parts = |address: &str| {
-        let (kind, rest) = match address.split_once(':') {
-            Some((kind @ ("udp" | "tcp"), rest)) => (kind.to_owned(), rest),
-            Some(("unix", path)) => return Some(("unix".to_owned(), path.to_owned(), String::new())),
-            _ => ("tcp".to_owned(), address),
-        };
-        let (host, port) = rest.rsplit_once(':')?;
-        Some((kind, host.to_owned(), port.to_owned()))
-    };
-    let (Some(one), Some(other)) = (parts(one), parts(other)) else { return false };
-    // Of all ports, or of one that the kernel picks, each finds one.
-    let is_open = one.1 == "*" && one.0 == "unix" || ["*", "0"].contains(&one.2.as_str());
-    let is_every = |host: &str| ["*", "0.0.0.0", "[::]"].contains(&host);
-    let hosts = one.1 == other.1 || one.0 != "unix" && (is_every(&one.1) || is_every(&other.1));
-    !is_open && one.0 == other.0 && one.2 == other.2 && hosts
 }
 
 fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {

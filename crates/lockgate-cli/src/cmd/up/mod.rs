@@ -1,6 +1,7 @@
 //! `lockgate up`: several programs as domains of one process.
 
 mod file;
+mod listeners;
 mod printer;
 
 use crate::cmd::descriptors;
