@@ -344,6 +344,12 @@ fn ends_of_threads() {
     same("thread_ends");
 }
 
+/// Whoever is unwound has its registers.
+#[test]
+fn exceptions_of_handlers() {
+    same("handlers");
+}
+
 #[test]
 fn unwinder() {
     same("unwinder");

@@ -15,6 +15,8 @@ _Noreturn void __lg_exit_thread(void *result);
 
 /* Clean-ups use the stack below their frame, so what is thrown does not lie there. */
 static _Thread_local struct {
+    /* C++ looks for what it has thrown in front of an exception, before it asks whose that is. */
+    char nothing[128];
     struct _Unwind_Exception exception;
     void *result;
 } leaving;

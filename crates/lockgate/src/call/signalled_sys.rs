@@ -363,6 +363,11 @@ unsafe fn begin(
         (*one).copy = copy;
         (*one).previous = (*below).interruption;
         let mut registers = [0; 16];
+        // What functions keep for their callers (rbx, rbp, r12 to r15) is as it was: who unwinds out of the handler finds it as if the handler
+        // had been called.
+        for kept in [3, 5, 12, 13, 14, 15] {
+            registers[kept] = (*one).saved.registers[kept];
+        }
         registers[RSP] = bottom - 8;
         [registers[7], registers[6], registers[2]] = [handler.info.signal.into(), info, copy];
         let state = INITIAL.0.as_ptr();

@@ -1,0 +1,67 @@
+// Signal handlers that throw, and that end their thread: what they have interrupted is unwound, and has its registers.
+#include <csignal>
+#include <cstdio>
+#include <initializer_list>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define FAR __attribute__((noinline))
+
+struct Kept {
+    long value;
+    __attribute__((always_inline)) ~Kept() { std::printf("~%lx\n", value); }
+};
+
+// By pointer: the C library's header says that they do not throw.
+static int (*volatile raises)(int) = raise;
+static int (*volatile sends)(pthread_t, int) = pthread_kill;
+static long (*volatile calls)(long, ...) = syscall;
+
+static bool throws;
+static int how;
+
+static void handler(int) {
+    if (throws)
+        throw 5;
+    pthread_exit(nullptr);
+}
+
+FAR static void interrupted() {
+    switch (how) {
+    case 0: raises(SIGUSR1); break;
+    case 1: sends(pthread_self(), SIGUSR1); break;
+    default: calls(SYS_tkill, gettid(), SIGUSR1); break;
+    }
+    asm volatile("");
+}
+
+FAR static long keeps(long a, long b, long c, long d, long e, long f) {
+    Kept first{a}, second{b}, third{c}, fourth{d}, fifth{e};
+    interrupted();
+    return a + b + c + d + e + f;
+}
+
+static void *thread(void *) {
+    volatile long seed = 0x111;
+    long one = seed, two = one * 2, three = one * 3;
+    try {
+        std::printf("back with %ld\n", keeps(one, two, three, one * 4, one * 5, 6));
+    } catch (int thrown) {
+        std::printf("caught %d with %lx %lx %lx\n", thrown, one, two, three);
+    }
+    return nullptr;
+}
+
+int main() {
+    std::signal(SIGUSR1, handler);
+    for (how = 0; how < 3; how++)
+        for (bool throwing : {false, true}) {
+            throws = throwing;
+            std::printf("%d, %s\n", how, throws ? "throws" : "ends its thread");
+            pthread_t id;
+            pthread_create(&id, nullptr, thread, nullptr);
+            pthread_join(id, nullptr);
+            // A handler that was left by an exception has left its signal blocked in that thread alone.
+        }
+}
