@@ -45,6 +45,11 @@ long start(long body, long n) {
     }
     return n;
 }
+/* Starts one, and waits for its end. */
+long joins(long body) {
+    pthread_t thread;
+    return pthread_create(&thread, NULL, bodies[body], NULL) || pthread_join(thread, NULL);
+}
 void let_go(void) { pthread_mutex_lock(&mutex); open_gate = 1; pthread_cond_broadcast(&condition); pthread_mutex_unlock(&mutex); }
 long sum(long n) {
     pthread_t threads[8];
@@ -380,6 +385,17 @@ fn threads_of_modules_are_counted() {
         std::thread::yield_now();
     }
     assert_eq!(domain.bind::<Binary>("start").unwrap().call(0, 3).unwrap(), 3, "as new");
+}
+
+#[test]
+fn who_is_in_a_domain_that_its_own_thread_ends_is_told_how() {
+    let _watchdog = watchdog("a call beside a thread that crashes");
+    let domain = domain(DomainOptions::new().max_guest_threads(2));
+    let error = domain.bind::<extern "C" fn(i64) -> i64>("joins").unwrap().call(2).unwrap_err();
+    assert_eq!(error.fault().map(lockgate::Fault::kind), Some(FaultKind::Killed));
+    let said = error.to_string();
+    assert!(said.contains("a thread that the module had started ended the domain: "), "{said}");
+    assert!(said.contains("illegal instruction") && said.contains("crash"), "{said}");
 }
 
 /// Red if what the thread did wrong, or who kills and closes the domain, keeps it.

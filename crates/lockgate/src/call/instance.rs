@@ -14,7 +14,7 @@ use crate::space::{self, Services, Stride};
 use crate::stats::{Gauge, Row};
 use lockgate_abi::{stack, window};
 use lockgate_syscall::Process;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -69,6 +69,8 @@ pub(crate) struct Instance {
     killed: AtomicBool,
     /// The domain has used up its CPU time. Then it is killed, too.
     spent: AtomicBool,
+    /// How a thread that the module has started has ended the domain. Then it is killed, too.
+    ended_by_thread: OnceLock<String>,
     admissions: Admissions,
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
     owner: AtomicU32,
@@ -108,6 +110,7 @@ impl Instance {
             row,
             killed: AtomicBool::new(false),
             spent: AtomicBool::new(false),
+            ended_by_thread: OnceLock::new(),
             admissions: Admissions::default(),
             owner: AtomicU32::new(0),
             turns: Turns::default(),
@@ -137,6 +140,7 @@ impl Instance {
             gates,
             killed,
             spent,
+            ended_by_thread,
             admissions,
             owner,
             turns,
@@ -150,6 +154,7 @@ impl Instance {
         *contexts = Contexts::default();
         gates.renew();
         (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
+        *ended_by_thread = OnceLock::new();
         *admissions = Admissions::default();
         *owner = AtomicU32::default();
         *turns = Turns::default();
@@ -319,6 +324,16 @@ impl Instance {
             true => CallError::CpuTime(self.name.clone()),
             false => CallError::Killed(self.name.clone()),
         }
+    }
+
+    /// A thread that the module has started is about to end it: with this error.
+    pub fn note_end_by_thread(&self, error: &CallError) {
+        let _ = self.ended_by_thread.set(error.to_string());
+    }
+
+    /// That error, if there was one.
+    pub fn ended_by_thread(&self) -> Option<&str> {
+        self.ended_by_thread.get().map(String::as_str)
     }
 
     /// It has used up its CPU time.

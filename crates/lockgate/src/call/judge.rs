@@ -106,11 +106,11 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             "the call was cancelled, its deadline passed, or the host's stop predicate asked calls to end",
         ),
         Cause::Killed | Cause::Syscall(lockgate_syscall::Fault::Killed) => {
-            plain(FaultKind::Killed, "the host killed the domain")
+            plain(FaultKind::Killed, &killed(domain))
         }
         Cause::Exit(status) => plain(FaultKind::Exit(status), &format!("the module called exit({status})")),
         // What a closed domain was given goes before the last call has left.
-        Cause::NoFunction if domain.is_killed() => plain(FaultKind::Killed, "the host killed the domain"),
+        Cause::NoFunction if domain.is_killed() => plain(FaultKind::Killed, &killed(domain)),
         Cause::NoFunction => plain(FaultKind::Gate, "call of a host function that the domain was not given"),
         Cause::Arguments => plain(
             FaultKind::Gate,
@@ -261,3 +261,11 @@ fn memory(raw: &RawFault, si_code: i32, domain: &Instance) -> Judgement {
 }
 
 const _: () = assert!((code::OFF as u64).is_multiple_of(stack::SLOT));
+
+/// Why a domain was ended in the middle of a call.
+fn killed(domain: &Instance) -> String {
+    match domain.ended_by_thread() {
+        None => "the host killed the domain".to_owned(),
+        Some(error) => format!("a thread that the module had started ended the domain: {error}"),
+    }
+}

@@ -215,6 +215,7 @@ impl Core {
             && (!exited(&error) || self.process().take_group_exit(slot as u32))
         {
             // As a process ends with any of its threads.
+            self.note_end_by_thread(&error);
             self.guest_threads().books().error.get_or_insert(error);
             self.kill();
         }

@@ -110,7 +110,7 @@ pub enum FaultKind {
     Abort,
     /// The domain sent itself this signal.
     Signal(u8),
-    /// The host killed the domain.
+    /// The host killed the domain, or a thread that the module has started ended it, as it ends a process: the message says how.
     Killed,
     /// The domain has used up its CPU time.
     CpuTime,
