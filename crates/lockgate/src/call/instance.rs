@@ -14,8 +14,8 @@ use crate::space::{self, Services, Stride};
 use crate::stats::{Gauge, Row};
 use lockgate_abi::{stack, window};
 use lockgate_syscall::Process;
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// What a domain wants of its calls.
