@@ -91,10 +91,11 @@ pub(super) fn book() -> MutexGuard<'static, Book> {
 
 impl Book {
     /// Writes down that the host grants `region` to `domain`, `from` the grant of another domain perhaps, and maps it. Its serial number, and
-    /// what it allows. On an error nothing has changed.
+    /// what it allows.
     ///
     /// # Errors
-    /// [`GrantError::Overlap`]: the host has granted it already. [`GrantError::TooMany`], [`GrantError::Forked`], the kernel's.
+    /// [`GrantError::Overlap`]: the host has granted it already. [`GrantError::TooMany`], [`GrantError::Forked`], the kernel's. Nothing has
+    /// changed then, unless the kernel could not lower the rights that domains had passed on: some have lost the region.
     pub(super) fn grant(
         &mut self,
         domain: Window<'_>,
@@ -112,7 +113,7 @@ impl Book {
         if self.count(key.0, by_host) >= MAX_GRANTS {
             return Err(GrantError::TooMany { domain: domain.name.to_owned() });
         }
-        let entry = self.mapped(domain, region, rights)?;
+        let entry = self.mapped(key, domain.stride, region, rights)?;
         let (serial, allowed) = (SERIAL.fetch_add(1, Ordering::Relaxed), Arc::new(Allowed::new(rights)));
         entry.host = Some(ByHost { serial, rights, allowed: allowed.clone(), from });
         if rights < entry.rights {
@@ -168,11 +169,11 @@ impl Book {
     /// The region is in the window, with these rights at least.
     fn mapped(
         &mut self,
-        domain: Window<'_>,
+        key: Key,
+        stride: &Arc<Stride>,
         region: &Region,
         rights: Rights,
     ) -> Result<&mut Entry, GrantError> {
-        let key = place(domain, region)?;
         match self.0.entry(key) {
             btree_map::Entry::Occupied(entry) => {
                 let entry = entry.into_mut();
@@ -184,9 +185,9 @@ impl Book {
                 Ok(entry)
             }
             btree_map::Entry::Vacant(vacant) => {
-                let mapped = region.memory().map_into(domain.stride, key.1, rights);
+                let mapped = region.memory().map_into(stride, key.1, rights);
                 mapped.map_err(GrantError::system("map the region into the window"))?;
-                let (region, stride) = (region.clone(), domain.stride.clone());
+                let (region, stride) = (region.clone(), stride.clone());
                 let (givers, receivers) = (BTreeMap::new(), BTreeSet::new());
                 Ok(vacant.insert(Entry { region, stride, rights, host: None, givers, receivers }))
             }
@@ -247,7 +248,7 @@ impl Book {
         let (mut all, mut next) = (BTreeSet::new(), Vec::from_iter(domains));
         while let Some(id) = next.pop() {
             if all.insert(id) {
-                next.extend(self.0.get(&(id, offset)).into_iter().flat_map(|entry| &entry.receivers));
+                next.extend(self.receivers(id, offset));
             }
         }
         all
@@ -256,21 +257,22 @@ impl Book {
     /// Of the domains `affected`, those to whom somebody gives these rights: the host, or a domain that has them, which is none of
     /// `affected` or found to have them itself.
     fn who_has(&self, offset: u64, affected: &BTreeSet<u32>, rights: Rights) -> BTreeSet<u32> {
-        let is_given = |id: &u32, by: &dyn Fn(u32) -> bool| {
+        let outside = |giver| !affected.contains(&giver) && self.rights(giver, offset) >= Some(rights);
+        let is_given_outside = |id: &u32| {
             self.0.get(&(*id, offset)).is_some_and(|entry| match &entry.host {
                 Some(host) => host.rights >= rights,
-                None => entry.givers.iter().any(|(giver, given)| *given >= rights && by(*giver)),
+                None => entry.givers.iter().any(|(giver, given)| *given >= rights && outside(*giver)),
             })
         };
-        let outside = |giver| !affected.contains(&giver) && self.rights(giver, offset) >= Some(rights);
-        let mut next: Vec<u32> = affected.iter().copied().filter(|id| is_given(id, &outside)).collect();
+        let gives = |giver: u32, to: u32| {
+            let entry = self.0.get(&(to, offset)).filter(|entry| entry.host.is_none());
+            entry.and_then(|entry| entry.givers.get(&giver)) >= Some(&rights)
+        };
+        let mut next: Vec<u32> = affected.iter().copied().filter(is_given_outside).collect();
         let mut found = BTreeSet::new();
         while let Some(id) = next.pop() {
             if found.insert(id) {
-                let receivers = self.0.get(&(id, offset)).into_iter().flat_map(|entry| &entry.receivers);
-                next.extend(
-                    receivers.filter(|to| affected.contains(to) && is_given(to, &|giver| giver == id)),
-                );
+                next.extend(self.receivers(id, offset).filter(|to| affected.contains(to) && gives(id, *to)));
             }
         }
         found
@@ -304,12 +306,16 @@ impl Book {
         let mut all = vec![id];
         let mut next = 0;
         while let Some(&giver) = all.get(next) {
-            let receivers = self.0.get(&(giver, offset)).into_iter().flat_map(|entry| &entry.receivers);
+            let receivers = self.receivers(giver, offset);
             let host = |to: &u32| self.0.get(&(*to, offset)).and_then(|entry| entry.host.as_ref());
             all.extend(receivers.filter(|to| host(to).is_some_and(|host| host.from == Some(giver))));
             next += 1;
         }
         all
+    }
+
+    fn receivers(&self, id: u32, offset: u64) -> impl Iterator<Item = u32> {
+        self.0.get(&(id, offset)).into_iter().flat_map(|entry| entry.receivers.iter().copied())
     }
 
     fn rights(&self, id: u32, offset: u64) -> Option<Rights> {
@@ -363,9 +369,7 @@ pub(crate) fn pass_on_from(
     let before = book.0.get(&key);
     let granted = before.and_then(|entry| entry.host.as_ref()).map_or(held, |host| host.rights);
     let held = held.min(granted);
-    if rights > held {
-        return Err(GrantError::Upgrade { asked: rights, held });
-    }
+    GrantError::unless_within(rights, held)?;
     if key.0 == giver || before.and_then(|entry| entry.givers.get(&giver)) >= Some(&rights) {
         return Err(GrantError::Overlap { domain: to.name.to_owned(), offset });
     }
@@ -374,7 +378,7 @@ pub(crate) fn pass_on_from(
     if !before.is_some_and(has_passed_on) && book.count(key.0, has_passed_on) >= MAX_PASSED_ON {
         return Err(GrantError::TooMany { domain: to.name.to_owned() });
     }
-    book.mapped(to, &region, rights)?.givers.insert(giver, rights);
+    book.mapped(key, to.stride, &region, rights)?.givers.insert(giver, rights);
     if let Some(entry) = book.0.get_mut(&(giver, offset)) {
         entry.receivers.insert(key.0);
     }

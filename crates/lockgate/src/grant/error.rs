@@ -175,6 +175,14 @@ impl GrantError {
     pub(super) fn system(what: &'static str) -> impl FnOnce(rustix::io::Errno) -> GrantError {
         move |error| GrantError::System { what, source: error.into() }
     }
+
+    /// Fails if the rights that are `asked` for are more than those that are `held`.
+    ///
+    /// # Errors
+    /// [`GrantError::Upgrade`].
+    pub(super) fn unless_within(asked: Rights, held: Rights) -> Result<(), GrantError> {
+        if asked > held { Err(GrantError::Upgrade { asked, held }) } else { Ok(()) }
+    }
 }
 
 /// Why a ring cannot be used.

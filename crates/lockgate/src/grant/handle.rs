@@ -23,9 +23,7 @@ pub struct Grant {
 impl Grant {
     /// A right from the host.
     pub(crate) fn new(domain: Window<'_>, region: &Region, rights: Rights) -> Result<Grant, GrantError> {
-        if rights > region.rights() {
-            return Err(GrantError::Upgrade { asked: rights, held: region.rights() });
-        }
+        GrantError::unless_within(rights, region.rights())?;
         let (key, serial, allowed) = book().grant(domain, region, rights, None)?;
         Ok(Grant::of(domain, region, key, serial, allowed))
     }
@@ -59,10 +57,7 @@ impl Grant {
 
     /// The same, if the domain has these rights.
     pub(super) fn pointer_for<T>(&self, at: u64, rights: Rights) -> Result<Pointer<T>, GrantError> {
-        let held = self.rights()?;
-        if rights > held {
-            return Err(GrantError::Upgrade { asked: rights, held });
-        }
+        GrantError::unless_within(rights, self.rights()?)?;
         let at = self.region.part::<T>(at, 1)?;
         Ok(Pointer::from_address(self.window + self.key.1 + at))
     }
@@ -76,10 +71,7 @@ impl Grant {
     pub fn downgrade(&self, rights: Rights) -> Result<(), GrantError> {
         self.is_here()?;
         let mut book = book();
-        let held = book.granted(self.key, self.serial)?;
-        if rights > held {
-            return Err(GrantError::Upgrade { asked: rights, held });
-        }
+        GrantError::unless_within(rights, book.granted(self.key, self.serial)?)?;
         book.lower(self.key, rights)
     }
 
@@ -90,10 +82,7 @@ impl Grant {
     pub(crate) fn pass_on_to(&self, to: Window<'_>, rights: Rights) -> Result<Grant, GrantError> {
         self.is_here()?;
         let mut book = book();
-        let held = book.granted(self.key, self.serial)?;
-        if rights > held {
-            return Err(GrantError::Upgrade { asked: rights, held });
-        }
+        GrantError::unless_within(rights, book.granted(self.key, self.serial)?)?;
         let (key, serial, allowed) = book.grant(to, &self.region, rights, Some(self.key.0))?;
         drop(book);
         Ok(Grant::of(to, &self.region, key, serial, allowed))
