@@ -209,6 +209,7 @@ static lg_region *region;
 static lg_domain *victim;
 static lg_grant *inner;
 static int (*note_by_victim)(const char *);
+static int (*note_last)(long, long, long, long, long, long, long, const char *);
 static int mode;
 
 /* The host's function that domains call. */
@@ -310,6 +311,8 @@ static void lent(void) {
     region = lg_region_new(4096);
     STATUS(LG_OK, lg_region_write(region, 0, "\7\0\0\0", 4));
     note_by_victim = POINTER(int (*)(const char *), bind(victim, "note"));
+    note_last = POINTER(int (*)(long, long, long, long, long, long, long, const char *),
+                        bind(victim, "int note_last(long, long, long, long, long, long, long, const char *)"));
     int (*read_int)(const int *) = POINTER(int (*)(const int *), bind(victim, "read_int"));
     int (*read_other)(const int *) = POINTER(int (*)(const int *), bind(other, "read_int"));
 
@@ -329,13 +332,18 @@ static void lent(void) {
     CHECK(reads(victim, at, 0) == LG_E_FAULT && reads(other, there, 0) == LG_E_FAULT);
     NOTHING(LG_E_GRANT_REVOKED, lg_grant_pointer(onward, 0));
 
-    /* A jump leaves the call, and the program forgets what it has lent: the thread's next call ends it, whichever domain's that is. */
-    for (int round = 0; round < 3; round++) {
+    /* A jump leaves the call, and the program forgets what it has lent: the thread's next call ends it, whichever domain's that is, and
+     * whatever arguments the call has had. */
+    for (int round = 0; round < 4; round++) {
         grant = lg_lend(victim, region, LG_READ);
         CHECK(grant);
         mode = 1;
-        if (setjmp(back) == 0)
-            note_by_victim("");
+        if (setjmp(back) == 0) {
+            if (round == 3)
+                note_last(1, 2, 3, 4, 5, 6, 7, "");
+            else
+                note_by_victim("");
+        }
         mode = 0;
         (round < 2 ? read_int : read_other)(at);
         FAILED(LG_E_FAULT);

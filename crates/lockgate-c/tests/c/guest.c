@@ -49,6 +49,10 @@ void *through(void *user) { return user; }
 char *copy(const char *text) { return strdup(text); }
 int add_by_host(int a, int b) { return host_add(a, b); }
 int keep_busy(int x) { return host_add(x, 0); }
+int note_last(long a, long b, long c, long d, long e, long f, long g, const char *text) {
+    host_note(text);
+    return (int)(a + b + c + d + e + f + g);
+}
 int note(const char *text) {
     host_note(text);
     return 1;

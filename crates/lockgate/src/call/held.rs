@@ -25,7 +25,7 @@ pub(crate) struct Holdings {
     in_doubt: Cell<bool>,
     /// Records behind this one were dropped, of calls that were left by a jump, and the list has not been looked at since; or null.
     left: Cell<*const Record>,
-    /// Stack pointer of the outermost function that has made such a call.
+    /// Stack pointer of the outermost function that has made such a call, before it pushed arguments.
     left_by: Cell<u64>,
 }
 
@@ -72,7 +72,8 @@ impl Holdings {
             self.let_go_where(|one| one.at > left || one.at == left && one.rsp <= left_by);
             self.all.borrow_mut().iter_mut().filter(|one| one.at == left).for_each(|one| one.in_doubt = true);
         }
-        self.let_go_where(|one| one.in_doubt && is_gone(one.rsp));
+        // (What its owner has let go of meanwhile is in doubt no more.)
+        self.let_go_where(|one| one.in_doubt && (one.what.is_over() || is_gone(one.rsp)));
     }
 
     /// Whether the thread is to ask at each call: a function that holds something goes on, or was left and a deeper one calls now.

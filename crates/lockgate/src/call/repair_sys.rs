@@ -121,6 +121,8 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             // The binding may be gone, and its header another's: only the domain can be asked, if that is still there.
             let control = ptr::read_volatile(&raw const (*entry).control);
             let domain = state.domain_of(control);
+            let binding = domain.as_ref().and_then(|_| (*entry).binding.as_ref());
+            let pushed = binding.map_or(0, pushed_for);
             if (*top).kind == GATE {
                 if !state.waits_for.load(Ordering::Relaxed).is_null() {
                     exclusive_sys::stop_waiting(state); // for a turn that it had given up in the gate
@@ -138,14 +140,19 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
                 let next = top.byte_add(RECORD as usize).cast::<GateRecord>();
                 let next = ((next as u64) < (*block).records_end).then(|| next.read_volatile());
                 state.give_back_from(domain.id(), control, next.as_ref());
-                if (*entry).binding.as_ref().is_none_or(|binding| has_turn(binding, domain.owner())) {
+                if binding.is_none_or(|binding| has_turn(binding, domain.owner())) {
                     exclusive_sys::release(domain.owner(), state.tid as u32);
                 }
             }
             set_top(block, top.byte_sub(RECORD as usize));
-            left = Some(host + FRAME);
+            left = Some(host + FRAME + pushed);
         }
     }
+}
+
+/// Bytes by which a caller's stack pointer is lower at a call of `binding` than elsewhere: its arguments, with what keeps the stack aligned.
+fn pushed_for(binding: &BindingHeader) -> u64 {
+    u64::from(binding.stack_words).next_multiple_of(2) * 8
 }
 
 /// Whether a call of `binding` is a turn in the exclusive domain whose word this is, of its own or of its thread's.

@@ -214,9 +214,11 @@ impl Core {
         if let Err(error) = end
             && (!exited(&error) || self.process().take_group_exit(slot as u32))
         {
-            // As a process ends with any of its threads.
-            self.note_end_by_thread(&error);
-            self.guest_threads().books().error.get_or_insert(error);
+            // As a process ends with any of its threads. (One that ends with the domain is not the cause.)
+            if !killed(&error) {
+                self.note_end_by_thread(&error);
+                self.guest_threads().books().error.get_or_insert(error);
+            }
             self.kill();
         }
     }

@@ -116,9 +116,11 @@ impl Book {
         let entry = self.mapped(key, domain.stride, region, rights)?;
         let (serial, allowed) = (SERIAL.fetch_add(1, Ordering::Relaxed), Arc::new(Allowed::new(rights)));
         entry.host = Some(ByHost { serial, rights, allowed: allowed.clone(), from });
-        if rights < entry.rights {
-            self.settle(key.1, [key.0])
-                .map_err(GrantError::system("lower rights that a domain has passed on"))?;
+        if rights < entry.rights
+            && let Err(error) = self.settle(key.1, [key.0])
+        {
+            self.revoke(key);
+            return Err(GrantError::system("lower rights that a domain has passed on")(error));
         }
         if let Some(from) = from.and_then(|from| self.0.get_mut(&(from, key.1))) {
             from.receivers.insert(key.0);

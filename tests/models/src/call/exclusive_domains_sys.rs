@@ -7,6 +7,7 @@ use crate::error::CallError;
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::{AtomicU32, Ordering};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// `take_exclusive` of `call/emit.rs`: `lock cmpxchg [owner], tid`, which expects the thread's `turn`; whether that was there.
 fn takes(thread: &ThreadState, word: &AtomicU32) -> bool {
@@ -17,8 +18,16 @@ fn takes(thread: &ThreadState, word: &AtomicU32) -> bool {
 
 /// The same, and the slow path if there is another word; what that has taken is given back if the call is refused (`call/admit_sys.rs`).
 fn take(thread: &ThreadState, domain: &Arc<dyn AnyDomain>) -> Result<(), CallError> {
+    take_within(thread, domain, None)
+}
+
+fn take_within(
+    thread: &ThreadState,
+    domain: &Arc<dyn AnyDomain>,
+    timeout: Option<Duration>,
+) -> Result<(), CallError> {
     while !takes(thread, domain.owner()) {
-        if let Err(error) = exclusive_sys::wait(thread, domain.clone(), None) {
+        if let Err(error) = exclusive_sys::wait(thread, domain.clone(), timeout) {
             exclusive_sys::give_back(thread, domain.owner());
             return Err(error);
         }
@@ -194,6 +203,18 @@ fn who_does_not_come_is_not_waited_for() {
         };
         guarded.call(&ThreadState::attached(100)).expect("its turn");
         other.join().expect("no panic");
+    });
+}
+
+/// Nor is a call that does not wait refused: nobody is inside.
+#[test]
+fn who_does_not_come_has_no_call_refused() {
+    crate::explore(3, || {
+        let guarded = Guarded::new();
+        guarded.domain.owner().store(OVERDUE, Ordering::SeqCst);
+        let own = ThreadState::attached(100);
+        take_within(&own, &guarded.domain, Some(Duration::ZERO)).expect("its turn");
+        leave(&own, &guarded.domain);
     });
 }
 

@@ -10,6 +10,9 @@ pub(crate) const GIVEN: u32 = 1 << 30;
 pub(crate) const OVERDUE: u32 = 1 << 29;
 pub(crate) const OWNED: u32 = !(WAITED_FOR | GIVEN | OVERDUE);
 
+/// As in the runtime, of a call or a gate; only where it lies counts here.
+pub(crate) struct Record(u64);
+
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct GateEntry {
     pub function: usize,

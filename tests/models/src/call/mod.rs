@@ -7,6 +7,9 @@ mod exclusive_domains_sys;
 pub(crate) mod exclusive_sys;
 #[path = "../../../../crates/lockgate/src/call/gate_tables_sys.rs"]
 mod gate_tables_sys;
+#[path = "../../../../crates/lockgate/src/call/held.rs"]
+pub(crate) mod held;
+mod holdings;
 pub(crate) mod instance;
 pub(crate) mod layout;
 pub(crate) mod must_end_sys;
