@@ -434,6 +434,22 @@ extern \"C\" int other(copied c) { return c.x; }
     assert!(said.lines().any(|line| line.ends_with("  other")), "{said}");
 }
 
+/// It has no options that name the files beside its output, which gcc has.
+#[test]
+fn clang_makes_files_beside_the_output() {
+    if !CLANG.is_here("clang_makes_files_beside_the_output") {
+        return;
+    }
+    let shop = Shop::new();
+    shop.write("f.cpp", "extern \"C\" int f() { return 1; }\n");
+    for option in ["-save-temps", "-gsplit-dwarf"] {
+        let driver = shop.lockgate("c++").env("LOCKGATE_GXX", CLANG.command);
+        let made = driver.args([option, "-g", "f.cpp", "--export", "f", "-o", "f.lg"]).output();
+        assert!(made.status.success(), "{option}: {}", text(&made.stderr));
+    }
+    assert!(shop.path("f.ii").exists(), "clang keeps it in the current folder");
+}
+
 /// clang's own library.
 #[test]
 fn libcxx() {

@@ -347,7 +347,12 @@ impl Signals {
     /// Whether something is to be done about a signal on this thread.
     pub(super) fn wakes(&self, thread: u32) -> bool {
         let wanted = self.wanted.get(&thread).copied().unwrap_or_default();
-        self.pending(thread) & (!self.mask(thread) | wanted) != 0
+        let mask = self.mask(thread);
+        // (What was blocked waits though it is ignored; unblocked, it comes to nothing.)
+        let wakes =
+            |signal| bit(signal) & wanted != 0 || bit(signal) & !mask != 0 && !self.is_ignored(signal);
+        let mut own = self.waiting.iter().filter(|waiting| waiting.to.is_none_or(|to| to == thread));
+        own.any(|waiting| wakes(waiting.info.signal))
     }
 
     /// Takes the first one in `set` that waits for a thread: the lowest number, the thread's own before the domain's.

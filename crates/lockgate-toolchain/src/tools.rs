@@ -138,6 +138,15 @@ impl Tools {
         Ok(command)
     }
 
+    /// Whether the compiler of sources has options that name the files beside its output: gcc, and no clang. `every_source` is one in C++.
+    pub(crate) fn names_dumps(&self, every_source: bool) -> Result<bool, Error> {
+        let is_clang = match every_source {
+            true => Compiler::find(self.gxx())?.is_clang(),
+            false => self.cc.is_clang(),
+        };
+        Ok(!is_clang)
+    }
+
     /// `g++`: `LOCKGATE_GXX`, or what belongs to `LOCKGATE_GCC`.
     pub(crate) fn gxx(&self) -> PathBuf {
         if let Some(command) = std::env::var_os("LOCKGATE_GXX") {

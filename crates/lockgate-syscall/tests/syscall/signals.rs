@@ -40,6 +40,28 @@ fn default_actions() {
     }
 }
 
+/// What is ignored waits where it is blocked. A wait that unblocks it goes on all the same, as on Linux.
+#[test]
+fn what_is_ignored_ends_no_wait() {
+    let guest = Guest::bare();
+    let (pid, _) = ids(&guest);
+    let signal = libc::SIGUSR1 as u64;
+    let (ignore, set, none) =
+        (guest.words(&[libc::SIG_IGN as u64, 0, 0, 0]), guest.words(&[1 << (signal - 1)]), guest.words(&[0]));
+    guest.ok(libc::SYS_rt_sigprocmask, &[libc::SIG_BLOCK as u64, set, 0, 8]);
+    guest.ok(libc::SYS_rt_sigaction, &[signal, ignore, 0, 8]);
+    let brief = guest.words(&[0, 1000]);
+    let waits: [(_, &[u64]); 2] = [
+        (libc::SYS_ppoll, &[set, 0, brief, none, 8]),
+        (libc::SYS_pselect6, &[0, 0, 0, 0, brief, guest.words(&[none, 8])]),
+    ];
+    for (number, arguments) in waits {
+        assert_eq!(guest.call(libc::SYS_kill, &[pid, signal]), Outcome::Return(0));
+        assert_eq!(guest.ok(number, arguments), 0, "its time is over");
+    }
+    assert_eq!(guest.ok(libc::SYS_rt_sigtimedwait, &[set, 0, guest.words(&[0, 0]), 8]), signal, "it waits");
+}
+
 /// The host's processes and threads cannot be named.
 #[test]
 fn nobody_else_can_be_signalled() {

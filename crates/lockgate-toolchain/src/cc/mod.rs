@@ -52,7 +52,10 @@ fn link(linking: &Linking, progress: Progress<'_>) -> Result<Outcome, Error> {
                 let object = object_path(folder.path(), i, path);
                 let mut arguments = linking.compile.clone();
                 arguments.extend(linking.dependencies(Source { path, language: language.as_deref() }));
-                arguments.extend(linking.dumps(path));
+                let dumps = linking.dumps(path);
+                if !dumps.is_empty() && sysroot.tools().names_dumps(linking.driver == Driver::Cxx)? {
+                    arguments.extend(dumps);
+                }
                 arguments.extend(linking.compile_for_join().iter().map(|&option| option.to_owned()));
                 arguments.extend(["-c".to_owned(), "-o".to_owned(), object.to_string_lossy().into_owned()]);
                 arguments.extend(language.iter().flat_map(|language| ["-x".to_owned(), language.clone()]));
