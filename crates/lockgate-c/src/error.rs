@@ -223,7 +223,7 @@ failures! {
     PrototypeError: _ => Prototype;
     GrantError: GrantError::Empty => Empty, GrantError::Unaligned { .. } => Unaligned,
         GrantError::Private { .. } => Private, GrantError::NotMapped { .. } => NotMapped,
-        GrantError::Window { .. } => Window, GrantError::File { .. } => File, GrantError::NoRoom { .. } => NoRoom,
+        GrantError::Window { .. } => Window, GrantError::File { .. } | GrantError::Event { .. } => File, GrantError::NoRoom { .. } => NoRoom,
         GrantError::TooMany { .. } => TooMany, GrantError::Overlap { .. } => Overlap,
         GrantError::Upgrade { .. } => Upgrade, GrantError::Revoked { .. } => GrantRevoked,
         GrantError::Range { .. } => Range, GrantError::Lost { .. } => Lost, GrantError::Host(_) => Host,

@@ -9,6 +9,7 @@ use lockgate::{Grant, Held, Region};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 /// What `lg_region` stands for.
 pub struct RegionObject(Region);
@@ -164,6 +165,38 @@ pub unsafe extern "C" fn lg_region_write(
         // SAFETY: the caller's bytes.
         let from = unsafe { slice(from.cast::<u8>(), size, "from")? };
         Ok(region.get()?.0.slice::<u8>(at, size as u64)?.write(0, from)?)
+    })
+}
+
+/// Sleeps at a word.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_region_wait(
+    region: Handle<RegionObject>,
+    at: u64,
+    value: u32,
+    milliseconds: i64,
+) -> i32 {
+    guarded(|| {
+        let timeout = u64::try_from(milliseconds).ok().map(Duration::from_millis);
+        match region.get()?.0.wait(at, value, timeout)? {
+            true => Ok(()),
+            false => Err(Failure::new(Status::Pending, "the word was not woken in time")),
+        }
+    })
+}
+
+/// Wakes who sleeps there.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_region_wake(region: Handle<RegionObject>, at: u64) -> usize {
+    value(0, || Ok(region.get()?.0.wake(at)?))
+}
+
+/// Has a descriptor told of wakes.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_region_notify(region: Handle<RegionObject>, at: u64, event: c_int) -> i32 {
+    guarded(|| {
+        let event = if event == -1 { None } else { Some(borrow(event)?) };
+        Ok(region.get()?.0.notify(at, event)?)
     })
 }
 

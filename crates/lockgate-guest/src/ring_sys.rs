@@ -1,8 +1,13 @@
 //! One end of a queue in a shared region: `lockgate_ring.h` in Rust.
 
 use crate::Plain;
+use core::ffi::{c_int, c_long};
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering, fence};
+use core::time::Duration;
+
+/// Behind an index: where its side sleeps, 1 if it does, or is about to.
+const SLEEPS: usize = 4;
 
 /// Bytes between the words that the two sides write, and before the elements.
 const LINE: usize = 64;
@@ -21,7 +26,8 @@ impl core::error::Error for Corrupted {}
 
 /// One end of a queue with one producer and one consumer, which need not trust each other. The host makes it
 /// (`lockgate::grant::Ring`) and says where it is and how many elements it has. This side's index is here, not in the shared memory.
-/// Elements are copied. No operation waits.
+/// Elements are copied. [`push`](Ring::push) and [`pop`](Ring::pop) never wait, and wake nobody; [`send`](Ring::send) and
+/// [`receive`](Ring::receive) do both.
 #[derive(Debug)]
 pub struct Ring<T> {
     at: *mut u8,
@@ -80,6 +86,71 @@ impl<T: Plain> Ring<T> {
         Ok(Some(element))
     }
 
+    /// Adds an element and wakes the consumer, asleep while the ring is full. False once `timeout` is over (none: never).
+    ///
+    /// # Errors
+    /// [`Corrupted`].
+    pub fn send(&mut self, element: &T, timeout: Option<Duration>) -> Result<bool, Corrupted> {
+        Ok(self.until([LINE, 0], timeout, |ring| Ok(ring.push(element)?.then_some(())))?.is_some())
+    }
+
+    /// Takes the oldest element and wakes the producer, asleep while the ring is empty. None once `timeout` is over (none: never).
+    ///
+    /// # Errors
+    /// [`Corrupted`].
+    pub fn receive(&mut self, timeout: Option<Duration>) -> Result<Option<T>, Corrupted> {
+        self.until([0, LINE], timeout, Ring::pop)
+    }
+
+    /// Wakes the consumer, if it sleeps for what was pushed.
+    pub fn wake_consumer(&self) {
+        self.wake(0);
+    }
+
+    /// Wakes the producer, if it sleeps for the room that was made.
+    pub fn wake_producer(&self) {
+        self.wake(LINE);
+    }
+
+    /// Attempts something until it succeeds, asleep in between.
+    fn until<R>(
+        &mut self,
+        [own, other]: [usize; 2],
+        timeout: Option<Duration>,
+        mut attempt: impl FnMut(&mut Self) -> Result<Option<R>, Corrupted>,
+    ) -> Result<Option<R>, Corrupted> {
+        let (mut end, mut is_armed) = (None, false);
+        loop {
+            if let Some(result) = attempt(self)? {
+                self.wake(other);
+                return Ok(Some(result));
+            }
+            let end = *end.get_or_insert_with(|| timeout.map(|timeout| now().saturating_add(timeout)));
+            if end.is_some_and(|end| now() >= end) {
+                return Ok(None);
+            }
+            let sleeps = self.word(own + SLEEPS);
+            if is_armed {
+                sleep(sleeps, 1, end);
+            } else {
+                sleeps.store(1, Ordering::Relaxed);
+                fence(Ordering::SeqCst);
+            }
+            is_armed = !is_armed;
+        }
+    }
+
+    /// Wakes the other side, with its index at `other`, if it sleeps.
+    fn wake(&self, other: usize) {
+        // Either the other side sees our index behind its word, or we see its word.
+        fence(Ordering::SeqCst);
+        let sleeps = self.word(other + SLEEPS);
+        if sleeps.load(Ordering::Relaxed) != 0 {
+            sleeps.store(0, Ordering::Relaxed);
+            wake(sleeps);
+        }
+    }
+
     /// Index of the consumer, at 0, or of the producer, in the next line.
     fn word(&self, offset: usize) -> &AtomicU32 {
         // SAFETY: in the ring, by `new`, and both sides use it as an atomic word.
@@ -93,8 +164,50 @@ impl<T: Plain> Ring<T> {
     }
 }
 
+/// The kernel's `struct timespec`.
+#[repr(C)]
+struct Timespec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
+unsafe extern "C" {
+    fn syscall(number: c_long, ...) -> c_long;
+}
+
+/// The time of `CLOCK_MONOTONIC`.
+fn now() -> Duration {
+    const CLOCK_GETTIME: c_long = 228;
+    const MONOTONIC: c_long = 1;
+    let mut time = Timespec { seconds: 0, nanoseconds: 0 };
+    // SAFETY: room for a time.
+    unsafe { syscall(CLOCK_GETTIME, MONOTONIC, &raw mut time) };
+    Duration::new(time.seconds as u64, time.nanoseconds as u32)
+}
+
+const FUTEX: c_long = 202;
+
+/// Sleeps while the word is `value`, until woken, or until `end`. Signals end it, too.
+fn sleep(word: &AtomicU32, value: u32, end: Option<Duration>) {
+    const WAIT_BITSET: c_int = 9;
+    let end =
+        end.map(|end| Timespec { seconds: end.as_secs() as i64, nanoseconds: end.subsec_nanos().into() });
+    let end = end.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
+    let nothing = core::ptr::null::<u32>();
+    // SAFETY: the word and the time are there until it returns.
+    unsafe { syscall(FUTEX, core::ptr::from_ref(word), WAIT_BITSET, value, end, nothing, u32::MAX) };
+}
+
+/// Wakes all that sleep there.
+fn wake(word: &AtomicU32) {
+    const WAKE: c_int = 1;
+    // SAFETY: an address is all that is asked for.
+    unsafe { syscall(FUTEX, core::ptr::from_ref(word), WAKE, c_int::MAX) };
+}
+
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::{Corrupted, Ring};
 
     #[repr(align(64))]
@@ -116,6 +229,17 @@ mod tests {
                 assert_eq!(consumer.pop(), Ok(Some(round * 10 + number)));
             }
             assert_eq!(consumer.pop(), Ok(None));
+        }
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..10_000).for_each(|number| assert_eq!(producer.send(&number, None), Ok(true))));
+            for number in 0..10_000 {
+                assert_eq!(consumer.receive(None), Ok(Some(number)));
+            }
+        });
+        let soon = Some(core::time::Duration::from_millis(1));
+        assert_eq!(consumer.receive(soon), Ok(None));
+        for number in 0..5 {
+            assert_eq!(producer.send(&number, soon), Ok(number < 4));
         }
         // SAFETY: the same memory, which the other side may fill with anything.
         unsafe { at.add(64).cast::<u32>().write(1000) };

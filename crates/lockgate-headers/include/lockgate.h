@@ -275,7 +275,7 @@ typedef enum lg_status {
     LG_E_TOO_OFTEN = 111,   /* the domain was restarted too often */
     LG_E_RESTARTING = 112,  /* another thread is restarting it */
 
-    LG_E_PENDING = 120,     /* the asynchronous call has not ended yet */
+    LG_E_PENDING = 120,     /* the asynchronous call, or the wait, has not ended yet */
 
     /* observing processes */
     LG_E_NO_PROCESS = 130,  /* no such process */
@@ -778,6 +778,23 @@ void *lg_region_address(lg_region *region);   /* where the host has it. Domains 
  * SIGBUS. LG_E_RANGE, LG_E_LOST, LG_E_UPGRADE. */
 lg_status lg_region_read(lg_region *region, void *to, uint64_t at, size_t size);
 lg_status lg_region_write(lg_region *region, uint64_t at, const void *from, size_t size);
+
+/* Sleeps while the 32-bit word at byte `at` is `value`, for so many milliseconds at most (negative:
+ * without end). lg_region_wake() ends the sleep, and so does a domain that may write to the region
+ * (FUTEX_WAKE that is not private), or another process that has the memory. LG_OK also after a
+ * signal, and if the word has another value: look again. LG_E_PENDING when the time is over.
+ * LG_E_RANGE, LG_E_LOST. */
+lg_status lg_region_wait(lg_region *region, uint64_t at, uint32_t value, int64_t milliseconds);
+
+/* Wakes all threads, of the host and of domains, that sleep at the word at byte `at`. Returns how
+ * many those were. Errors are those of lg_region_wait(). */
+size_t lg_region_wake(lg_region *region, uint64_t at);
+
+/* Has an eventfd (EFD_NONBLOCK) count each wake of the word at byte `at`, by a domain or by
+ * lg_region_wake(): for hosts that wait for many things at once. -1: none any more. The library
+ * duplicates it. One for each word, 64 for a region, none in a child of fork(). LG_E_RANGE,
+ * LG_E_FILE. */
+lg_status lg_region_notify(lg_region *region, uint64_t at, int eventfd);
 
 /* Shares the region with the domain. LG_E_OVERLAP, LG_E_TOO_MANY, LG_E_UPGRADE. Microseconds. */
 lg_grant *lg_grant_new(lg_domain *domain, lg_region *region, lg_rights rights);

@@ -16,6 +16,12 @@ pub trait Sleep {
     /// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>);
 
+    /// The same at a word that others share with the domain, by its address in the window, which may have lost it by now.
+    ///
+    /// # Errors
+    /// The kernel's: `EAGAIN` (it is another value), `ETIMEDOUT`, `EINTR`, `EFAULT`.
+    fn wait_shared(&self, address: u64, value: u32, left: Option<&Timespec>) -> Result<(), Errno>;
+
     /// `ppoll`, with the mask as it is.
     ///
     /// # Errors
@@ -87,6 +93,19 @@ pub trait Sharing {
     /// `ENOENT`: no other domain answers such an import. `EFAULT`: it is no memory that is shared with the domain. `EACCES`: the domain
     /// itself has less. `EEXIST`: the other domain has it already. `ENOSPC`: the other domain takes no more. `ENOMEM`.
     fn pass_on(&self, import: &str, at: u64, size: u64, writable: bool) -> Result<(), Errno>;
+
+    /// Whether the word at this offset of the window lies in memory that others share with the domain: its address then.
+    ///
+    /// # Errors
+    /// `EACCES`: the domain may only read it.
+    fn shared_word(&self, at: u64) -> Result<Option<u64>, Errno>;
+
+    /// Wakes so many that sleep at that word, the host's threads and other domains' among them, and tells the host if it has asked for
+    /// that. Returns how many it woke.
+    ///
+    /// # Errors
+    /// `EFAULT`: it is not shared any more.
+    fn wake_shared(&self, at: u64, most: usize) -> Result<usize, Errno>;
 }
 
 /// Addresses that a new thread is given.

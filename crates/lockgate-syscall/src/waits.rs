@@ -201,6 +201,34 @@ impl Waits {
         ended
     }
 
+    /// Sleeps as `wait` does, which is given the time that is left, until that is woken, or `until`.
+    pub(super) fn sleep_shared(
+        &self,
+        caller: Caller<'_>,
+        until: Option<Instant>,
+        wait: impl Fn(Option<&futex::Timespec>) -> Result<(), Errno>,
+    ) -> Result<Wake, Halt> {
+        let limit = [caller.thread.deadline, until].into_iter().flatten().min();
+        loop {
+            // (What comes behind this look interrupts the sleep, again and again until it is seen.)
+            self.check(caller.thread)?;
+            if caller.signals.wake(caller.thread.slot) {
+                return Err(Errno::INTR.into());
+            }
+            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
+            let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
+            match wait(left.as_ref()) {
+                Ok(()) => return Ok(Wake::Woken),
+                Err(Errno::INTR) => {}
+                Err(Errno::TIMEDOUT) if until.is_some_and(|until| Instant::now() >= until) => {
+                    return Ok(Wake::TimedOut);
+                }
+                Err(Errno::TIMEDOUT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
     /// Wakes up to `wake` sleepers of `from` that have one of `bits`, the longest waiting first, and moves up to `move_` others to the queue of `to`, if `ready`
     /// (run under the lock) lets it. Returns how many it woke and moved.
     pub(super) fn wake(

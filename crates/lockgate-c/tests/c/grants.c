@@ -1,6 +1,10 @@
 /* Shared memory. */
 #include "check.h"
+#include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -24,6 +28,70 @@ static void regions(void) {
     NOTHING(LG_E_HANDLE, lg_region_address(region));
     NOTHING(LG_E_HANDLE, lg_region_rights(region));
     NOTHING(LG_E_HANDLE, lg_region_offset(region));
+}
+
+static lg_domain *sleeper;
+static lg_region *shared;
+
+static void *sleeps(void *word) {
+    int (*sleep_at)(unsigned *, unsigned, long) = POINTER(int (*)(unsigned *, unsigned, long), bind(sleeper, "sleep_at"));
+    CHECK(sleep_at((unsigned *)word, 7, -1) == 0);
+    return NULL;
+}
+
+/* Words at which both sides sleep. */
+static void waits(void) {
+    lg_module *module = open_module("guest.lg");
+    sleeper = new_domain(module, NULL);
+    shared = lg_region_new(4096);
+    lg_grant *grant = lg_grant_new(sleeper, shared, LG_READ_WRITE);
+    unsigned *word = (unsigned *)lg_grant_pointer(grant, 0);
+    int (*sleep_at)(unsigned *, unsigned, long) = POINTER(int (*)(unsigned *, unsigned, long), bind(sleeper, "sleep_at"));
+    int (*wake_at)(unsigned *) = POINTER(int (*)(unsigned *), bind(sleeper, "wake_at"));
+    STATUS(LG_OK, lg_region_write(shared, 0, "\7\0\0\0", 4));
+    STATUS(LG_E_PENDING, lg_region_wait(shared, 0, 7, 1));
+    STATUS(LG_OK, lg_region_wait(shared, 0, 8, -1));
+    STATUS(LG_E_RANGE, lg_region_wait(shared, 2, 7, 1));
+    STATUS(LG_E_RANGE, lg_region_wait(shared, 4096, 7, 1));
+    NOTHING(LG_E_RANGE, lg_region_wake(shared, 1));
+    CHECK(sleep_at(word, 7, 1000) == -ETIMEDOUT && sleep_at(word, 8, -1) == -EAGAIN);
+
+    /* A domain's thread, woken by the host. */
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, sleeps, (void *)word) == 0);
+    while (lg_region_wake(shared, 0) == 0)
+        sched_yield();
+    CHECK(pthread_join(thread, NULL) == 0);
+
+    /* The host's descriptor, told by a domain. */
+    int event = eventfd(0, EFD_NONBLOCK), blocking = eventfd(0, 0);
+    uint64_t count = 0;
+    STATUS(LG_E_FILE, lg_region_notify(shared, 0, blocking));
+    STATUS(LG_E_FILE, lg_region_notify(shared, 0, 0));
+    STATUS(LG_E_ARGUMENT, lg_region_notify(shared, 0, -2));
+    STATUS(LG_E_RANGE, lg_region_notify(shared, 4094, event));
+    STATUS(LG_OK, lg_region_notify(shared, 4, event));
+    CHECK(wake_at(word) == 0 && read(event, &count, 8) == -1 && errno == EAGAIN);
+    CHECK(wake_at(word + 1) == 0 && read(event, &count, 8) == 8 && count == 1);
+    CHECK(lg_region_wake(shared, 4) == 0 && read(event, &count, 8) == 8 && count == 1);
+    STATUS(LG_OK, lg_region_notify(shared, 4, -1));
+    CHECK(wake_at(word + 1) == 0 && read(event, &count, 8) == -1);
+    for (int i = 0; i < 64; i++)
+        STATUS(LG_OK, lg_region_notify(shared, 4 * i, event));
+    STATUS(LG_E_FILE, lg_region_notify(shared, 4 * 64, event));
+    STATUS(LG_OK, lg_region_notify(shared, 0, event));
+    close(blocking);
+    close(event);
+
+    /* Who can only read neither sleeps nor wakes. */
+    STATUS(LG_OK, lg_grant_downgrade(grant, LG_READ));
+    CHECK(sleep_at(word, 7, 1000) == -EACCES && wake_at(word) == -EACCES);
+    STATUS(LG_OK, lg_grant_free(grant));
+    CHECK(sleep_at(word, 0, 1000) == -EFAULT);
+    STATUS(LG_OK, lg_region_free(shared));
+    NOTHING(LG_E_HANDLE, lg_region_wake(shared, 0));
+    STATUS(LG_E_HANDLE, lg_region_wait(shared, 0, 0, 0));
+    STATUS(LG_E_HANDLE, lg_region_notify(shared, 0, -1));
 }
 
 static void from_elsewhere(void) {
@@ -105,6 +173,7 @@ static void grants(void) {
 
 int main(void) {
     regions();
+    waits();
     from_elsewhere();
     grants();
     return 0;

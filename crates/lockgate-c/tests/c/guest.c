@@ -49,6 +49,15 @@ void *through(void *user) { return user; }
 char *copy(const char *text) { return strdup(text); }
 int add_by_host(int a, int b) { return host_add(a, b); }
 int keep_busy(int x) { return host_add(x, 0); }
+/* A futex that others share; negative errors. */
+int sleep_at(unsigned *word, unsigned value, long nanoseconds) {
+    struct timespec time = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+    return syscall(SYS_futex, word, FUTEX_WAIT, value, nanoseconds < 0 ? 0 : &time, 0, 0) ? -errno : 0;
+}
+int wake_at(unsigned *word) {
+    long woken = syscall(SYS_futex, word, FUTEX_WAKE, 1000, 0, 0, 0);
+    return woken < 0 ? -errno : (int)woken;
+}
 int note_last(long a, long b, long c, long d, long e, long f, long g, const char *text) {
     host_note(text);
     return (int)(a + b + c + d + e + f + g);

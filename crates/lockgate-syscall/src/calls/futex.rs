@@ -1,5 +1,6 @@
-//! `futex`: private to the domain, kept in the runtime, so that a deadline or the domain's end can always
-//! interrupt a wait. Shared and priority-inheriting ones are unknown.
+//! `futex`: private to the domain, kept in the runtime. At words in memory that others share with the domain, and without
+//! `FUTEX_PRIVATE_FLAG`, it is the kernel's: the host's threads and other domains' wait and wake there as well. Priority-inheriting ones are
+//! unknown.
 use crate::SyscallContext;
 use crate::locked::locked;
 use crate::outcome::Reply;
@@ -25,6 +26,11 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
     if key == 0 || key % 4 != 0 {
         return Err(if key == 0 { Errno::FAULT } else { Errno::INVAL }.into());
     }
+    if operation & libc::FUTEX_PRIVATE_FLAG == 0
+        && let Some(address) = ctx.sharing.shared_word(key)?
+    {
+        return shared(ctx, [key, address], operation, [value, fourth, value3]);
+    }
     let bits = value3 as u32;
     let wake = |bits| Ok(waits.wake(key, bits, count(value), None, || Ok(()))?.0 as u64);
     match operation & !(libc::FUTEX_PRIVATE_FLAG | libc::FUTEX_CLOCK_REALTIME) {
@@ -33,11 +39,7 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
         }
         libc::FUTEX_WAIT => wait(ctx, key, Waits::ANY, fourth, None, equals(value)),
         libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET if bits == 0 => Err(Errno::INVAL.into()),
-        libc::FUTEX_WAIT_BITSET => {
-            let real = operation & libc::FUTEX_CLOCK_REALTIME != 0;
-            let clock = if real { ClockId::Realtime } else { ClockId::Monotonic };
-            wait(ctx, key, bits, fourth, Some(clock), equals(value))
-        }
+        libc::FUTEX_WAIT_BITSET => wait(ctx, key, bits, fourth, Some(clock(operation)), equals(value)),
         libc::FUTEX_WAKE => wake(Waits::ANY),
         libc::FUTEX_WAKE_BITSET => wake(bits),
         requeue @ (libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE) => {
@@ -54,6 +56,55 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
     }
 }
 
+/// At a word that others share, which lies at offset `key` of the window, and has this address there.
+fn shared(
+    ctx: &SyscallContext<'_>,
+    [key, address]: [u64; 2],
+    operation: i32,
+    [value, fourth, bits]: [u64; 3],
+) -> Reply {
+    let any = bits as u32 == Waits::ANY;
+    let clock = match operation & !libc::FUTEX_CLOCK_REALTIME {
+        libc::FUTEX_WAIT => None,
+        libc::FUTEX_WAIT_BITSET if any => Some(clock(operation)),
+        libc::FUTEX_WAKE => return Ok(ctx.sharing.wake_shared(key, count(value))? as u64),
+        libc::FUTEX_WAKE_BITSET if any => return Ok(ctx.sharing.wake_shared(key, count(value))? as u64),
+        _ => return Err(Errno::NOSYS.into()),
+    };
+    let until = until(ctx, fourth, clock)?;
+    let wait = |left: Option<&_>| ctx.sleep.wait_shared(address, value as u32, left);
+    answer(ctx.process.waits.sleep_shared(ctx.caller(), until, wait)?)
+}
+
+/// The clock of an absolute time.
+fn clock(operation: i32) -> ClockId {
+    if operation & libc::FUTEX_CLOCK_REALTIME != 0 { ClockId::Realtime } else { ClockId::Monotonic }
+}
+
+/// When a timeout is over that is relative, or absolute on `clock`; never, if there is none.
+fn until(ctx: &SyscallContext<'_>, timeout: u64, clock: Option<ClockId>) -> Result<Option<Instant>, Errno> {
+    if timeout == 0 {
+        return Ok(None);
+    }
+    let time = ctx.timespec(timeout)?;
+    let left = match clock {
+        None => time,
+        Some(clock) => {
+            let now = rustix::time::clock_gettime(clock);
+            time.saturating_sub(Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
+        }
+    };
+    // A time too far to express is no limit.
+    Ok(Instant::now().checked_add(left))
+}
+
+fn answer(wake: Wake) -> Reply {
+    match wake {
+        Wake::Woken => Ok(0),
+        Wake::TimedOut => Err(Errno::TIMEDOUT.into()),
+    }
+}
+
 /// A wait with a timeout that is relative, or absolute on `clock`.
 fn wait(
     ctx: &SyscallContext<'_>,
@@ -63,24 +114,8 @@ fn wait(
     clock: Option<ClockId>,
     ready: impl Fn() -> Result<(), Errno>,
 ) -> Reply {
-    let until = if timeout == 0 {
-        None
-    } else {
-        let time = ctx.timespec(timeout)?;
-        let left = match clock {
-            None => time,
-            Some(clock) => {
-                let now = rustix::time::clock_gettime(clock);
-                time.saturating_sub(Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
-            }
-        };
-        // A time too far to express is no limit.
-        Instant::now().checked_add(left)
-    };
-    match ctx.process.waits.sleep(ctx.caller(), key, bits, until, ready)? {
-        Wake::Woken => Ok(0),
-        Wake::TimedOut => Err(Errno::TIMEDOUT.into()),
-    }
+    let until = until(ctx, timeout, clock)?;
+    answer(ctx.process.waits.sleep(ctx.caller(), key, bits, until, ready)?)
 }
 
 /// Numbers of sleepers are signed in the kernel; negative means none.

@@ -33,6 +33,10 @@ impl Sleep for Asleep {
         let _ = futex::wait(word, futex::Flags::PRIVATE, value, left);
     }
 
+    fn wait_shared(&self, _: u64, _: u32, _: Option<&Timespec>) -> Result<(), Errno> {
+        Err(Errno::NOSYS)
+    }
+
     fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno> {
         rustix::event::poll(descriptors, timeout)
     }
@@ -431,6 +435,14 @@ struct NothingShared;
 impl lockgate_syscall::Sharing for NothingShared {
     fn pass_on(&self, import: &str, _: u64, _: u64, _: bool) -> Result<(), rustix::io::Errno> {
         Err(if import == "known" { rustix::io::Errno::FAULT } else { rustix::io::Errno::NOENT })
+    }
+
+    fn shared_word(&self, _: u64) -> Result<Option<u64>, rustix::io::Errno> {
+        Ok(None)
+    }
+
+    fn wake_shared(&self, _: u64, _: usize) -> Result<usize, rustix::io::Errno> {
+        Err(rustix::io::Errno::FAULT)
     }
 }
 

@@ -7,6 +7,7 @@
 /* Of linux/futex.h, which musl does not bring along. */
 #define LG_FUTEX_WAIT 0
 #define LG_FUTEX_WAKE 1
+#define LG_FUTEX_PRIVATE 128
 
 static inline long lg_call6(long number, long a, long b, long c, long d, long e, long f) {
     register long r10 __asm__("r10") = d;

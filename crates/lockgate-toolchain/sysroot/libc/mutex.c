@@ -17,11 +17,16 @@
 
 /* Of a mutex's type, beside its kind. */
 #define ROBUST 4
+#define SHARED 128
 
 hidden int __pthread_mutex_timedlock(pthread_mutex_t *, const struct timespec *);
 
 static inline struct lg_mutex *inside(pthread_mutex_t *mutex) { return (struct lg_mutex *)mutex; }
 static inline int kind(const struct lg_mutex *mutex) { return mutex->type & 3; }
+/* As musl waits: in memory that others share, the two kinds of futex are different ones. */
+static inline int wake_of(const struct lg_mutex *mutex) {
+    return mutex->type & SHARED ? LG_FUTEX_WAKE : LG_FUTEX_WAKE | LG_FUTEX_PRIVATE;
+}
 
 /* A robust mutex is on its owner's list while it is held, and named there as pending while that changes: whoever sees the owner end
    (pthread_exit, the runtime) tells the next one. Never plain: that thread may be another's. */
@@ -65,7 +70,7 @@ static int unlock_robust(struct lg_mutex *mutex) {
         return 0;
     }
     /* Who got it from a dead owner and has not made it consistent loses it for all. */
-    int free = word & DIED ? LOST : 0, waiters = mutex->waiters;
+    int free = word & DIED ? LOST : 0, waiters = mutex->waiters, waking = wake_of(mutex);
     volatile void *volatile *previous = mutex->previous;
     volatile void *next = mutex->next;
     self->robust_list.pending = &mutex->next;
@@ -73,7 +78,7 @@ static int unlock_robust(struct lg_mutex *mutex) {
     if (next != &self->robust_list.head) ((volatile void *volatile **)next)[-1] = previous;
     word = __atomic_exchange_n(&mutex->word, free, __ATOMIC_RELEASE);
     self->robust_list.pending = 0;
-    if (word < 0 || waiters) lg_call3(SYS_futex, (long)&mutex->word, LG_FUTEX_WAKE, free ? INT_MAX : 1);
+    if (word < 0 || waiters) lg_call3(SYS_futex, (long)&mutex->word, waking, free ? INT_MAX : 1);
     return 0;
 }
 
@@ -107,8 +112,8 @@ int __pthread_mutex_unlock(pthread_mutex_t *outer) {
         }
     }
     /* Afterwards the mutex may be gone: whoever gets it next may free it. */
-    int waiters = mutex->waiters;
-    if (lg_give_back(&mutex->word) < 0 || waiters) lg_call3(SYS_futex, (long)&mutex->word, LG_FUTEX_WAKE, 1);
+    int waiters = mutex->waiters, waking = wake_of(mutex);
+    if (lg_give_back(&mutex->word) < 0 || waiters) lg_call3(SYS_futex, (long)&mutex->word, waking, 1);
     return 0;
 }
 

@@ -77,6 +77,11 @@ impl Sleep for Resting<'_> {
         Disturbed.wait(word, value, left);
     }
 
+    fn wait_shared(&self, address: u64, value: u32, left: Option<&Timespec>) -> Result<(), Errno> {
+        self.rests();
+        Disturbed.wait_shared(address, value, left)
+    }
+
     fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno> {
         self.rests();
         Disturbed.poll(descriptors, timeout)

@@ -109,6 +109,13 @@ impl Sleep for Disturbed {
         asleep(word, value, left);
     }
 
+    fn wait_shared(&self, address: u64, value: u32, left: Option<&Timespec>) -> Result<(), Errno> {
+        let left = left.map_or(0, |left| ptr::from_ref(left) as usize);
+        let arguments = [address as usize, libc::FUTEX_WAIT as usize, value as usize, left, 0];
+        // SAFETY: the kernel only compares the word, if one is there; the time is there until the call is over.
+        unsafe { kernel(libc::SYS_futex, arguments, 0) }.map(drop)
+    }
+
     fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno> {
         let mut left = timeout.copied();
         let left = left.as_mut().map_or(0, |left| ptr::from_mut(left) as usize);

@@ -2,7 +2,9 @@
 use super::api::Domain;
 use super::core::Core;
 use crate::binding::Binding;
-use crate::grant::{Arena, Block, Grant, GrantError, Region, Window, arena_pointer, pass_on_from};
+use crate::grant::{
+    Arena, Block, Grant, GrantError, Region, Window, arena_pointer, pass_on_from, shared_word,
+};
 use crate::memory::Pointer;
 use crate::protection::Rights;
 use lockgate_syscall::Sharing;
@@ -34,6 +36,22 @@ impl Sharing for Core {
             GrantError::Revoked { .. } => Errno::NOENT,
             _ => Errno::NOMEM,
         })
+    }
+
+    fn shared_word(&self, at: u64) -> Result<Option<u64>, Errno> {
+        match shared_word(self.id(), at) {
+            None => Ok(None),
+            // Who can only read would take the turn of those who are woken for what they are to do.
+            Some((.., Rights::Read)) => Err(Errno::ACCESS),
+            Some((.., Rights::ReadWrite)) => Ok(Some(self.stride().base() + at)),
+        }
+    }
+
+    fn wake_shared(&self, at: u64, most: usize) -> Result<usize, Errno> {
+        match shared_word(self.id(), at) {
+            Some((region, at, Rights::ReadWrite)) => region.wake_some(at, most),
+            _ => Err(Errno::FAULT),
+        }
     }
 }
 

@@ -10,6 +10,7 @@
 use super::{GrantError, MAX_GRANTS, MAX_PASSED_ON, Region, Rights};
 use crate::host::{PerProcess, end_process};
 use crate::space::{self, Stride};
+use lockgate_abi::window;
 use lockgate_syscall::Protection;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet, btree_map};
@@ -385,6 +386,18 @@ pub(crate) fn pass_on_from(
         entry.receivers.insert(key.0);
     }
     Ok(())
+}
+
+/// The region that holds the word at window offset `at` of a domain, the word's place in it, and what the domain may do there.
+pub(crate) fn shared_word(id: u32, at: u64) -> Option<(Region, u64, Rights)> {
+    // (All others need no lock.)
+    if !(window::SHARED..window::SHARED_END).contains(&at) {
+        return None;
+    }
+    let book = book();
+    let (&(_, offset), entry) = book.0.range((id, 0)..=(id, at)).next_back()?;
+    let from_start = at - offset;
+    (from_start + 4 <= entry.region.length()).then(|| (entry.region.clone(), from_start, entry.rights))
 }
 
 /// When this returns, no domain passes anything on that has asked before whether it may.

@@ -59,6 +59,14 @@ pub enum GrantError {
         /// What is wrong with it.
         what: &'static str,
     },
+    /// A descriptor that cannot be told of wakes.
+    #[error(
+        "the descriptor cannot be told of wakes: {what}; give an eventfd with EFD_NONBLOCK, one for each word, 64 at most"
+    )]
+    Event {
+        /// What is wrong with it.
+        what: &'static str,
+    },
     /// The shared region of windows is full.
     #[error("no room for {length} bytes in the shared region of {size} that all domains have; drop regions",
         size = lockgate_abi::window::SHARED_END - lockgate_abi::window::SHARED)]

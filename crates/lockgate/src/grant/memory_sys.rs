@@ -11,9 +11,11 @@ use lockgate_syscall::pseudo_file_system;
 use rustix::fs::{self, FileType, OFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
+use rustix::thread::futex::Timespec;
 use std::ffi::c_void;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr;
+use std::time::Duration;
 
 /// Pages that the host has mapped, shared, and can map again.
 #[derive(Debug)]
@@ -205,6 +207,43 @@ impl Memory {
         // SAFETY: inside the mapping, aligned by the caller; a fault comes back as 0.
         let stored = unsafe { lockgate_store(to.cast(), word) };
         self.done(stored != 0, at, 4, Rights::ReadWrite)
+    }
+
+    /// Sleeps while the aligned word at `at` is `value`, until it is woken, by whichever process or domain, or so long at most. False if that time
+    /// is over.
+    ///
+    /// # Errors
+    /// The kernel's, too.
+    pub fn wait(&self, at: u64, value: u32, left: Option<Duration>) -> Result<bool, GrantError> {
+        let word = self.part(at, 4)?;
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let left = left.as_ref().map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: the kernel compares a word of our mapping, as an access of its own; the time lives until it is over.
+        match unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAIT, value, left) } {
+            0 => Ok(true),
+            _ => match Errno::from_io_error(&std::io::Error::last_os_error()) {
+                Some(Errno::AGAIN | Errno::INTR) => Ok(true),
+                Some(Errno::TIMEDOUT) => Ok(false),
+                Some(Errno::FAULT) => Err(GrantError::Lost { at, size: 4, rights: Rights::Read }),
+                error => {
+                    Err(GrantError::system("sleep at a word of the region")(error.unwrap_or(Errno::INVAL)))
+                }
+            },
+        }
+    }
+
+    /// Wakes so many that sleep at the aligned word at `at`; returns how many.
+    ///
+    /// # Errors
+    /// `EFAULT`: no memory is behind it.
+    pub fn wake(&self, at: u64, most: usize) -> Result<usize, Errno> {
+        let word = self.part(at, 4).map_err(|_| Errno::FAULT)?;
+        let most = i32::try_from(most).unwrap_or(i32::MAX);
+        // SAFETY: the kernel looks at no bytes, only for what is mapped there.
+        match unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, most) } {
+            woken @ 0.. => Ok(woken as usize),
+            _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)),
+        }
     }
 
     fn part(&self, at: u64, size: u64) -> Result<*mut c_void, GrantError> {

@@ -27,6 +27,7 @@ mod arena;
 mod book;
 mod error;
 mod handle;
+mod listeners;
 mod memory_sys;
 mod region_sys;
 mod ring;
@@ -35,7 +36,7 @@ mod starts;
 
 pub(crate) use arena::pointer_to as arena_pointer;
 pub use arena::{Arena, Block};
-pub(crate) use book::{Window, end_domain, has_any, pass_on_from, wait_for_givers};
+pub(crate) use book::{Window, end_domain, has_any, pass_on_from, shared_word, wait_for_givers};
 pub use error::{GrantError, RingError};
 pub use handle::Grant;
 pub use region_sys::Region;

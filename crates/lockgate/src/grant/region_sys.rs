@@ -1,12 +1,15 @@
 //! Memory of the host that domains can share.
+use super::listeners::Listeners;
 use super::memory_sys::Memory;
 use super::{GrantError, Rights};
 use crate::call;
 use crate::space::SharedRange;
 use lockgate_abi::{PAGE, window};
+use rustix::io::Errno;
 use std::ffi::c_void;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Memory that the host can share with domains, whole pages, with the same window offset in all of them.
 ///
@@ -18,6 +21,7 @@ pub struct Region(Arc<Shared>);
 #[derive(Debug)]
 pub(super) struct Shared {
     pub memory: Memory,
+    pub listeners: Listeners,
     /// Its place in every window. Goes after the mapping of the host and after every grant.
     pub range: SharedRange,
 }
@@ -70,7 +74,7 @@ impl Region {
         // Copies survive what files do only with our handlers installed.
         call::prepare()?;
         let range = SharedRange::take(length).ok_or(GrantError::NoRoom { length })?;
-        Ok(Region(Arc::new(Shared { memory: memory()?, range })))
+        Ok(Region(Arc::new(Shared { memory: memory()?, listeners: Listeners::new(), range })))
     }
 
     /// Bytes: whole pages.
@@ -92,6 +96,45 @@ impl Region {
     /// change the bytes at any time: copy before you check ([`Region::slice`] does).
     pub fn host_address(&self) -> *mut u8 {
         self.0.memory.address()
+    }
+
+    /// Sleeps while the word at byte `at` is `value`, until it is woken: by a domain that may write to the region, with `FUTEX_WAKE` (not private), by
+    /// the host with [`wake`](Region::wake), or by another process that has the same memory. False when `timeout` is over (none: never). Signals end it,
+    /// too: look at the word again in any case. A domain may change the word without a wake: give a timeout where that matters.
+    ///
+    /// # Errors
+    /// [`GrantError::Range`] for what is no aligned word of the region, [`GrantError::Lost`].
+    pub fn wait(&self, at: u64, value: u32, timeout: Option<Duration>) -> Result<bool, GrantError> {
+        self.memory().wait(self.part::<u32>(at, 1)?, value, timeout)
+    }
+
+    /// Wakes all who sleep at the word at byte `at`: threads of the host, of domains, and of other processes. Returns how many those were. Async-signal-safe it is
+    /// not.
+    ///
+    /// # Errors
+    /// As for [`wait`](Region::wait).
+    pub fn wake(&self, at: u64) -> Result<usize, GrantError> {
+        let at = self.part::<u32>(at, 1)?;
+        self.wake_some(at, usize::MAX).map_err(|error| match error {
+            Errno::FAULT => GrantError::Lost { at, size: 4, rights: Rights::Read },
+            error => GrantError::system("wake who sleeps at a word of the region")(error),
+        })
+    }
+
+    /// Has an eventfd (with `EFD_NONBLOCK`) told whenever the word at byte `at` is woken, by a domain or by [`wake`](Region::wake), and no longer with
+    /// `None`: for hosts that wait for many things at once. The descriptor is duplicated. One for each word; not for wakes by other processes.
+    ///
+    /// # Errors
+    /// [`GrantError::Range`], [`GrantError::Event`].
+    pub fn notify(&self, at: u64, event: Option<BorrowedFd<'_>>) -> Result<(), GrantError> {
+        self.0.listeners.set(self.part::<u32>(at, 1)?, event)
+    }
+
+    /// Wakes so many that sleep at the word at byte `at`, a multiple of 4, and tells the listener.
+    pub(crate) fn wake_some(&self, at: u64, most: usize) -> Result<usize, Errno> {
+        let woken = self.memory().wake(at, most)?;
+        self.0.listeners.tell(at);
+        Ok(woken)
     }
 
     /// `at` if `count` values of `T` lie there, aligned.

@@ -1,11 +1,19 @@
 //! Rings: order, wrap-around, and hostile peers on either side.
 use super::Guest;
+use crate::common::watchdog;
 use lockgate::grant::{Ring, RingError};
-use lockgate::{Domain, DomainOptions, Pointer, Region, Rights};
+use lockgate::{Domain, DomainOptions, FaultKind, Pointer, Region, Rights};
 use lockgate_abi::PAGE;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::os::fd::AsFd;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
 #include <lockgate_ring.h>
 static struct lg_ring in, out;
 int open_in(void *at, unsigned capacity) { return lg_ring_open(&in, at, capacity, 8); }
@@ -16,6 +24,14 @@ long pop(void) { long value = -1000; int got = lg_ring_pop(&in, &value); return 
 int produce(long count) { for (long i = 0; i < count;) { long square = i * i; int r = lg_ring_push(&out, &square); if (r < 0) return r; i += r; } return 0; }
 /* Takes numbers and sends them on, one more each. */
 int echo(long count) { for (long i = 0; i < count; i++) { long v; int r; while ((r = lg_ring_pop(&in, &v)) == 0) ; if (r < 0) return r; v++; while ((r = lg_ring_push(&out, &v)) == 0) ; if (r < 0) return r; } return 0; }
+/* The same, asleep in between. */
+int relay(long count, long nanoseconds) { int r = 1; for (long i = 0; i < count && r == 1; i++) { long v; r = lg_ring_receive(&in, &v, nanoseconds); v++; if (r == 1) r = lg_ring_send(&out, &v, nanoseconds); } return r == 1 ? 0 : r - 1; }
+int send_all(long count) { for (long i = 0; i < count; i++) if (lg_ring_send(&out, &i, -1) != 1) return 1; return 0; }
+/* At a word of others, whatever it is. */
+int sleep_at(_Atomic unsigned *word) { unsigned value = *word; word[1] = 1; return syscall(SYS_futex, word, 0, value, 0, 0, 0) ? -errno : 0; }
+/* Locks of one domain's threads, in memory that others share. */
+int prepare(pthread_mutex_t *mutex, int shared) { pthread_mutexattr_t how; pthread_mutexattr_init(&how); if (shared) pthread_mutexattr_setpshared(&how, PTHREAD_PROCESS_SHARED); return pthread_mutex_init(mutex, &how); }
+int take_turns(pthread_mutex_t *mutex, long count) { static long inside; for (long i = 0; i < count; i++) { if (pthread_mutex_lock(mutex)) return 1; if (inside++) return 2; struct timespec brief = {0, 1000}; nanosleep(&brief, 0); inside--; pthread_mutex_unlock(mutex); } return 0; }
 /* A hostile peer: all of the ring, indices included, with anything, for ever. */
 void scribble(volatile unsigned *p, long words) { unsigned long r = 88172645463325252u; for (;;) for (long i = 0; i < words; i++) { r ^= r << 13; r ^= r >> 7; r ^= r << 17; p[i] = r; } }
 "#;
@@ -253,4 +269,156 @@ fn the_hosts_end_outlives_the_grant() {
     push.call(18).expect_err("the grant has gone");
     assert_eq!(consumer.pop().unwrap().unwrap().trust("compared only"), 17);
     assert!(consumer.pop().unwrap().is_none());
+}
+
+/// A thread that sleeps for what comes, on each of both sides in turn: the host's, woken by the domain, and the domain's, woken by the host.
+#[test]
+fn both_sides_sleep_until_the_other_wakes_them() {
+    let guest = domain("sleeper");
+    let size = Ring::<i64>::size(2).next_multiple_of(64);
+    let region = Region::new(2 * size).unwrap();
+    let mut producer = Ring::<i64>::new(&region, 0, 2).unwrap().producer();
+    let mut consumer = Ring::<i64>::new(&region, size, 2).unwrap().consumer();
+    let grant = guest.grant(&region, Rights::ReadWrite).unwrap();
+    for (name, at) in [("open_in", 0), ("open_out", size)] {
+        assert_eq!(guest.bind::<Open>(name).unwrap().call(grant.pointer(at).unwrap(), 2).unwrap(), 0);
+    }
+    let relay = guest.bind::<extern "C" fn(i64, i64) -> i32>("relay").unwrap();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| relay.call(2000, -1));
+        for number in 0..2000 {
+            assert!(producer.send(&number, None).unwrap());
+            assert_eq!(consumer.receive(None).unwrap().unwrap().trust("compared only"), number + 1);
+        }
+        assert_eq!(call.join().unwrap().unwrap(), 0);
+    });
+    // All at once: each side is full, or empty, most of the time.
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| relay.call(20_000, -1));
+        let sends =
+            scope.spawn(|| (0..20_000).for_each(|number| assert!(producer.send(&number, None).unwrap())));
+        for number in 0..20_000 {
+            assert_eq!(consumer.receive(None).unwrap().unwrap().trust("compared only"), number + 1);
+        }
+        sends.join().unwrap();
+        assert_eq!(call.join().unwrap().unwrap(), 0);
+    });
+}
+
+#[test]
+fn who_sleeps_in_vain_goes_on_in_time() {
+    let guest = domain("sleeper");
+    let region = Region::new(PAGE).unwrap();
+    let soon = Duration::from_millis(2);
+    let mut producer = Ring::<i64>::new(&region, 0, 1).unwrap().producer();
+    let mut consumer = Ring::<i64>::open(&region, 0, 1).unwrap().consumer();
+    assert!(consumer.receive(Some(soon)).unwrap().is_none());
+    assert!(producer.send(&1, Some(soon)).unwrap());
+    assert!(!producer.send(&2, Some(soon)).unwrap(), "it is full");
+    assert!(consumer.receive(Some(Duration::ZERO)).unwrap().is_some());
+    let grant = guest.grant(&region, Rights::ReadWrite).unwrap();
+    Ring::<i64>::new(&region, 0, 2).unwrap();
+    assert_eq!(guest.bind::<Open>("open_in").unwrap().call(grant.pointer(0).unwrap(), 2).unwrap(), 0);
+    let relay = guest.bind::<extern "C" fn(i64, i64) -> i32>("relay").unwrap();
+    assert_eq!(relay.call(1, 2_000_000).unwrap(), -1, "LG_RING_WAIT");
+    assert_eq!(relay.call(1, 0).unwrap(), -1);
+}
+
+/// A time limit, the call's stop, the domain's end, the end of the grant: whoever sleeps at a word of others goes, as from any wait.
+#[test]
+fn sleeps_end_with_their_calls() {
+    let _watchdog = watchdog("sleeps at shared words");
+    let region = Region::new(PAGE).unwrap();
+    let short = DomainOptions::new().time_limit(Duration::from_millis(20));
+    let limited = Domain::new(&module(), short).unwrap();
+    let grant = limited.grant(&region, Rights::ReadWrite).unwrap();
+    let sleep = |domain: &Domain| domain.bind::<extern "C" fn(Pointer<u32>) -> i32>("sleep_at").unwrap();
+    let error = sleep(&limited).call(grant.pointer(0).unwrap()).unwrap_err();
+    assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut);
+    for killed in 0..50 {
+        let guest = domain("killed");
+        let grant = guest.grant(&region, Rights::ReadWrite).unwrap();
+        let (function, at) = (sleep(&guest), grant.pointer(0).unwrap());
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| function.call(at));
+            // Before, in and behind the sleep.
+            std::thread::sleep(Duration::from_micros(20 * killed));
+            guest.kill();
+            assert!(call.join().unwrap().is_err());
+        });
+    }
+    let word = region.slice::<u32>(4, 1).unwrap();
+    word.write(0, &[0]).unwrap();
+    // What was taken away in the middle wakes nobody any more; the limit ends it.
+    let guest = Domain::new(&module(), DomainOptions::new().time_limit(Duration::from_millis(100))).unwrap();
+    let grant = guest.grant(&region, Rights::ReadWrite).unwrap();
+    let (function, at) = (sleep(&guest), grant.pointer(0).unwrap());
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| function.call(at));
+        while word.get(0).unwrap().trust("a flag of the test's") == 0 {
+            std::thread::yield_now();
+        }
+        grant.revoke();
+        match call.join().unwrap() {
+            Ok(errno) => assert_eq!(errno, -rustix::io::Errno::FAULT.raw_os_error(), "it came too late"),
+            Err(error) => assert_eq!(error.fault().unwrap().kind(), FaultKind::TimeOut),
+        }
+    });
+}
+
+/// An event loop's way: the descriptor says when there may be something.
+#[test]
+fn a_descriptor_is_told_of_what_comes() {
+    let guest = domain("sender");
+    let region = Region::new(Ring::<i64>::size(4)).unwrap();
+    let mut consumer = Ring::<i64>::new(&region, 0, 4).unwrap().consumer();
+    let grant = guest.grant(&region, Rights::ReadWrite).unwrap();
+    assert_eq!(guest.bind::<Open>("open_out").unwrap().call(grant.pointer(0).unwrap(), 4).unwrap(), 0);
+    let event = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+    consumer.notify(Some(event.as_fd())).unwrap();
+    let send_all = guest.bind::<extern "C" fn(i64) -> i32>("send_all").unwrap();
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| send_all.call(10_000));
+        let mut expected = 0;
+        while expected < 10_000 {
+            match consumer.pop().unwrap() {
+                Some(value) => {
+                    assert_eq!(value.trust("compared only"), expected);
+                    expected += 1;
+                    consumer.wake().unwrap();
+                }
+                None if consumer.arm().unwrap() => {
+                    let mut fds = [PollFd::new(&event, PollFlags::IN)];
+                    let minute = Timespec { tv_sec: 60, tv_nsec: 0 };
+                    assert_eq!(poll(&mut fds, Some(&minute)).unwrap(), 1, "it is told");
+                    rustix::io::read(&event, &mut [0; 8]).unwrap();
+                }
+                None => {}
+            }
+        }
+        assert_eq!(call.join().unwrap().unwrap(), 0);
+    });
+    consumer.notify(None).unwrap();
+    assert!(consumer.arm().unwrap());
+    assert_eq!(send_all.call(1).unwrap(), 0);
+    assert!(rustix::io::read(&event, &mut [0; 8]).is_err(), "nobody asks any more");
+}
+
+/// Locks wait and wake by the same kind of futex, which in such memory are two.
+#[test]
+fn locks_of_one_domain_work_in_shared_memory() {
+    let _watchdog = watchdog("locks in shared memory");
+    let guest = domain("locker");
+    let region = Region::new(PAGE).unwrap();
+    let grant = guest.grant(&region, Rights::ReadWrite).unwrap();
+    let prepare = guest.bind::<extern "C" fn(Pointer<u8>, i32) -> i32>("prepare").unwrap();
+    let turns = guest.bind::<extern "C" fn(Pointer<u8>, i64) -> i32>("take_turns").unwrap();
+    for shared in [0, 1] {
+        let at = grant.pointer(64 * shared as u64).unwrap();
+        assert_eq!(prepare.call(at, shared).unwrap(), 0);
+        std::thread::scope(|scope| {
+            let calls = [(); 3].map(|()| scope.spawn(|| turns.call(at, 200)));
+            calls.into_iter().for_each(|call| assert_eq!(call.join().unwrap().unwrap(), 0));
+        });
+    }
 }
