@@ -181,6 +181,19 @@ fn files_beside_the_output_stay() {
     }
 }
 
+/// Two values that gcc keeps in r10 and r11 across a call, where it sees that the callee leaves them alone, are refused.
+#[test]
+fn gcc_keeps_no_values_across_calls_in_registers_that_callees_may_change() {
+    let shop = Shop::new();
+    let asked = |more: &[&str]| {
+        let options = ["-O3", "-Q", "--help=optimizers"].iter().chain(more);
+        text(&shop.lockgate("cc").args(options).output().stdout)
+    };
+    let line = |said: String| said.lines().find(|line| line.contains("-fipa-ra ")).unwrap_or("").to_owned();
+    assert!(line(asked(&[])).ends_with("[disabled]"));
+    assert!(line(asked(&["-fipa-ra"])).ends_with("[enabled]"), "who asks for it has it");
+}
+
 /// An image begins at a multiple of 128 KiB, and one that joins a domain at one of a page: what is to be more aligned cannot be.
 #[test]
 fn alignment_that_no_module_has_is_refused() {

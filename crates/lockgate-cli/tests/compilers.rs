@@ -16,10 +16,10 @@ const OPTIONS: &[&str] =
 
 /// Options with which values live in registers across calls although the calling convention lets calls change them.
 const KEEPING: &[&str] = &[
-    "-O2 -mforce-indirect-call",
-    "-O3 -fcall-saved-r10",
-    "-O1 -fcall-saved-r11",
-    "-O2 -fcall-saved-r10 -fcall-saved-r11",
+    "-fipa-ra -O2 -mforce-indirect-call",
+    "-fipa-ra -O3 -fcall-saved-r10",
+    "-fipa-ra -O1 -fcall-saved-r11",
+    "-fipa-ra -O2 -fcall-saved-r10 -fcall-saved-r11",
 ];
 
 /// Programs whose values live across calls: with each of those options.
@@ -249,7 +249,7 @@ const OF_GCC: &[&str] = &[
     "-mforce-indirect-call",
     "-fcall-saved-r10",
     "-fcall-saved-r11",
-    "-fno-ipa-ra",
+    "-fipa-ra",
     "-fno-reorder-blocks",
     "-freorder-blocks-and-partition",
     "-fno-tree-vectorize",

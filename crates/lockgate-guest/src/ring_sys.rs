@@ -40,12 +40,18 @@ pub struct Ring<T> {
 unsafe impl<T: Plain + Send> Send for Ring<T> {}
 
 impl<T: Plain> Ring<T> {
-    /// One end of a fresh ring. None if the capacity is not a power of two.
+    /// One end of a fresh ring. None if the capacity is not a power of two, or `at` no multiple of 64.
     ///
     /// # Safety
     /// The ring lies at `at`, in memory of a grant for reading and writing, and has so many elements of this size.
     pub unsafe fn new(at: *mut u8, capacity: u32) -> Option<Ring<T>> {
-        capacity.is_power_of_two().then_some(Ring { at, capacity, index: 0, elements: PhantomData })
+        let is_aligned = at.addr().is_multiple_of(LINE);
+        (is_aligned && capacity.is_power_of_two()).then_some(Ring {
+            at,
+            capacity,
+            index: 0,
+            elements: PhantomData,
+        })
     }
 
     /// Adds an element. False if the ring is full.
@@ -125,7 +131,8 @@ impl<T: Plain> Ring<T> {
                 self.wake(other);
                 return Ok(Some(result));
             }
-            let end = *end.get_or_insert_with(|| timeout.map(|timeout| now().saturating_add(timeout)));
+            // (A time that no clock gets to is for ever.)
+            let end = *end.get_or_insert_with(|| timeout.and_then(|timeout| now().checked_add(timeout)));
             if end.is_some_and(|end| now() >= end) {
                 return Ok(None);
             }
@@ -190,8 +197,9 @@ const FUTEX: c_long = 202;
 /// Sleeps while the word is `value`, until woken, or until `end`. Signals end it, too.
 fn sleep(word: &AtomicU32, value: u32, end: Option<Duration>) {
     const WAIT_BITSET: c_int = 9;
-    let end =
-        end.map(|end| Timespec { seconds: end.as_secs() as i64, nanoseconds: end.subsec_nanos().into() });
+    let end = end
+        .filter(|end| i64::try_from(end.as_secs()).is_ok())
+        .map(|end| Timespec { seconds: end.as_secs() as i64, nanoseconds: end.subsec_nanos().into() });
     let end = end.as_ref().map_or(core::ptr::null(), core::ptr::from_ref);
     let nothing = core::ptr::null::<u32>();
     // SAFETY: the word and the time are there until it returns.
@@ -235,6 +243,12 @@ mod tests {
             for number in 0..10_000 {
                 assert_eq!(consumer.receive(None), Ok(Some(number)));
             }
+        });
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| consumer.receive(Some(core::time::Duration::MAX)));
+            std::thread::yield_now();
+            assert_eq!(producer.send(&7, None), Ok(true));
+            assert_eq!(waits.join().unwrap(), Ok(Some(7)));
         });
         let soon = Some(core::time::Duration::from_millis(1));
         assert_eq!(consumer.receive(soon), Ok(None));

@@ -782,8 +782,8 @@ lg_status lg_region_write(lg_region *region, uint64_t at, const void *from, size
 /* Sleeps while the 32-bit word at byte `at` is `value`, for so many milliseconds at most (negative:
  * without end). lg_region_wake() ends the sleep, and so does a domain that may write to the region
  * (FUTEX_WAKE that is not private), or another process that has the memory. LG_OK also after a
- * signal, and if the word has another value: look again. LG_E_PENDING when the time is over.
- * LG_E_RANGE, LG_E_LOST. */
+ * signal, and if the word has another value: look again. LG_E_PENDING when the time is over. A
+ * pthread_cancel() waits until it returns. LG_E_RANGE, LG_E_LOST. */
 lg_status lg_region_wait(lg_region *region, uint64_t at, uint32_t value, int64_t milliseconds);
 
 /* Wakes all threads, of the host and of domains, that sleep at the word at byte `at`. Returns how
@@ -792,8 +792,8 @@ size_t lg_region_wake(lg_region *region, uint64_t at);
 
 /* Has an eventfd (EFD_NONBLOCK) count each wake of the word at byte `at`, by a domain or by
  * lg_region_wake(): for hosts that wait for many things at once. -1: none any more. The library
- * duplicates it. One for each word, 64 for a region, none in a child of fork(). LG_E_RANGE,
- * LG_E_FILE. */
+ * duplicates it. One for each word, 64 for a region, none in a child of fork(), and none for wakes
+ * by another region of the same memory. LG_E_RANGE, LG_E_FILE. */
 lg_status lg_region_notify(lg_region *region, uint64_t at, int eventfd);
 
 /* Shares the region with the domain. LG_E_OVERLAP, LG_E_TOO_MANY, LG_E_UPGRADE. Microseconds. */

@@ -35,8 +35,10 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#ifndef _UNISTD_H
 /* Of unistd.h, which declares it only where more than C11 is asked for. */
 long syscall(long number, ...);
+#endif
 
 /* The memory that both sides see. Indices count elements modulo 2^32; each has its own cache line.
  * A side sleeps at its second word, which it sets to 1 first. The other side sets that to 0 when it
@@ -49,7 +51,8 @@ struct lg_ring_shared {
     _Alignas(64) unsigned char elements[];
 };
 
-/* The words at which the two sides sleep, from the ring's first byte: for lg_region_notify. */
+/* The words at which the two sides sleep, from the ring's first byte: for lg_region_notify, which
+ * counts wakes by domains and by lg_region_wake, but none that the host makes by this header. */
 enum {
     LG_RING_CONSUMER = 4,
     LG_RING_PRODUCER = 68,
@@ -69,14 +72,15 @@ enum {
     LG_RING_CORRUPT = -1, /* the other side's index is impossible: give the ring up */
 };
 
-/* Takes one end of a fresh ring. 0, or -1 if capacity is not a power of two. */
+/* Takes one end of a fresh ring. 0, or -1 if capacity is not a power of two, or `at` no multiple of
+ * 64. */
 static inline int lg_ring_open(struct lg_ring *ring, void *at, uint32_t capacity, uint32_t size)
 {
     ring->shared = at;
     ring->capacity = capacity;
     ring->size = size;
     ring->index = 0;
-    return capacity != 0 && (capacity & (capacity - 1)) == 0 ? 0 : -1;
+    return capacity != 0 && (capacity & (capacity - 1)) == 0 && (uintptr_t)at % 64 == 0 ? 0 : -1;
 }
 
 static inline unsigned char *lg_ring_element(const struct lg_ring *ring)

@@ -101,6 +101,9 @@ pub trait Memory {
     /// `EINVAL` if `at` is not a multiple of 4, `EFAULT` if the word is not readable.
     fn load_u32(&self, at: u64) -> Result<u32, Errno>;
 
+    /// Wakes all who sleep in the kernel at the word at `at`, if others share that: this domain's threads, and theirs.
+    fn wake_shared(&self, at: u64);
+
     /// Moves the end of the heap to `to` if that is possible; returns the end.
     fn brk(&self, to: u64) -> u64;
 

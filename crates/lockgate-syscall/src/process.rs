@@ -549,6 +549,7 @@ impl Process {
         // Where it is gone, nobody waits for it.
         if memory.write(word, &[0; 4]).is_ok() {
             let _ = self.waits.wake(word & (window::SIZE - 1), Waits::ANY, 1, None, || Ok(()));
+            memory.wake_shared(word);
         }
     }
 

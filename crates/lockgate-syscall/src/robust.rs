@@ -46,5 +46,6 @@ fn reclaim(waits: &Waits, memory: &dyn Memory, at: u64, owner: u32) -> Result<()
     let dead = libc::FUTEX_OWNER_DIED | libc::FUTEX_WAITERS;
     let free = || memory.write(at, &dead.to_le_bytes());
     waits.wake(at & (window::SIZE - 1), Waits::ANY, usize::MAX, None, free)?;
+    memory.wake_shared(at);
     Ok(())
 }

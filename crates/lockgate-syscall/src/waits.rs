@@ -201,7 +201,8 @@ impl Waits {
         ended
     }
 
-    /// Sleeps as `wait` does, which is given the time that is left, until that is woken, or `until`.
+    /// Sleeps as `wait` does, which is given a time, until that is woken, or `until`. Each sleep is a short one: a thread may lose the right to
+    /// it meanwhile, which `wait` asks for.
     pub(super) fn sleep_shared(
         &self,
         caller: Caller<'_>,
@@ -210,13 +211,13 @@ impl Waits {
     ) -> Result<Wake, Halt> {
         let limit = [caller.thread.deadline, until].into_iter().flatten().min();
         loop {
-            // (What comes behind this look interrupts the sleep, again and again until it is seen.)
+            // (What comes behind this look interrupts the sleep, if it can.)
             self.check(caller.thread)?;
             if caller.signals.wake(caller.thread.slot) {
                 return Err(Errno::INTR.into());
             }
-            let left = limit.map(|limit| limit.saturating_duration_since(Instant::now()));
-            let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
+            let left = limit.map_or(LOOK, |limit| limit.saturating_duration_since(Instant::now()).min(LOOK));
+            let left = futex::Timespec::try_from(left).ok();
             match wait(left.as_ref()) {
                 Ok(()) => return Ok(Wake::Woken),
                 Err(Errno::INTR) => {}

@@ -107,6 +107,8 @@ impl Tools {
         if !compiler.is_clang() {
             // A nested function whose address is taken needs code on the stack, which is never executable: better said now.
             command.arg("-Werror=trampolines");
+            // Values in r10 and r11 across calls: one is saved at a cost, and two are refused (`across` in the rewriter).
+            command.arg("-fno-ipa-ra");
         }
         command.args(["-fPIE", "-nostdinc", "-idirafter"]).arg(&self.musl_include);
         for folder in [&compiler.include, &self.own_include] {

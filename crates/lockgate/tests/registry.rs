@@ -17,19 +17,26 @@ type Long = extern "C" fn(i64) -> i64;
 type Nothing = extern "C" fn() -> i64;
 
 const SERVER: &str = r#"
+#include <semaphore.h>
+#include <time.h>
 static long calls;
 static volatile long runs;
 long increment(long x) { return x + 1; }
 long count(long by) { return calls += by; }
 long forever(void) { for (runs = 1;;) __asm__ volatile(""); }
 long running(void) { return runs; }
+/* The same, asleep. */
+long asleep(void) { struct timespec minute = {60, 0}; runs = 1; return nanosleep(&minute, 0); }
+long waits(void) { static sem_t never; runs = 1; return sem_wait(&never); }
 long crash(long at) { *(volatile long *)at = 1; return 0; }
 "#;
-const SERVED: [&str; 5] = [
+const SERVED: [&str; 7] = [
     "long increment(long)",
     "long count(long)",
     "long forever(void)",
     "long running(void)",
+    "long asleep(void)",
+    "long waits(void)",
     "long crash(long)",
 ];
 
@@ -434,10 +441,14 @@ fn revocation_reaches_threads_that_call_all_the_time() {
 #[test]
 fn calls_in_progress_end_when_asked() {
     let _watchdog = crate::common::watchdog("a call that goes on after the revocation");
+    ["forever", "asleep", "waits"].into_iter().for_each(ends_when_asked);
+}
+
+fn ends_when_asked(name: &str) {
     let registry = Registry::new();
     let server = server("server");
-    registry.export(&server, everyone("forever")).unwrap();
-    let forever = registry.bind::<Nothing>(&Principal::nobody(), &Request::newest("forever")).unwrap();
+    registry.export(&server, everyone(name)).unwrap();
+    let forever = registry.bind::<Nothing>(&Principal::nobody(), &Request::newest(name)).unwrap();
     let count = server.bind::<Long>("count").unwrap();
     let running = server.bind::<Nothing>("running").unwrap();
     std::thread::scope(|scope| {
@@ -451,9 +462,9 @@ fn calls_in_progress_end_when_asked() {
         while running.call().unwrap() == 0 {
             std::thread::yield_now();
         }
-        registry.revoke("forever", Revoke::Stop).unwrap();
+        registry.revoke(name, Revoke::Stop).unwrap();
         let error = inside.join().unwrap().unwrap_err();
-        assert!(matches!(&error, CallError::Revoked(name) if name == "forever"), "{error}");
+        assert!(matches!(&error, CallError::Revoked(revoked) if revoked == name), "{error}");
     });
 }
 

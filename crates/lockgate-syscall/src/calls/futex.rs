@@ -26,10 +26,8 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
     if key == 0 || key % 4 != 0 {
         return Err(if key == 0 { Errno::FAULT } else { Errno::INVAL }.into());
     }
-    if operation & libc::FUTEX_PRIVATE_FLAG == 0
-        && let Some(address) = ctx.sharing.shared_word(key)?
-    {
-        return shared(ctx, [key, address], operation, [value, fourth, value3]);
+    if operation & libc::FUTEX_PRIVATE_FLAG == 0 && ctx.sharing.shared_word(key)?.is_some() {
+        return shared(ctx, key, operation, [value, fourth, value3]);
     }
     let bits = value3 as u32;
     let wake = |bits| Ok(waits.wake(key, bits, count(value), None, || Ok(()))?.0 as u64);
@@ -56,13 +54,8 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
     }
 }
 
-/// At a word that others share, which lies at offset `key` of the window, and has this address there.
-fn shared(
-    ctx: &SyscallContext<'_>,
-    [key, address]: [u64; 2],
-    operation: i32,
-    [value, fourth, bits]: [u64; 3],
-) -> Reply {
+/// At a word that others share, which lies at offset `key` of the window.
+fn shared(ctx: &SyscallContext<'_>, key: u64, operation: i32, [value, fourth, bits]: [u64; 3]) -> Reply {
     let any = bits as u32 == Waits::ANY;
     let clock = match operation & !libc::FUTEX_CLOCK_REALTIME {
         libc::FUTEX_WAIT => None,
@@ -72,7 +65,12 @@ fn shared(
         _ => return Err(Errno::NOSYS.into()),
     };
     let until = until(ctx, fourth, clock)?;
-    let wait = |left: Option<&_>| ctx.sleep.wait_shared(address, value as u32, left);
+    // The domain may have lost the word by now, or the right to it.
+    let address = || ctx.sharing.shared_word(key)?.ok_or(Errno::FAULT);
+    let wait = |left: Option<&_>| {
+        ctx.sleep.wait_shared(address()?, value as u32, left)?;
+        address().map(drop)
+    };
     answer(ctx.process.waits.sleep_shared(ctx.caller(), until, wait)?)
 }
 

@@ -83,7 +83,12 @@ static int unlock_robust(struct lg_mutex *mutex) {
 }
 
 static inline int try_lock(struct lg_mutex *mutex) {
-    if ((mutex->type & (ROBUST | 3)) == PTHREAD_MUTEX_NORMAL) return lg_take(&mutex->word, EBUSY) ? EBUSY : 0;
+    if ((mutex->type & (ROBUST | 3)) == PTHREAD_MUTEX_NORMAL) {
+        int free = 0;
+        if (!(mutex->type & SHARED)) return lg_take(&mutex->word, EBUSY) ? EBUSY : 0;
+        /* Threads of other domains, too. */
+        return __atomic_compare_exchange_n(&mutex->word, &free, EBUSY, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED) ? 0 : EBUSY;
+    }
     if (mutex->type & ROBUST) return try_robust(mutex);
     int self = lg_self()->tid;
     int word = mutex->word;
@@ -113,7 +118,8 @@ int __pthread_mutex_unlock(pthread_mutex_t *outer) {
     }
     /* Afterwards the mutex may be gone: whoever gets it next may free it. */
     int waiters = mutex->waiters, waking = wake_of(mutex);
-    if (lg_give_back(&mutex->word) < 0 || waiters) lg_call3(SYS_futex, (long)&mutex->word, waking, 1);
+    int word = mutex->type & SHARED ? __atomic_exchange_n(&mutex->word, 0, __ATOMIC_RELEASE) : lg_give_back(&mutex->word);
+    if (word < 0 || waiters) lg_call3(SYS_futex, (long)&mutex->word, waking, 1);
     return 0;
 }
 

@@ -63,6 +63,10 @@ impl lockgate_syscall::Memory for Memory<'_> {
         self.stride.load_u32(offset(at))
     }
 
+    fn wake_shared(&self, at: u64) {
+        self.stride.wake_shared(offset(at));
+    }
+
     fn brk(&self, to: u64) -> u64 {
         self.stride.base() + self.services.brk(self.stride, offset(to))
     }

@@ -246,6 +246,10 @@ unsafe extern "C" fn lockgate_service(
             end_call(Cause::TimeLimit(deadline.map_or(0, |deadline| deadline.limit)));
             0
         }
+        Ok(Outcome::Fault(lockgate_syscall::Fault::Stopped)) if is_revoked() => {
+            end_call(Cause::Revoked);
+            0
+        }
         Ok(Outcome::Fault(fault)) => {
             end_call(Cause::Syscall(fault));
             0
@@ -309,5 +313,11 @@ fn is_over() -> bool {
 fn is_stopped() -> bool {
     let is_parents = calling_base().is_some_and(space::is_inherited);
     // SAFETY: only system calls ask, which gates make.
-    is_parents || thread_sys::is_stopped() || unsafe { caller() }.must_stop()
+    is_parents || thread_sys::is_stopped() || is_revoked() || unsafe { caller() }.must_stop()
+}
+
+/// True if the function that is being called was taken back with its calls.
+fn is_revoked() -> bool {
+    // SAFETY: only system calls ask, which gates make: a live record has a live binding.
+    unsafe { (*entry(gate())).binding.as_ref().is_some_and(|binding| (*binding.info).is_stopped()) }
 }

@@ -533,6 +533,16 @@ impl Stride {
         if loaded.ok == 0 { Err(Errno::FAULT) } else { Ok(loaded.word as u32) }
     }
 
+    /// Wakes all who sleep in the kernel at an aligned word of memory that others share: of this window and of theirs.
+    pub fn wake_shared(&self, offset: u64) {
+        let Ok(at) = self.window_address(offset, 4) else { return };
+        if !(window::SHARED..window::SHARED_END).contains(&offset) {
+            return;
+        }
+        // SAFETY: the kernel looks at no bytes, only for what is mapped there.
+        unsafe { libc::syscall(libc::SYS_futex, at, libc::FUTEX_WAKE, i32::MAX) };
+    }
+
     fn address(&self, offset: u64, length: u64) -> *mut c_void {
         let end = offset.checked_add(length).expect("a range of the stride");
         assert!(
