@@ -4,7 +4,7 @@
 #
 #     stubs-libraries.sh [FOLDER]
 #
-# FOLDER has unpacked sources, each by the name of its source package: lz4, libzstd, brotli, pcre2, opus; what is not there is skipped. Without FOLDER they come
+# FOLDER has unpacked sources, each by the name of its source package: lz4, libzstd, brotli; what is not there is skipped. Without FOLDER they come
 # from Debian's or Ubuntu's source packages (build/stubs-libraries), which needs deb-src entries. 77: none to be had, or no pkg-config lockgate. LOCKGATE names the program; target/release/lockgate without.
 set -eu
 cd "$(dirname "$0")/.."
@@ -22,7 +22,7 @@ skip() {
 pkg-config --exists lockgate || skip "pkg-config does not find lockgate: make install, or set PKG_CONFIG_PATH"
 flags=$(pkg-config --cflags --libs lockgate)
 if [ $# -eq 0 ]; then
-    for package in lz4 libzstd brotli pcre2 opus; do
+    for package in lz4 libzstd brotli; do
         [ -d "$sources/$package" ] && continue
         rm -rf "$work/$package"
         mkdir -p "$work/$package" "$sources"
@@ -142,6 +142,29 @@ if [ -d "$zstd" ]; then
     cp "$out/run.native/text.zst" "$out/run.native/binary.zst" "$out/input"
     program "$zstd/lib" "$options" "$zstd/examples/dictionary_decompression.c"
     same dictionary_decompression text.zst binary.zst dictionary
+fi
+
+# Brotli's own program uses streams, for which there are no annotations: a program of ours for the rest.
+brotli=$sources/brotli
+if [ -d "$brotli" ]; then
+    include="-I $brotli/c/include"
+    library brotli_encode encode.h "$brotli/c/include/brotli" "$include" "$brotli"/c/common/*.c "$brotli"/c/enc/*.c
+    cp "$brotli/c/enc/encode.c" "$out/input/text"
+    head -c 1000000 "$lockgate" >"$out/input/binary"
+    program "$brotli/c/include" "$include" bench/programs/brotli.c
+    for file in text binary; do
+        same brotli $file
+        cp "$out/run.native/$file.br11" "$work/$file.br"
+    done
+    library brotli_decode decode.h "$brotli/c/include/brotli" "$include" "$brotli"/c/common/*.c "$brotli"/c/dec/*.c
+    mv "$work/text.br" "$work/binary.br" "$out/input"
+    head -c 1000 "$out/input/binary.br" >"$out/input/cut.br"
+    program "$brotli/c/include" "$include -D DECODE" bench/programs/brotli.c
+    for file in text binary; do
+        same brotli $file.br 1000000
+    done
+    fails brotli cut.br 1000000
+    fails brotli text.br 100
 fi
 
 exit $failed

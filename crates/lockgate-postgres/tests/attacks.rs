@@ -1,5 +1,6 @@
 //! The attack suite (tests/attacks), let loose on a server by a role without rights: every module of it is installed; those that are accepted are
-//! called; after each the same session answers, and at the end no page of the server's data is damaged.
+//! called; after each the same session, which has PL/Perl loaded where the machine has that, answers, and at the end no page of the server's data is
+//! damaged.
 
 use crate::common::installation;
 use attacks::build::foreign_file;
@@ -19,11 +20,13 @@ const WORDS: usize = 6;
 struct Attacker {
     session: Session,
     process: String,
+    /// Loads a language that has handlers of its own, Perl, behind the session's first call; nothing if there is none.
+    load: &'static str,
     aims: BTreeMap<&'static str, u64>,
 }
 
 impl Attacker {
-    fn new(database: &Database<'_>) -> Attacker {
+    fn new(database: &Database<'_>, load: &'static str) -> Attacker {
         let mut session = database.session(&database.user()).unwrap();
         let process = session.run("SELECT pg_backend_pid()").unwrap();
         // More than an attacker would know: where the server process has its heap, and its code.
@@ -33,7 +36,7 @@ impl Attacker {
             u64::from_str_radix(line.split('-').next().unwrap(), 16).unwrap()
         };
         let aims = BTreeMap::from([("data", start("[heap]")), ("code", start(" r-xp "))]);
-        Attacker { session, process, aims }
+        Attacker { session, process, load, aims }
     }
 
     /// The word that an argument stands for here.
@@ -77,6 +80,8 @@ impl Attacker {
             );
             said += &self.session.run(&calls).unwrap();
         }
+        let loaded = self.session.run(self.load).unwrap();
+        assert!(!loaded.contains("ERROR"), "{loaded}");
         let goodbye = format!("DISCARD ALL; SELECT lockgate.drop_module('{name}');");
         self.session.run(&goodbye).unwrap();
         let answer =
@@ -120,12 +125,17 @@ fn the_attack_suite_harms_no_server() {
         let rights = "GRANT EXECUTE ON FUNCTION lockgate.install_module, lockgate.drop_module, pg_read_binary_file(text) TO attacked_user;
             GRANT pg_read_server_files TO attacked_user;";
         database.run("postgres", rights).unwrap();
+        let mut load = "SELECT";
+        if crate::handlers::has("plperl") {
+            database.run("postgres", "CREATE EXTENSION plperl").unwrap();
+            load = "DO $$ my $x = 1; $$ LANGUAGE plperl";
+        }
         let attacks = list::read(&list::suite()).unwrap();
         let part = support::Part::one_in(3, "attacks on a server");
         let next = AtomicUsize::new(0);
         let ends = Mutex::new((0, Vec::new()));
         let work = || {
-            let mut attacker = Attacker::new(&database);
+            let mut attacker = Attacker::new(&database, load);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(attack) = attacks.get(number) else { break };

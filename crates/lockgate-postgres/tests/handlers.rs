@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Whether the machine's PostgreSQL has a language.
-fn has(language: &str) -> bool {
+pub(crate) fn has(language: &str) -> bool {
     let control = format!("{language}.control");
     let there = [Path::new("/usr/share/postgresql"), installation().folder()]
         .iter()

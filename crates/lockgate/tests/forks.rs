@@ -1,7 +1,8 @@
 //! Forked children: nothing of their parent's domains, everything else.
 
 use crate::common::Guest;
-use crate::common::host_sys::{in_child_of, in_child_that_shares};
+use crate::common::host_sys::{Uses, in_child_of, in_child_that_shares};
+use lockgate::dl::{Library, Mode, Options};
 use lockgate::registry::{Allow, Export, Observer, Principal, Registry, Request, Version};
 use lockgate::{
     AllocError, BindError, CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, MemoryError,
@@ -566,6 +567,35 @@ fn workers_start_again_in_a_child() {
     .unwrap();
     assert_eq!(pending.wait().unwrap(), 300);
     drop(workers);
+}
+
+/// A server that has opened its modules, and forks workers, pays for their verification once: a worker does not even read a file that its parent
+/// knows, and without that there is nothing to verify. The parent's own module it has anyhow.
+#[test]
+fn workers_verify_nothing_that_their_parent_has() {
+    let folder = tempfile::tempdir().expect("a scratch folder");
+    let path = folder.path().join("served.so");
+    std::fs::write(&path, Guest::c_with("int answer(void) { return 42; }", &["-O2", "-g"]).build())
+        .expect("the scratch folder is writable");
+    // (A file that has just been written may change without a new time stamp: nothing about it is remembered.)
+    std::thread::sleep(Duration::from_millis(100));
+    let uses = Uses::of(&path);
+    let open = || Library::open(&path, Mode::NOW, &Options::default());
+    let library = open().expect("the library opens");
+    let (opened, accessed) = uses.look();
+    assert!(opened > 0 && accessed > 0, "the parent has read it: {opened}, {accessed}");
+    for plain in kinds() {
+        let done = in_child_of(plain, || {
+            let library = open().map_err(|error| error.to_string())?;
+            expect(library.function("int answer(void)").is_ok(), "the worker's library has its functions")?;
+            own_domain_works()
+        });
+        assert_eq!(done, Ok(()));
+        let (opened, accessed) = uses.look();
+        assert!(opened > 0, "the worker has opened the file");
+        assert_eq!(accessed, 0, "a worker read what its parent had verified");
+    }
+    library.close().expect("it is open");
 }
 
 #[test]

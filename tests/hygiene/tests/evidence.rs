@@ -71,6 +71,36 @@ fn findings_are_complete() {
     assert!(count >= 27, "docs/findings.md lists only {count} findings");
 }
 
+/// Each attack of the first rounds on what a user installs has a row, which names the class of the defect: who closes the case alone meets its like.
+#[test]
+fn attacks_on_what_is_installed_have_a_class() {
+    const NAMED: [&str; 12] = [
+        "escape-int3",
+        "escape-late-handler",
+        "escape-signal-stack",
+        "postgres-late-handler",
+        "stub-handle",
+        "stub-stream",
+        "stub-double-fetch",
+        "stubs",
+        "reset-shared-mapping",
+        "grant-nested",
+        "fork",
+        "other",
+    ];
+    let text = read("docs/findings.md");
+    let rows: Vec<_> = text.lines().filter(|line| line.starts_with("| ")).collect();
+    let numbers = (1..=50).map(|number| format!("E{number}"));
+    for attack in numbers.chain(NAMED.map(str::to_owned)) {
+        let label = format!("[{attack}] ");
+        let mut own = rows.iter().filter(|row| row.contains(&label)).peekable();
+        assert!(own.peek().is_some(), "docs/findings.md: no row of {attack}");
+        for row in own {
+            assert!(row.to_lowercase().contains("class: "), "docs/findings.md: no class: {row}");
+        }
+    }
+}
+
 /// Each line of the attacks on the design of returns has a row, and a test.
 #[test]
 fn attacks_on_returns_are_held() {

@@ -355,6 +355,189 @@ fn unsafe_code_lives_in_named_files() {
     assert!(offenders.is_empty(), "unsafe code outside *_sys.rs and *_asm.rs: {offenders:#?}");
 }
 
+/// Files below `crates/lockgate/src` that copy from or to windows (P2), by the routines of `copy_asm.rs`, which a fault only ends.
+const COPIES: [&str; 10] = [
+    "call/emit.rs",
+    "call/gate_asm.rs",
+    "call/proxy_asm.rs",
+    "call/resume_sys.rs",
+    "call/signal_frames_sys.rs",
+    "call/signalled_sys.rs",
+    "copy_asm.rs",
+    "grant/memory_sys.rs",
+    "memory/copy_sys.rs",
+    "space/stride_sys.rs",
+];
+
+/// Files there that take a number for an address of the host's own, or read one as it is: records, frames and blocks of threads, code, what the
+/// kernel wrote for a signal's handler, arguments of the host's functions. No window: a domain changes what it has while that is looked at.
+const ADDRESSES: [&str; 34] = [
+    "binding/invoke_sys.rs",
+    "call/admission_sys.rs",
+    "call/admit_sys.rs",
+    "call/alternate_sys.rs",
+    "call/code_sys.rs",
+    "call/context_sys.rs",
+    "call/crossing_sys.rs",
+    "call/emit.rs",
+    "call/failure_sys.rs",
+    "call/fronts_sys.rs",
+    "call/gate_sys.rs",
+    "call/interrupt_sys.rs",
+    "call/must_end_sys.rs",
+    "call/proxy_asm.rs",
+    "call/repair_sys.rs",
+    "call/resume_sys.rs",
+    "call/service_sys.rs",
+    "call/signal_frames_sys.rs",
+    "call/signalled_sys.rs",
+    "call/signals_sys.rs",
+    "call/thread_sys.rs",
+    "call/turn_sys.rs",
+    "call/undisturbed_sys.rs",
+    "callback_sys.rs",
+    "copy_asm.rs",
+    "dl/service_sys.rs",
+    "domain/place_sys.rs",
+    "dynamic_callback_sys.rs",
+    "host/fork_sys.rs",
+    "host/threads_sys.rs",
+    "host_function_sys.rs",
+    "memory/plain_sys.rs",
+    "space/stride_sys.rs",
+    "symbols/registry_sys.rs",
+];
+
+/// Memory that a domain can write is read in named places: another one is red here, until somebody has looked at it and named it.
+#[test]
+fn the_runtime_reads_windows_in_named_places() {
+    let own = root().join("crates/lockgate/src");
+    let naming = |words: &[&str]| -> Vec<String> {
+        let names = |path: &PathBuf| {
+            let text = fs::read_to_string(path).expect("readable source");
+            let code: Vec<_> = text.lines().map(|l| l.split("//").next().unwrap_or_default()).collect();
+            words.iter().any(|word| code.iter().any(|line| line.contains(word)))
+        };
+        let all = files_in(&own, &["rs"]).into_iter().filter(names);
+        let mut all: Vec<String> =
+            all.map(|path| path.strip_prefix(&own).expect("inside").display().to_string()).collect();
+        all.sort();
+        all
+    };
+    let copies = [
+        "lockgate_copy",
+        "lockgate_load",
+        "lockgate_peek",
+        "copy_from_host",
+        "copy_to_host",
+        "copy_either_way",
+    ];
+    assert_eq!(naming(&copies), COPIES, "who copies from windows");
+    let addresses = [
+        " as *const ",
+        " as *mut ",
+        "copy_nonoverlapping",
+        "from_raw_parts",
+        "read_unaligned(",
+        "write_unaligned(",
+        "read_volatile(",
+        "write_volatile(",
+        "write_bytes(",
+    ];
+    assert_eq!(naming(&addresses), ADDRESSES, "who takes numbers for addresses");
+}
+
+/// The same of clients that the generator emits. There a place in a window is a number, or of an incomplete type, which C does not follow; what is
+/// left are casts, and functions that take any pointer.
+#[test]
+fn clients_read_windows_in_one_file() {
+    let mut casts = Vec::new();
+    let mut wrong = Vec::new();
+    let mut places = 0;
+    let mut all = files_in(&root().join("crates/lockgate-stubs/runtime"), &["h"]);
+    all.sort();
+    for path in all {
+        let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+        let text = without_comments(&fs::read_to_string(&path).expect("readable source"));
+        casts.push((name.clone(), text.matches("*)(uintptr_t)").count()));
+        if name == "fetch.h" {
+            continue;
+        }
+        for line in text.lines() {
+            for place in [".here", "->here", "kept->stage", "lgs_far("] {
+                for (at, _) in line.match_indices(place) {
+                    let is_word = |c: char| c == '_' || c.is_alphanumeric();
+                    if place.ends_with(is_word) && line[at + place.len()..].starts_with(is_word) {
+                        continue;
+                    }
+                    places += 1;
+                    // Back to where the expression begins, and whose argument it is.
+                    let before = line[..at].trim_end_matches(|c| c == '.' || is_word(c));
+                    let cast = before.trim_end().ends_with("*)");
+                    if cast || !GIVEN_TO.contains(&call_around(before)) {
+                        wrong.push(format!("{name}: {}", line.trim()));
+                    }
+                }
+            }
+        }
+    }
+    casts.retain(|(_, count)| *count > 0);
+    // In fetch.h of places in the window; elsewhere of the program's own memory, whose `const` goes.
+    let expected = [
+        ("data.h", 1),
+        ("fetch.h", 5),
+        ("mirror.h", 1),
+        ("piece.h", 1),
+        ("rows.h", 1),
+        ("scope.h", 1),
+        ("stage.h", 3),
+    ];
+    assert_eq!(casts, expected.map(|(name, count)| (name.to_owned(), count)), "casts of numbers to pointers");
+    assert!(wrong.is_empty(), "what a domain can write leaves fetch.h: {wrong:#?}");
+    assert!(places > 30, "only {places} places");
+}
+
+/// What may be given a place in a window: no call, what looks at the address alone, and what fetch.h has.
+const GIVEN_TO: [&str; 9] = [
+    "",
+    "if",
+    "while",
+    "lgs_fetch",
+    "lgs_put",
+    "lgs_clear",
+    "lgs_far",
+    "__atomic_load_n",
+    "__atomic_store_n",
+];
+
+/// The name before the innermost parenthesis that is open at the end of `text`.
+fn call_around(text: &str) -> &str {
+    let mut depth = 0;
+    for (at, c) in text.char_indices().rev() {
+        match c {
+            ')' => depth += 1,
+            '(' if depth == 0 => {
+                let name = &text[..at];
+                let word = |c: char| c == '_' || c.is_alphanumeric();
+                return name[name.trim_end().trim_end_matches(word).len()..].trim_end();
+            }
+            '(' => depth -= 1,
+            _ => {}
+        }
+    }
+    ""
+}
+
+fn without_comments(text: &str) -> String {
+    let mut rest = text;
+    let mut out = String::new();
+    while let Some((code, comment)) = rest.split_once("/*") {
+        out += code;
+        rest = comment.split_once("*/").map_or("", |(_, rest)| rest);
+    }
+    out + rest
+}
+
 /// `Instant + Duration` panics where no clock gets. A time that somebody else chose is added by `checked_add`; our own constants are small.
 #[test]
 fn times_that_others_choose_are_added_with_care() {

@@ -1296,3 +1296,35 @@ pub fn call_by_pointer(pointer: *const (), x: i64) -> i64 {
     // SAFETY: a function of this type; what it returns is a number whether it has ended by a return or not.
     unsafe { std::mem::transmute::<*const (), extern "C" fn(i64) -> i64>(pointer)(x) }
 }
+
+/// What was done with a file, as the kernel tells: times that it was opened, and times that it was read.
+pub struct Uses(std::os::fd::OwnedFd);
+
+impl Uses {
+    pub fn of(path: &std::path::Path) -> Uses {
+        use std::os::unix::ffi::OsStrExt as _;
+        let path = std::ffi::CString::new(path.as_os_str().as_bytes()).expect("no zero in a path");
+        // SAFETY: a new descriptor, and a string of this function's.
+        unsafe {
+            let fd = libc::inotify_init1(libc::IN_CLOEXEC | libc::IN_NONBLOCK);
+            assert!(fd >= 0, "inotify");
+            assert!(libc::inotify_add_watch(fd, path.as_ptr(), libc::IN_OPEN | libc::IN_ACCESS) >= 0);
+            Uses(std::os::fd::FromRawFd::from_raw_fd(fd))
+        }
+    }
+
+    /// Since the last look. The kernel joins what comes twice in a row.
+    pub fn look(&self) -> (usize, usize) {
+        let mut events = [0_u32; 4096];
+        let fd = std::os::fd::AsRawFd::as_raw_fd(&self.0);
+        // SAFETY: into this function's own memory.
+        let read = unsafe { libc::read(fd, events.as_mut_ptr().cast(), size_of_val(&events)) };
+        let (mut opened, mut accessed) = (0, 0);
+        // (Events of a watched file have no name: four words each.)
+        for event in events[..read.max(0) as usize / 4].chunks_exact(4) {
+            opened += usize::from(event[1] & libc::IN_OPEN != 0);
+            accessed += usize::from(event[1] & libc::IN_ACCESS != 0);
+        }
+        (opened, accessed)
+    }
+}
