@@ -137,9 +137,10 @@ attacks: setup ## the attack suite; build/attacks.json
 	mkdir -p build
 	cargo run --release --locked --quiet -p attacks -- --json build/attacks.json
 
-verifier: setup ## the verifier against other decoders, the processor and arithmetic (an hour); build/evidence.json
+verifier: setup ## the verifier against other decoders, the processor and arithmetic, and returns on a model (an hour); build/evidence.json
 	mkdir -p build
 	cargo run --release --locked --quiet -p lockgate-evidence -- --effort long --json build/evidence.json
+	cargo test --release --locked --quiet -p lockgate-verify --test suites -- --ignored --nocapture returns::
 
 systems: setup build ## real libraries at all flags, real build systems, random options of gcc and clang, random call graphs, GCC's own test programs, Csmith's random ones, cores of interpreters, crates and libraries in C++ with their own tests, the example with three libraries, Boehm's collector and the C library's own tests, in full
 	cargo test --release --locked -p lockgate-toolchain --test suites corpus:: -- --include-ignored

@@ -10,13 +10,14 @@
 //! the TLB: eight domains fit there on every processor that we know, 64 do not. (Sixteen are as many as a set has ways:
 //! what such a call takes depends on what else is in that set.) `calls.long_jump.<number>` is what a
 //! `longjmp` costs within a domain that leaves so many functions, their calls included; `calls.throw` a setjmp and a longjmp over
-//! three, as in interpreters whose programs throw all the time. `calls.switch` is one `swapcontext` between two contexts of a domain,
-//! `calls.native_switch` one of the system's C library, which makes a system call for the mask of signals each time. `calls.signal` is one
-//! `raise` in a domain whose handler returns, `calls.native_signal` the same without one; `calls.timer` and `calls.native_timer` are how long after
-//! a timer is due its handler begins, which interrupts a loop without calls; `calls.timer_between_calls` is how long after the beginning of such a
-//! loop, in a call that began when the timer had sent its signal.
+//! three, as in interpreters whose programs throw all the time, `calls.native_throw` the same by the system's C library. `calls.switch` is
+//! one `swapcontext` between two contexts of a domain, `calls.native_switch` one of the system's C library, which makes a system call for
+//! the mask of signals each time. `calls.signal` is one `raise` in a domain whose handler returns, `calls.native_signal` the same without
+//! one; `calls.timer` and `calls.native_timer` are how long after a timer is due its handler begins, which interrupts a loop without calls;
+//! `calls.timer_between_calls` is how long after the beginning of such a loop, in a call that began when the timer had sent its signal.
 
 use crate::contexts_sys::NativeContexts;
+use crate::dlopen_sys::{Plain, call};
 use crate::gs_sys::write_gs_twice;
 use crate::interleave::{Side, interleave, repeat};
 use crate::preset::PRESETS;
@@ -86,6 +87,8 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let null_write = domain.bind::<extern "C" fn()>("null_write")?;
     let jump_many = domain.bind::<extern "C" fn(i64, i64) -> i64>("jump_many")?;
     let throw_many = domain.bind::<Number>("throw_many")?;
+    let natively = Plain::compile(&source, &folder.path().join("calls.so"))?;
+    let throw_many_natively = natively.function("throw_many")?;
     let source = Corpus::locate()?.root().join("bench/contexts.c");
     let contexts = objects::module(&source, "contexts", &[], &["long switch_many(long n)"], folder.path())?;
     let contexts = Domain::new(&Module::open(contexts)?, DomainOptions::new())?;
@@ -163,6 +166,11 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
             Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
         }));
     }
+    sides.push(Side::timed("calls.native_throw".to_owned(), || {
+        let start = Instant::now();
+        black_box(call(throw_many_natively, CALLS.into()));
+        Ok(start.elapsed().as_nanos() as f64 / f64::from(CALLS))
+    }));
     sides.push(Side::timed("calls.throw".to_owned(), || {
         let start = Instant::now();
         black_box(throw_many.call(CALLS.into())?);
@@ -204,7 +212,8 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     let mut metrics = samples.iter().map(|samples| samples.metric("ns"));
     let native = metrics.next().context("the first side")?;
     let mut others: Vec<Metric> = metrics.map(|metric| metric.against(&native)).collect();
-    for natively in ["calls.native_switch", "calls.native_signal", "calls.native_timer"] {
+    for natively in ["calls.native_throw", "calls.native_switch", "calls.native_signal", "calls.native_timer"]
+    {
         if let Some(at) = others.iter().position(|metric| metric.name == natively) {
             let [native, own] = [at, at + 1].map(|at| others[at].clone());
             others[at + 1] = own.against(&native);

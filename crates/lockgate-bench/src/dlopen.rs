@@ -8,13 +8,12 @@
 use crate::dlopen_sys::{Plain, call};
 use crate::interleave::{Side, interleave};
 use crate::{Metric, Options, Pinned, objects};
-use anyhow::{Context as _, ensure};
+use anyhow::Context as _;
 use lockgate::Policy;
 use lockgate::dl::{self, Library, Mode};
 use lockgate_corpus::Corpus;
 use std::hint::black_box;
 use std::path::Path;
-use std::process::Command;
 use std::time::Instant;
 
 /// Samples of a full run.
@@ -31,17 +30,9 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
     Ok(metrics)
 }
 
-/// Compiles an ordinary shared library.
-fn plain(source: &Path, output: &Path) -> anyhow::Result<Plain> {
-    let mut gcc = Command::new("gcc");
-    let status = gcc.args(["-O2", "-w", "-shared", "-fPIC", "-o"]).arg(output).arg(source).status()?;
-    ensure!(status.success(), "{gcc:?}: {status}");
-    Plain::open(output)
-}
-
 fn calls(options: &Options, bench: &Path, folder: &Path) -> anyhow::Result<Vec<Metric>> {
     let source = bench.join("calls.c");
-    let plain = plain(&source, &folder.join("calls.so"))?;
+    let plain = Plain::compile(&source, &folder.join("calls.so"))?;
     let native = plain.function("null_call")?;
     let module = objects::module(&source, "calls", &[], &["null_call"], folder)?;
     let open = |policy| Library::open(&module, Mode::NOW, &dl::Options::default().policy(policy));
@@ -68,7 +59,7 @@ fn calls(options: &Options, bench: &Path, folder: &Path) -> anyhow::Result<Vec<M
 fn loads(options: &Options, bench: &Path, folder: &Path) -> anyhow::Result<Vec<Metric>> {
     let source = bench.join("megabyte.c");
     let shared = folder.join("megabyte.so");
-    drop(plain(&source, &shared)?);
+    drop(Plain::compile(&source, &shared)?);
     let exports = ["long touch(long x)", "long additions(long x)"];
     let module = objects::module(&source, "megabyte", &[], &exports, folder)?;
     let open = |path: &Path| Library::open(path, Mode::NOW, &dl::Options::default());

@@ -3,11 +3,20 @@ use anyhow::{Context as _, ensure};
 use std::ffi::{CString, c_void};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::process::Command;
 
 /// An ordinary shared library, closed when dropped.
 pub struct Plain(*mut c_void);
 
 impl Plain {
+    /// Compiles it from one C file, and opens it.
+    pub fn compile(source: &Path, output: &Path) -> anyhow::Result<Plain> {
+        let mut gcc = Command::new("gcc");
+        let status = gcc.args(["-O2", "-w", "-shared", "-fPIC", "-o"]).arg(output).arg(source).status()?;
+        ensure!(status.success(), "{gcc:?}: {status}");
+        Plain::open(output)
+    }
+
     /// Opens it.
     pub fn open(path: &Path) -> anyhow::Result<Plain> {
         let name = CString::new(path.as_os_str().as_bytes())?;

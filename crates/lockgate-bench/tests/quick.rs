@@ -16,6 +16,7 @@ fn calls_are_compared_with_a_native_one() {
             ("calls.host_to_domain.callback", "ns"),
             ("calls.fault_recovery", "ns"),
             ("calls.long_jump.10", "ns"),
+            ("calls.native_throw", "ns"),
             ("calls.throw", "ns"),
             ("calls.native_switch", "ns"),
             ("calls.switch", "ns"),
@@ -32,6 +33,8 @@ fn calls_are_compared_with_a_native_one() {
     );
     let call = metrics.iter().find(|metric| metric.name == "calls.host_to_domain.integrity").unwrap();
     assert!(call.ratios["calls.native_indirect"] > 1.0);
+    let throw = metrics.iter().find(|metric| metric.name == "calls.throw").unwrap();
+    assert!(throw.ratios.contains_key("calls.native_throw"));
 }
 
 #[test]

@@ -567,6 +567,24 @@ fn the_verifier_forbids_unsafe_code_and_does_not_know_the_rewriter() {
     assert!(!manifest.contains("lockgate-rewrite"), "the verifier may not depend on the rewriter");
 }
 
+/// The verifier is read in one sitting by those who judge it: its code without tests, comments and empty lines is at most so long
+/// (docs/decisions/0109).
+#[test]
+fn the_verifier_can_be_read_in_one_sitting() {
+    const MOST: usize = 2_800;
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    let is_source = |path: &&PathBuf| !path.ends_with("decode/tests.rs");
+    let code: usize = files_in(&root().join("crates/lockgate-verify/src"), &["rs"])
+        .iter()
+        .filter(is_source)
+        .map(|path| {
+            let source = fs::read_to_string(path).expect("a source");
+            source.lines().take_while(|line| *line != "#[cfg(test)]").filter(is_code).count()
+        })
+        .sum();
+    assert!((2_000..=MOST).contains(&code), "the verifier has {code} lines of code");
+}
+
 #[test]
 fn links_between_documents_lead_somewhere() {
     let mut wrong = Vec::new();

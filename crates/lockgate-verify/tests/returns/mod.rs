@@ -20,10 +20,12 @@ fn each_return_pops_its_own_word() {
 #[test]
 #[ignore = "minutes"]
 fn each_return_pops_its_own_word_for_long() {
-    try_programs(4_000..180_000);
+    let steps = try_programs(4_000..180_000);
+    assert!(steps >= 100_000_000, "{steps} steps");
 }
 
-fn try_programs(numbers: std::ops::Range<u64>) {
+/// The steps that were taken.
+fn try_programs(numbers: std::ops::Range<u64>) -> u64 {
     let programs = numbers.end - numbers.start;
     let (mut accepted, mut refused, mut steps, mut returns, mut switches) = (0, 0, 0, 0, 0);
     for number in numbers {
@@ -52,6 +54,7 @@ fn try_programs(numbers: std::ops::Range<u64>) {
     assert!(accepted > programs / 3 && refused > programs / 10, "{accepted} accepted, {refused} refused");
     assert!(steps > 20 * accepted && returns > accepted, "{steps} steps, {returns} returns");
     assert!(switches > accepted, "{switches} switches");
+    steps
 }
 
 /// Each of the runtime's rules, and the order of U2, is needed: without it some return goes wrong.
