@@ -48,4 +48,12 @@ CARGO_TARGET_DIR=$verified cargo publish --dry-run --locked --workspace ${RELEAS
 scripts/wheels.sh
 ls build/wheels/*.whl
 ls build/wheels/lockgate-"$version"-cp311-abi3-*.whl >/dev/null || fail "no wheel for every CPython from 3.11 on"
+# The older ones that are supported need their interpreters.
+for minor in 9 10; do
+    if "python3.$minor" -c '' >/dev/null 2>&1; then
+        ls build/wheels/lockgate-"$version"-cp3$minor-cp3$minor-*.whl >/dev/null || fail "no wheel for CPython 3.$minor"
+    else
+        echo "release-check: skipped: the wheel for CPython 3.$minor, which is not installed"
+    fi
+done
 echo "release-check: $version can be released"

@@ -513,11 +513,11 @@ lg_status lg_options_forbid(lg_options *options, int descriptor);
 
 /* Grants sockets: an address at which the domain may listen, and one to which it may connect and
  * send. "127.0.0.1:6379", "[::1]:8080", "udp:10.0.0.1:53", "unix:/run/x.sock"; "*" is any address
- * of the machine, or any port; at port 0 the kernel picks one to listen at. A name
+ * of the machine, or any port; at port 0 the kernel picks one to listen on. A name
  * ("example.org:443") is the addresses that the host's resolver has for it now, for connecting. The
  * path of a UNIX socket is the host's and the domain's; "unix:*" is all in directories that the
  * domain may write. An unconnected UDP socket receives only from addresses that it may send to,
- * unless it is bound to an address that was granted to listen at. LG_E_ARGUMENT: the text is not an
+ * unless it is bound to an address that was granted to listen on. LG_E_ARGUMENT: the text is not an
  * address. */
 lg_status lg_options_listen(lg_options *options, const char *address);
 lg_status lg_options_connect(lg_options *options, const char *address);

@@ -8,12 +8,18 @@ use std::path::{Path, PathBuf};
 /// Words that have a standard term, or that hide who acts.
 const WORDS: &[(&str, &str)] = &[
     ("anybody", "the actor's name"),
+    ("bury", "reclaim"),
+    ("condemned", "retired"),
     ("dearer", "costs more"),
     ("everybody", "the actor's name"),
     ("fails never", "never fails"),
     ("interpreter's lock", "GIL"),
+    ("listen at", "listen on"),
+    ("listens at", "listens on"),
     ("mended", "fixed"),
     ("nobody", "the actor's name"),
+    ("nudge", "kick"),
+    ("patience", "timeout"),
     ("processor time", "CPU time"),
     ("slow way", "slow path"),
     ("somebody", "the actor's name"),
@@ -205,6 +211,34 @@ fn words_are_those_of_the_field() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// Whether another sentence begins in the middle of the line: behind a full stop, a capital letter. (Numbers, `e.g.` and dots of names have none.)
+fn has_two_sentences(line: &str) -> bool {
+    let line = line.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start_matches(['.', ' ', '-', '*']);
+    let plain: String =
+        line.split('`').enumerate().map(|(at, part)| if at % 2 == 0 { part } else { "xxx" }).collect();
+    plain.match_indices(". ").any(|(at, _)| {
+        let before = plain[..at].rsplit(' ').next().unwrap_or_default();
+        plain[at + 2..].starts_with(|c: char| c.is_ascii_uppercase())
+            && before.chars().count() > 2
+            && !before.contains('.')
+            && !before.ends_with("**")
+    })
+}
+
+/// A line that is changed shows one sentence that was changed. Decisions, findings and appendices are records, with words of their day.
+#[test]
+fn sentences_have_lines_of_their_own() {
+    let mut wrong = Vec::new();
+    let records =
+        ["docs/decisions/", "docs/appendix/", "docs/findings.md", "docs/review.md", "docs/rules.md"];
+    for path in pages().iter().filter(|path| !records.iter().any(|record| path.starts_with(record))) {
+        for (number, line) in prose(&read(path)).into_iter().filter(|(_, line)| has_two_sentences(line)) {
+            wrong.push(format!("{path}:{number}: two sentences in one line: {line}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn sentences_name_their_subjects() {
     let mut wrong = Vec::new();
@@ -242,5 +276,9 @@ fn the_rules_of_prose_can_fail() {
     let found: Vec<(usize, String)> =
         sentences(&lines).into_iter().filter(|(_, sentence)| hides_its_subject(sentence)).collect();
     assert_eq!(found, [(1, "What the library wrote is copied.".to_owned())]);
+    assert!(has_two_sentences("- The host asks `a.b`. It waits."));
+    for fine in ["1. Ask the host.", "See rule V3 (`a. B`).", "A host waits, e.g. Linux, for it."] {
+        assert!(!has_two_sentences(fine), "{fine}");
+    }
     assert_eq!(sentence(&[(1, "What does"), (2, "it cost?"), (3, "Nothing.")]), "What does it cost? ");
 }

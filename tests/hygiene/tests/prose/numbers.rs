@@ -100,6 +100,7 @@ fn numbers_in_documents_are_those_of_the_code() {
         (gib(run("Limit the domain's memory: 64M, 2G")), mib(run("Stack of each thread")));
     let most_descriptors = of_calls("descriptors.rs", "MOST");
     let of_file = |name| constant_of("crates/lockgate-cli/src/cmd/up/file.rs", name);
+    let largest_file = gib(constant_of("crates/lockgate-outside/src/file.rs", "LARGEST"));
     let of_specs = |before: &str| number_in("crates/lockgate-programs/src/spec.rs", before);
     let of_programs = |path: &str, name| constant_of(&format!("crates/lockgate-programs/src/{path}"), name);
     let of_gdb = |before: &str| number_in("crates/lockgate/gdb/lockgate.py", before);
@@ -203,7 +204,7 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/programs.md", format!("address space ({} GiB a domain)", gib(constant("STRIDE")))),
         ("docs/programs.md", format!("A line longer than {} KiB", kib(of_programs("logs.rs", "LINE")))),
         ("docs/programs.md", format!("the last {} KiB of each", kib(of_programs("logs.rs", "TAIL")))),
-        ("docs/programs.md", format!("failed with status {}", of_programs("run.rs", "NOT_STARTED"))),
+        ("docs/programs.md", format!("as failed, with status {}", of_programs("run.rs", "NOT_STARTED"))),
         (
             "docs/registry.md",
             format!("all {} places for exports and bindings", of_runtime("stats/table_sys.rs", "BOUND") - 1),
@@ -300,6 +301,19 @@ fn numbers_in_documents_are_those_of_the_code() {
                 of_calls("signal_state.rs", "MOST_QUEUED"),
                 of_calls("timers.rs", "MOST")
             ),
+        ),
+        ("docs/threat-model.md", format!("opened once without waiting, at most {largest_file} GiB")),
+        ("docs/building-modules.md", format!("are ordinary files of at most {largest_file} GiB")),
+        (
+            "docs/program-calls.md",
+            format!(
+                "A call that has waited for {} ms begins before",
+                of_runtime("call/exclusive_sys.rs", "PATIENCE")
+            ),
+        ),
+        (
+            "docs/program-calls.md",
+            format!("a program has room for {} threads, its own among them", guest_threads + 1),
         ),
         ("docs/code-model.md", format!("gate table (r--), {gates} slots of 8 bytes")),
         ("docs/code-model.md", format!("a domain with one thread can have {guest_threads}")),
