@@ -31,6 +31,7 @@ hashbrown 0.17.1
 semver 1.0.28
 smallvec 1.15.2
 indexmap 2.14.0
+pulldown-cmark 0.13.6
 ripgrep 14.1.1
 '
 

@@ -38,7 +38,7 @@ if [ "${1:-}" = --one ]; then
     (cd tmp && timeout 60 ../native >../native.out 2>&1 </dev/null) || verdict "not-native $name: $(tail -1 native.out)"
     rm -rf tmp && mkdir tmp
     status=0
-    timeout 120 "$lockgate" run --threads 40 --listen "127.0.0.1:*" --connect "127.0.0.1:*" --listen "udp:127.0.0.1:*" --connect "udp:127.0.0.1:*" --dir "/tmp=$folder/tmp" --dir "/dev/shm=$folder/shm" --cwd /tmp module.lg >domain.out 2>&1 </dev/null || status=$?
+    timeout 120 "$lockgate" run --threads 40 --listen "*:*" --connect "127.0.0.1:*" --listen "udp:*:*" --connect "udp:127.0.0.1:*" --dir "/tmp=$folder/tmp" --dir "/dev/shm=$folder/shm" --cwd /tmp module.lg >domain.out 2>&1 </dev/null || status=$?
     [ "$status" -eq 0 ] || verdict "failed $name: status $status: $(head -1 domain.out)"
     verdict "same $name"
 fi

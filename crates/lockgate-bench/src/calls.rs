@@ -15,6 +15,12 @@
 //! the mask of signals each time. `calls.signal` is one `raise` in a domain whose handler returns, `calls.native_signal` the same without
 //! one; `calls.timer` and `calls.native_timer` are how long after a timer is due its handler begins, which interrupts a loop without calls;
 //! `calls.timer_between_calls` is how long after the beginning of such a loop, in a call that began when the timer had sent its signal.
+//! three, as in interpreters whose programs throw all the time. `calls.switch` is one `swapcontext` between two contexts of a domain,
+//! `calls.native_switch` one of the system's C library, which makes a system call for the mask of signals each time. `calls.signal` is one
+//! `raise` in a domain whose handler returns, `calls.native_signal` the same without one; `calls.timer` and `calls.native_timer` are how long after
+//! a timer is due its handler begins, which interrupts a loop without calls, and `calls.timer_later` the longest of either, compared;
+//! `calls.timer_between_calls` is how long after the beginning of such a
+//! loop, in a call that began when the timer had sent its signal.
 
 use crate::contexts_sys::NativeContexts;
 use crate::dlopen_sys::{Plain, call};
@@ -218,6 +224,10 @@ pub fn measure(options: &Options) -> anyhow::Result<Vec<Metric>> {
             let [native, own] = [at, at + 1].map(|at| others[at].clone());
             others[at + 1] = own.against(&native);
         }
+    }
+    let latest = |name: &str| others.iter().find(|metric| metric.name == name).map(|metric| metric.max);
+    if let [Some(native), Some(own)] = ["calls.native_timer", "calls.timer"].map(latest) {
+        others.push(Metric::new("calls.timer_later", "ns", vec![own - native]));
     }
     Ok([native].into_iter().chain(others).collect())
 }

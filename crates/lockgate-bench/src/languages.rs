@@ -21,9 +21,12 @@ const CPP: &[(&str, u32)] =
     &[("json", 2000), ("shapes", 600), ("grid", 1600), ("words", 1200), ("patterns", 2500), ("throws", 4000)];
 
 /// Programs in C++ that do one thing alone, whose ratios are no part of the mean: a row, its file, what its command line begins with, and
-/// how often. (glibc's switch of contexts makes a system call.) Exceptions by depth; the last pass functions with destructors.
+/// how often. (glibc's switch of contexts makes a system call.) Signals that are raised, and timers of a millisecond for whose signal a loop waits.
+/// Exceptions by depth; the last pass functions with destructors.
 const APART: &[(&str, &str, &[&str], u32)] = &[
     ("contexts", "contexts", &[], 3000),
+    ("signals", "signals", &["0"], 300_000),
+    ("timers", "signals", &["1"], 500),
     ("unwind_1", "unwind", &["1", "0"], 1_000_000),
     ("unwind_10", "unwind", &["10", "0"], 400_000),
     ("unwind_100", "unwind", &["100", "0"], 60_000),

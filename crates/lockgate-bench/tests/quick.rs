@@ -25,6 +25,7 @@ fn calls_are_compared_with_a_native_one() {
             ("calls.native_timer", "ns"),
             ("calls.timer", "ns"),
             ("calls.timer_between_calls", "ns"),
+            ("calls.timer_later", "ns"),
             ("calls.arguments.0", "ns"),
             ("calls.arguments.12", "ns"),
             ("calls.in_turn.1", "ns"),

@@ -415,6 +415,55 @@ fn programs_of_other_languages() {
     }
 }
 
+/// Programs of others, a few of those that `make systems` compares by the hundred: from the folder where its scripts leave what they fetch, by the
+/// native compiler and the driver's command.
+const OF_OTHERS: [(&str, &[&str], &str, &[&str]); 2] = [
+    (
+        "build/libc-tests/sources/src",
+        &["musl-gcc", "-static"],
+        "cc",
+        &["functional/pthread_cancel.c", "functional/setjmp.c"],
+    ),
+    (
+        "build/compiler-tests/gcc-12-programs/g++.dg",
+        &["g++"],
+        "c++",
+        &["eh/cond1.C", "eh/forced1.C", "tls/thread_local3.C"],
+    ),
+];
+
+/// They end well on both sides.
+#[test]
+fn some_programs_of_others() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("the repository");
+    for (folder, compiler, driver, programs) in OF_OTHERS {
+        let folder = root.join(folder);
+        if !folder.is_dir() {
+            support::skipped("some_programs_of_others", format!("no {}: make systems", folder.display()));
+            continue;
+        }
+        for program in programs {
+            let shop = Shop::new();
+            // (musl's tests say by a function of their own what has failed.)
+            let common = folder.join("common/print.c");
+            let sources = [folder.join(program), common].into_iter().filter(|source| source.exists());
+            let options = ["-O1", "-w", "-D_GNU_SOURCE", "-pthread", "-I"].map(PathBuf::from);
+            let given: Vec<PathBuf> =
+                options.into_iter().chain([folder.join("common")]).chain(sources).collect();
+            let mut native = shop.command(compiler[0]);
+            native.args(&compiler[1..]).args(&given).args(["-o", "native"]);
+            build(native).expect("it compiles");
+            shop.lockgate(driver).args(&given).args(["-o", "module.lg"]).run_quietly();
+            let (native, said) = ended(shop.command(shop.path("native"))).expect("it ends");
+            assert_eq!(native.1, Some(0), "{program}: {}{said}", native.0);
+            let mut lockgate = shop.command(env!("CARGO_BIN_EXE_lockgate"));
+            lockgate.args(["run", "--threads=8", "module.lg"]);
+            let (inside, said) = ended(lockgate).expect("it ends inside");
+            assert_eq!(inside, native, "{program}: {said}");
+        }
+    }
+}
+
 /// The programs with options drawn by chance: `LOCKGATE_BUILDS` of them (10,000), from the seed `LOCKGATE_SEED` (1).
 #[test]
 #[ignore = "hours; part of `make systems`"]

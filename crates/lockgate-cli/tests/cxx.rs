@@ -1,6 +1,7 @@
 //! Programs in C++ (`tests/cxx`): what they print and return is the same natively and in a domain.
 
 use crate::common::{Shop, text};
+use lockgate::dl::{self, Library, Mode};
 use lockgate::{Domain, DomainOptions, Module};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -309,7 +310,7 @@ fn functions_that_are_there_twice_have_tables_of_their_own() {
     assert_eq!(text(&output.stdout), "caught 11\n", "{}", text(&output.stderr));
 }
 
-/// A base has all of libc, and with it the whole of what C++ has in its place.
+/// A base has all of libc, and with it the whole of what C++ has in its place. What joins it catches its exceptions.
 #[test]
 fn a_base_in_cxx() {
     if !GXX.is_here("a_base_in_cxx") {
@@ -324,9 +325,11 @@ extern \"C\" int caught(int n) { try { fail(n); } catch (const std::exception &e
 ";
     shop.write("base.cpp", base);
     let plugin = "\
+#include <cstdlib>
 #include <exception>
 void fail(int n);
-extern \"C\" int caught_here(int n) { try { fail(n); } catch (const std::exception &e) { return e.what()[0]; } return 0; }
+static char caught_here(int n) { try { fail(n); } catch (const std::exception &e) { return e.what()[0]; } return 0; }
+__attribute__((constructor)) static void begin() { if (caught_here(8) != '8') std::abort(); }
 ";
     shop.write("plugin.cpp", plugin);
     shop.lockgate("c++").args(["-O2", "--base", "base.cpp", "-o", "base.lg"]).run_quietly();
@@ -336,6 +339,10 @@ extern \"C\" int caught_here(int n) { try { fail(n); } catch (const std::excepti
     let domain = Domain::new(&module, DomainOptions::default()).expect("a domain");
     let caught = domain.bind::<extern "C" fn(i32) -> i32>("caught").expect("it is exported");
     assert_eq!(caught.call(7).expect("it returns"), i32::from(b'7'));
+    let options = dl::Options::default();
+    let base = Library::open(shop.path("base.lg"), Mode::NOW, &options).expect("a library");
+    Library::open(shop.path("plugin.lg"), Mode::NOW, &options.into(base))
+        .expect("it catches what the base throws");
 }
 
 /// By `pthread_exit`, and cancelled wherever they wait: in functions of musl's, which has no unwind tables of its own.

@@ -443,22 +443,21 @@ long storm_of_gotos(long n) {
     return found > 0 ? calls : found;
 }
 
-/* Microseconds from when a timer is due until its handler begins, in a loop without calls: the least, or the most, of some. */
+/* Of so many signals of timers, how late the latest comes to a loop without calls, in microseconds for which this thread has run. */
 static volatile long began;
-static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000 + t.tv_nsec / 1000; }
-static void begins(int signal) { began = now(); }
-long delay(long most) {
+static long ran(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1000000 + t.tv_nsec / 1000; }
+static void begins(int signal) { began = ran(); }
+long delay(long signals) {
     quiet(), on(SIGALRM, begins, 0);
-    long found = -1;
-    for (int i = 0; i < 20; i++) {
+    long most = 0;
+    for (long i = 0; i < signals; i++) {
         began = 0;
-        long due = now() + 2000;
+        long due = ran() + 2000;
         after(2000);
         while (!began) ;
-        long delay = began - due;
-        if (found < 0 || (most ? delay > found : delay < found)) found = delay;
+        if (began - due > most) most = began - due;
     }
-    return found;
+    return most;
 }
 
 /* One signal for whichever thread lets it in: not this one. The other is in a loop without calls. */
@@ -512,7 +511,7 @@ fn call(domain: &Domain, name: &str, x: i64) -> Result<i64, CallError> {
     domain.bind::<Long>(name).expect("an export").call(x)
 }
 
-/// Makes a native program of the source: it calls the function of its first argument with the second.
+/// Makes a native program of the source: it calls the function of its first argument with the second, and prints the result.
 const NATIVE_MAIN: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -523,17 +522,34 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// The folder of the native program.
+struct Native(tempfile::TempDir);
+
+impl Native {
+    fn new() -> Native {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [source, program] = ["native.c", "native"].map(|name| folder.path().join(name));
+        std::fs::write(&source, format!("{SOURCE}{NATIVE_MAIN}")).expect("a file");
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O2", "-w", "-rdynamic", "-pthread"]).arg(&source).arg("-o").arg(&program).arg("-ldl");
+        assert!(gcc.status().expect("gcc runs").success());
+        Native(folder)
+    }
+
+    /// What it prints.
+    fn call(&self, name: &str, x: i64) -> String {
+        let mut program = Command::new(self.0.path().join("native"));
+        let output = program.args([name, &x.to_string()]).output().expect("it runs");
+        String::from_utf8(output.stdout).expect("a number")
+    }
+}
+
 /// What the tests here expect of a domain is what Linux does, where a native program can do the same. (Not those that have more stack than they say, or
 /// change in a context what is ignored here; nor whose result is a time, or depends on the C library's headers.)
 #[test]
 fn signals_do_what_they_do_natively() {
     let _watchdog = watchdog("signals_do_what_they_do_natively");
-    let folder = tempfile::tempdir().expect("a folder");
-    let [source, program] = ["native.c", "native"].map(|name| folder.path().join(name));
-    std::fs::write(&source, format!("{SOURCE}{NATIVE_MAIN}")).expect("a file");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O2", "-w", "-rdynamic", "-pthread"]).arg(&source).arg("-o").arg(&program).arg("-ldl");
-    assert!(gcc.status().expect("gcc runs").success());
+    let program = Native::new();
     for (name, argument) in [
         ("raises", 1000),
         ("masks", 0),
@@ -556,9 +572,8 @@ fn signals_do_what_they_do_natively() {
         ("changes_a_register", 0),
         ("is_default", 0),
     ] {
-        let natively = Command::new(&program).args([name, &argument.to_string()]).output().expect("it runs");
         let inside = call(&domain(), name, argument).expect(name);
-        assert_eq!(String::from_utf8_lossy(&natively.stdout), inside.to_string(), "{name}({argument})");
+        assert_eq!(program.call(name, argument), inside.to_string(), "{name}({argument})");
     }
 }
 
@@ -654,14 +669,20 @@ fn handlers_never_begin_in_a_frame_that_opens() {
     assert_eq!(call(&domain(), "jumps_out_of_openings", 300).expect("a value"), 300);
 }
 
-/// Of a loop without calls. (How long it takes others to come to the processor is their affair.)
+/// To a loop without calls, 5 ms later than natively at most. What counts is the time that the loop runs, and the best of several windows: others use
+/// the processors, too.
 #[test]
 fn signals_come_in_time() {
     let _watchdog = watchdog("signals_come_in_time");
     let domain = domain();
-    let [least, most] = [0, 1].map(|most| call(&domain, "delay", most).expect("a time"));
-    assert!((0..5_000).contains(&least), "{least} µs at least");
-    assert!((0..1_000_000).contains(&most), "{most} µs at most");
+    let program = Native::new();
+    let sides = (0..5).map(|_| {
+        let native: i64 = program.call("delay", 20).parse().expect("a time");
+        [native, call(&domain, "delay", 20).expect("a time")]
+    });
+    let [native, inside] =
+        sides.reduce(|least, window| [0, 1].map(|side| least[side].min(window[side]))).expect("windows");
+    assert!(inside <= native + 5_000, "{inside} µs late, {native} natively");
 }
 
 /// A signal that came while no thread was in a call that would take it comes to the next one that does, though that makes no system call. Red if the
