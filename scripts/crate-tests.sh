@@ -32,6 +32,7 @@ semver 1.0.28
 smallvec 1.15.2
 indexmap 2.14.0
 pulldown-cmark 0.13.6
+minijinja 3.1.0
 ripgrep 14.1.1
 '
 
