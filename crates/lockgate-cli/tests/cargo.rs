@@ -73,7 +73,8 @@ impl Package {
 
     /// The module that `lockgate cargo build` makes.
     pub fn module(&self, name: &str) -> PathBuf {
-        let output = self.cargo(&["build"]);
+        // Options may precede the command.
+        let output = self.cargo(&["-q", "--color", "never", "build"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let module = self.0.path(&format!("target/{TARGET}/debug/{name}.lg"));
         assert!(text(&output.stderr).contains(module.to_str().expect("text")), "it is named");

@@ -87,13 +87,30 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     runner.extend(options());
     // An array, so that a path may have blanks; JSON's strings are TOML's.
     let runner = format!("target.{TARGET}.runner={}", serde_json::to_string(&runner)?);
-    cargo.args(["--config", &runner]).args(&args.arguments);
-    let builds = matches!(args.arguments[0].as_str(), "build" | "b");
-    let has_format = args.arguments.iter().any(|argument| argument.starts_with("--message-format"));
+    // (rustup wants the toolchain first.)
+    let toolchain = usize::from(args.arguments[0].starts_with('+'));
+    let (toolchain, arguments) = args.arguments.split_at(toolchain);
+    cargo.args(toolchain).args(["--config", &runner]).args(arguments);
+    let builds = matches!(command_of(arguments), Some("build" | "b"));
+    let has_format = arguments.iter().any(|argument| argument.starts_with("--message-format"));
     if !builds || has_format {
         return Ok(code(cargo.status().context("cannot start cargo")?));
     }
     build(cargo)
+}
+
+/// Cargo's command: the first argument that is neither an option nor an option's value.
+fn command_of(arguments: &[String]) -> Option<&str> {
+    const WITH_VALUE: &[&str] = &["-C", "-Z", "--color", "--config", "--explain"];
+    let mut arguments = arguments.iter().map(String::as_str);
+    while let Some(argument) = arguments.next() {
+        if WITH_VALUE.contains(&argument) {
+            arguments.next();
+        } else if !argument.starts_with('-') {
+            return Some(argument);
+        }
+    }
+    None
 }
 
 /// Runs Cargo and names the modules that it makes.
