@@ -73,7 +73,8 @@ impl Package {
 
     /// The module that `lockgate cargo build` makes.
     pub fn module(&self, name: &str) -> PathBuf {
-        let output = self.cargo(&["build"]);
+        // Options may precede the command.
+        let output = self.cargo(&["-q", "--color", "never", "build"]);
         assert!(output.status.success(), "{}", text(&output.stderr));
         let module = self.0.path(&format!("target/{TARGET}/debug/{name}.lg"));
         assert!(text(&output.stderr).contains(module.to_str().expect("text")), "it is named");
@@ -248,11 +249,12 @@ fn a_program_runs_as_outside() {
     assert_eq!(tests.status.code(), Some(101), "{}", text(&tests.stderr));
     for expected in [
         "test tests::passes ... ok",
+        "test tests::data ... ok",
         "test tests::fails ... FAILED",
         "test tests::panics - should panic ... ok",
         "test tests::ignored ... ignored, never",
         "arithmetic",
-        "2 passed; 1 failed; 1 ignored",
+        "3 passed; 1 failed; 1 ignored",
     ] {
         assert!(said.contains(expected), "no {expected}: {said}");
     }

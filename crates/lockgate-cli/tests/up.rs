@@ -5,7 +5,7 @@ use crate::common::text;
 use lockgate::syscall::Grants;
 use lockgate::{DomainOptions, Module};
 use lockgate_programs::{Event, Line, Observer, Programs, ProgramsError, Ready, Spec, State};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -624,7 +624,7 @@ fn metrics_are_there_for_others_whatever_one_does() {
     fs::write(second.path("lockgate.toml"), format!("metrics = 'unix:{}'\n{toml}", socket.display()))
         .unwrap();
     let (status, _, said) = second.ended();
-    assert!(status == 125 && said.contains("metrics: cannot listen at unix:"), "{said}");
+    assert!(status == 125 && said.contains("metrics: cannot listen on unix:"), "{said}");
     up.term();
     up.ends(0);
     assert!(!socket.exists(), "its name goes with it");
@@ -661,6 +661,35 @@ fn rust_has_the_same() {
     assert!(told.iter().any(|told| told.contains("write to a null pointer")), "{told:?}");
 }
 
+/// Whatever `lockgate run` can be told of a domain, a file can say of a program.
+#[test]
+fn every_limit_of_run_has_a_key() {
+    let help =
+        Command::new(env!("CARGO_BIN_EXE_lockgate")).args(["run", "--help"]).output().expect("it starts");
+    let help = text(&help.stdout);
+    let options = help.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let line =
+            line.strip_prefix("-").and_then(|rest| rest.split_once(", ")).map_or(line, |(_, long)| long);
+        line.strip_prefix("--")?.split(' ').next()
+    });
+    let options: BTreeSet<&str> = options.collect();
+    assert!(options.contains("mappings") && options.len() > 10, "{options:?}");
+    for option in options {
+        let key = match option {
+            "dir" => "directories".to_owned(),
+            "env" => "environment".to_owned(),
+            "cwd" => "working_directory".to_owned(),
+            // About the command itself.
+            "help" | "version" | "quiet" | "report" | "no-streams" => continue,
+            other => other.replace('-', "_"),
+        };
+        let site = Site::new(&[("a", &format!("{key} = true"))]);
+        let said = text(&site.ask("up", &["--check"]).stderr);
+        assert!(said.contains(&key) && !said.contains("has no key"), "--{option}: {said}");
+    }
+}
+
 /// Every field wrong, each with its line, and what would be right.
 #[test]
 fn mistakes_are_told_with_their_lines() {
@@ -668,7 +697,7 @@ fn mistakes_are_told_with_their_lines() {
         ("", 1, "the file has no programs: begin one with [programs.NAME]"),
         ("x = ", 1, "expected"),
         ("\n[program.a]", 2, "the file has no key program: did you mean programs?"),
-        ("programs = 3", 1, "programs is a table"),
+        ("programs = 3", 1, "programs must be a table"),
         ("\nmetrics = 3", 2, "metrics: an integer instead of a string"),
         (
             "metrics = '127.0.0.1'",
@@ -678,7 +707,7 @@ fn mistakes_are_told_with_their_lines() {
         (
             "metrics = '127.0.0.1:9464'\n[programs.a]\nmodule = 'service.lg'\nlisten = ['127.0.0.1:9464']",
             4,
-            "listen 127.0.0.1:9464: metrics listens at 127.0.0.1:9464, too",
+            "listen 127.0.0.1:9464: metrics listens on 127.0.0.1:9464, too",
         ),
         ("[programs]", 1, "the file has no programs"),
         ("[programs]\na = 3", 2, "a is a table: write [programs.a]"),
@@ -713,7 +742,7 @@ fn mistakes_are_told_with_their_lines() {
         ("@memory_limit = '0'", 1, "the memory limit is 0; raise it"),
         ("@stack_size = '8G'", 1, "stack size 8589934592 is not a multiple"),
         ("@memory_limit = 5", 3, "memory_limit: an integer instead of a string"),
-        ("@memory_limit = '5X'", 3, "memory_limit: \"5X\": the unit \"X\" is none of K, M, G"),
+        ("@memory_limit = '5X'", 3, "memory_limit: \"5X\": unknown unit \"X\": use K, M or G"),
         ("@memory_limit = '5G'", 3, "about 2G of it for its heap"),
         ("@stack_size = 'x'", 3, "does not start with a number"),
         ("@threads = 63", 3, "threads: 63 is not between 0 and 62"),
@@ -724,7 +753,7 @@ fn mistakes_are_told_with_their_lines() {
         ("@mappings = 0", 3, "mappings: 0 is not between 1 and 16384"),
         ("@mappings = 16385", 3, "between 1 and 16384"),
         ("@time_limit = '0s'", 3, "the shortest limit is 1ms"),
-        ("@cpu_limit = '3 days'", 3, "is none of ms, s, m"),
+        ("@cpu_limit = '3 days'", 3, "use ms, s or m"),
         ("@restart = 'sometimes'", 3, "\"never\", \"on-fault\" or \"always\""),
         ("@restart = true", 3, "restart: a boolean instead of a string"),
         ("@restart_delay = 'soon'", 3, "restart_delay: \"soon\""),
@@ -735,8 +764,8 @@ fn mistakes_are_told_with_their_lines() {
         ("@depends_on = ['b']", 3, "depends_on: a depends on b, which is not a program of this file"),
         ("@depends_on = 'a'", 3, "depends_on: a string instead of a list of strings"),
         ("@depends_on = ['a']", 3, "in a circle: a -> a"),
-        ("@ready = 'soon'", 3, "when \"started\", when \"listening\", or by { line = \"TEXT\" }"),
-        ("@ready = { line = '' }", 3, "or by { line = \"TEXT\" }"),
+        ("@ready = 'soon'", 3, "it must be \"started\", \"listening\" or { line = \"TEXT\" }"),
+        ("@ready = { line = '' }", 3, "or { line = \"TEXT\" }"),
         ("@ready = { lime = 'x' }", 3, "ready has no key lime: did you mean line?"),
         (
             "@ready = 'listening'\nlisten = ['udp:127.0.0.1:9', 'unix:*', '127.0.0.1:0']",
@@ -753,17 +782,17 @@ fn mistakes_are_told_with_their_lines() {
         (
             "@listen = ['127.0.0.1:7000']\n[programs.b]\nmodule = 'service.lg'\nlisten = [\n'127.0.0.1:7000']",
             7,
-            "listen 127.0.0.1:7000: a listens at 127.0.0.1:7000, too",
+            "listen 127.0.0.1:7000: a listens on 127.0.0.1:7000, too",
         ),
         (
             "@listen = ['*:7000']\n[programs.b]\nmodule = 'service.lg'\nlisten = ['tcp:[::1]:7000']",
             6,
-            "listen tcp:[::1]:7000: a listens at *:7000",
+            "listen tcp:[::1]:7000: a listens on *:7000",
         ),
         (
             "@listen = ['127.0.0.1:*']\n[programs.b]\nmodule = 'service.lg'\nlisten = ['localhost:7000']",
             6,
-            "listen localhost:7000: a listens at 127.0.0.1:*",
+            "listen localhost:7000: a listens on 127.0.0.1:*",
         ),
     ];
     let site = Site::new(&[]);
@@ -832,7 +861,7 @@ fn programs_may_listen_side_by_side() {
             let check = site.ask("up", &["--check"]);
             let err = text(&check.stderr);
             assert_eq!(check.status.success(), side_by_side, "{one} {other}: {err}");
-            assert!(side_by_side || err.contains(&format!("a listens at {one}")), "{err}");
+            assert!(side_by_side || err.contains(&format!("a listens on {one}")), "{err}");
         }
     }
 }
@@ -920,12 +949,15 @@ fn programs_are_stopped_and_restarted_by_name() {
     let twice = site.ask("up", &[]);
     assert_eq!(twice.status.code(), Some(125));
     assert!(text(&twice.stderr).contains(&format!("is up already, in process {}", up.child.id())));
-    let top = Command::new(env!("CARGO_BIN_EXE_lockgate"))
-        .args(["top", &up.child.id().to_string(), "--json", "-n", "1"])
-        .env("XDG_RUNTIME_DIR", site.path("run"))
-        .output()
-        .unwrap();
-    let top: serde_json::Value = serde_json::from_slice(&top.stdout).unwrap();
+    let top = |form: &str| {
+        let mut top = Command::new(env!("CARGO_BIN_EXE_lockgate"));
+        top.args(["top", &up.child.id().to_string(), form, "-n", "1"]);
+        top.env("XDG_RUNTIME_DIR", site.path("run")).output().unwrap().stdout
+    };
+    let shown = text(&top("--batch"));
+    assert!(shown.starts_with("1 process, "), "{shown}");
+    assert!(shown.contains("program two: running, 1 restart") && !shown.contains("1 restarts"), "{shown}");
+    let top: serde_json::Value = serde_json::from_slice(&top("--json")).unwrap();
     let domains = top["processes"][0]["domains"].as_array().unwrap();
     assert!(["one", "two"].iter().all(|name| domains.iter().any(|domain| domain["name"] == *name)), "{top}");
     assert_eq!(top["processes"][0]["programs"][1]["restarts"], 1, "{top}");

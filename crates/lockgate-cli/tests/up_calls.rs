@@ -258,7 +258,7 @@ fn mistakes_are_told_with_their_lines() {
         ("exports = { x = 'long bump(long, long)' }", 4, "bump"),
         ("exports = { x = { functio = 'bump' } }", 4, "did you mean function?"),
         ("exports = { x = { function = 'bump', version = 'one' } }", 4, "a version is MAJOR.MINOR"),
-        ("exports = { x = { function = 'bump', policy = 'trust' } }", 4, "a policy is mutual-trust"),
+        ("exports = { x = { function = 'bump', policy = 'trust' } }", 4, "it must be mutual-trust"),
         ("exports = { x = { function = 'bump', serialize = 1 } }", 4, "instead of true or false"),
         ("exports = { x = { function = 'bump', to = ['z'] } }", 4, "no program is called z"),
         ("imports = []", 4, "imports: an array instead of a table"),
@@ -273,7 +273,7 @@ fn mistakes_are_told_with_their_lines() {
         (
             "imports = { theirs = { from = 'store.bump', on_failure = 'x' } }",
             4,
-            "a call that fails returns a number",
+            "on_failure must be a number",
         ),
         ("turn_timeout = 'x'", 4, "turn_timeout"),
     ];

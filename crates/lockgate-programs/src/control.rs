@@ -26,7 +26,7 @@ const REQUEST: u64 = 64 << 10;
 const ANSWER: u64 = 64 << 20;
 
 /// How long the server waits for a request's bytes, and for somebody to take an answer's.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How often who waits for an answer looks whether the process is still there.
 const LOOK: Duration = Duration::from_secs(1);
@@ -230,7 +230,7 @@ impl Server {
             }
             _ => {}
         }
-        let listener = UnixListener::bind(&socket).map_err(system("listen at", &socket))?;
+        let listener = UnixListener::bind(&socket).map_err(system("listen on", &socket))?;
         Ok(Server { listener, file, socket: Socket(socket) })
     }
 
@@ -254,8 +254,8 @@ fn may_ask(stream: &UnixStream) -> bool {
 }
 
 fn reply(mut stream: &UnixStream, handle: &Handle, file: &Path) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
     let mut request = Vec::new();
     stream.take(REQUEST).read_to_end(&mut request)?;
     let mut lines = Vec::new();
@@ -346,7 +346,7 @@ fn pid_of(stream: &UnixStream) -> i32 {
 fn is_awake(socket: &Path) -> bool {
     let asks = || {
         let mut stream = connect(socket)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         stream.shutdown(Shutdown::Write)?;
         stream.read(&mut [0])
     };
@@ -380,15 +380,15 @@ fn exchange(
     }
 }
 
-/// Everything of this user's that is up, or why it says nothing: [`ControlError::Silent`] of what does not answer within `patience`.
-pub fn all(patience: Duration) -> Vec<Result<Answer, ControlError>> {
+/// Everything of this user's that is up, or why it says nothing: [`ControlError::Silent`] of what does not answer within `timeout`.
+pub fn all(timeout: Duration) -> Vec<Result<Answer, ControlError>> {
     let Some(entries) = place().and_then(|folder| std::fs::read_dir(folder).ok()) else { return Vec::new() };
     let sockets = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let sockets = sockets.filter(|path| path.extension().is_some_and(|extension| extension == "sock"));
     let ask = |path: PathBuf| {
         // (A process that has not taken its socket away is no more.)
         let stream = connect(&path).ok()?;
-        stream.set_read_timeout(Some(patience)).ok()?;
+        stream.set_read_timeout(Some(timeout)).ok()?;
         Some(exchange(stream, Wish::Status, Vec::new(), || false))
     };
     let mut answers: Vec<_> = sockets.filter_map(ask).collect();

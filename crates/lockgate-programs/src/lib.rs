@@ -37,6 +37,6 @@ mod spec;
 pub use error::ProgramsError;
 pub use logs::{LINE, Line, Stream, TAIL, Written};
 pub use plan::State;
-pub use run::{End, Ends, Event, Handle, Observer, Programs, Quiet, Status, Totals, status_of};
+pub use run::{End, Ends, Event, Handle, NOT_STARTED, Observer, Programs, Quiet, Status, Totals, status_of};
 pub use server::Socket;
 pub use spec::{Address, BackOff, Exported, Imported, Ready, Restart, Spec};

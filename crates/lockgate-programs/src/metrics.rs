@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const REQUEST: usize = 8 << 10;
 
 /// How long a request and its answer may take together.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A figure of a program; none where it does not run.
 type Figure = fn(&Status) -> Option<f64>;
@@ -112,7 +112,7 @@ enum Listener {
 }
 
 impl Server {
-    /// Listens at `address`; answers once it [serves](Server::serve). A UNIX socket at which none listens any more is replaced.
+    /// Listens on `address`; answers once it [serves](Server::serve). A UNIX socket at which none listens any more is replaced.
     ///
     /// # Errors
     /// The kernel's: the address is taken, or not this machine's.
@@ -167,7 +167,7 @@ impl Server {
 
 /// Answers one request.
 fn reply(connection: &OwnedFd, figures: impl FnOnce() -> String) -> io::Result<()> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let request = head(connection, until)?;
     let mut words = request.split(|byte| byte.is_ascii_whitespace());
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());

@@ -71,7 +71,7 @@ pub enum End {
 }
 
 /// The exit status of what could not be started.
-const NOT_STARTED: u8 = 125;
+pub const NOT_STARTED: u8 = 125;
 
 /// What shells add to the number of a signal.
 const FROM_SIGNAL: u8 = 128;

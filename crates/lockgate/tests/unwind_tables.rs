@@ -37,7 +37,7 @@ const SEEN_ELSEWHERE: [&str; 2] = ["lockgate_disturbed", "lockgate_unseen"];
 const BLOCK_IN_R15: [&str; 2] = ["lockgate_hold", "lockgate_let_in"];
 
 /// Without a table: what unwinds knows the first two by their instructions, and the others are a handler's first one, with all signals held.
-const WITHOUT: [&str; 3] = ["lockgate_sigreturn", "lockgate_handed_on", "lockgate_fronts"];
+const WITHOUT: [&str; 3] = ["lockgate_host_sigreturn", "lockgate_handed_on", "lockgate_fronts"];
 
 /// Its caller is the frame of a signal, where all registers are.
 const FROM_SIGNAL: &str = "lockgate_on_fault";

@@ -21,12 +21,15 @@ const SEPARATOR: &str = "\x1f";
 /// As many threads as programs under test may start at a time: Cargo's tests run in threads.
 const THREADS: &str = "--threads=62";
 
+/// The folder that they start in, to read.
+const PACKAGE: &str = "--dir=.:ro";
+
 /// Arguments of `lockgate cargo`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Builds for x86_64-unknown-linux-musl (`rustup target add x86_64-unknown-linux-musl`) and links modules instead of programs and \
 libraries: of a crate NAME, `build` leaves NAME.lg beside what Cargo calls it. `run`, `test` and `bench` run in a domain, with \
-`lockgate run`.
+`lockgate run`; tests and benchmarks may read the package's folder, unless --run grants directories.
 
 Examples:
   lockgate cargo build --release
@@ -82,18 +85,40 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if !says("--threads") {
         runner.push(THREADS);
     }
+    // (rustup wants the toolchain first.)
+    let toolchain = usize::from(args.arguments[0].starts_with('+'));
+    let (toolchain, arguments) = args.arguments.split_at(toolchain);
+    let command = command_of(arguments);
+    // Cargo starts these in the package's folder, where tests have their data.
+    if matches!(command, Some("test" | "t" | "bench")) && !says("--dir") {
+        runner.push(PACKAGE);
+    }
     let backtrace = std::env::var_os("RUST_BACKTRACE").map(|_| "--env=RUST_BACKTRACE");
     runner.extend(backtrace);
     runner.extend(options());
     // An array, so that a path may have blanks; JSON's strings are TOML's.
     let runner = format!("target.{TARGET}.runner={}", serde_json::to_string(&runner)?);
-    cargo.args(["--config", &runner]).args(&args.arguments);
-    let builds = matches!(args.arguments[0].as_str(), "build" | "b");
-    let has_format = args.arguments.iter().any(|argument| argument.starts_with("--message-format"));
+    cargo.args(toolchain).args(["--config", &runner]).args(arguments);
+    let builds = matches!(command, Some("build" | "b"));
+    let has_format = arguments.iter().any(|argument| argument.starts_with("--message-format"));
     if !builds || has_format {
         return Ok(code(cargo.status().context("cannot start cargo")?));
     }
     build(cargo)
+}
+
+/// Cargo's command: the first argument that is neither an option nor an option's value.
+fn command_of(arguments: &[String]) -> Option<&str> {
+    const WITH_VALUE: &[&str] = &["-C", "-Z", "--color", "--config", "--explain"];
+    let mut arguments = arguments.iter().map(String::as_str);
+    while let Some(argument) = arguments.next() {
+        if WITH_VALUE.contains(&argument) {
+            arguments.next();
+        } else if !argument.starts_with('-') {
+            return Some(argument);
+        }
+    }
+    None
 }
 
 /// Runs Cargo and names the modules that it makes.

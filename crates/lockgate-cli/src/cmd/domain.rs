@@ -7,10 +7,23 @@ use lockgate::{DomainOptions, Fault};
 use lockgate_outside::{printable, printable_bytes};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 use std::process::ExitCode;
 use std::time::Duration;
+
+/// What a program may have, and has if nothing is said, for `lockgate up` as well.
+pub const THREADS: RangeInclusive<u32> = 0..=62;
+pub const DESCRIPTORS: RangeInclusive<u32> = 1..=65_536;
+pub const MAPPINGS: RangeInclusive<u32> = 1..=16_384;
+pub const MEMORY: &str = "1G";
+pub const STACK: &str = "8M";
+
+/// For clap.
+const fn range(of: &RangeInclusive<u32>) -> RangeInclusive<i64> {
+    *of.start() as i64..=*of.end() as i64
+}
 
 /// Limits and grants.
 #[derive(clap::Args)]
@@ -19,7 +32,7 @@ pub struct Limits {
     /// Repeatable. A relative DIR has its absolute name in the domain, and the domain starts in the directory of the caller
     #[arg(long = "dir", value_name = "[GUEST=]DIR[:ro|:special]", value_parser = granted)]
     directories: Vec<Granted>,
-    /// Let the program listen at an address: 127.0.0.1:6379, [::1]:8080, udp:127.0.0.1:53, unix:/run/x.sock; * is any address of the
+    /// Let the program listen on an address: 127.0.0.1:6379, [::1]:8080, udp:127.0.0.1:53, unix:/run/x.sock; * is any address of the
     /// machine, or any port, and unix:* all sockets in granted directories. Repeatable
     #[arg(long = "listen", value_name = "ADDRESS")]
     listen: Vec<String>,
@@ -32,26 +45,26 @@ pub struct Limits {
     /// Start in this directory of the domain (default: the first granted one; where a relative DIR is granted, the directory of the caller)
     #[arg(long = "cwd", value_name = "GUEST")]
     current: Option<String>,
-    /// Stop the call after this wall-clock time: 500ms, 2s, 1m
+    /// Stop the program or call after this wall-clock time: 500ms, 2s, 1m
     #[arg(long, value_name = "TIME", value_parser = time)]
     time_limit: Option<Duration>,
     /// Stop the domain when its threads together have used this much CPU time, measured every few milliseconds: 500ms, 2s, 1m
     #[arg(long, value_name = "TIME", value_parser = time)]
     cpu_limit: Option<Duration>,
     /// Limit the domain's memory: 64M, 2G
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1G")]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = MEMORY)]
     memory_limit: u64,
     /// Stack of each thread
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "8M")]
+    #[arg(long, value_name = "SIZE", value_parser = size, default_value = STACK)]
     stack_size: u64,
     /// Threads that the program may start (pthread_create), at most 62
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=62))]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(range(&THREADS)))]
     threads: u32,
     /// Descriptors that the program may have open at once, at most 65536
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(range(&DESCRIPTORS)))]
     descriptors: u32,
     /// Separate mappings of memory that the program may have at once (mmap, mprotect), at most 16384
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=16_384))]
+    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(range(&MAPPINGS)))]
     mappings: u32,
     /// Form of a fault's report on standard error: one line, with the functions in progress, or everything as JSON
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
@@ -250,9 +263,9 @@ impl Limits {
 
 /// Explains the statuses below, for `--help`.
 pub const EXIT_STATUS_OF_FAULTS: &str = "124 the time limit passed; 128+N the domain was \
-stopped as signal N would stop a process: 132 illegal instruction or a jump to no function, 133 padding reached, \
-134 abort, 135 bus error, 136 arithmetic, 137 memory limit, CPU time limit or killed, 139 memory or stack, 159 a gate \
-without a function";
+stopped as signal N would stop a process: 132 illegal instruction or a jump to something that is not a function, 133 padding reached, \
+134 abort, 135 bus error, 136 arithmetic, 137 memory limit, CPU time limit or killed, 139 memory or stack, 159 a call of a \
+host function that was not offered";
 
 /// The exit status that tells of a fault.
 pub fn status_of(fault: &Fault) -> ExitCode {
@@ -347,7 +360,7 @@ pub fn any_time(text: &str) -> anyhow::Result<Duration> {
         "ms" => number,
         "s" | "" => number * 1e3,
         "m" | "min" => number * 60e3,
-        _ => bail!("the unit {unit:?} is none of ms, s, m"),
+        _ => bail!("unknown unit {unit:?}: use ms, s or m"),
     };
     Duration::try_from_secs_f64(milliseconds / 1e3).context("too long")
 }
@@ -360,7 +373,7 @@ pub fn size(text: &str) -> anyhow::Result<u64> {
         "K" | "k" | "KiB" => 1 << 10,
         "M" | "MiB" => 1 << 20,
         "G" | "GiB" => 1 << 30,
-        _ => bail!("the unit {unit:?} is none of K, M, G"),
+        _ => bail!("unknown unit {unit:?}: use K, M or G"),
     };
     Ok((number * f64::from(unit)) as u64)
 }

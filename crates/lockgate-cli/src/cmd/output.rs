@@ -7,6 +7,7 @@ use lockgate_verify::Module;
 use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 /// Reads and parses a module.
 ///
@@ -35,12 +36,45 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// # Errors
 /// The kernel's, for any other reason: a full disk, a closed descriptor.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(error).context("cannot write to standard output")
-        }
-        _ => Ok(()),
+    show(text).map(drop)
+}
+
+/// As [`print`]; false if nothing reads any more.
+///
+/// # Errors
+/// As [`print`].
+pub fn show(text: &str) -> anyhow::Result<bool> {
+    let mut stdout = io::stdout().lock();
+    was_read(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// What a write to standard output has come to: false if the reader has gone away.
+fn was_read(written: io::Result<()>) -> anyhow::Result<bool> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        written => written.map(|()| true).context("cannot write to standard output"),
+    }
+}
+
+/// The exit status of a command that runs programs. What has kept it from starting them is told, and is no program's status.
+pub fn or_not_started(status: anyhow::Result<ExitCode>) -> ExitCode {
+    status.unwrap_or_else(|error| {
+        tell(format_args!("lockgate: {}", explain(&error)));
+        ExitCode::from(lockgate_programs::NOT_STARTED)
+    })
+}
+
+/// A number of things.
+pub fn count_of(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// How often a program was started again, behind its state.
+pub fn restarts(number: u64) -> String {
+    if number == 0 {
+        String::new()
+    } else {
+        format!(", {}", count_of(number as usize, "restart", "restarts"))
     }
 }
 
@@ -67,7 +101,7 @@ pub fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
 /// As `print`.
 pub fn print_with(show: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> anyhow::Result<()> {
     let mut out = Out::new();
-    // What went wrong is written down.
+    // (`Out` keeps the stream's error; `fmt::Error` says nothing.)
     let _ = show(&mut out);
     let failed = out.failed.take();
     out.end(failed.map_or(Ok(()), Err))
@@ -89,14 +123,9 @@ impl Out {
     /// As `print`.
     fn end(mut self, written: io::Result<()>) -> anyhow::Result<()> {
         let written = written.and_then(|()| self.stdout.flush());
-        // What was not written is nobody's.
+        // Without this the buffer's destructor would write again, and fail again.
         let _ = self.stdout.into_parts();
-        match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-                Err(error).context("cannot write to standard output")
-            }
-            _ => Ok(()),
-        }
+        was_read(written).map(drop)
     }
 }
 

@@ -79,12 +79,12 @@ struct Binding {
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let processes = match args.pid {
         Some(pid) => match observe(pid) {
-            Err(_) if !programs(Some(pid), PATIENCE).is_empty() => Vec::new(),
+            Err(_) if !programs(Some(pid), TIMEOUT).is_empty() => Vec::new(),
             seen => vec![process(pid, seen?)],
         },
         None => all()?,
     };
-    let up = programs(args.pid, PATIENCE);
+    let up = programs(args.pid, TIMEOUT);
     if args.json {
         output::print_json(&Report { schema: 1, processes, up })?;
     } else {
@@ -94,12 +94,12 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
 }
 
 /// How long a process that runs programs may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-fn programs(pid: Option<u32>, patience: Duration) -> Vec<Up> {
+fn programs(pid: Option<u32>, timeout: Duration) -> Vec<Up> {
     let wanted = |answer: &Answer| pid.is_none_or(|pid| i64::from(pid) == i64::from(answer.pid));
     let up = |Answer { pid, file, programs, .. }| Up { pid, file, programs };
-    let (answers, silent): (Vec<_>, Vec<_>) = control::all(patience).into_iter().partition(Result::is_ok);
+    let (answers, silent): (Vec<_>, Vec<_>) = control::all(timeout).into_iter().partition(Result::is_ok);
     for error in silent.into_iter().filter_map(Result::err) {
         output::tell(format_args!("lockgate: {error}"));
     }
@@ -113,11 +113,7 @@ fn text_of_programs(up: &[Up], paint: Paint) -> String {
         let width = programs.iter().map(|program| program.name.len()).max().unwrap_or(0);
         for program in programs {
             let Program { name, state, restarts, end, .. } = program;
-            let restarts = match restarts {
-                0 => String::new(),
-                1 => ", 1 restart".to_owned(),
-                many => format!(", {many} restarts"),
-            };
+            let restarts = output::restarts(*restarts);
             let end = end.as_ref().map_or(String::new(), |end| format!("; last run: {}", printable(end)));
             let state = match state.as_str() {
                 "failed" => paint.bad(state),

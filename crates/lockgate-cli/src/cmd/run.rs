@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// Arguments of `lockgate run`.
 #[derive(clap::Args)]
 #[command(override_usage = "lockgate run [OPTIONS] <PROGRAM> [ARGUMENTS]...", after_help = format!("\
-Options of lockgate stand before the program: whatever is behind its name belongs to the program. The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's. \
+Put Lockgate's options before the program's name; everything after the name goes to the program. The program sees its arguments, the standard streams, and what --dir and --env grant: nothing else of the host's. \
 System calls that do not exist for it (docs/system-calls.md) answer ENOSYS and are listed at the end.
 
 Signals that end a process (SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2), and SIGWINCH, go to the program if it has a handler for them, or waits for them (`sigwait`).
@@ -42,15 +42,9 @@ pub struct Args {
 const SIGNALS: &[i32] =
     &[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
 
-/// The status for failures that are not the program's.
-const NOT_STARTED: u8 = 125;
-
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
-    run(&args).or_else(|error| {
-        output::tell(format_args!("lockgate: {}", output::explain(&error)));
-        Ok(ExitCode::from(NOT_STARTED))
-    })
+    Ok(output::or_not_started(run(&args)))
 }
 
 fn run(args: &Args) -> anyhow::Result<ExitCode> {

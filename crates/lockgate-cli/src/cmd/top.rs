@@ -4,6 +4,7 @@
 //! cleaned by the library, and widths are bounded.
 
 use super::descriptors;
+use super::output;
 use super::screen::{Key, Screen};
 use anyhow::{Context as _, bail};
 use lockgate::registry::{Observation, ObserveError, ObservedCalls, ObservedDomain, Observer};
@@ -14,7 +15,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::{ErrorKind, IsTerminal, Write as _};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -109,7 +110,7 @@ struct Binding {
 }
 
 /// How long a process that runs programs may take to say what they do.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
@@ -125,8 +126,8 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
         sort_domains(&mut report, sort);
         let is_read = match &mut screen {
             Some(screen) => screen.show(&text(&report, sort)).map(|()| true)?,
-            None if args.json => print(&(serde_json::to_string(&report)? + "\n"))?,
-            None => print(&text(&report, sort))?,
+            None if args.json => output::show(&(serde_json::to_string(&report)? + "\n"))?,
+            None => output::show(&text(&report, sort))?,
         };
         looks += 1;
         if args.count.is_some_and(|count| looks >= count) || !is_read {
@@ -140,15 +141,6 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
                 None => {}
             },
         }
-    }
-}
-
-/// Prints; false if nobody reads any more (`| head`).
-fn print(text: &str) -> anyhow::Result<bool> {
-    let mut stdout = std::io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        done => done.map(|()| true).context("cannot write to standard output"),
     }
 }
 
@@ -208,7 +200,7 @@ impl Watch {
         let rates = Rates { totals, seconds: before.map(|passed| passed.as_secs_f64()) };
         let mut processes: Vec<Process> =
             seen.into_iter().map(|(pid, observation)| rates.process(pid, observation, &mut next)).collect();
-        for answer in control::all(PATIENCE).into_iter().flatten() {
+        for answer in control::all(TIMEOUT).into_iter().flatten() {
             let is_its = |process: &&mut Process| i64::from(process.pid) == i64::from(answer.pid);
             if let Some(process) = processes.iter_mut().find(is_its) {
                 process.programs.extend(answer.programs);
@@ -275,9 +267,9 @@ impl Rates {
         let used = cpu_time.zip(self.totals.cpu.get(&(pid, id))).map(|(now, then)| now.saturating_sub(*then));
         let cpu_percent = used.zip(self.seconds).map(|(used, seconds)| 100.0 * used.as_secs_f64() / seconds);
         let bindings: Vec<_> = calls.into_iter().map(|calls| self.binding(pid, calls, next)).collect();
-        let sum = bindings.iter().filter_map(|binding| binding.calls_per_second).reduce(|a, b| a + b);
+        let calls_per_second =
+            bindings.iter().filter_map(|binding| binding.calls_per_second).reduce(|a, b| a + b);
         let cpu_ns = cpu_time.map(|cpu| cpu.as_nanos() as u64);
-        let calls_per_second = sum;
         Domain {
             name,
             module,
@@ -327,8 +319,9 @@ fn text(report: &Report, sort: Sort) -> String {
     let domains: usize = report.processes.iter().map(|process| process.domains.len()).sum();
     let _ = writeln!(
         text,
-        "{} processes, {domains} domains, by {}",
-        report.processes.len(),
+        "{}, {}, by {}",
+        output::count_of(report.processes.len(), "process", "processes"),
+        output::count_of(domains, "domain", "domains"),
         format!("{sort:?}").to_lowercase()
     );
     if report.unseen > 0 {
@@ -371,11 +364,16 @@ fn text(report: &Report, sort: Sort) -> String {
                 );
             }
         }
-        // Those that run are domains.
+        // (One that runs, and was never restarted, is in the table as a domain.)
         for Program { name, state, restarts, end, .. } in &process.programs {
             if state != "running" || *restarts > 0 {
                 let end = end.as_ref().map_or(String::new(), |end| format!("; last run: {}", printable(end)));
-                let _ = writeln!(text, "program {name}: {state}, {restarts} restarts{}", cut(&end, 100));
+                let _ = writeln!(
+                    text,
+                    "program {name}: {state}{}{}",
+                    output::restarts(*restarts),
+                    cut(&end, 100)
+                );
             }
         }
     }

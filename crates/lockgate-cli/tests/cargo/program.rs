@@ -157,6 +157,16 @@ mod tests {
         assert_eq!(2 + 2, 4);
     }
 
+    /// In the package's folder, by both names, and for reading only.
+    #[test]
+    fn data() {
+        assert!(std::fs::read_to_string("Cargo.toml").unwrap().contains("[package]"));
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+        assert_eq!(std::env::current_dir().unwrap(), folder);
+        assert!(folder.join("src/main.rs").exists());
+        assert!(std::fs::write(folder.join("written"), "").is_err() || cfg!(not(target_env = "musl")));
+    }
+
     #[test]
     fn fails() {
         assert_eq!(2 + 2, 5, "arithmetic");

@@ -158,9 +158,9 @@ fn on_a_terminal() {
         let mut terminal = Terminal::new(&command);
         let mut keys = terminal.child.stdin.take().unwrap();
         terminal.read_until("\x1b[?1049h");
-        terminal.read_until("domains, by cpu");
+        terminal.read_until(", by cpu");
         std::io::Write::write_all(&mut keys, b"m").unwrap();
-        terminal.read_until("domains, by memory");
+        terminal.read_until(", by memory");
         std::io::Write::write_all(&mut keys, end.as_bytes()).unwrap();
         terminal.read_until("\x1b[?1049l");
         assert!(terminal.child.wait().unwrap().success());
@@ -176,7 +176,7 @@ fn signals_leave_the_terminal_as_it_was() {
         let top = format!("env --default-signal=INT,TERM,HUP {LOCKGATE} top --delay 3600");
         let command = format!("sh -c 'echo PID $$ .; exec {top}'; echo status $?; stty -a; echo END");
         let mut terminal = Terminal::new(&command);
-        let said = terminal.read_until("domains, by cpu");
+        let said = terminal.read_until(", by cpu");
         let pid = said.split_once("PID ").unwrap().1.split_once(' ').unwrap().0;
         assert!(Command::new("kill").args(["-s", signal, pid]).status().unwrap().success());
         let said = terminal.read_until("END");

@@ -21,7 +21,7 @@ use rustix::net::{RecvFlags, SendFlags};
 const MOST: u64 = 1 << 20;
 
 /// Most milliseconds that a thread waits before it looks at the call's limits: it is told of each, but perhaps just before it waits.
-const PATIENCE: u32 = 1000;
+const LONGEST_WAIT: u32 = 1000;
 
 /// Nanoseconds.
 const MILLISECOND: i64 = 1_000_000;
@@ -231,7 +231,7 @@ enum Look {
     Else,
 }
 
-/// Waits for `events` of a description, so many milliseconds at most, and no longer than who waits has patience.
+/// Waits for `events` of a description, so many milliseconds at most, and no longer than who waits has time.
 fn look(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags, left: i32) -> Look {
     let is_known = matches!(
         file.quick,
@@ -240,16 +240,15 @@ fn look(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags, left: i
     if !is_known || left != 0 && !may_wait(ctx) {
         return Look::Else;
     }
-    let patience = if left < 0 { PATIENCE } else { PATIENCE.min(left as u32) };
-    let patience =
-        Timespec { tv_sec: i64::from(patience / 1000), tv_nsec: i64::from(patience % 1000) * MILLISECOND };
+    let wait = if left < 0 { LONGEST_WAIT } else { LONGEST_WAIT.min(left as u32) };
+    let wait = Timespec { tv_sec: i64::from(wait / 1000), tv_nsec: i64::from(wait % 1000) * MILLISECOND };
     let Some(end) = ctx.process.waits.event_if_made() else { return Look::Else };
     let mut both =
         [PollFd::from_borrowed_fd(end, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), events)];
     if left != 0 {
         ctx.sleep.rests();
     }
-    match rustix::event::poll(&mut both, Some(&patience)) {
+    match rustix::event::poll(&mut both, Some(&wait)) {
         Ok(_) if !both[0].revents().is_empty() || ctx.process.waits.is_killed() => Look::Else,
         Ok(1..) => Look::Found(both[1].revents()),
         Ok(_) | Err(Errno::INTR) if (ctx.thread.stopped)() => Look::Else,
@@ -377,12 +376,12 @@ fn is_ready(ctx: &SyscallContext<'_>, file: &Description, way: Way) -> bool {
         Way::Out => PollFlags::OUT,
     };
     let Some(end) = ctx.process.waits.event_if_made() else { return false };
-    let patience = Timespec { tv_sec: i64::from(PATIENCE / 1000), tv_nsec: 0 };
+    let wait = Timespec { tv_sec: i64::from(LONGEST_WAIT / 1000), tv_nsec: 0 };
     while can_wait(ctx, file, way) {
         let mut both =
             [PollFd::from_borrowed_fd(end, PollFlags::IN), PollFd::from_borrowed_fd(file.fd(), events)];
         ctx.sleep.rests();
-        match rustix::event::poll(&mut both, Some(&patience)) {
+        match rustix::event::poll(&mut both, Some(&wait)) {
             Ok(_) if !both[0].revents().is_empty() => return false,
             Ok(1..) => return true,
             Ok(_) | Err(Errno::INTR) if (ctx.thread.stopped)() => return false,
@@ -420,11 +419,11 @@ fn events(ctx: &SyscallContext<'_>, set: &Description, arguments: [u64; 6]) -> A
         if left != 0 && !may_wait(ctx) {
             return again;
         }
-        let patience = if left < 0 { PATIENCE } else { PATIENCE.min(left as u32) };
-        if patience > 0 {
+        let wait = if left < 0 { LONGEST_WAIT } else { LONGEST_WAIT.min(left as u32) };
+        if wait > 0 {
             ctx.sleep.rests();
         }
-        let events = ctx.memory.exchange(Exchange::Events(patience), set.fd(), &[(at, room)]);
+        let events = ctx.memory.exchange(Exchange::Events(wait), set.fd(), &[(at, room)]);
         // The domain's end is for nobody to see.
         if ctx.process.waits.is_killed() {
             return again;

@@ -441,16 +441,16 @@ fn append(file: &Description, bytes: &[u8]) -> Result<usize, Errno> {
 /// Waits until a stream is ready; fails at once if the domain made it non-blocking. If the stream's own time is over before, the call gives
 /// as many bytes as this says.
 fn wait(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags) -> Result<Option<usize>, Halt> {
-    let patience = patience(file, events);
+    let time_left = time_left(file, events);
     let now = Instant::now();
-    let until = match patience {
+    let until = match time_left {
         _ if file.nonblocking() => Some(now),
         // (A time too far to express is no limit.)
         Some((time, _)) => now.checked_add(time),
         None => None,
     };
     let ready = ctx.process.waits.poll(ctx.caller(), &mut [(file.fd(), events)], until)?;
-    match patience {
+    match time_left {
         _ if ready => Ok(None),
         Some((time, ended)) if time.is_zero() || !file.nonblocking() => Ok(Some(ended?)),
         _ => Err(Errno::AGAIN.into()),
@@ -458,7 +458,7 @@ fn wait(ctx: &SyscallContext<'_>, file: &Description, events: PollFlags) -> Resu
 }
 
 /// How long the kernel would wait in this stream's `read` or `write`, if not for ever, and what it would say then: `poll` waits on.
-fn patience(file: &Description, events: PollFlags) -> Option<(Duration, Result<usize, Errno>)> {
+fn time_left(file: &Description, events: PollFlags) -> Option<(Duration, Result<usize, Errno>)> {
     match file.form {
         Form::Bytes => None,
         Form::Socket { .. } => {

@@ -157,12 +157,12 @@ pub fn socketpair(ctx: &SyscallContext<'_>, [family, kind, protocol, at, ..]: [u
     Ok(0)
 }
 
-/// `bind(fd, address, length)`: to an address that is granted to listen at. For one's own end of a connection the kernel may pick a port.
+/// `bind(fd, address, length)`: to an address that is granted to listen on. For one's own end of a connection the kernel may pick a port.
 pub fn bind(ctx: &SyscallContext<'_>, [fd, at, length, ..]: [u64; 6]) -> Reply {
     let open = Open::new(ctx, fd)?;
     let (socket, grants) = (open.socket(), &ctx.process.grants);
     let address = ctx.address(at, length)?;
-    let denied = || ctx.deny(format!("listen at {}", Shown(socket.transport, &address)));
+    let denied = || ctx.deny(format!("listen on {}", Shown(socket.transport, &address)));
     match &address {
         Address::Inet(inet) if is_of(socket, *inet) => {
             let is_granted = grants.admits(Purpose::Listen, socket.transport, *inet);
@@ -226,7 +226,7 @@ fn bind_to_any(ctx: &SyscallContext<'_>, open: &Open) -> Result<(), Halt> {
     address.set_port(0);
     // One's own end of a connection stays that.
     if socket.is_bound() || !ctx.process.grants.admits(Purpose::Listen, socket.transport, address) {
-        return Err(ctx.deny(format!("listen at {}", Shown(socket.transport, &Address::Inet(address)))));
+        return Err(ctx.deny(format!("listen on {}", Shown(socket.transport, &Address::Inet(address)))));
     }
     bind_once(socket, || rustix::net::bind(open.file().fd(), &address))?;
     socket.has_granted_address(None);

@@ -111,7 +111,7 @@ fn nothing_is_reached_that_was_not_granted() {
     assert_eq!(named(&guest, SYS_connect, fd, &granted), DONE);
     let denied = guest.process.denied();
     assert!(denied.contains(&(format!("connect to {other}"), 1)), "{denied:?}");
-    assert!(denied.contains(&(format!("listen at {granted}"), 1)), "{denied:?}");
+    assert!(denied.contains(&(format!("listen on {granted}"), 1)), "{denied:?}");
 }
 
 /// The same place by another name: what is judged is what the kernel makes of it.
@@ -225,7 +225,7 @@ fn what_is_bound_to_nothing_listens_where_any_address_is_granted() {
     assert_eq!(guest.call(SYS_listen, &[fd, 8]), DENIED);
     let six = guest.ok(SYS_socket, &[INET6, STREAM, 0]);
     assert_eq!(guest.call(SYS_listen, &[six, 8]), DENIED);
-    let denied = ["listen at 127.0.0.1:0", "listen at [::]:0"].map(|what| (what.to_owned(), 1));
+    let denied = ["listen on 127.0.0.1:0", "listen on [::]:0"].map(|what| (what.to_owned(), 1));
     assert_eq!(guest.process.denied(), denied, "what to grant");
 
     let guest = Guest::new(Grants::default().listen("udp:*:*").unwrap());

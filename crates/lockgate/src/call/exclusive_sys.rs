@@ -8,7 +8,7 @@
 //!
 //! Proxies that find the word free take it, before those that sleep have woken: calls are many times quicker than a thread wakes. So that nobody
 //! waits for ever, a thread is *overdue* at once where it has had its turn before, in a call that goes on, and else when it has waited for
-//! [`PATIENCE`]. It says so in the word ([`OVERDUE`]), and who sets that free keeps it for such a thread: proxies do not take it, and others that
+//! [`OVERDUE_AFTER`]. It says so in the word ([`OVERDUE`]), and who sets that free keeps it for such a thread: proxies do not take it, and others that
 //! wait do so only when they are overdue, too, or would give up. (So a thread that never comes for it delays the others, and does no more.)
 use super::instance::Instance;
 use super::layout::{GIVEN, OVERDUE, OWNED, WAITED_FOR};
@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a call waits to begin before it goes first.
-const PATIENCE: Duration = Duration::from_millis(1);
+const OVERDUE_AFTER: Duration = Duration::from_millis(1);
 
 /// What proxies do ([`lockgate_wake`](super::proxy_asm)) that found the bit in the word `was` they set free. Returns how many slept.
 /// Async-signal-safe.
@@ -85,7 +85,7 @@ pub(super) fn wait(
     if word.load(Ordering::Relaxed) == 0 {
         return Ok(());
     }
-    await_turn(state, domain, timeout, PATIENCE, given)?;
+    await_turn(state, domain, timeout, OVERDUE_AFTER, given)?;
     *turn = given;
     Ok(())
 }
@@ -119,12 +119,12 @@ fn await_turn(
     state: &ThreadState,
     domain: Arc<dyn AnyDomain>,
     timeout: Option<Duration>,
-    patience: Duration,
+    overdue_after: Duration,
     taken: u32,
 ) -> Result<(), CallError> {
     // The thread's state has it, and not this frame, which a jump may skip.
     let domain = state.await_domain(domain);
-    let waited = wait_for(state, domain, timeout, patience, taken);
+    let waited = wait_for(state, domain, timeout, overdue_after, taken);
     domain.turns().settle();
     stop_waiting(state);
     waited
@@ -144,7 +144,7 @@ fn wait_for(
     state: &ThreadState,
     domain: &Instance,
     timeout: Option<Duration>,
-    patience: Duration,
+    overdue_after: Duration,
     taken: u32,
 ) -> Result<(), CallError> {
     let word = domain.owner();
@@ -152,7 +152,7 @@ fn wait_for(
     let begun = Instant::now();
     let end = timeout.and_then(|timeout| begun.checked_add(timeout));
     // (None once it is.)
-    let mut overdue = begun.checked_add(patience);
+    let mut overdue = begun.checked_add(overdue_after);
     loop {
         let seen = word.load(Ordering::Acquire);
         let now = Instant::now();

@@ -11,6 +11,7 @@ use crate::report::RawFault;
 use libc::ucontext_t;
 use lockgate_abi::{code, header, stack, window};
 use lockgate_syscall::INFO;
+use lockgate_verify::Reading;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 
@@ -160,27 +161,10 @@ pub(super) fn live_below(domain: &Instance, rip: u64, register: impl Fn(usize) -
         if let Some(target) = if may_leave { target(at) } else { None } {
             (at, may_leave) = (domain.base() + u64::from(target as u32), false);
         }
-        let (length, moves) = match *text(at) {
-            [0xf3, 0x0f, 0x1e, 0xfa, ..] => (4, 0),
-            // `lea d(%rsp),%rsp`, `add $d,%rsp`, `sub $d,%rsp`, and the probes between two of them.
-            [0x48, 0x8d, 0x64, 0x24, d, ..] => (5, i64::from(d as i8)),
-            [0x48, 0x8d, 0xa4, 0x24, a, b, c, d, ..] => (8, i64::from(i32::from_le_bytes([a, b, c, d]))),
-            [0x48, 0x83, 0xc4, d, ..] => (4, i64::from(d as i8)),
-            [0x48, 0x81, 0xc4, a, b, c, d, ..] => (7, i64::from(i32::from_le_bytes([a, b, c, d]))),
-            [0x48, 0x83, 0xec, d, ..] => (4, -i64::from(d as i8)),
-            [0x48, 0x81, 0xec, a, b, c, d, ..] => (7, -i64::from(i32::from_le_bytes([a, b, c, d]))),
-            [0xf6, 0x04, 0x24, 0x00, ..] => (4, 0),
-            [0x89, 0x84, 0x24, ..] => (7, 0),
-            // What U2 is to open with, in r11: `mov %rT,%r11`, `lea d(%r11),%r11`.
-            [0x49 | 0x4d, 0x89, modrm, ..] if modrm & 0xc7 == 0xc3 => (3, 0),
-            [0x4d, 0x8d, 0x5b, ..] => (4, 0),
-            [0x4d, 0x8d, 0x9b, ..] => (7, 0),
-            // The check of a target's upper half: `shr $32,%r11; cmp %gs:W_HIGH,%r11d; je 1f; ud2; 1:`.
-            [0x49, 0xc1, 0xeb, 32, ..] => (4, 0),
-            [0x65, 0x67, 0x44, 0x3b, 0x1c, 0x25, ..] => (10, 0),
-            [0x74, 2, 0x0f, 0x0b, ..] => (4, 0),
-            _ if starts(at, &OPEN) => return None,
-            _ => return Some(room),
+        let (length, moves) = match step(text(at)) {
+            Step::On(length, moves) => (length, moves),
+            Step::End => return Some(room),
+            Step::Unknown => return None,
         };
         may_leave |= moves > 0;
         room += u64::try_from(-moves).unwrap_or(0);
@@ -188,6 +172,54 @@ pub(super) fn live_below(domain: &Instance, rip: u64, register: impl Fn(usize) -
     }
     None
 }
+
+/// What the instruction at the start of a text means for a walk over frames that open.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// So many bytes, which add this to rsp.
+    On(u64, i64),
+    /// None opens here: the data end where the walk has come to.
+    End,
+    /// It may move rsp in a way that is not known here.
+    Unknown,
+}
+
+/// The forms by which the verifier lets rsp move (rule V3) stand here once more, because a handler of signals has no time for the whole verifier.
+/// What it lets through besides has to end the walk only if it leaves rsp alone: a form that V3 gets and this list lacks is [`Step::Unknown`].
+fn step(text: &[u8]) -> Step {
+    let (length, moves) = match *text {
+        [0xf3, 0x0f, 0x1e, 0xfa, ..] => (4, 0),
+        // `lea d(%rsp),%rsp`, `add $d,%rsp`, `sub $d,%rsp`, and the probes between two of them.
+        [0x48, 0x8d, 0x64, 0x24, d, ..] => (5, i64::from(d as i8)),
+        [0x48, 0x8d, 0xa4, 0x24, a, b, c, d, ..] => (8, i64::from(i32::from_le_bytes([a, b, c, d]))),
+        [0x48, 0x83, 0xc4, d, ..] => (4, i64::from(d as i8)),
+        [0x48, 0x81, 0xc4, a, b, c, d, ..] => (7, i64::from(i32::from_le_bytes([a, b, c, d]))),
+        [0x48, 0x83, 0xec, d, ..] => (4, -i64::from(d as i8)),
+        [0x48, 0x81, 0xec, a, b, c, d, ..] => (7, -i64::from(i32::from_le_bytes([a, b, c, d]))),
+        [0xf6, 0x04, 0x24, 0x00, ..] => (4, 0),
+        [0x89, 0x84, 0x24, ..] => (7, 0),
+        // What U2 is to open with, in r11: `mov %rT,%r11`, `lea d(%r11),%r11`.
+        [0x49 | 0x4d, 0x89, modrm, ..] if modrm & 0xc7 == 0xc3 => (3, 0),
+        [0x4d, 0x8d, 0x5b, ..] => (4, 0),
+        [0x4d, 0x8d, 0x9b, ..] => (7, 0),
+        // The check of a target's upper half: `shr $32,%r11; cmp %gs:W_HIGH,%r11d; je 1f; ud2; 1:`.
+        [0x49, 0xc1, 0xeb, 32, ..] => (4, 0),
+        [0x65, 0x67, 0x44, 0x3b, 0x1c, 0x25, ..] => (10, 0),
+        [0x74, 2, 0x0f, 0x0b, ..] => (4, 0),
+        _ if text.starts_with(&OPEN) => return Step::Unknown,
+        // `mov d(%rsp),%rsp`, which closes a frame: nothing opens before it.
+        [0x48, 0x8b, 0x24 | 0x64 | 0xa4, 0x24, ..] => return Step::End,
+        // (The list that it reads is there: the process has been prepared for domains.)
+        _ => match Reading::of(text) {
+            Some(reading) if reading.written & RSP == 0 => return Step::End,
+            _ => return Step::Unknown,
+        },
+    };
+    Step::On(length, moves)
+}
+
+/// In [`Reading::written`].
+const RSP: u16 = 1 << 4;
 
 /// By their hardware numbers.
 const ORDER: [i32; 16] = [
@@ -227,3 +259,52 @@ const _: () = assert!(
         && offset_of!(EntryRecord, interruption) == 4
         && GATE != 0
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of all instructions with one or two bytes of opcode: those that move rsp as rule V3 allows are known with what they add, and no other one that
+    /// writes rsp ends a walk as if it left rsp alone.
+    #[test]
+    fn forms_that_move_rsp_are_known() {
+        let (mut moves, mut unknown) = (0, 0);
+        for rex in 0x40..=0x4f_u8 {
+            for opcode in 0..=0x1ff_u16 {
+                for modrm in 0..=0xff_u8 {
+                    let mut text = vec![rex];
+                    text.extend((opcode > 0xff).then_some(0x0f));
+                    text.extend([opcode as u8, modrm, 0x24, 0x18, 0xff, 0xff, 0xff, 0, 0, 0]);
+                    let Some(reading) = Reading::of(&text).filter(|reading| reading.written & RSP != 0)
+                    else {
+                        continue;
+                    };
+                    text.truncate(reading.len);
+                    let expected = as_rule_v3_has_it(&text);
+                    assert_eq!(step(&text), expected, "{text:02x?}");
+                    moves += usize::from(matches!(expected, Step::On(..)));
+                    unknown += usize::from(expected == Step::Unknown);
+                }
+            }
+        }
+        assert!(moves == 6 && unknown > 1_000, "{moves} {unknown}");
+    }
+
+    /// By the instruction's operation and operand. [`Step::Unknown`]: no module may have it, or only inside U2.
+    fn as_rule_v3_has_it(text: &[u8]) -> Step {
+        let by = |operand: &[u8], sign: i64| match *operand {
+            [d] => Step::On(text.len() as u64, sign * i64::from(d as i8)),
+            [a, b, c, d] => Step::On(text.len() as u64, sign * i64::from(i32::from_le_bytes([a, b, c, d]))),
+            _ => Step::Unknown,
+        };
+        match text {
+            [0x48, 0x83 | 0x81, 0xc4, operand @ ..] | [0x48, 0x8d, 0x64 | 0xa4, 0x24, operand @ ..] => {
+                by(operand, 1)
+            }
+            [0x48, 0x83 | 0x81, 0xec, operand @ ..] => by(operand, -1),
+            // It closes a frame.
+            [0x48, 0x8b, 0x24 | 0x64 | 0xa4, 0x24, ..] => Step::End,
+            _ => Step::Unknown,
+        }
+    }
+}

@@ -18,6 +18,7 @@ use lockgate_syscall::{Answer, ControlStack, InProgress, Left, Outcome, Quick, S
 use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 /// A system call. Returns the value for rax.
 ///
@@ -149,38 +150,51 @@ unsafe fn undropped<R: Copy>(
     own: *const u64,
     serve: impl FnOnce(&SyscallContext<'_>) -> R,
 ) -> Option<R> {
+    // SAFETY: the entry's frame has the gate's mark. (Else the gate ends this call.)
+    if unsafe { !repair_sys::is_own(gate, own) } {
+        return None;
+    }
+    // SAFETY: the caller's.
+    unsafe { in_context(gate, None, is_over, |context| serve(context)) }
+}
+
+/// Serves a call of the gate's domain, which has to end where `deadline` passes or `stopped` says so; [`None`] where the gate ends the call.
+///
+/// # Safety
+/// For a gate, with its record, on its thread.
+#[inline(always)]
+unsafe fn in_context<R>(
+    gate: *mut GateRecord,
+    deadline: Option<Instant>,
+    stopped: fn() -> bool,
+    serve: impl FnOnce(&mut SyscallContext<'_>) -> R,
+) -> Option<R> {
     // SAFETY: live records; a live entry's binding keeps its domain.
     let (domain, threads, control, entered) = unsafe {
         let below = &*entry(gate);
         (&*(*below.binding).domain, &**called_by(gate), (*gate).control, below.control)
     };
-    // SAFETY: the entry's frame has the gate's mark. (Else the gate ends this call.)
-    if unsafe { !repair_sys::is_own(gate, own) } {
-        return None;
-    }
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
         return None;
     }
     let slot = domain.contexts().home(domain.slot_of(control));
-    let thread = Thread { slot, deadline: None, stopped: is_over };
     let stack = Stack { domain, gate, control, entered };
     let memory = domain.services();
-    let context = SyscallContext {
+    Some(serve(&mut SyscallContext {
         memory: &memory,
         process: domain.process(),
-        thread,
+        thread: Thread { slot, deadline, stopped },
         threads,
         sharing: threads,
         stack: &stack,
         // SAFETY: as above.
         sleep: &unsafe { Resting::in_gate(gate) },
-    };
-    Some(serve(&context))
+    }))
 }
 
-/// All others.
+/// Serves the calls that are neither plain nor quick: they may wait, lock and allocate, so the host's handlers wait until they are over.
 unsafe extern "C" fn lockgate_service(
     gate: *mut GateRecord,
     frame: *const SyscallFrame,
@@ -196,28 +210,11 @@ unsafe extern "C" fn lockgate_service(
         }
     }
     // SAFETY: live records, a frame on the host's stack.
-    let (domain, threads, frame, control, entered) = unsafe {
-        let below = &*entry(gate);
-        (&*(*below.binding).domain, &**called_by(gate), &*frame, (*gate).control, below.control)
-    };
-    // (The parent's window is not there.)
-    if space::is_inherited(entered) {
-        end_call(Cause::Forked);
-        return 0;
-    }
+    let (domain, frame) = unsafe { (&*(*(*entry(gate)).binding).domain, &*frame) };
     let deadline = deadline();
-    let emulate = || {
-        let deadline = deadline.map(|deadline| deadline.at);
-        let thread =
-            Thread { slot: domain.contexts().home(domain.slot_of(control)), deadline, stopped: is_stopped };
-        let memory = domain.services();
-        let process = domain.process();
-        let stack = Stack { domain, gate, control, entered };
-        // SAFETY: as above.
-        let sleep = &unsafe { Resting::in_gate(gate) };
-        let (stack, sharing) = (&stack, threads);
-        let mut context = SyscallContext { memory: &memory, process, thread, threads, sharing, stack, sleep };
-        let outcome = lockgate_syscall::dispatch(&mut context, frame.number, frame.arguments);
+    let emulate = |context: &mut SyscallContext<'_>| {
+        let (process, slot) = (context.process, context.thread.slot);
+        let outcome = lockgate_syscall::dispatch(context, frame.number, frame.arguments);
         if process.tells_of_signals() {
             watch::tell_of_signal(domain.base());
         }
@@ -225,14 +222,18 @@ unsafe extern "C" fn lockgate_service(
             watch::look_at_timers(domain.id(), || process.next_timer());
         }
         // (Behind a wait with a mask of its own in any case: another thread may take what has ended it, until the gate has asked.)
-        if process.is_suspended(thread.slot) || process.wakes(thread.slot) {
+        if process.is_suspended(slot) || process.wakes(slot) {
             // The gate asks what is to be done about it.
             // SAFETY: a word of the thread's own block.
             unsafe { (*block()).pending = 1 };
         }
         outcome
     };
-    match std::panic::catch_unwind(std::panic::AssertUnwindSafe(emulate)) {
+    let emulated = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        // SAFETY: the caller's.
+        unsafe { in_context(gate, deadline.map(|deadline| deadline.at), is_stopped, emulate) }
+    }));
+    match emulated.map(|outcome| outcome.unwrap_or(Outcome::Return(0))) {
         Ok(Outcome::Return(value)) => value,
         Ok(Outcome::Exit(status)) => {
             end_call(Cause::Exit(status));

@@ -49,7 +49,7 @@ static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 unsafe extern "C" {
     fn lockgate_exit();
-    fn lockgate_sigreturn();
+    fn lockgate_host_sigreturn();
     fn lockgate_gate_import();
     fn lockgate_gate_end();
     fn lockgate_gate_check();
@@ -57,9 +57,9 @@ unsafe extern "C" {
 }
 
 core::arch::global_asm!(
-    fronts_sys::returns_from_signals!("lockgate_sigreturn"),
+    fronts_sys::returns_from_signals!("lockgate_host_sigreturn"),
     r#"
-    .size lockgate_sigreturn,.-lockgate_sigreturn
+    .size lockgate_host_sigreturn,.-lockgate_host_sigreturn
 
     # The handler of faults; eax is the front. The host's own is called when no frame of ours is left: it may end its thread, which unwinds
     # what lies below. Its mask is set last: what comes then interrupts its first instruction, as it would without us.
@@ -172,7 +172,7 @@ fn may_signal() -> Result<(), HostError> {
 fn ours(handler: usize) -> Action {
     let flags = (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64 | SA_RESTORER;
     let mask = HOSTS.load(Ordering::Acquire);
-    Action { handler, flags, restorer: lockgate_sigreturn as *const () as usize, mask }
+    Action { handler, flags, restorer: lockgate_host_sigreturn as *const () as usize, mask }
 }
 
 /// Whether a handler is there.

@@ -5,6 +5,10 @@
 //! a call is being stopped or a thread is to ask its host's stop predicate ([`interrupt`]), while functions that were taken from a domain
 //! may be in use, and while a signal of a domain's own waits, or a timer of its is due, that no thread was there for. An entry under a limit shows its sequence number and limit in its record; one that shows the same
 //! number for longer than its limit is kicked with a signal until it has ended.
+//!
+//! Its locks: `INTERESTED`; `THREADS`, and `SEEN` under that. Neither of the two is taken under `INTERESTED`, nor that under them. No function of
+//! [`Domains`] is called under any of the three. One lock of others' is taken under `INTERESTED`: that of a process's signals, by
+//! [`look_at_timers`]. So nothing here is called by who holds it.
 use super::eventcount::{self, Eventcount};
 use super::exclusive_sys;
 use super::instance::Instance;

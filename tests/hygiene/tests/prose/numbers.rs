@@ -91,15 +91,8 @@ fn numbers_in_documents_are_those_of_the_code() {
     };
     let memory_limit = mib(number_in("crates/lockgate/src/domain/options.rs", "            memory_limit: "));
     let stack_size = mib(number_in("crates/lockgate/src/call/instance.rs", "            stack_size: "));
-    let run = |help: &str| {
-        of_run(&format!(
-            "/// {help}\n    #[arg(long, value_name = \"SIZE\", value_parser = size, default_value = "
-        ))
-    };
-    let (run_memory, run_stack) =
-        (gib(run("Limit the domain's memory: 64M, 2G")), mib(run("Stack of each thread")));
+    let (run_memory, run_stack) = (gib(of_run("MEMORY: &str = ")), mib(of_run("STACK: &str = ")));
     let most_descriptors = of_calls("descriptors.rs", "MOST");
-    let of_file = |name| constant_of("crates/lockgate-cli/src/cmd/up/file.rs", name);
     let largest_file = gib(constant_of("crates/lockgate-outside/src/file.rs", "LARGEST"));
     let of_specs = |before: &str| number_in("crates/lockgate-programs/src/spec.rs", before);
     let of_programs = |path: &str, name| constant_of(&format!("crates/lockgate-programs/src/{path}"), name);
@@ -182,10 +175,10 @@ fn numbers_in_documents_are_those_of_the_code() {
             format!(
                 "| size; at most `{}G`, of which a heap can have about 2 GiB | `{}G` |",
                 gib(constant("SIZE")),
-                gib(of_file("MEMORY"))
+                gib(of_run("MEMORY: &str = "))
             ),
         ),
-        ("docs/programs.md", format!("| `stack_size` | size | `{}M` |", mib(of_file("STACK")))),
+        ("docs/programs.md", format!("| `stack_size` | size | `{run_stack}M` |")),
         ("docs/programs.md", format!("threads that the program may start, at most {guest_threads}")),
         ("docs/programs.md", format!("| at most {} | {descriptors} |", commas(most_descriptors))),
         (
@@ -308,7 +301,7 @@ fn numbers_in_documents_are_those_of_the_code() {
             "docs/program-calls.md",
             format!(
                 "A call that has waited for {} ms begins before",
-                of_runtime("call/exclusive_sys.rs", "PATIENCE")
+                of_runtime("call/exclusive_sys.rs", "OVERDUE_AFTER")
             ),
         ),
         (

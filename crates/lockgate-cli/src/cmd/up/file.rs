@@ -136,13 +136,16 @@ fn parse(text: &str) -> Parsed<File> {
         return mistake(&(0..0), "the file has no programs: begin one with [programs.NAME]");
     };
     let DeValue::Table(programs) = programs.get_ref() else {
-        return mistake(&programs.span(), "programs is a table: begin a program with [programs.NAME]");
+        return mistake(&programs.span(), "programs must be a table: begin a program with [programs.NAME]");
     };
     if programs.is_empty() {
         return mistake(&file.whole, "the file has no programs: begin one with [programs.NAME]");
     }
     if programs.len() > MOST {
-        return mistake(&file.whole, format!("the file has {} programs: it may have {MOST}", programs.len()));
+        return mistake(
+            &file.whole,
+            format!("the file has {} programs: at most {MOST} are allowed", programs.len()),
+        );
     }
     // In the order of the file.
     let mut tables: Vec<_> = programs.iter().collect();
@@ -345,11 +348,11 @@ fn program(name: &str, table: &Table<'_>, modules: &mut Modules, listeners: &mut
         .restart(table.string("restart", restart)?.unwrap_or_default())
         .ready(ready(table)?)
         .depends_on(depends_on)
-        .threads(table.number("threads", 0..=62)?.unwrap_or(0));
-    if let Some(descriptors) = table.number("descriptors", 1..=65_536)? {
+        .threads(table.number("threads", domain::THREADS)?.unwrap_or(0));
+    if let Some(descriptors) = table.number("descriptors", domain::DESCRIPTORS)? {
         spec = spec.descriptors(descriptors);
     }
-    if let Some(mappings) = table.number("mappings", 1..=16_384)? {
+    if let Some(mappings) = table.number("mappings", domain::MAPPINGS)? {
         spec = spec.mappings(mappings);
     }
     if let Some(timeout) = table.string("stop_timeout", domain::any_time)? {
@@ -467,7 +470,7 @@ fn version(text: &str) -> anyhow::Result<Version> {
 
 fn policy(text: &str) -> anyhow::Result<Policy> {
     let preset = Preset::from_str(text, false).ok();
-    let preset = preset.context("a policy is mutual-trust, server-trusted, integrity or mutual-distrust")?;
+    let preset = preset.context("it must be mutual-trust, server-trusted, integrity or mutual-distrust")?;
     Ok(preset.policy())
 }
 
@@ -477,7 +480,8 @@ fn truth(value: &DeValue<'_>) -> anyhow::Result<bool> {
 
 /// What a call that fails comes to: a number, or the end of the caller's own.
 fn on_failure(value: &DeValue<'_>) -> anyhow::Result<OnFailure> {
-    const WAYS: &str = "a call that fails returns a number, or \"end\"s the caller, too";
+    const WAYS: &str =
+        "on_failure must be a number, which a failed call returns, or \"end\", which ends the caller, too";
     match value {
         DeValue::String(text) if text == "end" => Ok(OnFailure::Propagate),
         DeValue::Integer(number) => {
@@ -519,7 +523,7 @@ fn grants(name: &str, table: &Table<'_>, listeners: &mut Listeners) -> Parsed<Gr
         if let Some((other, theirs)) = listeners.rival(address) {
             let also = if theirs == address { ", too" } else { "" };
             let what = [address, theirs].map(|address| printable(address));
-            return mistake(span, format!("listen {}: {other} listens at {}{also}", what[0], what[1]));
+            return mistake(span, format!("listen {}: {other} listens on {}{also}", what[0], what[1]));
         }
     }
     listen.iter().for_each(|(address, _)| listeners.add(name, address));
@@ -533,8 +537,7 @@ fn grants(name: &str, table: &Table<'_>, listeners: &mut Listeners) -> Parsed<Gr
 }
 
 fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {
-    const MEMORY: u64 = 1 << 30;
-    const STACK: u64 = 8 << 20;
+    let or = |size: Option<u64>, default| size.map_or_else(|| domain::size(default), Ok).at(&table.whole);
     let memory = table.string("memory_limit", |text| {
         let size = domain::size(text)?;
         if size > window::SIZE {
@@ -544,7 +547,7 @@ fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {
     })?;
     let stack = table.string("stack_size", domain::size)?;
     let mut options =
-        DomainOptions::new().memory_limit(memory.unwrap_or(MEMORY)).stack_size(stack.unwrap_or(STACK));
+        DomainOptions::new().memory_limit(or(memory, domain::MEMORY)?).stack_size(or(stack, domain::STACK)?);
     if let Some(limit) = table.string("time_limit", domain::time)? {
         options = options.time_limit(limit);
     }
@@ -568,12 +571,12 @@ fn restart(text: &str) -> anyhow::Result<Restart> {
         "never" => Restart::Never,
         "on-fault" => Restart::OnFault,
         "always" => Restart::Always,
-        _ => bail!("a program is restarted \"never\", \"on-fault\" or \"always\""),
+        _ => bail!("it must be \"never\", \"on-fault\" or \"always\""),
     })
 }
 
 fn ready(table: &Table<'_>) -> Parsed<Ready> {
-    const WAYS: &str = "a program is ready when \"started\", when \"listening\", or by { line = \"TEXT\" }";
+    const WAYS: &str = "it must be \"started\", \"listening\" or { line = \"TEXT\" }";
     let Some(value) = table.get("ready") else { return Ok(Ready::Started) };
     match value.get_ref() {
         DeValue::String(text) if text == "started" => Ok(Ready::Started),
@@ -598,7 +601,7 @@ fn ready(table: &Table<'_>) -> Parsed<Ready> {
     }
 }
 
-/// Where a program that may listen at `address` can be connected to.
+/// Where a program that may listen on `address` can be connected to.
 fn accepts_at(address: &str) -> Option<Address> {
     if let Some(path) = address.strip_prefix("unix:") {
         return (path != "*").then(|| Address::Unix(path.into()));

@@ -36,7 +36,7 @@ impl Listeners {
         places(address).iter().find_map(|place| self.rival_at(place))
     }
 
-    /// `name` listens at `address`.
+    /// `name` listens on `address`.
     pub fn add(&mut self, name: &str, address: &str) {
         for place in places(address) {
             self.0.entry(place).or_insert_with(|| (name.to_owned(), address.to_owned()));

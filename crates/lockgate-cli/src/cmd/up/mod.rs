@@ -57,19 +57,13 @@ pub struct Args {
 /// The file of a folder.
 pub const DEFAULT: &str = "lockgate.toml";
 
-/// The status for what could not be started.
-const NOT_STARTED: u8 = 125;
-
 /// What all programs are ended by, and what goes to those that have handlers for it.
 const ENDING: &[i32] = &[libc::SIGTERM, libc::SIGINT];
 const HANDED_ON: &[i32] = &[libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
 /// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
-    up(&args).or_else(|error| {
-        output::tell(format_args!("lockgate: {}", output::explain(&error)));
-        Ok(ExitCode::from(NOT_STARTED))
-    })
+    Ok(output::or_not_started(up(&args)))
 }
 
 /// The file that an argument means: the one in a folder.
@@ -98,7 +92,7 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
     let control = match control::Server::new(&file) {
         Ok(server) => Some(server),
         Err(error @ control::ControlError::Running { .. }) => return Err(error.into()),
-        // They can do without.
+        // The programs run without it, too: only ps, logs, stop and restart need it.
         Err(error) => {
             output::tell(format_args!(
                 "lockgate: {error}: ps, logs, stop and restart do not reach these programs"
@@ -108,7 +102,7 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
     };
     let metrics = metrics.map(|address| {
         let server = metrics::Server::new(&address);
-        server.with_context(|| format!("metrics: cannot listen at {}", text_of(&address)))
+        server.with_context(|| format!("metrics: cannot listen on {}", text_of(&address)))
     });
     let metrics = metrics.transpose()?;
     let printer = Printer::start().context("cannot start a thread")?;
@@ -176,7 +170,7 @@ impl Face {
             if said.refused_threads > 0 {
                 let times = times(said.refused_threads);
                 self.tell(format!(
-                    "lockgate: {program}: it may start no more threads than threads says; tried {times}"
+                    "lockgate: {program}: it may start no more threads: raise its threads; tried {times}"
                 ));
             }
         }

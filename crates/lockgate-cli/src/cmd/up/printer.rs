@@ -13,7 +13,7 @@ const MOST: usize = 256 << 10;
 const PIECE: usize = 4 << 10;
 
 /// How long one piece may take before nobody is taken to read.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where a line goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Printer {
 
 impl Queue {
     fn is_stuck(&self) -> bool {
-        self.writing.is_some_and(|since| since.elapsed() >= PATIENCE)
+        self.writing.is_some_and(|since| since.elapsed() >= TIMEOUT)
     }
 
     /// The next lines, all for one place.
@@ -105,7 +105,7 @@ impl Shared {
 
     /// Waits for a change, or until what is being written is taken to be stuck.
     fn wait<'q>(&self, queue: MutexGuard<'q, Queue>) -> MutexGuard<'q, Queue> {
-        let left = queue.writing.map_or(PATIENCE, |since| PATIENCE.saturating_sub(since.elapsed()));
+        let left = queue.writing.map_or(TIMEOUT, |since| TIMEOUT.saturating_sub(since.elapsed()));
         self.changed.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0
     }
 
