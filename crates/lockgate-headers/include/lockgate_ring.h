@@ -35,10 +35,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#ifndef _UNISTD_H
 /* Of unistd.h, which declares it only where more than C11 is asked for. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
 long syscall(long number, ...);
-#endif
+#pragma GCC diagnostic pop
 
 /* The memory that both sides see. Indices count elements modulo 2^32; each has its own cache line.
  * A side sleeps at its second word, which it sets to 1 first. The other side sets that to 0 when it

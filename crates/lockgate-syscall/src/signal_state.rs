@@ -253,8 +253,20 @@ impl Signals {
         self.masks.get(&thread).copied().unwrap_or_default()
     }
 
+    /// What is ignored, and waited because it was blocked, comes to nothing where it no longer is.
     pub(super) fn set_mask(&mut self, thread: u32, mask: u64) {
         self.masks.insert(thread, mask & !FIXED);
+        let wanted = self.wanted.values().fold(0, |all, set| all | set);
+        let unblocked = self.pending(thread) & !mask & !wanted;
+        for signal in (1..=LAST).filter(|&signal| unblocked & bit(signal) != 0) {
+            if self.is_ignored(signal) {
+                let stays = |waiting: &Waiting| {
+                    waiting.info.signal != signal || waiting.to.is_some_and(|to| to != thread)
+                };
+                self.waiting.retain(stays);
+                self.look_at_ignored(signal, true);
+            }
+        }
     }
 
     /// Replaces a thread's mask until a handler has run, or [`Signals::resume`].
@@ -347,12 +359,7 @@ impl Signals {
     /// Whether something is to be done about a signal on this thread.
     pub(super) fn wakes(&self, thread: u32) -> bool {
         let wanted = self.wanted.get(&thread).copied().unwrap_or_default();
-        let mask = self.mask(thread);
-        // (What was blocked waits though it is ignored; unblocked, it comes to nothing.)
-        let wakes =
-            |signal| bit(signal) & wanted != 0 || bit(signal) & !mask != 0 && !self.is_ignored(signal);
-        let mut own = self.waiting.iter().filter(|waiting| waiting.to.is_none_or(|to| to == thread));
-        own.any(|waiting| wakes(waiting.info.signal))
+        self.pending(thread) & (!self.mask(thread) | wanted) != 0
     }
 
     /// Takes the first one in `set` that waits for a thread: the lowest number, the thread's own before the domain's.

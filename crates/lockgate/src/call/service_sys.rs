@@ -150,21 +150,18 @@ unsafe fn undropped<R: Copy>(
     own: *const u64,
     serve: impl FnOnce(&SyscallContext<'_>) -> R,
 ) -> Option<R> {
-    // SAFETY: the entry's frame has the gate's mark. (Else the gate ends this call.)
-    if unsafe { !repair_sys::is_own(gate, own) } {
-        return None;
-    }
     // SAFETY: the caller's.
-    unsafe { in_context(gate, None, is_over, |context| serve(context)) }
+    unsafe { in_context(gate, Some(own), None, is_over, |context| serve(context)) }
 }
 
 /// Serves a call of the gate's domain, which has to end where `deadline` passes or `stopped` says so; [`None`] where the gate ends the call.
 ///
 /// # Safety
-/// For a gate, with its record, on its thread.
+/// For a gate, with its record, on its thread; and the place of its mark in its entry's frame, where handlers of the host's are let in.
 #[inline(always)]
 unsafe fn in_context<R>(
     gate: *mut GateRecord,
+    own: Option<*const u64>,
     deadline: Option<Instant>,
     stopped: fn() -> bool,
     serve: impl FnOnce(&mut SyscallContext<'_>) -> R,
@@ -174,6 +171,11 @@ unsafe fn in_context<R>(
         let below = &*entry(gate);
         (&*(*below.binding).domain, &**called_by(gate), (*gate).control, below.control)
     };
+    // Behind that: a handler may have switched to a call whose record this is by now.
+    // SAFETY: the entry's frame has the gate's mark. (Else the gate ends this call.)
+    if own.is_some_and(|own| unsafe { !repair_sys::is_own(gate, own) }) {
+        return None;
+    }
     // (The parent's window is not there.)
     if space::is_inherited(entered) {
         end_call(Cause::Forked);
@@ -231,7 +233,7 @@ unsafe extern "C" fn lockgate_service(
     };
     let emulated = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         // SAFETY: the caller's.
-        unsafe { in_context(gate, deadline.map(|deadline| deadline.at), is_stopped, emulate) }
+        unsafe { in_context(gate, None, deadline.map(|deadline| deadline.at), is_stopped, emulate) }
     }));
     match emulated.map(|outcome| outcome.unwrap_or(Outcome::Return(0))) {
         Ok(Outcome::Return(value)) => value,
