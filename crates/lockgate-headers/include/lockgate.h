@@ -792,8 +792,9 @@ size_t lg_region_wake(lg_region *region, uint64_t at);
 
 /* Has an eventfd (EFD_NONBLOCK) count each wake of the word at byte `at`, by a domain or by
  * lg_region_wake(): for hosts that wait for many things at once. -1: none any more. The library
- * duplicates it. One for each word, 64 for a region, none in a child of fork(), and none for wakes
- * by another region of the same memory. LG_E_RANGE, LG_E_FILE. */
+ * duplicates it. One for each word, 64 for a region, none in a child of fork(). It counts no wakes
+ * by another region of the same memory, and none that a thread's end causes (robust mutexes).
+ * LG_E_RANGE, LG_E_FILE. */
 lg_status lg_region_notify(lg_region *region, uint64_t at, int eventfd);
 
 /* Shares the region with the domain. LG_E_OVERLAP, LG_E_TOO_MANY, LG_E_UPGRADE. Microseconds. */

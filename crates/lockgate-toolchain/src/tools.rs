@@ -143,7 +143,7 @@ impl Tools {
     /// Whether the compiler of sources has options that name the files beside its output: gcc, and no clang. `every_source` is one in C++.
     pub(crate) fn names_dumps(&self, every_source: bool) -> Result<bool, Error> {
         let is_clang = match every_source {
-            true => Compiler::find(self.gxx())?.is_clang(),
+            true => Compiler::find(self.gxx()).map_err(|_| self.no_cxx(CxxLibrary::default()))?.is_clang(),
             false => self.cc.is_clang(),
         };
         Ok(!is_clang)

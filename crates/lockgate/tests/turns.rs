@@ -490,6 +490,24 @@ fn a_program_whose_first_thread_leaves_goes_on() {
     }
 }
 
+/// Nor does its own way out hide that the host has ended the rest.
+#[test]
+fn a_program_whose_first_thread_has_left_can_be_killed() {
+    let _watchdog = watchdog("a program without its first thread, which is killed");
+    for _ in 0..20 {
+        let server = Running::new("x", serialized());
+        server.function("count").call().unwrap();
+        server.signals.kill();
+        match server.thread.join().unwrap().outcome {
+            Err(CallError::Killed(_)) => {}
+            Err(error) => {
+                assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Killed), "{error}")
+            }
+            Ok(status) => panic!("it has not ended by itself: {status}"),
+        }
+    }
+}
+
 /// What ends a call that sleeps without the domain leaves the domain to who has it by then.
 #[test]
 fn a_call_that_ends_in_its_sleep_takes_no_turn_from_others() {

@@ -29,7 +29,8 @@ const PACKAGE: &str = "--dir=.:ro";
 #[command(after_help = "\
 Builds for x86_64-unknown-linux-musl (`rustup target add x86_64-unknown-linux-musl`) and links modules instead of programs and \
 libraries: of a crate NAME, `build` leaves NAME.lg beside what Cargo calls it. `run`, `test` and `bench` run in a domain, with \
-`lockgate run`; tests and benchmarks may read the package's folder, unless --run grants directories.
+`lockgate run`; tests and benchmarks may read all of the package's folder, but what links lead to outside of it, unless --run grants \
+directories.
 
 Examples:
   lockgate cargo build --release
@@ -90,7 +91,9 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let (toolchain, arguments) = args.arguments.split_at(toolchain);
     let command = command_of(arguments);
     // Cargo starts these in the package's folder, where tests have their data.
-    if matches!(command, Some("test" | "t" | "bench")) && !says("--dir") {
+    // (A path that is not UTF-8 cannot be granted.)
+    let can_be_named = std::env::current_dir().is_ok_and(|folder| folder.to_str().is_some());
+    if matches!(command, Some("test" | "t" | "bench")) && can_be_named && !says("--dir") {
         runner.push(PACKAGE);
     }
     let backtrace = std::env::var_os("RUST_BACKTRACE").map(|_| "--env=RUST_BACKTRACE");

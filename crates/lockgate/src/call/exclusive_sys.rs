@@ -9,7 +9,7 @@
 //! Proxies that find the word free take it, before those that sleep have woken: calls are many times quicker than a thread wakes. So that nobody
 //! waits for ever, a thread is *overdue* at once where it has had its turn before, in a call that goes on, and else when it has waited for
 //! [`OVERDUE_AFTER`]. It says so in the word ([`OVERDUE`]), and who sets that free keeps it for such a thread: proxies do not take it, and others that
-//! wait do so only when they are overdue, too, or would give up. (So a thread that never comes for it delays the others, and does no more.)
+//! wait do so only when they are overdue, too. (So a thread that never comes for it delays the others, and does no more.)
 use super::instance::Instance;
 use super::layout::{GIVEN, OVERDUE, OWNED, WAITED_FOR};
 use super::must_end_sys::outer_must_stop;
@@ -155,11 +155,8 @@ fn wait_for(
     let mut overdue = begun.checked_add(overdue_after);
     loop {
         let seen = word.load(Ordering::Acquire);
-        let now = Instant::now();
-        overdue = overdue.filter(|overdue| *overdue > now);
-        let end_has_come = end.is_some_and(|end| end <= now);
-        // (Kept for a thread that has given up, or has had it, it is not to be refused.)
-        if seen & OWNED == 0 && (seen & OVERDUE == 0 || overdue.is_none() || end_has_come) {
+        overdue = overdue.filter(|overdue| *overdue > Instant::now());
+        if seen & OWNED == 0 && (seen & OVERDUE == 0 || overdue.is_none()) {
             // (Others sleep for as long as a word may be kept at most. They need not, if the one it was kept for is quicker.)
             let taken = taken | seen & WAITED_FOR;
             match word.compare_exchange(seen, taken, Ordering::AcqRel, Ordering::Acquire) {
@@ -196,8 +193,9 @@ fn wait_once(
         return Err(CallError::Deadlock(domain.name().to_owned()));
     }
     let now = Instant::now();
-    // (A free word, kept for another, would have been taken at the end.)
-    if seen & OWNED != 0 && end.is_some_and(|end| end <= now) {
+    // (A free word that is kept is not busy: whom it is kept for may have given up. It has until this thread is overdue as well.)
+    let end = end.filter(|end| *end > now || seen & OWNED != 0);
+    if end.is_some_and(|end| end <= now) {
         return Err(busy(domain));
     }
     let left = end.into_iter().chain(overdue).map(|end| end.saturating_duration_since(now)).min();

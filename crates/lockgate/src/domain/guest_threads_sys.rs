@@ -269,14 +269,18 @@ impl Core {
         end: Result<T, CallError>,
         group: bool,
     ) -> Result<T, CallError> {
-        if self.guest_threads().running() > 0 && Core::is_over(&end, group) {
+        let kills = self.guest_threads().running() > 0 && Core::is_over(&end, group);
+        if kills {
             self.kill();
         }
         self.guest_threads().wait();
         match end {
             // The first thread left before, or because of, another that ended the program. What it did wrong itself is the cause.
             Err(error) if !group && (exited(&error) || killed(&error)) => {
-                Err(self.guest_threads().take_error().unwrap_or(error))
+                // (Or the host has ended it, after the first thread had left.)
+                let is_cut_short = !kills && exited(&error) && self.is_killed();
+                let cause = self.guest_threads().take_error();
+                Err(cause.unwrap_or_else(|| if is_cut_short { self.ended() } else { error }))
             }
             end => end,
         }
