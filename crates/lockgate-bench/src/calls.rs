@@ -14,7 +14,8 @@
 //! one `swapcontext` between two contexts of a domain, `calls.native_switch` one of the system's C library, which makes a system call for
 //! the mask of signals each time. `calls.signal` is one `raise` in a domain whose handler returns, `calls.native_signal` the same without
 //! one; `calls.timer` and `calls.native_timer` are how long after a timer is due its handler begins, which interrupts a loop without calls, and
-//! `calls.timer_later` the longest of either, compared; `calls.timer_between_calls` is how long after the beginning of such a loop, in a call that began when the timer had sent its signal.
+//! `calls.timer_later` the longest of either, compared; `calls.timer_between_calls` is how long after the beginning of such a loop, in a
+//! call that began when the timer had sent its signal.
 
 use crate::contexts_sys::NativeContexts;
 use crate::dlopen_sys::{Plain, call};

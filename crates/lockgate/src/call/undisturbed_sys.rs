@@ -91,11 +91,16 @@ unsafe fn kernel(number: libc::c_long, arguments: [usize; 5], more: u64) -> Resu
 
 /// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
 pub(crate) fn asleep(word: &AtomicU32, value: u32, left: Option<&Timespec>) {
-    let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+    let _ = futex_wait(ptr::from_ref(word) as usize, libc::FUTEX_PRIVATE_FLAG, value, left);
+}
+
+/// The same at an address, where a word may be; `flags` besides the operation.
+fn futex_wait(address: usize, flags: i32, value: u32, left: Option<&Timespec>) -> Result<(), Errno> {
+    let operation = libc::FUTEX_WAIT | flags;
     let left = left.map_or(0, |left| ptr::from_ref(left) as usize);
-    let arguments = [ptr::from_ref(word) as usize, operation as usize, value as usize, left, 0];
-    // SAFETY: the word and the time are there until the call is over.
-    let _ = unsafe { kernel(libc::SYS_futex, arguments, 0) };
+    let arguments = [address, operation as usize, value as usize, left, 0];
+    // SAFETY: the kernel only compares the word, if one is there; the time is there until the call is over.
+    unsafe { kernel(libc::SYS_futex, arguments, 0) }.map(drop)
 }
 
 /// How threads in services sleep.
@@ -110,10 +115,7 @@ impl Sleep for Disturbed {
     }
 
     fn wait_shared(&self, address: u64, value: u32, left: Option<&Timespec>) -> Result<(), Errno> {
-        let left = left.map_or(0, |left| ptr::from_ref(left) as usize);
-        let arguments = [address as usize, libc::FUTEX_WAIT as usize, value as usize, left, 0];
-        // SAFETY: the kernel only compares the word, if one is there; the time is there until the call is over.
-        unsafe { kernel(libc::SYS_futex, arguments, 0) }.map(drop)
+        futex_wait(address as usize, 0, value, left)
     }
 
     fn poll(&self, descriptors: &mut [PollFd<'_>], timeout: Option<&Timespec>) -> Result<usize, Errno> {

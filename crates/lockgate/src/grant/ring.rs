@@ -214,23 +214,21 @@ impl<T: Plain> Producer<T> {
 
 impl<T: Plain> Ring<T> {
     fn push(&mut self, element: &T) -> Result<bool, RingError> {
-        let ring = self;
-        if ring.filled(HEAD, |tail, head| tail.wrapping_sub(head))? == ring.capacity {
+        if self.filled(HEAD, |tail, head| tail.wrapping_sub(head))? == self.capacity {
             return Ok(false);
         }
-        ring.region.memory().write(ring.element(), T::bytes(std::slice::from_ref(element)))?;
-        ring.advance(TAIL)?;
+        self.region.memory().write(self.element(), T::bytes(std::slice::from_ref(element)))?;
+        self.advance(TAIL)?;
         Ok(true)
     }
 
     fn pop(&mut self) -> Result<Option<Tainted<T>>, RingError> {
-        let ring = self;
-        if ring.filled(TAIL, |head, tail| tail.wrapping_sub(head))? == 0 {
+        if self.filled(TAIL, |head, tail| tail.wrapping_sub(head))? == 0 {
             return Ok(None);
         }
         let mut element = [T::zero()];
-        ring.region.memory().read(ring.element(), T::bytes_mut(&mut element))?;
-        ring.advance(HEAD)?;
+        self.region.memory().read(self.element(), T::bytes_mut(&mut element))?;
+        self.advance(HEAD)?;
         let [element] = element;
         Ok(Some(Tainted::new(element)))
     }
