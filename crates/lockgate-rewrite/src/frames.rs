@@ -514,11 +514,14 @@ impl Walk<'_, '_> {
     /// Lets indirect jumps go to the labels of their groups: those of functions with a frame, and where nothing else comes to a label,
     /// the others, too, most of which leave the function. Says whether that was news.
     fn follow_jumps(&mut self) -> bool {
+        let exits = self.exits_of_labels();
         for (jump, known) in self.jumps.clone() {
             if self.is_goto(jump) {
                 let group = self.groups.at(self.input.code, jump);
                 for label in self.labels.get(&group).cloned().unwrap_or_default() {
-                    self.arrive(label, &known);
+                    if exits.get(&label).is_none_or(|&state| state == known.state) {
+                        self.arrive(label, &known);
+                    }
                 }
             }
         }
@@ -534,6 +537,24 @@ impl Walk<'_, '_> {
             }
         }
         !self.work.is_empty()
+    }
+
+    /// The state at labels whose only way on leads out of the function, where an indirect jump of the group has that very state: the jumps
+    /// with other frames do not go there (assembly with a table of jumps before its frame, and others inside).
+    fn exits_of_labels(&mut self) -> HashMap<CodePlace, State> {
+        let mut states: HashMap<usize, Vec<State>> = HashMap::new();
+        for (&jump, known) in &self.jumps {
+            states.entry(self.groups.at(self.input.code, jump)).or_default().push(known.state);
+        }
+        states.retain(|_, states| states.iter().any(|state| state != &states[0]));
+        let mut exits = HashMap::new();
+        for (group, states) in states {
+            for &label in self.labels.get(&group).into_iter().flatten() {
+                let state = self.way_out(label).map(State::Constant);
+                exits.extend(state.filter(|state| states.contains(state)).map(|state| (label, state)));
+            }
+        }
+        exits
     }
 
     /// Whether indirect jump `place` stays in its function: only such have a frame.
