@@ -14,8 +14,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Mutex;
 
-/// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole
-/// window: a proxy does nothing for state that no code of the domain can touch.
+/// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole window, or for one function
+/// ([`StateUsage::of_function`]): a proxy does nothing for state that no code of the call can touch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) struct StateUsage {
     pub x87: bool,

@@ -1,5 +1,4 @@
-//! The code of proxies, in execution order: admission, frame, record, arguments, processor state, window, registers, entry;
-//! after the procedure's return processor state, result, record, registers, and back.
+//! The code of proxies: [`proxy`] lists the pieces in execution order.
 //!
 //! Every piece is there because the mechanism, a property of the policy or the signature demands it, and is listed
 //! under its name: `lockgate inspect --proxy` shows them.

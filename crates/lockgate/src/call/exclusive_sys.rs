@@ -24,7 +24,8 @@ use std::time::Duration;
 /// How long a call waits to begin before it goes first.
 const OVERDUE_AFTER: Duration = Duration::from_millis(1);
 
-/// What proxies do ([`lockgate_wake`](super::proxy_asm)) that found the bit in the word `was` they set free. Returns how many slept.
+/// What proxies do that found the bit in the word `was` they set free. Returns how many slept. ([`lockgate_wake`](super::proxy_asm) is the same in
+/// assembly, and changes with this: no test compares them.)
 /// Async-signal-safe.
 pub(super) fn set_free(word: &AtomicU32, was: u32) -> usize {
     if was & OVERDUE != 0 {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 
 /// The thread's control block: the one static thread-local object of the library, reached through `fs`.
 ///
-/// A module can neither read nor write it. In-window thunks jump through its three gate pointers, so that
+/// A module can neither read nor write it. In-window thunks jump through its gate pointers, so that
 /// thunks hold no host address (rule R24).
 #[repr(C)]
 pub(crate) struct ThreadBlock {

@@ -1,4 +1,5 @@
-//! Memory of the runtime's own.
+//! Memory that the runtime maps for itself, because the host's allocator gives neither a guard, at which a stack that overflows faults, nor pages
+//! that are zero in forked children.
 use lockgate_abi::PAGE;
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};

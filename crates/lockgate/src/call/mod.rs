@@ -1,6 +1,8 @@
-//! The life of a call, in execution order: thunk ([`code_sys`]) → proxy ([`emit`], of a [`call_abi`]) → [`proxy_asm`] → the
-//! module → back to [`proxy_asm`] and the proxy; from the module to the host and back: [`thunks`] → [`gate_asm`] →
-//! [`gate_sys`] and [`service_sys`]; to another domain: [`thunks`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not return.
+//! The life of a call, in execution order: thunk ([`code_sys`]) → proxy ([`emit`], of a [`call_abi`]) → the module → the same proxy's exit. Faults
+//! and kills come to that proxy's second half through the common exit in [`proxy_asm`]. From the module to the host and back: [`thunks`] →
+//! [`gate_asm`] → [`gate_sys`] and [`service_sys`]; to another domain: [`thunks`] → [`gate_asm`] → a proxy, and [`crossing_sys`] if that does not
+//! return.
+//!
 //! What interrupts it: [`signals_sys`] (faults), `interpose_sys` (the host's own handlers and masks), [`watch`] (time limits, kills).
 //! [`admit_sys`] is the slow path in; [`attachment_sys`] is a thread's first call, [`repair_sys`] what a jump has left, [`outcome_sys`] how a call
 //! ended. What calls read of a domain is its `instance`, what they read of a binding its `info`.

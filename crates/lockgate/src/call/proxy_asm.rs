@@ -1,8 +1,10 @@
 //! The fixed parts of a call into a domain: the thread's block, the exit for calls that end anyhow else than by their own return (rule R8), and the slow
-//! ways. What depends on signature and policy is made by [`super::emit`].
+//! paths. What depends on signature and policy is made by [`super::emit`].
 //!
-//! The callee returns to the common exit, which takes everything from the thread's innermost record. Faults, timeouts
-//! and kills resume there, too, with the thread's status set.
+//! The callee returns to its proxy, which goes on at the common exit here if the thread's innermost record names another proxy. The exit takes
+//! everything from that record. Faults, timeouts and kills resume there, too, with the thread's status set.
+//!
+//! `lockgate_invoke` calls a thunk with arguments from memory, for `binding/invoke_sys.rs`.
 //!
 //! Registers: r11 binding, r10 record, rsp the frame that [`super::emit`] made on the host's stack.
 

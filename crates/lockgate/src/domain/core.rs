@@ -1,4 +1,4 @@
-//! A domain: what calls read of it, its stacks, and what it does with both.
+//! A domain: [`Instance`], which is all that calls read of it, and everything else that lives as long as somebody may call it.
 use super::guest_threads_sys::GuestThreads;
 use super::images::Joined;
 use super::limits::Usage;

@@ -1,4 +1,4 @@
-//! What a domain may have.
+//! Options of a new domain: limits, grants, host functions. They are checked before anything of the domain is mapped.
 use super::core::Resolver;
 use super::limits::Limits;
 use crate::call::{StopIf, Terms};
