@@ -2,6 +2,8 @@
 #include "check.h"
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -211,6 +213,24 @@ static lg_grant *inner;
 static int (*note_by_victim)(const char *);
 static int (*note_last)(long, long, long, long, long, long, long, const char *);
 static int mode;
+static char *alternate;
+enum { ALTERNATE = 256 << 10 };
+
+/* A handler may lend nothing. */
+static void in_handler(int number) {
+    (void)number;
+    NOTHING(LG_E_SIGNAL_HANDLER, lg_lend(victim, region, LG_READ));
+}
+
+/* Raises a signal on an alternate stack of the program's own, which sigaltstack() refuses in a call. */
+static void raises(void) {
+    stack_t own = {.ss_sp = alternate, .ss_size = ALTERNATE}, before;
+    struct sigaction action = {.sa_handler = in_handler, .sa_flags = SA_ONSTACK};
+    CHECK(sigaction(SIGUSR1, &action, NULL) == 0 && sigaltstack(&own, NULL) == -1);
+    CHECK(syscall(SYS_sigaltstack, &own, &before) == 0);
+    raise(SIGUSR1);
+    CHECK(syscall(SYS_sigaltstack, &before, NULL) == 0);
+}
 
 /* The host's function that domains call. */
 static void note(const char *text) {
@@ -228,6 +248,18 @@ static void note(const char *text) {
     }
     if (mode == 3)
         pthread_exit(NULL);
+    if (mode == 4)
+        raises();
+}
+
+/* The alternate stack is an array further out than the frames of the calls: by its address, the handler's frame has outlived them. */
+static void lends_in_a_handler(void) {
+    char array[ALTERNATE];
+    alternate = array;
+    mode = 4;
+    note_by_victim("");
+    mode = 0;
+    STATUS(LG_OK, lg_take_call_error());
 }
 
 static void *leaves(void *handle) {
@@ -365,6 +397,8 @@ static void lent(void) {
     STATUS(LG_OK, lg_grant_free(grant));
 
     lent_by_whom(at, read_int);
+
+    lends_in_a_handler();
 
     /* Two calls deep; both are left. */
     grant = lg_lend(victim, region, LG_READ);

@@ -104,7 +104,7 @@ impl Drop for Attachment {
 /// Why the thread cannot enter any domain. Nothing is held.
 #[doc(hidden)]
 pub fn hold(rsp: u64, what: Arc<dyn Held>) -> Result<(), CallError> {
-    let state = attach()?;
+    let state = attached(rsp)?;
     state.holdings.hold(repair_sys::repair(&state, rsp), rsp, what);
     Ok(())
 }
@@ -115,7 +115,7 @@ pub fn hold(rsp: u64, what: Arc<dyn Held>) -> Result<(), CallError> {
 /// Why the thread cannot enter any domain.
 #[doc(hidden)]
 pub fn let_go_of_left(rsp: u64) -> Result<(), CallError> {
-    let state = attach()?;
+    let state = attached(rsp)?;
     repair_sys::repair(&state, rsp);
     state.let_go_of_left(rsp);
     Ok(())
@@ -209,6 +209,24 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
         (*block).alternate_size = state.admission();
     }
     Ok(state)
+}
+
+/// The calling thread's state, for what enters no domain: its frame at `rsp` is that of a function on the thread's own stack, mostly, and then
+/// the state is enough as it is. Whatever else the thread's next call wants is left to that call.
+///
+/// # Errors
+/// As [`attach`].
+fn attached(rsp: u64) -> Result<Arc<ThreadState>, CallError> {
+    let known = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| attachment.0.clone()));
+    let usable = |state: &Arc<ThreadState>| {
+        state.owner.is_here() && !state.out_of_turn.get() && state.stack.contains(&rsp)
+    };
+    match known.filter(usable) {
+        // (An alternate stack of the host's may be an array on the thread's own.)
+        Some(_) if on_alternate_stack() => Err(CallError::SignalHandler),
+        Some(state) => Ok(state),
+        None => attach(),
+    }
 }
 
 /// The state of the calling thread; of a forked child's first thread with the records of the calls that it is in: they end when
