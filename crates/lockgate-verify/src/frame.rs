@@ -68,6 +68,8 @@ pub struct Frames {
     computed: Vec<(u32, u32)>,
     /// For each [`BLOCK`] of the text the number of sites before it.
     index: Vec<u32>,
+    /// Offsets of each `ud2` that an edge enters in another state than it has: nothing is known of rsp there. In order, once [`settled`](Frames::settled).
+    unsure: Vec<u32>,
 }
 
 /// Bytes of text for which a look-up searches.
@@ -111,6 +113,23 @@ impl Frames {
         Some(State::C { b, d })
     }
 
+    /// True if control comes to the `ud2` at an offset of the text in several states.
+    pub(crate) fn is_unsure(&self, offset: u32) -> bool {
+        self.unsure.binary_search(&offset).is_ok()
+    }
+
+    /// An edge enters the `ud2` at an offset in another state.
+    pub(crate) fn doubt(&mut self, offset: u32) {
+        self.unsure.push(offset);
+    }
+
+    /// All edges have been seen.
+    pub(crate) fn settled(mut self) -> Frames {
+        self.unsure.sort_unstable();
+        self.unsure.dedup();
+        self
+    }
+
     /// An empty table for a text at an image-relative address.
     pub(crate) fn new(address: u64) -> Frames {
         Frames { address, ..Frames::default() }
@@ -138,8 +157,9 @@ impl Frames {
 /// What is known of an address in the code of a module that is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where rsp is before the unit that the address lies in.
-    pub state: State,
+    /// Where rsp is before the unit that the address lies in. `None` at a `ud2` that control enters in several states: which of them it is in
+    /// is not known there.
+    pub state: Option<State>,
     /// Whether the unit begins there: inside one, registers and flags are what its own instructions have made of them, and V2 and V5 count on
     /// that. Between two units nothing is known of any register but rsp.
     pub begins: bool,

@@ -139,6 +139,13 @@ impl Notes {
                 }
                 note::IMPORTS => {
                     let import = import(line).ok_or_else(|| wrong(format!("'{line}' is not an import")))?;
+                    // (Each is compared with all: there are no more of them than slots.)
+                    if self.imports.len() as u64 == gate::SLOTS - gate::FIRST_IMPORT {
+                        return Err(wrong(format!(
+                            "'{}' is one import more than there are gates",
+                            import.name
+                        )));
+                    }
                     if self.imports.iter().any(|known| known.name == import.name) {
                         return Err(wrong(format!("import '{}' is noted twice", import.name)));
                     }
@@ -248,4 +255,20 @@ fn uleb128(bytes: &mut &[u8]) -> Option<u32> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many lines there are, no more are compared than there are gates.
+    #[test]
+    fn imports_are_no_more_than_gates() {
+        let lines = |count: u32| (0..count).map(|i| format!("16 i{i}\n")).collect::<String>();
+        let most = (gate::SLOTS - gate::FIRST_IMPORT) as u32;
+        let take = |count| Notes::default().take(note::IMPORTS, lines(count).as_bytes(), 0);
+        assert!(take(most).is_ok());
+        let refused = take(most + 1).expect_err("too many").to_string();
+        assert!(refused.contains("one import more than there are gates"), "{refused}");
+    }
 }

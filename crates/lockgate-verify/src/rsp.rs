@@ -182,12 +182,13 @@ impl<'a> Rsp<'a> {
         }
     }
 
-    /// V3, when the text is read: an edge from the unit at `at` to the one at `target`, which exists. `ud2` takes any state.
+    /// V3, when the text is read: an edge from the unit at `at` to the one at `target`, which exists. `ud2` takes any state; the result is
+    /// whether this is the one that the target has.
     #[inline(always)]
-    pub(crate) fn edge(&self, text: &[u8], at: usize, leaving: Leaving, target: usize) -> Judged {
+    pub(crate) fn edge(&self, text: &[u8], at: usize, leaving: Leaving, target: usize) -> Judged<bool> {
         let (leaves, expects) = (self.changes[leaving.0 as usize].1, self.before(target));
         if leaves == expects || text[target..].starts_with(&code::UD2) {
-            return Ok(());
+            return Ok(leaves == expects);
         }
         let target = self.address + target as u64;
         broken("V3", at, format!("rsp is {leaves} where it goes to {target:#x}, and {expects} there"))

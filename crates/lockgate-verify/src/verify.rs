@@ -69,7 +69,10 @@ pub(crate) fn place_in(
     // (Where it is cut off, the text may end in the middle of an instruction.)
     match pass.units(known.is_none()) {
         Err(broken) if broken.at <= at => None,
-        _ => Some(Place { state: pass.rsp.before(at), begins: pass.starts.contains(at) }),
+        _ => Some(Place {
+            state: (!frames.is_unsure(offset as u32)).then(|| pass.rsp.before(at)),
+            begins: pass.starts.contains(at),
+        }),
     }
 }
 
@@ -438,11 +441,13 @@ impl<'a> Pass<'a> {
     }
 
     /// V1 and V3: direct branches go to units, with rsp as it is there.
-    fn branches(&self) -> Judged {
+    fn branches(&mut self) -> Judged {
         for &(target, at, leaving) in &self.branches {
             match usize::try_from(target) {
                 Ok(target) if self.starts.contains(target) => {
-                    self.rsp.edge(self.text, at as usize, leaving, target)?;
+                    if !self.rsp.edge(self.text, at as usize, leaving, target)? {
+                        self.frames.doubt(target as u32);
+                    }
                 }
                 _ => {
                     let target = self.address as i64 + target;
@@ -485,7 +490,9 @@ impl<'a> Pass<'a> {
                 let target = table + i64::from(entry) - self.address as i64;
                 match usize::try_from(target) {
                     Ok(target) if self.starts.contains(target) => {
-                        self.rsp.edge(self.text, at, leaving, target)?;
+                        if !self.rsp.edge(self.text, at, leaving, target)? {
+                            self.frames.doubt(target as u32);
+                        }
                     }
                     _ => {
                         let what = format!("entry {i} of its table does not go to the start of a unit");
@@ -510,7 +517,7 @@ impl<'a> Pass<'a> {
     /// V6.
     fn report(self) -> Report {
         Report {
-            frames: self.frames,
+            frames: self.frames.settled(),
             gates: (0..).zip(&self.gates).filter(|(_, used)| **used).map(|(slot, _)| slot).collect(),
             text_bytes: self.text.len() as u64,
             instructions: self.instructions,

@@ -1,7 +1,9 @@
 //! Contexts (`<ucontext.h>`, docs/returns.md): what programs do with them, and what nobody may do with them. Walks, returns and limits
 //! that hold within a call hold within each of its contexts.
 
-use crate::common::host_sys::{exit_now, fork_here, install_raw_handler, signal_storm, wait_for};
+use crate::common::host_sys::{
+    exit_now, fork_here, install_raw_handler, signal_storm, thread_exit, wait_for,
+};
 use crate::common::{Guest, in_time, started, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, Policy, Pool};
 use lockgate_abi::{context, stack};
@@ -852,4 +854,141 @@ fn signals_on_control_stacks_change_nothing() {
         }
     });
     assert!(signals > 0);
+}
+
+/// A thread of the module's own is ended in a context. Its clean-up begins on the thread's own slot: the context is lost, and its slot is that of
+/// the next one, which another thread runs.
+#[test]
+fn a_thread_that_ends_in_a_context_cleans_up_on_its_own_slot() {
+    const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <ucontext.h>
+void end(long);
+static ucontext_t ending_own, in, aside, cleaning, own, other;
+static char stacks[3][16384];
+static pthread_key_t key;
+static pthread_t caller;
+static volatile int made, runs, strangers, done;
+static void prepare(ucontext_t *it, int stack, void (*body)(void), ucontext_t *next) {
+    getcontext(it);
+    it->uc_stack.ss_sp = stacks[stack];
+    it->uc_stack.ss_size = sizeof stacks[stack];
+    it->uc_link = next;
+    makecontext(it, body, 0);
+}
+static __attribute__((noinline)) void deep(int n) {
+    if (n)
+        deep(n - 1);
+    else
+        for (runs = 1; !done;)
+            sched_yield();
+    strangers += !pthread_equal(pthread_self(), caller);
+}
+static void begins(void) { deep(600); }
+/* Aside, while the frames of the clean-up wait: what is made now gets the slot that is free. */
+static void makes(void) {
+    prepare(&other, 2, begins, &own);
+    made = 1;
+    while (!runs)
+        sched_yield();
+    setcontext(&cleaning);
+}
+static __attribute__((noinline)) void goes_aside(void) { swapcontext(&cleaning, &aside); }
+static void cleans_up(void *value) {
+    goes_aside();
+    done = 1;
+}
+static void is_ended(void) { end(0); }
+static void *ending(void *value) {
+    pthread_setspecific(key, (void *)1);
+    prepare(&aside, 1, makes, 0);
+    prepare(&in, 0, is_ended, &ending_own);
+    swapcontext(&ending_own, &in);
+    return value;
+}
+long attack(long x) {
+    pthread_t thread;
+    caller = pthread_self();
+    pthread_key_create(&key, cleans_up);
+    if (pthread_create(&thread, 0, ending, 0))
+        return -1;
+    while (!made)
+        sched_yield();
+    swapcontext(&own, &other);
+    return 10 * done + strangers;
+}
+"#;
+    let module = Module::from_bytes(&Guest::c(SOURCE).gate("void end(long)").build()).expect("a module");
+    let options = DomainOptions::new().max_guest_threads(4).gate("end", thread_exit());
+    let domain = Domain::new(&module, options.time_limit(Duration::from_secs(60))).expect("a domain");
+    assert_eq!(domain.bind::<Long>("attack").unwrap().call(0).unwrap(), 10);
+}
+
+/// Control comes to a `ud2` in several states, and the verifier knows one of them: nothing goes on by that, not the handler's `resume`
+/// either, which would find an activation where there is none.
+#[test]
+fn nothing_resumes_by_a_state_that_is_not_certain() {
+    const ASSEMBLY: &str = r#"
+    .globl run,handler
+    .type run,@function
+    .type handler,@function
+# Leaves a return word behind.
+leaves: endbr64
+    sub $8,%rsp
+    call 1f
+    addl $1,%gs:(%ebx)
+    add $8,%rsp
+    ret
+1:  nop
+    ret
+traps: endbr64
+    sub $24,%rsp
+    call 1f
+    add $24,%rsp
+    ret
+1:  endbr64
+    xor %eax,%eax
+    je 2f
+    sub $16,%rsp
+2:  ud2
+handler: endbr64
+    mov %gs:160(%edx),%r11
+    add $8,%r11
+    lea 1f(%rip),%r10
+    .byte 0x65,0xff,0x14,0x25,0x08,0x10,0x01,0x00
+    ud2
+1:  endbr64
+    ret
+run: endbr64
+    lea -8(%rsp),%rsp
+    mov %rbx,-0x3f000000(%rsp)
+    mov %edi,%ebx
+    call leaves
+    call traps
+    mov -0x3f000000(%rsp),%rbx
+    lea 8(%rsp),%rsp
+    ret
+"#;
+    const SOURCE: &str = r#"
+#include <signal.h>
+void handler(int, siginfo_t *, void *);
+int run(int *);
+static volatile int count;
+long counted(long x) { return count; }
+long attack(long x) {
+    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO};
+    sigaction(SIGILL, &action, 0);
+    return run((int *)&count);
+}
+"#;
+    let module = Module::from_bytes(&Guest::c(SOURCE).and_assembly(ASSEMBLY).build()).expect("a module");
+    let domain = Domain::new(&module, DomainOptions::new()).expect("a domain");
+    let ended = domain.bind::<Long>("attack").unwrap().call(0);
+    assert!(
+        matches!(&ended, Err(CallError::Fault(report)) if report.to_string().contains("longjmp")),
+        "{ended:?}"
+    );
+    assert_eq!(domain.bind::<Long>("counted").unwrap().call(0).unwrap(), 1);
 }

@@ -3,7 +3,7 @@ use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
 use super::held::{Held, Holdings};
 use super::interruptions_sys::Interruptions;
-use super::layout::{GATE, LOOKS_AGAIN, NOBODY, RECORD};
+use super::layout::{GATE, LOOKS_AGAIN, NOBODY, RECORD, RED_ZONE};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
@@ -122,12 +122,22 @@ pub fn let_go_of_left(rsp: u64) -> Result<(), CallError> {
 }
 
 impl ThreadState {
+    /// Where the last call of domain `id` begins, which it makes for a thread of its own when all others are over: where the next one would;
+    /// or, from within a context, which is lost with the calls, below what waits on the thread's own slot.
+    fn last_place(&self, id: u32) -> u64 {
+        let place = self.place(id);
+        let mut domains = self.domains().into_iter();
+        let domain = domains.find(|domain| place != 0 && domain.id() == id);
+        let waits = domain.and_then(|domain| domain.contexts().waits_for(domain.slot_of(place)));
+        waits.map_or(place, |control| (control - RED_ZONE) & !15)
+    }
+
     /// When the thread ends, which it may have done in a function of the host's.
     fn let_modules_clean_up(&self) {
         if !self.owner.may_drop() {
             return;
         }
-        let own = starter().map(|id| (id, self.place(id)));
+        let own = starter().map(|id| (id, self.last_place(id)));
         // No frame of the host's is left. The calls that it leaves behind end, and so does what they hold.
         repair_sys::repair(self, u64::MAX);
         // The frames of a module's own thread are where they were, as for a thread that is cancelled.
@@ -260,6 +270,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         failure: Cell::new(None),
         looked: last_sentence().into(),
         out_of_turn: Cell::new(false),
+        turnless: Cell::new(0),
         broken: Cell::new(false),
         stack,
         waits_for: AtomicPtr::default(),

@@ -49,9 +49,9 @@ impl Code {
         StateUsage::of_function(&self.module, address.wrapping_sub(self.image))
     }
 
-    /// The state before the unit that `address` lies in. (For who may use memory.)
+    /// The state before the unit that `address` lies in, as far as it is certain. (For who may use memory.)
     pub fn state_before(&self, address: u64) -> Option<State> {
-        self.module.code_at(address.wrapping_sub(self.image)).map(|place| place.state)
+        self.module.code_at(address.wrapping_sub(self.image)).and_then(|place| place.state)
     }
 
     /// Whether a unit begins at `address`. As [`state_before`](Code::state_before).

@@ -108,20 +108,20 @@ unsafe fn switch(
     // SAFETY: live records.
     let (control, entered) = unsafe { ((*gate).control, (*entry(gate)).control) };
     let (here, own) = (domain.slot_of(control), domain.slot_of(entered));
+    // A handler on another host stack has made a call there that is in progress still: the gate ends this one. If that call is over by then,
+    // the gate goes on, in what it was in. From here on no call begins, and so none is in the way before the gate is off the records.
+    // SAFETY: as above; the entry's frame has the gate's mark.
+    if unsafe { repair_sys::find(state, gate, mark) } != Found::Innermost {
+        return Ok(domain.contexts().nobodys());
+    }
     let Some(taken) = domain.contexts().take(word, here, own)? else {
         return Ok(domain.contexts().nobodys());
     };
     // A handler's call begins below the frames of what is taken from here on, and no longer below those of what may run on another
     // thread in a moment.
     state.set_slot(domain.id(), (taken.control - RED_ZONE) & !15);
-    // SAFETY: as above; the entry's frame has the gate's mark.
-    unsafe {
-        (*gate).control = taken.control;
-        // Nor has a handler on another host stack made a call there that is in progress still: the gate ends this one then.
-        if repair_sys::find(state, gate, mark) != Found::Innermost {
-            return Ok(0);
-        }
-    }
+    // SAFETY: as above.
+    unsafe { (*gate).control = taken.control }
     Ok(domain.contexts().give_back(here, is_on_own_frames(control, entered), (!leaves).then_some(control)))
 }
 

@@ -95,6 +95,12 @@ impl Contexts {
         self.slot(slot).and_then(|known| runner(known.state.load(Ordering::Acquire))).unwrap_or(slot)
     }
 
+    /// rsp of the frames that wait on the slot of the thread that runs a context on `slot`; [`None`] if `slot` is the thread's own.
+    pub fn waits_for(&self, slot: u32) -> Option<u64> {
+        let home = self.slot(slot).and_then(|known| runner(known.state.load(Ordering::Acquire)))?;
+        self.slot(home).map(|known| known.own.0.load(Ordering::Relaxed))
+    }
+
     /// The word of the context that runs on `slot`.
     pub fn word(&self, slot: u32) -> u64 {
         let life = self.slot(slot).map_or(0, |known| known.life.load(Ordering::Relaxed));

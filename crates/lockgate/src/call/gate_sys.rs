@@ -208,7 +208,7 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
             return LEFT;
         }
         state.comes_back(gate);
-        let cause = match state.out_of_turn.get() {
+        let cause = match state.out_of_turn.get() || state.lacks_turn(*own) {
             true => Some(Cause::OutOfTurn),
             false => why_stop(state, entry(gate)),
         };
@@ -222,7 +222,7 @@ pub(super) unsafe extern "C" fn lockgate_pending(gate: *mut GateRecord, own: *co
         {
             record_fault(state, gate, cause);
         }
-        (*block).pending = u64::from(state.out_of_turn.get() || outer);
+        (*block).pending = u64::from(state.always_asks() || outer);
         if end_now(state, gate) { ENDS } else { GOES_ON }
     }
 }

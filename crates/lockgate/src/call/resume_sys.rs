@@ -69,7 +69,10 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
             unsafe {
                 if (*entry(gate)).interruption != 0 {
                     let left = lockgate_handlers_left as *const ();
-                    undisturbed(left, [gate as usize, own as usize, found.entry as usize]);
+                    let forgets = undisturbed(left, [gate as usize, own as usize, found.entry as usize]);
+                    if forgets == 0 {
+                        return LEFT;
+                    }
                 }
             }
             *frame = found;
@@ -238,20 +241,21 @@ pub(super) unsafe fn forget_handlers(state: &ThreadState, below: *mut EntryRecor
     }
 }
 
-/// The same, for the jump of a gate's.
+/// The same, for the jump of a gate's. Returns 0, and has done nothing, if a handler of the host's has switched stacks, and made a call there
+/// that is in progress still.
 ///
 /// # Safety
 /// For the gate, with the frame of its entry, which has the gate's mark.
-unsafe extern "C" fn lockgate_handlers_left(gate: *mut GateRecord, own: *const u64, rsp: u64) {
+unsafe extern "C" fn lockgate_handlers_left(gate: *mut GateRecord, own: *const u64, rsp: u64) -> usize {
     // SAFETY: live records; the thread's own state.
     unsafe {
-        let Some(state) = (*block_sys::block()).state.as_ref() else { return };
-        // (Else the gate ends this call: a handler has switched stacks, and the record may be another one's.)
+        let Some(state) = (*block_sys::block()).state.as_ref() else { return 0 };
         if repair_sys::find(state, gate, own) != Found::Innermost {
-            return;
+            return 0;
         }
         forget_handlers(state, entry(gate).cast_mut(), rsp);
     }
+    1
 }
 
 /// In verified code, which is mapped and never written as long as its domain lives; [`None`] in a child.

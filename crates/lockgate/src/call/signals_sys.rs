@@ -627,7 +627,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
             untaken if untaken & UNTAKEN != 0 => untaken,
             _ => 0,
         };
-        (*block).pending = u64::from(state.out_of_turn.get() || outer_must_stop(state, record.cast()));
+        (*block).pending = u64::from(state.always_asks() || outer_must_stop(state, record.cast()));
         let registers = &mut frame.uc_mcontext.gregs;
         registers[..libc::REG_RIP as usize].fill(0);
         // The caller's registers, which proxies need not restore: padding, r15, r14, r13, r12, rbx, rbp.

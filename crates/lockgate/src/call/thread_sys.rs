@@ -126,6 +126,9 @@ pub(crate) struct ThreadState {
     pub looked: AtomicU64,
     /// A function of the host's has come back to a domain's call that was not the innermost one: which records are alive is not known.
     pub out_of_turn: Cell<bool>,
+    /// The mark of a gate that has gone on without the domain's turn, since another call was in the way; or 0. Its call ends when it is asked
+    /// about, by itself, which may be when the other one is over.
+    pub(super) turnless: Cell<u64>,
     /// A call of the thread's has broken off, in a domain that has not mended what that left.
     pub(super) broken: Cell<bool>,
     /// The thread's own stack.
@@ -347,6 +350,27 @@ impl ThreadState {
     /// Those that have a stack slot of the thread.
     pub(super) fn domains(&self) -> Vec<Arc<dyn AnyDomain>> {
         self.attached.borrow().iter().filter_map(|attached| attached.domain.upgrade()).collect()
+    }
+
+    /// The gate with this mark cannot take its turn. It, and each gate until then, asks whether its call ends.
+    pub(super) fn has_no_turn(&self, mark: u64) {
+        self.turnless.set(mark);
+        // SAFETY: our own block.
+        unsafe { (*self.block).pending = 1 }
+    }
+
+    /// Whether the innermost gate, with this mark, [has no turn](ThreadState::has_no_turn). (Marks grow: a gate with a higher one is gone.)
+    pub(super) fn lacks_turn(&self, mark: u64) -> bool {
+        let lacks = self.turnless.get() == mark;
+        if mark <= self.turnless.get() {
+            self.turnless.set(0);
+        }
+        lacks
+    }
+
+    /// Whether gates ask, whatever they have been told.
+    pub(super) fn always_asks(&self) -> bool {
+        self.out_of_turn.get() || self.turnless.get() != 0
     }
 
     /// Remembers to leave `domain` when the thread ends.

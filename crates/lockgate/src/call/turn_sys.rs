@@ -123,8 +123,12 @@ unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64)
     // SAFETY: the caller's; the thread's own state; live records if the gate's is the innermost one.
     unsafe {
         let Some(state) = (*block()).state.as_ref() else { return 0 };
+        if repair_sys::find(state, gate, own) != Found::Innermost {
+            state.has_no_turn(*own);
+            return 0;
+        }
         // (If the call ends in any case, its proxy sets free what the thread has.)
-        if repair_sys::find(state, gate, own) != Found::Innermost || (*state.ending.get()).is_some() {
+        if (*state.ending.get()).is_some() {
             return 0;
         }
         let entry: *const EntryRecord = entry(gate);
@@ -139,9 +143,11 @@ unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64)
         }
         let taken = exclusive_sys::take_again(state, domain.clone());
         // (It may have slept, and a handler of the host's have jumped, or switched stacks.)
-        if let Err(error) = taken
-            && repair_sys::find(state, gate, own) == Found::Innermost
-        {
+        if let Err(error) = taken {
+            if repair_sys::find(state, gate, own) != Found::Innermost {
+                state.has_no_turn(*own);
+                return 0;
+            }
             match why_stop(state, entry) {
                 Some(cause) => end_call(cause),
                 None => end_with(error),

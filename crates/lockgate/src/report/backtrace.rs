@@ -196,7 +196,7 @@ impl Entered {
         let (image, own) = self.image_of(self.in_image(pc)?)?;
         match self.after_call() {
             true => image.module.report().frames.at(own),
-            false => image.module.code_at(own).map(|place| place.state),
+            false => image.module.code_at(own).and_then(|place| place.state),
         }
     }
 

@@ -87,6 +87,13 @@ impl Guest {
         guest
     }
 
+    /// Adds assembly in the code model: verified, not rewritten.
+    pub fn and_assembly(mut self, source: &str) -> Guest {
+        let object = gcc(self.folder.path(), "assembly.S", &format!("{}\n{source}\n", MACROS), &[]);
+        self.link.verbatim(&object).expect("an object");
+        self
+    }
+
     /// Adds an object or archive, through the rewriter, whatever is in it.
     pub fn file(mut self, path: &Path) -> Result<Guest, lockgate_toolchain::Error> {
         self.link.file(path)?.export_all(true);
