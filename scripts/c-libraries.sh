@@ -38,7 +38,7 @@ printf '#!/bin/sh\nexec "$@"\n' >"$work/run.native"
 cat >"$work/run.domain" <<END
 #!/bin/sh
 exec "$lockgate" run --threads 16 --memory-limit 2G --mappings 16384 --env TEST_OPUS_NOFUZZ=1 \
-    --dir "$work=$work" --dir "$sources=$sources:ro" --cwd "\$PWD" "\$@"
+    --dir /dev=/dev --dir "$work=$work" --dir "$sources=$sources:ro" --cwd "\$PWD" "\$@"
 END
 chmod +x "$work/run.native" "$work/run.domain"
 
@@ -203,14 +203,15 @@ library_libxml2() {
             cd "$folder"
             # shellcheck disable=SC2086 # its_host is a word or nothing
             [ -f Makefile ] || quietly ./configure $its_host --disable-shared --without-python --without-lzma --without-zlib CC="$compiler"
-            programs="runtest testrecurse testapi testchar testdict testThreads xmllint"
+            programs="runtest testrecurse testapi testchar testdict xmllint"
             # shellcheck disable=SC2086 # programs are words
             quietly make -j2 $programs
-            for test in runtest testrecurse testapi testchar testdict testThreads; do
+            # (Of their standard errors, the order among lines of the standard output differs.)
+            for test in runtest testrecurse testapi testchar testdict; do
                 echo "$test"
-                "$run" ./$test 2>&1 || echo "status $?"
+                "$run" ./$test 2>"$folder/err" || echo "status $?"
+                sort "$folder/err" | cksum
             done >"$folder.out"
-            "$run" ./xmllint --html --format test/HTML/doc3.htm 2>&1 | cksum >>"$folder.out"
         )
     done
     same libxml2
