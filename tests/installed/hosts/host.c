@@ -118,14 +118,20 @@ static const struct {
 } slow[] = {{"nothing", nothing}, {"bind", by_bind}, {"reset", by_reset}, {"pool", by_pool}, {"fault", by_fault}, {"claim", by_asking}};
 enum { SLOW = sizeof slow / sizeof *slow };
 
-/* Spins in the domain until a handler has run on this thread, for at most some seconds. */
-static void until_it_ran(const char *how, const char *after) {
+/* SIGALRM comes to this thread soon. */
+static timer_t alarmed(void) {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
     event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
     struct itimerspec soon = {.it_value = {.tv_nsec = 2000000}};
     timer_t timer;
-    ran = elsewhere = 0;
     CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &soon, NULL) == 0, "no timer");
+    return timer;
+}
+
+/* Spins in the domain until a handler has run on this thread, for at most some seconds. */
+static void until_it_ran(const char *how, const char *after) {
+    ran = elsewhere = 0;
+    timer_t timer = alarmed();
     for (int i = 0; !ran && i < 100000; i++)
         spin(20000);
     timer_delete(timer);
@@ -320,6 +326,8 @@ static int ready(const char *file) {
     return 1;
 }
 
+void (*host_late)(void); /* what a host does behind its first call: it installs its handlers */
+
 static int handlers(const char *file, int first) {
     if (!ready(file))
         return 1;
@@ -333,6 +341,8 @@ static int handlers(const char *file, int first) {
 static int foreign(const char *file) {
     if (!ready(file))
         return 1;
+    if (host_late)
+        host_late();
     late_handlers(1);
     for (int i = 0; i < 200; i++) {
         divide(0);
