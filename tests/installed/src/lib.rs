@@ -77,7 +77,7 @@ impl Workshop {
         link("static", &program, &["-l:liblockgate.a"]);
         link("plugin.so", &host, &["-shared", "-llockgate"]);
         link("loader", &["loader.o"], &[]);
-        for (name, gates) in [("guest", &[][..])] {
+        for (name, gates) in [("guest", &[][..]), ("gated", &["void host(void)"])] {
             workshop.module(name, gates);
         }
         workshop

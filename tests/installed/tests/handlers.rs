@@ -1,4 +1,5 @@
-//! R11, R12, R14 against what is installed: handlers that come after the first call, by each function that installs them.
+//! R11 to R16 against what is installed: handlers that come after the first call, by each function that installs them; calls of handlers; jumps over
+//! domains; the host's registers and control words behind a call.
 use installed::{Workshop, done, languages};
 
 /// Where the library is linked with, it stands in for libc's functions: handlers are right at once.
