@@ -1,6 +1,6 @@
 //! The attack suite (tests/attacks), let loose on a server by a role without rights: every module of it is installed; those that are accepted are
-//! called; after each the same session, which has PL/Perl loaded where the machine has that, answers, and at the end no page of the server's data is
-//! damaged.
+//! called; after each the same session, which has PL/Perl and PL/Python loaded where the machine has them, answers, and at the end no page of the
+//! server's data is damaged.
 
 use crate::common::installation;
 use attacks::build::foreign_file;
@@ -17,16 +17,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 const WORDS: usize = 6;
 
 /// An attacker: a session, and what it knows of its server process.
-struct Attacker {
+struct Attacker<'a> {
     session: Session,
     process: String,
-    /// Loads a language that has handlers of its own, Perl, behind the session's first call; nothing if there is none.
-    load: &'static str,
+    /// Loads languages that have handlers of their own behind the session's first call: Perl, and Python with its `faulthandler`; nothing if there
+    /// are none.
+    load: &'a str,
     aims: BTreeMap<&'static str, u64>,
 }
 
-impl Attacker {
-    fn new(database: &Database<'_>, load: &'static str) -> Attacker {
+impl<'a> Attacker<'a> {
+    fn new(database: &Database<'_>, load: &'a str) -> Attacker<'a> {
         let mut session = database.session(&database.user()).unwrap();
         let process = session.run("SELECT pg_backend_pid()").unwrap();
         // More than an attacker would know: where the server process has its heap, and its code.
@@ -125,17 +126,25 @@ fn the_attack_suite_harms_no_server() {
         let rights = "GRANT EXECUTE ON FUNCTION lockgate.install_module, lockgate.drop_module, pg_read_binary_file(text) TO attacked_user;
             GRANT pg_read_server_files TO attacked_user;";
         database.run("postgres", rights).unwrap();
-        let mut load = "SELECT";
+        let mut load = "SELECT;".to_owned();
         if crate::handlers::has("plperl") {
             database.run("postgres", "CREATE EXTENSION plperl").unwrap();
-            load = "DO $$ my $x = 1; $$ LANGUAGE plperl";
+            load += "DO $$ my $x = 1; $$ LANGUAGE plperl;";
+        }
+        if crate::handlers::has("plpython3u") {
+            // (Who may not use the language may call what is written in it.)
+            let python = "CREATE EXTENSION plpython3u;
+                CREATE FUNCTION load_python() RETURNS boolean LANGUAGE plpython3u SECURITY DEFINER
+                AS 'import faulthandler; faulthandler.enable(); return faulthandler.is_enabled()';";
+            database.run("postgres", python).unwrap();
+            load += "DO $$ BEGIN ASSERT load_python(); END $$;";
         }
         let attacks = list::read(&list::suite()).unwrap();
         let part = support::Part::one_in(3, "attacks on a server");
         let next = AtomicUsize::new(0);
         let ends = Mutex::new((0, Vec::new()));
         let work = || {
-            let mut attacker = Attacker::new(&database, load);
+            let mut attacker = Attacker::new(&database, &load);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 let Some(attack) = attacks.get(number) else { break };

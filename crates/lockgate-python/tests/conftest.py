@@ -1,5 +1,7 @@
 """Modules for the tests: built from `guests/` once for each session, with the `lockgate` program of this tree."""
 
+from __future__ import annotations
+
 import os
 import re
 import shlex
@@ -15,14 +17,19 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 
 
+def built(name: str) -> Path | None:
+    """The tree's newest build of a program."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    paths = [path for profile in ("release", "debug") if (path := target / profile / name).exists()]
+    return max(paths, key=lambda path: path.stat().st_mtime, default=None)
+
+
 def program() -> Path:
     """The lockgate program: $LOCKGATE, the tree's newest build, or the installed one."""
     if given := os.environ.get("LOCKGATE"):
         return Path(given)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
-    built = [path for profile in ("release", "debug") if (path := target / profile / "lockgate").exists()]
-    if built:
-        return max(built, key=lambda path: path.stat().st_mtime)
+    if found := built("lockgate"):
+        return found
     if found := shutil.which("lockgate"):
         return Path(found)
     pytest.exit("no lockgate program: run `make python`, or set LOCKGATE to it", returncode=2)

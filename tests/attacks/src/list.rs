@@ -1,7 +1,7 @@
 //! The folders of the suite, read and checked.
 use crate::expect::Expect;
 use anyhow::{Context, Result, bail, ensure};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -58,7 +58,7 @@ pub struct Build {
 }
 
 /// `[call]`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Call {
     /// The exported function; it takes words and returns one.
@@ -76,7 +76,7 @@ impl Default for Call {
 }
 
 /// A word that the attack is given: a number, or something that a real attacker would have to guess.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Argument {
     /// Itself.
@@ -109,7 +109,7 @@ impl Feature {
 }
 
 /// Something to aim at.
-#[derive(Debug, Clone, Copy, Deserialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Aim {
     /// Memory of the host that holds its secret.

@@ -4,12 +4,12 @@
 use anyhow::{Context, Result, ensure};
 use attacks::list::{self, Attack};
 use attacks::suite::{self, Row};
-use attacks::{attempt, list::controls};
+use attacks::{attempt, build, list::controls};
 use clap::Parser;
 use lockgate_toolchain::{Sysroot, silent};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Lets every attack of the suite happen, each in a process of its own. Exit status 1 unless all are held. tests/attacks/README.md
@@ -26,6 +26,9 @@ struct Arguments {
     /// The controls instead, none of which is held
     #[arg(long)]
     controls: bool,
+    /// Builds the modules of those without a scenario into this folder instead, for hosts of other kinds; `attacks.json` says what each does
+    #[arg(long, value_name = "FOLDER")]
+    modules: Option<PathBuf>,
     /// Says how each one ended
     #[arg(long)]
     verbose: bool,
@@ -48,13 +51,38 @@ fn main() -> Result<ExitCode> {
     ensure!(!attacks.is_empty(), "no attack is chosen");
     // Once, before many processes want it at the same time.
     Sysroot::ensure(&silent)?;
+    if let Some(folder) = &arguments.modules {
+        return modules(&attacks, folder);
+    }
     let print = |row: &Row| print(row, arguments.verbose);
     let rows = suite::run(&attacks, &std::env::current_exe()?, arguments.threads, print)?;
     conclude(&rows, &arguments)
 }
 
+/// Builds what a host can load that calls one function by its prototype.
+fn modules(attacks: &[Attack], folder: &Path) -> Result<ExitCode> {
+    let mut built = Vec::new();
+    for attack in attacks.iter().filter(|attack| attack.lacks().is_none()) {
+        let about = &attack.description;
+        let prototype = format!("int64_t {}({})", about.call.function, ["int64_t"; 6].join(", "));
+        if about.scenario.is_some() || attack.source.is_none() {
+            continue;
+        }
+        // (That nothing comes of some is looked at where the suite runs.)
+        if let Ok(image) = build::foreign_file(attack, Some(&prototype))? {
+            let file = format!("{}-{}.lg", attack.area, attack.name);
+            std::fs::write(folder.join(&file), image)?;
+            built.push(
+                json!({ "title": attack.title(), "file": file, "call": about.call, "expect": about.expect }),
+            );
+        }
+    }
+    std::fs::write(folder.join("attacks.json"), format!("{:#}\n", json!(built)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Lets one attack happen here.
-fn alone(folder: &std::path::Path) -> Result<ExitCode> {
+fn alone(folder: &Path) -> Result<ExitCode> {
     // Whoever makes a reader of its files take all memory or time is to harm this process alone.
     const MEMORY: u64 = 4 << 30;
     const SECONDS: u64 = 50;

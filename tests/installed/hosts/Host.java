@@ -1,6 +1,6 @@
 /** A Java program with a plugin in C that brings the library: the JVM gets its own faults. */
 public class Host {
-    static native int run(String module);
+    static native int run(String[] words);
 
     static int length(String of) {
         return of.length();
@@ -8,7 +8,7 @@ public class Host {
 
     public static void main(String[] arguments) {
         System.loadLibrary("host");
-        int status = run(arguments[0]);
+        int status = run(arguments);
         int caught = 0;
         for (int i = 0; i < 20000; i++) {
             try {

@@ -1,15 +1,19 @@
 /* One attack of tests/attacks on the installed library, as the scenario that its attack.toml names. Says how it ended: a line with the kind, then
  * what belongs to it. Harm to the host is said instead, and is the program's failure. */
 #define _GNU_SOURCE
+#include "state.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <lockgate.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define WINDOW 0x200000000ul /* a domain's stride */
@@ -32,6 +36,11 @@ static long out_of_reach(void) { return reached = 1; }
 static lg_domain *neighbour;
 static void *neighbours;
 static word pattern[512];
+
+/* Blocks that nobody uses: malloc keeps them in different places. */
+static const size_t sizes[] = {64, 4096, 1 << 16, 1 << 18, 1 << 20};
+enum { BLOCKS = sizeof sizes / sizeof *sizes };
+static char *blocks[BLOCKS];
 
 static _Noreturn void harm(const char *what) {
     printf("HARM: %s\n", what);
@@ -101,10 +110,55 @@ static void see_no_secret(word from, word to, const char *rights) {
     close(memory);
 }
 
+/* What of the process is no domain's business. */
+static const char *process(void) {
+    static const char *const lines[] = {"Umask:", "Uid:", "Gid:", "SigBlk:", "CapEff:", "NoNewPrivs:", "Seccomp:", "TracerPid:"};
+    static const char *const files[] = {"/proc/thread-self/status", "/proc/self/limits", "/proc/self/personality", "/proc/self/oom_score_adj"};
+    char folder[4096], line[512], *state = NULL;
+    size_t size;
+    FILE *into = open_memstream(&state, &size);
+    NEED(into && getcwd(folder, sizeof folder) && fprintf(into, "current directory: %s\n", folder) > 0);
+    for (int i = 0; i < 4; i++) {
+        FILE *file = fopen(files[i], "r");
+        NEED(file);
+        while (fgets(line, sizeof line, file)) {
+            int wanted = i;
+            for (size_t k = 0; k < sizeof lines / sizeof *lines; k++)
+                wanted |= strncmp(line, lines[k], strlen(lines[k])) == 0;
+            if (wanted)
+                fputs(line, into);
+        }
+        fclose(file);
+    }
+    NEED(fclose(into) == 0);
+    return state;
+}
+static const char *before;
+
+/* R11: what is installed is right behind a slow path and a call. */
+static void look_at_handlers(void) {
+    for (int number = 1; number < 65; number++) {
+        struct {
+            word handler, flags, restorer, mask;
+        } now = {0};
+        if (syscall(SYS_rt_sigaction, number, NULL, &now, 8) == 0 && now.handler > (word)SIG_IGN && !(now.flags & SA_ONSTACK))
+            harm("a handler of the host's has no alternate stack");
+    }
+}
+
 static void look_for_harm(void) {
     for (int i = 0; i < 512; i++)
         if (secret[i] != secret[511])
             harm("the host's memory has changed");
+    for (int i = 0; i < BLOCKS; i++)
+        for (size_t k = 0; k < sizes[i]; k++)
+            if (blocks[i][k] != 0x5a)
+                harm("memory of the host was changed");
+    const char *after = process();
+    if (strcmp(before, after) != 0) {
+        printf("before: %safter: %s", before, after);
+        harm("the process was changed");
+    }
     if (reached)
         harm("code of the host has run");
     static word now[512];
@@ -116,6 +170,7 @@ static void look_for_harm(void) {
     if (((long (*)(long))lg_function_pointer(answer))(41) != 42 || lg_failed())
         harm("the neighbour does not answer");
     lg_function_free(answer);
+    look_at_handlers();
 }
 
 /* ---- Calls ---- */
@@ -143,11 +198,14 @@ static lg_function *bound(lg_domain *domain, const char *function) {
     return lg_bind(domain, prototype, LG_MUTUAL_DISTRUST);
 }
 
-static void call(lg_domain *domain, const char *function, const word *w) {
+static void call(lg_domain *domain, const char *function, const word *words) {
     lg_function *attack = bound(domain, function);
     if (!attack)
         return refused();
-    long value = ((six_words)lg_function_pointer(attack))(w[0], w[1], w[2], w[3], w[4], w[5]);
+    long value;
+    const char *changed = changed_by(lg_function_pointer(attack), words, &value);
+    if (changed)
+        harm(changed);
     if ((word)value == secret[0])
         harm("the module has returned the secret");
     if (lg_failed() && lg_take_call_error())
@@ -485,10 +543,22 @@ static void into(const char *name) {
 }
 /* Of controls: a step that only an attacker would take who has got out. */
 static void trip(void) {
-    const char *step = given.function;
+    static const word none[6];
+    const char *step = given.function, *changed = NULL;
     lg_domain *domain = attacker();
+    long value;
     NEED(domain);
-    if (strcmp(step, "secret") == 0)
+    if (strcmp(step, "registers") == 0)
+        changed = changed_by(rude, none, &value);
+    else if (strcmp(step, "x87") == 0)
+        changed = changed_by(rude_with_the_x87, none, &value);
+    else if (strcmp(step, "memory") == 0)
+        blocks[4][77] ^= 1;
+    else if (strcmp(step, "umask") == 0)
+        umask(0);
+    else if (strcmp(step, "directory") == 0)
+        NEED(chdir("/") == 0);
+    else if (strcmp(step, "secret") == 0)
         secret[100] = 0;
     else if (strcmp(step, "code") == 0)
         out_of_reach();
@@ -504,6 +574,8 @@ static void trip(void) {
         into("more.txt");
     else
         abort();
+    if (changed)
+        harm(changed);
     mappings(domain, see_no_secret);
     returned(0);
 }
@@ -531,6 +603,8 @@ static const struct {
     {"two-threads", two_threads},
 };
 
+extern void (*host_late)(void); /* host.c */
+
 /* FOLDER SCENARIO FILE FUNCTION MILLISECONDS WORD...; in FOLDER lie the folders that scenarios grant. */
 int attack(int count, char **words) {
     given.folder = words[0], given.file = words[2], given.function = words[3];
@@ -542,6 +616,11 @@ int attack(int count, char **words) {
     neighbour = guest ? lg_domain_new(guest, NULL) : NULL;
     neighbours = neighbour ? lg_memory_alloc_copy(neighbour, pattern, sizeof pattern) : NULL;
     NEED(neighbours);
+    if (host_late)
+        host_late();
+    for (int i = 0; i < BLOCKS; i++)
+        NEED((blocks[i] = memset(malloc(sizes[i]), 0x5a, sizes[i])));
+    before = process();
     module = lg_module_open(given.file);
     if (!module)
         return printf("rejected\n%s\n", lg_last_message()), 0;

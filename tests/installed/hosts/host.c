@@ -2,6 +2,7 @@
  * the others). Says what is wrong, and returns how much that is. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include "state.h"
 #include <lockgate.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -118,14 +119,20 @@ static const struct {
 } slow[] = {{"nothing", nothing}, {"bind", by_bind}, {"reset", by_reset}, {"pool", by_pool}, {"fault", by_fault}, {"claim", by_asking}};
 enum { SLOW = sizeof slow / sizeof *slow };
 
-/* Spins in the domain until a handler has run on this thread, for at most some seconds. */
-static void until_it_ran(const char *how, const char *after) {
+/* SIGALRM comes to this thread soon. */
+static timer_t alarmed(void) {
     struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
     event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
     struct itimerspec soon = {.it_value = {.tv_nsec = 2000000}};
     timer_t timer;
-    ran = elsewhere = 0;
     CHECK(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0 && timer_settime(timer, 0, &soon, NULL) == 0, "no timer");
+    return timer;
+}
+
+/* Spins in the domain until a handler has run on this thread, for at most some seconds. */
+static void until_it_ran(const char *how, const char *after) {
+    ran = elsewhere = 0;
+    timer_t timer = alarmed();
     for (int i = 0; !ran && i < 100000; i++)
         spin(20000);
     timer_delete(timer);
@@ -320,9 +327,163 @@ static int ready(const char *file) {
     return 1;
 }
 
+/* ---- Calls of handlers, jumps over domains, the state behind a call (R13, R15, R16) ---- */
+
+struct gated {
+    lg_domain *domain;
+    void (*does)(void); /* what its function of the host does */
+    void (*call_host)(void);
+    int (*call_host_then)(int);
+    int (*fine)(void);
+    long (*where)(void);
+    long (*spin)(long);
+};
+static struct gated inner, outer, hasty; /* hasty: with a time limit */
+static void host(void) { ((struct gated *)lg_user_data())->does(); }
+static lg_code of(struct gated *it, const char *prototype) {
+    lg_function *function = lg_bind(it->domain, prototype, LG_DEFAULT);
+    CHECK(function, "%s", lg_last_message());
+    return function ? lg_function_pointer(function) : NULL;
+}
+static void make(struct gated *it, lg_module *of_it, unsigned limit) {
+    lg_options *options = lg_options_new();
+    CHECK(lg_options_gate(options, "void host(void)", (lg_code)host, it) == LG_OK, "%s", lg_last_message());
+    if (limit)
+        lg_options_time_limit(options, limit);
+    it->domain = lg_domain_new(of_it, options);
+    CHECK(it->domain, "%s", lg_last_message());
+    it->call_host = (void (*)(void))of(it, "void call_host(void)");
+    it->call_host_then = (int (*)(int))of(it, "int call_host_then(int)");
+    it->fine = (int (*)(void))of(it, "int fine(void)");
+    it->where = (long (*)(void))of(it, "long where(void)");
+    it->spin = (long (*)(long))of(it, "long spin(long)");
+}
+
+static volatile sig_atomic_t handled, refused, asks;
+static void calls(int number) {
+    (void)number;
+    int value = inner.fine();
+    /* (To ask allocates, which not every place allows.) */
+    refused += lg_failed() && value != 7 && (!asks || lg_take_call_error() == LG_E_SIGNAL_HANDLER);
+    handled++;
+}
+static void by_raise(void) { raise(SIGALRM); }
+static void in_the_domain(void) {
+    timer_t timer = alarmed();
+    for (int i = 0; !handled && i < 100000; i++)
+        inner.spin(20000);
+    timer_delete(timer);
+}
+static const struct {
+    const char *name;
+    void (*interrupt)(void);
+} places[] = {{"outside", by_raise}, {"in a function of the host", NULL}, {"in a domain", in_the_domain}};
+static void calls_of_handlers(void) {
+    by_sigaction(SIGALRM, calls);
+    by_bind();
+    spin(1); /* the call that looks */
+    inner.does = by_raise;
+    for (int i = 0; i < 3; i++) {
+        handled = refused = 0;
+        asks = places[i].interrupt != in_the_domain;
+        (places[i].interrupt ? places[i].interrupt : inner.call_host)();
+        CHECK(handled && refused == handled, "%s: %d of %d calls of handlers were refused", places[i].name, (int)refused, (int)handled);
+        CHECK(!lg_failed() || !lg_take_call_error(), "%s: %s", places[i].name, lg_last_message());
+        CHECK(inner.fine() == 7 && !lg_failed(), "%s: the thread goes on", places[i].name);
+    }
+    signal(SIGALRM, SIG_DFL);
+}
+
+static jmp_buf out;
+static void jumps(void) { _longjmp(out, 1); }
+static void over_a_domain(void) {
+    if (_setjmp(out) == 0) {
+        inner.call_host();
+        wrong++, puts("the host's function comes back");
+    }
+}
+static void handler_jumps(int number) {
+    (void)number;
+    siglongjmp(back, 1);
+}
+static void out_of_a_handler(void) {
+    timer_t timer = alarmed();
+    if (sigsetjmp(back, 1) == 0) {
+        inner.spin(1l << 50);
+        wrong++, puts("the handler comes back");
+    }
+    timer_delete(timer);
+}
+static void jumps_over_domains(void) {
+    by_sigaction(SIGALRM, handler_jumps);
+    by_bind();
+    spin(1);
+    long top = inner.where();
+    inner.does = jumps;
+    for (int i = 0; i < 5000; i++)
+        over_a_domain();
+    for (int i = 0; i < 20; i++)
+        out_of_a_handler();
+    CHECK(inner.fine() == 7 && !lg_failed() && inner.where() == top, "calls begin at %lx, not at %lx", inner.where(), top);
+    /* Out of an inner domain: the outer one goes on in its own window. */
+    for (int i = 0; i < 120; i++) {
+        outer.does = i < 100 ? over_a_domain : out_of_a_handler;
+        CHECK(outer.call_host_then(i) == i + 1 && !lg_failed(), "another's window");
+    }
+    CHECK(inner.fine() == 7 && !lg_failed(), "the inner one goes on");
+    /* A limit goes with its call. */
+    hasty.does = jumps;
+    if (_setjmp(out) == 0)
+        hasty.call_host();
+    hasty.spin(1l << 50);
+    CHECK(lg_failed() && lg_take_call_error() && lg_last_fault() && lg_last_fault()->kind == LG_FAULT_TIME_OUT, "a limit behind a jump");
+    signal(SIGALRM, SIG_DFL);
+}
+
+static void state_behind_calls(void) {
+    static const unsigned short controls[] = {0x037f, 0x0f7f}; /* to nearest, to zero */
+    static const unsigned mxcsrs[] = {0x1f80, 0x7f80};
+    /* A fault is no matter of trust. */
+    static const struct {
+        lg_policy policy;
+        unsigned long crash;
+    } cases[] = {{LG_DEFAULT, 0}, {LG_MUTUAL_DISTRUST, 0}, {LG_DEFAULT, 1}, {LG_MUTUAL_DISTRUST, 1}, {LG_MUTUAL_TRUST, 1}};
+    for (int i = 0; i < 10; i++) {
+        lg_function *function = lg_bind(inner.domain, "long dirty(long)", cases[i % 5].policy);
+        CHECK(function, "%s", lg_last_message());
+        const unsigned long words[6] = {cases[i % 5].crash};
+        unsigned short control;
+        unsigned mxcsr;
+        long value;
+        __asm__ volatile("fnstcw %0\n\tfldcw %2\n\tstmxcsr %1\n\tldmxcsr %3" : "=m"(control), "=m"(mxcsr) : "m"(controls[i / 5]), "m"(mxcsrs[i / 5]));
+        const char *changed = changed_by(lg_function_pointer(function), words, &value);
+        __asm__ volatile("fldcw %0\n\tldmxcsr %1" : : "m"(control), "m"(mxcsr));
+        CHECK(!changed, "case %d: %s", i, changed);
+        lg_status status = lg_failed() ? lg_take_call_error() : LG_OK;
+        CHECK(status == (words[0] ? LG_E_FAULT : LG_OK), "case %d: %d", i, (int)status);
+        lg_function_free(function);
+    }
+}
+
+static void crossings(void) {
+    lg_module *gated = lg_module_open("gated.lg");
+    CHECK(gated, "%s", lg_last_message());
+    make(&inner, gated, 0);
+    make(&outer, gated, 0);
+    make(&hasty, gated, 20);
+    if (wrong)
+        return;
+    state_behind_calls();
+    jumps_over_domains();
+    calls_of_handlers();
+}
+
+void (*host_late)(void); /* what a host does behind its first call: it installs its handlers */
+
 static int handlers(const char *file, int first) {
     if (!ready(file))
         return 1;
+    crossings();
     late_handlers(first);
     late_faults(first);
     blocking_threads(first);
@@ -333,7 +494,10 @@ static int handlers(const char *file, int first) {
 static int foreign(const char *file) {
     if (!ready(file))
         return 1;
+    if (host_late)
+        host_late();
     late_handlers(1);
+    crossings();
     for (int i = 0; i < 200; i++) {
         divide(0);
         CHECK(lg_failed() && lg_take_call_error() && lg_last_status() == LG_E_FAULT, "a division");

@@ -42,7 +42,7 @@ func main() {
 	}()
 	runtime.LockOSThread()
 	words := append([]string{"host"}, os.Args[2:]...)
-	argv := (*[8]*C.char)(C.malloc(C.size_t(8 * unsafe.Sizeof((*C.char)(nil)))))
+	argv := unsafe.Slice((**C.char)(C.calloc(C.size_t(len(words)+1), C.size_t(unsafe.Sizeof((*C.char)(nil))))), len(words)+1)
 	for i, word := range words {
 		argv[i] = C.CString(word)
 	}

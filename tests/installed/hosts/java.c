@@ -1,7 +1,10 @@
 #include <jni.h>
 int host_main(int, char **);
-JNIEXPORT jint JNICALL Java_Host_run(JNIEnv *env, jclass class, jstring module) {
+JNIEXPORT jint JNICALL Java_Host_run(JNIEnv *env, jclass class, jobjectArray words) {
+    char *argv[20] = {"host"};
+    int count = (*env)->GetArrayLength(env, words);
     (void)class;
-    char *words[] = {"host", "foreign", (char *)(*env)->GetStringUTFChars(env, module, NULL)};
-    return host_main(3, words);
+    for (int i = 0; i < count && i < 18; i++)
+        argv[i + 1] = (char *)(*env)->GetStringUTFChars(env, (*env)->GetObjectArrayElement(env, words, i), NULL);
+    return host_main(count + 1, argv);
 }

@@ -1,13 +1,16 @@
 #include <node_api.h>
 int host_main(int, char **);
 static napi_value run(napi_env env, napi_callback_info info) {
-    char file[1024];
-    size_t length, count = 1;
-    napi_value argument, result;
-    napi_get_cb_info(env, info, &count, &argument, NULL, NULL);
-    napi_get_value_string_utf8(env, argument, file, sizeof file, &length);
-    char *words[] = {"host", "foreign", file};
-    napi_create_int32(env, host_main(3, words), &result);
+    static char texts[18][4096];
+    char *argv[20] = {"host"};
+    size_t length, count = 18;
+    napi_value words[18], result;
+    napi_get_cb_info(env, info, &count, words, NULL, NULL);
+    for (size_t i = 0; i < count && i < 18; i++) {
+        napi_get_value_string_utf8(env, words[i], texts[i], sizeof texts[i], &length);
+        argv[i + 1] = texts[i];
+    }
+    napi_create_int32(env, host_main((int)count + 1, argv), &result);
     return result;
 }
 NAPI_MODULE_INIT() {

@@ -1,6 +1,8 @@
-//! The library as users get it, in hosts of several kinds: linked shared or static, brought by a plugin into a C program, into Go, Java and Node.
-//! README.md
+//! The library as users get it, in hosts of several kinds: linked shared or static, brought by a plugin into a C program, into Go, Java, Node and
+//! Python. README.md
 #![forbid(unsafe_code)]
+
+pub mod languages;
 
 use lockgate_c as _; // so that the library is built
 use lockgate_toolchain::{Link, Sysroot, silent};
@@ -55,7 +57,7 @@ impl Workshop {
         std::os::unix::fs::symlink(&prefix, workshop.at("usr")).expect("the folder is new");
         let flags_of_iso = "-std=c11 -D_XOPEN_SOURCE=700";
         for (name, flags) in
-            [("host", ""), ("attack", ""), ("iso", flags_of_iso), ("main", ""), ("loader", "")]
+            [("host", ""), ("attack", ""), ("state", ""), ("iso", flags_of_iso), ("main", ""), ("loader", "")]
         {
             let mut gcc = Command::new("gcc");
             gcc.args(["-O1", "-g", "-Wall", "-fPIC", "-c"]).args(flags.split_whitespace());
@@ -69,21 +71,32 @@ impl Workshop {
             gcc.arg("-o").arg(workshop.at(name)).args(objects.iter().map(|object| workshop.at(object)));
             done(gcc.arg("-L").arg(&library).args(more).args(["-lm", "-lpthread", "-ldl", &run_path]));
         };
-        let host = ["host.o", "attack.o", "iso.o"];
+        let host = ["host.o", "attack.o", "state.o", "iso.o"];
         let program = [&["main.o"], &host[..]].concat();
         link("shared", &program, &["-llockgate"]);
         link("static", &program, &["-l:liblockgate.a"]);
         link("plugin.so", &host, &["-shared", "-llockgate"]);
         link("loader", &["loader.o"], &[]);
+        for (name, gates) in [("guest", &[][..]), ("gated", &["void host(void)"])] {
+            workshop.module(name, gates);
+        }
+        workshop
+    }
+
+    /// Builds a module of `hosts/`.
+    fn module(&self, name: &str, gates: &[&str]) {
         let sysroot = Sysroot::ensure(&silent).expect("the sysroot can be built");
-        let object = workshop.at("guest.o");
+        let object = self.at(name).with_extension("guest.o");
         let mut compiler = sysroot.tools().compiler();
-        done(compiler.args(["-O1", "-g", "-c"]).arg(source("guest.c")).arg("-o").arg(&object));
-        let module = workshop.at("guest.lg");
+        let source = source(name).with_extension("c");
+        done(compiler.args(["-O1", "-g", "-c"]).arg(source).arg("-o").arg(&object));
+        let module = self.at(name).with_extension("lg");
         let mut link = Link::new(&module);
         link.file(&object).expect("an object").export_all(true);
+        for gate in gates {
+            link.gate(gate).expect("a prototype");
+        }
         link.run(&sysroot, &silent).unwrap_or_else(|error| panic!("{error}"));
-        workshop
     }
 
     /// A file of it.
@@ -104,9 +117,4 @@ impl Workshop {
         command.arg(self.at("plugin.so"));
         command
     }
-}
-
-/// Whether a program of this name can be started; says which host is left out if not.
-pub fn is_there(program: &str, host: &str) -> bool {
-    support::is_there(program, format_args!("the host in {host}"))
 }

@@ -1,10 +1,11 @@
-//! The attack suite (tests/attacks) against the installed library, in a host that is linked with it and in one whose plugin brings it: each attack
-//! as its scenario says, and it must end as its `attack.toml` says.
+//! The attack suite (tests/attacks) against the installed library, in a host that is linked with it and in those whose plugin brings it, in C and in
+//! other languages: each attack as its scenario says, and it must end as its `attack.toml` says.
 use attacks::build::foreign_file;
 use attacks::expect::{By, Ending, Expect};
 use attacks::list::{self, Aim, Argument, Attack};
 use attacks::scenarios::granted::leave_links;
-use installed::{Workshop, run};
+use installed::languages::LANGUAGES;
+use installed::{Workshop, languages, run};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -91,12 +92,18 @@ impl Folders {
 }
 
 /// A host's name, and its program.
-type Host = (&'static str, fn(&Workshop) -> Command);
+type Host = (&'static str, languages::Host);
 
 const HOSTS: [Host; 2] = [("linked", |workshop| workshop.program("shared")), ("plugin", Workshop::loader)];
 
+/// Those in other languages that this machine has.
+fn foreign() -> Vec<Host> {
+    LANGUAGES.iter().filter_map(|(name, host)| Some((*name, host()?))).collect()
+}
+
 /// Lets an attack happen in each of these hosts; what went wrong.
 fn attempt(attack: &Attack, hosts: &[Host]) -> Vec<String> {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
     let about = &attack.description;
     let prototype = format!("long {}(long, long, long, long, long, long)", about.call.function);
     // Scenarios call functions of other types, or leave it to the module what they are.
@@ -106,7 +113,9 @@ fn attempt(attack: &Attack, hosts: &[Host]) -> Vec<String> {
         None => workshop.at("guest.lg"),
         Some(_) => match foreign_file(attack, noted).expect("the source is as its name says") {
             Ok(image) => {
-                let file = workshop.at(&format!("{}-{}.lg", attack.area, attack.name));
+                // (Other tests try the same attack meanwhile.)
+                let number = NEXT.fetch_add(1, Ordering::Relaxed);
+                let file = workshop.at(&format!("{}-{}-{number}.lg", attack.area, attack.name));
                 fs::write(&file, image).expect("the folder is writable");
                 file
             }
@@ -139,7 +148,9 @@ fn in_host(attack: &Attack, file: &Path, mut program: Command) -> Option<String>
     let about = &attack.description;
     let folders = Folders::new().expect("a scratch folder");
     program.arg("attack").arg(folders.0.path()).arg(about.scenario.as_deref().unwrap_or("-")).arg(file);
-    program.arg(&about.call.function).arg(about.call.time_limit.to_string());
+    // (What is not about time may take long where other tests have the processor.)
+    let limit = if about.call.time_limit < 10_000 { about.call.time_limit } else { 60_000 };
+    program.arg(&about.call.function).arg(limit.to_string());
     let (well, said) = run(program.args(about.call.arguments.iter().map(word)));
     match ending(&said).filter(|_| well) {
         Some(ending) => about.expect.contradicts(&ending),
@@ -148,18 +159,20 @@ fn in_host(attack: &Attack, file: &Path, mut program: Command) -> Option<String>
     .or_else(|| folders.harm())
 }
 
-/// Lets all happen, several at once; what went wrong with each, in no order. Each in the hosts that `hosts` says for its number.
-fn attempt_all(
-    attacks: &[Attack],
-    hosts: impl Fn(usize) -> &'static [Host] + Sync,
-) -> Vec<(&Attack, Vec<String>)> {
+/// Lets all happen, several at once; what went wrong with each, in no order. Each in those of the hosts for whose numbers, and its own, `is_in`.
+fn attempt_all<'a>(
+    attacks: &'a [Attack],
+    hosts: &[Host],
+    is_in: impl Fn(usize, usize) -> bool + Sync,
+) -> Vec<(&'a Attack, Vec<String>)> {
     let (next, ends) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     Workshop::get();
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             let Some(attack) = attacks.get(number) else { break };
-            let hosts = hosts(number);
+            let hosts: Vec<Host> =
+                (0..hosts.len()).filter(|host| is_in(number, *host)).map(|host| hosts[host]).collect();
             if hosts.is_empty() {
                 continue;
             }
@@ -167,7 +180,7 @@ fn attempt_all(
                 support::skipped(attack.title(), format_args!("this processor lacks {feature:?}"));
                 continue;
             }
-            let wrong = attempt(attack, hosts);
+            let wrong = attempt(attack, &hosts);
             ends.lock().expect("no panic").push((attack, wrong));
         }
     };
@@ -179,35 +192,48 @@ fn attempt_all(
     ends.into_inner().expect("no panic")
 }
 
-#[test]
-fn every_attack_on_the_installed_library_is_held() {
+/// Lets a part of the suite happen in each host, another one in each; all of it is in the suite's own test.
+fn hold(hosts: &[Host], one_in: usize, what: &str) {
     let attacks = list::read(&list::suite()).expect("the suite");
-    // A quarter in each host: all of them are in the suite's own test.
-    let part = support::Part::one_in(4, "attacks in two hosts");
-    let hosts = |number| match (part.has(number), part.has(number + 1)) {
-        (true, true) => &HOSTS[..],
-        (true, false) => &HOSTS[..1],
-        (false, true) => &HOSTS[1..],
-        (false, false) => &[],
-    };
-    let wrong: Vec<_> = attempt_all(&attacks, hosts).into_iter().flat_map(|(_, wrong)| wrong).collect();
+    let part = support::Part::one_in(one_in, what);
+    let ends = attempt_all(&attacks, hosts, |number, host| part.has(number + host));
+    println!("{what}: {} attacks, {} hosts", ends.len(), hosts.len());
+    let wrong: Vec<_> = ends.into_iter().flat_map(|(_, wrong)| wrong).collect();
     assert!(wrong.is_empty(), "{} not held:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What is watched in the process of a test alone (tests/attacks), not by a host in C.
-const NOT_WATCHED: [&str; 6] = ["directory", "executable", "memory", "registers", "umask", "x87"];
+#[test]
+fn every_attack_on_the_installed_library_is_held() {
+    hold(&HOSTS, 4, "attacks in two hosts");
+}
+
+/// The same in Go, Java, Node and Python, which have handlers of their own, and threads.
+#[test]
+fn every_attack_in_other_languages_is_held() {
+    hold(&foreign(), 24, "attacks in hosts in other languages");
+}
+
+/// What is watched in the process of a test alone (tests/attacks): languages write code as they run.
+const NOT_WATCHED: &str = "executable";
 
 /// A host that notices nothing proves nothing: each control is an attack with a wrong expectation, or a step that only one would take who
 /// has got out.
 #[test]
 fn every_control_is_noticed_in_the_hosts() {
     let mut controls = list::read(&list::controls()).expect("the controls");
-    controls.retain(|control| !NOT_WATCHED.contains(&control.name.as_str()));
-    assert!(controls.len() > 15, "only {} controls", controls.len());
-    for (control, wrong) in attempt_all(&controls, |_| &HOSTS) {
+    controls.retain(|control| control.name != NOT_WATCHED);
+    assert!(controls.len() > 20, "only {} controls", controls.len());
+    // In the languages' hosts one in each run, which says that they hear of it.
+    let part = support::Part::one_in(controls.len(), "controls in hosts in other languages");
+    let hosts = [&HOSTS[..], &foreign()].concat();
+    let is_in = |number, host| host < HOSTS.len() || part.has(number);
+    for (control, wrong) in attempt_all(&controls, &hosts, is_in) {
+        let number = controls.iter().position(|other| other.title() == control.title()).expect("it is there");
+        let expected = (0..hosts.len()).filter(|host| is_in(number, *host)).count();
         // What a host says of harm is its own; what it says of endings is the suite's.
         let noticed = control.description.noticed.as_deref().filter(|_| control.area == "verdicts");
         let is_noticed = |wrong: &String| noticed.is_none_or(|noticed| wrong.contains(noticed));
-        assert!(wrong.len() == 2 && wrong.iter().all(is_noticed), "{}: {wrong:#?}", control.title());
+        let title = control.title();
+        assert!(wrong.len() == expected && wrong.iter().all(is_noticed), "{title}: {wrong:#?}");
     }
 }
