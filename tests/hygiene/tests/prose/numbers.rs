@@ -251,7 +251,7 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/system-calls.md", format!("own table ({descriptors} if the host does not say")),
         (
             "docs/system-calls.md",
-            format!("{} MiB at most (`EMSGSIZE`)", mib(of_calls("calls/read_write.rs", "MESSAGE"))),
+            format!("{} MiB at most (`EMSGSIZE`)", mib(of_calls("calls/pieces.rs", "MESSAGE"))),
         ),
         (
             "docs/system-calls.md",
