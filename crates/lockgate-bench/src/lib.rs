@@ -59,6 +59,7 @@ mod preset;
 #[cfg(feature = "all")]
 mod programs;
 mod progress;
+pub mod screen;
 #[cfg(feature = "all")]
 mod sides;
 mod signals_sys;
