@@ -710,7 +710,7 @@ fn mistakes_are_told_with_their_lines() {
             "listen 127.0.0.1:9464: metrics listens on 127.0.0.1:9464, too",
         ),
         ("[programs]", 1, "the file has no programs"),
-        ("[programs]\na = 3", 2, "a is a table: write [programs.a]"),
+        ("[programs]\na = 3", 2, "a must be a table: write [programs.a]"),
         ("[programs.'a b']\nmodule = 'service.lg'", 1, "no name of a program"),
         ("[programs.'-a']\nmodule = 'service.lg'", 1, "no name of a program"),
         ("[programs.a]\nmodule = 'service.lg'\n[programs.a]", 3, "duplicate key"),
