@@ -43,7 +43,6 @@ mod child_sys;
 #[cfg(feature = "all")]
 mod code_size;
 mod contexts_sys;
-#[cfg(feature = "all")]
 mod dlopen_sys;
 mod gs_sys;
 #[cfg(feature = "all")]
