@@ -1,4 +1,4 @@
-//! What can go wrong while building a module: what, where, and how to mend it.
+//! What can go wrong while building a module: what, where, and how to fix it.
 
 use lockgate_outside::printable;
 use std::path::{Path, PathBuf};

@@ -126,7 +126,7 @@ pub(crate) struct ThreadState {
     pub looked: AtomicU64,
     /// A function of the host's has come back to a domain's call that was not the innermost one: which records are alive is not known.
     pub out_of_turn: Cell<bool>,
-    /// A call of the thread's has broken off, in a domain that has not mended what that left.
+    /// A call of the thread's has broken off, in a domain that has not repaired what that left.
     pub(super) broken: Cell<bool>,
     /// The thread's own stack.
     pub(super) stack: Range<u64>,

@@ -519,8 +519,8 @@ impl Core {
         let Some(mend) = Binding::internal(self.clone(), symbol::THREAD_MEND, Internal::within(queue)) else {
             return Ok(());
         };
-        let mended = mend.map_err(CallError::Memory).and_then(|mend| mend.invoke_unseen());
-        let said = mended.inspect_err(|_| {
+        let repaired = mend.map_err(CallError::Memory).and_then(|mend| mend.invoke_unseen());
+        let said = repaired.inspect_err(|_| {
             if self.note_broken(slot as u32) {
                 thread.has_broken_off();
             }
