@@ -103,8 +103,10 @@ thorough: ## `make test` with all cases of the tests that take a part of theirs 
 
 # What `make test` runs beside the test programs. The first: what no test program is built from is linted as well. (The Python package's native
 # half is built, and linted, by test-python.) The second: documentation without warnings, and its examples (scripts/lint-rustdoc.sh).
+# (The demo by itself, too, as `make demo` has it: in the workspace other packages turn on features that it does without.)
 test-lints: setup
 	cargo build --workspace --bins --examples --locked --quiet
+	cargo check --package lockgate-demo --locked --quiet
 
 test-examples: setup
 	RUSTDOC="$$PWD/scripts/lint-rustdoc.sh" cargo test --workspace --locked --doc

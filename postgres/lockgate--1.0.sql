@@ -27,7 +27,7 @@ CREATE CAST (owner AS oid) WITHOUT FUNCTION;
 CREATE CAST (regrole AS owner) WITHOUT FUNCTION AS ASSIGNMENT;
 COMMENT ON TYPE owner IS 'a role; read back where there is none of the name, the role that reads it';
 
--- Modules. The functions below write this table; nobody else need.
+-- Modules. The functions below write this table; users need not.
 CREATE TABLE module (
     name text COLLATE "C" PRIMARY KEY CHECK (name ~ '^[A-Za-z0-9_-]{1,63}$'),
     owner owner NOT NULL,
@@ -64,5 +64,5 @@ REVOKE ALL ON FUNCTION install_module(text, bytea, boolean), drop_module(text) F
 GRANT EXECUTE ON FUNCTION install_module(text, bytea, boolean), drop_module(text) TO pg_database_owner WITH GRANT OPTION;
 GRANT USAGE ON SCHEMA lockgate TO PUBLIC;
 GRANT SELECT ON modules TO PUBLIC;
--- (To dump and restore it. Whoever calls a module verifies it, whatever the table says.)
+-- (To dump and restore it. A session that calls a module verifies it, whatever the table says.)
 GRANT SELECT, INSERT ON module TO pg_database_owner;

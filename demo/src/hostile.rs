@@ -2,9 +2,9 @@
 
 use crate::cpu_state_sys::{CpuState, keeps_registers};
 use crate::modules::Builder;
-use crate::screen::{Cell, Paint, Screen};
 use anyhow::{Context as _, bail, ensure};
 use lockgate::{CallError, Domain, DomainOptions, Fault, Module};
+use lockgate_bench::screen::{Cell, Paint, Screen};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -154,7 +154,7 @@ const SHOWN: &[&str] = &[
 ];
 
 /// A table of `rows`, or a line each of those among them that stand for the others: what, outcome and reason, as far as there is room.
-fn print(screen: Screen, rows: &[Vec<Cell>], full: bool) {
+fn print(screen: &Screen, rows: &[Vec<Cell>], full: bool) {
     const WIDTHS: (usize, usize, usize) = (38, 11, 60);
     if full {
         return screen.table(rows);
@@ -170,7 +170,7 @@ fn print(screen: Screen, rows: &[Vec<Cell>], full: bool) {
 }
 
 /// Builds the hostile module and lets it try; an error if any attempt gets through. All attempts are printed if `full`, else some.
-pub fn show(screen: Screen, builder: &Builder, folder: &Path, full: bool) -> anyhow::Result<()> {
+pub fn show(screen: &Screen, builder: &Builder, folder: &Path, full: bool) -> anyhow::Result<()> {
     let host = Host::new();
     let flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
     let object = builder.compile(&folder.join("hostile.c"), &flags, "hostile")?;
@@ -393,6 +393,6 @@ mod tests {
     #[test]
     fn no_attack_gets_through() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        show(Screen::of_stdout(), &Builder::new().unwrap(), folder, true).unwrap();
+        show(&Screen::of_stdout(), &Builder::new().unwrap(), folder, true).unwrap();
     }
 }

@@ -4,14 +4,13 @@ mod cpu_state_sys;
 mod hostile;
 mod modules;
 mod plugin;
-mod screen;
 mod sqlite;
 
 use anyhow::Context as _;
-use lockgate_bench::{Options, Report, calls};
+use lockgate_bench::screen::{Cell, Paint, Screen};
+use lockgate_bench::{Metric, Options, Report, calls};
 use lockgate_corpus::Corpus;
 use modules::Builder;
-use screen::{Cell, Paint, Screen};
 use std::process::ExitCode;
 
 /// What is printed of the costs where there is little room: metrics, and what they are in words.
@@ -38,7 +37,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    match show(screen, full) {
+    match show(&screen, full) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             screen.line(Paint::Bad, &format!("\nThe demo failed: {error:#}"));
@@ -47,13 +46,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn show(screen: Screen, full: bool) -> anyhow::Result<()> {
+fn show(screen: &Screen, full: bool) -> anyhow::Result<()> {
     let corpus = Corpus::locate()?;
     let builder = Builder::new()?;
     screen.heading(1, "A plugin in a protection domain of this process");
     plugin::show(screen, &builder, &corpus.root().join("demo"))?;
     screen.heading(2, "SQLite in a domain");
-    sqlite::show(screen, &builder, &corpus)?;
+    sqlite::show(screen, &builder, &corpus, "-O2")?;
     screen.heading(3, "A hostile module attacks this process");
     hostile::show(screen, &builder, &corpus.root().join("demo"), full)?;
     screen.heading(4, "What a call into a domain costs");
@@ -65,18 +64,46 @@ fn show(screen: Screen, full: bool) -> anyhow::Result<()> {
         screen.line(Paint::Faint, why);
         return Ok(());
     }
+    costs(screen, &metrics)
+}
+
+/// A line for each of some costs.
+fn costs(screen: &Screen, metrics: &[Metric]) -> anyhow::Result<()> {
     let median = |name: &str| metrics.iter().find(|metric| metric.name == name).map(|metric| metric.median);
     let native = median(SHOWN[0].0).context("the native call was measured")?;
     let rows = SHOWN.iter().filter_map(|&(name, what)| {
         let median = median(name)?;
-        let ratio = format!("{:>8.1} × native", median / native);
+        let ratio = format!("{:.1} × native", median / native);
         Some(vec![
             Cell::new(Paint::Plain, what),
-            Cell::new(Paint::Plain, format!("{median:>8.1} ns")),
-            Cell::new(Paint::Faint, if name == SHOWN[0].0 { String::new() } else { ratio }),
+            Cell::number(Paint::Plain, format!("{median:.1} ns")),
+            Cell::number(Paint::Faint, if name == SHOWN[0].0 { String::new() } else { ratio }),
         ])
     });
     screen.table(&rows.collect::<Vec<_>>());
     screen.line(Paint::Faint, "\n  Every attack and every cost: target/release/lockgate-demo --full");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// What `make demo` prints fits on a terminal of 120 columns and 50 lines, the largest numbers and the command's own line included.
+    #[test]
+    fn the_page_fits_on_one_screen() {
+        let (screen, builder) = (Screen::new(false), Builder::new().unwrap());
+        let (corpus, folder) = (Corpus::locate().unwrap(), Path::new(env!("CARGO_MANIFEST_DIR")));
+        for number in 1..=4 {
+            screen.heading(number, "one of four headings");
+        }
+        plugin::show(&screen, &builder, folder).unwrap();
+        sqlite::show(&screen, &builder, &corpus, "-O0").unwrap();
+        hostile::show(&screen, &builder, folder, false).unwrap();
+        let metrics = SHOWN.iter().map(|(name, _)| Metric::new(*name, "ns", vec![99_999.9]));
+        costs(&screen, &metrics.collect::<Vec<_>>()).unwrap();
+        let (lines, width) = screen.size();
+        assert!(lines < 50 && width <= 120, "{lines} lines of up to {width} characters");
+    }
 }

@@ -1,16 +1,16 @@
 //! The smallest case: one function of a plugin, and a mistake in another.
 
 use crate::modules::Builder;
-use crate::screen::{Cell, Paint, Screen};
 use anyhow::{bail, ensure};
 use lockgate::{CallError, Domain, DomainOptions, Module};
+use lockgate_bench::screen::{Cell, Paint, Screen};
 use std::path::Path;
 
 const FLAGS: &[&str] = &["-O2", "-g", "-w"];
 const EXPORTS: &[&str] = &["int add(int a, int b)", "int read_at(unsigned long address)"];
 
 /// Builds `plugin.c` in `folder` as a module, calls it, and has it crash.
-pub fn show(screen: Screen, builder: &Builder, folder: &Path) -> anyhow::Result<()> {
+pub fn show(screen: &Screen, builder: &Builder, folder: &Path) -> anyhow::Result<()> {
     let flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
     let object = builder.compile(&folder.join("plugin.c"), &flags, "plugin")?;
     let (path, _) = builder.link(&object, EXPORTS, false)?;

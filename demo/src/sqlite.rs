@@ -1,9 +1,9 @@
 //! SQLite in a domain: the real thing, through typed bindings.
 
 use crate::modules::{Builder, run};
-use crate::screen::{Cell, Paint, Screen};
 use anyhow::{Context as _, ensure};
 use lockgate::{CallError, Domain, DomainOptions, HostFunction, Module, Pointer};
+use lockgate_bench::screen::{Cell, Paint, Screen};
 use lockgate_corpus::Corpus;
 use std::ffi::CString;
 use std::process::Command;
@@ -34,14 +34,14 @@ type Handle = Pointer<u8>;
 const ROW: i32 = 100;
 const DONE: i32 = 101;
 
-/// Compiles SQLite once, makes a module and a native program of the object, runs the same queries on both, and compares
+/// Compiles SQLite once, at the optimisation `level`, makes a module and a native program of the object, runs the same queries on both, and compares
 /// what they answer.
-pub fn show(screen: Screen, builder: &Builder, corpus: &Corpus) -> anyhow::Result<()> {
+pub fn show(screen: &Screen, builder: &Builder, corpus: &Corpus, level: &str) -> anyhow::Result<()> {
     let library = corpus.library("sqlite")?;
     let folder = corpus.root().join("demo");
     let start = Instant::now();
     let flags: Vec<String> =
-        ["-O2", "-g", "-w"].iter().map(|flag| (*flag).to_owned()).chain(library.flags()).collect();
+        [level, "-g", "-w"].iter().map(|flag| (*flag).to_owned()).chain(library.flags()).collect();
     let object = builder.compile(&library.sources[0], &flags, "sqlite")?;
     let compiled = start.elapsed();
     let start = Instant::now();
@@ -62,7 +62,7 @@ pub fn show(screen: Screen, builder: &Builder, corpus: &Corpus) -> anyhow::Resul
         ),
         fact(
             "compiled",
-            format!("by an ordinary gcc -O2 to an ordinary object, in {:.1} s", compiled.as_secs_f64()),
+            format!("by an ordinary gcc {level} to an ordinary object, in {:.1} s", compiled.as_secs_f64()),
         ),
         fact(
             "rewritten",

@@ -139,7 +139,7 @@ pub fn gather(build: &Path, findings: &str, targets: &[String]) -> Evidence {
     }
     let survived = |results: &Value| results["run"].as_u64()?.checked_sub(results["red"].as_u64()?);
     rows.push(row(
-        "mutants: protections that nobody misses",
+        "mutants: protections that no test misses",
         Demand::Is(0),
         read("mutants.json").as_ref().and_then(survived),
     ));
@@ -301,8 +301,8 @@ mod tests {
             ),
             ("evidence.json", r#"{"semantics": {"violations": 1}}"#, "processor: violations", false),
             ("evidence.json", r#"{"operand_rule": {"violations": 0}}"#, "rules: violations", false),
-            ("mutants.json", r#"{"run": 7, "red": 7}"#, "mutants: protections that nobody misses", true),
-            ("mutants.json", r#"{"run": 7, "red": 6}"#, "mutants: protections that nobody misses", false),
+            ("mutants.json", r#"{"run": 7, "red": 7}"#, "mutants: protections that no test misses", true),
+            ("mutants.json", r#"{"run": 7, "red": 6}"#, "mutants: protections that no test misses", false),
             ("sweep.json", r#"{"survived": 2}"#, "mutants: mutations that survive", false),
             ("attacks.json", r#"{"held": 119, "of": 120}"#, "attacks that were not held", false),
             ("attacks.json", r#"{"held": 120, "of": 120}"#, "attacks that were not held", true),

@@ -43,7 +43,6 @@ mod child_sys;
 #[cfg(feature = "all")]
 mod code_size;
 mod contexts_sys;
-#[cfg(feature = "all")]
 mod dlopen_sys;
 mod gs_sys;
 #[cfg(feature = "all")]
@@ -59,6 +58,7 @@ mod preset;
 #[cfg(feature = "all")]
 mod programs;
 mod progress;
+pub mod screen;
 #[cfg(feature = "all")]
 mod sides;
 mod signals_sys;

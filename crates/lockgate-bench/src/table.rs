@@ -1,5 +1,6 @@
 //! Metrics for people: one aligned line each.
 
+use crate::screen::{Cell, Paint, Screen};
 use crate::target::{Target, used};
 use crate::{Metric, Report};
 use std::fmt::{self, Display, Write as _};
@@ -31,28 +32,33 @@ impl Report {
 
 impl Display for Table<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let metrics = || self.report.metrics.iter().filter(|metric| metric.name.starts_with(self.prefix));
-        let width = metrics().map(|metric| metric.name.len()).max().unwrap_or(0).max("metric".len());
-        writeln!(
-            out,
-            "{:width$}  {:>10} {:>10} {:>10} {:>10}  {:5}  {:>7}  target",
-            "metric", "median", "min", "p99", "max", "unit", "samples"
-        )?;
-        for metric in metrics() {
+        let screen = Screen::new(self.colour);
+        let (text, number) =
+            (|text: &str| Cell::new(Paint::Plain, text), |text: &str| Cell::number(Paint::Plain, text));
+        let [median, min, p99, max] = ["median", "min", "p99", "max"].map(number);
+        let mut rows = vec![vec![
+            text("metric"),
+            median,
+            min,
+            p99,
+            max,
+            text("unit"),
+            number("samples"),
+            text("target"),
+        ]];
+        for metric in self.report.metrics.iter().filter(|metric| metric.name.starts_with(self.prefix)) {
             let Metric { name, unit, median, min, p99, max, samples, .. } = metric;
-            let [median, min, p99, max] = [median, min, p99, max].map(|value| figure(*value));
-            let line = format!(
-                "{name:width$}  {median:>10} {min:>10} {p99:>10} {max:>10}  {unit:5}  {samples:>7}  "
-            );
-            writeln!(out, "{}", (line + &self.remarks(metric)?).trim_end())?;
+            let [median, min, p99, max] = [median, min, p99, max].map(|value| number(&figure(*value)));
+            let (samples, remarks) = (number(&samples.to_string()), text(&self.remarks(metric, &screen)?));
+            rows.push(vec![text(name), median, min, p99, max, text(unit), samples, remarks]);
         }
-        Ok(())
+        out.write_str(&screen.render(&rows))
     }
 }
 
 impl Table<'_> {
     /// The target, whether it is met, and the ratios.
-    fn remarks(&self, metric: &Metric) -> Result<String, fmt::Error> {
+    fn remarks(&self, metric: &Metric, screen: &Screen) -> Result<String, fmt::Error> {
         let mut text = String::new();
         match Target::of(&metric.name) {
             Some(Target::AtMost(limit)) => write!(text, "≤ {limit} ")?,
@@ -60,18 +66,14 @@ impl Table<'_> {
             None => {}
         }
         match used(metric) {
-            Some(share) if share <= 1.0 => text += &self.paint("32", "met "),
-            Some(share) => text += &self.paint("31", &format!("missed: {share:.2} × the target ")),
+            Some(share) if share <= 1.0 => text += &screen.paint(Paint::Good, "met "),
+            Some(share) => text += &screen.paint(Paint::Bad, &format!("missed: {share:.2} × the target ")),
             None => {}
         }
         for (other, ratio) in &metric.ratios {
             write!(text, "({ratio:.2} × {other}) ")?;
         }
         Ok(text)
-    }
-
-    fn paint(&self, code: &str, text: &str) -> String {
-        if self.colour { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 }
 
@@ -96,7 +98,7 @@ mod tests {
         let report = Report::new(vec![native, call]);
         let text = Table { report: &report, prefix: "", colour: false }.to_string();
         let line = text.lines().nth(2).unwrap();
-        assert!(line.starts_with("calls.host_to_domain.integrity       7.500"), "{text}");
+        assert!(line.starts_with("  calls.host_to_domain.integrity  7.500 "), "{text}");
         assert!(line.ends_with("≤ 5 missed: 1.50 × the target (6.00 × calls.native_indirect)"), "{text}");
         assert!(!text.contains('\x1b'));
         assert!(

@@ -39,7 +39,7 @@ statuses! {
     Internal = 3 c"LG_E_INTERNAL",
     Read = 10 c"LG_E_READ",
     Parse = 11 c"LG_E_PARSE",
-    Refused = 12 c"LG_E_REFUSED",
+    Rejected = 12 c"LG_E_REJECTED",
     Host = 13 c"LG_E_HOST",
     Memory = 14 c"LG_E_MEMORY",
     Option = 20 c"LG_E_OPTION",
@@ -213,7 +213,7 @@ macro_rules! failures {
 }
 
 failures! {
-    LoadError: LoadError::Read { .. } => Read, LoadError::Bytes { .. } => Read, LoadError::Parse { .. } => Parse, LoadError::Refused { .. } => Refused,
+    LoadError: LoadError::Read { .. } => Read, LoadError::Bytes { .. } => Read, LoadError::Parse { .. } => Parse, LoadError::Rejected { .. } => Rejected,
         LoadError::Host(_) => Host, LoadError::Processor { .. } => Host, LoadError::Memory { .. } => Memory;
     BindError: BindError::Missing { .. } => Missing, BindError::Signature { .. } => Signature,
         BindError::NeedsPrototype { .. } => NoSignature, BindError::Prototype(_) => Prototype,

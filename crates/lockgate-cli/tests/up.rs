@@ -370,6 +370,12 @@ fn the_exit_status_is_that_of_the_first_that_failed() {
 }
 
 #[test]
+fn threads_that_a_program_may_not_start_are_told_of() {
+    let (_, _, err) = Site::new(&[("a", "arguments = ['threads']")]).ended();
+    assert!(err.contains("lockgate: a: it may start no more threads than its threads, 0; tried"), "{err}");
+}
+
+#[test]
 fn a_program_that_ends_badly_when_it_is_asked_to_has_failed() {
     for (status, expected) in [(0, 0), (143, 0), (9, 9)] {
         let site = Site::new(&[("a", &format!("arguments = ['waits', 'a', '{status}']"))]);
@@ -710,7 +716,7 @@ fn mistakes_are_told_with_their_lines() {
             "listen 127.0.0.1:9464: metrics listens on 127.0.0.1:9464, too",
         ),
         ("[programs]", 1, "the file has no programs"),
-        ("[programs]\na = 3", 2, "a is a table: write [programs.a]"),
+        ("[programs]\na = 3", 2, "a must be a table: write [programs.a]"),
         ("[programs.'a b']\nmodule = 'service.lg'", 1, "no name of a program"),
         ("[programs.'-a']\nmodule = 'service.lg'", 1, "no name of a program"),
         ("[programs.a]\nmodule = 'service.lg'\n[programs.a]", 3, "duplicate key"),

@@ -19,7 +19,7 @@ use std::time::Duration;
 pub struct Outcome {
     /// Modules loaded.
     pub modules: u64,
-    /// Modules that the verifier refused (label bytes by chance).
+    /// Modules that the verifier rejected (label bytes by chance).
     pub refused: u64,
     /// Calls.
     pub calls: u64,
@@ -108,7 +108,7 @@ pub fn run(modules: u64, seed: u64) -> Result<Outcome> {
         file[place.table_at..place.table_at + TABLE].copy_from_slice(&adversarial.table);
         match lockgate::Module::from_bytes(&file) {
             Ok(module) => outcome.program(&module, &mut generator.random)?,
-            Err(lockgate::LoadError::Refused { .. }) => {
+            Err(lockgate::LoadError::Rejected { .. }) => {
                 outcome.refused += 1;
                 continue;
             }

@@ -191,7 +191,7 @@ typedef enum lg_status {
     /* modules */
     LG_E_READ = 10,     /* the file cannot be read */
     LG_E_PARSE = 11,    /* it is no module */
-    LG_E_REFUSED = 12,  /* it breaks a rule of the code model; the message names rule and place */
+    LG_E_REJECTED = 12, /* it breaks a rule of the code model; the message names rule and place */
     LG_E_HOST = 13,     /* this machine or process cannot run domains, or lacks AVX or AVX-512 */
     LG_E_MEMORY = 14,   /* no memory, address space or kernel mappings */
 
@@ -378,7 +378,7 @@ lg_status lg_take_call_error(void);
 /* ---- Modules ------------------------------------------------------------------------------------------------------ */
 
 /* Reads and verifies a module: milliseconds for each megabyte. Every domain of the module shares
- * its code and constants. Errors: LG_E_READ, LG_E_PARSE, LG_E_REFUSED, LG_E_HOST, LG_E_MEMORY. */
+ * its code and constants. Errors: LG_E_READ, LG_E_PARSE, LG_E_REJECTED, LG_E_HOST, LG_E_MEMORY. */
 lg_module *lg_module_open(const char *path);
 
 /* The same of a module in memory, which is copied. LG_E_READ: more than 1 GiB, as for files, or no

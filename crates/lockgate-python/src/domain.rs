@@ -156,11 +156,8 @@ impl Domain {
         if self.owner.is_here() {
             return Ok(());
         }
-        let text = format!(
-            "domain {} belongs to the parent process: a forked child cannot use it; make a new one there",
-            self.name
-        );
-        Err(errors::plain(py, "Forked", &text))
+        let error = lockgate::MemoryError::Forked(self.name.clone());
+        Err(errors::plain(py, "Forked", &error.to_string()))
     }
 
     /// Waits until nobody resets the domain: then nobody does until this thread lets go of the interpreter.
@@ -532,7 +529,7 @@ impl Domain {
                 // It is not the pool's any more.
                 Err(domain) => again(domain, &self.starting),
             },
-            _ => unreachable!("nobody else had it"),
+            _ => unreachable!("it had no other owner"),
         });
         {
             let mut state = self.state();

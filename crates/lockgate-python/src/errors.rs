@@ -222,7 +222,7 @@ pub fn load(py: Python<'_>, error: LoadError) -> PyErr {
                 fields.set_item("filename", path)
             })
         }
-        LoadError::Refused { .. } => plain(py, "Refused", &error),
+        LoadError::Rejected { .. } => plain(py, "Rejected", &error),
         _ => plain(py, "LoadError", &error),
     }
 }

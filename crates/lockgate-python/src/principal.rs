@@ -43,7 +43,7 @@ impl Principal {
 
 #[pymethods]
 impl Principal {
-    /// Somebody who may bind what is exported to everyone.
+    /// A client who may bind only what is exported to everyone.
     #[staticmethod]
     fn nobody() -> Principal {
         Principal(lockgate::Principal::nobody())
@@ -101,7 +101,7 @@ impl Allow {
 
 #[pymethods]
 impl Allow {
-    /// Whoever asks.
+    /// Every client.
     #[staticmethod]
     fn everyone() -> Allow {
         Allow(lockgate::Allow::Everyone)

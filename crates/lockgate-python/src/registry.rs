@@ -257,7 +257,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes every version of a name back: nobody binds it any more. What is bound stays.
+    /// Takes every version of a name back: it cannot be bound any more. What is bound stays.
     fn unexport(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         self.change(py, || self.inner.unexport(name), |known, _| known == name).map(drop)
     }

@@ -138,7 +138,7 @@ def test_bad_modules(tmp_path, build):
     good = build("values").read_bytes()
     # `xor %eax,%eax; ret` of some function becomes a system call.
     at = good.index(b"\x48\x89\xf8\xc3")
-    with pytest.raises(lockgate.Refused, match="rejects"):
+    with pytest.raises(lockgate.Rejected, match="rejects"):
         lockgate.Module(image=good[:at] + b"\x0f\x05\x90\xc3" + good[at + 4 :])
     for damage in range(64, len(good), 4099):
         try:

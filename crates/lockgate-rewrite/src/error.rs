@@ -1,4 +1,4 @@
-//! Refusals: what could not be rewritten exactly, where it is and how to mend it.
+//! Refusals: what could not be rewritten exactly, where it is and how to fix it.
 
 use std::fmt;
 

@@ -9,7 +9,7 @@ static inline struct lgs_token *lgs_token(size_t place)
 }
 
 /* The function of data that no handler gets, because handlers get the handle. */
-static void lgs_nobody(void)
+static void lgs_no_handler(void)
 {
 }
 
@@ -108,7 +108,7 @@ static size_t lgs_data_new(struct lgs_token *with, uint64_t handle)
     if (!function && data)
         *(scope ? &scope->alone : &lgs.alone) = true;
     if (scope && scope->itself && !function)
-        with->function = function = lgs_nobody;
+        with->function = function = lgs_no_handler;
     uint64_t key = lgs_data_key(data, scope);
     size_t place = *lgs_data_bucket(data, function, key);
     for (; place; place = lgs_token(place)->next) {
@@ -150,7 +150,7 @@ static uint64_t lgs_data(struct lgs_call *c, const void *data, const lg_code *fu
         return 0;
     /* (What comes with functions that are all null is for none, not for any.) */
     if (!function && !alone)
-        with.function = lgs_nobody;
+        with.function = lgs_no_handler;
     if (brief || c->makes || !(c->handle || how_long == LGS_FOR_GOOD)) {
         lgs_need_mark(c);
         lgs_watch();
@@ -238,7 +238,7 @@ static void lgs_itself(uint64_t handle)
     for (size_t place = scope ? scope->data : 0; place; place = lgs_token(place)->sibling)
         if (!lgs_token(place)->function) {
             lgs_data_unlink(place);
-            __atomic_store_n(&lgs_token(place)->function, lgs_nobody, __ATOMIC_RELEASE);
+            __atomic_store_n(&lgs_token(place)->function, lgs_no_handler, __ATOMIC_RELEASE);
             lgs_data_link(place);
         }
     if (scope)
@@ -268,7 +268,7 @@ static void lgs_born(struct lgs_call *c, const void *host, bool first, struct lg
             }
             *list = token->sibling;
             if (!token->function && scope->itself)
-                __atomic_store_n(&token->function, lgs_nobody, __ATOMIC_RELEASE);
+                __atomic_store_n(&token->function, lgs_no_handler, __ATOMIC_RELEASE);
             scope->alone |= !token->function && token->data;
             token->key = lgs_data_key(token->data, scope);
             token->sibling = scope->data;
@@ -433,7 +433,7 @@ static __attribute__((noinline)) void *lgs_data_back(struct lgs_call *c, uint64_
         at--;
     const struct lgs_scope *scope = lgs_scope_of(c->handle);
     lg_code program = at && scope && !scope->family ? lgs_thread.marks[at - 1].program : 0;
-    if (mine && program && given.function && given.function != lgs_nobody) {
+    if (mine && program && given.function && given.function != lgs_no_handler) {
         mine = given.function == program;
         for (unsigned i = 0; i < LGS_SHARERS - 1; i++)
             mine |= given.others[i] == program;

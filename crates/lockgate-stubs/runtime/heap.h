@@ -23,7 +23,7 @@ static void lgs_to_heap(struct lgs_call *c, struct lgs_heap *heap, const void *c
         lgs_unread(c, LG_STUB_MEMORY, what, "no memory for what the program is to free, or it is more than the library may have");
 }
 
-/* The library's own is freed as soon as all checks have passed: nobody will ask for it. */
+/* The library's own is freed as soon as all checks have passed: the client will not ask for it. */
 static void lgs_free_inside(struct lgs_call *c, const struct lgs_heap *heap)
 {
     if (c->failed || !heap->copy)

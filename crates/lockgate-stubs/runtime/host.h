@@ -152,7 +152,7 @@ static void lgs_in_child(void)
     }
 }
 
-/* Whoever comes first in a child has it noticed. */
+/* The first call in a child has it noticed. */
 static void lgs_notice_child(void)
 {
     if (lgs_process == &lgs_unmade)
@@ -191,7 +191,7 @@ static void lgs_start(void)
 #else
     const char *path = secure_getenv(LGS_MODULE_VARIABLE);
     path = path ? path : LGS_MODULE;
-    /* Whoever starts a program with other rights than its own chooses the folder that it starts in. */
+    /* A user who starts a program with other rights than his own chooses the folder that it starts in. */
     bool chosen = *path != '/' && getauxval(AT_SECURE);
     lgs.module = chosen ? 0 : lg_module_open(path);
 #endif
@@ -215,7 +215,7 @@ static void lgs_start(void)
     set = set && lgs.handles && lgs.places && lgs.scopes && lgs.scope_at && lgs_process_new();
     if (set && pthread_key_create(&lgs_key, lgs_leave_thread) == 0 && lgs_domain_begin())
         return;
-    /* Nobody who calls an unchanged program would find out otherwise. */
+    /* The user of an unchanged program would not find out otherwise. */
     lgs_start_failed = failed ? failed : path;
     fprintf(stderr, "lockgate: %s cannot be protected: %s%s%s; set %s to the module, made with `lockgate cc --exports`\n", lgs_name,
             failed ? "option " : "", failed ? failed : lg_last_message(), failed ? " cannot be met" : "", LGS_MODULE_VARIABLE);

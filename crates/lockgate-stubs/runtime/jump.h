@@ -9,7 +9,7 @@
 static __thread jmp_buf lgs_nowhere __attribute__((unused));
 
 /* The program's jmp_buf for errors of a handle: one, as long as the program has the handle, whatever the library answers, or whether it does. So setjmp, which the
- * program calls with it next, is the last one whenever anybody jumps; and so it is for the program's own longjmp. */
+ * program calls with it next, is the last one whenever a jump is made; and so it is for the program's own longjmp. */
 static void *lgs_jump_own(const void *host, uint32_t type, lgs_jumper function)
 {
     size_t at = lgs_scope_place(host);

@@ -281,7 +281,7 @@ static void *lgs_lend(struct lgs_call *c, uint64_t address, size_t size, const c
     return host;
 }
 
-/* What was lent for this handle, or for none on this thread, goes back, before anybody else can drop it. (The piece stays until the handle is released, or the
+/* What was lent for this handle, or for none on this thread, goes back, before another thread can drop it. (The piece stays until the handle is released, or the
  * thread ends.) */
 static void lgs_lent_back(struct lgs_call *c, uint64_t handle)
 {

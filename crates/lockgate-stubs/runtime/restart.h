@@ -22,7 +22,7 @@ static void lgs_retired_free(void)
     }
 }
 
-/* Ends the domain with all that it had, and begins another. Nobody is inside, but calls may be in callbacks: they end when these return. Handles of the old
+/* Ends the domain with all that it had, and begins another. No thread is inside, but calls may be in callbacks: they end when these return. Handles of the old
  * domain are none any more; what it had given out by copies stays readable. If it cannot begin (no memory, a beginning that was too slow), the next call tries
  * again. */
 static bool lgs_restart(void)

@@ -289,7 +289,7 @@ static void *lgs_handle_made(struct lgs_call *c, uint64_t address, uint32_t type
     }
 }
 
-/* The call has failed: it is nobody's. */
+/* The call has failed: it has no owner. */
 static void lgs_unclaim(const struct lgs_made *made)
 {
     if (!made->place)
@@ -360,7 +360,7 @@ static struct lgs_scope *lgs_life(uint64_t handle)
 }
 
 /* The handle for which the program gives something with this one: itself, or, if the library has only shown it to a callback, that of the call which
- * called back. Nobody releases the others. */
+ * called back. The others are not released. */
 static uint64_t lgs_giver(uint64_t handle)
 {
     const struct lgs_scope *scope = lgs_scope_behind(handle);

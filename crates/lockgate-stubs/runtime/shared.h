@@ -1,7 +1,7 @@
 /* ---- memory that program and library share: buffers in it are passed as they are ----------------------------------------------
  *
  * Only buffers, and only those that nothing else is concluded from. Strings, structures with pointers and what sizes speak of may not lie there
- * (lgs_private): the library could change them before anybody looks. What the program reads there after a call may change under its eyes. */
+ * (lgs_private): the library could change them before the client looks. What the program reads there after a call may change under its eyes. */
 
 /* Whether memory can be shared with the library. */
 static bool lgs_may_share(void)

@@ -41,7 +41,7 @@ static void lgs_streams_end(uint64_t handle)
             open->kept = false;
 }
 
-/* The client is unloaded (or the process ends): what threads have left of it stays, as nobody is there any more whom they could call when they end. */
+/* The client is unloaded (or the process ends): what threads have left of it stays, as the function is gone that they could call when they end. */
 static bool lgs_unloaded;
 
 static __attribute__((destructor)) void lgs_unload(void)

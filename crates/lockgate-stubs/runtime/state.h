@@ -91,7 +91,7 @@ enum { LGS_READS = 1, LGS_WRITES = 2, LGS_NULLABLE = 4, LGS_TEXT = 8, LGS_SHAREA
 /* The buffers in a structure of the program's: left alone (by a call that says itself that it has failed), passed; or the structure is the library's. */
 enum { LGS_LEFT, LGS_FAILED, LGS_PASSED, LGS_SHOWN };
 
-/* No pointer of anybody's: it stands where the library is to set one, and has not yet. */
+/* Not a pointer: it stands where the library is to set one, and has not yet. */
 #define LGS_UNSET ((uint64_t)1)
 /* Neither: it stands in the place of a buffer's address in one of several structures of a type, which the library may copy one over another. */
 #define LGS_BUFFER_OF(parameter) ((uint64_t)2 + (parameter))
@@ -312,7 +312,7 @@ struct lgs_retired {
 /* On a page that the kernel empties in every child, whatever system call makes it. */
 struct lgs_process {
     bool settled;   /* the domain is made, is this process's, and never restarts */
-    unsigned state; /* 0: nobody has noticed yet that this is a child */
+    unsigned state; /* 0: the client has not noticed yet that this is a child */
 };
 enum { LGS_NOTICING = 1, LGS_NOTICED };
 
@@ -332,7 +332,7 @@ static struct {
     uint64_t ends; /* of threads that had one */
     void *pieces; /* a tree */
     char *handles;
-    char *places;              /* as large as the window, for LG_INSIDE without contents: nobody writes there */
+    char *places;              /* as large as the window, for LG_INSIDE without contents: nothing is written there */
     struct lgs_scope *scopes;  /* the first is none */
     size_t scope_count;        /* in use, or free again */
     uint32_t first_free, last_free;

@@ -1,7 +1,7 @@
 /* ---- what the program has heard, or said, of a handle: sizes of other calls build on it ---------------------------------------
  *
- * Each thread that calls the function has heard an answer of its own, and goes by that. One that has not called it got what others heard: which, nobody knows, so
- * the least of it. The same holds where several functions tell one fact. */
+ * Each thread that calls the function has heard an answer of its own, and goes by that. One that has not called it got what others heard: which of it is not known,
+ * so the least. The same holds where several functions tell one fact. */
 
 /* Threads of which each has a place of its own; more share one, which only becomes less. */
 #define LGS_HEARERS 16

@@ -4,7 +4,11 @@ use super::outcome::Halt;
 use super::waits::Waits;
 use super::{Memory, Process};
 use rustix::io::Errno;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// Pause between two tries of what the kernel has no wait for that a deadline could end: a lock of a file, a FIFO without a reader, a UNIX socket whose
+/// queue is full.
+pub(super) const PAUSE: Duration = Duration::from_millis(1);
 
 /// Everything that one system call may touch.
 pub struct SyscallContext<'a> {

@@ -1,4 +1,4 @@
-//! What can go wrong while building a module: what, where, and how to mend it.
+//! What can go wrong while building a module: what, where, and how to fix it.
 
 use lockgate_outside::printable;
 use std::path::{Path, PathBuf};
@@ -90,7 +90,7 @@ pub enum Error {
     /// The finished file is not a module: a defect of this driver or a damaged input.
     #[error("the linked file is not a module: {0}")]
     Parse(#[from] lockgate_verify::ParseError),
-    /// The verifier refused the module.
+    /// The verifier rejected the module.
     #[error("rejected: {rejection}{}", kept.as_deref().map(kept_at).unwrap_or_default())]
     Rejected {
         /// The rule, the place, the reason.

@@ -43,7 +43,7 @@ pub enum Operand {
 }
 
 impl Reading {
-    /// Reads the instruction at the start of `text`; `None`: the verifier refuses it wherever it stands.
+    /// Reads the instruction at the start of `text`; `None`: the verifier rejects it wherever it stands.
     ///
     /// ```
     /// use lockgate_verify::{Operand, Reading};

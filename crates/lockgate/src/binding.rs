@@ -84,6 +84,27 @@ impl Terms {
     }
 }
 
+/// How one of the module's own procedures is called by the runtime.
+#[derive(Default)]
+pub(crate) struct Internal<'a> {
+    /// Which of the images in the domain's window has it, if not the domain's own.
+    pub image: Option<&'a Placed>,
+    /// A time limit of its own. It is for the wait before the call, too: for its turn, if the domain is exclusive.
+    pub within: Option<Duration>,
+    /// For a thread of the program's own, which takes its turn by [`OwnTurn`](crate::call::OwnTurn), if the domain gives turns up.
+    pub in_turn: bool,
+}
+
+impl Internal<'_> {
+    pub fn within(limit: impl Into<Option<Duration>>) -> Self {
+        Internal { within: limit.into(), ..Internal::default() }
+    }
+
+    pub fn in_turn() -> Self {
+        Internal { in_turn: true, ..Internal::default() }
+    }
+}
+
 /// What a binding needs whose pointer stays callable for good.
 struct PointerParts {
     reporter: Arc<Reporter>,
@@ -191,11 +212,7 @@ impl Binding {
             return Err(BindError::missing(module, &signature.name));
         };
         if let Some(noted) = &export.signature {
-            signature::agree(&noted.parse()?, &signature).map_err(|mismatch| BindError::Signature {
-                module: module.name().to_owned(),
-                name: signature.name.clone(),
-                mismatch,
-            })?;
+            BindError::unless_agreed(module.name(), &signature.name, &noted.parse()?, &signature)?;
         }
         let plan = Plan::new(&signature).map_err(|what| PrototypeError {
             prototype: signature.to_string(),
@@ -217,45 +234,17 @@ impl Binding {
 
     /// Binds one of the module's own procedures for the runtime (`lockgate_abi::symbol`), integers in and
     /// out; `None` if the module has it not.
-    pub fn internal(domain: Arc<dyn AnyDomain>, name: &str) -> Option<std::io::Result<Binding>> {
-        Binding::internal_within(domain, name, None)
-    }
-
-    /// The same for a thread of the program's own, which takes its turn by [`OwnTurn`](crate::call::OwnTurn), if the domain gives turns up.
-    pub fn internal_in_turn(domain: Arc<dyn AnyDomain>, name: &str) -> Option<std::io::Result<Binding>> {
-        let image = domain.image();
-        let has_turn = domain.terms().gives_up;
-        Binding::internal_with(domain, &image, name, None, has_turn)
-    }
-
-    /// The same, with a time limit of its own, which is for the wait before the call, too: for its turn, if the domain is exclusive.
-    pub fn internal_within(
+    pub fn internal(
         domain: Arc<dyn AnyDomain>,
         name: &str,
-        queue: Option<Duration>,
+        how: Internal<'_>,
     ) -> Option<std::io::Result<Binding>> {
-        let image = domain.image();
-        Binding::internal_of(domain, &image, name, queue)
-    }
-
-    /// The same of one of the images in the domain's window.
-    pub fn internal_of(
-        domain: Arc<dyn AnyDomain>,
-        image: &Placed,
-        name: &str,
-        queue: Option<Duration>,
-    ) -> Option<std::io::Result<Binding>> {
-        Binding::internal_with(domain, image, name, queue, false)
-    }
-
-    fn internal_with(
-        domain: Arc<dyn AnyDomain>,
-        image: &Placed,
-        name: &str,
-        queue: Option<Duration>,
-        has_turn: bool,
-    ) -> Option<std::io::Result<Binding>> {
-        let address = image.export(name)?;
+        let Internal { image, within: queue, in_turn } = how;
+        let address = match image {
+            Some(image) => image.export(name),
+            None => domain.image().export(name),
+        }?;
+        let has_turn = in_turn && domain.terms().gives_up;
         let word = Type::Integer { bytes: 8, signed: false };
         let signature = Signature { name: name.to_owned(), result: word.clone(), parameters: vec![word] };
         let parts = Parts {
@@ -521,6 +510,18 @@ fn list(signature: &Signature, caller: Caller, policy: Policy) -> Option<Arc<Row
 }
 
 impl BindError {
+    /// # Errors
+    /// What `module` notes of `name` is not what was asked for.
+    pub(crate) fn unless_agreed(
+        module: &str,
+        name: &str,
+        noted: &Signature,
+        asked: &Signature,
+    ) -> Result<(), BindError> {
+        let (module, name) = (module.to_owned(), name.to_owned());
+        signature::agree(noted, asked).map_err(|mismatch| BindError::Signature { module, name, mismatch })
+    }
+
     /// There is no such export.
     pub(crate) fn missing(module: &Module, name: &str) -> BindError {
         BindError::Missing {

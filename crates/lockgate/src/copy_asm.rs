@@ -1,6 +1,6 @@
 //! Copies that survive a fault: the other side may be unmapped at any moment.
 //!
-//! The signal handler ends a guarded instruction's work by resuming behind it ([`end_of`]), unless the host's side is to be mended first
+//! The signal handler ends a guarded instruction's work by resuming behind it ([`end_of`]), unless the host's side is to be repaired first
 //! ([`hosts_side`]).
 use std::ffi::c_void;
 
@@ -268,7 +268,7 @@ unsafe extern "C" {
 /// Copies as [`lockgate_copy`] does, from memory of the host's.
 ///
 /// # Safety
-/// `bytes` may be read, if the host's handler has mended what is not there; `to` is such that a fault there may end the copy.
+/// `bytes` may be read, once the host's handler has made them accessible; `to` is such that a fault there may end the copy.
 pub(crate) unsafe fn copy_from_host(to: *mut c_void, bytes: &[u8]) -> usize {
     let bytes = bytes.as_ptr_range();
     let length = bytes.end as usize - bytes.start as usize;

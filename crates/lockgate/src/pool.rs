@@ -2,7 +2,7 @@
 use crate::call::signals_sys;
 use crate::domain::{Domain, DomainOptions};
 use crate::error::CreateError;
-use crate::host::PerProcess;
+use crate::host::{PerProcess, locked};
 use crate::module::Module;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -57,7 +57,7 @@ impl Pool {
 
     /// Keeps a domain, unless there are enough; or gives it back as it is, if it cannot be reset.
     fn keep(&self, mut domain: Domain) -> Result<(), Domain> {
-        if domain.core().is_inherited() || domain.reset().is_err() {
+        if domain.reset().is_err() {
             return Err(domain);
         }
         let mut ready = self.domains();
@@ -71,7 +71,7 @@ impl Pool {
     }
 
     fn domains(&self) -> MutexGuard<'_, Vec<Domain>> {
-        self.ready.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.ready)
     }
 }
 

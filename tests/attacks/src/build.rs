@@ -32,7 +32,7 @@ pub fn load(bytes: &[u8]) -> Result<Built<Arc<Module>>> {
     match Module::from_bytes(bytes) {
         Ok(module) => Ok(Ok(module)),
         Err(LoadError::Parse { source, .. }) => Ok(Err(rejected(By::Loader, "V0", source.to_string()))),
-        Err(LoadError::Refused { rejection, .. }) => {
+        Err(LoadError::Rejected { rejection, .. }) => {
             Ok(Err(rejected(By::Verifier, rejection.rule, rejection.to_string())))
         }
         Err(error) => Err(error.into()),

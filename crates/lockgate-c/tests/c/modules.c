@@ -7,7 +7,7 @@ static void files(void) {
     NOTHING(LG_E_READ, lg_module_open("no such file.lg"));
     SAYS("no such file.lg");
     NOTHING(LG_E_PARSE, lg_module_open("garbage.lg"));
-    NOTHING(LG_E_REFUSED, lg_module_open("refused.lg"));
+    NOTHING(LG_E_REJECTED, lg_module_open("refused.lg"));
     SAYS("syscall");
     NOTHING(LG_E_ARGUMENT, lg_module_open(NULL));
     NOTHING(LG_E_ARGUMENT, lg_module_open("\xff\xfe"));

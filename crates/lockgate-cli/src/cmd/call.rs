@@ -14,8 +14,8 @@ use std::process::ExitCode;
 #[command(override_usage = "lockgate call [OPTIONS] <MODULE> <PROTOTYPE> [ARGUMENTS]...", after_help = format!("\
 Arguments follow the signature: integers in decimal or 0x hexadecimal, floating-point numbers, and for `char *` a \
 text, which is copied into the domain (NULL is the null pointer). Any other pointer takes a number, NULL or a text, a `bool` 0, 1, false or true. \
-The result is printed; a `char *` as its text, with ? for what a terminal would obey, no line for void. Options stand before the \
-module: what is behind the prototype belongs to the function.
+The result is printed; a `char *` as its text, with ? for control characters, no line for void. Put Lockgate's options before \
+the module's name; everything after the prototype goes to the function.
 
 Exit status: 0 the function returned; the module's own if it called exit; 2 the function could not be called; {}.
 
@@ -39,7 +39,6 @@ pub struct Args {
 /// Longest text that a `char *` result is printed as, bytes.
 const LONGEST_TEXT: usize = 1 << 20;
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let [module, prototype, arguments @ ..] = &*args.command else {
         bail!("give a module and the prototype of one of its functions");
@@ -49,7 +48,7 @@ pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if args.streams {
         grants = grants.standard_streams()?;
     }
-    let prototype = whole(&module, prototype)?;
+    let prototype = output::prototype_of(&module, prototype)?;
     let options = args.domain.options(grants)?;
     let outcome = Domain::new(&module, options).map_err(anyhow::Error::from).and_then(|domain| {
         let function = domain.bind_dynamic(prototype)?;
@@ -81,24 +80,6 @@ fn end(domain: &Domain) -> anyhow::Result<()> {
         domain.bind_dynamic(&format!("void {}(void)", symbol::FINI))?.call(&[])?;
     }
     Ok(())
-}
-
-/// The whole prototype, if `given` is only a name.
-fn whole<'a>(module: &'a Module, given: &'a str) -> anyhow::Result<&'a str> {
-    let name = given.trim();
-    match module.exports().find(|(export, _)| *export == name) {
-        Some((_, Some(noted))) => Ok(noted),
-        Some((_, None)) => {
-            bail!("the note of {} has no signature of {name}: give its C prototype", module.name())
-        }
-        None if !given.contains('(') => {
-            bail!(
-                "{} exports no function {name:?}; `lockgate inspect --exports` lists its exports",
-                module.name()
-            )
-        }
-        None => Ok(given),
-    }
 }
 
 /// What a prototype says of a value that signatures do not keep.

@@ -19,7 +19,6 @@ enum Shell {
     Fish,
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let shell = match args.shell {
         Shell::Bash => clap_complete::Shell::Bash,

@@ -52,7 +52,6 @@ struct Findings {
     findings: Vec<Finding>,
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let findings: Vec<Finding> =
         [processor(), kernel(), toolchain(), mechanisms()].into_iter().flatten().collect();

@@ -14,9 +14,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// What a program may have, and has if nothing is said, for `lockgate up` as well.
-pub const THREADS: RangeInclusive<u32> = 0..=62;
-pub const DESCRIPTORS: RangeInclusive<u32> = 1..=65_536;
-pub const MAPPINGS: RangeInclusive<u32> = 1..=16_384;
+pub const THREADS: RangeInclusive<u32> = 0..=DomainOptions::MOST_GUEST_THREADS;
+pub const DESCRIPTORS: RangeInclusive<u32> = 1..=DomainOptions::MOST_DESCRIPTORS;
+pub const MAPPINGS: RangeInclusive<u32> = 1..=DomainOptions::MOST_MAPPINGS;
 pub const MEMORY: &str = "1G";
 pub const STACK: &str = "8M";
 
@@ -61,14 +61,34 @@ pub struct Limits {
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(range(&THREADS)))]
     threads: u32,
     /// Descriptors that the program may have open at once, at most 65536
-    #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(range(&DESCRIPTORS)))]
+    #[arg(long, value_name = "N", default_value_t = DomainOptions::DESCRIPTORS, value_parser = clap::value_parser!(u32).range(range(&DESCRIPTORS)))]
     descriptors: u32,
     /// Separate mappings of memory that the program may have at once (mmap, mprotect), at most 16384
-    #[arg(long, value_name = "N", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(range(&MAPPINGS)))]
+    #[arg(long, value_name = "N", default_value_t = DomainOptions::MAPPINGS, value_parser = clap::value_parser!(u32).range(range(&MAPPINGS)))]
     mappings: u32,
+    #[command(flatten)]
+    report: Report,
+}
+
+/// How faults are reported.
+#[derive(Clone, Copy, clap::Args)]
+pub struct Report {
     /// Form of a fault's report on standard error: one line, with the functions in progress, or everything as JSON
-    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
-    report: Form,
+    #[arg(long = "report", value_name = "FORM", value_enum, default_value_t = Form::Full)]
+    form: Form,
+}
+
+impl Report {
+    /// The text of a fault, of `program` if it is one of several, without the end of its last line.
+    pub fn of(self, fault: &Fault, program: Option<&str>) -> String {
+        let program = program.map_or(String::new(), |program| format!("{program}: "));
+        match self.form {
+            Form::Line => format!("lockgate: {program}{fault}"),
+            Form::Full => format!("lockgate: {program}{fault:#}"),
+            // (For programs, which take it as it is.)
+            Form::Json => serde_json::to_string(fault).unwrap_or_else(|_| fault.to_string()),
+        }
+    }
 }
 
 /// Form of a fault's report.
@@ -77,17 +97,6 @@ pub enum Form {
     Line,
     Full,
     Json,
-}
-
-impl Form {
-    /// The report, without the end of its last line.
-    pub fn of(self, fault: &Fault) -> String {
-        match self {
-            Form::Line => fault.to_string(),
-            Form::Full => format!("{fault:#}"),
-            Form::Json => serde_json::to_string(fault).unwrap_or_else(|_| fault.to_string()),
-        }
-    }
 }
 
 /// One `--dir`.
@@ -244,19 +253,13 @@ impl Limits {
 
     /// Reports a fault on standard error.
     pub fn report(&self, fault: &Fault) {
-        match self.report {
-            Form::Json => output::tell(self.report.of(fault)),
-            form => output::tell(format_args!("lockgate: {}", form.of(fault))),
-        }
+        output::tell(self.report.of(fault, None));
     }
 
     /// Says what option a program lacks that asked in vain for threads, on standard error.
     pub fn report_threads(&self, module: &str, refused: u64) {
         if refused > 0 {
-            let (may, times) = (self.threads, times(refused));
-            output::tell(format_args!(
-                "lockgate: {module}: it may start no more threads than --threads {may}; tried {times}"
-            ));
+            output::tell(line_of_threads(module, &format!("--threads {}", self.threads), refused));
         }
     }
 }
@@ -273,8 +276,13 @@ pub fn status_of(fault: &Fault) -> ExitCode {
 }
 
 /// How often.
-pub fn times(count: u64) -> String {
+fn times(count: u64) -> String {
     if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+/// A program asked in vain for more threads than `limit` says.
+pub fn line_of_threads(module: &str, limit: &str, refused: u64) -> String {
+    format!("lockgate: {module}: it may start no more threads than {limit}; tried {}", times(refused))
 }
 
 /// Lists the system calls that a module tried in vain, on standard error.

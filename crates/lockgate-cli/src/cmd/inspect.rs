@@ -131,7 +131,6 @@ struct Source {
     file: String,
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let module = output::open(&args.module)?;
     let shown = select(&args, &module)?;

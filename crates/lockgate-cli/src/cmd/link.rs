@@ -88,7 +88,6 @@ pub fn warn(outcome: &LinkOutcome) {
     }
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let mut link = Link::new(&args.output);
     link.export_all(args.export_all).keep_rejected(args.keep_rejected).base(args.base);

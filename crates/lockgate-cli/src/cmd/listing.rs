@@ -43,19 +43,17 @@ pub struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// Of this module.
+    /// The instructions of `module` in `range`.
     pub fn new(module: &'a Module, range: Range<u64>) -> Listing<'a> {
         Listing { module, range }
     }
 
-    /// One after another.
+    /// Decodes as it goes: a large file has more lines than fit in memory.
     pub fn lines(&self) -> impl Iterator<Item = Line> + use<'a> {
         let Listing { module, ref range } = *self;
         let bytes = code_at(module, range).unwrap_or_default();
         let mut decoder = Decoder::with_ip(64, bytes, range.start, DecoderOptions::NONE);
-        let mut formatter = GasFormatter::with_options(Some(Box::new(Names::new(module))), None);
-        formatter.options_mut().set_uppercase_hex(false);
-        formatter.options_mut().set_branch_leading_zeros(false);
+        let mut formatter = formatter(Names::new(module));
         let (gates, start) = (Gates::new(module), range.start);
         let mut line = move |instruction: &Instruction, unit: &'static str| {
             let at = (instruction.ip() - start) as usize;
@@ -64,7 +62,7 @@ impl<'a> Listing<'a> {
             let bytes = &bytes[at..at + instruction.len()];
             Line {
                 address: instruction.ip(),
-                bytes: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+                bytes: hex(bytes),
                 unit,
                 text,
                 gate: gate_slot(instruction).map(|slot| gates.name(slot)),
@@ -92,6 +90,19 @@ impl Serialize for Listing<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.lines())
     }
+}
+
+/// Writes instructions in AT&T syntax, with names for addresses.
+pub fn formatter(names: impl SymbolResolver + 'static) -> GasFormatter {
+    let mut formatter = GasFormatter::with_options(Some(Box::new(names)), None);
+    formatter.options_mut().set_uppercase_hex(false);
+    formatter.options_mut().set_branch_leading_zeros(false);
+    formatter
+}
+
+/// The bytes of an instruction.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The bytes of code at these addresses.

@@ -13,7 +13,6 @@ pub struct Args {
     folder: PathBuf,
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let folder = args.folder;
     let (programs, library) = (folder.join("man1"), folder.join("man3"));

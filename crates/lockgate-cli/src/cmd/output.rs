@@ -1,6 +1,6 @@
 //! What several commands print and read.
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow, bail};
 use clap::builder::styling::{AnsiColor, Style};
 use lockgate_outside::{printable, printable_lines};
 use lockgate_verify::Module;
@@ -29,6 +29,28 @@ pub fn shown(path: &Path) -> String {
 /// The kernel's, with the file's name.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     lockgate_outside::read(path).with_context(|| format!("cannot read {}", shown(path)))
+}
+
+/// The prototype of a function that is given by it or, if the module has noted it, by the name.
+///
+/// # Errors
+/// A name of no function, or of one without a note.
+pub fn prototype_of<'a>(module: &'a lockgate::Module, given: &'a str) -> anyhow::Result<&'a str> {
+    let name = given.trim();
+    match module.exports().find(|(export, _)| *export == name) {
+        Some((_, Some(noted))) => Ok(noted),
+        Some((_, None)) => {
+            bail!("the note of {} has no signature of {name}: give its C prototype", module.name())
+        }
+        None if !given.contains('(') => Err(no_function(module, name)),
+        None => Ok(given),
+    }
+}
+
+/// The module does not export `name`.
+pub fn no_function(module: &lockgate::Module, name: &str) -> anyhow::Error {
+    let module = module.name();
+    anyhow!("{module} exports no function {name:?}; `lockgate inspect --exports` lists its exports")
 }
 
 /// Writes `text` to standard output. A reader that has gone away (`| head`) is no error.
@@ -78,8 +100,25 @@ pub fn restarts(number: u64) -> String {
     }
 }
 
-/// Writes a line to standard error. Where that cannot be written (a full disk, a reader that has gone away) nobody is told: what the command
-/// has done, and its exit status, do not depend on it.
+/// How a program's last run ended, behind that.
+pub fn last_run(end: Option<&str>) -> String {
+    end.map_or(String::new(), |end| format!("; last run: {}", printable(end)))
+}
+
+/// The process ids of the machine, in order.
+///
+/// # Errors
+/// There is no /proc.
+pub fn processes() -> anyhow::Result<Vec<u32>> {
+    let entries = std::fs::read_dir("/proc").context("cannot list processes")?;
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    Ok(pids)
+}
+
+/// Writes a line to standard error. It has no error: what the command has done, and its exit status, do not depend on whether that can be
+/// written (a full disk, a reader that has gone away).
 pub fn tell(line: impl Display) {
     let _ = std::io::stderr().lock().write_all(format!("{line}\n").as_bytes());
 }

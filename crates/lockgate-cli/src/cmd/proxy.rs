@@ -1,9 +1,9 @@
 //! `lockgate inspect --proxy`: the instructions that a call runs.
-use super::output::Paint;
-use anyhow::{Context as _, bail};
+use super::listing::{formatter, hex};
+use super::output::{self, Paint};
 use iced_x86::{
-    Decoder, DecoderOptions, Formatter as _, GasFormatter, Instruction, Mnemonic, OpKind, Register,
-    SymbolResolver, SymbolResult,
+    Decoder, DecoderOptions, Formatter as _, Instruction, Mnemonic, OpKind, Register, SymbolResolver,
+    SymbolResult,
 };
 use lockgate::signature::Signature;
 use lockgate::{Module, Policy, ProxyBase, ProxyCode};
@@ -77,21 +77,13 @@ pub fn proxy(callee: &Path, prototype: &str, caller: Option<&Path>, preset: Pres
     })
 }
 
-/// The noted signature, if `given` is only a name.
+/// The signature of an export, given by its prototype or its name.
 fn signature(module: &Module, given: &str) -> anyhow::Result<Signature> {
-    let exports = || format!("`lockgate inspect --exports` lists what {} exports", module.name());
-    let text = match module.exports().find(|(export, _)| *export == given.trim()) {
-        Some((_, Some(noted))) => noted,
-        Some((name, None)) => {
-            bail!("the note of {} has no signature of {name}: give its C prototype", module.name())
-        }
-        None => given,
-    };
-    let signature: Signature = text.parse().with_context(exports)?;
-    if !module.exports().any(|(export, _)| export == signature.name) {
-        bail!("{} exports no function {:?}; {}", module.name(), signature.name, exports());
+    let signature: Signature = output::prototype_of(module, given)?.parse()?;
+    match module.exports().any(|(export, _)| export == signature.name) {
+        true => Ok(signature),
+        false => Err(output::no_function(module, &signature.name)),
     }
-    Ok(signature)
 }
 
 fn lines(code: &ProxyCode) -> Vec<Line> {
@@ -100,16 +92,14 @@ fn lines(code: &ProxyCode) -> Vec<Line> {
         Decoder::with_ip(64, listing.bytes, 0, DecoderOptions::NONE).into_iter().collect();
     let jumps = instructions.iter().filter(|i| i.op0_kind() == OpKind::NearBranch64);
     let targets: BTreeSet<u64> = jumps.map(Instruction::near_branch64).collect();
-    let mut formatter = GasFormatter::with_options(Some(Box::new(Fields(code.clone()))), None);
-    formatter.options_mut().set_uppercase_hex(false);
-    formatter.options_mut().set_branch_leading_zeros(false);
+    let mut formatter = formatter(Fields(code.clone()));
     let line = |instruction: &Instruction| {
         let at = instruction.ip() as usize;
         let mut text = String::new();
         formatter.format(instruction, &mut text);
         Line {
             address: instruction.ip(),
-            bytes: listing.bytes[at..at + instruction.len()].iter().map(|b| format!("{b:02x}")).collect(),
+            bytes: hex(&listing.bytes[at..at + instruction.len()]),
             part: listing.part(at),
             after_return: at >= listing.leave,
             label: targets.contains(&instruction.ip()),

@@ -75,7 +75,6 @@ struct Binding {
     mean_ns: Option<u64>,
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let processes = match args.pid {
         Some(pid) => match observe(pid) {
@@ -113,8 +112,7 @@ fn text_of_programs(up: &[Up], paint: Paint) -> String {
         let width = programs.iter().map(|program| program.name.len()).max().unwrap_or(0);
         for program in programs {
             let Program { name, state, restarts, end, .. } = program;
-            let restarts = output::restarts(*restarts);
-            let end = end.as_ref().map_or(String::new(), |end| format!("; last run: {}", printable(end)));
+            let (restarts, end) = (output::restarts(*restarts), output::last_run(end.as_deref()));
             let state = match state.as_str() {
                 "failed" => paint.bad(state),
                 "running" => paint.good(state),
@@ -129,12 +127,8 @@ fn text_of_programs(up: &[Up], paint: Paint) -> String {
 
 /// Every process that has a registry and may be read.
 fn all() -> anyhow::Result<Vec<Process>> {
-    let mut pids: Vec<u32> = std::fs::read_dir("/proc")?
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-        .collect();
-    pids.sort_unstable();
     let mut processes = Vec::new();
-    for pid in pids {
+    for pid in output::processes()? {
         match observe(pid) {
             Ok(exports) if exports.is_empty() => {}
             Ok(exports) => processes.push(process(pid, exports)),
@@ -182,7 +176,7 @@ fn text(processes: &[Process], paint: Paint) -> String {
             let mangled = (name.len() <= left).then(|| lockgate_outside::demangled_short(name)).flatten();
             left = left.saturating_sub(name.len());
             let name = mangled.unwrap_or_else(|| name.clone());
-            let allowed = if allowed.is_empty() { "nobody" } else { allowed };
+            let allowed = if allowed.is_empty() { "no client" } else { allowed };
             let _ = writeln!(text, "  {} {version}  {signature}", paint.strong(name));
             let _ = writeln!(text, "    by {server}; for {allowed}; the server asks for {policy}");
             for Binding { client, policy, calls, mean_ns } in &export.bindings {

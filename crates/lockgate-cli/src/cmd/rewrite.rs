@@ -22,7 +22,6 @@ pub struct Args {
     verbose: bool,
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     lockgate_toolchain::spares(&args.input, &args.output)?;
     let bytes = output::read(&args.input)?;

@@ -42,7 +42,6 @@ pub struct Args {
 const SIGNALS: &[i32] =
     &[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGWINCH];
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(output::or_not_started(run(&args)))
 }

@@ -98,7 +98,7 @@ fn watched(header: &Path) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// Whoever watches us is there as long as we are.
+/// The process that watches this one is there as long as this one is.
 fn end_with_parent() {
     let parent = std::os::unix::process::parent_id();
     let look = move || {
@@ -110,7 +110,6 @@ fn end_with_parent() {
     let _ = std::thread::Builder::new().spawn(look);
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     if !args.unwatched {
         return watched(&args.header);

@@ -7,10 +7,8 @@ use super::descriptors;
 use super::output;
 use super::screen::{Key, Screen};
 use anyhow::{Context as _, bail};
-use lockgate::registry::{Observation, ObserveError, ObservedCalls, ObservedDomain, Observer};
-use lockgate_outside::printable;
+use lockgate::registry::{Observation, ObservedCalls, ObservedDomain, Observer};
 use lockgate_programs::control::{self, Program};
-use rustix::io::Errno;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -84,7 +82,7 @@ struct Process {
     programs: Vec<Program>,
 }
 
-/// Rates are missing at the first look; other numbers where nobody measures them.
+/// Rates are missing at the first look; other numbers where they are not measured.
 #[derive(Serialize)]
 struct Domain {
     name: String,
@@ -112,7 +110,6 @@ struct Binding {
 /// How long a process that runs programs may take to say what they do.
 const TIMEOUT: Duration = Duration::from_millis(200);
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let on_screen =
         !args.batch && !args.json && std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
@@ -220,13 +217,12 @@ impl Watch {
             return Ok(());
         }
         self.unseen = 0;
-        let entries = std::fs::read_dir("/proc").context("cannot list processes")?;
-        for pid in entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()) {
+        for pid in output::processes()? {
             // Other people's processes, and those without domains, are passed over.
             if let std::collections::hash_map::Entry::Vacant(place) = self.observers.entry(pid) {
                 match Observer::new(pid) {
                     Ok(observer) => drop(place.insert(observer)),
-                    Err(ObserveError::System { source, .. }) if is_ones_own(&source) => self.unseen += 1,
+                    Err(error) if error.is_the_readers() => self.unseen += 1,
                     Err(_) => {}
                 }
             }
@@ -293,11 +289,6 @@ impl Rates {
         let mean_ns = counts.mean.map(|mean| mean.as_nanos() as u64);
         Binding { function, client, calls: counts.calls, calls_per_second, mean_ns }
     }
-}
-
-/// Whether who looks has no descriptors or no memory left, whatever he looks at.
-fn is_ones_own(error: &std::io::Error) -> bool {
-    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM))
 }
 
 fn sort_domains(report: &mut Report, sort: Sort) {
@@ -367,13 +358,8 @@ fn text(report: &Report, sort: Sort) -> String {
         // (One that runs, and was never restarted, is in the table as a domain.)
         for Program { name, state, restarts, end, .. } in &process.programs {
             if state != "running" || *restarts > 0 {
-                let end = end.as_ref().map_or(String::new(), |end| format!("; last run: {}", printable(end)));
-                let _ = writeln!(
-                    text,
-                    "program {name}: {state}{}{}",
-                    output::restarts(*restarts),
-                    cut(&end, 100)
-                );
+                let (restarts, end) = (output::restarts(*restarts), output::last_run(end.as_deref()));
+                let _ = writeln!(text, "program {name}: {state}{restarts}{}", cut(&end, 100));
             }
         }
     }

@@ -34,7 +34,6 @@ enum Verdict {
     NotAModule { error: lockgate_verify::ParseError },
 }
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     let verdict = judge(&output::read(&args.module)?);
     if args.json {

@@ -136,7 +136,7 @@ fn prepared(how: u8, file: &Path, output: &Path, place: &Place) -> Result<Link, 
 const JOINING: [u8; 2] = [5, 6];
 const VERBATIM: u8 = 7;
 
-/// A reason is a text of a length that somebody reads. What the verifier refuses, the rewriter should not have made: but what
+/// A reason is a text of a length that somebody reads. What the verifier rejects, the rewriter should not have made: but what
 /// relocations of the input lead to is the input's affair, as it is in `rewriter`.
 fn explained(error: &Error) {
     let text = error.to_string();

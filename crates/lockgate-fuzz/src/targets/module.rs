@@ -53,7 +53,7 @@ pub fn check(input: &[u8], load: Load) -> u64 {
             assert!(!source.what.is_empty() && !source.remedy.is_empty(), "{source:?}");
             0
         }
-        Err(LoadError::Refused { rejection, .. }) => {
+        Err(LoadError::Rejected { rejection, .. }) => {
             assert!(!rejection.reason.is_empty(), "{rejection:?}");
             0
         }

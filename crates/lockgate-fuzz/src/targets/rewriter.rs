@@ -111,7 +111,7 @@ pub(crate) fn acceptable(object: &[u8], input: Option<&[u8]>) {
 /// Rewrites the archive. Returns the number of members that came out.
 ///
 /// # Panics
-/// What came out is no archive, or the verifier refuses a member.
+/// What came out is no archive, or the verifier rejects a member.
 pub fn archive(input: &[u8], rewrite: RewriteArchive) -> u64 {
     let rewritten = match rewrite(input) {
         Ok(rewritten) => rewritten,

@@ -309,7 +309,7 @@ fn run(input: &[u8], world: &mut World) -> u64 {
     let _ = make_calls(&mut Unstructured::new(input), &domain, world, &mut calls);
     let usage = domain.usage();
     assert!(usage.memory <= MEMORY_LIMIT && usage.descriptors <= 256, "{usage:?}");
-    domain.reset().expect("nobody is inside");
+    domain.reset().expect("no thread is inside");
     world.domain = Some(domain);
     calls
 }

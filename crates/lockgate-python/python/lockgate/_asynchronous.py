@@ -14,7 +14,7 @@ from . import _native
 class AsyncCall:
     """A call that a worker makes: `wait` for it, or ``await`` it.
 
-    It keeps its workers. Dropping it lets the call go on as long as somebody has them; nobody gets its result then.
+    It keeps its workers. Dropping it lets the call go on as long as the workers live; its result is lost then.
     """
 
     def __init__(self, call: Any):

@@ -55,7 +55,7 @@ class Callback:
                 return pin
         prototype, kinds, _ = self._signature()
         new = domain._callback(prototype, kinds, self._answer())
-        # One place, whichever thread comes first: the end of another would take a pointer away that somebody has. Without a lock, which a
+        # One place, whichever thread comes first: the end of another would take away a pointer that a module has. Without a lock, which a
         # child could find held by a thread that it does not have: the first one that lives is the one, and each step is one of a list's.
         pins = self._pins.setdefault(domain, [])
         pins.append(new)

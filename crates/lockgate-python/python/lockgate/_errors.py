@@ -31,8 +31,8 @@ class LoadError(Error, OSError):
         return type(self), (self.args[0], self.errno, self.filename), {**self.__dict__}
 
 
-class Refused(Error):
-    """The verifier refused the module: it breaks a rule of the code model, which the message names."""
+class Rejected(Error):
+    """The verifier rejected the module: it breaks a rule of the code model, which the message names."""
 
 
 class OptionError(Error, ValueError):

@@ -160,7 +160,7 @@ class Registry:
     def names(self) -> list[tuple[str, tuple[int, int]]]:
         """Names and versions, in order."""
     def unexport(self, name: str) -> None:
-        """Takes every version of a name back: nobody binds it any more. What is bound stays."""
+        """Takes every version of a name back: it cannot be bound any more. What is bound stays."""
     def revoke(self, name: str, stop: bool = False) -> None:
         """The same, and calls of what is bound raise `Revoked`. Calls in progress finish, or end at once with `stop`."""
     def remove(self, name: str) -> None:
@@ -203,7 +203,7 @@ class Principal:
 
     @staticmethod
     def nobody() -> Principal:
-        """Somebody who may bind what is exported to everyone."""
+        """A client who may bind only what is exported to everyone."""
     @staticmethod
     def process() -> Principal:
         """The user and groups that the process runs as."""
@@ -219,7 +219,7 @@ class Principal:
         """The same, with these tokens, too."""
 
 class Token:
-    """A capability: whoever holds it may bind what was exported for it. 128 random bits, or those that are given."""
+    """A capability: a client that holds it may bind what was exported for it. 128 random bits, or those that are given."""
 
     def __new__(cls, bits: bytes | None = None) -> Self: ...
     def __bytes__(self) -> bytes: ...
@@ -230,7 +230,7 @@ class Allow:
 
     @staticmethod
     def everyone() -> Allow:
-        """Whoever asks."""
+        """Every client."""
     @staticmethod
     def user(user: int) -> Allow:
         """A user, by number."""

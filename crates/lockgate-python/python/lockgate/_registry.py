@@ -57,7 +57,7 @@ class Registry(_native.Registry):
     ) -> None:  # fmt: skip
         """Exports the domain's function `of` (a name, or a C prototype if the module has no note) as `name`.
 
-        `policy` is what the server asks for in every call. Nobody may bind it but whom `allow` names.
+        `policy` is what the server asks for in every call. Only the clients that `allow` names may bind it.
         """
         self._export(domain, name, version, of, str(policy), list(allow))
 

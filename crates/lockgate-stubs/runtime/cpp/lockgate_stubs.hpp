@@ -535,7 +535,7 @@ template <class Client> class lending {
 
 // ---- what lives longer than a call ------------------------------------------------------------------------------------------
 
-// Something of the library's: a function of its own ends it when it is destroyed, unless it is the library's to end, or nobody's. It moves, and has one owner.
+// Something of the library's: a function of its own ends it when it is destroyed, unless it is the library's to end, or has no owner. It moves, and has one owner.
 template <class Client, class Own, bool ENDS> class handle {
   public:
     handle(pointer raw, bool owned) : raw_(raw), owned_(owned)
@@ -640,7 +640,7 @@ template <class Client, class T> class kept {
         } catch (...) {
             // It is gone in any case.
         }
-        // The library remembers the address: it is nobody else's again.
+        // The library remembers the address: it is not used again.
         if (used_ && !end_)
             (void)raw_.release();
     }

@@ -626,7 +626,7 @@ class _Kept(_Ending):
             _remembered.append(self._raw)
 
 
-_remembered: list = []  # the library remembers their addresses: they are nobody else's again
+_remembered: list = []  # the library remembers their addresses: they are not used again
 
 
 class _Slot:

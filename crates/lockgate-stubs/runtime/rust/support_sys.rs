@@ -275,7 +275,7 @@ pub(crate) fn text(at: *const c_char) -> Option<Text> {
 /// Gives back a piece of the C library's heap.
 ///
 /// # Safety
-/// It is one that the client has given to be freed, and nobody uses it any more.
+/// It is one that the client has given to be freed, and it is not used any more.
 pub(crate) unsafe fn free(at: *mut c_void) {
     // SAFETY: by the caller.
     unsafe { heap_free(at) };
@@ -525,8 +525,8 @@ impl<F: ?Sized> Slot<F> {
         });
         let mut all = lock(&slots.0);
         let is_free = |position: &Position<F>| {
-            let nobodys = !position.for_good && HANDLES.load(Ordering::Relaxed) == 0;
-            position.held.is_none() && (!position.bare || nobodys)
+            let unowned = !position.for_good && HANDLES.load(Ordering::Relaxed) == 0;
+            position.held.is_none() && (!position.bare || unowned)
         };
         let free = all.iter().position(is_free).unwrap_or(all.len());
         if free == SLOTS {

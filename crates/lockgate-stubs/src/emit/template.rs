@@ -14,6 +14,11 @@ macro_rules! template {
 }
 pub(crate) use template;
 
+/// A line of code.
+pub fn row(code: impl Into<String>) -> String {
+    code.into() + "\n"
+}
+
 /// `template` with its places filled.
 ///
 /// # Panics

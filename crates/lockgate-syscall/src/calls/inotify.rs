@@ -1,12 +1,12 @@
 //! `inotify_init`, `inotify_init1`, `inotify_add_watch`, `inotify_rm_watch`: beneath granted directories.
 use super::event;
-use super::read_write::{self, Pieces};
+use super::pieces::Pieces;
 use crate::SyscallContext;
 use crate::descriptors::{Behind, Description};
 use crate::directories::admit;
 use crate::directory::link_of;
 use crate::notifications::{Notifications, Watched};
-use crate::outcome::Reply;
+use crate::outcome::{Halt, Reply};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
@@ -85,12 +85,13 @@ fn instance(file: &Arc<Description>) -> Result<&Notifications, Errno> {
     }
 }
 
-/// Reads events that the domain may hear of, or waits for one.
+/// Reads events that the domain may hear of, or waits for one; `read` reads whichever there are.
 pub(super) fn read(
     ctx: &SyscallContext<'_>,
-    file: &Description,
     notifications: &Notifications,
     mut pieces: Pieces,
+    file: &Description,
+    read: impl Fn(&mut [u8]) -> Result<usize, Halt>,
 ) -> Reply {
     // (The kernel would take a read of nothing for one.)
     let want = pieces.left().min(BUFFER);
@@ -104,7 +105,7 @@ pub(super) fn read(
     let mut buffer = vec![0; room];
     loop {
         ctx.check()?;
-        let got = read_write::read_some(ctx, file, &mut buffer, None)?;
+        let got = read(&mut buffer)?;
         let is_at = |identity, path: &[u8]| ctx.process.grants.is_at(identity, path);
         let heard = notifications.filter(file.fd(), &buffer[..got], is_at);
         if !heard.is_empty() {

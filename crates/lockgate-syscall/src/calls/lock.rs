@@ -4,6 +4,7 @@
 //! domains one owner, so each domain has, for each file, one open description that holds its locks
 //! (`F_OFD_SETLK`): they exclude other domains and other processes, and never the domain itself.
 use crate::SyscallContext;
+use crate::context::PAUSE;
 use crate::descriptors::{Description, Kind};
 use crate::locked::locked;
 use crate::outcome::Reply;
@@ -13,11 +14,7 @@ use rustix::fs::{FlockOperation, SeekFrom};
 use rustix::io::Errno;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-/// Pause between two tries of a lock that is to be waited for. The kernel's own wait cannot be ended by
-/// a deadline.
-const PAUSE: Duration = Duration::from_millis(1);
+use std::time::Instant;
 
 /// `fcntl(number, F_SETLK or F_SETLKW, flock)`.
 pub(super) fn set(

@@ -1,8 +1,9 @@
 //! `sendto`, `recvfrom`, `sendmsg`, `recvmsg`, `sendmmsg`, `recvmmsg`, and what `read` and `write` do with sockets: through a buffer of the
 //! host's, without control messages.
-use super::read_write::{MESSAGE, Pieces};
+use super::pieces::{MESSAGE, Pieces};
 use super::signal;
-use super::socket::{Open, PAUSE, granted_peer, place_of};
+use super::socket::{Open, granted_peer, place_of};
+use crate::context::PAUSE;
 use crate::endpoints::{Address, Purpose, Transport};
 use crate::outcome::{Halt, Reply};
 use crate::sockets::Way;

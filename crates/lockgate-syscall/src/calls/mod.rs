@@ -22,6 +22,7 @@ pub(super) mod mmap;
 pub(super) mod names;
 pub(super) mod open;
 pub(super) mod pass_on;
+mod pieces;
 pub(super) mod pipe;
 pub(super) mod poll;
 pub(super) mod quick;

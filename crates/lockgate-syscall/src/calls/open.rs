@@ -1,7 +1,7 @@
 //! `open`, `openat`, `creat`, `close`.
-use super::socket::PAUSE;
 use super::{lock, truncate};
 use crate::SyscallContext;
+use crate::context::PAUSE;
 use crate::descriptors::{Description, Kind};
 use crate::locked::locked;
 use crate::outcome::{Halt, Reply};

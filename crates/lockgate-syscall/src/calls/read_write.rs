@@ -1,10 +1,11 @@
 //! `read`, `write`, `pread64`, `pwrite64`, `readv`, `writev`, `preadv`, `pwritev`, through a buffer of the
 //! host's: the bytes that are judged and moved are the same.
-use super::socket::{Open, PAUSE};
+use super::pieces::{MESSAGE, MOST, Pieces};
+use super::socket::Open;
 use super::{inotify, message, signal, signal_file};
+use crate::context::PAUSE;
 use crate::descriptors::{Behind, Description, Form, Kind};
 use crate::outcome::{Halt, Reply};
-use crate::wire::word;
 use crate::{CHUNK, SyscallContext};
 use lockgate_kernel::{DEADLY, NO_SIGNAL, without_signals};
 use rustix::event::PollFlags;
@@ -13,24 +14,16 @@ use rustix::io::{Errno, ReadWriteFlags};
 use rustix::net::sockopt::Timeout;
 use rustix::net::{RecvFlags, SendFlags};
 use rustix::termios::{LocalModes, SpecialCodeIndex};
-use std::collections::VecDeque;
 use std::io::{IoSlice, IoSliceMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Most pieces of one vector (Linux's `IOV_MAX`).
-const PIECES: u64 = 1024;
-/// Most bytes of one call, as in Linux (`MAX_RW_COUNT`).
-pub(super) const MOST: u64 = 0x7fff_f000;
 /// Largest offset: no file reaches so far, and nothing that is added to it can overflow.
 pub(super) const MOST_AT: u64 = i64::MAX as u64 - MOST;
 /// `preadv2` and `pwritev2`: where the description is.
 const CURRENT: u64 = u64::MAX;
 /// Bytes that a ready pipe takes without blocking (Linux's `PIPE_BUF`).
 pub(super) const PIPE: usize = 4096;
-
-/// Most bytes of one message: more than the kernel takes, unless an administrator raised its limits (`net.core.wmem_max`).
-pub(super) const MESSAGE: usize = 1 << 20;
 
 /// The unit of a terminal's `VTIME`.
 const TENTH: Duration = Duration::from_millis(100);
@@ -117,72 +110,6 @@ fn is_somewhere(at: u64, length: u64) -> Result<(), Errno> {
     if at.checked_add(length).is_some_and(|end| end <= END) { Ok(()) } else { Err(Errno::FAULT) }
 }
 
-/// Parts of the domain's memory that a call reads or writes, in order.
-pub(super) struct Pieces(VecDeque<(u64, u64)>);
-
-impl Pieces {
-    pub(super) fn one(at: u64, length: u64) -> Self {
-        Pieces(VecDeque::from([(at, length.min(MOST))]))
-    }
-
-    /// Copies a `struct iovec[count]`, once.
-    pub(super) fn copied(ctx: &SyscallContext<'_>, vector: u64, count: u64) -> Result<Self, Errno> {
-        if count > PIECES {
-            return Err(Errno::INVAL);
-        }
-        let mut bytes = vec![0; count as usize * 16];
-        ctx.memory.read(vector, &mut bytes)?;
-        let pieces: VecDeque<_> = bytes.chunks(16).map(|piece| (word(piece, 0), word(piece, 8))).collect();
-        let total = pieces.iter().try_fold(0u64, |total, (_, length)| total.checked_add(*length));
-        if total.is_none_or(|total| total > i64::MAX as u64) {
-            return Err(Errno::INVAL);
-        }
-        Ok(Pieces(pieces))
-    }
-
-    /// Bytes that are left, at most [`MOST`].
-    pub(super) fn left(&self) -> usize {
-        self.0.iter().map(|(_, length)| *length).sum::<u64>().min(MOST) as usize
-    }
-
-    /// How many of the first `bytes` can be written in the domain.
-    pub(super) fn writable(&self, ctx: &SyscallContext<'_>, bytes: usize) -> usize {
-        let mut fits = 0;
-        for (at, length) in &self.0 {
-            let step = (*length).min(bytes as u64 - fits);
-            let here = ctx.memory.writable(*at, step);
-            fits += here;
-            if here < step || fits == bytes as u64 {
-                break;
-            }
-        }
-        fits as usize
-    }
-
-    /// Takes `bytes` off the front, piece by piece: gives each part's address and place in the buffer.
-    pub(super) fn take(
-        &mut self,
-        bytes: usize,
-        mut part: impl FnMut(u64, std::ops::Range<usize>) -> Result<(), Errno>,
-    ) -> Result<(), Errno> {
-        let mut done = 0;
-        while done < bytes {
-            let (at, length) = self.0.front_mut().expect("no more is taken than is left");
-            let step = (*length).min((bytes - done) as u64);
-            if step > 0 {
-                part(*at, done..done + step as usize)?;
-            }
-            done += step as usize;
-            *at = at.checked_add(step).ok_or(Errno::FAULT)?;
-            *length -= step;
-            if *length == 0 {
-                self.0.pop_front();
-            }
-        }
-        Ok(())
-    }
-}
-
 fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Option<u64>) -> Reply {
     let file = ctx.process.descriptor(fd as i32)?.for_reading()?;
     if offset.is_none()
@@ -199,7 +126,9 @@ fn read_into(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opti
             return signal_file::read(ctx, &file, signals, pieces);
         }
         Behind::Notifications(notifications) if offset.is_none() => {
-            return inotify::read(ctx, &file, notifications, pieces);
+            return inotify::read(ctx, notifications, pieces, &file, |into| {
+                read_some(ctx, &file, into, None)
+            });
         }
         _ => {}
     }

@@ -1,6 +1,6 @@
 //! `signalfd`, `signalfd4`.
 use super::event;
-use super::read_write::Pieces;
+use super::pieces::Pieces;
 use super::signal::SET;
 use crate::SyscallContext;
 use crate::descriptors::{Behind, Description};

@@ -5,6 +5,7 @@
 //! the kernel.
 use super::open::file_mode;
 use crate::SyscallContext;
+use crate::context::PAUSE;
 use crate::descriptors::Description;
 use crate::endpoints::{Address, LARGEST, Place, Purpose, Shown, Transport, address_in, peer};
 use crate::outcome::{Halt, Reply};
@@ -18,13 +19,10 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What the host's sockets are made with.
 const HOSTS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
-
-/// Pause between two tries of what the kernel has no wait for that a deadline could end: a UNIX socket whose queue is full.
-pub(super) const PAUSE: Duration = Duration::from_millis(1);
 
 /// A descriptor that is a socket.
 pub(super) struct Open(Arc<Description>);

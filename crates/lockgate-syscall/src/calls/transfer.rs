@@ -2,9 +2,10 @@
 //!
 //! The kernel moves them, a piece at a time, between what never waits for the host: a wait is one of the domain's, and ends with it. What is the
 //! host's own stream, or counted by its size, is written to through a buffer, as by `write`.
-use super::read_write::{self, MOST, too_large};
+use super::pieces::MOST;
+use super::read_write::{self, too_large};
 use super::signal;
-use super::socket::PAUSE;
+use crate::context::PAUSE;
 use crate::descriptors::{Behind, Description, Kind};
 use crate::outcome::{Halt, Reply};
 use crate::sockets::Way;

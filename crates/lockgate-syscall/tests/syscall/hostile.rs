@@ -204,10 +204,10 @@ fn arguments_are_fetched_once() {
     }
 }
 
-/// Every call of the table with random combinations of a few nasty words: nothing panics, hangs or gets
+/// Every call of the table with random combinations of a few hostile words: nothing panics, hangs or gets
 /// written.
 #[test]
-fn nasty_words_everywhere() {
+fn hostile_words_everywhere() {
     let host = tempfile::tempdir().unwrap();
     std::fs::write(host.path().join("f"), "text").unwrap();
     let guest = Guest::with_data(host.path(), Access::ReadOnly);

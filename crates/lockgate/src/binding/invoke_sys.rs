@@ -48,7 +48,7 @@ impl Binding {
     /// returns in rax.
     ///
     /// # Errors
-    /// As there.
+    /// As [`invoke`](Binding::invoke).
     pub fn invoke_unseen(&self) -> Result<u64, CallError> {
         let mut registers = Registers::default();
         let words = [self.code() as usize, &raw mut registers as usize, 0, 0];

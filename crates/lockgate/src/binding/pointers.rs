@@ -2,7 +2,7 @@
 use super::Binding;
 use crate::call::outcome_sys::{self, Whose};
 use crate::error::CallError;
-use crate::host::PerProcess;
+use crate::host::{PerProcess, locked};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, Weak};
 static LENT: PerProcess<Mutex<BTreeMap<usize, Weak<Binding>>>> = PerProcess::new(Mutex::default);
 
 fn lent() -> MutexGuard<'static, BTreeMap<usize, Weak<Binding>>> {
-    LENT.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&LENT)
 }
 
 pub(super) fn add(binding: &Arc<Binding>) {

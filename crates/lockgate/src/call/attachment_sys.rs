@@ -12,7 +12,7 @@ use super::thread_sys::{
 };
 use super::{mask_sys, repair_sys, signal_frames_sys, undisturbed_sys};
 use crate::error::CallError;
-use crate::host::{AtThreadEnd, Owner};
+use crate::host::{AtThreadEnd, Owner, locked};
 use lockgate_abi::PAGE;
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -87,7 +87,7 @@ impl Drop for Attachment {
         for domain in state.domains() {
             domain.detach(state);
         }
-        THREADS.lock().unwrap_or_else(|e| e.into_inner()).retain(|t| !Arc::ptr_eq(t, state));
+        locked(&THREADS).retain(|t| !Arc::ptr_eq(t, state));
         // SAFETY: our own block; from here on proxies refuse the thread (rule R12).
         unsafe {
             (*state.block).alternate_size = u64::MAX;
@@ -200,7 +200,7 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
             }
             let state = Arc::new(new_state(stack, stale.as_deref()).map_err(CallError::memory)?);
             detach_at_the_end()?;
-            THREADS.lock().unwrap_or_else(|e| e.into_inner()).push(state.clone());
+            locked(&THREADS).push(state.clone());
             // What a forked child's first thread was in the parent, others of whose threads had it, too, stays.
             THREAD.replace(Some(ManuallyDrop::new(Attachment(state.clone()))));
             state

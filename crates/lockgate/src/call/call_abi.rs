@@ -5,7 +5,7 @@ use super::layout::{
 };
 use crate::copy_asm::BOOL_MASK;
 pub(crate) use crate::host::Processor;
-use crate::host::Short;
+use crate::host::{Short, locked};
 use crate::module::Module;
 use crate::policy::Policy;
 use crate::signature::{Place, Plan, Register, Signature, Type};
@@ -247,7 +247,7 @@ pub(crate) fn stack_masks(signature: &Signature, plan: &Plan) -> Option<&'static
     if masks.iter().all(|mask| *mask == u64::MAX) {
         return None;
     }
-    let mut tables = Short::new(|| TABLES.lock().unwrap_or_else(|e| e.into_inner()));
+    let mut tables = Short::new(|| locked(&TABLES));
     let tables = tables.get_or_insert_default();
     if let Some(known) = tables.get(masks.as_slice()) {
         return Some(known);

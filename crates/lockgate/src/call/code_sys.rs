@@ -2,7 +2,7 @@
 //!
 //! It lies in memory files that are mapped twice, once to write and once to run, so that no page is ever both.
 use super::layout::BindingHeader;
-use crate::host::{Owner, PerProcess, environment, memory_file};
+use crate::host::{Owner, PerProcess, environment, locked, memory_file};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, MremapFlags, ProtFlags};
@@ -77,13 +77,13 @@ impl Drop for Code {
         }
         // A stale call traps.
         self.write(&vec![TRAP; self.length]);
-        FREE.lock().unwrap_or_else(|e| e.into_inner()).entry(self.length).or_default().push(self.place);
+        locked(&FREE).entry(self.length).or_default().push(self.place);
     }
 }
 
 /// A free place of `length` bytes: one of that very length, or a piece of the shortest longer one.
 fn take(length: usize) -> Result<Place, Errno> {
-    let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+    let mut free = locked(&FREE);
     let fitting = free.range(length..).find(|(_, places)| !places.is_empty()).map(|(fitting, _)| *fitting);
     let (found, place) = match fitting {
         Some(found) => (found, free.get_mut(&found).and_then(Vec::pop).ok_or(Errno::NOMEM)?),

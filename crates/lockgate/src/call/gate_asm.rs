@@ -1037,6 +1037,7 @@ lockgate_gate_resume:
     jmp .Lresume_back
     .cfi_endproc
     .size lockgate_gate_resume,.-lockgate_gate_resume
+    # Faults between lockgate_gate_import and here are the domain's (is_domains in signals_sys.rs): new gates go above.
     .globl lockgate_gate_end
     .hidden lockgate_gate_end
 lockgate_gate_end:

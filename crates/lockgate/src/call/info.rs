@@ -1,6 +1,7 @@
 //! What Rust knows of a binding while it is called.
 use super::thread_sys::AnyDomain;
 use crate::error::CallError;
+use crate::host::locked;
 use crate::report::{Entered, Registers};
 use crate::space;
 use crate::stats::{Row, Traffic};
@@ -114,7 +115,7 @@ impl Info {
     }
 
     fn closed(&self) -> MutexGuard<'_, Option<Closed>> {
-        self.closed.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.closed)
     }
 
     /// No call may begin any more. The first reason stays.

@@ -75,7 +75,7 @@ pub(crate) struct Instance {
     /// Of an exclusive domain: see `call/exclusive_sys.rs`.
     owner: AtomicU32,
     turns: Turns,
-    /// Threads, by their slots: a call of theirs was ended in its midst, and what that has left with them is not mended yet.
+    /// Threads, by their slots: a call of theirs was ended in its midst, and what that has left with them is not repaired yet.
     broken: AtomicU64,
     /// The module has said that nothing can be left that way.
     is_unbreakable: AtomicBool,
@@ -268,12 +268,12 @@ impl Instance {
         may_be
     }
 
-    /// Whether one did, and it is not mended.
+    /// Whether one did, and it is not repaired.
     pub fn is_broken(&self, slot: u32) -> bool {
         self.broken.load(Ordering::Acquire) & bit(slot) != 0
     }
 
-    /// It is mended, or about to be. Whether it was broken.
+    /// It is repaired, or about to be. Whether it was broken.
     pub fn take_broken(&self, slot: u32) -> bool {
         self.broken.fetch_and(!bit(slot), Ordering::AcqRel) & bit(slot) != 0
     }

@@ -2,7 +2,7 @@
 use super::call_abi::CallAbi;
 use super::code_sys::Code;
 use super::emit;
-use crate::host::Short;
+use crate::host::{Short, locked};
 use crate::symbols::perf_map;
 use rustix::io::Errno;
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ impl Proxy {
     pub fn of(abi: CallAbi) -> Result<Arc<Proxy>, Errno> {
         /// Proxies are never changed and never go, so a forked child uses its parent's.
         static PROXIES: Mutex<Option<HashMap<CallAbi, Arc<Proxy>>>> = Mutex::new(None);
-        let mut proxies = Short::new(|| PROXIES.lock().unwrap_or_else(|e| e.into_inner()));
+        let mut proxies = Short::new(|| locked(&PROXIES));
         let proxies = proxies.get_or_insert_default();
         if let Some(known) = proxies.get(&abi) {
             return Ok(known.clone());

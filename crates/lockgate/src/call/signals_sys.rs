@@ -21,7 +21,7 @@ use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::{postpones, undisturbed};
 use super::{block_sys, code_sys, outcome_sys};
 use crate::copy_asm as guarded;
-use crate::host::{HostError, PerProcess, Uncancelled};
+use crate::host::{HostError, PerProcess, Uncancelled, locked};
 use crate::report::{Cause, RawFault, Registers};
 use crate::space;
 use crate::sync::futex;
@@ -229,7 +229,7 @@ fn put_in_front() -> Result<(), i32> {
     if !INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
-    let claiming = CLAIMING.lock().unwrap_or_else(|e| e.into_inner());
+    let claiming = locked(&CLAIMING);
     for (index, &signal) in FAULTS.iter().enumerate() {
         if in_front(index, signal) != Front::Theirs {
             continue;

@@ -13,7 +13,7 @@ use super::layout::{
 use super::mapping_sys::Mapping;
 use super::signal_frames_sys;
 use crate::error::CallError;
-use crate::host::{Owner, PerProcess, maps};
+use crate::host::{Owner, PerProcess, locked, maps};
 use crate::report::{RawFault, Registers};
 use crate::space::{self, MAX_STRIDES};
 use lockgate_abi::stack;
@@ -129,7 +129,7 @@ pub(crate) struct ThreadState {
     /// The mark of a gate that has gone on without the domain's turn, since another call was in the way; or 0. Its call ends when it is asked
     /// about, by itself, which may be when the other one is over.
     pub(super) turnless: Cell<u64>,
-    /// A call of the thread's has broken off, in a domain that has not mended what that left.
+    /// A call of the thread's has broken off, in a domain that has not repaired what that left.
     pub(super) broken: Cell<bool>,
     /// The thread's own stack.
     pub(super) stack: Range<u64>,
@@ -727,7 +727,7 @@ impl ThreadState {
 
 /// Takes a binding that ends off all threads' records: where a call through it was left by a jump, its record outlives it.
 pub(crate) fn forget(binding: *const BindingHeader) {
-    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let threads = locked(&THREADS);
     for record in threads.iter().flat_map(|thread| thread.records()) {
         // SAFETY: an aligned word in the array of records, where gates have another one, which is no header's address. Its thread may
         // write another record there, but none of this binding, which nobody can call any more.
@@ -748,14 +748,14 @@ pub(crate) fn forget(binding: *const BindingHeader) {
 
 /// Number of entries in progress in the domain at `base`, on all threads.
 pub(crate) fn calls_in(base: u64) -> usize {
-    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let threads = locked(&THREADS);
     let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
 
 /// Number of threads with entries in progress in the domain at `base`.
 pub(crate) fn threads_in(base: u64) -> usize {
-    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let threads = locked(&THREADS);
     let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
     threads.iter().filter(|thread| thread.entries().iter().any(inside)).count()
 }
@@ -763,14 +763,14 @@ pub(crate) fn threads_in(base: u64) -> usize {
 /// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a
 /// domain has written before.)
 pub(crate) fn is_idle(tid: i32) -> bool {
-    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let threads = locked(&THREADS);
     threads.iter().any(|thread| thread.tid == tid && thread.records().next().is_none())
 }
 
 /// Entries of gates that threads are in, and kernel ids of the threads that run the code of the domain at `base`: one of these
 /// may be about to show an entry that it has already read from the domain's tables.
 pub(crate) fn gate_entries(base: u64) -> (HashSet<*const GateEntry>, Vec<i32>) {
-    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let threads = locked(&THREADS);
     let (mut found, mut inside) = (HashSet::new(), Vec::new());
     for thread in threads.iter() {
         let mut innermost = None;

@@ -118,7 +118,7 @@ pub(super) unsafe fn take_again(gate: *mut GateRecord, own: *const u64) {
 }
 
 /// # Safety
-/// As there.
+/// As [`take_again`].
 unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64) -> usize {
     // SAFETY: the caller's; the thread's own state; live records if the gate's is the innermost one.
     unsafe {

@@ -15,7 +15,7 @@ use super::instance::Instance;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
 use super::thread_sys::{OVERDUE, SENTENCES, SeenEntry, THREADS, ThreadState, current};
-use crate::host::{PerProcess, end_process, peek, process, still};
+use crate::host::{PerProcess, end_process, locked, peek, process, still};
 use crate::space;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,7 +77,7 @@ pub(crate) fn serve(domains: Domains) {
 }
 
 fn domains() -> &'static Domains {
-    DOMAINS.get().expect("whoever has the watcher started has a domain")
+    DOMAINS.get().expect("the watcher is started for a domain")
 }
 
 #[derive(Default)]
@@ -124,11 +124,11 @@ impl Interested {
 }
 
 fn interested() -> MutexGuard<'static, Interested> {
-    INTERESTED.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&INTERESTED)
 }
 
 fn seen() -> MutexGuard<'static, Seen> {
-    SEEN.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&SEEN)
 }
 
 /// What was ended from outside.
@@ -263,7 +263,7 @@ pub(crate) fn tell_of_signal(base: u64) {
     // Without a watcher, the one kick below must do.
     let _ = interested.wake();
     drop(interested);
-    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let threads = locked(&THREADS);
     let is_inside =
         |thread: &ThreadState| thread.entries().iter().any(|entry| space::base_of(entry.control) == base);
     let own = current().map(|state| state.tid);
@@ -331,7 +331,7 @@ fn remind() {
         return;
     }
     let inside: Vec<(i32, u64)> = {
-        let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+        let threads = locked(&THREADS);
         // (Who has been told is kicked until it has looked.)
         let untold = threads.iter().filter(|thread| !thread.signalled.load(Ordering::SeqCst));
         untold.filter_map(|thread| Some((thread.tid, thread.entries().last()?.control))).collect()
@@ -351,7 +351,7 @@ fn remind() {
     }
     // (A domain's own locks: none of ours is held.)
     waits.retain(|(_, control)| (domains().wakes)(id(*control), *control));
-    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let threads = locked(&THREADS);
     for (tid, control) in waits {
         let is_there =
             |thread: &&Arc<ThreadState>| thread.tid == tid && thread.is_in(space::base_of(control));
@@ -381,7 +381,7 @@ fn tell(retired: impl FnOnce(u64) -> Retired) {
     // Without a watcher, the one kick below must do.
     let _ = interested.wake();
     drop(interested);
-    for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
+    for thread in locked(&THREADS).iter() {
         signals_sys::kick(thread);
     }
 }
@@ -613,7 +613,7 @@ struct Found {
 
 /// Looks at every thread once.
 fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks: &mut Kicks) -> Found {
-    let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let threads = locked(&THREADS);
     let mut seen = seen();
     let now = Instant::now();
     let mut found = Found { pause: POLL, inhabited: Vec::new(), stopped: Vec::new(), unanswered: false };

@@ -2,7 +2,7 @@
 use super::Reporter;
 use super::verdicts::Hash;
 use crate::binding::Front;
-use crate::host::PerProcess;
+use crate::host::{PerProcess, locked};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -31,7 +31,7 @@ static IDLE: PerProcess<Mutex<HashMap<Meaning, Vec<Pointer>>>> = PerProcess::new
 static ALL: PerProcess<Mutex<Vec<Pointer>>> = PerProcess::new(Mutex::default);
 
 fn idle() -> MutexGuard<'static, HashMap<Meaning, Vec<Pointer>>> {
-    IDLE.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&IDLE)
 }
 
 /// A pointer of this meaning whose library was closed.
@@ -41,7 +41,7 @@ pub(super) fn take(meaning: &Meaning) -> Option<Pointer> {
 
 /// Keeps a new pointer for good.
 pub(super) fn enlist(pointer: Pointer) {
-    ALL.lock().unwrap_or_else(|e| e.into_inner()).push(pointer);
+    locked(&ALL).push(pointer);
 }
 
 /// The pointer's library was closed, and its front retired.

@@ -10,7 +10,7 @@ use crate::binding::Binding;
 use crate::call::{Gate, OnFailure};
 use crate::domain::{Core, Resolver, release_functions};
 use crate::error::CallError;
-use crate::host::Short;
+use crate::host::{Short, locked};
 use crate::module::Placed;
 use crate::policy::Policy;
 use crate::signature::Signature;
@@ -25,7 +25,7 @@ pub(super) struct Services(BTreeMap<String, Service>);
 static FOR_ALL: Mutex<Services> = Mutex::new(Services(BTreeMap::new()));
 
 fn for_all() -> Short<MutexGuard<'static, Services>> {
-    Short::new(|| FOR_ALL.lock().unwrap_or_else(|e| e.into_inner()))
+    Short::new(|| locked(&FOR_ALL))
 }
 
 /// Offers a service to all libraries, those that are open already included: it answers imports that nothing has answered yet.
@@ -51,7 +51,7 @@ pub(super) struct Scope {
 
 impl Scope {
     pub fn services(&self) -> MutexGuard<'_, Services> {
-        self.services.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.services)
     }
 
     /// Answers every import of `core`, with libraries that are `held` open from then on: this one is in no table yet.
@@ -178,7 +178,7 @@ impl Scope {
             on_failure,
         );
         let binding = binding.map_err(|error| error.to_string())?;
-        let mut dependencies = self.dependencies.lock().unwrap_or_else(|e| e.into_inner());
+        let mut dependencies = locked(&self.dependencies);
         if !dependencies.iter().any(|known| Arc::ptr_eq(known, &server)) {
             dependencies.push(server);
         }

@@ -7,7 +7,7 @@ use super::service_sys::Service;
 use super::table::Pin;
 use super::verdicts::{FileKey, Hash};
 use super::{DlError, Mode, Options};
-use crate::binding::{Binding, RawFunctionPointer, within_registers};
+use crate::binding::{Binding, Internal, RawFunctionPointer, within_registers};
 use crate::call::failure_sys::{self, Failure};
 use crate::call::reporter::{self, Reporter};
 use crate::call::{Closed, watch};
@@ -15,10 +15,11 @@ use crate::callback::Callback;
 use crate::domain::{self, Core, Domain};
 use crate::error::{BindError, CallError, CreateError, MemoryError};
 use crate::grant::{Grant, Rights};
+use crate::host::locked;
 use crate::module::Module;
 use crate::module::Placed;
 use crate::nearest::nearest;
-use crate::signature::{self, Plan, PrototypeError, Signature, printable};
+use crate::signature::{Plan, PrototypeError, Signature, printable};
 use lockgate_abi::{code, symbol, window};
 use lockgate_verify::SegmentKind;
 use std::collections::HashMap;
@@ -204,15 +205,15 @@ impl Loaded {
     }
 
     pub fn dependencies(&self) -> Vec<Arc<Loaded>> {
-        self.scope.dependencies.lock().unwrap_or_else(|e| e.into_inner()).clone()
+        locked(&self.scope.dependencies).clone()
     }
 
     fn entries(&self) -> MutexGuard<'_, Option<HashMap<Meaning, Entry>>> {
-        self.entries.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.entries)
     }
 
     pub fn exposed(&self) -> MutexGuard<'_, Vec<(u64, Grant)>> {
-        self.exposed.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.exposed)
     }
 
     /// # Errors
@@ -231,7 +232,7 @@ impl Loaded {
         let callback =
             self.domain.callback(function).ok_or_else(|| wrong("no function pointers are left"))?;
         let address = callback.pointer::<u8>().address();
-        self.callbacks.lock().unwrap_or_else(|e| e.into_inner()).push(callback);
+        locked(&self.callbacks).push(callback);
         Ok(address)
     }
 
@@ -250,7 +251,7 @@ impl Loaded {
     }
 
     fn failure(&self) -> MutexGuard<'_, Option<u64>> {
-        self.failure.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.failure)
     }
 
     /// The shorter of the domain's time limit and the library's timeout.
@@ -280,7 +281,11 @@ impl Loaded {
 
     /// Runs a procedure of the runtime's, if the module has it.
     fn run(&self, procedure: &str, limit: Duration) -> Result<(), CallError> {
-        match Binding::internal_of(self.core().clone(), &self.image, procedure, Some(limit)) {
+        match Binding::internal(
+            self.core().clone(),
+            procedure,
+            Internal { image: Some(&self.image), ..Internal::within(limit) },
+        ) {
             Some(binding) => binding.map_err(CallError::Memory)?.invoke(&[]).map(|_| ()),
             None => Ok(()),
         }
@@ -318,7 +323,7 @@ impl Loaded {
             self.core().leave(&self.image);
             self.exposed().clear();
         }
-        self.scope.dependencies.lock().unwrap_or_else(|e| e.into_inner()).clear();
+        locked(&self.scope.dependencies).clear();
         if self.base.is_some() {
             return;
         }
@@ -342,7 +347,7 @@ impl Loaded {
     }
 
     fn left(&self) -> MutexGuard<'_, HashMap<Meaning, Vec<Entry>>> {
-        self.left.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.left)
     }
 
     /// Keeps what leads into a library that leaves the domain: threads may be on their way there.
@@ -410,11 +415,7 @@ impl Loaded {
         // A note that cannot be called by (variable arguments, for example) is as good as none.
         let noted: Option<Signature> = export.signature.as_deref().and_then(|text| text.parse().ok());
         if let (Some(noted), Some(asked)) = (&noted, &asked) {
-            signature::agree(noted, asked).map_err(|mismatch| BindError::Signature {
-                module: self.name.clone(),
-                name: name.to_owned(),
-                mismatch,
-            })?;
+            BindError::unless_agreed(&self.name, name, noted, asked)?;
         }
         let noted = if asked.is_some() { None } else { noted };
         // What only the library says must not decide what a call does to the host's memory; what no call could be made by is no less.

@@ -1,6 +1,7 @@
 //! What a library may have, and what its callers get.
 use super::Library;
 use crate::domain::DomainOptions;
+use crate::host::end_after;
 use crate::policy::Policy;
 use std::time::{Duration, Instant};
 
@@ -81,7 +82,6 @@ impl Options {
 
     /// The same for constructors that begin now.
     pub(super) fn begun(&self) -> Options {
-        // None is for ever: no clock gets there.
-        Options { until: Instant::now().checked_add(self.timeout), ..self.clone() }
+        Options { until: end_after(self.timeout), ..self.clone() }
     }
 }

@@ -1,6 +1,6 @@
 //! From a name to a file.
 use super::DlError;
-use crate::host::{self, Short};
+use crate::host::{self, Short, locked};
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ const DEFAULT: &[u8] = b"/usr/local/lib/lockgate:/usr/lib/lockgate";
 static PATH: Mutex<Option<OsString>> = Mutex::new(None);
 
 fn path() -> Short<MutexGuard<'static, Option<OsString>>> {
-    Short::new(|| PATH.lock().unwrap_or_else(|e| e.into_inner()))
+    Short::new(|| locked(&PATH))
 }
 
 /// Folders, colons between, in which libraries are looked for whose name has no slash; instead of `LG_LIBRARY_PATH`, if that was

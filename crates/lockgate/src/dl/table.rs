@@ -6,7 +6,7 @@
 //! or over, is over, and what was held open for it is let go of.
 use super::loaded::{Loaded, NEXT};
 use super::{DlError, Mode};
-use crate::host::{AtThreadEnd, PerProcess};
+use crate::host::{AtThreadEnd, PerProcess, locked};
 use std::collections::HashSet;
 use std::ffi::c_void;
 use std::sync::atomic::Ordering;
@@ -50,14 +50,14 @@ static FIRST: PerProcess<u64> = PerProcess::new(|| NEXT.load(Ordering::Relaxed))
 
 fn table() -> MutexGuard<'static, Table> {
     FIRST.get();
-    TABLE.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&TABLE)
 }
 
 /// One thread at a time looks whether a library is open, makes its domain, and enters it. No file is read meanwhile, and no code of a
 /// library runs.
 pub(super) fn turn() -> MutexGuard<'static, ()> {
     static TURN: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
-    TURN.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&TURN)
 }
 
 /// The calling thread's kernel id.

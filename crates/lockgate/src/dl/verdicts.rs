@@ -5,7 +5,7 @@
 //! files can let code run that was not verified; at worst an old version runs. Nothing is kept on disk: whoever could write
 //! there would decide what runs (docs/decisions).
 use super::DlError;
-use crate::host::{Once, Short};
+use crate::host::{Once, Short, locked};
 use crate::module::Module;
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -146,7 +146,7 @@ struct Kept {
 static VERDICTS: Once<Mutex<Verdicts>> = Once::new();
 
 fn verdicts() -> Short<MutexGuard<'static, Verdicts>> {
-    Short::new(|| VERDICTS.get(Mutex::default).lock().unwrap_or_else(|e| e.into_inner()))
+    Short::new(|| locked(VERDICTS.get(Mutex::default)))
 }
 
 fn module(opened: &Opened, asked: impl Fn(&Hash) -> bool) -> Result<Option<(Arc<Module>, Hash)>, DlError> {

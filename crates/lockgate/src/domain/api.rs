@@ -4,7 +4,7 @@ use super::limits::Usage;
 use super::options::DomainOptions;
 use super::program::{Program, ProgramEnd};
 use super::rest;
-use crate::binding::{Binding, Dynamic};
+use crate::binding::{Binding, Dynamic, Internal};
 use crate::call::{OnFailure, signals_sys};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
@@ -264,11 +264,7 @@ impl Domain {
         let signature = if name.contains('(') {
             let asked: Signature = name.parse().map_err(BindError::from)?;
             if let Some(noted) = &noted {
-                signature::agree(noted, &asked).map_err(|mismatch| BindError::Signature {
-                    module: module.name().to_owned(),
-                    name: import.to_owned(),
-                    mismatch,
-                })?;
+                BindError::unless_agreed(module.name(), import, noted, &asked)?;
             }
             asked
         } else {
@@ -297,7 +293,8 @@ impl Domain {
         self.core().here()?;
         let module = || self.module().name().to_owned();
         let size = count.saturating_mul(size_of::<T>());
-        let Some(allocator) = Binding::internal(self.core().clone(), symbol::ALLOC) else {
+        let Some(allocator) = Binding::internal(self.core().clone(), symbol::ALLOC, Internal::default())
+        else {
             return Err(AllocError::NoAllocator(module()));
         };
         let results = allocator.map_err(CallError::Memory)?.invoke(&[size as u64])?;
@@ -314,7 +311,7 @@ impl Domain {
     /// [`AllocError`], if the module's allocator is missing or faults.
     pub fn free<T: Plain>(&self, pointer: Pointer<T>) -> Result<(), AllocError> {
         self.core().here()?;
-        let Some(free) = Binding::internal(self.core().clone(), symbol::FREE) else {
+        let Some(free) = Binding::internal(self.core().clone(), symbol::FREE, Internal::default()) else {
             return Err(AllocError::NoAllocator(self.module().name().to_owned()));
         };
         free.map_err(CallError::Memory)?.invoke(&[pointer.address()])?;

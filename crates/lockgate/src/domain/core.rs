@@ -6,7 +6,7 @@ use super::options::DomainOptions;
 use super::rest;
 use super::snapshot::Snapshot;
 use super::start;
-use crate::binding::Binding;
+use crate::binding::{Binding, Internal};
 use crate::call::call_abi::StateUsage;
 use crate::call::layout::GateEntry;
 use crate::call::layout::component;
@@ -15,6 +15,7 @@ use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
+use crate::host::locked;
 use crate::module::Module;
 use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
@@ -120,7 +121,7 @@ impl Core {
             Ok(stride)
         });
         let stride = stride.map_err(space)?;
-        let no_watcher = |source| CreateError::Threads { name: format!("domain {name}"), threads: 1, source };
+        let no_watcher = |source| CreateError::Threads { what: format!("domain {name}"), threads: 1, source };
         let measured = if options.is_measured() { "measured" } else { "" };
         let limit = options.memory_limit.to_string();
         let row = Row::domain(&[&name, module.name(), &limit, measured]).ok();
@@ -309,7 +310,7 @@ impl Core {
     }
 
     pub(super) fn slots(&self) -> MutexGuard<'_, Slots> {
-        self.slots.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.slots)
     }
 
     /// Window offset and length of the usable part of a data-stack slot. The control slot's is the same, `OFF`
@@ -482,7 +483,7 @@ impl Core {
     /// Takes the domain out of every thread's slot table. Nobody is inside: nor is anybody to be told to leave.
     fn leave_all(&self) {
         watch::forget_kill(self.base());
-        for thread in THREADS.lock().unwrap_or_else(|e| e.into_inner()).iter() {
+        for thread in locked(&THREADS).iter() {
             thread.leave(self.id(), self.base());
         }
     }
@@ -515,11 +516,11 @@ impl Core {
         if !self.take_broken(slot as u32) {
             return Ok(());
         }
-        let Some(mend) = Binding::internal_within(self.clone(), symbol::THREAD_MEND, queue) else {
+        let Some(mend) = Binding::internal(self.clone(), symbol::THREAD_MEND, Internal::within(queue)) else {
             return Ok(());
         };
-        let mended = mend.map_err(CallError::Memory).and_then(|mend| mend.invoke_unseen());
-        let said = mended.inspect_err(|_| {
+        let repaired = mend.map_err(CallError::Memory).and_then(|mend| mend.invoke_unseen());
+        let said = repaired.inspect_err(|_| {
             if self.note_broken(slot as u32) {
                 thread.has_broken_off();
             }
@@ -552,7 +553,7 @@ impl AnyDomain for Core {
         if known || slot == 0 {
             return self.mend(thread, slot, queue);
         }
-        let Some(init) = Binding::internal_within(self.clone(), symbol::THREAD_INIT, queue) else {
+        let Some(init) = Binding::internal(self.clone(), symbol::THREAD_INIT, Internal::within(queue)) else {
             return Ok(());
         };
         // The module's own code. It has locks of the module's libc, for which all other threads wait: no handler leaves it.
@@ -576,7 +577,7 @@ impl AnyDomain for Core {
         }
         let name = if slot == 0 { symbol::THREAD_RENEW } else { symbol::THREAD_EXIT };
         let limit = self.terms().time_limit.unwrap_or(LEAVING);
-        if let Some(Ok(exit)) = Binding::internal_within(self.clone(), name, Some(limit)) {
+        if let Some(Ok(exit)) = Binding::internal(self.clone(), name, Internal::within(limit)) {
             // What the module makes of it is its own affair: the slot goes either way. So does the storage, while signals wait.
             self.process().set_signal_mask(slot as u32, ALL_SIGNALS);
             thread.leaves_within(limit);

@@ -1,8 +1,9 @@
 //! Threads that a module starts itself: host threads that live in its domain (docs/limits.md).
 use super::core::Core;
-use crate::binding::{Binding, Results};
+use crate::binding::{Binding, Internal, Results};
 use crate::call::{OwnTurn, attachment_sys, mask_sys, signals_sys, thread_sys};
 use crate::error::CallError;
+use crate::host::locked;
 use crate::report::{Fault, FaultKind};
 use lockgate_abi::symbol;
 use lockgate_syscall::{ThreadStart, Threads};
@@ -44,7 +45,7 @@ struct Books {
 
 impl GuestThreads {
     fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.books)
     }
 
     pub fn running(&self) -> u32 {
@@ -135,7 +136,7 @@ impl Threads for Core {
             Arc::from_raw(self)
         };
         let running = Running::new(core)?;
-        let entry = Binding::internal_in_turn(running.core.clone(), symbol::THREAD_START);
+        let entry = Binding::internal(running.core.clone(), symbol::THREAD_START, Internal::in_turn());
         let entry = entry.ok_or(Errno::NOSYS)?;
         let entry = entry.map_err(|_| Errno::AGAIN)?;
         let (tell, told) = channel();

@@ -21,8 +21,8 @@ impl Default for Limits {
         Limits {
             threads: stack::SLOTS as u32,
             max_guest_threads: 0,
-            descriptors: lockgate_syscall::DESCRIPTORS,
-            mappings: MAPPINGS,
+            descriptors: DomainOptions::DESCRIPTORS,
+            mappings: DomainOptions::MAPPINGS,
             cpu_time: None,
             measured: false,
         }
@@ -44,8 +44,8 @@ impl Limits {
                 "the limit of guest threads is {own}: it must be below the thread limit, {all}"
             ));
         }
-        within("descriptor", self.descriptors, lockgate_syscall::MAX_DESCRIPTORS)?;
-        within("mapping", self.mappings, MAX_MAPPINGS)?;
+        within("descriptor", self.descriptors, DomainOptions::MOST_DESCRIPTORS)?;
+        within("mapping", self.mappings, DomainOptions::MOST_MAPPINGS)?;
         within("depth", depth.unwrap_or(u32::MAX), u32::MAX)?;
         if self.cpu_time.is_some_and(|limit| limit.is_zero()) {
             return Err("the CPU time limit is zero: it must be at least a nanosecond".to_owned());
@@ -55,6 +55,17 @@ impl Limits {
 }
 
 impl DomainOptions {
+    /// The largest [`max_guest_threads`](DomainOptions::max_guest_threads): one place is the host's.
+    pub const MOST_GUEST_THREADS: u32 = stack::SLOTS as u32 - 1;
+    /// The [`descriptor_limit`](DomainOptions::descriptor_limit) of options that say nothing else.
+    pub const DESCRIPTORS: u32 = lockgate_syscall::DESCRIPTORS;
+    /// The largest one.
+    pub const MOST_DESCRIPTORS: u32 = lockgate_syscall::MAX_DESCRIPTORS;
+    /// The [`mapping_limit`](DomainOptions::mapping_limit) of options that say nothing else.
+    pub const MAPPINGS: u32 = MAPPINGS;
+    /// The largest one.
+    pub const MOST_MAPPINGS: u32 = MAX_MAPPINGS;
+
     /// Most threads that may have a place in the domain at once, 1–63. Others get
     /// [`CallError::Threads`](crate::CallError::Threads).
     pub fn thread_limit(mut self, threads: u32) -> Self {

@@ -4,7 +4,7 @@ use super::api::Kept;
 use super::core::Core;
 use super::limits::Usage;
 use super::start;
-use crate::binding::Binding;
+use crate::binding::{Binding, Internal};
 use crate::call::{OwnTurn, watch};
 use crate::error::{CallError, CreateError};
 use crate::module::Module;
@@ -77,7 +77,7 @@ impl Program {
         let mut turn = None;
         let end = start::prepare(&core, None).and_then(|stack| {
             turn = Some(OwnTurn::take(core.clone())?);
-            match Binding::internal_in_turn(core.clone(), symbol::MAIN) {
+            match Binding::internal(core.clone(), symbol::MAIN, Internal::in_turn()) {
                 Some(main) => main.map_err(CallError::Memory)?.invoke(&[stack]),
                 None => {
                     let name = core.module().name();

@@ -11,7 +11,7 @@
 use super::core::Core;
 use crate::call::{thread_sys, watch};
 use crate::grant;
-use crate::host::PerProcess;
+use crate::host::{PerProcess, locked};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
@@ -29,7 +29,7 @@ static RECLAIMING: PerProcess<AtomicBool> = PerProcess::new(AtomicBool::default)
 static RECLAIMED: PerProcess<Condvar> = PerProcess::new(Condvar::new);
 
 fn closed() -> MutexGuard<'static, Vec<Closed>> {
-    CLOSED.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&CLOSED)
 }
 
 /// Domains from which functions were taken that threads may hold.
@@ -58,7 +58,7 @@ pub(crate) fn release_leftovers() -> bool {
 }
 
 fn waiting() -> MutexGuard<'static, Vec<Weak<Core>>> {
-    WAITING.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&WAITING)
 }
 
 /// Ends all calls in `core`, refuses new ones, and lets go of what it calls as soon as nobody is inside.

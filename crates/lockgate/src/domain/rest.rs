@@ -10,7 +10,7 @@
 use super::core::{Core, Slots};
 use super::place_sys::next_call;
 use crate::call::thread_sys;
-use crate::host::{Once, Owner, PerProcess};
+use crate::host::{Once, Owner, PerProcess, locked};
 use crate::space::Stride;
 use lockgate_syscall::Protection;
 use rustix::io::Errno;
@@ -37,7 +37,7 @@ struct Listed {
 }
 
 fn domains() -> MutexGuard<'static, BTreeMap<u32, Listed>> {
-    DOMAINS.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&DOMAINS)
 }
 
 /// The first thread's storage of a domain at rest.
@@ -71,7 +71,7 @@ pub(super) fn enlist(core: &Arc<Core>, owner: i32) {
 static LOOKING: PerProcess<Mutex<()>> = PerProcess::new(Mutex::default);
 
 fn looking() -> MutexGuard<'static, ()> {
-    LOOKING.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&LOOKING)
 }
 
 /// Has `look` look at the domain with this number, if it has been entered: for the watcher, which looks at domains that nobody is in, too.

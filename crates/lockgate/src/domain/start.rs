@@ -1,6 +1,6 @@
 //! A module's first steps: what the kernel gives a new process, made in the domain, then `_lg_init`.
 use super::core::Core;
-use crate::binding::Binding;
+use crate::binding::{Binding, Internal};
 use crate::call::thread_sys;
 use crate::error::CallError;
 use lockgate_abi::{PAGE, stack, symbol, window};
@@ -12,7 +12,9 @@ use std::time::Duration;
 /// Runs the module's initialisation, if it has one, on the calling thread. Modules without are ready at once;
 /// their first thread attaches at its first call.
 pub(super) fn run(core: &Arc<Core>, limit: Option<Duration>) -> Result<(), CallError> {
-    let Some(init) = Binding::internal_within(core.clone(), symbol::INIT, limit) else { return Ok(()) };
+    let Some(init) = Binding::internal(core.clone(), symbol::INIT, Internal::within(limit)) else {
+        return Ok(());
+    };
     let stack = prepare(core, limit)?;
     init.map_err(CallError::Memory)?.invoke(&[stack])?;
     Ok(())

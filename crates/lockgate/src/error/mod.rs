@@ -1,12 +1,25 @@
-//! Errors are values: what, where and how to mend.
+//! Errors are values: what, where and how to fix it.
 mod registry;
 
 pub use registry::RegistryError;
 
-use crate::host::remedy;
+use crate::host::{locked, remedy};
 use crate::report::Fault;
 use std::any::Any;
 use std::fmt;
+
+/// What is said of the domain of this name in a forked child.
+pub(crate) struct OfParent<'a>(pub &'a str);
+
+impl fmt::Display for OfParent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let OfParent(domain) = self;
+        write!(
+            f,
+            "domain {domain} belongs to the parent process: a forked child cannot use it; make a new one there"
+        )
+    }
+}
 
 /// The thread that had a domain for which a call has waited.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,11 +66,11 @@ pub enum CreateError {
     },
     /// The system gives no more threads.
     #[error(
-        "{name}: the system cannot start {threads} threads ({source}); ask for fewer, or raise the limits (ulimit -u, kernel.threads-max, pids.max)"
+        "{what}: the system cannot start {threads} threads ({source}); ask for fewer, or raise the limits (ulimit -u, kernel.threads-max, pids.max)"
     )]
     Threads {
         /// What they are for.
-        name: String,
+        what: String,
         /// How many were asked for.
         threads: usize,
         /// The system's reason.
@@ -163,7 +176,7 @@ pub enum BindError {
     #[error(transparent)]
     Prototype(#[from] crate::signature::PrototypeError),
     /// The domain, named here, belongs to a parent of this process.
-    #[error("domain {0} belongs to the parent process: a forked child cannot use it; make a new one there")]
+    #[error("{}", OfParent(.0))]
     Forked(String),
     /// No memory for code.
     #[error("no memory for a proxy: {0}")]
@@ -397,7 +410,7 @@ impl Panic {
 
     /// What `look` makes of the payload.
     pub fn look<R>(&self, look: impl FnOnce(&(dyn Any + Send)) -> R) -> R {
-        look(&**self.0.lock().unwrap_or_else(|e| e.into_inner()))
+        look(&**locked(&self.0))
     }
 
     /// The payload, for [`std::panic::resume_unwind`].
@@ -408,7 +421,7 @@ impl Panic {
 
 impl fmt::Display for Panic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let payload = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let payload = locked(&self.0);
         let text = payload.downcast_ref::<&str>().copied();
         f.write_str(
             text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("(no message)"),
@@ -439,7 +452,7 @@ pub enum MemoryError {
         access: &'static str,
     },
     /// The domain, named here, belongs to a parent of this process.
-    #[error("domain {0} belongs to the parent process: a forked child cannot use it; make a new one there")]
+    #[error("{}", OfParent(.0))]
     Forked(String),
     /// No terminating zero within the limit.
     #[error("domain {domain}: no string of at most {limit} bytes at offset {offset:#x}")]
@@ -486,7 +499,7 @@ pub enum ResetError {
     )]
     InUse(String),
     /// The domain, named here, belongs to a parent of this process.
-    #[error("domain {0} belongs to the parent process: a forked child cannot use it; make a new one there")]
+    #[error("{}", OfParent(.0))]
     Forked(String),
     /// Its memory could not be restored or its initialisation failed.
     #[error(transparent)]

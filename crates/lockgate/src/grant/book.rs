@@ -8,7 +8,7 @@
 //! Grants are made and revoked seldom, and each change ends in a system call that takes the process's own lock of its address
 //! space: finer locks would gain nothing. What a grant allows now is asked often: that is a word of its own, and takes no lock.
 use super::{GrantError, MAX_GRANTS, MAX_PASSED_ON, Region, Rights};
-use crate::host::{PerProcess, end_process};
+use crate::host::{PerProcess, end_process, locked};
 use crate::space::{self, Stride};
 use lockgate_abi::window;
 use lockgate_syscall::Protection;
@@ -87,7 +87,7 @@ pub(super) struct Book(BTreeMap<Key, Entry>);
 static BOOK: PerProcess<Mutex<Book>> = PerProcess::new(Mutex::default);
 
 pub(super) fn book() -> MutexGuard<'static, Book> {
-    BOOK.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&BOOK)
 }
 
 impl Book {

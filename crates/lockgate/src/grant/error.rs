@@ -1,14 +1,13 @@
 //! What can be wrong with a region, a grant or a ring.
 use super::Rights;
+use crate::error::OfParent;
 
 /// Why memory was not shared, or not reached.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GrantError {
     /// The domain belongs to a parent of this process.
-    #[error(
-        "domain {domain} belongs to the parent process: a forked child cannot use it; make a new one there"
-    )]
+    #[error("{}", OfParent(domain))]
     Forked {
         /// The domain.
         domain: String,

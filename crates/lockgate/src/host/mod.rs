@@ -22,3 +22,14 @@ pub(crate) use processor::{Processor, lacks};
 pub(crate) use telling::{end_process, tell};
 pub(crate) use threads_sys::cancellation;
 pub use threads_sys::{AtThreadEnd, Uncancelled};
+
+/// Locks `mutex`, also after a panic under its lock: what the library keeps there is right between any two of its steps, and a panic must not end all
+/// later calls. (Files that models compile say the same by themselves.)
+pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// When `time` from now is over; `None` if no clock gets there: then there is no end.
+pub(crate) fn end_after(time: std::time::Duration) -> Option<std::time::Instant> {
+    std::time::Instant::now().checked_add(time)
+}

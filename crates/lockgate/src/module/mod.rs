@@ -61,7 +61,7 @@ pub enum LoadError {
     },
     /// The module breaks a rule of the code model.
     #[error("the verifier rejects {name}: {rejection}; rebuild it with `lockgate cc`")]
-    Refused {
+    Rejected {
         /// File or given name.
         name: String,
         /// Rule, place and reason.
@@ -105,7 +105,7 @@ impl Module {
         let mut parsed = lockgate_verify::Module::parse(&file)
             .map_err(|source| LoadError::Parse { name: name.clone(), source })?;
         let report = lockgate_verify::verify(&parsed)
-            .map_err(|rejection| LoadError::Refused { name: name.clone(), rejection })?;
+            .map_err(|rejection| LoadError::Rejected { name: name.clone(), rejection })?;
         if let Some(feature) = host::lacks(&report) {
             return Err(LoadError::Processor { name, feature });
         }

@@ -7,7 +7,7 @@ use crate::call::Gate;
 use crate::domain::{Core, Domain, DomainOptions, release_functions};
 use crate::error::CallError;
 use crate::function::{Function, FunctionType};
-use crate::host::PerProcess;
+use crate::host::{PerProcess, end_after};
 use crate::host_function::HostFunction;
 use crate::nearest::is_worth_it;
 use crate::policy::Policy;
@@ -87,7 +87,7 @@ impl Registry {
         self.bind_for_host(principal, request, Asked::By(&signature)).map(Function::new)
     }
 
-    /// The same, with the exporter's signature: if the exporting host gave the prototype, or arguments and result travel in registers. A
+    /// Binds for the host with the exporter's signature: if the exporting host gave the prototype, or arguments and result travel in registers. A
     /// module's note alone never decides what a call does to the host's memory.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl Registry {
         self.bind_for_host(principal, request, Asked::Nothing).map(Dynamic::new)
     }
 
-    /// The same by the exporter's signature, whoever says it: see [`Domain::bind_described`].
+    /// Binds for the host by the exporter's signature, also if only its module's note gives it: see [`Domain::bind_described`].
     ///
     /// # Errors
     /// As [`bind`](Registry::bind).
@@ -104,7 +104,7 @@ impl Registry {
         self.bind_for_host(principal, request, Asked::Anything).map(Dynamic::described)
     }
 
-    /// The same, by the client's own signature, whatever its name.
+    /// Binds for the host by `signature`, the client's own; its name does not count.
     ///
     /// # Errors
     /// As [`bind`](Registry::bind).
@@ -173,8 +173,7 @@ impl Registry {
         asked: Asked<'_>,
     ) -> Result<Answer, RegistryError> {
         let signature = if let Asked::By(signature) = asked { Some(signature) } else { None };
-        // None is for ever: no clock gets there.
-        let end = Instant::now().checked_add(request.wait);
+        let end = end_after(request.wait);
         let mut replaced = Vec::new();
         let mut state = self.state();
         loop {

@@ -20,7 +20,7 @@ pub use request::{Export, Rebind, Request, Revoke};
 use crate::binding::Binding;
 use crate::call::Closed;
 use crate::domain::{self, Core, Domain};
-use crate::host::{Once, PerProcess};
+use crate::host::{Once, PerProcess, locked};
 use crate::host_function::HostFunction;
 use crate::nearest::{is_worth_it, nearest};
 use crate::signature::Signature;
@@ -246,7 +246,7 @@ impl Registry {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.shared.state.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.shared.state)
     }
 }
 

@@ -65,6 +65,14 @@ pub enum ObserveError {
     },
 }
 
+impl ObserveError {
+    /// Whether it says something about the reader, who has no descriptors or no memory left, and nothing about the process.
+    pub fn is_the_readers(&self) -> bool {
+        let source = if let ObserveError::System { source, .. } = self { Some(source) } else { None };
+        source.and_then(Errno::from_io_error).is_some_and(is_the_readers)
+    }
+}
+
 /// Calls counted where a policy asks for it ([`Policy::counted`](crate::Policy::counted)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -178,7 +186,7 @@ impl Observer {
     pub fn new(pid: u32) -> Result<Observer, ObserveError> {
         let system = |source| failed(pid, source);
         let folder = fs::open(format!("/proc/{pid}"), FOLDER, Mode::empty());
-        let folder = folder.map_err(|error| match is_ones_own(error) {
+        let folder = folder.map_err(|error| match is_the_readers(error) {
             true => failed(pid, error.into()),
             false => ObserveError::NoProcess(pid),
         })?;
@@ -322,7 +330,7 @@ fn find(folder: &OwnedFd, most: usize) -> io::Result<Vec<(OsString, File)>> {
 /// # Errors
 /// The reader's own: he has no descriptors left, or no memory.
 fn table_at(link: &Path) -> io::Result<Option<File>> {
-    let own = |error: Errno| if is_ones_own(error) { Err(error.into()) } else { Ok(None) };
+    let own = |error: Errno| if is_the_readers(error) { Err(error.into()) } else { Ok(None) };
     let looked_at = match fs::open(link, LOOK, Mode::empty()) {
         Ok(file) => file,
         Err(error) => return own(error),
@@ -346,8 +354,8 @@ fn table_at(link: &Path) -> io::Result<Option<File>> {
     Ok(seals.contains(SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL).then(|| File::from(file)))
 }
 
-/// Whether an error says something about who looks, not about what is looked at.
-fn is_ones_own(error: Errno) -> bool {
+/// Whether an error says something about the reader, not about what is read.
+fn is_the_readers(error: Errno) -> bool {
     matches!(error, Errno::MFILE | Errno::NFILE | Errno::NOMEM)
 }
 
@@ -373,7 +381,7 @@ impl Own {
     fn of(folder: &OwnedFd) -> io::Result<Own> {
         match std::fs::read_to_string(within(folder, "status")) {
             Ok(text) => Ok(Own::read(&text)),
-            Err(error) if Errno::from_io_error(&error).is_some_and(is_ones_own) => Err(error),
+            Err(error) if Errno::from_io_error(&error).is_some_and(is_the_readers) => Err(error),
             Err(_) => Ok(Own::default()),
         }
     }

@@ -12,6 +12,7 @@
 use super::ranges::Ranges;
 use super::stride_sys::{Backing, Staged, Stride};
 use super::written;
+use crate::host::locked;
 use crate::stats::{Gauge, Row};
 use lockgate_abi::{PAGE, window};
 use lockgate_syscall::{Placement, Protection, Resize};
@@ -90,7 +91,7 @@ struct Books {
     seams: BTreeSet<u64>,
     /// Requests until it is worth the while to ask the kernel which of them there are.
     budget: u32,
-    /// None of them: what the domain gave back and the kernel does not know of yet. Writable, with old contents; counts against the
+    /// Not in `ranges`: the domain gave it back, and it stays mapped for the next request. Writable, with old contents; counts against the
     /// limit, but gives way to what the domain asks for.
     kept: Ranges,
     /// What the module could not write when a memo was made, of which nobody has a copy; and whether it has asked for a change of that since:
@@ -158,7 +159,7 @@ impl Services {
     }
 
     fn books(&self) -> Open<'_> {
-        let books = self.books.lock().unwrap_or_else(|e| e.into_inner());
+        let books = locked(&self.books);
         Open { books, row: self.row.as_deref() }
     }
 
@@ -196,26 +197,15 @@ impl Services {
             books.used -= range.end - range.start;
             books.ranges.remove(range);
         }
-        // Every field by its name: whoever adds one says here what a reset makes of it. Seams are the kernel's, not the domain's.
-        let Books {
-            most: _,
-            ranges,
-            shared,
-            copies,
-            seams: _,
-            budget: _,
-            kept,
-            constant,
-            constant_touched,
-            brk,
+        let used = books.used;
+        books.become_as(&Memo {
+            ranges: Ranges::default(),
+            copies: Ranges::default(),
+            brk: self.area.start,
             used,
-            peak,
-            refused,
-        } = books;
-        (*constant, *constant_touched) = (Ranges::default(), false);
-        (*ranges, *shared, *kept) = (Ranges::default(), Ranges::unmerged(), Ranges::default());
-        *copies = Ranges::default();
-        (*brk, *peak, *refused) = (self.area.start, *used, 0);
+            peak: used,
+        });
+        (books.constant, books.constant_touched) = (Ranges::default(), false);
         Ok(())
     }
 
@@ -262,25 +252,7 @@ impl Services {
                 books.ranges.remove(gap);
             }
         }
-        // Every field by its name: whoever adds one says here what a reset makes of it. What is constant is as it was.
-        let Books {
-            most: _,
-            ranges,
-            shared,
-            copies,
-            seams: _,
-            budget: _,
-            kept,
-            constant: _,
-            constant_touched: _,
-            brk,
-            used,
-            peak,
-            refused,
-        } = books;
-        (*ranges, *shared, *kept) = (memo.ranges.clone(), Ranges::unmerged(), Ranges::default());
-        *copies = memo.copies.clone();
-        (*brk, *used, *peak, *refused) = (memo.brk, memo.used, memo.peak, 0);
+        books.become_as(memo);
         Ok(())
     }
 
@@ -385,10 +357,7 @@ impl Services {
             return Err(Errno::NOMEM);
         }
         if books.within_mappings().is_err() {
-            books.let_go(stride)?;
-            if books.within_mappings().is_err() {
-                books.look_again(stride, &self.area);
-            }
+            books.make_room(stride, &self.area)?;
         }
         books.allow(&range, |ranges| ranges.insert(range.clone(), rights))?;
         books.touch(&range);
@@ -547,10 +516,7 @@ impl Services {
             Protection::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
         };
         if books.used + books.kept.bytes() > self.limit || books.within_mappings().is_err() {
-            books.let_go(stride)?;
-            if books.within_mappings().is_err() {
-                books.look_again(stride, &self.area);
-            }
+            books.make_room(stride, &self.area)?;
         }
         books.within_mappings()?;
         // Whatever may be refused is refused before anything goes.
@@ -579,6 +545,7 @@ impl Services {
         } else {
             let change = |ranges: &mut Ranges| ranges.remove(range.clone());
             if books.allow(&range, change).is_err() {
+                // (What is kept stays: this call must not need room of others, for it is what gives some back.)
                 books.look_again(stride, &self.area);
                 books.allow(&range, change)?;
             }
@@ -738,6 +705,39 @@ impl Books {
     fn fitting(&self, length: u64) -> Option<u64> {
         let size = |range: &Range<u64>| range.end - range.start;
         self.kept.all().filter(|range| size(range) >= length).min_by_key(size).map(|range| range.start)
+    }
+
+    /// Makes the books those of `memo`; no file backs memory then, and nothing is kept.
+    fn become_as(&mut self, memo: &Memo) {
+        // Each field by its name: a new one needs a decision here. Seams and what the kernel was asked are the kernel's, not the domain's; what is
+        // constant is the callers' affair.
+        let Books {
+            most: _,
+            ranges,
+            shared,
+            copies,
+            seams: _,
+            budget: _,
+            kept,
+            constant: _,
+            constant_touched: _,
+            brk,
+            used,
+            peak,
+            refused,
+        } = self;
+        (*ranges, *copies) = (memo.ranges.clone(), memo.copies.clone());
+        (*shared, *kept) = (Ranges::unmerged(), Ranges::default());
+        (*brk, *used, *peak, *refused) = (memo.brk, memo.used, memo.peak, 0);
+    }
+
+    /// Gives way to what the domain asks for: what is kept goes, and if that is not enough, the kernel is asked what it has joined.
+    fn make_room(&mut self, stride: &Stride, area: &Range<u64>) -> Result<(), Errno> {
+        self.let_go(stride)?;
+        if self.within_mappings().is_err() {
+            self.look_again(stride, area);
+        }
+        Ok(())
     }
 
     /// Makes what is kept inaccessible.

@@ -1,7 +1,7 @@
 //! The shared region of windows: who has which offsets. One allocator for the process, so that what is shared lies at
 //! the same offset in every window.
 use super::ranges::Ranges;
-use crate::host::PerProcess;
+use crate::host::{PerProcess, locked};
 use lockgate_abi::{PAGE, window};
 use lockgate_syscall::Protection;
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock};
 static TAKEN: PerProcess<Mutex<Ranges>> = PerProcess::new(Mutex::default);
 
 fn taken() -> MutexGuard<'static, Ranges> {
-    TAKEN.lock().unwrap_or_else(|e| e.into_inner())
+    locked(&TAKEN)
 }
 
 /// Window offsets that nobody else shares anything at, until it is dropped. A forked child has other windows, and takes offsets of its

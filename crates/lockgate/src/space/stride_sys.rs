@@ -17,7 +17,7 @@ use crate::copy_asm::{
     copy_from_host, copy_to_host, lockgate_blank, lockgate_copy, lockgate_load, lockgate_touch,
 };
 use crate::host::maps::{Mapping, mappings};
-use crate::host::{Owner, PerProcess, end_process, peek, process};
+use crate::host::{Owner, PerProcess, end_process, locked, peek, process};
 use lockgate_syscall::Protection;
 
 /// Strides reserved with one kernel call; neighbours merge into one kernel mapping.
@@ -143,7 +143,7 @@ impl Stride {
     /// # Errors
     /// `ENOMEM` if the process has no address space or no kernel mappings left.
     pub fn take() -> Result<Stride, Errno> {
-        let mut free = FREE.lock().unwrap_or_else(|e| e.into_inner());
+        let mut free = locked(&FREE);
         if free.is_empty() {
             reserve(&mut free)?;
         }
@@ -404,7 +404,7 @@ impl Stride {
     }
 
     fn files(&self) -> MutexGuard<'_, Ranges> {
-        self.files.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.files)
     }
 
     fn file(&self, offset: u64, length: u64) {
@@ -616,7 +616,7 @@ impl Drop for Stride {
         // One call gives every page back and leaves the reservation. If the kernel refuses (or parts are
         // sealed), the stride is lost, never handed out with old contents.
         if !*self.retired.get_mut() && self.empty().is_ok() {
-            FREE.lock().unwrap_or_else(|e| e.into_inner()).push(self.base);
+            locked(&FREE).push(self.base);
         }
     }
 }

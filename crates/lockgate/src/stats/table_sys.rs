@@ -7,7 +7,7 @@
 //!
 //! The first row describes the table. A row's first word is odd while the row changes, and another number afterwards.
 use super::{NoRow, Traffic, generation};
-use crate::host::{Owner, PerProcess, memory_file};
+use crate::host::{Owner, PerProcess, locked, memory_file};
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::{self, MapFlags, ProtFlags};
@@ -124,7 +124,7 @@ impl Table {
     /// The free rows among which `number` belongs.
     fn free(&self, of_domains: bool) -> MutexGuard<'_, Vec<usize>> {
         let free = if of_domains { &self.free_domains } else { &self.free };
-        free.lock().unwrap_or_else(|e| e.into_inner())
+        locked(free)
     }
 }
 

@@ -2,6 +2,7 @@
 use super::Shared;
 use super::task::{Job, Stop, Task};
 use crate::error::CallError;
+use crate::host::end_after;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Weak};
@@ -42,7 +43,7 @@ impl<R: Send + 'static> AsyncCall<R> {
         if self.task.is_inherited() {
             return Some(Err(CallError::Forked));
         }
-        let end = Instant::now().checked_add(time);
+        let end = end_after(time);
         let mut state = self.task.state();
         while !state.has_ended() {
             let ended = self.task.ended();

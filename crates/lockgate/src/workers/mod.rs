@@ -9,7 +9,7 @@ use task::{Call, Job, Place, Stop, Task};
 use crate::call::{AnyDomain, mask_sys, signals_sys};
 use crate::domain::Domain;
 use crate::error::{CallError, CreateError};
-use crate::host::{AtThreadEnd, Owner, PerProcess, threads_sys};
+use crate::host::{AtThreadEnd, Owner, PerProcess, end_after, locked, threads_sys};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
@@ -155,7 +155,7 @@ struct Books {
 
 impl Shared {
     fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.books)
     }
 
     /// Stops a job, whatever it is at.
@@ -183,7 +183,7 @@ impl Shared {
     }
 
     fn threads(&self) -> MutexGuard<'_, Vec<JoinHandle<()>>> {
-        self.threads.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.threads)
     }
 
     /// A job whose thread has ended, ends.
@@ -379,7 +379,7 @@ impl Workers {
             return Err(CreateError::Option { name: name(), what });
         }
         let workers = Workers { threads, capacity, crew: PerProcess::default() };
-        let few = |source| CreateError::Threads { name: name(), threads, source };
+        let few = |source| CreateError::Threads { what: name(), threads, source };
         workers.shared().map_err(few)?;
         Ok(workers)
     }
@@ -395,13 +395,13 @@ impl Workers {
     }
 
     fn crew(&self) -> MutexGuard<'_, Option<Crew>> {
-        self.crew.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.crew)
     }
 
     /// These workers, for calls that must have ended after `time` from now. One that has not is stopped, or does not begin:
     /// [`CallError::Deadline`].
     pub fn within(&self, time: Duration) -> Submission<'_> {
-        Submission { workers: self, deadline: Instant::now().checked_add(time) }
+        Submission { workers: self, deadline: end_after(time) }
     }
 
     /// Calls that have not ended: those that wait, and those in progress.

@@ -3,7 +3,7 @@ use crate::call::thread_sys::{self, ThreadState};
 use crate::call::watch::Stopping;
 use crate::call::{AnyDomain, attachment_sys};
 use crate::error::{CallError, Panic};
-use crate::host::Owner;
+use crate::host::{Owner, locked};
 use crate::report::FaultKind;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -149,7 +149,7 @@ impl<R> Task<R> {
     }
 
     pub fn state(&self) -> MutexGuard<'_, State<R>> {
-        self.state.lock().unwrap_or_else(|e| e.into_inner())
+        locked(&self.state)
     }
 
     /// True in a forked child: nobody works at it here.
@@ -169,7 +169,7 @@ impl<R> Task<R> {
 
     /// The caller has made it [`Stage::Ending`].
     fn end(&self, result: Result<R, CallError>) {
-        let domain = self.domain.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let domain = locked(&self.domain).take();
         drop(domain); // without any lock: it may be the last to hold it
         let mut state = self.state();
         state.stage = Stage::Ended(result);

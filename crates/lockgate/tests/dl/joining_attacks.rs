@@ -472,7 +472,7 @@ fn damaged_modules_do_not_join() {
     let path = files.alpha.with_file_name("damaged.so");
     std::fs::write(&path, bytes).unwrap();
     let error = Library::open(&path, Mode::NOW, &Options::default().into(base));
-    assert!(matches!(error, Err(DlError::Load(LoadError::Refused { .. }))), "{error:?}");
+    assert!(matches!(error, Err(DlError::Load(LoadError::Rejected { .. }))), "{error:?}");
     let alpha = open_into(&files.alpha, base);
     assert_eq!(ask(alpha, "sum", 37), 42);
     alpha.close().unwrap();

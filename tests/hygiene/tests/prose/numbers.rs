@@ -251,7 +251,7 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/system-calls.md", format!("own table ({descriptors} if the host does not say")),
         (
             "docs/system-calls.md",
-            format!("{} MiB at most (`EMSGSIZE`)", mib(of_calls("calls/read_write.rs", "MESSAGE"))),
+            format!("{} MiB at most (`EMSGSIZE`)", mib(of_calls("calls/pieces.rs", "MESSAGE"))),
         ),
         (
             "docs/system-calls.md",
@@ -433,6 +433,13 @@ fn numbers_in_documents_are_those_of_the_code() {
         ),
         (HEADER, format!("block up to {reclaim} ms")),
         ("docs/errors.md", format!("the domain has {grants} grants already")),
+        (
+            "docs/errors.md",
+            format!(
+                "give a coroutine {} KiB of stack",
+                kib(2 * constant_of("crates/lockgate/src/call/thread_sys.rs", "LEAST_STACK"))
+            ),
+        ),
         ("docs/stubs.md", format!("all of them (at most {})", of_client("LGS_SHARERS"))),
         ("docs/stubs.md", format!("for good, and there are only {}", constant("CALLBACKS"))),
         (HEADER, format!("a guard of {} KiB", kib(constant("GUARD")))),

@@ -60,13 +60,20 @@ const LONGEST_MESSAGE: usize = 1_000;
 /// Programs that one file may have.
 const MOST: usize = 4096;
 
-/// Names of programs, and whether each says itself when it is ready.
-pub type Names = Vec<(String, bool)>;
+/// What is told of a program when something happens to it.
+pub struct Told {
+    pub name: String,
+    /// It says itself when it is ready.
+    pub says_when_ready: bool,
+    /// That it may start.
+    pub threads: u32,
+}
 
 /// What a file says.
 pub struct File {
     pub programs: Programs,
-    pub names: Names,
+    /// By program, in the order of the file.
+    pub told: Vec<Told>,
     /// Where figures can be had.
     pub metrics: Option<Address>,
 }
@@ -152,13 +159,13 @@ fn parse(text: &str) -> Parsed<File> {
     tables.sort_by_key(|(name, _)| name.span().start);
     let mut modules = BTreeMap::new();
     let mut all = Programs::new();
-    let mut names = Names::new();
+    let mut told = Vec::new();
     let mut spans = Vec::new();
     let mut places = Vec::new();
     for (key, table) in tables {
         let name = name(key)?;
         let DeValue::Table(table) = table.get_ref() else {
-            return mistake(&key.span(), format!("{name} is a table: write [programs.{name}]"));
+            return mistake(&key.span(), format!("{name} must be a table: write [programs.{name}]"));
         };
         let table = Table::new(&format!("program {name}"), table.clone(), key.span(), KEYS)?;
         spans.push((name.clone(), table.span("depends_on")));
@@ -167,7 +174,11 @@ fn parse(text: &str) -> Parsed<File> {
                 places.push((name.clone(), kind, of, span));
             }
         }
-        names.push((name.clone(), table.get("ready").is_some()));
+        told.push(Told {
+            name: name.clone(),
+            says_when_ready: table.get("ready").is_some(),
+            threads: threads(&table)?,
+        });
         let spec = program(&name, &table, &mut modules, &mut listeners)?;
         // Metrics have its CPU time.
         let spec = if metrics.is_some() { spec.measure_cpu_time() } else { spec };
@@ -192,7 +203,7 @@ fn parse(text: &str) -> Parsed<File> {
         };
         let error = match error {
             ProgramsError::Missing { program, missing } => {
-                let known = names.iter().map(|(name, _)| name.as_str());
+                let known = told.iter().map(|program| program.name.as_str());
                 let near = lockgate::nearest(&missing, known);
                 let near = near.map_or(String::new(), |near| format!("; one is called {near}"));
                 anyhow!(
@@ -204,7 +215,7 @@ fn parse(text: &str) -> Parsed<File> {
         };
         Mistake { at: span.start, error }
     })?;
-    Ok(File { programs: all, names, metrics })
+    Ok(File { programs: all, told, metrics })
 }
 
 fn whole_start() -> Range<usize> {
@@ -348,7 +359,7 @@ fn program(name: &str, table: &Table<'_>, modules: &mut Modules, listeners: &mut
         .restart(table.string("restart", restart)?.unwrap_or_default())
         .ready(ready(table)?)
         .depends_on(depends_on)
-        .threads(table.number("threads", domain::THREADS)?.unwrap_or(0));
+        .threads(threads(table)?);
     if let Some(descriptors) = table.number("descriptors", domain::DESCRIPTORS)? {
         spec = spec.descriptors(descriptors);
     }
@@ -370,6 +381,10 @@ fn program(name: &str, table: &Table<'_>, modules: &mut Modules, listeners: &mut
     // What the file says well may be more, or less, than a domain can have.
     spec.check().at(&table.whole)?;
     Ok(spec)
+}
+
+fn threads(table: &Table<'_>) -> Parsed<u32> {
+    Ok(table.number("threads", domain::THREADS)?.unwrap_or(0))
 }
 
 /// What a program exports as `name`: the function, or a table.

@@ -5,7 +5,7 @@ mod listeners;
 mod printer;
 
 use crate::cmd::descriptors;
-use crate::cmd::domain::{self, Form, times};
+use crate::cmd::domain::{self, Report};
 use crate::cmd::ends_sys::Ends;
 use crate::cmd::output::{self, Paint};
 use anyhow::Context as _;
@@ -49,9 +49,8 @@ pub struct Args {
     /// Do not list refused system calls and threads
     #[arg(short, long)]
     quiet: bool,
-    /// Form of a fault's report on standard error: one line, with the functions in progress, or everything as JSON
-    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Full)]
-    report: Form,
+    #[command(flatten)]
+    report: Report,
 }
 
 /// The file of a folder.
@@ -61,7 +60,6 @@ pub const DEFAULT: &str = "lockgate.toml";
 const ENDING: &[i32] = &[libc::SIGTERM, libc::SIGINT];
 const HANDED_ON: &[i32] = &[libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
 
-/// Runs the command.
 pub fn main(args: Args) -> anyhow::Result<ExitCode> {
     Ok(output::or_not_started(up(&args)))
 }
@@ -83,7 +81,7 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
             .with_context(|| format!("cannot go to {}", output::shown(folder)))?;
     }
     descriptors::raise_the_limit();
-    let file::File { programs, names, metrics } = file::read(&shown, text)?;
+    let file::File { programs, told, metrics } = file::read(&shown, text)?;
     if args.check {
         return Ok(ExitCode::SUCCESS);
     }
@@ -113,7 +111,7 @@ fn up(args: &Args) -> anyhow::Result<ExitCode> {
     let _control = _control.context("cannot start a thread")?;
     let takes = std::thread::Builder::new().name("lockgate-signals".to_owned());
     takes.spawn(move || take(&signals, &handle)).context("cannot start a thread")?;
-    let observer = Face::new(printer.clone(), names, args);
+    let observer = Face::new(printer.clone(), told, args);
     let ends = programs.run(&observer)?;
     printer.finish();
     Ok(ExitCode::from(ends.exit_status()))
@@ -143,19 +141,19 @@ fn take(signals: &Ends, handle: &Handle) {
 /// Shows what happens.
 struct Face {
     printer: Printer,
-    names: file::Names,
+    told: Vec<file::Told>,
     width: usize,
     quiet: bool,
-    report: Form,
+    report: Report,
     out: Paint,
     err: Paint,
 }
 
 impl Face {
-    fn new(printer: Printer, names: file::Names, args: &Args) -> Face {
-        let width = names.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    fn new(printer: Printer, told: Vec<file::Told>, args: &Args) -> Face {
+        let width = told.iter().map(|program| program.name.len()).max().unwrap_or(0);
         let (out, err) = (Paint::stdout(), Paint::stderr());
-        Face { printer, names, width, quiet: args.quiet, report: args.report, out, err }
+        Face { printer, told, width, quiet: args.quiet, report: args.report, out, err }
     }
 
     fn tell(&self, line: String) {
@@ -168,20 +166,16 @@ impl Face {
             let denied = domain::lines_of_denied(program, &said.denied, ["listen", "connect"]);
             refused.into_iter().chain(denied).for_each(|line| self.tell(line));
             if said.refused_threads > 0 {
-                let times = times(said.refused_threads);
-                self.tell(format!(
-                    "lockgate: {program}: it may start no more threads: raise its threads; tried {times}"
-                ));
+                let threads =
+                    self.told.iter().find(|told| told.name == program).map_or(0, |told| told.threads);
+                let limit = format!("its threads, {threads}");
+                self.tell(domain::line_of_threads(program, &limit, said.refused_threads));
             }
         }
         match end {
             End::Status(0) => self.tell(format!("lockgate: {program}: ended")),
             End::Fault(fault) => {
-                let report = self.report.of(fault);
-                self.tell(match self.report {
-                    Form::Json => report,
-                    _ => format!("lockgate: {program}: {report}"),
-                });
+                self.tell(self.report.of(fault, Some(program)));
             }
             end => self.tell(format!("lockgate: {program}: {end}")),
         }
@@ -190,8 +184,7 @@ impl Face {
 
 impl Observer for Face {
     fn event(&self, program: &str, event: &Event<'_>) {
-        let says_when_ready =
-            || self.names.iter().any(|(name, says_when_ready)| name == program && *says_when_ready);
+        let says_when_ready = || self.told.iter().any(|told| told.name == program && told.says_when_ready);
         match event {
             Event::Started => self.tell(format!("lockgate: {program}: started")),
             Event::Ready if says_when_ready() => self.tell(format!("lockgate: {program}: ready")),
@@ -217,7 +210,7 @@ impl Observer for Face {
             Stream::Out => (Target::Stdout, self.out),
             Stream::Error => (Target::Stderr, self.err),
         };
-        let number = self.names.iter().position(|(name, _)| name == program).unwrap_or(0);
+        let number = self.told.iter().position(|told| told.name == program).unwrap_or(0);
         self.printer.line(target, named(program, number, self.width, paint, &line.bytes));
     }
 }

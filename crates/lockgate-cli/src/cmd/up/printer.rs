@@ -1,5 +1,5 @@
-//! Writes what programs write. A reader that is slow makes them wait; one that does not read at all makes lines go, and they are counted: what
-//! programs do for others does not hang on who reads their lines.
+//! Writes the lines of programs. Programs wait for a slow reader. If it does not read at all, lines are dropped and counted: a program must not
+//! stop serving others because of that.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -12,7 +12,7 @@ const MOST: usize = 256 << 10;
 /// Bytes that are written at once.
 const PIECE: usize = 4 << 10;
 
-/// How long one piece may take before nobody is taken to read.
+/// If writing one piece takes longer, the reader counts as gone.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Where a line goes.
@@ -38,7 +38,7 @@ struct Queue {
     bytes: usize,
     /// When the piece that is being written began to be.
     writing: Option<Instant>,
-    /// Lines that nobody will read.
+    /// Lines that are dropped, because the reader has gone.
     lost: u64,
 }
 
@@ -54,7 +54,7 @@ impl Printer {
         Ok(printer)
     }
 
-    /// Has a line written, which is without its end. Waits while too many wait and somebody reads.
+    /// Has a line written, which is without its end. Waits while too many wait and the reader reads.
     pub fn line(&self, target: Target, mut line: String) {
         line.push('\n');
         let mut queue = self.0.lock();
@@ -70,7 +70,7 @@ impl Printer {
         self.0.changed.notify_all();
     }
 
-    /// Waits until all is written, or nobody reads.
+    /// Waits until all is written, or the reader has gone.
     pub fn finish(&self) {
         let mut queue = self.0.lock();
         while (!queue.lines.is_empty() || queue.writing.is_some()) && !queue.is_stuck() {

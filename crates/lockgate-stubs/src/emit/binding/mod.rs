@@ -11,6 +11,7 @@ pub mod surface;
 pub mod table;
 pub mod types;
 
+use super::template::row;
 use super::{File, Target, c};
 use crate::expression::Expression;
 use crate::header::model::CType;
@@ -368,8 +369,7 @@ pub fn left_out(surface: &Surface<'_>, before: &str, clean: impl Fn(&str) -> Str
     }
     let functions = surface.left_out.iter().map(|(function, why)| format!("- `{function}`: {}", clean(why)));
     let head = ["", "Without a form here:", ""].map(str::to_owned);
-    let lines =
-        head.into_iter().chain(functions).map(|text| format!("{before} {text}").trim().to_owned() + "\n");
+    let lines = head.into_iter().chain(functions).map(|text| row(format!("{before} {text}").trim()));
     lines.collect()
 }
 
@@ -448,7 +448,7 @@ pub fn are_distinct_within(
 
 /// A comment of the header's, each line of it behind `before`; `clean` leaves out what such a line cannot have.
 pub fn commented(comment: &str, before: &str, clean: impl Fn(&str) -> String) -> String {
-    let line = |line: &str| format!("{before} {}", clean(line)).trim_end().to_owned() + "\n";
+    let line = |line: &str| row(format!("{before} {}", clean(line)).trim_end());
     comment.lines().map(line).collect()
 }
 

@@ -1,6 +1,7 @@
 //! What the client's compiler has to agree upon with the generator, which had none of its options but `-I` and `-D`: how large types are,
 //! and where their fields lie. The client copies as many bytes as the generator has counted.
 use super::print;
+use crate::emit::template::{row, template};
 use crate::header::model::{CType, Shape};
 use crate::plan::{Plan, RecordPlan};
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ pub fn as_read(plan: &Plan) -> impl Iterator<Item = (String, String)> {
 /// What functions and fields are declared as, without typedefs: each compiler compares all of it, numbers and pointers as well as what these lead to.
 pub fn declared_as_read(plan: &Plan) -> impl Iterator<Item = String> {
     let check = |name: &str, what: &str, bare: &str| {
-        format!("LGS_DECLARED_AS_READ({}, __typeof__({what}), {bare});\n", print::quoted(name))
+        row(format!("LGS_DECLARED_AS_READ({}, __typeof__({what}), {bare});", print::quoted(name)))
     };
     let functions = plan.functions.iter().filter_map(move |function| {
         let name = &function.name;
@@ -59,8 +60,9 @@ pub fn numbers_as_read(plan: &Plan) -> impl Iterator<Item = String> {
             Ok(number) => format!("{number}LL"),
             Err(_) => format!("{number}ULL"),
         };
-        let check = format!("LGS_NUMBER_AS_READ({}, (lgs_wide)({name}) == {number});\n", print::quoted(name));
-        if *is_macro { format!("#ifdef {name}\n{check}#endif\n") } else { check }
+        let check =
+            row(format!("LGS_NUMBER_AS_READ({}, (lgs_wide)({name}) == {number});", print::quoted(name)));
+        if *is_macro { template!("c/macro_as_read.c.in", NAME = name, CHECK = check) } else { check }
     })
 }
 

@@ -8,7 +8,7 @@ use layout::{declared_as_read, numbers_as_read};
 
 use super::boundary::declare;
 use super::boundary::{callback, stub};
-use super::template::template;
+use super::template::{row, template};
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
 use crate::name::word;
@@ -74,7 +74,7 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
     let short = word(name);
     let unavailable = |LeftOut { name, reason, .. }: &LeftOut| {
         let why = print::quoted(&format!("not protected: {}", quotable(reason)));
-        format!("extern __typeof__({name}) {name} __attribute__((unavailable({why})));\n")
+        row(format!("extern __typeof__({name}) {name} __attribute__((unavailable({why})));"))
     };
     let left_out = match plan.left_out.is_empty() || target.failing_stubs {
         true => String::new(),
@@ -110,10 +110,7 @@ fn header(plan: &Plan, target: &Target, name: &str) -> String {
 /// The client's library.
 fn source(plan: &Plan, target: &Target, name: &str) -> String {
     let defines: String = target.defines.iter().map(|define| defined(define)).collect();
-    let prelude = format!(
-        "{SYSTEM}{defines}#define LOCKGATE_CLIENT_SOURCE\n#include {}",
-        print::quoted(&target.header)
-    );
+    let prelude = template!("c/prelude.c.in", DEFINES = defines, HEADER = print::quoted(&target.header));
     let module = format!("#define LGS_MODULE {}", print::quoted(&target.module));
     let mut text = stubs(plan, name, &prelude, &module);
     if target.failing_stubs {
@@ -123,9 +120,6 @@ fn source(plan: &Plan, target: &Target, name: &str) -> String {
     }
     text
 }
-
-/// What the client needs of the system's headers also with `-std=c11` and its like. (By default compilers define it, and the generator's did.)
-const SYSTEM: &str = "#ifndef _DEFAULT_SOURCE\n#define _DEFAULT_SOURCE 1\n#endif\n";
 
 /// What is before failing stubs.
 const STAND_INS: &str = r#"
@@ -235,7 +229,7 @@ fn promised(name: &str, prototype: &Prototype) -> String {
     let other = matches!(given, Shape::Function(_));
     let read =
         [noreturn, never_null, aligned, silent].map(|is| if is || other { "1" } else { "0" }).join(", ");
-    format!("LGS_PROMISES({}, {name}, {read});\n", print::quoted(name))
+    row(format!("LGS_PROMISES({}, {name}, {read});", print::quoted(name)))
 }
 
 /// A row for nothing.
@@ -312,7 +306,7 @@ fn list_type() -> CType {
 /// `NAME=VALUE` of a command line in the source.
 pub fn defined(define: &str) -> String {
     let (name, value) = define.split_once('=').unwrap_or((define, "1"));
-    format!("#ifndef {name}\n#define {name} {value}\n#endif\n")
+    template!("c/default.c.in", NAME = name, VALUE = value)
 }
 
 /// Some function takes a `FILE`.
@@ -336,12 +330,8 @@ const STREAM_EXPORTS: [&str; 3] = [
 
 /// Exports for the link of the module.
 fn exports(plan: &Plan) -> String {
-    let mut text = String::from("// Exports of the module: lockgate cc --exports FILE\n");
-    for export in exported(plan) {
-        text += &export;
-        text += "\n";
-    }
-    text
+    let head = "// Exports of the module: lockgate cc --exports FILE".to_owned();
+    [head].into_iter().chain(exported(plan)).map(row).collect()
 }
 
 /// What the module exports: prototypes, or names.

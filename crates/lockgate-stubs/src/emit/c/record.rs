@@ -1,14 +1,14 @@
 //! What a client has for each type of structure.
 use super::super::boundary::record;
-use super::super::template::template;
+use super::super::template::{row, template};
 use super::print;
 use crate::plan::{Plan, RecordPlan};
 
 /// All functions for structures of one type.
 pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
     let parts = record::parts(record, plan);
-    let buffer = |name: &&str| format!("struct lgs_block {name};\nsize_t written_{name};\n");
-    let string = |name: &&str| format!("struct lgs_block {name};\n");
+    let buffer = |name: &&str| template!("c/buffer.c.in", NAME = name);
+    let string = |name: &&str| row(format!("struct lgs_block {name};"));
     let buffers = parts.buffers.iter().map(buffer);
     let strings = parts.strings.iter().map(string);
     template!(

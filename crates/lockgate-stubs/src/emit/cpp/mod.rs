@@ -7,7 +7,7 @@ use super::binding::arithmetic::Words;
 use super::binding::surface::{Surface, globals, words};
 use super::binding::types::{Type, What};
 use super::binding::{commented, is_unambiguous, left_out, with_client};
-use super::template::template;
+use super::template::{row, template};
 use super::{File, Target, c};
 use crate::header::model::{CType, Shape};
 use crate::plan::Plan;
@@ -43,8 +43,11 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
     let read = read.map(|(name, condition)| {
         template!("cpp/as_read.hpp.in", NAME = name, CONDITION = condition.replace("_Alignof", "alignof"))
     });
-    let hidden = surface.functions.iter().map(|function| format!("#undef {}\n", function.name));
-    let include = format!("#include <{}>\n", target.header);
+    let hidden = surface.functions.iter().map(|function| row(format!("#undef {}", function.name)));
+    let include = match target.knows_cpp {
+        true => row(format!("#include <{}>", target.header)),
+        false => template!("cpp/include_c.hpp.in", HEADER = target.header),
+    };
     let text = template!(
         "cpp/header.hpp.in",
         NAME = surface.name,
@@ -52,7 +55,7 @@ pub fn client(plan: &Plan, target: &Target) -> Result<Vec<File>, String> {
         FLAGS = target.flags().join(" "),
         LEFT_OUT = left_out(&surface, "//", |why| why.to_owned()),
         DEFINES = target.defines.iter().map(|define| c::defined(define)).collect::<String>(),
-        INCLUDE = if target.knows_cpp { include } else { format!("extern \"C\" {{\n{include}}}\n") },
+        INCLUDE = include,
         READ = read.collect::<String>(),
         HIDDEN = hidden.collect::<String>(),
         SPACE = space,
@@ -115,7 +118,7 @@ fn is_includable(plan: &Plan) -> Result<(), String> {
 /// The text of a comment. (A \ at a line's end would join it with the next one.)
 fn documentation(comment: Option<&String>) -> String {
     let text = |comment: &String| commented(comment, "//", |line| line.trim_end_matches('\\').to_owned());
-    comment.map_or_else(String::new, |comment| "//\n".to_owned() + &text(comment))
+    comment.map_or_else(String::new, |comment| row("//") + &text(comment))
 }
 
 /// A variable of this type.

@@ -4,7 +4,7 @@ use crate::emit::binding::surface::cursors;
 use crate::emit::binding::table::seen;
 use crate::emit::binding::types::{Type, What};
 use crate::emit::binding::{Closure, Member, members};
-use crate::emit::template::template;
+use crate::emit::template::{row, template};
 use crate::header::model::Shape;
 use crate::plan::RecordPlan;
 
@@ -15,7 +15,7 @@ pub fn declaration(kind: &Type<'_>, space: &Space<'_, '_>) -> String {
         What::Enumeration(key, values) => {
             let values: Vec<String> = values.iter().map(|(own, _)| format!("::{own}")).collect();
             let (list, first, all) = (space.values(key), &values[0], values.join(", "));
-            format!("\n// `{key}`\ninline constexpr decltype({first}) {list}[] = {{{all}}};\n")
+            template!("cpp/values.hpp.in", KEY = key, FIRST = first, LIST = list, ALL = all)
         }
         What::Handle(number) => {
             let end = space.surface.release_of(*number);
@@ -43,12 +43,12 @@ fn structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, '_>) 
     for Member { field, goes_in, is_text } in members(record) {
         let own = &field.name;
         fields += &match is_text {
-            true => format!("std::optional<std::string> {own};\n"),
-            false => format!("decltype({scope}::{own}) {own}{{}};\n"),
+            true => row(format!("std::optional<std::string> {own};")),
+            false => row(format!("decltype({scope}::{own}) {own}{{}};")),
         };
-        from += &format!("lgs::take(&raw, offsetof({raw}, {own}), own.{own});\n");
+        from += &row(format!("lgs::take(&raw, offsetof({raw}, {own}), own.{own});"));
         if goes_in {
-            into += &format!("lgs::put(&raw, offsetof({raw}, {own}), {own}, \"{own}\");\n");
+            into += &row(format!("lgs::put(&raw, offsetof({raw}, {own}), {own}, \"{own}\");"));
         }
     }
     template!(
@@ -72,7 +72,8 @@ fn kept_structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, 
             (false, _) => template!("cpp/getter.hpp.in", KIND = ctype(&field.kind), NAME = own),
         }
     };
-    let clear = cursors(record).into_iter().map(|own| format!("lg_record().{} = nullptr;\n", own.field.name));
+    let clear =
+        cursors(record).into_iter().map(|own| row(format!("lg_record().{} = nullptr;", own.field.name)));
     template!(
         "cpp/kept.hpp.in",
         KEY = key,

@@ -4,7 +4,7 @@ use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
     Argument, Check, CopyIn, CopyOut, Function, Judge, Operand, Pieces, Printer, joined, prototype,
 };
-use crate::emit::template::template;
+use crate::emit::template::{row, template};
 use crate::expression::Expression;
 use crate::header::model::{CType, Shape};
 use std::collections::BTreeSet;
@@ -239,7 +239,7 @@ impl<'a> Writer<'_, 'a> {
             CopyIn::Closure { name: kind, handle, .. } => {
                 if !self.passes {
                     self.passes = true;
-                    self.pieces.before.insert_str(0, "lgs_passing: list[Callback] = []\n");
+                    self.pieces.before.insert_str(0, &row("lgs_passing: list[Callback] = []"));
                     self.pieces.always += &template!("python/closed.py.in");
                 }
                 let kind = word(&surface.closure_name(kind));
@@ -314,7 +314,10 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
         let (needed, of) = (self.size(check.needed), check.of);
         let enough = format!("_enough({needed}, lgs_count_{of}, \"{of}\")");
         match check.nullable {
-            true => self.before(&format!("if lg_{of} is not None:\n    {enough}")),
+            true => {
+                let enough = template!("python/enough_if.py.in", OF = of, ENOUGH = enough);
+                self.before(enough.trim_end());
+            }
             false => self.before(&enough),
         }
     }

@@ -8,6 +8,7 @@ use super::binding::surface::{self, Surface};
 use super::binding::{are_distinct_within, has_words_alone, is_unambiguous, left_out, with_client};
 use super::template::fill;
 use super::{File, Target};
+use crate::emit::template::row;
 use crate::header::model::{CType, Shape, Value};
 use crate::plan::Plan;
 use std::collections::HashSet;
@@ -53,7 +54,7 @@ fn constants(surface: &Surface<'_>) -> String {
             Value::Float(value) => if *value > 0.0 { "math.inf" } else { "-math.inf" }.to_owned(),
             Value::Text(text) => format!(r#"b"{}""#, text.to_bytes().escape_ascii()),
         };
-        format!("{} = {value}\n", word(name))
+        row(format!("{} = {value}", word(name)))
     };
     surface.constants().map(constant).collect()
 }
@@ -130,7 +131,7 @@ fn of_module(text: &str) -> impl Iterator<Item = &str> {
 fn documentation(comment: Option<&String>) -> String {
     let Some(comment) = comment else { return String::new() };
     let comment = comment.replace('\\', r"\\").replace(r#"""""#, "'''");
-    comment.lines().fold("\n".to_owned(), |text, line| text + line.trim_end() + "\n")
+    comment.lines().fold(row(""), |text, line| text + &row(line.trim_end()))
 }
 
 /// A type in ctypes' words.

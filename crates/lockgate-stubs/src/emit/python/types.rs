@@ -4,7 +4,7 @@ use crate::emit::binding::layout::gaps;
 use crate::emit::binding::surface::{Surface, cursors};
 use crate::emit::binding::types::{Type, What};
 use crate::emit::binding::{Cursor, Member, members};
-use crate::emit::template::template;
+use crate::emit::template::{row, template};
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, Passing, RecordPlan};
 
@@ -13,7 +13,7 @@ pub fn declaration(kind: &Type<'_>, surface: &Surface<'_>) -> String {
     let name = &kind.name;
     match &kind.what {
         What::Enumeration(key, values) => {
-            let value = |(name, value): &(String, i128)| format!("{} = {value}\n", attribute(name));
+            let value = |(name, value): &(String, i128)| row(format!("{} = {value}", attribute(name)));
             let values: String = values.iter().map(value).collect();
             template!("python/enumeration.py.in", NAME = word(name), KEY = key, VALUES = values)
         }
@@ -39,15 +39,15 @@ pub fn declaration(kind: &Type<'_>, surface: &Surface<'_>) -> String {
 pub fn ends(surface: &Surface<'_>) -> String {
     let end = |number: usize| {
         let release = surface.release_of(number)?;
-        Some(format!("{}._end = {}\n", word(&surface.handle(number)), symbol(release)))
+        Some(row(format!("{}._end = {}", word(&surface.handle(number)), symbol(release))))
     };
     let ends = (1..=surface.plan.handles.len()).filter_map(end);
-    ["\n".to_owned()].into_iter().chain(ends).collect()
+    [row("")].into_iter().chain(ends).collect()
 }
 
 /// A structure as C has it.
 fn structure(name: &str, base: &str, key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
-    let field = |(name, kind): (&str, String)| format!("(\"{name}\", {kind}),\n");
+    let field = |(name, kind): (&str, String)| row(format!(r#"("{name}", {kind}),"#));
     let gaps = gaps(record, surface.plan);
     let gap = |number: usize| match gaps.as_ref().and_then(|gaps| gaps.get(number)) {
         None | Some(0) => String::new(),
@@ -64,14 +64,14 @@ fn structure(name: &str, base: &str, key: &str, record: &RecordPlan, surface: &S
     }
     let place = |field: &FieldPlan| {
         let own = attribute(&field.name);
-        format!("assert {name}.{own}.offset == {}\n", field.offset)
+        row(format!("assert {name}.{own}.offset == {}", field.offset))
     };
     template!(
         "python/structure.py.in",
         NAME = name,
         BASE = base,
         KEY = key,
-        PACKED = if gaps.is_some() { "_pack_ = 1\n_layout_ = \"ms\"\n" } else { "" },
+        PACKED = if gaps.is_some() { template!("python/packed.py.in") } else { String::new() },
         FIELDS = fields,
         SIZE = record.size.to_string(),
         PLACED = record.fields.iter().map(place).collect::<String>(),
@@ -85,12 +85,11 @@ fn class(name: &str, key: &str, record: &RecordPlan) -> String {
         let own = attribute(&field.name);
         let is_array = matches!(field.kind.shape, Shape::Array(..));
         let kind = if is_text { "String | None" } else { "Any" };
-        fields += &format!("{own}: {kind} = None\n");
+        fields += &row(format!("{own}: {kind} = None"));
         match &field.passing {
             // The structure has an address only.
             Passing::String => {
-                into += &format!("raw.lg_{own} = ctypes.c_char_p(_text(self.{own}, \"{own}\"))\n");
-                into += &format!("raw.{own} = ctypes.cast(raw.lg_{own}, ctypes.c_void_p)\n");
+                into += &template!("python/text_in.py.in", OWN = own);
             }
             Passing::Value => {
                 let array = format!("_numbers(self.{own}, type(raw.{own}), \"{own}\")");
@@ -105,7 +104,7 @@ fn class(name: &str, key: &str, record: &RecordPlan) -> String {
             (Shape::Record(_), _) => format!("type(raw.{own}).from_buffer_copy(raw.{own})"),
             _ => format!("raw.{own}"),
         };
-        from += &format!("{own}={value},\n");
+        from += &row(format!("{own}={value},"));
     }
     template!(
         "python/class.py.in",

@@ -2,7 +2,7 @@
 use super::{element, size, sys, type_name, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{Closure, Seen, Shown};
-use crate::emit::template::template;
+use crate::emit::template::{row, template};
 use crate::expression::Expression;
 use crate::header::model::Shape;
 
@@ -70,7 +70,7 @@ fn write(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>) -> Written 
         let after = String::new();
         Written { kind, before, value, after }
     };
-    let declared = |value: String| format!("let {local} = {value};\n");
+    let declared = |value: String| row(format!("let {local} = {value};"));
     match shown {
         Shown::Number => written(sys(kind, surface), String::new(), raw),
         Shown::Enumeration(key) => {

@@ -4,7 +4,7 @@ use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
     Argument, Check, CopyIn, CopyOut, Function, Judge, Operand, Pieces, Printer, With, joined, prototype,
 };
-use crate::emit::template::template;
+use crate::emit::template::{row, template};
 use crate::expression::Expression;
 use crate::header::model::{CType, Shape};
 use crate::plan::FunctionPlan;
@@ -24,8 +24,8 @@ pub fn declaration(function: &FunctionPlan, surface: &Surface<'_>) -> String {
     let name = word(&function.name);
     let declared = format!("pub fn {name}({}){result};", parameters.join(", "));
     match name == function.name {
-        true => declared,
-        false => format!("#[link_name = {:?}]\n{declared}", function.name),
+        true => row(declared),
+        false => template!("rust/linked.rs.in", NAME = function.name, DECLARED = declared),
     }
 }
 

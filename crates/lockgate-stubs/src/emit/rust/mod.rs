@@ -70,7 +70,7 @@ fn api(surface: &Surface<'_>) -> String {
     let mut declared = String::new();
     for function in &surface.functions {
         items += &function::function(&surface.function(function), surface);
-        declared.extend([function::declaration(function, surface), "\n".to_owned()]);
+        declared += &function::declaration(function, surface);
     }
     template!("rust/api.rs.in", ITEMS = items, RAW = types::raw(surface), DECLARED = declared)
 }

@@ -4,7 +4,7 @@ use crate::emit::binding::layout::{Form, form};
 use crate::emit::binding::surface::{Surface, cursors};
 use crate::emit::binding::types::{Type, What};
 use crate::emit::binding::{Member, members};
-use crate::emit::template::template;
+use crate::emit::template::{row, template};
 use crate::header::model::Shape;
 use crate::plan::{FieldPlan, RecordPlan};
 
@@ -28,7 +28,7 @@ pub fn raw(surface: &Surface<'_>) -> String {
     let raw = |(key, record): (&String, &RecordPlan)| {
         let field = |field: &FieldPlan| {
             let kind = sys(&field.kind, surface);
-            format!("pub {}: {},\n", word(&field.name), kind.trim_start_matches("sys::"))
+            row(format!("pub {}: {},", word(&field.name), kind.trim_start_matches("sys::")))
         };
         template!(
             "rust/raw.rs.in",
@@ -52,13 +52,17 @@ fn representation(form: Form) -> String {
 
 /// It is as large as in C, and aligned, and (`fields`) each of its fields lies where C has it.
 fn placed(name: &str, record: &RecordPlan, fields: bool) -> String {
-    let mut text = format!("const _: () = assert!(size_of::<{name}>() == {});\n", record.size);
-    text += &format!("const _: () = assert!(align_of::<{name}>() == {});\n", record.alignment);
-    for field in record.fields.iter().filter(|_| fields) {
+    let place = |field: &FieldPlan| {
         let (own, offset) = (word(&field.name), field.offset);
-        text += &format!("const _: () = assert!(std::mem::offset_of!({name}, {own}) == {offset});\n");
-    }
-    text
+        row(format!("const _: () = assert!(std::mem::offset_of!({name}, {own}) == {offset});"))
+    };
+    template!(
+        "rust/placed.rs.in",
+        NAME = name,
+        SIZE = record.size.to_string(),
+        ALIGN = record.alignment.to_string(),
+        FIELDS = record.fields.iter().filter(|_| fields).map(place).collect::<String>(),
+    )
 }
 
 fn enumeration(key: &str, values: &[(String, i128)]) -> String {
@@ -76,12 +80,11 @@ fn enumeration(key: &str, values: &[(String, i128)]) -> String {
         let own_word = word(own);
         match same {
             Some((_, first)) => {
-                aliases += &format!("/// The same as [`{name}::{first}`].\n");
-                aliases += &format!("pub const {own_word}: {name} = {name}::{first};\n");
+                aliases += &template!("rust/same.rs.in", NAME = name, OWN = own_word, FIRST = first);
             }
             None => {
-                listed += &format!("/// {value}\n{own_word} = {value},\n");
-                matched += &format!("{value} => Ok({name}::{own_word}),\n");
+                listed += &template!("rust/value.rs.in", OWN = own_word, VALUE = value.to_string());
+                matched += &row(format!("{value} => Ok({name}::{own_word}),"));
                 known.push((*value, own));
             }
         }
@@ -135,15 +138,15 @@ fn structure(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> String {
         let own = word(&each.name);
         if is_text {
             fields += &field(each, "Option<CString>");
-            from += &format!("{own}: support::text(raw.{own}.cast()).map(|text| (*text).to_owned()),\n");
+            from += &row(format!("{own}: support::text(raw.{own}.cast()).map(|text| (*text).to_owned()),"));
         } else {
             fields += &field(each, &sys(&each.kind, surface));
-            from += &format!("{own}: raw.{own},\n");
+            from += &row(format!("{own}: raw.{own},"));
         }
         into += &match (goes_in, is_text) {
             (false, _) => String::new(),
-            (true, true) => format!("raw.{own} = support::pointer(&self.{own}).cast_mut().cast();\n"),
-            (true, false) => format!("raw.{own} = self.{own};\n"),
+            (true, true) => row(format!("raw.{own} = support::pointer(&self.{own}).cast_mut().cast();")),
+            (true, false) => row(format!("raw.{own} = self.{own};")),
         };
     }
     let name = type_name(&surface.record(key));
@@ -163,7 +166,7 @@ fn kept_structure(key: &str, record: &RecordPlan, surface: &Surface<'_>) -> Stri
         template!("rust/getter.rs.in", SPELLING = spelling, NAME = own, KIND = kind, VALUE = value)
     };
     let clear = cursors(record).into_iter();
-    let clear = clear.map(|cursor| format!("self.raw.{} = null_mut();\n", word(&cursor.field.name)));
+    let clear = clear.map(|cursor| row(format!("self.raw.{} = null_mut();", word(&cursor.field.name))));
     template!(
         "rust/kept.rs.in",
         KEY = key,

@@ -1,11 +1,14 @@
-//! What the demo prints: headings, aligned columns, colour only on a terminal.
+//! Text for people: headings, aligned columns, colour only on a terminal.
 
+use std::cell::Cell as Counter;
 use std::io::IsTerminal as _;
 
 /// Standard output, with or without colours.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Screen {
     colour: bool,
+    lines: Counter<usize>,
+    width: Counter<usize>,
 }
 
 /// How a cell looks.
@@ -28,38 +31,62 @@ pub struct Cell {
     pub text: String,
     /// Its look.
     pub paint: Paint,
+    /// It stands at the right of its column.
+    pub is_number: bool,
 }
 
 impl Cell {
     /// A cell.
     pub fn new(paint: Paint, text: impl Into<String>) -> Self {
-        Self { text: text.into(), paint }
+        Self { text: text.into(), paint, is_number: false }
+    }
+
+    /// One that stands at the right of its column.
+    pub fn number(paint: Paint, text: impl Into<String>) -> Self {
+        Self { is_number: true, ..Self::new(paint, text) }
     }
 }
 
 impl Screen {
     /// Colours if standard output is a terminal and `NO_COLOR` is not set.
     pub fn of_stdout() -> Self {
-        Self { colour: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() }
+        Self::new(std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+    }
+
+    /// The same, with or without.
+    pub fn new(colour: bool) -> Self {
+        Self { colour, lines: Counter::default(), width: Counter::default() }
+    }
+
+    /// Lines printed until now, and the characters of the longest one, those of colours included.
+    pub fn size(&self) -> (usize, usize) {
+        (self.lines.get(), self.width.get())
+    }
+
+    fn print(&self, text: &str) {
+        self.lines.set(self.lines.get() + text.lines().count());
+        self.width.set(text.lines().map(|line| line.chars().count()).fold(self.width.get(), usize::max));
+        print!("{text}");
     }
 
     /// A numbered heading.
-    pub fn heading(self, number: u32, text: &str) {
+    pub fn heading(&self, number: u32, text: &str) {
         let line = format!("{number}. {text}");
-        println!("\n{}", if self.colour { format!("\x1b[1m{line}\x1b[0m") } else { line });
+        self.print(&format!("\n{}\n", if self.colour { format!("\x1b[1m{line}\x1b[0m") } else { line }));
     }
 
     /// A line of text.
-    pub fn line(self, paint: Paint, text: &str) {
-        println!("{}", self.paint(paint, text));
+    pub fn line(&self, paint: Paint, text: &str) {
+        self.print(&format!("{}\n", self.paint(paint, text)));
     }
 
     /// `rows` with aligned columns, each as wide as its widest cell; the last column is not filled up.
-    pub fn table(self, rows: &[Vec<Cell>]) {
-        print!("{}", self.render(rows));
+    pub fn table(&self, rows: &[Vec<Cell>]) {
+        self.print(&self.render(rows));
     }
 
-    fn render(self, rows: &[Vec<Cell>]) -> String {
+    /// What [`table`](Screen::table) prints.
+    pub fn render(&self, rows: &[Vec<Cell>]) -> String {
         let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
         let length = |cell: &Cell| cell.text.chars().count();
         let width = |column| rows.iter().filter_map(|row| row.get(column)).map(length).max().unwrap_or(0);
@@ -68,8 +95,8 @@ impl Screen {
         for row in rows {
             let mut line = String::from(" ");
             for (cell, width) in row.iter().zip(&widths) {
-                let fill = " ".repeat(width - length(cell));
-                line += &format!(" {}{fill}", self.paint(cell.paint, &cell.text));
+                let (text, fill) = (self.paint(cell.paint, &cell.text), " ".repeat(width - length(cell)));
+                line += &if cell.is_number { format!(" {fill}{text}") } else { format!(" {text}{fill}") };
             }
             text += line.trim_end();
             text.push('\n');
@@ -77,7 +104,8 @@ impl Screen {
         text
     }
 
-    fn paint(self, paint: Paint, text: &str) -> String {
+    /// `text` in the colour of `paint`.
+    pub fn paint(&self, paint: Paint, text: &str) -> String {
         let code = match paint {
             Paint::Plain => return text.to_owned(),
             _ if !self.colour || text.is_empty() => return text.to_owned(),
@@ -97,7 +125,7 @@ mod tests {
     fn columns_line_up_with_and_without_colour() {
         let row = |a: &str, b: &str| vec![Cell::new(Paint::Good, a), Cell::new(Paint::Plain, b)];
         let rows = [row("é", "one"), row("long", "two")];
-        assert_eq!(Screen { colour: false }.render(&rows), "  é    one\n  long two\n");
-        assert!(Screen { colour: true }.render(&rows).contains("\x1b[32mé\x1b[0m    one\n"));
+        assert_eq!(Screen::new(false).render(&rows), "  é    one\n  long two\n");
+        assert!(Screen::new(true).render(&rows).contains("\x1b[32mé\x1b[0m    one\n"));
     }
 }
