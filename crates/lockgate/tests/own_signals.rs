@@ -471,6 +471,22 @@ long finds_a_signal(long n) { while (!count) ; return got; }
 static void stays(int signal) { host(3); for (;;) ; }
 long stays_in_a_handler(long n) { quiet(), on(SIGUSR1, stays, 0), raise(SIGUSR1); return 15; }
 long is_default(long n) { struct sigaction now; sigaction(SIGUSR1, 0, &now); return now.sa_handler == SIG_DFL && !blocks(SIGUSR1); }
+
+/* Jumps while a handler waits on another context. */
+static void waits_there(int signal) { swapcontext(&there, &here); }
+static void raises_there(void) { raise(SIGUSR1); swapcontext(&there, &here); }
+long jumps_beside_a_handler(long n) {
+    quiet(), on(SIGUSR1, waits_there, 0);
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = sizeof stack;
+    makecontext(&there, raises_there, 0);
+    swapcontext(&here, &there);
+    static jmp_buf back;
+    volatile long jumps = 0;
+    while (jumps < n) if (!setjmp(back)) { jumps++; longjmp(back, 1); }
+    return swapcontext(&here, &there) ? -1 : jumps;
+}
+
 long alternates(long n) {
     stack_t new = {.ss_sp = stack, .ss_size = sizeof stack}, before = {0};
     if (sigaltstack(0, &before) || before.ss_flags != SS_DISABLE) return 1;
@@ -621,6 +637,25 @@ fn what_was_interrupted_goes_on_as_it_was() {
 fn a_call_that_a_handler_comes_behind_leaves_no_vectors() {
     let _watchdog = watchdog("a_call_that_a_handler_comes_behind_leaves_no_vectors");
     assert_eq!(call(&domain(), "vectors_behind", 0).expect("a value"), 1);
+}
+
+/// Most jumps leave no handler, and then the runtime makes no system call for them. Red if it holds signals back for each one that is made while a handler
+/// is in progress anywhere in the call: a scheduler whose handler of a timer switches contexts spends most of its time there.
+#[test]
+fn jumps_that_leave_no_handler_make_no_system_calls() {
+    let _watchdog = watchdog("jumps_that_leave_no_handler_make_no_system_calls");
+    // This thread's times, in clock ticks: user, system.
+    let times = || {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("procfs");
+        let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
+        [11, 12].map(|at: usize| fields[at].parse::<u64>().expect("a number"))
+    };
+    let domain = domain();
+    assert_eq!(call(&domain, "jumps_beside_a_handler", 10).expect("jumps"), 10);
+    let before = times();
+    assert_eq!(call(&domain, "jumps_beside_a_handler", 1_000_000).expect("jumps"), 1_000_000);
+    let [user, system] = std::array::from_fn(|index| times()[index] - before[index]);
+    assert!(system * 5 < user + system, "{system} ticks in the kernel, {user} outside");
 }
 
 #[test]

@@ -67,7 +67,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
         Ok(found) => {
             // SAFETY: as above; a word of the entry's record.
             unsafe {
-                if (*entry(gate)).interruption != 0 {
+                if leaves_handlers(gate, found.entry) {
                     let left = lockgate_handlers_left as *const ();
                     undisturbed(left, [gate as usize, own as usize, found.entry as usize]);
                 }
@@ -235,6 +235,23 @@ pub(super) unsafe fn forget_handlers(state: &ThreadState, below: *mut EntryRecor
         while let Some(one) = state.interruptions.on(below, domain, rsp).find(is_left) {
             state.interruptions.unlink(below, one);
         }
+    }
+}
+
+/// Whether a jump to `rsp` leaves handlers. (Most jumps leave none, however many handlers are in progress on other contexts, and hold no signal
+/// back: that takes two system calls.)
+///
+/// # Safety
+/// The gate is in progress on the calling thread.
+unsafe fn leaves_handlers(gate: *const GateRecord, rsp: u64) -> bool {
+    // SAFETY: live records; the thread's own state.
+    unsafe {
+        let below = entry(gate);
+        let Some(state) = (*block_sys::block()).state.as_ref().filter(|_| (*below).interruption != 0) else {
+            return false;
+        };
+        let domain = &*(*(*below).binding).domain;
+        state.interruptions.on(below, domain, rsp).any(|one| (*one).bottom < rsp)
     }
 }
 
