@@ -7,7 +7,7 @@ use super::block_sys;
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::instance::Instance;
 use super::interruptions_sys::Interruption;
-use super::layout::{EntryRecord, GateRecord, ResumeFrame};
+use super::layout::{EntryRecord, GateRecord, RED_ZONE, ResumeFrame};
 use super::repair_sys::{self, Found};
 use super::thread_sys::ThreadState;
 use super::undisturbed_sys::undisturbed;
@@ -267,7 +267,16 @@ unsafe extern "C" fn lockgate_handlers_left(gate: *mut GateRecord, own: *const u
         if repair_sys::find(state, gate, own) != Found::Innermost {
             return;
         }
-        forget_handlers(state, entry(gate).cast_mut(), rsp);
+        let below = entry(gate).cast_mut();
+        forget_handlers(state, below, rsp);
+        let domain = &*(*(*below).binding).domain;
+        if domain.has_reserve(domain.slot_of(rsp)) {
+            // The gate's call is made from what is gone to, from here on, and calls of the host's handlers begin below that: what the module's handler
+            // has had of the stack is not there in a moment.
+            (*gate).control = rsp;
+            state.set_slot(domain.id(), (rsp - RED_ZONE) & !15);
+            domain.close_reserve(rsp);
+        }
     }
 }
 
