@@ -509,6 +509,7 @@ FAR long catches_overflows(long n) {
     }
     return blocks(SIGSEGV) ? -3 : count;
 }
+long catches_once_more(long n) { quiet(), on(SIGSEGV, catches, SA_ONSTACK); return sigsetjmp(place, 1) ? count : overflows(1 << 30); }
 long catches_with_a_forged_stack(long n) {
     long found = 0;
     uintptr_t at[] = {0, 8, (uintptr_t)-4096, (uintptr_t)&found, (uintptr_t)catches, 0x7fff00000000, (uintptr_t)host};
@@ -928,6 +929,8 @@ fn modules_catch_their_own_stack_overflows() {
         // What was open is closed, and the next one is caught, at the same place.
         assert_eq!(call(&domain, "catches_overflows", 3).expect(name), 3, "behind {name}");
     }
+    call(&domain, "overflows_in_the_handler", 0).expect_err("an overflow");
+    assert_eq!(call(&domain, "catches_once_more", 0).expect("its end is kept still"), 1);
     // Where the end is not kept because it is in use, an overflow of it ends the call.
     for _ in 0..20 {
         match call(&domain, "keeps_at_any_time", 10) {
