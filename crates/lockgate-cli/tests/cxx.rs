@@ -235,7 +235,7 @@ int half(double n) { return static_cast<int>(n / 2); }
     assert!(error.contains(said), "{error}");
     assert!(error.contains("shop::Till::pay") && error.contains("till.cpp:11"), "{error}");
     let error = text(&call(&["int number(int)", "7"]).stderr);
-    assert!(error.contains("an uncaught exception: int;"), "{error}");
+    assert!(error.contains("an uncaught exception: int; at number"), "{error}");
     let error = text(&call(&["int never(int)", "7"]).stderr);
     assert!(error.contains("an uncaught exception: int;"), "{error}");
 

@@ -47,6 +47,9 @@ pub trait ControlStack {
     /// ([`Process::gets_mask_back`](crate::Process::gets_mask_back)).
     fn mask_changes(&self, mask: u64);
 
+    /// The thread has an alternate stack of so many bytes from now on, or none: so many can its handlers of stack overflows use.
+    fn alternate_changes(&self, size: Option<u64>);
+
     /// Shows the functions in progress of the call into the domain, innermost first, until `see` has seen enough.
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>);
 }

@@ -73,6 +73,8 @@ pub struct Process {
     tells: AtomicBool,
     has_changed_timers: AtomicBool,
     handled: AtomicU64,
+    /// Of those, the ones whose handlers are to run on an alternate stack.
+    on_alternate: AtomicU64,
     /// Slots of threads whose masks a wait has replaced, and nobody has given back yet.
     suspended: AtomicU64,
     /// Whoever reads signals by a descriptor, and whether there is one.
@@ -117,6 +119,7 @@ impl Process {
             tells: AtomicBool::new(false),
             has_changed_timers: AtomicBool::new(false),
             handled: AtomicU64::new(0),
+            on_alternate: AtomicU64::new(0),
             suspended: AtomicU64::new(0),
             signal_files: Mutex::default(),
             has_signal_files: AtomicBool::new(false),
@@ -217,6 +220,7 @@ impl Process {
             // They follow from the signals.
             waiting: _,
             handled: _,
+            on_alternate: _,
             suspended: _,
             // Words for an error that there was none of.
             said: _,
@@ -355,6 +359,7 @@ impl Process {
         let result = change(&mut signals);
         self.waiting.store(signals.waiting(), Ordering::SeqCst);
         self.handled.store(signals.handled(), Ordering::SeqCst);
+        self.on_alternate.store(signals.on_alternate(), Ordering::SeqCst);
         self.suspended.store(signals.suspended(), Ordering::SeqCst);
         if self.has_signal_files.load(Ordering::SeqCst) {
             locked(&self.signal_files).iter().filter_map(Weak::upgrade).for_each(|file| file.tell(&signals));
@@ -468,6 +473,12 @@ impl Process {
     pub fn handles(&self, signal: u32) -> bool {
         let handled = self.handled.load(Ordering::SeqCst);
         (1..=signal_state::LAST).contains(&signal) && handled & signal_state::bit(signal) != 0
+    }
+
+    /// Whether a signal's handler is to run on an alternate stack. Async-signal-safe.
+    pub fn has_alternate_stack(&self, signal: u32) -> bool {
+        (1..=signal_state::LAST).contains(&signal)
+            && self.on_alternate.load(Ordering::SeqCst) & signal_state::bit(signal) != 0
     }
 
     /// Whether the domain ignores a signal.

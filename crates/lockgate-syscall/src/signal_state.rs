@@ -216,6 +216,13 @@ impl Signals {
         handled.fold(0, |set, (&signal, _)| set | bit(signal))
     }
 
+    /// Those whose handlers ask for an alternate stack.
+    pub(super) fn on_alternate(&self) -> u64 {
+        let asks = |action: &[u8; ACTION]| word(action, 8) & libc::SA_ONSTACK as u64 != 0;
+        let asking = self.actions.iter().filter(|(_, action)| asks(action));
+        asking.fold(0, |set, (&signal, _)| set | bit(signal))
+    }
+
     /// Whether a signal to the domain would wait for somebody: a thread that waits for it, or all of them, the first one too, which block it.
     pub(super) fn is_held(&self, signal: u32) -> bool {
         let has = |set: &u64| set & bit(signal) != 0;

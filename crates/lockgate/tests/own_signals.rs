@@ -471,6 +471,109 @@ long finds_a_signal(long n) { while (!count) ; return got; }
 static void stays(int signal) { host(3); for (;;) ; }
 long stays_in_a_handler(long n) { quiet(), on(SIGUSR1, stays, 0), raise(SIGUSR1); return 15; }
 long is_default(long n) { struct sigaction now; sigaction(SIGUSR1, 0, &now); return now.sa_handler == SIG_DFL && !blocks(SIGUSR1); }
+
+/* Jumps while a handler waits on another context. */
+static void waits_there(int signal) { swapcontext(&there, &here); }
+static void raises_there(void) { raise(SIGUSR1); swapcontext(&there, &here); }
+long jumps_beside_a_handler(long n) {
+    quiet(), on(SIGUSR1, waits_there, 0);
+    getcontext(&there);
+    there.uc_stack.ss_sp = stack, there.uc_stack.ss_size = sizeof stack;
+    makecontext(&there, raises_there, 0);
+    swapcontext(&here, &there);
+    static jmp_buf back;
+    volatile long jumps = 0;
+    while (jumps < n) if (!setjmp(back)) { jumps++; longjmp(back, 1); }
+    return swapcontext(&here, &there) ? -1 : jumps;
+}
+
+/* Overflows that the module catches itself: they come at the same place each time, and the handler has the room that it has asked for. */
+static char *deepest;
+static void catches(int signal) {
+    char room[4096];
+    memset(room, signal, sizeof room);
+    count += room[count % sizeof room] == SIGSEGV;
+    deepest = room;
+    siglongjmp(place, signal);
+}
+static long has_stack(void *at, long size) { stack_t new = {.ss_sp = at, .ss_size = size}; return sigaltstack(&new, 0); }
+FAR long catches_overflows(long n) {
+    quiet();
+    if (has_stack(stack, 16384)) return -1;
+    on(SIGSEGV, catches, SA_ONSTACK);
+    char *first = 0;
+    for (volatile long i = 0; i < n; i++) {
+        if (!sigsetjmp(place, 1)) return overflows(1 << 30);
+        if (!first) first = deepest;
+        if (deepest != first) return -2;
+    }
+    return blocks(SIGSEGV) ? -3 : count;
+}
+long catches_once_more(long n) { quiet(), on(SIGSEGV, catches, SA_ONSTACK); return sigsetjmp(place, 1) ? count : overflows(1 << 30); }
+long catches_with_a_forged_stack(long n) {
+    long found = 0;
+    uintptr_t at[] = {0, 8, (uintptr_t)-4096, (uintptr_t)&found, (uintptr_t)catches, 0x7fff00000000, (uintptr_t)host};
+    for (int i = 0; i < 7; i++) {
+        quiet();
+        if (has_stack((void *)at[i], i % 2 ? 16384 : INTPTR_MAX)) return -1;
+        on(SIGSEGV, catches, SA_ONSTACK);
+        if (!sigsetjmp(place, 1)) return overflows(1 << 30);
+        found += count;
+    }
+    return found;
+}
+static void raises_and_catches(int signal) { raise(SIGUSR1); catches(signal); }
+long handles_in_an_overflow(long n) {
+    quiet(), has_stack(stack, 65536), on(SIGUSR1, note, SA_ONSTACK), on(SIGSEGV, raises_and_catches, SA_ONSTACK);
+    return sigsetjmp(place, 1) ? count : overflows(1 << 30);
+}
+static void overflows_again(int signal) { count++; overflows(1 << 30); }
+long overflows_in_the_handler(long n) {
+    quiet(), has_stack(stack, sizeof stack), on(SIGSEGV, overflows_again, SA_ONSTACK | (n ? SA_NODEFER : 0));
+    return overflows(1 << 30);
+}
+long returns_to_an_overflow(long n) { quiet(), has_stack(stack, sizeof stack), on(SIGSEGV, note, SA_ONSTACK); return overflows(1 << 30); }
+long overflows_without(long n) {
+    quiet(), has_stack(stack, sizeof stack), on(SIGSEGV, leave, n ? SA_ONSTACK : 0);
+    stack_t none = {.ss_flags = SS_DISABLE};
+    if (n) sigaltstack(&none, 0);
+    return sigsetjmp(place, 1) ? 12 : overflows(1 << 30);
+}
+static void *catches_in_a_thread(void *n) { return (void *)catches_overflows((long)n); }
+long threads_catch(long n) {
+    pthread_t thread; void *found;
+    for (int i = 0; i < 4; i++)
+        if (pthread_create(&thread, 0, catches_in_a_thread, (void *)n) || pthread_join(thread, &found) || (long)found != n) return -1 - (long)found;
+    return n;
+}
+static void calls_in_an_overflow(int signal) { count += host(1); catches(signal); }
+long calls_the_host_in_an_overflow(long n) {
+    quiet(), has_stack(stack, 65536), on(SIGSEGV, calls_in_an_overflow, SA_ONSTACK);
+    return sigsetjmp(place, 1) ? count : overflows(1 << 30);
+}
+/* Deep in a stack whose end is to be kept: what lies there stays. */
+FAR static long keeps_deep(long depth) {
+    volatile char room[256];
+    room[depth % 256] = depth;
+    if (!depth) return has_stack(stack, INTPTR_MAX);
+    long found = keeps_deep(depth - 1);
+    return found + (room[depth % 256] != (char)depth);
+}
+long keeps_what_is_in_use(long n) {
+    stack_t none = {.ss_flags = SS_DISABLE};
+    long changed = sigaltstack(&none, 0) ? -1 : keeps_deep(n);
+    return changed ? -changed : catches_overflows(3);
+}
+/* An end of the stack that is kept at any time, by whoever interrupts what uses it. */
+static void keeps(int signal) { has_stack(stack, count++ % 3 * 30000 + 4096); }
+long keeps_at_any_time(long n) {
+    quiet(), on(SIGALRM, keeps, 0), on(SIGSEGV, leave, SA_ONSTACK), every(50);
+    volatile long caught = 0;
+    while (caught < n) { if (sigsetjmp(place, 1)) caught++; else overflows(1 << 30); }
+    every(0);
+    return caught;
+}
+
 long alternates(long n) {
     stack_t new = {.ss_sp = stack, .ss_size = sizeof stack}, before = {0};
     if (sigaltstack(0, &before) || before.ss_flags != SS_DISABLE) return 1;
@@ -558,6 +661,9 @@ fn signals_do_what_they_do_natively() {
         ("once", 0),
         ("jumps", 100),
         ("aborts", 1),
+        ("catches_overflows", 20),
+        ("handles_in_an_overflow", 0),
+        ("threads_catch", 3),
         ("faults", 100),
         ("barriers", 100),
         ("red_zones", 100),
@@ -621,6 +727,25 @@ fn what_was_interrupted_goes_on_as_it_was() {
 fn a_call_that_a_handler_comes_behind_leaves_no_vectors() {
     let _watchdog = watchdog("a_call_that_a_handler_comes_behind_leaves_no_vectors");
     assert_eq!(call(&domain(), "vectors_behind", 0).expect("a value"), 1);
+}
+
+/// Most jumps leave no handler, and then the runtime makes no system call for them. Red if it holds signals back for each one that is made while a handler
+/// is in progress anywhere in the call: a scheduler whose handler of a timer switches contexts spends most of its time there.
+#[test]
+fn jumps_that_leave_no_handler_make_no_system_calls() {
+    let _watchdog = watchdog("jumps_that_leave_no_handler_make_no_system_calls");
+    // This thread's times, in clock ticks: user, system.
+    let times = || {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("procfs");
+        let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
+        [11, 12].map(|at: usize| fields[at].parse::<u64>().expect("a number"))
+    };
+    let domain = domain();
+    assert_eq!(call(&domain, "jumps_beside_a_handler", 10).expect("jumps"), 10);
+    let before = times();
+    assert_eq!(call(&domain, "jumps_beside_a_handler", 1_000_000).expect("jumps"), 1_000_000);
+    let [user, system] = std::array::from_fn(|index| times()[index] - before[index]);
+    assert!(system * 5 < user + system, "{system} ticks in the kernel, {user} outside");
 }
 
 #[test]
@@ -769,6 +894,53 @@ fn refused(name: &str, argument: i64) -> (FaultKind, String) {
     assert_eq!(call(&domain, "raises", 3).expect("another call"), 4, "behind {name}");
     assert_eq!(call(&domain, "faults", 3).expect("another call"), 9, "behind {name}");
     (fault.kind(), fault.reason().to_owned())
+}
+
+/// A stack keeps room for handlers of its overflow, on the same stack: so whatever `sigaltstack` was given has no say in where they run.
+#[test]
+fn modules_catch_their_own_stack_overflows() {
+    let _watchdog = watchdog("modules_catch_their_own_stack_overflows");
+    let mut domain = domain();
+    for (name, argument, expected) in [
+        ("catches_overflows", 100, 100),
+        ("catches_with_a_forged_stack", 0, 7),
+        ("handles_in_an_overflow", 0, 2),
+        ("threads_catch", 5, 5),
+        ("calls_the_host_in_an_overflow", 0, 0),
+        ("keeps_what_is_in_use", 1500, 3),
+        ("keeps_what_is_in_use", 3200, 3),
+        ("catches_overflows", 3, 3),
+    ] {
+        assert_eq!(call(&domain, name, argument).expect(name), expected, "{name}");
+    }
+    for (name, argument) in [
+        ("overflows_in_the_handler", 0),
+        ("overflows_in_the_handler", 1),
+        ("returns_to_an_overflow", 0),
+        ("overflows_without", 0),
+        ("overflows_without", 1),
+    ] {
+        let error = call(&domain, name, argument).expect_err(name);
+        let kind = error.fault().unwrap_or_else(|| panic!("{name}: {error}")).kind();
+        assert!(
+            matches!(kind, FaultKind::StackOverflow | FaultKind::ControlStackOverflow),
+            "{name}: {error}"
+        );
+        // What was open is closed, and the next one is caught, at the same place.
+        assert_eq!(call(&domain, "catches_overflows", 3).expect(name), 3, "behind {name}");
+    }
+    call(&domain, "overflows_in_the_handler", 0).expect_err("an overflow");
+    assert_eq!(call(&domain, "catches_once_more", 0).expect("its end is kept still"), 1);
+    // Where the end is not kept because it is in use, an overflow of it ends the call.
+    for _ in 0..20 {
+        match call(&domain, "keeps_at_any_time", 10) {
+            Ok(caught) => assert_eq!(caught, 10),
+            Err(error) => assert!(error.to_string().contains("overflow"), "{error}"),
+        }
+        assert_eq!(call(&domain, "catches_overflows", 3).expect("another call"), 3);
+    }
+    domain.reset().expect("nobody is in it");
+    assert_eq!(call(&domain, "catches_overflows", 3).expect("a new user"), 3);
 }
 
 /// A module goes on only at what the runtime has kept of this very call, on this very stack. Red without each of the comparisons.

@@ -53,7 +53,35 @@ static void *thread(void *) {
     return nullptr;
 }
 
+FAR static int sinks(volatile int depth) {
+    volatile char room[4096];
+    room[depth & 4095] = 1;
+    if (depth < 0) // (Else it could not throw, and the compiler would have no landing pad around it.)
+        throw 1;
+    return sinks(depth + 1) + room[depth & 4095];
+}
+
+// The stack overflows, and is as large as it was when the exception has been caught.
+static void overflows() {
+    static char memory[65536];
+    stack_t stack = {};
+    stack.ss_sp = memory, stack.ss_size = sizeof memory;
+    sigaltstack(&stack, nullptr);
+    struct sigaction action = {};
+    action.sa_handler = handler, action.sa_flags = SA_ONSTACK | SA_NODEFER;
+    sigaction(SIGSEGV, &action, nullptr);
+    throws = true;
+    for (int i = 0; i < 3; i++)
+        try {
+            Kept outer{i};
+            std::printf("%d\n", sinks(0));
+        } catch (int thrown) {
+            std::printf("overflow %d\n", thrown);
+        }
+}
+
 int main() {
+    overflows();
     std::signal(SIGUSR1, handler);
     for (how = 0; how < 3; how++)
         for (bool throwing : {false, true}) {

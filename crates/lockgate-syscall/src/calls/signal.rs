@@ -56,8 +56,8 @@ pub fn rt_sigprocmask(ctx: &SyscallContext<'_>, [how, new, old, size, ..]: [u64;
     Ok(0)
 }
 
-/// `sigaltstack(new or null, old or null)`: remembered, and no more. Handlers run on the stack that they interrupt: frames use no memory that the
-/// program chooses.
+/// `sigaltstack(new or null, old or null)`. Handlers run on the stack that they interrupt: frames use no memory that the program chooses. So
+/// this only says how much of that stack is kept for handlers of its overflow.
 pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply {
     const KINDS: [i32; 3] = [0, libc::SS_ONSTACK, libc::SS_DISABLE];
     const AUTODISARM: u32 = 1 << 31;
@@ -76,6 +76,9 @@ pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply 
         }
     };
     let before = ctx.process.signals().alternate(ctx.thread.slot, new);
+    if let Some(new) = new {
+        ctx.stack.alternate_changes(new.map(|[_, _, size]| size));
+    }
     let [start, flags, size] = before.unwrap_or([0, libc::SS_DISABLE as u64, 0]);
     ctx.give(old, &Record::new().u64(start).u64(flags).u64(size).0)?;
     Ok(0)

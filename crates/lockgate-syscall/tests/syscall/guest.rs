@@ -421,6 +421,8 @@ impl Guest {
 struct Deep;
 
 impl lockgate_syscall::ControlStack for Deep {
+    fn alternate_changes(&self, _: Option<u64>) {}
+
     fn mask_changes(&self, _: u64) {}
 
     fn each_function(&self, see: &mut dyn FnMut(lockgate_syscall::InProgress) -> std::ops::ControlFlow<()>) {

@@ -59,6 +59,9 @@ pub(crate) struct Instance {
     /// Where code lies, of its own module and those that joined.
     codes: Codes,
     contexts: Contexts,
+    /// What the stack of each slot keeps for handlers of its overflow ([`reserve`](super::reserve)). Only the thread that has the slot changes its
+    /// word, or whoever has emptied it.
+    reserves: [AtomicU64; stack::SLOTS as usize],
     /// Shared with the grants of the domain, which end before it.
     stride: Arc<Stride>,
     /// The books of its memory.
@@ -103,6 +106,7 @@ impl Instance {
             terms,
             codes: Codes::new(module, stride.base()),
             contexts: Contexts::default(),
+            reserves: std::array::from_fn(|_| AtomicU64::new(0)),
             stride: Arc::new(stride),
             books,
             process,
@@ -136,6 +140,7 @@ impl Instance {
             // What is left is the last user's. (Others see what it uses: memory and threads by themselves.)
             row,
             contexts,
+            reserves,
             process,
             gates,
             killed,
@@ -152,6 +157,7 @@ impl Instance {
         }
         *process = new;
         *contexts = Contexts::default();
+        *reserves = std::array::from_fn(|_| AtomicU64::new(0));
         gates.renew();
         (*killed, *spent) = <(AtomicBool, AtomicBool)>::default();
         *ended_by_thread = OnceLock::new();
@@ -192,6 +198,10 @@ impl Instance {
 
     pub fn contexts(&self) -> &Contexts {
         &self.contexts
+    }
+
+    pub(super) fn reserve_of(&self, slot: u32) -> Option<&AtomicU64> {
+        self.reserves.get(slot as usize)
     }
 
     /// True in a forked child of the process that has it.
@@ -268,9 +278,9 @@ impl Instance {
         may_be
     }
 
-    /// Whether one did, and it is not repaired.
+    /// Whether one did, and it is not repaired, or has left open what its stack keeps.
     pub fn is_broken(&self, slot: u32) -> bool {
-        self.broken.load(Ordering::Acquire) & bit(slot) != 0
+        self.broken.load(Ordering::Acquire) & bit(slot) != 0 || self.has_open_reserve(slot)
     }
 
     /// It is repaired, or about to be. Whether it was broken.

@@ -7,7 +7,7 @@ use super::layout::{
     UNHIDDEN_SHIFT, by_window,
 };
 use super::thread_sys::ThreadState;
-use crate::report::RawFault;
+use crate::report::{Cause, RawFault};
 use libc::ucontext_t;
 use lockgate_abi::{code, header, stack, window};
 use lockgate_syscall::INFO;
@@ -37,7 +37,12 @@ pub(super) const MOST_VECTORS: usize = 2560;
 
 /// The lowest usable address of the control stack that `control` lies on.
 pub(super) fn lowest(domain: &Instance, control: u64) -> u64 {
-    control - control % stack::SLOT + stack::TOP - domain.stack_size_at(control)
+    control - control % stack::SLOT + stack::TOP - domain.stack_size_at(control) + domain.closed_at(control)
+}
+
+/// Bytes of both stacks that a handler begins with, below `room` bytes that what it has interrupted may use.
+pub(super) const fn used(room: u64) -> u64 {
+    room + LEAST_ROOM + 2 * (INFO + UCONTEXT) as u64 + MOST_VECTORS as u64
 }
 
 /// Takes the thread, which a signal of the host's has interrupted in code of a domain's, to the gate of interruptions; false where it cannot be.
@@ -69,8 +74,12 @@ pub(super) unsafe fn interrupt(
         }
         let Some(room) = live_below(domain, rip, |number| registers[number]) else { return false };
         let top = rsp - rsp % stack::SLOT + stack::TOP;
-        let used = room + LEAST_ROOM + 2 * (INFO + UCONTEXT) as u64 + MOST_VECTORS as u64;
-        if rsp > top || rsp < lowest(domain, rsp) + used {
+        let has_room = |more: u64| rsp >= lowest(domain, rsp) + used(room) + more;
+        // (What has been accessed in vain may lie a move of rsp below.)
+        if !has_room(code::MAX_MOVE.into()) && fault.is_some_and(|raw| has_alternate_stack(domain, &raw)) {
+            domain.open_reserve(rsp);
+        }
+        if rsp > top || !has_room(0) {
             return false;
         }
         state.interruptions.drop_gone(record, domain);
@@ -104,6 +113,11 @@ pub(super) unsafe fn interrupt(
         registers[libc::REG_EFL as usize] = CLEAN_FLAGS as i64;
     }
     true
+}
+
+/// Whether the handler of what an instruction has raised is to have a stack that does not overflow with its thread's.
+fn has_alternate_stack(domain: &Instance, raw: &RawFault) -> bool {
+    matches!(raw.cause, Cause::Signal { number, .. } if domain.process().has_alternate_stack(number as u32))
 }
 
 /// A call that goes by what one function can touch goes by its window from now on, since all of that may run in a handler: what the function

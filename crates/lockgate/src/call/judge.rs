@@ -164,7 +164,7 @@ fn has_no_room_for_a_frame(rsp: u64, domain: &Instance) -> bool {
     const FRAME: u64 = 16 << 10;
     let is_on_control_stack =
         (window::CONTROL..window::CONTROL_END).contains(&rsp.wrapping_sub(domain.base()));
-    let bottom = stack::TOP - domain.stack_size_at(rsp).min(stack::MAX_SIZE);
+    let bottom = stack::TOP - domain.stack_size_at(rsp).min(stack::MAX_SIZE) + domain.closed_at(rsp);
     is_on_control_stack && rsp % stack::SLOT < bottom + FRAME
 }
 

@@ -59,6 +59,7 @@ pub(crate) mod proxies;
 mod proxy_asm;
 pub(crate) mod repair_sys;
 pub(crate) mod reporter;
+mod reserve;
 pub(crate) mod resume_sys;
 mod service_sys;
 mod signal_frames_sys;

@@ -7,7 +7,7 @@ use super::block_sys;
 use super::gate_sys::{ENDS, GOES_ON, LEFT, entry, lockgate_pending, refuse};
 use super::instance::Instance;
 use super::interruptions_sys::Interruption;
-use super::layout::{EntryRecord, GateRecord, ResumeFrame};
+use super::layout::{EntryRecord, GateRecord, RED_ZONE, ResumeFrame};
 use super::repair_sys::{self, Found};
 use super::thread_sys::ThreadState;
 use super::undisturbed_sys::undisturbed;
@@ -67,7 +67,7 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
         Ok(found) => {
             // SAFETY: as above; a word of the entry's record.
             unsafe {
-                if (*entry(gate)).interruption != 0 {
+                if leaves_handlers(gate, found.entry) {
                     let left = lockgate_handlers_left as *const ();
                     let forgets = undisturbed(left, [gate as usize, own as usize, found.entry as usize]);
                     if forgets == 0 {
@@ -241,6 +241,23 @@ pub(super) unsafe fn forget_handlers(state: &ThreadState, below: *mut EntryRecor
     }
 }
 
+/// Whether a jump to `rsp` leaves handlers. (Most jumps leave none, however many handlers are in progress on other contexts, and hold no signal
+/// back: that takes two system calls.)
+///
+/// # Safety
+/// The gate is in progress on the calling thread.
+unsafe fn leaves_handlers(gate: *const GateRecord, rsp: u64) -> bool {
+    // SAFETY: live records; the thread's own state.
+    unsafe {
+        let below = entry(gate);
+        let Some(state) = (*block_sys::block()).state.as_ref().filter(|_| (*below).interruption != 0) else {
+            return false;
+        };
+        let domain = &*(*(*below).binding).domain;
+        state.interruptions.on(below, domain, rsp).any(|one| (*one).bottom < rsp)
+    }
+}
+
 /// The same, for the jump of a gate's. Returns 0, and has done nothing, if a handler of the host's has switched stacks, and made a call there
 /// that is in progress still.
 ///
@@ -253,7 +270,16 @@ unsafe extern "C" fn lockgate_handlers_left(gate: *mut GateRecord, own: *const u
         if repair_sys::find(state, gate, own) != Found::Innermost {
             return 0;
         }
-        forget_handlers(state, entry(gate).cast_mut(), rsp);
+        let below = entry(gate).cast_mut();
+        forget_handlers(state, below, rsp);
+        let domain = &*(*(*below).binding).domain;
+        if domain.has_reserve(domain.slot_of(rsp)) {
+            // The gate's call is made from what is gone to, from here on, and calls of the host's handlers begin below that: what the module's handler
+            // has had of the stack is not there in a moment.
+            (*gate).control = rsp;
+            state.set_slot(domain.id(), (rsp - RED_ZONE) & !15);
+            domain.close_reserve(rsp);
+        }
     }
     1
 }

@@ -2,6 +2,7 @@
 use super::block_sys::block;
 use super::gate_sys::{called_by, caller, calling_base, end_call, end_with_panic, entry, gate};
 use super::instance::Instance;
+use super::interrupt_sys::used;
 use super::layout::{GateRecord, SyscallFrame};
 use super::must_end_sys;
 use super::repair_sys::{self, Found};
@@ -13,7 +14,7 @@ use super::undisturbed_sys::undisturbed;
 use super::watch::{self, deadline};
 use crate::report::Cause;
 use crate::space;
-use lockgate_abi::code;
+use lockgate_abi::{code, stack};
 use lockgate_syscall::{Answer, ControlStack, InProgress, Left, Outcome, Quick, SyscallContext, Thread};
 use std::ops::ControlFlow;
 use std::ptr;
@@ -281,6 +282,10 @@ impl ControlStack for Stack<'_> {
             // SAFETY: as above.
             unsafe { state.mask_changes(self.domain, mask) };
         }
+    }
+
+    fn alternate_changes(&self, size: Option<u64>) {
+        self.domain.keep_reserve(self.control, used(stack::LIVE_BELOW), size);
     }
 
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {

@@ -269,7 +269,7 @@ impl ThreadState {
         if let Some(mask) = mask {
             domain.process().gets_mask_back(slot, mask);
         }
-        if domain.note_broken(slot) {
+        if domain.note_broken(slot) || domain.has_open_reserve(slot) {
             self.has_broken_off();
         }
     }

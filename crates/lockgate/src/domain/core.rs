@@ -276,6 +276,7 @@ impl Core {
         if slot == 0 {
             rest::orphan(self.id());
         }
+        self.drop_reserve(slot as u32);
         let (data, length) = self.stack_range(slot);
         if slot == 0 && slots.resting.is_some() {
             slots.first_parked = true;
@@ -288,11 +289,14 @@ impl Core {
                 self.stride().write(page, &vec![0; (storage - page) as usize])?;
                 self.stride().discard(control, length)
             });
-            slots.first_parked = emptied.is_ok();
+            slots.first_parked = emptied.is_ok() && !self.has_reserve(0);
         } else {
             // If the kernel refuses, the slot is lost: never handed out with old contents.
             match self.unmap_stacks(slot, self.stack_size()) {
-                Ok(()) => self.books.refund(2 * self.stack_size()),
+                Ok(()) => {
+                    self.forget_reserve(slot as u32);
+                    self.books.refund(2 * self.stack_size());
+                }
                 Err(_) => slots.owners[slot] = Some(LOST),
             }
         }
@@ -408,7 +412,7 @@ impl Core {
     /// the start has called gave the domain something that only a start can ask for: shared memory, or what an import leads to.
     pub fn take_snapshot(&mut self) {
         let (start, length) = self.stack_range(0);
-        let was_given = grant::has_any(self.id()) || self.gates().are_linked_by_host();
+        let was_given = grant::has_any(self.id()) || self.gates().are_linked_by_host() || self.has_reserve(0);
         let started = self.process().started().filter(|_| !was_given);
         self.snapshot = started.and_then(|started| {
             let stack = start..start + length;
@@ -425,10 +429,13 @@ impl Core {
         }
         let own = thread_sys::current().filter(|thread| !thread.has_calls_in(self.base()));
         let own = own.map(|thread| thread.tid);
+        self.drop_reserve(0);
         let alone = matches!(self.slots().owners.as_slice(), [owner] if owner.is_some() && *owner == own)
             && self.contexts().mapped().next().is_none();
         let snapshot = self.snapshot.as_ref().filter(|_| alone && !self.is_killed());
-        snapshot.is_some_and(|(memory, _)| memory.restore(self.module(), self.stride(), &self.books).is_ok())
+        snapshot
+            .filter(|_| !self.has_reserve(0))
+            .is_some_and(|(memory, _)| memory.restore(self.module(), self.stride(), &self.books).is_ok())
     }
 
     fn empty(&mut self) -> Result<(), Errno> {
@@ -543,6 +550,9 @@ impl AnyDomain for Core {
         }
         let (slot, rsp, known) = self.claim(thread.tid, true)?;
         thread.set_slot(self.id(), rsp);
+        if !thread.has_calls_in(self.base()) {
+            self.close_reserve(rsp);
+        }
         if !known {
             thread.remember(self.weak());
         }

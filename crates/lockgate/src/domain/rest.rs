@@ -162,7 +162,7 @@ impl Core {
         // A domain whose slots are being changed is not idle, and may be waiting for this very room.
         let Ok(mut slots) = self.slots.try_lock() else { return false };
         let Some((first, others)) = slots.owners.split_first() else { return false };
-        if slots.resting.is_some() || others.iter().any(Option::is_some) {
+        if slots.resting.is_some() || others.iter().any(Option::is_some) || self.has_reserve(0) {
             return false;
         }
         let thread = thread_sys::current();

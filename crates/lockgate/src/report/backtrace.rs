@@ -216,7 +216,7 @@ impl Entered {
         self.frames().frames.into_iter().find(|frame| has_line(&frame.place))
     }
 
-    fn frames(&self) -> DomainFrames {
+    pub(super) fn frames(&self) -> DomainFrames {
         let exit = self.stack.exit();
         let read = |at: u64| self.stack.word(at);
         let mut frames = self.named(self.registers.rip, self.after_call());

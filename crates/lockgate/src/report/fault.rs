@@ -1,5 +1,5 @@
 //! What went wrong in a domain: raw facts at the fault, a report when somebody asks.
-use super::backtrace::{Backtrace, Captured};
+use super::backtrace::{Backtrace, Captured, Frame};
 use super::registers::Registers;
 use lockgate_symbols::SourcePlace;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -213,6 +213,16 @@ impl Fault {
         call.place(if call.after_call() { at.saturating_sub(1) } else { at })
     }
 
+    /// What has thrown an exception that nothing caught: the functions inside of it are those of libraries.
+    fn thrower(&self) -> Option<Frame> {
+        const THROWS: [&str; 2] = ["__cxa_throw", "__cxa_rethrow"];
+        let throws =
+            |frame: &Frame| frame.place.function.as_deref().is_some_and(|name| THROWS.contains(&name));
+        let has_ended = self.kind == FaultKind::Abort && self.reason.contains("an uncaught exception");
+        let frames = if has_ended { self.captured.call.frames().frames } else { Vec::new() };
+        frames.into_iter().skip_while(|frame| !throws(frame)).nth(1)
+    }
+
     /// The functions in progress when the call ended: from the fault up to the [entry point](Fault::entry_point), and on through
     /// the domains that the call was nested in. Worked out when asked for, from copies of the stacks (docs/debugging.md).
     pub fn backtrace(&self) -> Backtrace {
@@ -231,16 +241,17 @@ impl fmt::Display for Fault {
             self.entry_point(),
             self.reason
         )?;
-        match (self.location(), self.instruction()) {
-            (Some(location), _) => {
+        match (self.thrower(), self.location(), self.instruction()) {
+            (Some(thrower), ..) => write!(f, "; at {thrower}")?,
+            (None, Some(location), _) => {
                 write!(f, "; at {location}")?;
                 let caller = if location.line.is_none() { self.captured.call.own_source() } else { None };
                 if let Some(caller) = caller {
                     write!(f, ", in a call by {caller}")?;
                 }
             }
-            (None, Some(at)) => write!(f, "; at image address {at:#x}")?,
-            (None, None) => {}
+            (None, None, Some(at)) => write!(f, "; at image address {at:#x}")?,
+            (None, None, None) => {}
         }
         if f.alternate() { write!(f, "\n{}", self.backtrace()) } else { Ok(()) }
     }

@@ -181,7 +181,7 @@ fn server() -> Guest {
             own_handled += getppid() == 0; /* through a gate */
             for (int i = 0; i < 8; i++) own_handled += kept[i] != signal + i;
             own_handled++;
-            if (signal == SIGILL) siglongjmp(behind, 1);
+            if (signal == SIGILL || signal == SIGSEGV) siglongjmp(behind, 1);
         }
         /* A signal of its own, whose handler begins behind a system call, and returns. */
         long raise_own(long x) {
@@ -200,6 +200,26 @@ fn server() -> Guest {
             signal(SIGILL, handle_own);
             own_handled = 0;
             if (!sigsetjmp(behind, 1)) __builtin_trap();
+            long sum = x;
+            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            return sum + own_handled;
+        }
+        long fall(long x) { if (x == 2) __builtin_trap(); return x; }
+        /* An overflow of the stack, whose end is kept for the handler. */
+        __attribute__((noinline)) static long sinks(volatile long x) {
+            volatile char room[30000];
+            room[x] = 1;
+            return sinks(x + 1) + room[x];
+        }
+        long overflow_own(long x) {
+            volatile long kept[8];
+            for (int i = 0; i < 8; i++) kept[i] = x + i;
+            stack_t room = {.ss_size = 8192};
+            sigaltstack(&room, 0);
+            struct sigaction action = {.sa_handler = handle_own, .sa_flags = SA_ONSTACK};
+            sigaction(SIGSEGV, &action, 0);
+            own_handled = 0;
+            if (!sigsetjmp(behind, 1)) x += sinks(0);
             long sum = x;
             for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
             return sum + own_handled;
@@ -312,6 +332,8 @@ fn server() -> Guest {
         "long reopen_own(long)",
         "long send_own(long)",
         "long trap_own(long)",
+        "long overflow_own(long)",
+        "long fall(long)",
         "struct { char bytes[1000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
         "long go_deeper(long)",
@@ -471,6 +493,7 @@ impl World {
             | "open_own"
             | "reopen_own"
             | "trap_own"
+            | "overflow_own"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
@@ -632,6 +655,16 @@ extern "C" fn call_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut l
     let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
     HANDLED.set(Some(match function.as_ref().expect("a function").call(1) {
         Ok(0x5a5a_5a5a) => "entered",
+        Err(CallError::SignalHandler) => "refused",
+        _ => "WRONG",
+    }));
+}
+
+/// Calls a function that fails, whose error tells of the calls around it.
+extern "C" fn fail_in_handler(_: libc::c_int, _: *mut libc::siginfo_t, _: *mut libc::c_void) {
+    let function = FROM_HANDLERS.try_lock().expect("nobody else is interested now");
+    HANDLED.set(Some(match function.as_ref().expect("a function").call(2) {
+        Err(CallError::Fault(fault)) if fault.kind() == FaultKind::Ill => "failed",
         Err(CallError::SignalHandler) => "refused",
         _ => "WRONG",
     }));
@@ -893,6 +926,7 @@ fn victim() {
     let handle = match own {
         None => handler as Handler,
         Some("calls" | "calls another" | "invites") => call_in_handler,
+        Some("fails") => fail_in_handler,
         Some("invades") => invade_in_handler,
         Some("forgets") => forget_in_handler,
         Some("jumps") => jump_in_handler,
@@ -992,6 +1026,7 @@ fn victim() {
             let name = match own {
                 Some("invades") => "deep",
                 Some("invites") => "invite",
+                Some("fails") => "fall",
                 _ => "smash",
             };
             let smash = || Called::Typed(smashed.bind(name).expect("an export"));
