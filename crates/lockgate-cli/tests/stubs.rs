@@ -1959,7 +1959,7 @@ fn decisions_are_explained() {
         "    text: a string, copied in [LG_STRING]",
         "    box: a handle of type `struct box` [rule: a pointer to an incomplete structure is a handle]",
         "    box: a handle of type `struct box`, which handlers get in place of data [LG_DATA]",
-        "    file: a stream, for this call [rule: a FILE is a stream]",
+        "    file: a stream, for this call [LG_FOR_CALL]",
         "    user: the program's own data: a number to the library [rule: an untyped pointer beside a callback is",
         "    if it fails: returns -1 [LG_ERROR]",
         "    if it fails: returns 0 [rule for its type]",
