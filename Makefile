@@ -187,7 +187,7 @@ HEADERS ?= 2000
 ANSWERS ?= 500
 SEED ?= 1
 stubs-differ: ## HEADERS=2000 random headers, answered at random ANSWERS=500 times by a hostile library: the clients in C, C++, Rust and Python must say the same; SEED is the first
-	LOCKGATE_DIFFER_HEADERS=$(HEADERS) LOCKGATE_DIFFER_ANSWERS=$(ANSWERS) LOCKGATE_DIFFER_SEED=$(SEED) cargo test --locked -p lockgate-cli --test suites differ:: -- --nocapture
+	LOCKGATE_DIFFER_HEADERS=$(HEADERS) LOCKGATE_DIFFER_ANSWERS=$(ANSWERS) LOCKGATE_DIFFER_SEED=$(SEED) cargo test --release --locked -p lockgate-cli --test suites differ:: -- --nocapture
 
 stubs-libraries: ## libraries of share/stubs that the tests do not bring along, from SOURCES=folder or Debian's source packages, with their own programs
 	scripts/stubs-libraries.sh $(SOURCES) || [ $$? -eq 77 ]

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Mutex;
+use std::thread::available_parallelism;
 use support::Part;
 
 const LOCKGATE: &str = env!("CARGO_BIN_EXE_lockgate");
@@ -21,6 +23,10 @@ const HOST_PYTHON: &str = include_str!("stubs/differ_host.py");
 
 /// Functions of one header.
 const FUNCTIONS: usize = 24;
+
+/// Headers that share a client and its programs, because compilers read for each program what all have in common. (And no more: the larger a
+/// client, the longer its domain takes to start again after a fault.)
+const TOGETHER: usize = 8;
 
 /// A type of numbers, as the languages call it.
 #[derive(Clone, Copy, PartialEq)]
@@ -166,42 +172,79 @@ fn function(random: &mut Rng) -> Function {
             _ => Vec::new(),
         })
         .collect();
-    if matches!(result, Returned::Array(_, None, _)) {
+    if let Returned::Array(of, None, _) = result {
         parameters.push(Parameter::Number(NUMBERS[5]));
-        values.push(["0", "1", "7", "300", "4294967295"].map(str::to_owned).into());
+        // Elements of one byte: more than the domain's memory is enough. (A client's room of 4 GiB costs nothing, but the sanitizer fills
+        // half a GiB of its own for each: that took nine tenths of the whole time.)
+        let most = if matches!(of.c, "int8_t" | "uint8_t" | "bool") { "34000000" } else { "4294967295" };
+        values.push(["0", "1", "7", "300", most].map(str::to_owned).into());
     }
     Function { parameters, result, values }
 }
 
-fn header(record: &Record, functions: &[Function]) -> String {
+/// What follows from one seed. Its names have the seed in them.
+struct Header {
+    seed: u64,
+    record: Record,
+    functions: Vec<Function>,
+}
+
+impl Header {
+    fn new(seed: u64) -> Header {
+        let random = &mut Rng::with_seed(seed);
+        let fields = 1 + random.u64(..6);
+        let field = |random: &mut Rng| {
+            let of = if random.u64(..8) == 0 { ENUM } else { number(random) };
+            (of, if random.u64(..4) == 0 { 2 + random.u64(..3) } else { 1 })
+        };
+        let record = Record((0..fields).map(|_| field(random)).collect());
+        let functions = (0..FUNCTIONS).map(|_| function(random)).collect();
+        Header { seed, record, functions }
+    }
+}
+
+fn header(headers: &[Header]) -> String {
     let mut text = String::from(
         "#pragma once\n#include <lockgate/annotations.h>\n#include <stdbool.h>\n#include <stdint.h>\nLG_DOMAIN(\"df\", memory=32M, time=5000, restart);\n\
-         enum df_choice { DF_NONE, DF_FIVE = 5, DF_LESS = -3 };\nvoid df_seed(uint64_t seed);\ntypedef struct {\n",
+         enum df_choice { DF_NONE, DF_FIVE = 5, DF_LESS = -3 };\nvoid df_seed(uint64_t seed);\n",
     );
-    for (place, (of, count)) in record.0.iter().enumerate() {
-        let array = if *count > 1 { format!("[{count}]") } else { String::new() };
-        let _ = writeln!(text, "    {} f{place}{array};", of.c);
-    }
-    text += "} df_record;\n";
     // What a call that fails returns.
-    let fails: BTreeSet<String> = functions
+    let fails: BTreeSet<String> = headers
         .iter()
+        .flat_map(|header| &header.functions)
         .filter_map(|function| match &function.result {
             Returned::Number(of) if of.c == ENUM.c => Some(format!("LG_ERRORS({}, DF_NONE);\n", of.c)),
             Returned::Number(of) if of.c.starts_with("int") => Some(format!("LG_ERRORS({}, -1);\n", of.c)),
             Returned::Number(of) if of.c.starts_with("uint") => Some(format!("LG_ERRORS({}, 0);\n", of.c)),
-            Returned::Record => Some("LG_ERRORS(df_record, {0});\n".to_owned()),
             _ => None,
         })
         .collect();
     text.extend(fails);
-    for (place, function) in functions.iter().enumerate() {
-        let _ = writeln!(text, "{};", declared(place, function, true));
+    for Header { seed, record, functions } in headers {
+        text += "typedef struct {\n";
+        for (place, (of, count)) in record.0.iter().enumerate() {
+            let array = if *count > 1 { format!("[{count}]") } else { String::new() };
+            let _ = writeln!(text, "    {} f{place}{array};", of.c);
+        }
+        let _ = writeln!(text, "}} df{seed}_record;");
+        if functions.iter().any(|function| matches!(function.result, Returned::Record)) {
+            let _ = writeln!(text, "LG_ERRORS(df{seed}_record, {{0}});");
+        }
+        for (place, function) in functions.iter().enumerate() {
+            let _ = writeln!(text, "{};", declared(*seed, place, function, true));
+        }
     }
     text
 }
 
-fn declared(place: usize, function: &Function, annotated: bool) -> String {
+/// Each function, with its header's seed and its place there.
+fn all_of(headers: &[Header]) -> impl Iterator<Item = (u64, usize, &Function)> {
+    headers.iter().flat_map(|Header { seed, functions, .. }| {
+        functions.iter().enumerate().map(|(place, function)| (*seed, place, function))
+    })
+}
+
+fn declared(seed: u64, place: usize, function: &Function, annotated: bool) -> String {
     let note = |text: String| if annotated { format!(" {text}") } else { String::new() };
     let mut parameters = Vec::new();
     for (n, parameter) in function.parameters.iter().enumerate() {
@@ -234,7 +277,7 @@ fn declared(place: usize, function: &Function, annotated: bool) -> String {
                 format!("char **p{n}{}", note("LG_OUT LG_STRING LG_FREED(free)".into()))
             }
             Parameter::Record { reads, writes } => {
-                format!("df_record *p{n}{}", note(way(reads, writes).into()))
+                format!("df{seed}_record *p{n}{}", note(way(reads, writes).into()))
             }
         });
     }
@@ -252,16 +295,19 @@ fn declared(place: usize, function: &Function, annotated: bool) -> String {
                 false => (format!("const {} *", of.c), format!("LG_SIZE({count})")),
             }
         }
-        Returned::Record => ("df_record ".to_owned(), String::new()),
-        Returned::Records(count) => ("const df_record *".to_owned(), format!("LG_IN LG_SIZE({count})")),
+        Returned::Record => (format!("df{seed}_record "), String::new()),
+        Returned::Records(count) => (format!("const df{seed}_record *"), format!("LG_IN LG_SIZE({count})")),
     };
-    format!("{result}df_{place}({parameters}){}", if said.is_empty() { String::new() } else { note(said) })
+    format!(
+        "{result}df{seed}_{place}({parameters}){}",
+        if said.is_empty() { String::new() } else { note(said) }
+    )
 }
 
-fn library(functions: &[Function]) -> String {
+fn library(headers: &[Header]) -> String {
     let mut text = format!("#include \"df.h\"\n{LIBRARY}\n");
-    for (place, function) in functions.iter().enumerate() {
-        let _ = writeln!(text, "{}\n{{", declared(place, function, false));
+    for (seed, place, function) in all_of(headers) {
+        let _ = writeln!(text, "{}\n{{", declared(seed, place, function, false));
         for (n, parameter) in function.parameters.iter().enumerate() {
             let _ = match parameter {
                 Parameter::Array { count, writes: true, .. } => {
@@ -300,9 +346,9 @@ fn library(functions: &[Function]) -> String {
             }
             Returned::Record => writeln!(
                 text,
-                "    df_record answer;\n    scribble(&answer, sizeof answer);\n    return answer;"
+                "    df{seed}_record answer;\n    scribble(&answer, sizeof answer);\n    return answer;"
             ),
-            Returned::Records(_) => writeln!(text, "    return (const df_record *)a_place(8);"),
+            Returned::Records(_) => writeln!(text, "    return (const df{seed}_record *)a_place(8);"),
         };
         text += "}\n";
     }
@@ -329,16 +375,40 @@ fn turn(values: &[String], kind: &str, n: &str) -> String {
     text
 }
 
-fn host_c(record: &Record, functions: &[Function]) -> String {
+/// The calls of one header, in the order of its functions.
+fn calls(seed: u64) -> String {
+    (0..FUNCTIONS).map(|place| format!("call_{seed}_{place}, ")).collect()
+}
+
+/// A program: what all have in common, what each header adds, and what runs the calls of each.
+fn host(common: &str, headers: &[Header], part: fn(&Header) -> String, main: [&str; 2]) -> String {
+    let parts: String = headers.iter().map(part).collect();
+    let runs: String = headers
+        .iter()
+        .map(|Header { seed, .. }| main[1].replace("SEED", &seed.to_string()).replace("CALLS", &calls(*seed)))
+        .collect();
+    format!("{common}\n{parts}{}", main[0].replace("RUNS", &runs))
+}
+
+fn host_c(headers: &[Header]) -> String {
+    let run = "    run(answers, SEED, (void (*const[])(int)){CALLS0});\n";
+    host(
+        HOST_C,
+        headers,
+        part_c,
+        ["int main(int count, char **arguments)\n{\n    int answers = atoi(arguments[1]);\nRUNS}\n", run],
+    )
+}
+
+fn part_c(Header { seed, record, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of {
         of if of.is_float() => format!("show_float({value});"),
         of if of == BOOL => format!("show_bool(&{value});"),
         of if of.c == "uint64_t" => format!("show_unsigned({value});"),
         _ => format!("show_signed({value});"),
     };
-    let mut text = format!(
-        "#include <df.h>\n{HOST_C}\nstatic void show_record(const df_record *r)\n{{\n    show(\"{{\");\n"
-    );
+    let mut text =
+        format!("static void show_record_{seed}(const df{seed}_record *r)\n{{\n    show(\"{{\");\n");
     for (place, (of, count)) in record.0.iter().enumerate() {
         if *count > 1 {
             let _ = writeln!(
@@ -352,7 +422,7 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
     }
     text += "    show(\"}\");\n}\n";
     for (place, function) in functions.iter().enumerate() {
-        let _ = writeln!(text, "static void call_{place}(int n)\n{{\n    (void)n;");
+        let _ = writeln!(text, "static void call_{seed}_{place}(int n)\n{{\n    (void)n;");
         let (mut arguments, mut given, mut buffers) = (Vec::new(), String::new(), String::new());
         for (n, parameter) in function.parameters.iter().enumerate() {
             let values = &function.values[n];
@@ -415,16 +485,16 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
                 Parameter::Record { reads, .. } => {
                     let _ = writeln!(
                         text,
-                        "    df_record *r{n} = room(sizeof(df_record));\n    memset(r{n}, 0, sizeof *r{n});"
+                        "    df{seed}_record *r{n} = room(sizeof(df{seed}_record));\n    memset(r{n}, 0, sizeof *r{n});"
                     );
                     arguments.push(format!("r{n}"));
                     // (What goes in is the caller's own in the other languages.)
-                    let shown = format!("    show_record(r{n});\n");
+                    let shown = format!("    show_record_{seed}(r{n});\n");
                     if *reads { buffers += &shown } else { given += &shown }
                 }
             }
         }
-        let call = format!("df_{place}({})", arguments.join(", "));
+        let call = format!("df{seed}_{place}({})", arguments.join(", "));
         let mut result = String::new();
         let _ = match &function.result {
             Returned::Nothing => writeln!(text, "    {call};"),
@@ -455,15 +525,15 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
                 writeln!(text, "    const {} *lg_got = {call};", of.c)
             }
             Returned::Record => {
-                let _ = writeln!(result, "    show_record(&lg_got);");
-                writeln!(text, "    df_record lg_got = {call};")
+                let _ = writeln!(result, "    show_record_{seed}(&lg_got);");
+                writeln!(text, "    df{seed}_record lg_got = {call};")
             }
             Returned::Records(count) => {
                 let _ = writeln!(
                     result,
-                    "    for (int i = 0; lg_got && i < {count}; i++) show_record(&lg_got[i]);"
+                    "    for (int i = 0; lg_got && i < {count}; i++) show_record_{seed}(&lg_got[i]);"
                 );
-                writeln!(text, "    const df_record *lg_got = {call};")
+                writeln!(text, "    const df{seed}_record *lg_got = {call};")
             }
         };
         let _ = writeln!(
@@ -471,12 +541,23 @@ fn host_c(record: &Record, functions: &[Function]) -> String {
             "    int was_refused = failed();\n    (void)was_refused;\n    if (!was_refused) {{\n{result}{given}    }}\n{buffers}    give_back();\n}}"
         );
     }
-    text += "static void (*const calls[])(int) = {";
-    text += &(0..functions.len()).map(|place| format!("call_{place}, ")).collect::<String>();
-    text + "};\nMAIN\n"
+    text
 }
 
-fn host_cpp(record: &Record, functions: &[Function]) -> String {
+fn host_cpp(headers: &[Header]) -> String {
+    let run = "    run(answers, SEED, {CALLS});\n";
+    host(
+        HOST_CPP,
+        headers,
+        part_cpp,
+        [
+            "int main(int count, char **arguments)\n{\n    int answers = std::atoi(arguments[1]);\nRUNS}\n",
+            run,
+        ],
+    )
+}
+
+fn part_cpp(Header { seed, record, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of.is_float() {
         true => format!("show_float({value});"),
         false => format!("show_number({value});"),
@@ -487,17 +568,16 @@ fn host_cpp(record: &Record, functions: &[Function]) -> String {
             show(of, "value")
         )
     };
-    let mut text =
-        format!("{HOST_CPP}\nstatic void show_record(const df_record &r)\n{{\n    show(\"{{\");\n");
+    let mut text = format!("static void show_record(const df{seed}_record &r)\n{{\n    show(\"{{\");\n");
     for (place, (of, count)) in record.0.iter().enumerate() {
         let _ = match count {
             1 => writeln!(text, "    {}", show(*of, &format!("r.f{place}"))),
             _ => writeln!(text, "    for (const auto &value : r.f{place}) {{ {} }}", show(*of, "value")),
         };
     }
-    text += "    show(\"}\");\n}\nRECORDS\n";
+    text += "    show(\"}\");\n}\n";
     for (place, function) in functions.iter().enumerate() {
-        let _ = writeln!(text, "static void call_{place}([[maybe_unused]] int n)\n{{");
+        let _ = writeln!(text, "static void call_{seed}_{place}([[maybe_unused]] int n)\n{{");
         // What comes back, in order: its name, and what shows it.
         let mut back: Vec<(String, String)> = Vec::new();
         let (mut arguments, mut buffers) = (Vec::new(), String::new());
@@ -530,7 +610,7 @@ fn host_cpp(record: &Record, functions: &[Function]) -> String {
                 }
                 Parameter::TextOut(_) => back.push((format!("p{n}"), format!("show_text(p{n});"))),
                 Parameter::Record { reads: true, .. } => {
-                    let _ = writeln!(text, "    df_record r{n}{{}};");
+                    let _ = writeln!(text, "    df{seed}_record r{n}{{}};");
                     arguments.push(format!("r{n}"));
                     let _ = writeln!(buffers, "    show_record(r{n});");
                 }
@@ -557,23 +637,24 @@ fn host_cpp(record: &Record, functions: &[Function]) -> String {
         let shown: String = back.iter().map(|(_, shown)| format!("        {shown}\n")).collect();
         let _ = writeln!(
             text,
-            "    try {{\n        {taken}df::df_{place}({});\n{shown}    }} catch (const df::error &error) {{\n        show_error(error);\n    }}\n{buffers}}}",
+            "    try {{\n        {taken}df::df{seed}_{place}({});\n{shown}    }} catch (const df::error &error) {{\n        show_error(error);\n    }}\n{buffers}}}",
             arguments.join(", ")
         );
     }
-    let calls: String = (0..functions.len()).map(|place| format!("call_{place}, ")).collect();
-    text + &format!(
-        "int main(int count, char **arguments)\n{{\n    run(count, arguments, {{{calls}}});\n}}\n"
-    )
+    text
 }
 
-fn host_rust(record: &Record, functions: &[Function]) -> String {
+fn host_rust(headers: &[Header]) -> String {
+    host(HOST_RUST, headers, part_rust, ["fn main() {\nRUNS}\n", "    run(SEED, &[CALLS]);\n"])
+}
+
+fn part_rust(Header { seed, record, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of {
         of if of.is_float() => format!("show_float(f64::from({value}));"),
         of if of == ENUM => format!("show_number({value} as i64);"),
         _ => format!("show_number({value});"),
     };
-    let mut text = format!("{HOST_RUST}\nfn show_record(r: &DfRecord) {{\n    show(\"{{\");\n");
+    let mut text = format!("fn show_record_{seed}(r: &Df{seed}Record) {{\n    show(\"{{\");\n");
     for (place, (of, count)) in record.0.iter().enumerate() {
         let of = if *of == ENUM { NUMBERS[4] } else { *of };
         if *count > 1 {
@@ -585,7 +666,7 @@ fn host_rust(record: &Record, functions: &[Function]) -> String {
     text += "    show(\"}\");\n}\n";
     let rust = |text: &str| text.replace("LL", "");
     for (place, function) in functions.iter().enumerate() {
-        let _ = writeln!(text, "fn call_{place}(n: i32) {{\n    let _ = n;");
+        let _ = writeln!(text, "fn call_{seed}_{place}(n: i32) {{\n    let _ = n;");
         let (mut arguments, mut names, mut given, mut buffers) =
             (Vec::new(), Vec::new(), String::new(), String::new());
         for (n, parameter) in function.parameters.iter().enumerate() {
@@ -643,13 +724,13 @@ fn host_rust(record: &Record, functions: &[Function]) -> String {
                     let _ = writeln!(given, "        show_text(t{n});");
                 }
                 Parameter::Record { reads: true, .. } => {
-                    let _ = writeln!(text, "    let mut r{n} = DfRecord::default();");
+                    let _ = writeln!(text, "    let mut r{n} = Df{seed}Record::default();");
                     arguments.push(format!("&mut r{n}"));
-                    let _ = writeln!(buffers, "    show_record(&r{n});");
+                    let _ = writeln!(buffers, "    show_record_{seed}(&r{n});");
                 }
                 Parameter::Record { .. } => {
                     names.push(format!("r{n}"));
-                    let _ = writeln!(given, "        show_record(&r{n});");
+                    let _ = writeln!(given, "        show_record_{seed}(&r{n});");
                 }
             }
         }
@@ -663,9 +744,9 @@ fn host_rust(record: &Record, functions: &[Function]) -> String {
                 "        match got {{ None => show(\"null\"), Some(all) => {{ show(\"[\"); for value in all.iter().copied() {{ {} }} show(\"]\") }} }}",
                 show(*of, "value")
             ),
-            Returned::Record => writeln!(result, "        show_record(&got);"),
-            Returned::Records(1) => writeln!(result, "        got.iter().for_each(show_record);"),
-            Returned::Records(_) => writeln!(result, "        got.iter().for_each(show_record);"),
+            Returned::Record => writeln!(result, "        show_record_{seed}(&got);"),
+            Returned::Records(1) => writeln!(result, "        got.iter().for_each(show_record_{seed});"),
+            Returned::Records(_) => writeln!(result, "        got.iter().for_each(show_record_{seed});"),
         };
         if !matches!(function.result, Returned::Nothing) {
             names.insert(0, "got".to_owned());
@@ -673,24 +754,23 @@ fn host_rust(record: &Record, functions: &[Function]) -> String {
         let pattern = if names.len() == 1 { names[0].clone() } else { format!("({})", names.join(", ")) };
         let _ = writeln!(
             text,
-            "    match df_{place}({}) {{\n        Err(error) => show_error(&error),\n        Ok({pattern}) => {{\n{result}{given}        }}\n    }}\n{buffers}}}",
+            "    match df{seed}_{place}({}) {{\n        Err(error) => show_error(&error),\n        Ok({pattern}) => {{\n{result}{given}        }}\n    }}\n{buffers}}}",
             rust(&arguments.join(", "))
         );
     }
-    let _ = writeln!(
-        text,
-        "const CALLS: &[fn(i32)] = &[{}];",
-        (0..functions.len()).map(|place| format!("call_{place}, ")).collect::<String>()
-    );
     text
 }
 
-fn host_python(record: &Record, functions: &[Function]) -> String {
+fn host_python(headers: &[Header]) -> String {
+    host(HOST_PYTHON, headers, part_python, ["RUNS", "run(SEED, [CALLS])\n"])
+}
+
+fn part_python(Header { seed, record, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of {
         of if of.is_float() => format!("show_float({value})"),
         _ => format!("show(int({value}))"),
     };
-    let mut text = format!("{HOST_PYTHON}\n\ndef show_record(r):\n    show(\"{{\")\n");
+    let mut text = format!("\n\ndef show_record_{seed}(r):\n    show(\"{{\")\n");
     for (place, (of, count)) in record.0.iter().enumerate() {
         if *count > 1 {
             let _ = writeln!(text, "    for value in r.f{place}:\n        {}", show(*of, "value"));
@@ -700,7 +780,7 @@ fn host_python(record: &Record, functions: &[Function]) -> String {
     }
     text += "    show(\"}\")\n\n\n";
     for (place, function) in functions.iter().enumerate() {
-        let _ = writeln!(text, "def call_{place}(n):");
+        let _ = writeln!(text, "def call_{seed}_{place}(n):");
         let (mut arguments, mut names, mut given, mut buffers) =
             (Vec::new(), Vec::new(), String::new(), String::new());
         for (n, parameter) in function.parameters.iter().enumerate() {
@@ -748,13 +828,13 @@ fn host_python(record: &Record, functions: &[Function]) -> String {
                     let _ = writeln!(given, "        show_text(t{n})");
                 }
                 Parameter::Record { reads: true, .. } => {
-                    let _ = writeln!(text, "    r{n} = df.df_record()");
+                    let _ = writeln!(text, "    r{n} = df.df{seed}_record()");
                     arguments.push(format!("r{n}"));
-                    let _ = writeln!(buffers, "    show_record(r{n})");
+                    let _ = writeln!(buffers, "    show_record_{seed}(r{n})");
                 }
                 Parameter::Record { .. } => {
                     names.push(format!("r{n}"));
-                    let _ = writeln!(given, "        show_record(r{n})");
+                    let _ = writeln!(given, "        show_record_{seed}(r{n})");
                 }
             }
         }
@@ -768,9 +848,9 @@ fn host_python(record: &Record, functions: &[Function]) -> String {
                 "        if got is None:\n            show(\"null\")\n        else:\n            show(\"[\")\n            for value in got:\n                {}\n            show(\"]\")",
                 show(*of, "value")
             ),
-            Returned::Record => writeln!(result, "        show_record(got)"),
+            Returned::Record => writeln!(result, "        show_record_{seed}(got)"),
             Returned::Records(_) => {
-                writeln!(result, "        for value in got or []:\n            show_record(value)")
+                writeln!(result, "        for value in got or []:\n            show_record_{seed}(value)")
             }
         };
         if !matches!(function.result, Returned::Nothing) {
@@ -779,63 +859,54 @@ fn host_python(record: &Record, functions: &[Function]) -> String {
         let pattern = if names.is_empty() { "_".to_owned() } else { names.join(", ") };
         let _ = writeln!(
             text,
-            "    try:\n        {pattern} = df.df_{place}({})\n{result}{given}    except df.Error as error:\n        show_error(error)\n{buffers}\n",
+            "    try:\n        {pattern} = df.df{seed}_{place}({})\n{result}{given}    except df.Error as error:\n        show_error(error)\n{buffers}\n",
             arguments.join(", ")
         );
     }
-    let _ = writeln!(
-        text,
-        "calls = [{}]\nmain(calls)",
-        (0..functions.len()).map(|place| format!("call_{place}, ")).collect::<String>()
-    );
     text
 }
 
-/// What the four say of one header, call by call.
-fn differ(seed: u64, answers: u64) -> [Vec<String>; 4] {
-    let random = &mut Rng::with_seed(seed);
-    let fields = 1 + random.u64(..6);
-    let field = |random: &mut Rng| {
-        let of = if random.u64(..8) == 0 { ENUM } else { number(random) };
-        (of, if random.u64(..4) == 0 { 2 + random.u64(..3) } else { 1 })
-    };
-    let record = Record((0..fields).map(|_| field(random)).collect());
-    let functions: Vec<Function> = (0..FUNCTIONS).map(|_| function(random)).collect();
+/// What the four say of headers that share a client, call by call.
+///
+/// # Errors
+/// What went wrong before all was said, and in which call.
+fn differ(seeds: &[u64], answers: u64) -> Result<[Vec<String>; 4], String> {
+    let headers: Vec<Header> = seeds.iter().copied().map(Header::new).collect();
     let folder = tempfile::tempdir().expect("a scratch folder");
     let path = |name: &str| folder.path().join(name);
     let write = |name: &str, text: &str| {
         std::fs::create_dir_all(path(name).parent().expect("a folder")).expect("a folder");
         std::fs::write(path(name), text).expect("a file");
     };
-    write("df.h", &header(&record, &functions));
-    write("library.c", &library(&functions));
-    write("host.c", &host_c(&record, &functions));
-    write("host.cpp", &host_cpp(&record, &functions));
-    write("program/src/main.rs", &host_rust(&record, &functions));
-    write("host.py", &host_python(&record, &functions));
+    write("df.h", &header(&headers));
+    write("library.c", &library(&headers));
+    write("host.c", &host_c(&headers));
+    write("host.cpp", &host_cpp(&headers));
+    write("program/src/main.rs", &host_rust(&headers));
+    write("host.py", &host_python(&headers));
     write(
         "program/Cargo.toml",
         "[package]\nname = \"program\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n[workspace]\n\n[dependencies]\n\
          df-protected = { path = \"../bindings\" }\n\n[profile.dev]\ndebug = false\n",
     );
     if let Some(keep) = std::env::var_os("LOCKGATE_DIFFER_KEEP") {
-        done(Command::new("cp").arg("-r").arg(folder.path()).arg(Path::new(&keep).join(seed.to_string())))
-            .expect("a copy");
+        let kept = Path::new(&keep).join(seeds[0].to_string());
+        done(Command::new("cp").arg("-r").arg(folder.path()).arg(kept)).expect("a copy");
     }
+    let done = |command: &mut Command| done(command).map_err(|error| format!("{error:?}"));
     let include = format!("-I{}", corpus().root().join("crates/lockgate-headers/include").display());
     let mut stubs = Command::new(LOCKGATE);
     stubs.arg("stubs").arg(path("df.h")).arg(&include).arg("-m").arg(path("df.lg"));
-    done(stubs.args(["-l", "cpp", "-l", "rust", "-l", "python", "-o"]).arg(path("bindings")))
-        .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+    done(stubs.args(["-l", "cpp", "-l", "rust", "-l", "python", "-o"]).arg(path("bindings")))?;
     let mut link = Command::new(LOCKGATE);
-    link.args(["cc", "-g", "-O0", "-w", &include]).arg(path("library.c")).arg("-o").arg(path("df.lg"));
-    done(link.arg("--exports").arg(path("bindings/client/df.exports"))).expect("it links");
+    link.args(["cc", "-g", "-O1", "-w", &include]).arg(path("library.c")).arg("-o").arg(path("df.lg"));
+    done(link.arg("--exports").arg(path("bindings/client/df.exports")))?;
     let client = path("bindings/client/df_client.c");
     let library = prefix().join("lib");
     let compile = |compiler: &str, options: &[&str], output: &str| {
         let mut compile = Command::new(compiler);
         compile
-            .args(["-g", "-O0", "-w"])
+            .args(["-g1", "-O0", "-w"])
             .args(options)
             .arg("-I")
             .arg(path("bindings/client"))
@@ -846,17 +917,16 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 4] {
     };
     let linked = |compile: &mut Command| {
         compile.arg("-L").arg(&library).arg("-llockgate").arg(format!("-Wl,-rpath,{}", library.display()));
-        done(compile.args(["-lpthread", "-lm"])).unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+        done(compile.args(["-lpthread", "-lm"]))
     };
     const SANITIZED: [&str; 2] = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
     let object = path("client.o");
-    done(compile("gcc", &SANITIZED, "client.o").arg("-c").arg(&client))
-        .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
-    linked(compile("gcc", &SANITIZED, "host").arg(&object).arg(path("host.c")));
+    done(compile("gcc", &SANITIZED, "client.o").arg("-c").arg(&client))?;
+    linked(compile("gcc", &SANITIZED, "host").arg(&object).arg(path("host.c")))?;
     let mut cpp = compile("g++", &SANITIZED, "host-cpp");
-    linked(cpp.arg("-I").arg(path("bindings")).arg(&object).arg(path("host.cpp")));
+    linked(cpp.arg("-I").arg(path("bindings")).arg(&object).arg(path("host.cpp")))?;
     let catching = path("bindings/client/df_catching.c");
-    linked(compile("gcc", &["-shared", "-fPIC"], "bindings/libdf_client.so").arg(&client).arg(catching));
+    linked(compile("gcc", &["-shared", "-fPIC"], "bindings/libdf_client.so").arg(&client).arg(catching))?;
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .args(["build", "--offline", "--quiet"])
@@ -864,21 +934,33 @@ fn differ(seed: u64, answers: u64) -> [Vec<String>; 4] {
         .env("CARGO_TARGET_DIR", path("target"))
         .env("CARGO_INCREMENTAL", "0");
     cargo.env_remove("CARGO_ENCODED_RUSTFLAGS").env("PKG_CONFIG_PATH", prefix().join("lib/pkgconfig"));
-    done(&mut cargo).unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
+    done(&mut cargo)?;
     let said = |command: &mut Command| {
-        command.arg(answers.to_string()).arg(seed.to_string()).current_dir(folder.path());
-        let text = done(command.env("ASAN_OPTIONS", "detect_leaks=0"))
-            .unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
-        text.lines().map(str::to_owned).collect()
+        command
+            .arg(answers.to_string())
+            .current_dir(folder.path())
+            .env("ASAN_OPTIONS", "detect_leaks=0:quarantine_size_mb=16");
+        let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        if !output.status.success() {
+            // (A program that dies has said all calls but that one.)
+            let last = text.rsplit('\n').find(|line| line.ends_with(" .")).map(short);
+            let why = String::from_utf8_lossy(&output.stderr);
+            return Err(format!("{command:?}: {} after {last:?}\n{why}", output.status));
+        }
+        Ok(text.lines().map(str::to_owned).collect::<Vec<_>>())
     };
     let mut python = Command::new("python3");
     python.arg(path("host.py")).env("PYTHONPATH", path("bindings")).env("PYTHONDONTWRITEBYTECODE", "1");
-    [
-        said(&mut Command::new(path("host"))),
-        said(&mut Command::new(path("host-cpp"))),
-        said(&mut Command::new(path("target/debug/program"))),
-        said(python.env("LD_LIBRARY_PATH", &library)),
-    ]
+    let all = [
+        said(&mut Command::new(path("host")))?,
+        said(&mut Command::new(path("host-cpp")))?,
+        said(&mut Command::new(path("target/debug/program")))?,
+        said(python.env("LD_LIBRARY_PATH", &library))?,
+    ];
+    let each = seeds.len() * FUNCTIONS * usize::try_from(answers).expect("a number");
+    let lengths = all.each_ref().map(Vec::len);
+    if lengths == [each; 4] { Ok(all) } else { Err(format!("{lengths:?} calls, not {each}")) }
 }
 
 /// As much of a line as one reads.
@@ -891,6 +973,49 @@ fn agree(c: &str, other: &str) -> bool {
     c == other || !c.contains(" E ") && other.contains(" E Value ")
 }
 
+/// What was found, and how often C was told which kind of error, or a value.
+#[derive(Default)]
+struct Found {
+    wrong: String,
+    kinds: BTreeMap<String, u64>,
+}
+
+impl Found {
+    fn compare(&mut self, seeds: &[u64], answers: u64) {
+        let [c, others @ ..] = match differ(seeds, answers) {
+            Ok(all) => all,
+            // Which of them it is, is seen alone.
+            Err(_) if seeds.len() > 1 && seeds.iter().any(|seed| differ(&[*seed], answers).is_err()) => {
+                return seeds.iter().for_each(|seed| self.compare(&[*seed], answers));
+            }
+            Err(error) => {
+                let _ = writeln!(self.wrong, "seeds {seeds:?}: {error}");
+                return;
+            }
+        };
+        let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+        for (call, c) in c.iter().enumerate() {
+            let others = others.each_ref().map(|said| said[call].as_str());
+            let kind =
+                c.split_once(" E ").map_or("value", |(_, kind)| kind.split(' ').next().unwrap_or_default());
+            *self.kinds.entry(kind.to_owned()).or_default() += 1;
+            let seed = c.split(' ').next().unwrap_or_default();
+            if others.iter().all(|other| agree(c, other)) {
+                continue;
+            }
+            let found = found.entry(seed).or_default();
+            *found += 1;
+            if *found <= 5 {
+                let (c, [cpp, rust, python]) = (short(c), others.map(short));
+                let _ = writeln!(
+                    self.wrong,
+                    "seed {seed} (then function and answer):\n  C:      {c}\n  C++:    {cpp}\n  Rust:   {rust}\n  Python: {python}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn clients_in_four_languages_say_the_same() {
     let from_environment = |name: &str, otherwise: u64| {
@@ -900,37 +1025,33 @@ fn clients_in_four_languages_say_the_same() {
     let part = Part::one_in(if headers == 2 { 2 } else { 1 }, "headers");
     let answers = from_environment("LOCKGATE_DIFFER_ANSWERS", 40);
     let first = from_environment("LOCKGATE_DIFFER_SEED", 1);
-    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
-    let mut wrong = String::new();
-    for seed in part.among(first..first + headers) {
-        let [c, others @ ..] = differ(seed, answers);
-        assert_eq!(c.len() as u64, answers * FUNCTIONS as u64, "seed {seed}: {:?}", c.last());
-        assert_eq!(others.each_ref().map(Vec::len), [c.len(); 3], "seed {seed}");
-        let mut found = 0;
-        for (call, c) in c.iter().enumerate() {
-            let others = others.each_ref().map(|said| said[call].as_str());
-            let kind =
-                c.split_once(" E ").map_or("value", |(_, kind)| kind.split(' ').next().unwrap_or_default());
-            *kinds.entry(kind.to_owned()).or_default() += 1;
-            if !others.iter().all(|other| agree(c, other)) && found < 5 {
-                found += 1;
-                let (c, [cpp, rust, python]) = (short(c), others.map(short));
-                let _ = writeln!(
-                    wrong,
-                    "seed {seed}:
-  C:      {c}
-  C++:    {cpp}
-  Rust:   {rust}
-  Python: {python}"
-                );
-            }
+    let seeds: Vec<u64> = part.among(first..first + headers).collect();
+    let found = Mutex::new(Found::default());
+    let next = Mutex::new(seeds.chunks(TOGETHER));
+    let take = || next.lock().expect("no panic").next();
+    let workers = if headers > 10 { available_parallelism().map_or(1, usize::from) } else { 1 };
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(seeds) = take() {
+                    let mut one = Found::default();
+                    one.compare(seeds, answers);
+                    if headers > 10 {
+                        eprintln!("seeds {seeds:?}: {:?}\n{}", one.kinds, one.wrong);
+                    }
+                    let mut found = found.lock().expect("no panic");
+                    found.wrong += &one.wrong;
+                    for (kind, count) in one.kinds {
+                        *found.kinds.entry(kind).or_default() += count;
+                    }
+                }
+            });
         }
-        if headers > 10 {
-            eprintln!("seed {seed}: {found} found; {kinds:?}");
-        }
-    }
+    });
+    let Found { wrong, kinds } = found.into_inner().expect("no panic");
     assert!(wrong.is_empty(), "{wrong}");
     let values = kinds.get("value").copied().unwrap_or_default();
     let all: u64 = kinds.values().sum();
+    assert_eq!(all, seeds.len() as u64 * answers * FUNCTIONS as u64);
     assert!(values * 4 > all && values < all, "{kinds:?}");
 }

@@ -1159,6 +1159,23 @@ fn callbacks_fill_no_more_than_the_library_has() {
     made("filled", &["-O0"], [header, source, host]);
 }
 
+/// A library that gives memory at ever other addresses fills no more of the program's than it may have; other threads have their own, and what was given stays.
+#[test]
+fn copies_of_answers_count_as_the_librarys_memory() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"places\", memory=16M);\nconst unsigned char *place(unsigned n) LG_SIZE(8);\nconst char *text(unsigned n) LG_STRING;\n";
+    let source = "#include <sys/mman.h>\nstatic char *at, *last;\nchar *text(unsigned n)\n{\n    if (last)\n        munmap(last, 4096);\n    \
+                  int flags = MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0);\n    last = mmap(at ? at - (unsigned long)n * 4096 : 0, 4096, PROT_READ | PROT_WRITE, flags, -1, 0);\n    \
+                  at = at ? at : last;\n    if (last == MAP_FAILED)\n        return last = 0;\n    return __builtin_strcpy(last, \"a text\");\n}\nvoid *place(unsigned n) { return text(n); }\n";
+    let host = "#include <places.h>\n#include <lockgate_stubs.h>\n#include <pthread.h>\n#include <stdio.h>\n#include <string.h>\n\
+                static void *given(void *texts)\n{\n    unsigned long n = 0;\n    const void *first = texts ? (const void *)text(0) : place(0), *now = first;\n    \
+                while (now && n < 100000 && memcmp(now, \"a text\", 7) == 0)\n        now = texts ? (const void *)text(++n) : place(++n);\n    \
+                printf(\"%lu %s\\n\", n, lg_places_error()->message);\n    if (now || lg_places_error()->kind != LG_STUB_MEMORY || !first || memcmp(first, \"a text\", 7) != 0 || !place(0))\n        return (void *)1;\n    \
+                return (void *)(n * 4096);\n}\n\
+                int main(void)\n{\n    for (int i = 0; i < 2; i++) {\n        pthread_t thread;\n        void *bytes;\n        \
+                if (pthread_create(&thread, 0, given, i ? \"\" : 0) || pthread_join(thread, &bytes) || bytes != (void *)(16 << 20))\n            return 1 + i;\n    }\n    return 0;\n}\n";
+    made("places", &["-O0"], [header, source, host]);
+}
+
 /// However many types of handles there are, each is another.
 #[test]
 fn more_types_of_handles_than_a_byte_counts() {
@@ -1942,7 +1959,7 @@ fn decisions_are_explained() {
         "    text: a string, copied in [LG_STRING]",
         "    box: a handle of type `struct box` [rule: a pointer to an incomplete structure is a handle]",
         "    box: a handle of type `struct box`, which handlers get in place of data [LG_DATA]",
-        "    file: a stream, for this call [rule: a FILE is a stream]",
+        "    file: a stream, for this call [LG_FOR_CALL]",
         "    user: the program's own data: a number to the library [rule: an untyped pointer beside a callback is",
         "    if it fails: returns -1 [LG_ERROR]",
         "    if it fails: returns 0 [rule for its type]",

@@ -1,5 +1,15 @@
 /* ---- the mirrors: what the library gives out, copied once ------------------------------------------------------------------ */
 
+/* Behind a mirror: which of its pages something was copied to. */
+struct lgs_pages {
+    size_t count;
+    bool taken[LGS_WINDOW / 4096];
+};
+
+/* (The program may hear later that something is larger than what was copied: it finds zeros then, whatever is behind the mirror.) */
+#define LGS_PAGES (LGS_WINDOW * 2)
+#define LGS_MIRROR (LGS_PAGES + sizeof(struct lgs_pages))
+
 /* Of a mirror that another thread gets: what its own was given is gone. */
 static void lgs_objects_free(const char *mirror)
 {
@@ -31,11 +41,12 @@ static __attribute__((noinline, cold)) char *lgs_mirror_new(void)
     }
     if (resting <= LGS_MIRRORS)
         mirror = 0;
-    if (mirror)
+    if (mirror) {
         lgs_objects_free(mirror->at);
+        madvise(mirror->at, LGS_MIRROR, MADV_DONTNEED);
+    }
     if (!mirror && (mirror = calloc(1, sizeof *mirror))) {
-        /* (The program may hear later that something is larger than what was copied: it finds zeros then, whatever is behind the mirror.) */
-        if ((mirror->at = lgs_reserve(LGS_WINDOW * 2, PROT_READ | PROT_WRITE))) {
+        if ((mirror->at = lgs_reserve(LGS_MIRROR, PROT_READ | PROT_WRITE))) {
             mirror->next = lgs.mirrors;
             lgs.mirrors = mirror;
         } else {
@@ -105,6 +116,31 @@ static inline uint64_t lgs_aligned(struct lgs_call *c, uint64_t address, size_t 
     return address;
 }
 
+static __attribute__((noinline, cold)) bool lgs_mirror_grows(struct lgs_call *c, struct lgs_pages *pages, size_t page, const char *what)
+{
+    if (pages->count >= lgs.memory_limit / 4096) {
+        lgs_fail(c, LG_STUB_MEMORY, what, "the library gives out memory at more places than it may have memory");
+        return false;
+    }
+    pages->count++;
+    return pages->taken[page] = true;
+}
+
+/* The mirror's pages for `size` bytes. They stay as the program may look at them, and count as the library's own do: whatever addresses it gives, the program
+ * has no more copies of its memory for each thread than it may have memory. */
+static inline bool lgs_mirror_takes(struct lgs_call *c, char *mirror, size_t offset, size_t size, const char *what)
+{
+    struct lgs_pages *pages = (void *)(mirror + LGS_PAGES);
+    if (__builtin_expect(size > lgs.memory_limit, 0)) {
+        lgs_fail(c, LG_STUB_POINTER, what, "the library returned a pointer to memory that it does not have");
+        return false;
+    }
+    for (size_t page = offset / 4096; page * 4096 < offset + size; page++)
+        if (__builtin_expect(!pages->taken[page], 0) && !lgs_mirror_grows(c, pages, page, what))
+            return false;
+    return true;
+}
+
 /* `size` bytes of the library's. */
 static void *lgs_memory(struct lgs_call *c, uint64_t address, size_t size, int flags, const char *what)
 {
@@ -112,7 +148,7 @@ static void *lgs_memory(struct lgs_call *c, uint64_t address, size_t size, int f
     if (c->failed || (!address && lgs_null(c, flags, what)) || !lgs_offset(c, address, size, &offset, what))
         return 0;
     char *mirror = lgs_mirror(c, what);
-    if (!mirror)
+    if (!mirror || !lgs_mirror_takes(c, mirror, offset, size, what))
         return 0;
     char *copy = mirror + offset;
     if (flags & LGS_READS && !lgs_read(copy, address, size)) {
@@ -134,7 +170,7 @@ static void lgs_memory_back(struct lgs_call *c, uint64_t address, const void *ho
 static bool lgs_has(struct lgs_call *c, uint64_t address, size_t size, const char *what)
 {
     char byte;
-    if (lgs.memory_limit && size > lgs.memory_limit) {
+    if (size > lgs.memory_limit) {
         lgs_fail(c, LG_STUB_LENGTH, what, "nothing that the library has is as large");
         return false;
     }
@@ -204,7 +240,11 @@ static char *lgs_text(struct lgs_call *c, uint64_t address, int flags, const cha
     for (size_t step = 64; length < LGS_STRING; step = step < 4096 ? step * 4 : step) {
         /* Up to a boundary, so that no page behind the string's last is read. */
         size_t piece = step - ((offset + length) & (step - 1));
-        if (length + piece > LGS_WINDOW - offset || !lgs_read(copy + length, address + length, piece))
+        if (length + piece > LGS_WINDOW - offset)
+            break;
+        if (!lgs_mirror_takes(c, mirror, offset + length, piece, what))
+            return 0;
+        if (!lgs_read(copy + length, address + length, piece))
             break;
         if (lgs_has_zero(copy + length, piece))
             return copy;

@@ -51,7 +51,7 @@ static void *lgs_piece_room(size_t size, uint64_t inside)
 {
     size_t alignment = lgs_alignment(inside);
     void *at = 0;
-    if (lgs.memory_limit && size > lgs.memory_limit)
+    if (size > lgs.memory_limit)
         return 0;
     if (alignment == LGS_ALIGNMENT)
         return calloc(1, size ? size : 1); /* untouched, if it is large */

@@ -327,7 +327,7 @@ static struct {
     unsigned generation; /* of the domain: which one it is */
     uint64_t window;
     uint64_t time_limit; /* milliseconds, or 0 */
-    uint64_t memory_limit; /* bytes, or 0 */
+    uint64_t memory_limit; /* bytes */
     struct lgs_mirror *mirrors;
     uint64_t ends; /* of threads that had one */
     void *pieces; /* a tree */
@@ -364,7 +364,7 @@ static struct {
     size_t *data_buckets;               /* a power of two of them: places from 1 */
     size_t data_bucket_count, data_used;
     bool alone;                         /* data was given alone, for good */
-} lgs = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+} lgs = {.memory_limit = 64 << 20 /* a domain's own */, .lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
 static pthread_once_t lgs_once = PTHREAD_ONCE_INIT;
 

@@ -11,6 +11,18 @@ fn what_would_do_nothing_is_refused() {
     const DEAD: &str = "no annotation says what the stub returns when the library fails";
     // The header, and what the message names (nothing: it is good).
     let cases: &[(&str, &str)] = &[
+        // A handle that lives on may have the stream, too.
+        ("#include <stdio.h>\nstruct h;\nint f(struct h *h, FILE *s);", "a FILE beside a handle"),
+        (
+            "#include <stdio.h>\nstruct h;\nstruct h *f(FILE *s);\nint g(struct h *h);",
+            "a FILE beside a handle",
+        ),
+        (
+            "#include <stdio.h>\nstruct h;\nstruct h *f(FILE *s LG_FOR_CALL);\nint g(struct h *h, FILE *s LG_KEPT);",
+            "",
+        ),
+        ("#include <stdio.h>\nstruct h;\nint f(struct h *h LG_RELEASE, FILE *s);", ""),
+        ("#include <stdio.h>\nint f(FILE *s LG_FOR_CALL);", "LG_FOR_CALL, but no handle"),
         // An array without elements is what GNU C calls that without a length, wherever it stands, and however deep.
         (
             "struct r { int n; char t[0]; };\nint f(struct r *r LG_OUT);",

@@ -1,4 +1,5 @@
 /* The program in C of tests/differ.rs. */
+#include <df.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -72,17 +73,14 @@ static int failed(void)
     return kind != 0;
 }
 
-#define MAIN                                                              \
-    int main(int count, char **arguments)                                 \
-    {                                                                     \
-        int answers = count > 1 ? atoi(arguments[1]) : 1;                 \
-        uint64_t seed = count > 2 ? strtoull(arguments[2], 0, 10) : 1;    \
-        for (int n = 0; n < answers; n++)                                 \
-            for (unsigned i = 0; i < sizeof calls / sizeof *calls; i++) { \
-                df_seed(seed * 1000003 + (uint64_t)n * 1009 + i);         \
-                printf("%u %d", i, n);                                    \
-                calls[i](n);                                              \
-                printf(" .\n");                                           \
-            }                                                             \
-        return 0;                                                         \
-    }
+static void run(int answers, uint64_t seed, void (*const *calls)(int))
+{
+    for (int n = 0; n < answers; n++)
+        for (unsigned i = 0; calls[i]; i++) {
+            df_seed(seed * 1000003 + (uint64_t)n * 1009 + i);
+            printf("%" PRIu64 " %u %d", seed, i, n);
+            calls[i](n);
+            printf(" .\n");
+            fflush(stdout); /* The next one may end the program. */
+        }
+}

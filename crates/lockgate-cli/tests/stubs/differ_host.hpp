@@ -48,28 +48,27 @@ static std::string a_text(int n)
     return texts[n % 4];
 }
 
-static void run(int count, char **arguments, const std::vector<void (*)(int)> &calls)
+static void run(int answers, std::uint64_t seed, const std::vector<void (*)(int)> &calls)
 {
-    int answers = count > 1 ? std::atoi(arguments[1]) : 1;
-    std::uint64_t seed = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 1;
     for (int n = 0; n < answers; n++)
         for (unsigned i = 0; i < calls.size(); i++) {
             df::df_seed(seed * 1000003 + static_cast<std::uint64_t>(n) * 1009 + i);
-            std::printf("%u %d", i, n);
+            std::printf("%" PRIu64 " %u %d", seed, i, n);
             calls[i](n);
             std::printf(" .\n");
+            std::fflush(stdout); // The next one may end the program.
         }
 }
 
 // (Where a header says one, there is one or none.)
-#define RECORDS                                                        \
-    static void show_records(const std::optional<df_record> &one)      \
-    {                                                                  \
-        if (one)                                                       \
-            show_record(*one);                                         \
-    }                                                                  \
-    static void show_records(const std::vector<df_record> &all)        \
-    {                                                                  \
-        for (auto &each : all)                                         \
-            show_record(each);                                         \
-    }
+template <class T> static void show_records(const std::optional<T> &one)
+{
+    if (one)
+        show_record(*one);
+}
+
+template <class T> static void show_records(const std::vector<T> &all)
+{
+    for (auto &each : all)
+        show_record(each);
+}

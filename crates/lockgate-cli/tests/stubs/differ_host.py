@@ -27,11 +27,10 @@ def a_text(n):
     return ["", "text", "\u00e4", "a somewhat longer text, and no end of it"][n % 4]
 
 
-def main(calls):
-    answers, seed = int(sys.argv[1]), int(sys.argv[2])
-    for n in range(answers):
+def run(seed, calls):
+    for n in range(int(sys.argv[1])):
         for place, call in enumerate(calls):
             df.df_seed((seed * 1000003 + n * 1009 + place) % 2**64)
-            sys.stdout.write(f"{place} {n}")
+            sys.stdout.write(f"{seed} {place} {n}")
             call(n)
             sys.stdout.write(" .\n")

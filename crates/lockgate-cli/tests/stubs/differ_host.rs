@@ -35,14 +35,12 @@ fn a_text(n: i32) -> std::ffi::CString {
     std::ffi::CString::new(texts[n as usize % 4]).unwrap()
 }
 
-fn main() {
-    let arguments: Vec<String> = std::env::args().collect();
-    let answers: i32 = arguments[1].parse().unwrap();
-    let seed: u64 = arguments[2].parse().unwrap();
+fn run(seed: u64, calls: &[fn(i32)]) {
+    let answers: i32 = std::env::args().nth(1).unwrap().parse().unwrap();
     for n in 0..answers {
-        for (place, call) in CALLS.iter().enumerate() {
+        for (place, call) in calls.iter().enumerate() {
             df_seed(seed.wrapping_mul(1000003).wrapping_add(n as u64 * 1009 + place as u64)).unwrap();
-            print!("{place} {n}");
+            print!("{seed} {place} {n}");
             call(n);
             println!(" .");
         }

@@ -8,19 +8,25 @@ static unsigned char memory[8192] __attribute__((aligned(64)));
 static uint64_t state;
 static volatile unsigned seen;
 
-static uint64_t any(uint64_t below)
+static uint64_t draw(void)
 {
     uint64_t x = state += 0x9e3779b97f4a7c15u;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return (x ^ (x >> 31)) % below;
+    return x ^ (x >> 31);
 }
+
+static uint64_t any(uint64_t below) { return draw() % below; }
 
 void df_seed(uint64_t seed)
 {
     state = seed;
-    for (unsigned i = 0; i < sizeof memory; i++)
-        memory[i] = any(6) ? any(256) : 0;
+    /* (Eight bytes of each draw, of which one in eight is zero: this is done before every call.) */
+    for (unsigned i = 0; i < sizeof memory; i += 8) {
+        uint64_t bytes = draw(), zeros = draw();
+        for (unsigned j = 0; j < 8; j++)
+            memory[i + j] = zeros >> (8 * j) & 7 ? bytes >> (8 * j) : 0;
+    }
     memset(memory + sizeof memory - 64, 0, 64);
 }
 

@@ -48,7 +48,7 @@ int lives_write_later(const char *text) LG_ERROR(-7);
 void lives_always(lives_event event, void *user LG_DATA LG_KEPT);
 
 /* Has the stream until another thread has tried to steal it. */
-int lives_load(struct life *life, FILE *file) LG_ERROR(-7);
+int lives_load(struct life *life, FILE *file LG_FOR_CALL) LG_ERROR(-7);
 int lives_steal(struct life *life) LG_ERROR(-7);
 int lives_tried(void) LG_ERROR(-7);
 

@@ -79,7 +79,7 @@ void sly_itself(struct box *box LG_DATA);
 void sly_handler(struct box *box, sly_event event);
 int sly_run(struct box *box, int n) LG_ERROR(-1);
 void *sly_user_of(struct box *box) LG_DATA LG_GIVEN(sly_user);
-int sly_load(struct box *box, FILE *file) LG_ERROR(-1);
+int sly_load(struct box *box, FILE *file LG_FOR_CALL) LG_ERROR(-1);
 int sly_keep(struct box *box, FILE *file LG_KEPT) LG_ERROR(-1);
 int sly_read(struct box *box) LG_ERROR(-1);
 void sly_on(struct box *box, sly_event event, void *user);

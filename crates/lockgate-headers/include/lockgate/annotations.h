@@ -155,7 +155,7 @@
 #define LG_GIVEN(...) LG_NOTE_("given:" #__VA_ARGS__)
 /* Data that comes with a callback, only for this call: no later call gets it, and the program may
  * free it when the call returns. It is for functions with a handle, whose other data stays valid as
- * long as the handle lives. */
+ * long as the handle lives. Also on a FILE * beside a handle, which the library does not keep. */
 #define LG_FOR_CALL LG_NOTE_("for_call")
 /* The program reads the pointer back as the first word behind handle `h` (a macro of the header
  * does). On a function with a handle as its result: the same word lies behind that. */

@@ -1032,6 +1032,23 @@ impl<'a> Planner<'a> {
         let result = self.outcome(&result, &prototype.parameters, true).map_err(of_result)?;
         let ways = effects::Ways { passing: None, outcome: Some(&result) };
         effects::act(notes, kind, ways).map_err(of_result)?;
+        // A handle that lives on may have the stream, and use it in later calls: no declaration says.
+        let lives = |passing: &Passing| matches!(passing, Passing::Handle { release: false, .. });
+        let lives = parameters.iter().any(lives) || matches!(result, Outcome::Handle { .. });
+        for (parameter, passing) in prototype.parameters.iter().zip(&parameters) {
+            let said = self.notes(parameter);
+            let wrong = match (passing, lives) {
+                (Passing::Stream { .. }, true) if !said.kept && !said.for_call => no(
+                    "a FILE beside a handle: the library may use it after the call",
+                    "annotate it with LG_KEPT, or with LG_FOR_CALL if the library does not",
+                ),
+                (Passing::Stream { .. }, false) if said.for_call => {
+                    no("LG_FOR_CALL, but no handle lives on that could have the FILE", "remove it")
+                }
+                _ => Ok(()),
+            };
+            wrong.map_err(|no| (Some(format!("parameter {}", parameter.name)), no))?;
+        }
         if matches!(result, Outcome::String { .. }) && !notes.string && passing::says_bytes(name) {
             return Err(of_result(No {
                 reason: "the function's name says that it may be bytes without an end".into(),

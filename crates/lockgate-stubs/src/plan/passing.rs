@@ -108,6 +108,9 @@ impl Planner<'_> {
         if bare && siblings.iter().any(is_called) {
             self.is_data(parameter, siblings)?;
         }
+        if is_file(to) && *notes == (Notes { for_call: true, ..Notes::default() }) {
+            return Ok(Passing::Stream { kept: false });
+        }
         let more = Notes { for_call: false, data: false, ..notes.clone() } != Notes::default();
         if notes.for_call && (more || self.is_handle(kind, notes)) {
             return no("LG_FOR_CALL is for the program's own data only", "remove it");
