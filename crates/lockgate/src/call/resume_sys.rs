@@ -258,7 +258,7 @@ unsafe fn leaves_handlers(gate: *const GateRecord, rsp: u64) -> bool {
     }
 }
 
-/// The same, for the jump of a gate's. Returns 0, and has done nothing, if a handler of the host's has switched stacks, and made a call there
+/// As [`forget_handlers`], for the jump of a gate's. Returns 0, and has done nothing, if a handler of the host's has switched stacks, and made a call there
 /// that is in progress still.
 ///
 /// # Safety
