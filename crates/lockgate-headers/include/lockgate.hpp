@@ -358,6 +358,12 @@ template <typename T> class [[nodiscard]] tainted {
     using value_type = T;
 
     explicit tainted(T value) : value_(std::move(value)) {}
+    // (Not left to the compiler: printf() would get the value of what that copies. So clang refuses
+    // to pass it, and gcc passes an address.)
+    tainted(const tainted &other) : value_(other.value_) {}
+    tainted(tainted &&other) noexcept(std::is_nothrow_move_constructible_v<T>) : value_(std::move(other.value_)) {}
+    tainted &operator=(const tainted &) = default;
+    tainted &operator=(tainted &&) = default;
 
     // Calls `use` with the value, and returns its result. `use` checks the value, and returns what
     // the program goes on with, or throws.
@@ -1106,7 +1112,7 @@ template <typename T> class tainted_volatile {
     using value_type = typename detail::value_of<std::remove_const_t<T>>::type;
 
     tainted_volatile(const Domain &domain, pointer<T> at) : domain_(&domain), at_(at) {}
-    tainted_volatile(const tainted_volatile &) = default;
+    tainted_volatile(const tainted_volatile &other) : domain_(other.domain_), at_(other.at_) {} // as for tainted
     tainted_volatile &operator=(const tainted_volatile &) = delete; // would be one place's value or the other's place
 
     pointer<T> address() const { return at_; }

@@ -85,7 +85,7 @@ def attempt(attack):
         # (What is not about time may take long on a busy machine.)
         limit = call["time-limit"] if call["time-limit"] < 10_000 else 60_000
         library = lockgate.CDLL(os.path.join(folder, attack["file"]), time_limit=limit / 1000)
-    except (lockgate.Refused, lockgate.LoadError) as error:
+    except (lockgate.Rejected, lockgate.LoadError) as error:
         return "rejected", None, str(error)
     except lockgate.Error as error:
         return "refused", None, str(error)

@@ -23,6 +23,9 @@ void sort(int *numbers, size_t count, int (*compare)(const void *, const void *)
 enum loose loosely(struct record *at, const char **texts, void (*done)(void *));
 }
 
+// Nothing of a domain's goes unchecked through `...`.
+static_assert(!std::is_trivially_copyable_v<tainted<int>> && !std::is_trivially_copyable_v<lockgate::tainted_volatile<int>>);
+
 static_assert(std::is_same_v<lockgate::of_domain<decltype(copy)>, pointer<char>(pointer<const char>)>);
 static_assert(std::is_same_v<lockgate::of_domain<decltype(loosely)>,
                              int(pointer<record>, pointer<pointer<const char>>, pointer<void(pointer<void>)>)>);

@@ -3,14 +3,14 @@ use super::alternate_sys::AlternateStack;
 use super::block_sys::block;
 use super::held::{Held, Holdings};
 use super::interruptions_sys::Interruptions;
-use super::layout::{GATE, LOOKS_AGAIN, NOBODY, RECORD, RED_ZONE};
+use super::layout::{GATE, LOOKS_AGAIN, NEXT_MARK, NOBODY, RECORD, RED_ZONE};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
     LEAST_STACK, THREADS, ThreadState, last_sentence, leave_any_window, leave_window, lift_limit,
     on_alternate_stack, starter,
 };
-use super::{mask_sys, repair_sys, signal_frames_sys, undisturbed_sys};
+use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
 use crate::error::CallError;
 use crate::host::{AtThreadEnd, Owner, locked};
 use lockgate_abi::PAGE;
@@ -21,7 +21,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicPtr};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 
 /// Bytes of records: nesting ends there.
 const RECORDS: usize = 64 << 10;
@@ -200,7 +200,7 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
             }
             let state = Arc::new(new_state(stack, stale.as_deref()).map_err(CallError::memory)?);
             detach_at_the_end()?;
-            locked(&THREADS).push(state.clone());
+            thread_sys::enlist(&state);
             // What a forked child's first thread was in the parent, others of whose threads had it, too, stays.
             THREAD.replace(Some(ManuallyDrop::new(Attachment(state.clone()))));
             state
@@ -237,6 +237,16 @@ fn attached(rsp: u64) -> Result<Arc<ThreadState>, CallError> {
         Some(state) => Ok(state),
         None => attach(),
     }
+}
+
+/// Where the marks of a new thread's gates begin: far from where those of all others do, whose array of records may have been where this one's
+/// is. (Multiples of the golden ratio lie as far apart as numbers can that come one by one.)
+fn first_mark() -> u64 {
+    const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+    static THREADS_SO_FAR: AtomicU64 = AtomicU64::new(0);
+    let number = THREADS_SO_FAR.fetch_add(1, Ordering::Relaxed) + 1;
+    // (The upper bit is left for them to grow into.)
+    number.wrapping_mul(GOLDEN) >> 1 & !(NEXT_MARK - 1) | u64::from(GATE)
 }
 
 /// The state of the calling thread; of a forked child's first thread with the records of the calls that it is in: they end when
@@ -304,7 +314,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         (*block).stack_floor = state.stack.start + STACK_RESERVE;
         (*block).tid = state.tid as u32;
         // No number comes twice, though the thread may have been attached before.
-        (*block).mark = (*block).mark.max(GATE.into());
+        (*block).mark = (*block).mark.max(first_mark());
     }
     Ok(state)
 }

@@ -354,7 +354,12 @@ impl ThreadState {
 
     /// The gate with this mark cannot take its turn. It, and each gate until then, asks whether its call ends.
     pub(super) fn has_no_turn(&self, mark: u64) {
-        self.turnless.set(mark);
+        match self.turnless.get() {
+            0 => self.turnless.set(mark),
+            already if already == mark => (),
+            // (There is room for one.)
+            _ => self.out_of_turn.set(true),
+        }
         // SAFETY: our own block.
         unsafe { (*self.block).pending = 1 }
     }
@@ -764,7 +769,18 @@ pub(crate) fn threads_in(base: u64) -> usize {
 /// domain has written before.)
 pub(crate) fn is_idle(tid: i32) -> bool {
     let threads = locked(&THREADS);
-    threads.iter().any(|thread| thread.tid == tid && thread.records().next().is_none())
+    let mut its = threads.iter().filter(|thread| thread.tid == tid).peekable();
+    its.peek().is_some() && its.all(|thread| thread.records().next().is_none())
+}
+
+/// The thread may be in calls from here on. One with its number that is listed still has ended behind our back (a plain system call, a filter
+/// of system calls), as numbers come again. What the runtime had of that one stays, since it may lead to what was the thread's.
+pub(super) fn enlist(state: &Arc<ThreadState>) {
+    let mut threads = locked(&THREADS);
+    threads
+        .extract_if(.., |thread| thread.tid == state.tid && thread.owner.is_here())
+        .for_each(std::mem::forget);
+    threads.push(state.clone());
 }
 
 /// Entries of gates that threads are in, and kernel ids of the threads that run the code of the domain at `base`: one of these

@@ -109,8 +109,10 @@ pub(super) unsafe fn take_again(gate: *mut GateRecord, own: *const u64) {
             return;
         }
         let (word, tid) = ((*(*(*entry(gate)).binding).domain).owner(), (*block()).tid);
-        let has = word.load(Ordering::Acquire) == tid
-            || word.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        // (If another call of the thread's is in the way, the turn may be that one's.)
+        let has = ptr::addr_eq((*block()).top, gate)
+            && (word.load(Ordering::Acquire) == tid
+                || word.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok());
         if !has {
             undisturbed(lockgate_take_again as *const (), [gate as usize, own as usize, 0]);
         }
