@@ -333,3 +333,26 @@ fn own_stack() -> Range<u64> {
         low as u64..low as u64 + size as u64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of two threads with one number, the first has ended without a word: the number is the second one's.
+    #[test]
+    fn a_number_that_comes_again_is_one_threads() {
+        let state = attach().expect("a thread");
+        thread_sys::enlist(&state);
+        let its = crate::host::locked(&THREADS).iter().filter(|thread| thread.tid == state.tid).count();
+        assert_eq!(its, 1);
+        assert!(thread_sys::is_idle(state.tid));
+    }
+
+    #[test]
+    fn marks_of_threads_begin_far_apart() {
+        let mut marks: Vec<u64> = (0..1000).map(|_| first_mark()).collect();
+        marks.sort_unstable();
+        assert!(marks.iter().all(|mark| mark % NEXT_MARK == u64::from(GATE) && mark >> 63 == 0));
+        assert!(marks.windows(2).all(|pair| pair[1] - pair[0] > NEXT_MARK << 40));
+    }
+}
