@@ -19,22 +19,8 @@ domain=${CXX_DOMAIN:-$lockgate c++}
 base_options="-w ${OPTIONS:--O1}"
 mkdir -p "$work" "$sources"
 
-skip() {
-    echo "SKIPPED: $*" >&2
-    exit 77
-}
-[ -x "$lockgate" ] || { echo "cxx-libraries.sh: no $lockgate: make build" >&2; exit 1; }
-
-# package NAME: its sources, unpacked.
-package() {
-    [ -d "$sources/$1" ] && return
-    rm -rf "$work/$1.part"
-    mkdir -p "$work/$1.part"
-    (cd "$work/$1.part" && apt-get source -qq --download-only "$1" >log 2>&1 && dpkg-source --no-check -x ./*.dsc source >>log 2>&1) ||
-        skip "no source package $1: $(tail -1 "$work/$1.part/log")"
-    mv "$work/$1.part/source" "$sources/$1"
-    rm -rf "$work/$1.part"
-}
+# shellcheck source=scripts/sources.sh
+. scripts/sources.sh
 
 # One source, both ways.
 if [ "${1:-}" = --one ]; then

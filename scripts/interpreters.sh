@@ -16,23 +16,8 @@ sources=${SOURCES:-$work/sources}
 levels=${LEVELS:-O0 O1 O2 O3 Os}
 mkdir -p "$work" "$sources"
 
-skip() {
-    echo "SKIPPED: $*" >&2
-    exit 77
-}
-[ -x "$lockgate" ] || { echo "interpreters.sh: no $lockgate: make build" >&2; exit 1; }
-
-# package NAME: its sources, unpacked; the folder is `at`.
-package() {
-    at=$sources/$1
-    [ -d "$at" ] && return
-    rm -rf "$work/$1.part"
-    mkdir -p "$work/$1.part"
-    (cd "$work/$1.part" && apt-get source -qq --download-only "$1" >log 2>&1 && dpkg-source --no-check -x ./*.dsc source >>log 2>&1) ||
-        skip "no source package $1: $(tail -1 "$work/$1.part/log")"
-    mv "$work/$1.part/source" "$at"
-    rm -rf "$work/$1.part"
-}
+# shellcheck source=scripts/sources.sh
+. scripts/sources.sh
 
 # configured FILE OPTIONS...: the package's configure makes FILE.
 configured() {

@@ -1,0 +1,22 @@
+# Sources of others' software, for scripts that build it by `lockgate`: they read this file (`.`) when they have set $lockgate, the program,
+# $work, a folder of their own under build, and $sources, the folder of unpacked sources.
+# shellcheck shell=sh disable=SC2154 # set by the script
+
+skip() {
+    echo "SKIPPED: $*" >&2
+    exit 77
+}
+[ -x "$lockgate" ] || { echo "$(basename "$0"): no $lockgate: make build" >&2; exit 1; }
+
+# package NAME: the sources of a Debian or Ubuntu source package, unpacked in $sources/NAME, if they are not there: the folder is $at. That needs
+# deb-src entries.
+package() {
+    at=$sources/$1
+    [ -d "$at" ] && return
+    rm -rf "$work/$1.part"
+    mkdir -p "$work/$1.part"
+    (cd "$work/$1.part" && apt-get source -qq --download-only "$1" >log 2>&1 && dpkg-source --no-check -x ./*.dsc source >>log 2>&1) ||
+        skip "no source package $1: $(tail -1 "$work/$1.part/log")"
+    mv "$work/$1.part/source" "$at"
+    rm -rf "$work/$1.part"
+}
