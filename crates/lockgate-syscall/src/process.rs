@@ -471,14 +471,12 @@ impl Process {
 
     /// Whether the domain has a handler for a signal. Async-signal-safe.
     pub fn handles(&self, signal: u32) -> bool {
-        let handled = self.handled.load(Ordering::SeqCst);
-        (1..=signal_state::LAST).contains(&signal) && handled & signal_state::bit(signal) != 0
+        signal_state::contains(self.handled.load(Ordering::SeqCst), signal)
     }
 
     /// Whether a signal's handler is to run on an alternate stack. Async-signal-safe.
     pub fn has_alternate_stack(&self, signal: u32) -> bool {
-        (1..=signal_state::LAST).contains(&signal)
-            && self.on_alternate.load(Ordering::SeqCst) & signal_state::bit(signal) != 0
+        signal_state::contains(self.on_alternate.load(Ordering::SeqCst), signal)
     }
 
     /// Whether the domain ignores a signal.

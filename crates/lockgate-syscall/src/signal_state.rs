@@ -29,6 +29,11 @@ pub(super) const fn bit(signal: u32) -> u64 {
     1 << (signal - 1)
 }
 
+/// Whether a set has a signal. No set has one of the numbers that are none.
+pub(super) fn contains(set: u64, signal: u32) -> bool {
+    (1..=LAST).contains(&signal) && set & bit(signal) != 0
+}
+
 /// What a program is told of a signal: fields of a `siginfo_t`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Info {
@@ -211,16 +216,18 @@ impl Signals {
 
     /// The signals for which there are handlers.
     pub(super) fn handled(&self) -> u64 {
-        let handled =
-            self.actions.iter().filter(|(_, action)| ![DEFAULT, IGNORE].contains(&word(*action, 0)));
-        handled.fold(0, |set, (&signal, _)| set | bit(signal))
+        self.with_action(|action| ![DEFAULT, IGNORE].contains(&word(action, 0)))
     }
 
     /// Those whose handlers ask for an alternate stack.
     pub(super) fn on_alternate(&self) -> u64 {
-        let asks = |action: &[u8; ACTION]| word(action, 8) & libc::SA_ONSTACK as u64 != 0;
-        let asking = self.actions.iter().filter(|(_, action)| asks(action));
-        asking.fold(0, |set, (&signal, _)| set | bit(signal))
+        self.with_action(|action| word(action, 8) & libc::SA_ONSTACK as u64 != 0)
+    }
+
+    /// The signals with such an action, of those that have one.
+    fn with_action(&self, is_such: impl Fn(&[u8; ACTION]) -> bool) -> u64 {
+        let such = self.actions.iter().filter(|(_, action)| is_such(action));
+        such.fold(0, |set, (&signal, _)| set | bit(signal))
     }
 
     /// Whether a signal to the domain would wait for somebody: a thread that waits for it, or all of them, the first one too, which block it.

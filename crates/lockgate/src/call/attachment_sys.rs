@@ -177,7 +177,7 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
 /// # Errors
 /// As there.
 pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallError> {
-    let known = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| attachment.0.clone()));
+    let known = known();
     // SAFETY: our own block.
     let looks_at_stack = unsafe { (*block()).alternate_size } == LOOKS_AGAIN;
     match &known {
@@ -221,17 +221,21 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
     Ok(state)
 }
 
+/// The calling thread's state, if it has been attached: it may be that of what the thread was in a parent process.
+fn known() -> Option<Arc<ThreadState>> {
+    THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| attachment.0.clone()))
+}
+
 /// The calling thread's state, for what enters no domain: its frame at `rsp` is that of a function on the thread's own stack, mostly, and then
 /// the state is enough as it is. Whatever else the thread's next call wants is left to that call.
 ///
 /// # Errors
 /// As [`attach`].
 fn attached(rsp: u64) -> Result<Arc<ThreadState>, CallError> {
-    let known = THREAD.with_borrow(|thread| thread.as_ref().map(|attachment| attachment.0.clone()));
     let usable = |state: &Arc<ThreadState>| {
         state.owner.is_here() && !state.out_of_turn.get() && state.stack.contains(&rsp)
     };
-    match known.filter(usable) {
+    match known().filter(usable) {
         // (An alternate stack of the host's may be an array on the thread's own.)
         Some(_) if on_alternate_stack() => Err(CallError::SignalHandler),
         Some(state) => Ok(state),
@@ -343,7 +347,7 @@ mod tests {
     fn a_number_that_comes_again_is_one_threads() {
         let state = attach().expect("a thread");
         thread_sys::enlist(&state);
-        let its = crate::host::locked(&THREADS).iter().filter(|thread| thread.tid == state.tid).count();
+        let its = locked(&THREADS).iter().filter(|thread| thread.tid == state.tid).count();
         assert_eq!(its, 1);
         assert!(thread_sys::is_idle(state.tid));
     }

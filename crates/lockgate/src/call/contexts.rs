@@ -92,13 +92,18 @@ impl Contexts {
 
     /// The slot that the thread has in the domain whose code runs on `slot`.
     pub fn home(&self, slot: u32) -> u32 {
-        self.slot(slot).and_then(|known| runner(known.state.load(Ordering::Acquire))).unwrap_or(slot)
+        self.runner_on(slot).unwrap_or(slot)
+    }
+
+    /// The slot of the thread that runs a context on `slot`; [`None`] if no context runs there.
+    fn runner_on(&self, slot: u32) -> Option<u32> {
+        self.slot(slot).and_then(|known| runner(known.state.load(Ordering::Acquire)))
     }
 
     /// rsp of the frames that wait on the slot of the thread that runs a context on `slot`; [`None`] if `slot` is the thread's own.
     pub fn waits_for(&self, slot: u32) -> Option<u64> {
-        let home = self.slot(slot).and_then(|known| runner(known.state.load(Ordering::Acquire)))?;
-        self.slot(home).map(|known| known.own.0.load(Ordering::Relaxed))
+        let home = self.slot(self.runner_on(slot)?)?;
+        Some(home.own.0.load(Ordering::Relaxed))
     }
 
     /// The word of the context that runs on `slot`.

@@ -1,6 +1,7 @@
-//! What a stack keeps for handlers of its overflow (`sigaltstack`; [decision 0116](../../../../docs/decisions/0116-a-stack-keeps-room-for-its-overflow.md)): its
-//! lower end, on both stacks, is closed until such a handler begins, and is closed again when a jump has left that, or at the thread's next call. All that is told of stacks holds
-//! of one whose lower end is closed: it is a smaller one.
+//! What a stack keeps for handlers of its overflow (`sigaltstack`; [decision
+//! 0116](../../../../docs/decisions/0116-a-stack-keeps-room-for-its-overflow.md)): its lower end, on both stacks, is closed until such a handler
+//! begins, and is closed again when a jump has left that, or at the thread's next call. All that is told of stacks holds of one whose lower
+//! end is closed: it is a smaller one.
 use super::instance::Instance;
 use lockgate_abi::{PAGE, code, stack, window};
 use lockgate_syscall::Protection;

@@ -233,11 +233,25 @@ pub(super) unsafe fn leads_to(
 pub(super) unsafe fn forget_handlers(state: &ThreadState, below: *mut EntryRecord, rsp: u64) {
     // SAFETY: as the caller says.
     unsafe {
-        let domain = &*(*(*below).binding).domain;
-        let is_left = |one: &*mut Interruption| (**one).bottom < rsp;
-        while let Some(one) = state.interruptions.on(below, domain, rsp).find(is_left) {
+        while let Some(one) = left_handlers(state, below, rsp).next() {
             state.interruptions.unlink(below, one);
         }
+    }
+}
+
+/// The handlers of the entry `below`, on the stack of `rsp`, that lie below that.
+///
+/// # Safety
+/// The record of the thread's innermost entry, of a domain's that is there.
+unsafe fn left_handlers(
+    state: &ThreadState,
+    below: *const EntryRecord,
+    rsp: u64,
+) -> impl Iterator<Item = *mut Interruption> {
+    // SAFETY: as the caller says; interruptions of its own.
+    unsafe {
+        let domain = &*(*(*below).binding).domain;
+        state.interruptions.on(below, domain, rsp).filter(move |one| (**one).bottom < rsp)
     }
 }
 
@@ -250,16 +264,13 @@ unsafe fn leaves_handlers(gate: *const GateRecord, rsp: u64) -> bool {
     // SAFETY: live records; the thread's own state.
     unsafe {
         let below = entry(gate);
-        let Some(state) = (*block_sys::block()).state.as_ref().filter(|_| (*below).interruption != 0) else {
-            return false;
-        };
-        let domain = &*(*(*below).binding).domain;
-        state.interruptions.on(below, domain, rsp).any(|one| (*one).bottom < rsp)
+        let state = (*block_sys::block()).state.as_ref().filter(|_| (*below).interruption != 0);
+        state.is_some_and(|state| left_handlers(state, below, rsp).next().is_some())
     }
 }
 
-/// As [`forget_handlers`], for the jump of a gate's. Returns 0, and has done nothing, if a handler of the host's has switched stacks, and made a call there
-/// that is in progress still.
+/// As [`forget_handlers`], for the jump of a gate's. Returns 0, and has done nothing, if a handler of the host's has switched stacks, and
+/// made a call there that is in progress still.
 ///
 /// # Safety
 /// For the gate, with the frame of its entry, which has the gate's mark.
