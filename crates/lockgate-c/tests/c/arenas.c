@@ -224,8 +224,14 @@ static void in_handler(int number) {
 
 /* Raises a signal on an alternate stack of the program's own, which sigaltstack() refuses in a call. */
 static void raises(void) {
-    stack_t own = {.ss_sp = alternate, .ss_size = ALTERNATE}, before;
-    struct sigaction action = {.sa_handler = in_handler, .sa_flags = SA_ONSTACK};
+    stack_t own, before;
+    struct sigaction action;
+    memset(&own, 0, sizeof own);
+    memset(&action, 0, sizeof action);
+    own.ss_sp = alternate;
+    own.ss_size = ALTERNATE;
+    action.sa_handler = in_handler;
+    action.sa_flags = SA_ONSTACK;
     CHECK(sigaction(SIGUSR1, &action, NULL) == 0 && sigaltstack(&own, NULL) == -1);
     CHECK(syscall(SYS_sigaltstack, &own, &before) == 0);
     raise(SIGUSR1);
