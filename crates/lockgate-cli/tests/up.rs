@@ -992,6 +992,21 @@ fn who_asks_a_process_that_was_stopped_is_told() {
     up.wait();
 }
 
+/// With the process all programs end, those that were named, too. Red if that counts only where none was named.
+#[test]
+fn who_stops_a_program_is_not_told_of_the_end_as_a_failure() {
+    let site = Site::new(&[("a", "arguments = ['ignores']")]);
+    let mut up = site.up();
+    up.until("deaf");
+    std::thread::scope(|scope| {
+        let stops = scope.spawn(|| site.ask("stop", &["a"]));
+        while site.status("a")["state"] != "stopping" {}
+        up.signal(rustix::process::Signal::KILL);
+        let stopped = stops.join().unwrap();
+        assert!(stopped.status.success(), "{}", text(&stopped.stderr));
+    });
+}
+
 /// What is no request gets an error, and nothing that only a request may ask for.
 #[test]
 fn what_is_not_understood_is_not_answered() {

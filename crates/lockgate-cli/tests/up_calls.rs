@@ -17,7 +17,8 @@ use std::time::Duration;
 static CALLS: LazyLock<PathBuf> = LazyLock::new(|| {
     let module = support::shared_folder().join("calls.lg");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/calls.c");
-    let exports = ["bump", "count", "crash", "leave", "back"].map(|name| format!("long {name}(long)"));
+    let exports =
+        ["bump", "count", "crash", "leave", "back", "stay"].map(|name| format!("long {name}(long)"));
     let mut cc = Command::new(env!("CARGO_BIN_EXE_lockgate"));
     cc.args(["cc", "-w", "-g", "-O1", "-o"]).args([&module, &source]).args(["--gate", "long theirs(long)"]);
     for export in &exports {
@@ -108,6 +109,34 @@ fn a_visitors_crash_is_its_own() {
     }
     up.term();
     up.wait();
+}
+
+/// A program that is asked to end does so in its time, and so does `lockgate up`, whatever the program that it has called does; that one goes on.
+/// Red if what a killed program has called may go on for as long as it likes: then nothing here ends.
+#[test]
+fn a_program_ends_whatever_it_has_called() {
+    let store = ("store", "'serves'", "exports = { bump = 'bump', stay = 'stay' }");
+    let late = ("late", "'tells'", "depends_on = ['store']\nimports = { theirs = 'store.bump' }");
+    let client = "depends_on = ['store']\nimports = { theirs = 'store.stay' }\nstop_timeout = '50ms'";
+    std::thread::scope(|scope| {
+        for how in ["0", "1", "2", "3"] {
+            scope.spawn(move || {
+                let site = site(&[store, ("client", &format!("'visits', '{how}'"), client), late]);
+                let mut up = site.up();
+                up.until("store  | stays");
+                assert!(site.ask("stop", &["client"]).status.success());
+                assert!(site.ask("restart", &["late"]).status.success());
+                up.until("late   | served");
+                assert!(site.ask("restart", &["client"]).status.success());
+                up.until("store  | stays").term();
+                let said = up.ends(137);
+                assert!(
+                    !said.iter().any(|line| line.ends_with("back") || line.ends_with("wrong")),
+                    "{said:#?}"
+                );
+            });
+        }
+    });
 }
 
 #[test]

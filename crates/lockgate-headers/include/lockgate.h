@@ -543,7 +543,8 @@ lg_domain *lg_domain_new(lg_module *module, lg_options *options);
 lg_status lg_domain_free(lg_domain *domain);
 
 /* Ends all calls in progress in the domain, on any thread, with LG_FAULT_KILLED, and refuses later
- * ones with LG_E_KILLED. */
+ * ones with LG_E_KILLED. A call that is in a call of another domain ends when that does, which is
+ * stopped (LG_FAULT_STOPPED) if it takes longer than a second. */
 lg_status lg_domain_kill(lg_domain *domain);
 
 /* LG_OK, or LG_E_FAULT if a thread that the module has started itself

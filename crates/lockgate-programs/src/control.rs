@@ -320,12 +320,22 @@ pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, Con
     let folder = place().ok_or(ControlError::NoFolder)?;
     let socket = socket_of(&folder, &file);
     let stream = connect(&socket).map_err(|_| not_up())?;
-    // All of them end with their process: there may be nobody left who says so.
-    let ends_all = wish == Wish::Stop && programs.is_empty();
-    let is_gone = |pid| connect(&socket).map_or(true, |other| pid_of(&other) != pid);
+    // All programs end with their process, the ones named here among them: there may be nobody left who says so.
+    let is_stop = wish == Wish::Stop;
+    let listens = |pid| connect(&socket).is_ok_and(|other| pid_of(&other) == pid);
+    // (One that ends closes this connection and the socket one after the other.)
+    let is_gone = |pid| {
+        (0..10).any(|_| {
+            let listens = listens(pid);
+            if listens {
+                std::thread::sleep(LOOK / 10);
+            }
+            !listens
+        })
+    };
     stream.set_read_timeout(Some(LOOK)).map_err(|_| not_up())?;
     match exchange(stream, wish, programs, || is_awake(&socket)) {
-        Err(ControlError::Silent(pid)) if ends_all && is_gone(pid) => Ok(Answer {
+        Err(ControlError::Silent(pid)) if is_stop && is_gone(pid) => Ok(Answer {
             schema: SCHEMA,
             file: file.to_string_lossy().into_owned(),
             pid,

@@ -5,7 +5,7 @@ use lockgate::{
     CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Pointer, Policy,
 };
 use std::sync::Barrier;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const PRESETS: [Policy; 4] =
     [Policy::INTEGRITY, Policy::MUTUAL_DISTRUST, Policy::SERVER_TRUSTED, Policy::MUTUAL_TRUST];
@@ -23,7 +23,9 @@ struct pair swap(struct pair p) { return (struct pair){p.n, p.x}; }
 struct big make(long seed) { struct big b; for (int i = 0; i < 5; i++) b.v[i] = seed * i; return b; }
 long sum(struct big b, long more) { long s = more; for (int i = 0; i < 5; i++) s += b.v[i]; return s; }
 long poke(long *p) { *p = 1; return 0; }
-long forever(void) { for (;;) __asm__ volatile(""); }
+static volatile long begun;
+long forever(void) { for (begun++;;) __asm__ volatile(""); }
+long has_begun(void) { return begun; }
 long even(long n) { extern long odd(long); return n == 0 ? 1 : odd(n - 1); }
 long twice(long (*f)(long), long x) { return f(f(x)); }
 "#;
@@ -270,6 +272,39 @@ fn a_killed_server_fails_fast_and_a_killed_client_leaves() {
     assert_eq!(add.call(1, 2).unwrap(), 77);
     client.kill();
     assert!(matches!(add.call(1, 2).unwrap_err(), CallError::Killed(name) if name == "client"));
+}
+
+/// A call that a killed domain has made in another goes on for a while, and no longer: it is stopped there, and nothing of the other ends with it.
+#[test]
+fn what_a_killed_client_has_called_has_a_second() {
+    let server = server(DomainOptions::new().name("server"));
+    let forever = |client: &Domain| client.bind::<extern "C" fn() -> i64>("use_forever").unwrap();
+    let begun = server.bind::<extern "C" fn() -> i64>("has_begun").unwrap();
+    let within = |client: &Domain| {
+        let (call, before) = (forever(client), begun.call().unwrap());
+        std::thread::scope(|scope| {
+            let inside = scope.spawn(move || call.call());
+            while begun.call().unwrap() == before {
+                std::thread::yield_now();
+            }
+            let killed = Instant::now();
+            client.kill();
+            let ended = inside.join().expect("no panic").unwrap_err();
+            assert!(
+                matches!(&ended, CallError::Fault(fault) if fault.kind() == FaultKind::Killed),
+                "{ended}"
+            );
+            killed.elapsed()
+        })
+    };
+    for _ in 0..2 {
+        let took = within(&client(&server, Policy::MUTUAL_DISTRUST, OnFailure::Return(77)));
+        // (Not at once, or the server would be left in the middle of what takes it a moment.)
+        assert!(took >= Duration::from_millis(900), "{took:?}");
+    }
+    assert_eq!(server.threads_inside(), 0);
+    let add = server.bind::<extern "C" fn(i64, i64) -> i64>("add").unwrap();
+    assert_eq!(add.call(1, 2).unwrap(), 3);
 }
 
 #[test]

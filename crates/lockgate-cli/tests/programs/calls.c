@@ -1,5 +1,6 @@
 /* Programs that call each other, for tests of `lockgate up`. What a turn must not see is a and b apart. */
 #include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,14 @@ double other(double x) { return x; }
 
 static void say(const char *what) { printf("%s\n", what); fflush(stdout); }
 
+/* Never comes back: asleep, waiting for a lock, in a loop, in a loop of sleeps. */
+static pthread_mutex_t taken = PTHREAD_MUTEX_INITIALIZER;
+long stay(long how) {
+    say("stays");
+    if (how == 1) pthread_mutex_trylock(&taken), pthread_mutex_lock(&taken);
+    for (;;) if (how != 2) poll(0, 0, how ? 1 : -1);
+}
+
 int main(int argc, char **argv) {
     const char *how = argv[1];
     long n = argc > 2 ? atol(argv[2]) : 0;
@@ -42,6 +51,7 @@ int main(int argc, char **argv) {
         say("called");
         return 0;
     }
+    if (!strcmp(how, "visits")) { theirs(n); say("back"); return 0; }
     if (!strcmp(how, "once")) { printf("%ld\n", theirs(n)); return 0; }
     if (!strcmp(how, "until")) { while (theirs(1) != n) ; printf("%ld\n", n); return 0; }
     if (!strcmp(how, "tells")) {

@@ -269,6 +269,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         failed: Cell::new(ptr::null()),
         panic: Cell::new(None),
         overdue: 0.into(),
+        outlived: 0.into(),
         stop: AtomicBool::new(false),
         leaves_by: 0.into(),
         leaving: Cell::default(),

@@ -12,7 +12,7 @@
 //! wait do so only when they are overdue, too. (So a thread that never comes for it delays the others, and does no more.)
 use super::instance::Instance;
 use super::layout::{GIVEN, OVERDUE, OWNED, WAITED_FOR};
-use super::must_end_sys::outer_must_stop;
+use super::must_end_sys::{innermost_must_stop, outer_must_stop};
 use super::thread_sys::{AnyDomain, THREADS, ThreadState};
 use super::undisturbed_sys::asleep;
 use crate::error::{CallError, Holder};
@@ -86,7 +86,7 @@ pub(super) fn wait(
     if word.load(Ordering::Relaxed) == 0 {
         return Ok(());
     }
-    await_turn(state, domain, timeout, OVERDUE_AFTER, given)?;
+    await_turn(state, domain, timeout, false, given)?;
     *turn = given;
     Ok(())
 }
@@ -112,20 +112,20 @@ pub(super) fn take_again(state: &ThreadState, domain: Arc<dyn AnyDomain>) -> Res
         word.fetch_and(!GIVEN, Ordering::AcqRel);
         return Ok(());
     }
-    await_turn(state, domain, None, Duration::ZERO, tid)
+    await_turn(state, domain, None, true, tid)
 }
 
-/// Waits until the word is free, and sets it to `taken`.
+/// Waits until the word is free, and sets it to `taken`. `goes_on`: for a call in progress, which has had it.
 fn await_turn(
     state: &ThreadState,
     domain: Arc<dyn AnyDomain>,
     timeout: Option<Duration>,
-    overdue_after: Duration,
+    goes_on: bool,
     taken: u32,
 ) -> Result<(), CallError> {
     // The thread's state has it, and not this frame, which a jump may skip.
     let domain = state.await_domain(domain);
-    let waited = wait_for(state, domain, timeout, overdue_after, taken);
+    let waited = wait_for(state, domain, timeout, goes_on, taken);
     domain.turns().settle();
     stop_waiting(state);
     waited
@@ -145,7 +145,7 @@ fn wait_for(
     state: &ThreadState,
     domain: &Instance,
     timeout: Option<Duration>,
-    overdue_after: Duration,
+    goes_on: bool,
     taken: u32,
 ) -> Result<(), CallError> {
     let word = domain.owner();
@@ -153,7 +153,7 @@ fn wait_for(
     let begun = Instant::now();
     let end = timeout.and_then(|timeout| begun.checked_add(timeout));
     // (None once it is.)
-    let mut overdue = begun.checked_add(overdue_after);
+    let mut overdue = begun.checked_add(if goes_on { Duration::ZERO } else { OVERDUE_AFTER });
     loop {
         let seen = word.load(Ordering::Acquire);
         overdue = overdue.filter(|overdue| *overdue > Instant::now());
@@ -170,8 +170,10 @@ fn wait_for(
         if domain.is_killed() {
             return Err(domain.ended());
         }
+        // What is in progress has the time that a kill of its caller leaves it; what has not begun has none.
+        let must_stop = if goes_on { innermost_must_stop } else { outer_must_stop };
         // SAFETY: the thread's own block; its top record is always valid.
-        if state.stop.load(Ordering::Acquire) || unsafe { outer_must_stop(state, (*state.block).top) } {
+        if state.stop.load(Ordering::Acquire) || unsafe { must_stop(state, (*state.block).top) } {
             return Err(busy(domain));
         }
     }

@@ -103,7 +103,7 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
         }
         Cause::Stopped | Cause::Syscall(lockgate_syscall::Fault::Stopped) => plain(
             FaultKind::Stopped,
-            "the call was cancelled, its deadline passed, or the host's stop predicate asked calls to end",
+            "the call was cancelled, its deadline passed, the host's stop predicate asked calls to end, or a domain was killed that had made it",
         ),
         Cause::Killed | Cause::Syscall(lockgate_syscall::Fault::Killed) => {
             plain(FaultKind::Killed, &killed(domain))

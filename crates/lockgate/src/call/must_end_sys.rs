@@ -1,5 +1,5 @@
 //! Whether calls in progress must end: their domain was killed, their binding revoked, they are stopped, or their time is over.
-use super::layout::{EntryRecord, IDLE, LIMITED_ENTRY, RECORD, Record};
+use super::layout::{EntryRecord, GATE, IDLE, LIMITED_ENTRY, RECORD, Record};
 use super::thread_sys::{OVERDUE, ThreadState};
 use crate::report::Cause;
 use crate::space;
@@ -25,6 +25,9 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
         if state.stop.load(Ordering::Acquire) || (*binding.domain).must_stop() {
             return Some(Cause::Stopped);
         }
+        if is_outlived(state, record.cast()) {
+            return Some(Cause::Stopped);
+        }
         overdue_limit(state, record.cast()).map(Cause::TimeLimit)
     }
 }
@@ -43,7 +46,35 @@ pub(super) unsafe fn is_over(state: &ThreadState, record: *const EntryRecord) ->
                     .binding
                     .as_ref()
                     .is_none_or(|binding| (*binding.domain).is_killed() || (*binding.info).is_stopped())
+                || is_outlived(state, record.cast())
                 || overdue_limit(state, record.cast()).is_some())
+    }
+}
+
+/// Whether `record` is nested in a call of a domain that was killed so long ago that what it has called must end, too.
+///
+/// # Safety
+/// `record` is a live record of the calling thread.
+pub(super) unsafe fn is_outlived(state: &ThreadState, mut record: *const Record) -> bool {
+    let outlived = state.outlived.load(Ordering::Acquire);
+    if outlived == 0 {
+        return false;
+    }
+    // SAFETY: records down to the first are valid, and live ones have live bindings.
+    unsafe {
+        while (*record).kind != IDLE {
+            let entry = record.cast::<EntryRecord>();
+            // (Another domain may lie there by now.)
+            if (*record).is_entry()
+                && space::base_of((*entry).control) == outlived
+                && (*entry).binding.as_ref().is_some_and(|binding| (*binding.domain).is_killed())
+                && !state.is_left(record)
+            {
+                return true;
+            }
+            record = record.byte_sub(RECORD as usize);
+        }
+        false
     }
 }
 
@@ -67,6 +98,15 @@ unsafe fn overdue_limit(state: &ThreadState, mut record: *const Record) -> Optio
         }
         None
     }
+}
+
+/// True if `record` is a gate's, and the call that it is in must end.
+///
+/// # Safety
+/// `record` is a live record of the calling thread.
+pub(super) unsafe fn innermost_must_stop(state: &ThreadState, record: *const Record) -> bool {
+    // SAFETY: below a gate's record is its entry's.
+    unsafe { (*record).kind == GATE && why_stop(state, record.byte_sub(RECORD as usize).cast()).is_some() }
 }
 
 /// True if an entry that `record` is nested in must end, too.

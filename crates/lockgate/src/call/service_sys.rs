@@ -321,7 +321,15 @@ fn is_over() -> bool {
 fn is_stopped() -> bool {
     let is_parents = calling_base().is_some_and(space::is_inherited);
     // SAFETY: only system calls ask, which gates make.
-    is_parents || thread_sys::is_stopped() || is_revoked() || unsafe { caller() }.must_stop()
+    is_parents || thread_sys::is_stopped() || is_revoked() || is_outlived() || unsafe { caller() }.must_stop()
+}
+
+/// True if the call is one of a domain that was killed, and has had its time.
+fn is_outlived() -> bool {
+    // SAFETY: only system calls ask, which gates make: the thread's own state, and records that are live.
+    unsafe {
+        (*block()).state.as_ref().is_some_and(|state| must_end_sys::is_outlived(state, entry(gate()).cast()))
+    }
 }
 
 /// True if the function that is being called was taken back with its calls.

@@ -30,6 +30,10 @@ const INSIST: Duration = Duration::from_millis(1);
 /// Time between two looks at least.
 const LEAST: Duration = Duration::from_micros(250);
 
+/// How long a call that a domain has made in another may go on when the first is killed: the other has done nothing wrong, and is not to be
+/// left in the middle of what it does; but the kill is not to wait for it for ever.
+const VISIT: Duration = Duration::from_secs(1);
+
 /// How often domains that no thread is in are asked whether their signals wait still.
 const SELDOM: Duration = Duration::from_millis(20);
 
@@ -134,8 +138,8 @@ fn seen() -> MutexGuard<'static, Seen> {
 /// What was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retired {
-    /// The domain in this stride, by this sentence.
-    Domain(u64, u64),
+    /// The domain in this stride, by this sentence, at this time.
+    Domain(u64, u64, Instant),
     /// The binding whose header is at this address.
     Binding(usize, u64),
 }
@@ -143,7 +147,7 @@ enum Retired {
 impl Retired {
     fn holds(self, entry: &SeenEntry) -> bool {
         match self {
-            Retired::Domain(base, _) => space::base_of(entry.control) == base,
+            Retired::Domain(base, ..) => space::base_of(entry.control) == base,
             Retired::Binding(header, _) => entry.binding == header,
         }
     }
@@ -151,13 +155,21 @@ impl Retired {
     /// The base of the domain that was ended.
     fn domain(self) -> Option<u64> {
         match self {
-            Retired::Domain(base, _) => Some(base),
+            Retired::Domain(base, ..) => Some(base),
+            Retired::Binding(..) => None,
+        }
+    }
+
+    /// The base of the domain, if what it has called has had its time `now`.
+    fn outlived(self, now: Instant) -> Option<u64> {
+        match self {
+            Retired::Domain(base, _, since) => (now - since >= VISIT).then_some(base),
             Retired::Binding(..) => None,
         }
     }
 
     fn sentence(self) -> u64 {
-        let (Retired::Domain(_, number) | Retired::Binding(_, number)) = self;
+        let (Retired::Domain(_, number, _) | Retired::Binding(_, number)) = self;
         number
     }
 }
@@ -228,7 +240,7 @@ impl Drop for Stopping {
 /// Asks every attached thread to look at its state: the domain at `base` was killed. One look may find a thread in the
 /// middle of a proxy, where it cannot be stopped, so the watcher asks again until the domain is empty.
 pub(crate) fn tell_of_kill(base: u64) {
-    tell(|number| Retired::Domain(base, number));
+    tell(|number| Retired::Domain(base, number, Instant::now()));
 }
 
 /// The same for calls of the binding whose header is at `header`.
@@ -528,13 +540,15 @@ struct Reasons {
     stop: bool,
     look: bool,
     killed: bool,
+    /// A call is in progress that a domain has made which was killed [`VISIT`] ago.
+    outlived: bool,
     /// A signal of a domain's own waits, as long as the domain likes.
     signalled: bool,
 }
 
 impl Reasons {
-    fn all(self) -> [bool; 5] {
-        [self.overdue, self.stop, self.look, self.killed, self.signalled]
+    fn all(self) -> [bool; 6] {
+        [self.overdue, self.stop, self.look, self.killed, self.outlived, self.signalled]
     }
 
     fn any(self) -> bool {
@@ -629,6 +643,15 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
             .filter(|one| looked < one.sentence() || entries.iter().any(|entry| one.holds(entry)));
         let before = found.inhabited.len();
         found.inhabited.extend(in_killed);
+        // The outermost that is found ends the others.
+        let ends = |entry: &SeenEntry| {
+            let of_it = killed.iter().filter(|one| !entry.is_left && one.holds(entry));
+            of_it.filter_map(|one| one.outlived(now)).next()
+        };
+        let outlived = entries.iter().find_map(ends);
+        if let Some(base) = outlived {
+            thread.outlived.store(base, Ordering::Release);
+        }
         let limits = entries.iter().filter_map(|entry| Some((entry.limit?, entry.is_left)));
         let overdue = limits.fold(None, |overdue, ((sequence, limit), is_left)| {
             let since = *seen.get(&(thread.tid, sequence)).unwrap_or(&now);
@@ -654,11 +677,12 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
             stop: thread.stop.load(Ordering::Acquire),
             look: thread.look.load(Ordering::Acquire),
             killed: found.inhabited.len() > before,
+            outlived: outlived.is_some(),
             // (In a function of the host's there is no handler to begin: what waits there would only end by EINTR.)
             signalled: signalled && !thread.is_with_host(),
         };
         found.unanswered |= reasons.look || signalled;
-        if reasons.stop || reasons.look || reasons.signalled {
+        if reasons.stop || reasons.look || reasons.outlived || reasons.signalled {
             found.stopped.extend(entries.iter().map(|entry| crate::space::index_of(base(entry))));
         }
         if reasons.any() {
@@ -700,6 +724,7 @@ mod tests {
             Reasons { look: true, ..signalled },
             Reasons { overdue: true, stop: true, ..signalled },
             Reasons { overdue: true, killed: true, ..Reasons::default() },
+            Reasons { overdue: true, killed: true, outlived: true, ..Reasons::default() },
         ] {
             // Long before it would be for the signal alone, and once more as often.
             let due: Vec<bool> = (10_000..10_010).map(|now| is_due(now, reasons)).collect();

@@ -433,7 +433,8 @@ impl Domain {
         Err(self.unterminated(at, limit))
     }
 
-    /// Ends all calls in progress in the domain, on any thread, and refuses new ones.
+    /// Ends all calls in progress in the domain, on any thread, and refuses new ones. One that is in a call of another domain ends when that
+    /// does, which is stopped if it takes longer than a second.
     pub fn kill(&self) {
         self.core().kill();
     }

@@ -114,8 +114,8 @@ pub enum FaultKind {
     Killed,
     /// The domain has used up its CPU time.
     CpuTime,
-    /// The asynchronous call was cancelled, its deadline passed, or the host wants calls to end
-    /// ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)).
+    /// The asynchronous call was cancelled, its deadline passed, the host wants calls to end
+    /// ([`DomainOptions::stop_if`](crate::DomainOptions::stop_if)), or a domain in whose call it is nested was killed a second ago.
     Stopped,
     /// The domain called a host function that it was not given, or with unreadable arguments.
     Gate,
