@@ -694,12 +694,20 @@ fn give_up(what: &str, error: Errno) -> ! {
     end_process(format_args!("{what} ({error}): another's memory may lie within a domain's reach"));
 }
 
+/// What the alignment of a run's first stride takes, so that a page at least is left over below the run and above it.
+const AROUND: u64 = window::STRIDE + PAGE;
+
+/// The first stride of a run in a mapping that begins at `start`.
+fn first_after(start: u64) -> u64 {
+    (start + PAGE).next_multiple_of(window::STRIDE)
+}
+
 /// Reserves a run of strides, inaccessible and unaccounted. What alignment leaves over below and above stays reserved: the kernel puts the
 /// host's next mapping into the nearest gap.
 fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
     let mut count = RESERVED_AT_ONCE;
     let (start, length) = loop {
-        let length = (count + 1) * window::STRIDE;
+        let length = count * window::STRIDE + AROUND;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping where the kernel likes.
         match unsafe { mm::mmap_anonymous(ptr::null_mut(), length as usize, ProtFlags::empty(), flags) } {
@@ -708,7 +716,7 @@ fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
             Err(error) => return Err(error),
         }
     };
-    let first = start.next_multiple_of(window::STRIDE);
+    let first = first_after(start);
     if unite(start as *mut c_void, length as usize).is_err() {
         UNITED.store(false, Ordering::Relaxed);
     }
@@ -764,6 +772,17 @@ mod tests {
             assert_eq!(closed(&format!("{}{ours}{next}", line("0-1000", "rw-p", "rd"))), expected, "{next}");
         }
         assert!(!closed(&line("2000-5000", "---p", "dd")));
+    }
+
+    /// Wherever the kernel puts a run, something is left over on both sides of it.
+    #[test]
+    fn every_run_has_a_page_below_and_above() {
+        for start in [0, PAGE, 2 * PAGE, window::STRIDE - PAGE, window::STRIDE - 2 * PAGE] {
+            let start = 5 * window::STRIDE + start;
+            let (first, end) = (first_after(start), start + window::STRIDE + AROUND);
+            assert!(first % window::STRIDE == 0 && first >= start + PAGE, "{start:#x}");
+            assert!(first + window::STRIDE + PAGE <= end, "{start:#x}");
+        }
     }
 
     /// Where it cannot be told what is there it is not taken for ours.
