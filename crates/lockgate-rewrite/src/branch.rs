@@ -13,7 +13,7 @@ use crate::error::Reason;
 use crate::frames::{self, ENTRY, State};
 use crate::liveness::Effect;
 use crate::operand::absolute;
-use crate::returns_twice::{jump_that_returns_twice, returns_twice};
+use crate::returns_twice::{brings_back_a_mask, jump_that_returns_twice, returns_twice};
 use crate::rewriter::{Landing, Rewriter, Slot};
 use crate::switch::Switch;
 
@@ -119,7 +119,9 @@ impl Rewriter<'_> {
         let target = self.text.code[index].target;
         let reloc = self.branch_reloc(index)?;
         let landing = match reloc {
-            Some(reloc) if returns_twice(self.object, reloc.symbol) => Some(self.hand_over_landing(index)?),
+            Some(reloc) if returns_twice(self.object, reloc.symbol) => {
+                self.hand_over_landing(index, reloc.symbol)?
+            }
             _ => None,
         };
         self.catch_up();
@@ -174,8 +176,8 @@ impl Rewriter<'_> {
     }
 
     /// Stores the address of a landing in the callee's return slot. The landing is a piece of code elsewhere, which opens the frame and
-    /// goes on behind the call: the result is the label for that place.
-    fn hand_over_landing(&mut self, index: usize) -> Result<u32, Reason> {
+    /// goes on behind the call: the result is the label for that place. One that calls `symbol` once more goes on before the call, here.
+    fn hand_over_landing(&mut self, index: usize, symbol: u32) -> Result<Option<u32>, Reason> {
         self.catch_up();
         let (label, back) = (self.out.new_label(), self.out.new_label());
         let slot = self.stack_disp(-8)?;
@@ -183,8 +185,19 @@ impl Rewriter<'_> {
         self.out.field(4, Target::Made(label));
         self.put(encode::store(R11, slot));
         self.probed();
-        self.wanted_landings.push(Landing { label, back, state: self.real, owner: index as u32 });
-        Ok(back)
+        let calls_again = brings_back_a_mask(self.object, symbol);
+        self.wanted_landings.push(Landing {
+            label,
+            back,
+            calls_again,
+            state: self.real,
+            owner: index as u32,
+        });
+        if calls_again {
+            self.out.place(back);
+            return Ok(None);
+        }
+        Ok(Some(back))
     }
 
     fn jump(&mut self, index: usize) -> Result<(), Reason> {
@@ -451,7 +464,7 @@ impl Rewriter<'_> {
         }
         let landing = match returns_twice(self.object, symbol) {
             true if !is_call => return Err(jump_that_returns_twice()),
-            true => Some(self.hand_over_landing(index)?),
+            true => self.hand_over_landing(index, symbol)?,
             false => None,
         };
         if is_call {

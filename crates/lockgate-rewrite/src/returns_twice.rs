@@ -12,6 +12,15 @@ pub(crate) fn returns_twice(object: &Object, symbol: u32) -> bool {
     RETURNS_TWICE.contains(&&object.symbols[symbol as usize].name[..])
 }
 
+/// Whether `symbol` names one of them that a landing calls once more, with [`JUMPED`] in the place of a landing: there it brings back the mask
+/// of signals, and returns what it finds in eax. Before the jump, a signal that waits would be handled above the frames that the jump leaves.
+pub(crate) fn brings_back_a_mask(object: &Object, symbol: u32) -> bool {
+    [&b"sigsetjmp"[..], b"__sigsetjmp"].contains(&&object.symbols[symbol as usize].name[..])
+}
+
+/// See [`brings_back_a_mask`]. No landing has this address.
+pub(crate) const JUMPED: i32 = 1;
+
 /// Whether a reference to `symbol` that is no call of it takes the address of a function that returns twice: what then calls it
 /// does not know that it has to hand over a landing. The C library's `vfork` never returns twice.
 pub(crate) fn is_address_that_returns_twice(object: &Object, symbol: u32) -> bool {

@@ -18,6 +18,7 @@ use crate::encode::{self, Bytes, DISTANCE, R10, R11, RAX, Reg, TRAP};
 use crate::error::{Error, Reason};
 use crate::frames::{self, CLASH_LOOP, ENTRY, Frames, State, TextFrames};
 use crate::liveness::Liveness;
+use crate::returns_twice::JUMPED;
 use crate::stack::{self, Plan};
 use crate::switch::Switch;
 use crate::{Options, Stats};
@@ -63,8 +64,9 @@ const FUNCTION_PADDING: u32 = 12;
 /// The landing of a call that returns twice: a piece of code of its own.
 pub(crate) struct Landing {
     pub(crate) label: u32,
-    /// Behind the call.
+    /// Behind the call; before it, if that is made once more.
     pub(crate) back: u32,
+    pub(crate) calls_again: bool,
     pub(crate) state: State,
     /// Number of the call.
     pub(crate) owner: u32,
@@ -657,8 +659,11 @@ impl<'a> Rewriter<'a> {
         self.out.place(landing.label);
         self.out.put(&LABEL);
         (self.real, self.moved) = (ENTRY, 0);
-        let opened = self.open_at_label(landing.state, R11);
-        self.failure = self.failure.take().or(opened.err());
+        let slot = self.open_at_label(landing.state, R11).and_then(|()| self.stack_disp(-8));
+        if let (Ok(slot), true) = (&slot, landing.calls_again) {
+            self.put(encode::store_immediate(JUMPED, *slot));
+        }
+        self.failure = self.failure.take().or(slot.err());
         self.out.jump(Target::Made(landing.back));
         self.out.outlier(landing.owner, start);
     }

@@ -108,6 +108,26 @@ long jumps(long times) {
     return count;
 }
 
+/* A signal that waits for the mask that a jump brings back: there is one handler at a time, however many follow each other. */
+static volatile long last;
+static void leaves_with_one_waiting(int signal) { if (++count < last) raise(signal); siglongjmp(place, signal); }
+long jumps_with_one_waiting(long times) {
+    quiet();
+    last = times;
+    on(SIGUSR1, leaves_with_one_waiting, 0);
+    if (!sigsetjmp(place, 1)) raise(SIGUSR1);
+    return blocks(SIGUSR1) ? -1 : count;
+}
+/* Only what has saved a mask brings one back. */
+long jumps_with_a_mask(long saves) {
+    quiet();
+    on(SIGUSR1, leave, 0);
+    if (!sigsetjmp(place, saves)) raise(SIGUSR1);
+    long blocked = blocks(SIGUSR1);
+    quiet();
+    return blocked;
+}
+
 long aborts(long catches) {
     quiet();
     on(SIGABRT, catches ? leave : note, 0);
@@ -660,6 +680,9 @@ fn signals_do_what_they_do_natively() {
         ("nested", 1),
         ("once", 0),
         ("jumps", 100),
+        ("jumps_with_one_waiting", 1000),
+        ("jumps_with_a_mask", 0),
+        ("jumps_with_a_mask", 1),
         ("aborts", 1),
         ("catches_overflows", 20),
         ("handles_in_an_overflow", 0),
@@ -695,6 +718,7 @@ fn handlers_run_where_a_signal_is_sent() {
         ("nested", 1, 8000),
         ("once", 0, 1),
         ("jumps", 1000, 1000),
+        ("jumps_with_one_waiting", 1000, 1000),
         ("aborts", 1, 77),
         ("alternates", 0, 0),
     ] {

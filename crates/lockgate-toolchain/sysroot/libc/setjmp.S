@@ -5,8 +5,15 @@
    jmp_buf, in 8-byte words: rbx rbp r12 r13 r14 r15, rsp after the return (control stack), landing.
 
    The landing lies in the data-stack image of setjmp's return slot, where the rewriter put it before the call.
-   Behind that sigsetjmp has whether it has saved a mask, and the mask, which siglongjmp (signal.S) brings back. */
+   Behind that sigsetjmp has whether it has saved a mask, and the mask. Behind the jump its landing calls it once more, which brings that
+   back: a signal that waited is handled there, and not above the frames that the jump is about to leave. */
 #include "code-model.h"
+
+/* rt_sigprocmask (asm/unistd_64.h); SIG_SETMASK. */
+#define SIGPROCMASK 14
+#define SETMASK 2
+/* In the place of a landing (returns_twice.rs). */
+#define JUMPED 1
 
 	.macro save
 	mov %rbx,%gs:(%edi)
@@ -42,6 +49,8 @@ sigsetjmp:
 __sigsetjmp:
 	LG_FUNCTION_START
 	endbr64
+	cmpq $JUMPED,-LG_OFF(%rsp)
+	je 2f
 	save
 	movslq %esi,%rsi
 	mov %rsi,%gs:64(%edi)
@@ -51,17 +60,31 @@ __sigsetjmp:
 	xor %edi,%edi
 	xor %esi,%esi
 	mov $8,%r10d
-	mov $14,%eax		/* rt_sigprocmask: no new mask */
+	mov $SIGPROCMASK,%eax	/* no new mask */
 	call *%gs:LG_SYSCALL
 1:	xor %eax,%eax
 	ret
+	/* rdi and eax are longjmp's. */
+2:	movq $0,-LG_OFF(%rsp)
+	cmpq $0,%gs:64(%edi)
+	je 3f
+	mov %eax,%r9d
+	lea 72(%rdi),%rsi
+	mov $SETMASK,%edi
+	xor %edx,%edx
+	mov $8,%r10d
+	mov $SIGPROCMASK,%eax
+	call *%gs:LG_SYSCALL
+	mov %r9d,%eax
+3:	ret
 	.cfi_endproc
 	.size sigsetjmp,.-sigsetjmp
 
-	.globl longjmp, _longjmp
+	.globl longjmp, _longjmp, siglongjmp
 	.type longjmp,@function
 longjmp:
 _longjmp:
+siglongjmp:
 	LG_FUNCTION_START
 	endbr64
 	xor %eax,%eax
