@@ -1,7 +1,9 @@
 //! Rules R11–R16: signals, faults, and what a host's handlers may do around domains.
 
 use crate::common::{Guest, host_sys, in_child, watchdog};
-use lockgate::{CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction};
+use lockgate::{
+    CallError, Domain, DomainOptions, Fault, FaultKind, Function, HostFunction, OnFailure, Policy,
+};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -704,25 +706,38 @@ fn r16_time_limits_end_with_calls_that_were_jumped_over() {
 }
 
 /// R16: a thread that has left a call by a jump is not kicked for that call for ever: neither when its limit has passed, nor when its
-/// domain is ended. Red without `note_left`: no wait of the thread's is over in time until it next calls.
+/// domain is ended, or one that has called it. Red without `note_left`: no wait of the thread's is over in time until it next calls.
 #[test]
 fn r16_a_thread_that_has_jumped_is_left_alone() {
-    let limit = Duration::from_millis(20);
-    for (options, ends) in [(DomainOptions::new().time_limit(limit), false), (DomainOptions::new(), true)] {
-        let domain =
-            guest().domain_with(options.gate("host", HostFunction::new(|_: &Domain| host_sys::jump_out())));
-        let call_host = domain.bind::<extern "C" fn()>("call_host").unwrap();
+    const LIMIT: Duration = Duration::from_millis(20);
+    let server = |options: DomainOptions| {
+        guest().domain_with(options.gate("host", HostFunction::new(|_: &Domain| host_sys::jump_out())))
+    };
+    let jumps = |entered: &Domain, function: &str| {
+        let call_host = entered.bind::<extern "C" fn()>(function).unwrap();
         assert!(host_sys::jumped_out(|| drop(call_host.call())), "the host function jumps");
-        if ends {
-            domain.kill();
-        }
+    };
+    let is_left_alone = |what: &str| {
         let begin = Instant::now();
         let mut left_alone = 0;
-        while begin.elapsed() < 20 * limit || left_alone == 0 {
+        while begin.elapsed() < 20 * LIMIT || left_alone == 0 {
             left_alone += u32::from(host_sys::is_left_alone(100));
-            assert!(begin.elapsed() < Duration::from_secs(20), "kicked for ever; ended: {ends}");
+            assert!(begin.elapsed() < Duration::from_secs(20), "kicked for ever: {what}");
         }
-    }
+    };
+    jumps(&server(DomainOptions::new().time_limit(LIMIT)), "call_host");
+    is_left_alone("a limit has passed");
+    let ended = server(DomainOptions::new());
+    jumps(&ended, "call_host");
+    ended.kill();
+    is_left_alone("its domain is ended");
+    let source = "void call_host(void); void call_server(void) { call_host(); __asm__ volatile(\"\"); }";
+    let client = Guest::c(source).gate("void call_host(void)").export("void call_server(void)").domain();
+    let (server, policy) = (server(DomainOptions::new()), Policy::default());
+    client.link("call_host", &server, "void call_host(void)", policy, OnFailure::Return(0)).unwrap();
+    jumps(&client, "call_server");
+    client.kill();
+    is_left_alone("what has called it is ended");
 }
 
 const WAITS: &str = r#"

@@ -24,6 +24,7 @@ impl ThreadState {
         unsafe {
             let top = (*self.block).top;
             let mut record = top;
+            let mut is_left = false;
             while record != first && (*record).kind == GATE {
                 let gate = record.cast::<GateRecord>();
                 let entry = record.byte_sub(RECORD as usize).cast::<EntryRecord>();
@@ -34,9 +35,13 @@ impl ThreadState {
                     break;
                 }
                 let binding = (*entry).binding.as_ref();
+                // (A call between domains has no mark: a jump leaves it with the call that it has made, as no function of the host's is between.)
+                if (*gate).mark != GATE.into() {
+                    is_left = ptr::read_volatile(host as *const u64) != (*gate).mark;
+                }
                 if let Some(binding) = binding
                     && ((*binding.domain).is_killed() || (*binding.info).is_stopped())
-                    && ptr::read_volatile(host as *const u64) != (*gate).mark
+                    && is_left
                 {
                     if (*binding.domain).is_killed() {
                         (&raw mut (*entry).control).write_volatile(LEFT);
