@@ -16,7 +16,7 @@ use crate::call::proxies::{Proxy, ProxyListing};
 use crate::call::reporter::Reporter;
 use crate::call::{
     self, AnyDomain, Closed, Gate, Info, Instance, Lent, OnFailure, Thunk, flags, of_function, signals_sys,
-    thread_sys, unseen_sys, watch,
+    thread_sys, tsan_sys, watch,
 };
 use crate::error::{BindError, CallError};
 use crate::host::environment;
@@ -334,7 +334,7 @@ impl Binding {
                 (way, header)
             }
         };
-        unseen_sys::given(header);
+        tsan_sys::released(header);
         domain.admissions().admit(&header.admission, slot);
         let name = || format!("thunk of {} [{}]", signature.name, domain.name());
         perf_map::list(thunk.code() as usize, Thunk::SIZE, name);

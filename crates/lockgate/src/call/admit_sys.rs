@@ -3,7 +3,7 @@ use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::living_sys::living;
 use super::thread_sys::{self, ThreadState};
-use super::{attachment_sys, exclusive_sys, left_sys, outcome_sys, repair_sys, unseen_sys};
+use super::{attachment_sys, exclusive_sys, left_sys, outcome_sys, repair_sys, tsan_sys};
 use crate::error::{CallError, Panic};
 use crate::{host, space};
 
@@ -15,7 +15,7 @@ use crate::{host, space};
 pub(super) unsafe extern "C" fn lockgate_admit(binding: *const BindingHeader, rsp: u64) -> u32 {
     // SAFETY: a thunk's binding lives while it is called.
     let binding = unsafe { &*binding };
-    unseen_sys::taken(binding);
+    tsan_sys::acquired(binding);
     let answer = answer(binding, rsp, admit(binding, rsp));
     if answer != GOES_ON {
         give_back(binding);
@@ -37,7 +37,7 @@ pub(super) unsafe extern "C" fn lockgate_admit_crossing(
     let admit = || {
         // SAFETY: the gate's entry keeps the binding while its domain may call it; the record is on top.
         let (binding, ends) = unsafe { (&*binding, lockgate_pending(gate, own)) };
-        unseen_sys::taken(binding);
+        tsan_sys::acquired(binding);
         if ends != GOES_ON {
             return ends;
         }

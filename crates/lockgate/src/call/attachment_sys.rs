@@ -7,8 +7,8 @@ use super::layout::{GATE, LOOKS_AGAIN, NEXT_MARK, NOBODY, RECORD, RED_ZONE};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
-    LEAST_STACK, THREADS, ThreadState, last_sentence, leave_any_window, leave_window, lift_limit,
-    on_alternate_stack, starter,
+    LEAST_STACK, THREADS, ThreadState, epoch, leave_any_window, leave_window, lift_limit, on_alternate_stack,
+    starter,
 };
 use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
 use crate::error::CallError;
@@ -283,7 +283,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         left_mark: 0.into(),
         kicked_by_trap: AtomicBool::new(false),
         failure: Cell::new(None),
-        looked: last_sentence().into(),
+        looked: epoch().into(),
         out_of_turn: Cell::new(false),
         turnless: Cell::new(0),
         broken: Cell::new(false),

@@ -51,12 +51,7 @@ impl StateUsage {
     /// Without state that the processor lacks: instructions that keep or clear it would trap. (A module may name it all the same, and
     /// ask the processor before it uses it.)
     pub fn on(self, processor: Processor) -> StateUsage {
-        StateUsage {
-            upper: self.upper && processor.avx,
-            evex: self.evex && processor.avx512,
-            mask: self.mask && processor.avx512,
-            ..self
-        }
+        StateUsage { evex: self.evex && processor.avx512, mask: self.mask && processor.avx512, ..self }
     }
 
     /// The state in words.

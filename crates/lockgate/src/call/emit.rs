@@ -1021,20 +1021,15 @@ impl Emitter<'_> {
 
     /// Clears vector and mask registers: all that carry no value with `all`, and the classes in `usage`.
     fn hide_vectors(&mut self, usage: StateUsage, all: bool, values: [Fill; 8]) {
-        let avx = self.abi.processor.avx;
         if all && self.abi.callee.vector {
             self.part("vector registers");
             for number in 0..16_u8 {
                 // VEX forms clear upper halves, too, and cost old code after them less.
-                match (values.get(usize::from(number)).copied().unwrap_or_default(), avx) {
-                    (Fill::Nothing, true) => self.ops.extend(&clear_vector(number)),
-                    (Fill::Nothing, false) => code!(self ; pxor Rx(number), Rx(number)),
-                    (Fill::Low32, true) => code!(self ; vinsertps Rx(number), Rx(number), Rx(number), 0b1110),
-                    (Fill::Low32, false) => code!(self ; insertps Rx(number), Rx(number), 0b1110),
-                    (Fill::Low128, true) => code!(self ; vmovdqa Rx(number), Rx(number)),
-                    (Fill::Low128, false) => {}
-                    (_, true) => code!(self ; vmovq Rx(number), Rx(number)),
-                    (_, false) => code!(self ; movq Rx(number), Rx(number)),
+                match values.get(usize::from(number)).copied().unwrap_or_default() {
+                    Fill::Nothing => self.ops.extend(&clear_vector(number)),
+                    Fill::Low32 => code!(self ; vinsertps Rx(number), Rx(number), Rx(number), 0b1110),
+                    Fill::Low128 => code!(self ; vmovdqa Rx(number), Rx(number)),
+                    _ => code!(self ; vmovq Rx(number), Rx(number)),
                 }
             }
         } else if usage.upper {

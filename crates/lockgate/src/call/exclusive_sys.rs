@@ -8,10 +8,10 @@
 //!
 //! Proxies that find the word free take it, before those that sleep have woken: calls are many times quicker than a thread wakes. So that nobody
 //! waits for ever, a thread is *overdue* at once where it has had its turn before, in a call that goes on, and else when it has waited for
-//! [`OVERDUE_AFTER`]. It says so in the word ([`OVERDUE`]), and who sets that free keeps it for such a thread: proxies do not take it, and others that
+//! [`OVERDUE_AFTER`]. It says so in the word ([`GOES_FIRST`]), and who sets that free keeps it for such a thread: proxies do not take it, and others that
 //! wait do so only when they are overdue, too. (So a thread that never comes for it delays the others, and does no more.)
 use super::instance::Instance;
-use super::layout::{GIVEN, OVERDUE, OWNED, WAITED_FOR};
+use super::layout::{GIVEN, GOES_FIRST, OWNED, WAITED_FOR};
 use super::must_end_sys::{innermost_must_stop, outer_must_stop};
 use super::thread_sys::{AnyDomain, THREADS, ThreadState};
 use super::undisturbed_sys::asleep;
@@ -28,9 +28,9 @@ const OVERDUE_AFTER: Duration = Duration::from_millis(1);
 /// assembly, and changes with this: no test compares them.)
 /// Async-signal-safe.
 pub(super) fn set_free(word: &AtomicU32, was: u32) -> usize {
-    if was & OVERDUE != 0 {
+    if was & GOES_FIRST != 0 {
         // (Whoever has taken it in between sets it free as well. Who was overdue may have come and gone by then: see `wait_for`.)
-        let _ = word.compare_exchange(0, OVERDUE, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = word.compare_exchange(0, GOES_FIRST, Ordering::AcqRel, Ordering::Relaxed);
     }
     wake(word)
 }
@@ -157,7 +157,7 @@ fn wait_for(
     loop {
         let seen = word.load(Ordering::Acquire);
         overdue = overdue.filter(|overdue| *overdue > Instant::now());
-        if seen & OWNED == 0 && (seen & OVERDUE == 0 || overdue.is_none()) {
+        if seen & OWNED == 0 && (seen & GOES_FIRST == 0 || overdue.is_none()) {
             // (Others sleep for as long as a word may be kept at most. They need not, if the one it was kept for is quicker.)
             let taken = taken | seen & WAITED_FOR;
             match word.compare_exchange(seen, taken, Ordering::AcqRel, Ordering::Acquire) {
@@ -202,7 +202,7 @@ fn wait_once(
         return Err(busy(domain));
     }
     let left = end.into_iter().chain(overdue).map(|end| end.saturating_duration_since(now)).min();
-    let marked = seen | WAITED_FOR | if overdue.is_none() { OVERDUE } else { 0 };
+    let marked = seen | WAITED_FOR | if overdue.is_none() { GOES_FIRST } else { 0 };
     if seen != marked && word.compare_exchange(seen, marked, Ordering::AcqRel, Ordering::Acquire).is_err() {
         return Ok(());
     }

@@ -532,8 +532,6 @@ lockgate_gate_check:
     test ${RESULT_TRIMS},%esi
     jnz .Lgate_trim
 .Lgate_trimmed:
-    testb ${AVX},{VECTORS}(%rip)
-    jz .Lgate_sse
     test ${RESULT_XMM0},%esi
     jnz 1f
     vpxor %xmm0,%xmm0,%xmm0
@@ -555,22 +553,6 @@ lockgate_gate_check:
     .endr
     .irp number,0,1,2,3,4,5,6,7
     kxorw %k\number,%k\number,%k\number
-    .endr
-    jmp .Lgate_window
-
-.Lgate_sse: # without AVX there is no more
-    test ${RESULT_XMM0},%esi
-    jnz 1f
-    pxor %xmm0,%xmm0
-1:
-    movq %xmm0,%xmm0
-    test ${RESULT_XMM1},%esi
-    jnz 1f
-    pxor %xmm1,%xmm1
-1:
-    movq %xmm1,%xmm1
-    .irp number,2,3,4,5,6,7,8,9,10,11,12,13,14,15
-    pxor %xmm\number,%xmm\number
     .endr
     jmp .Lgate_window
 
@@ -1102,8 +1084,6 @@ lockgate_gate_end:
     RESULT_LOW_XMM1 = const RESULT_LOW_XMM1,
     RESULT_SHIFT_RAX = const RESULT_SHIFT_RAX,
     RESULT_SHIFT_RDX = const RESULT_SHIFT_RDX,
-    VECTORS = sym super::gate_sys::VECTORS,
-    AVX = const super::gate_sys::AVX,
     FROM_DOMAIN = const FROM_DOMAIN,
     SAVED_X87 = const SAVED_X87,
     SAVED_MXCSR = const SAVED_MXCSR,

@@ -23,19 +23,15 @@ pub(super) static XSAVE_COMPACT: AtomicU8 = AtomicU8::new(0);
 /// State components that the system lets programs use: as the processor, the same in children.
 static COMPONENTS: AtomicU64 = AtomicU64::new(0);
 
-/// Which vector registers there are, for code that clears them: [`AVX`] and [`ZMM`].
-pub(super) static VECTORS: AtomicU8 = AtomicU8::new(0);
-pub(super) const AVX: u8 = 1;
-/// AVX-512: zmm16–31 and masks, too.
-pub(super) const ZMM: u8 = 2;
+/// 1 if there are zmm16–31 and masks, for code that clears them.
+pub(super) static AVX512: AtomicU8 = AtomicU8::new(0);
 
 /// Looks what gates have to save, and sizes their save area.
 pub(super) fn prepare() {
     // SAFETY: host::prepare has checked for OSXSAVE.
     let (size, compact, enabled) =
         unsafe { (__cpuid_count(0xd, 0).ecx, __cpuid_count(0xd, 1).eax >> 1 & 1, _xgetbv(0)) };
-    let Processor { avx, avx512 } = Processor::here();
-    VECTORS.store((AVX * u8::from(avx)) | (ZMM * u8::from(avx512)), Ordering::Release);
+    AVX512.store(Processor::here().avx512 as u8, Ordering::Release);
     XSAVE_COMPACT.store(compact as u8, Ordering::Release);
     XSAVE_SIZE.store((u64::from(size) + 63) & !63, Ordering::Release);
     COMPONENTS.store(enabled, Ordering::Release);

@@ -353,9 +353,9 @@ pub(crate) const WAITED_FOR: u32 = 1 << 31;
 /// Bit of an owner word: it was taken for its owner's proxy, which has not come for it yet.
 pub(crate) const GIVEN: u32 = 1 << 30;
 /// Bit of an owner word: somebody has waited for long, and goes first. Without an owner: nobody else takes it for now.
-pub(crate) const OVERDUE: u32 = 1 << 29;
+pub(crate) const GOES_FIRST: u32 = 1 << 29;
 /// The owner's kernel id in an owner word. (Linux has fewer than 2^22.)
-pub(crate) const OWNED: u32 = !(WAITED_FOR | GIVEN | OVERDUE);
+pub(crate) const OWNED: u32 = !(WAITED_FOR | GIVEN | GOES_FIRST);
 
 /// A binding's header, for its calls, and behind it the one for calls that go by the window after all ([`OF_FUNCTION`]). No others are made: by its
 /// address alone a header says which of the two it is.

@@ -68,11 +68,11 @@ pub(crate) mod signals_sys;
 mod stop;
 pub(crate) mod thread_sys;
 pub(crate) mod thunks;
+pub(crate) mod tsan_sys;
 mod turn_sys;
 mod turns;
 mod undisturbed_asm;
 mod undisturbed_sys;
-pub(crate) mod unseen_sys;
 pub(crate) mod watch;
 
 pub use attachment_sys::{hold, let_go_of_left};

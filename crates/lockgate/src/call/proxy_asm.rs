@@ -348,25 +348,18 @@ lockgate_cross_failed:
     .type lockgate_forget_vectors,@function
 lockgate_forget_vectors:
     .cfi_startproc
-    testb ${AVX},{VECTORS}(%rip)
-    jz 1f
     .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
     vpxor %xmm\number,%xmm\number,%xmm\number
     .endr
-    testb ${ZMM},{VECTORS}(%rip)
-    jz 2f
+    cmpb $0,{AVX512}(%rip)
+    je 1f
     .irp number,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
     vpxord %zmm\number,%zmm\number,%zmm\number
     .endr
     .irp number,0,1,2,3,4,5,6,7
     kxorw %k\number,%k\number,%k\number
     .endr
-    ret
 1:
-    .irp number,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
-    pxor %xmm\number,%xmm\number
-    .endr
-2:
     ret
     .cfi_endproc
     .size lockgate_forget_vectors,.-lockgate_forget_vectors
@@ -381,10 +374,10 @@ lockgate_forget_vectors:
 lockgate_wake:
     .cfi_startproc
     lockgate_push rax,rdx,r10,r11
-    test ${OVERDUE},%ecx
+    test ${GOES_FIRST},%ecx
     jz 1f
     xor %eax,%eax
-    mov ${OVERDUE},%edx
+    mov ${GOES_FIRST},%edx
     lock cmpxchg %edx,(%rdi)
 1:
     mov ${FUTEX},%eax
@@ -469,9 +462,7 @@ lockgate_invoke:
     STATUS = const offset_of!(ThreadBlock, status),
     TRANSIT = const offset_of!(ThreadBlock, transit),
     UNTAKEN = const UNTAKEN,
-    VECTORS = sym super::gate_sys::VECTORS,
-    AVX = const super::gate_sys::AVX,
-    ZMM = const super::gate_sys::ZMM,
+    AVX512 = sym super::gate_sys::AVX512,
     ENDS = const super::gate_sys::ENDS,
     RECORD = const RECORD,
     FRAME = const FRAME,
@@ -495,7 +486,7 @@ lockgate_invoke:
     crossing_failed = sym super::crossing_sys::lockgate_crossing_failed,
     left = sym super::left_sys::lockgate_end_out_of_turn,
     FUTEX = const libc::SYS_futex,
-    OVERDUE = const super::layout::OVERDUE,
+    GOES_FIRST = const super::layout::GOES_FIRST,
     WAKE = const libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG,
     ALL = const i32::MAX,
     report = sym super::failure_sys::lockgate_report_failure,

@@ -512,9 +512,9 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         if (*block).state.is_null() {
             return;
         }
-        // Sentences passed until now are obeyed at the next admission, from wherever the thread is; but not if it is past one, or a handler
+        // What was ended until now takes no calls from the next admission on, wherever the thread is; but not if it is past one, or a handler
         // of the host's runs there.
-        let sentence = thread_sys::last_sentence();
+        let epoch = thread_sys::epoch();
         let rip = frame.uc_mcontext.gregs[libc::REG_RIP as usize] as u64;
         // Nor is a handler of the host's the place: what it has interrupted goes on. A signal that waits together with this one
         // always has its handler entered first, and interrupted by this: where such signals come all the time, the next kick must
@@ -528,7 +528,7 @@ unsafe extern "C" fn on_kick(_: c_int, _: *mut siginfo_t, context: *mut c_void) 
         }
         let settled = (*block).transit == 0 && !covered;
         if settled {
-            state.looked.store(sentence, Ordering::Release);
+            state.looked.store(epoch, Ordering::Release);
         }
         if !covered {
             state.note_left(rsp);

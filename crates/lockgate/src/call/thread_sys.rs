@@ -124,7 +124,7 @@ pub(crate) struct ThreadState {
     pub kicked_by_trap: AtomicBool,
     /// Why the innermost domain's last call of another domain failed, or ends it.
     pub failure: Cell<Option<CallError>>,
-    /// The last sentence of the watcher that the thread has heard outside proxies.
+    /// The epoch in which the thread was last seen outside proxies ([`EPOCH`]).
     pub looked: AtomicU64,
     /// A function of the host's has come back to a domain's call that was not the innermost one: which records are alive is not known.
     pub out_of_turn: Cell<bool>,
@@ -833,13 +833,13 @@ fn nanoseconds(clock: libc::clockid_t) -> Option<u64> {
     read.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
-/// Number of the last sentence: a thread that has looked since, outside proxies, has not slipped through. Changed under a lock
-/// of [`watch`](super::watch)'s; signal handlers read it.
-pub(super) static SENTENCES: AtomicU64 = AtomicU64::new(0);
+/// How often something was ended from outside: a thread that was outside proxies in an epoch has passed no admission of what was ended
+/// before. Changed under a lock of [`watch`](super::watch)'s; signal handlers read it.
+pub(super) static EPOCH: AtomicU64 = AtomicU64::new(0);
 
-/// The last sentence passed: what [`ThreadState::looked`] is set to.
-pub(super) fn last_sentence() -> u64 {
-    SENTENCES.load(Ordering::Acquire)
+/// What [`ThreadState::looked`] is set to.
+pub(super) fn epoch() -> u64 {
+    EPOCH.load(Ordering::Acquire)
 }
 
 /// Bit of [`ThreadState::overdue`]: there is such a call.

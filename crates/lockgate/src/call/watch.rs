@@ -14,7 +14,7 @@ use super::exclusive_sys;
 use super::instance::Instance;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
-use super::thread_sys::{OVERDUE, SENTENCES, SeenEntry, THREADS, ThreadState, current};
+use super::thread_sys::{EPOCH, OVERDUE, SeenEntry, THREADS, ThreadState, current};
 use crate::host::{PerProcess, end_process, locked, peek, process, still};
 use crate::space;
 use std::collections::{HashMap, HashSet};
@@ -138,9 +138,9 @@ fn seen() -> MutexGuard<'static, Seen> {
 /// What was ended from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retired {
-    /// The domain in this stride, by this sentence, at this time.
+    /// The domain in this stride, since this epoch and this time.
     Domain(u64, u64, Instant),
-    /// The binding whose header is at this address.
+    /// The binding whose header is at this address, since this epoch.
     Binding(usize, u64),
 }
 
@@ -168,9 +168,9 @@ impl Retired {
         }
     }
 
-    fn sentence(self) -> u64 {
-        let (Retired::Domain(_, number, _) | Retired::Binding(_, number)) = self;
-        number
+    fn epoch(self) -> u64 {
+        let (Retired::Domain(_, epoch, _) | Retired::Binding(_, epoch)) = self;
+        epoch
     }
 }
 
@@ -388,8 +388,8 @@ fn forget_signals() {
 
 fn tell(retired: impl FnOnce(u64) -> Retired) {
     let mut interested = interested();
-    let number = SENTENCES.fetch_add(1, Ordering::AcqRel) + 1;
-    interested.killed.push(retired(number));
+    let epoch = EPOCH.fetch_add(1, Ordering::AcqRel) + 1;
+    interested.killed.push(retired(epoch));
     // Without a watcher, the one kick below must do.
     let _ = interested.wake();
     drop(interested);
@@ -640,7 +640,7 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
         let in_killed = killed
             .iter()
             .copied()
-            .filter(|one| looked < one.sentence() || entries.iter().any(|entry| one.holds(entry)));
+            .filter(|one| looked < one.epoch() || entries.iter().any(|entry| one.holds(entry)));
         let before = found.inhabited.len();
         found.inhabited.extend(in_killed);
         // The outermost that is found ends the others.

@@ -1,7 +1,7 @@
 //! Exclusive domains: proxies take and leave the word, `exclusive_sys` waits for it.
 use super::exclusive_sys;
 use super::instance::Instance;
-use super::layout::{OVERDUE, OWNED};
+use super::layout::{GOES_FIRST, OWNED};
 use super::thread_sys::{AnyDomain, ThreadState, domain};
 use crate::error::CallError;
 use loom::cell::UnsafeCell;
@@ -179,7 +179,7 @@ fn who_is_overdue_goes_first() {
         let word = guarded.domain.owner();
         // (The other one may have said so by now.)
         loom::thread::yield_now();
-        let is_overdue = word.load(Ordering::SeqCst) & OVERDUE != 0;
+        let is_overdue = word.load(Ordering::SeqCst) & GOES_FIRST != 0;
         leave(&own, &guarded.domain);
         if takes(&own, word) {
             // SAFETY: loom checks that nobody else is here.
@@ -196,7 +196,7 @@ fn who_is_overdue_goes_first() {
 fn who_does_not_come_is_not_waited_for() {
     crate::explore(2, || {
         let guarded = Guarded::new();
-        guarded.domain.owner().store(OVERDUE, Ordering::SeqCst);
+        guarded.domain.owner().store(GOES_FIRST, Ordering::SeqCst);
         let other = {
             let guarded = guarded.clone();
             on_thread(1, move |thread| guarded.call(thread).expect("its turn"))
@@ -211,7 +211,7 @@ fn who_does_not_come_is_not_waited_for() {
 fn who_does_not_come_has_no_call_refused() {
     crate::explore(3, || {
         let guarded = Guarded::new();
-        guarded.domain.owner().store(OVERDUE, Ordering::SeqCst);
+        guarded.domain.owner().store(GOES_FIRST, Ordering::SeqCst);
         let own = ThreadState::attached(100);
         take_within(&own, &guarded.domain, Some(Duration::ZERO)).expect("its turn");
         leave(&own, &guarded.domain);

@@ -7,8 +7,8 @@ pub(crate) const NOBODY: u32 = u32::MAX;
 /// As in the runtime, of owner words.
 pub(crate) const WAITED_FOR: u32 = 1 << 31;
 pub(crate) const GIVEN: u32 = 1 << 30;
-pub(crate) const OVERDUE: u32 = 1 << 29;
-pub(crate) const OWNED: u32 = !(WAITED_FOR | GIVEN | OVERDUE);
+pub(crate) const GOES_FIRST: u32 = 1 << 29;
+pub(crate) const OWNED: u32 = !(WAITED_FOR | GIVEN | GOES_FIRST);
 
 /// As in the runtime, of a call or a gate; only where it lies counts here.
 pub(crate) struct Record(u64);

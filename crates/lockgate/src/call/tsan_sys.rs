@@ -10,7 +10,7 @@ unsafe extern "C" {
 }
 
 /// The binding is made: from now on threads find it.
-pub(crate) fn given(binding: &BindingHeader) {
+pub(crate) fn released(binding: &BindingHeader) {
     let _ = binding;
     #[cfg(lockgate_sanitized)]
     // SAFETY: the address is a key, nothing is read or written there.
@@ -20,7 +20,7 @@ pub(crate) fn given(binding: &BindingHeader) {
 }
 
 /// The calling thread's proxy has found it.
-pub(crate) fn taken(binding: &BindingHeader) {
+pub(crate) fn acquired(binding: &BindingHeader) {
     let _ = binding;
     #[cfg(lockgate_sanitized)]
     // SAFETY: as above.
