@@ -4,6 +4,7 @@ use crate::common::{Guest, host_sys, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, ResetError};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Barrier, LazyLock};
+use std::time::Duration;
 
 const SOURCE: &str = r#"
 #define _GNU_SOURCE
@@ -133,6 +134,7 @@ long left_behind(void) {
     int kept = at_end && pthread_getspecific(at_end) || at_bad_end && pthread_getspecific(at_bad_end);
     return (own != 5) | (error != 0) << 1 | (state != PTHREAD_CANCEL_ENABLE) << 2 | kept << 3 | (uselocale(0) != LC_GLOBAL_LOCALE) << 4;
 }
+long spin_for_good(void) { for (;;) __asm__ volatile(""); return 0; }
 static int leave(void *unused) { for (;;) syscall(SYS_exit, 0); return unused != 0; }
 static long place[16];
 static struct { int (*function)(void *); void *argument; void *thread_pointer; } begin = {leave, 0, place};
@@ -158,6 +160,25 @@ fn until_threads(domain: &Domain, threads: u32) {
     while domain.usage().threads != threads {
         std::thread::yield_now();
     }
+}
+
+/// A thread that has called a domain ends behind libc's back, and its stack, with what libc has for it, goes back to the kernel: it has no calls
+/// in progress. Red if others look at its block as that of a living thread: the process ends, in a call of the library's or in the watcher.
+#[test]
+fn a_thread_that_ends_behind_libcs_back_is_in_no_call() {
+    // More than libc keeps for later threads.
+    const STACK: usize = 64 << 20;
+    let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(50)));
+    let add_own = domain.bind::<Unary>("add_own").unwrap();
+    host_sys::on_a_stack_of(STACK, || {
+        add_own.call(1).unwrap();
+        host_sys::end_without_libc();
+    });
+    assert_eq!((domain.usage().calls, domain.threads_inside()), (0, 0));
+    let spin = domain.bind::<Nullary>("spin_for_good").unwrap();
+    let error = spin.call().expect_err("the watcher looks at all threads, and ends this call");
+    assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+    assert_eq!(add_own.call(1).unwrap(), 6);
 }
 
 /// All 64 at once, each with storage of its own.

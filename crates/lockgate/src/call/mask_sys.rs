@@ -54,6 +54,12 @@ pub(super) fn hold_faults() {
     let _ = kernel(libc::SIG_BLOCK, Some(fault_bits()));
 }
 
+/// Lets the kernel tell of memory that is gone, on a thread of ours that looks at such. (What others send to the process goes to its first
+/// thread, as long as that blocks none of it.)
+pub(super) fn let_faults() {
+    let _ = kernel(libc::SIG_UNBLOCK, Some(bit(libc::SIGSEGV)));
+}
+
 /// The mask is `mask` from here on.
 pub(super) fn let_hosts(mask: u64) {
     let _ = kernel(libc::SIG_SETMASK, Some(mask));

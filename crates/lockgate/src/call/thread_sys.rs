@@ -12,6 +12,7 @@ use super::layout::{
 };
 use super::mapping_sys::Mapping;
 use super::signal_frames_sys;
+use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::error::CallError;
 use crate::host::{Owner, PerProcess, locked, maps};
 use crate::report::{RawFault, Registers};
@@ -326,11 +327,10 @@ impl ThreadState {
     /// not come back since. For any thread that holds the lock of [`THREADS`].
     pub(super) fn is_left(&self, record: *const Record) -> bool {
         let gate = self.left_gate.load(Ordering::Acquire);
-        // SAFETY: the block lives as long as its state; a record of the array, or none; aligned words.
+        // SAFETY: a record of the array, or none; aligned words.
         unsafe {
-            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
             record.cast::<GateRecord>() < gate.cast_const()
-                && top.cast::<GateRecord>() >= gate
+                && self.top().cast::<GateRecord>() >= gate
                 && ptr::read_volatile(&raw const (*gate).mark) == self.left_mark.load(Ordering::Relaxed)
         }
     }
@@ -665,13 +665,27 @@ pub(crate) struct SeenEntry {
 }
 
 impl ThreadState {
+    /// The innermost record, for any thread that holds the lock of [`THREADS`]. A thread that has ended behind our back (a plain system call, a
+    /// filter of system calls) is listed still, and its block is in memory that may be anybody's by now, or gone: what is no record of its own is
+    /// none.
+    fn top(&self) -> *mut Record {
+        let first = self.records.start().cast::<Record>();
+        // SAFETY: a guarded look at an aligned word, which the thread writes in single instructions.
+        match unsafe { lockgate_peek((&raw const (*self.block).top).cast()) } {
+            Loaded { word, ok: 1 }
+                if (first as u64..first as u64 + self.records.size() as u64).contains(&word) =>
+            {
+                word as *mut Record
+            }
+            _ => first,
+        }
+    }
+
     /// The records in use, outermost first, without the idle one. The thread itself, and any other that holds the lock of [`THREADS`],
     /// may read them, word by word; one that was made or went meanwhile may be missing or show another's values.
     pub(super) fn records(&self) -> impl Iterator<Item = *const Record> + Clone {
         let first = self.records.start().cast::<Record>();
-        // SAFETY: the block lives as long as its state; an aligned word, which the thread writes in single instructions.
-        let top = unsafe { AtomicPtr::from_ptr(&raw mut (*self.block).top) }.load(Ordering::Relaxed);
-        let count = (top as usize).saturating_sub(first as usize) / RECORD as usize;
+        let count = (self.top() as usize - first as usize) / RECORD as usize;
         let most = self.records.size() / RECORD as usize - 1;
         (1..=count.min(most)).map(move |index| first.wrapping_byte_add(index * RECORD as usize).cast_const())
     }
@@ -684,20 +698,17 @@ impl ThreadState {
     /// Where the thread stands: its innermost record, and the number of the gates that it has been in. For any thread that holds the lock of
     /// [`THREADS`].
     pub(super) fn stands(&self) -> (usize, u64) {
-        // SAFETY: the block lives as long as its state; aligned words, which the thread writes in single instructions.
-        unsafe {
-            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
-            let mark = AtomicU64::from_ptr(&raw mut (*self.block).mark).load(Ordering::Relaxed);
-            (top as usize, mark)
-        }
+        // SAFETY: as in `top`.
+        let mark = unsafe { lockgate_peek(&raw const (*self.block).mark) };
+        (self.top() as usize, mark.word)
     }
 
     /// Whether the thread is in a function of the host's that a domain has called, as far as can be told. For any thread that holds the lock of
     /// [`THREADS`].
     pub(super) fn is_with_host(&self) -> bool {
-        // SAFETY: the block lives as long as its state; a record of the array; aligned words, which the thread writes in single instructions.
+        let top = self.top();
+        // SAFETY: a record of the array; aligned words, which the thread writes in single instructions.
         unsafe {
-            let top = AtomicPtr::from_ptr(&raw mut (*self.block).top).load(Ordering::Relaxed);
             ptr::read_volatile(&raw const (*top).kind) == GATE
                 && !ptr::read_volatile(&raw const (*top.cast::<GateRecord>()).entry).is_null()
         }

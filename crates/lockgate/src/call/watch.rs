@@ -12,6 +12,7 @@
 use super::eventcount::{self, Eventcount};
 use super::exclusive_sys;
 use super::instance::Instance;
+use super::mask_sys;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
 use super::thread_sys::{EPOCH, OVERDUE, SeenEntry, THREADS, ThreadState, current};
@@ -478,6 +479,8 @@ impl Drop for Watched {
 
 fn watch() {
     let _ends = Watched;
+    // (Blocks of threads that have ended behind our back.)
+    mask_sys::let_faults();
     let mut samples = Samples::default();
     let mut kicks = Kicks::new();
     let mut cleared = Instant::now();
