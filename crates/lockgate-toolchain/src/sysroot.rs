@@ -365,6 +365,7 @@ fn code_model() -> String {
         ("CONTEXT_END", context::END as i64),
         ("THREAD_POINTER_DISP", stack::THREAD_POINTER_DISP.into()),
         ("WINDOW_SIZE", window::SIZE as i64),
+        ("JOINED", window::JOINED as i64),
         ("STACKS", window::STACKS as i64),
         ("STACK_SLOT", stack::SLOT as i64),
         ("STACK_TOP", stack::TOP as i64),

@@ -356,7 +356,7 @@ fn unsafe_code_lives_in_named_files() {
 }
 
 /// Files below `crates/lockgate/src` that copy from or to windows (P2), by the routines of `copy_asm.rs`, which a fault only ends.
-const COPIES: [&str; 10] = [
+const COPIES: [&str; 11] = [
     "call/emit.rs",
     "call/gate_asm.rs",
     "call/proxy_asm.rs",

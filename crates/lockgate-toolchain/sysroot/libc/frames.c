@@ -149,11 +149,24 @@ uintptr_t __lg_read_pointer(const unsigned char **at, unsigned char encoding, ui
 extern const unsigned char __lg_frames_start[] LG_HIDDEN, __lg_frames_end[] LG_HIDDEN;
 extern const unsigned char __executable_start[] LG_HIDDEN, etext[] LG_HIDDEN;
 
-static struct lg_image *_Atomic images;
+struct lg_image {
+    _Atomic uintptr_t claimed, start;
+    uintptr_t end;
+    const unsigned char *table;
+};
 
-void __lg_add_frames(struct lg_image *image) {
-    image->next = atomic_load(&images);
-    while (!atomic_compare_exchange_weak(&images, &image->next, image)) {
+/* Those that have joined, each in the place that it keeps: by its start, which is stored last. One that joins again finds itself here. */
+static struct lg_image images[LG_JOINED];
+
+void __lg_add_frames(uintptr_t start, uintptr_t end, const unsigned char *table) {
+    for (struct lg_image *image = images; image < images + LG_JOINED; image++) {
+        uintptr_t none = 0;
+        if (atomic_load(&image->start) == start) return;
+        if (!atomic_compare_exchange_strong(&image->claimed, &none, start)) continue;
+        image->end = end;
+        image->table = table;
+        atomic_store(&image->start, start);
+        return;
     }
 }
 
@@ -197,8 +210,9 @@ static const unsigned char *find(uintptr_t address) {
     if (address - (uintptr_t)__executable_start < (uintptr_t)(etext - __executable_start)) {
         return __lg_frames_end - __lg_frames_start < TABLE_HEAD ? 0 : search(__lg_frames_start, address);
     }
-    for (const struct lg_image *image = atomic_load(&images); image; image = image->next) {
-        if (address - image->start < image->end - image->start) return search(image->table, address);
+    for (const struct lg_image *image = images; image < images + LG_JOINED; image++) {
+        uintptr_t start = atomic_load(&image->start);
+        if (start && address - start < image->end - start) return search(image->table, address);
     }
     return 0;
 }

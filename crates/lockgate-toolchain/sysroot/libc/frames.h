@@ -67,15 +67,8 @@ struct lg_description {
     uintptr_t arguments;
 };
 
-/* An image's table of frame descriptions (.eh_frame_hdr), and its code. */
-struct lg_image {
-    struct lg_image *next;
-    const unsigned char *table;
-    uintptr_t start, end;
-};
-
-/* An image that joins the domain. */
-void __lg_add_frames(struct lg_image *image);
+/* An image that joins the domain: its code, and its table of frame descriptions (.eh_frame_hdr). Each time at the same place. */
+void __lg_add_frames(uintptr_t start, uintptr_t end, const unsigned char *table);
 
 /* The frame of the function that called what has kept registers at `kept` on its stack, just below its return slot. 0 if there is none.
    `likely`: about how many frames will be looked at, at most LG_ROWS. */

@@ -37,13 +37,9 @@ HIDDEN int atexit(void (*function)(void)) { return __cxa_atexit(run, (void *)fun
 
 /* Its unwind tables, for the base's unwinder. */
 extern const unsigned char __lg_frames_start[] HIDDEN, __executable_start[] HIDDEN, etext[] HIDDEN;
-static struct lg_image image;
 
 void _lg_init(void) {
-    image.table = __lg_frames_start;
-    image.start = (uintptr_t)__executable_start;
-    image.end = (uintptr_t)etext;
-    __lg_add_frames(&image);
+    __lg_add_frames((uintptr_t)__executable_start, (uintptr_t)etext, __lg_frames_start);
     for (function *const *constructor = __preinit_array_start; constructor < __preinit_array_end;) (*constructor++)();
     for (function *const *constructor = __init_array_start; constructor < __init_array_end;) (*constructor++)();
 }

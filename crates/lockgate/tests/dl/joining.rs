@@ -523,6 +523,18 @@ extern "C" long uncaught(long amount) { return Twice().pay(amount); }
     assert_eq!(ask(joined, "visit", 3), 4);
     assert_eq!(ask(joined, "visit", 100), 200, "the base's exception is caught");
     assert_eq!(ask(joined, "destroyed", 0), 2);
+    let seven = guest("extern \"C\" long seven(long) { return 7; }").expect("a compiler");
+    let other = base.beside("other.so", seven.join(&[&base.path]));
+    for _ in 0..=lockgate_abi::window::JOINED {
+        let other = open_into(&other, library);
+        assert_eq!(ask(other, "seven", 0), 7);
+        assert_eq!(ask(joined, "visit", 100), 200, "whatever else has joined, and joins again");
+        other.close().unwrap();
+    }
+    let late = base.beside("late.so", guest(JOINED).expect("a compiler").join(&[&base.path]));
+    let late = open_into(&late, library);
+    assert_eq!(ask(late, "visit", 100), 200, "however many have joined again");
+    late.close().unwrap();
     ask(joined, "give", 0);
     assert_eq!(ask(library, "apply", 5), 5);
     assert_eq!(ask(library, "apply", 6), -1, "the base catches");
