@@ -117,12 +117,16 @@ unsafe fn switch(
     let Some(taken) = domain.contexts().take(word, here, own)? else {
         return Ok(domain.contexts().nobodys());
     };
+    let is_own = is_on_own_frames(control, entered);
+    if is_own {
+        domain.contexts().frames_wait(here, control);
+    }
     // A handler's call begins below the frames of what is taken from here on, and no longer below those of what may run on another
     // thread in a moment.
     state.set_slot(domain.id(), (taken.control - RED_ZONE) & !15);
     // SAFETY: as above.
     unsafe { (*gate).control = taken.control }
-    Ok(domain.contexts().give_back(here, is_on_own_frames(control, entered), (!leaves).then_some(control)))
+    Ok(domain.contexts().give_back(here, is_own, (!leaves).then_some(control)))
 }
 
 /// A context that is to be made.

@@ -152,15 +152,20 @@ impl Contexts {
         Ok(Some(Taken { control: known.control.load(Ordering::Relaxed) }))
     }
 
+    /// A call's own frames on `slot` are about to wait there, at `control`, until [`give_back`](Contexts::give_back) has given them a number. The
+    /// thread may end in between, and then its last call [begins below them](Contexts::waits_for).
+    pub fn frames_wait(&self, slot: u32, control: u64) {
+        if let Some(known) = self.slot(slot) {
+            known.own.0.store(control, Ordering::Relaxed);
+        }
+    }
+
     /// Gives `slot`, which the calling thread runs on, back: it goes on at `control`, or, with [`None`], never. `own`: its call's own
     /// frames lie there, and not a context's. Returns its word. From here on it may run on another thread.
     pub fn give_back(&self, slot: u32, own: bool, control: Option<u64>) -> u64 {
         let (number, Some(known)) = (self.number(), self.slot(slot)) else { return 0 };
         match control {
-            Some(control) if own => {
-                known.own.0.store(control, Ordering::Relaxed);
-                known.own.1.store(number, Ordering::Relaxed);
-            }
+            Some(_) if own => known.own.1.store(number, Ordering::Relaxed),
             Some(control) => {
                 known.control.store(control, Ordering::Relaxed);
                 known.state.store(number << NUMBER | SUSPENDED, Ordering::Release);
@@ -311,6 +316,9 @@ mod tests {
         assert_eq!(take(WORD, LAST), Ok(false));
         assert_eq!((take(WORD, 1), take(first, 1)), (Err(NoContext::Runs), Err(NoContext::Runs)));
         // The call's own frames: suspended now, by what has led here.
+        // (Where the thread ends now, its last call begins below them.)
+        table.frames_wait(0, 0x1000);
+        assert_eq!(table.waits_for(LAST), Some(0x1000));
         let frames = table.give_back(0, true, Some(0x1000));
         assert_eq!(take(frames, LAST), Ok(true));
         assert_eq!(
