@@ -285,7 +285,13 @@ impl ControlStack for Stack<'_> {
     }
 
     fn alternate_changes(&self, size: Option<u64>) {
-        self.domain.keep_reserve(self.control, used(stack::LIVE_BELOW), size);
+        let closed = self.domain.keep_reserve(self.control, used(stack::LIVE_BELOW), size);
+        if closed != Ok(true)
+            // SAFETY: only the gate makes one, on its thread.
+            && let Some(state) = unsafe { (*block()).state.as_ref() }
+        {
+            state.has_broken_off();
+        }
     }
 
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {
