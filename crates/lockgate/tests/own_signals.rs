@@ -651,6 +651,16 @@ long jumps_back_to_its_handler(long n) {
     return sigsetjmp(place, 1) ? count : sinks_to(n);
 }
 
+/* An error, unless it changes something. */
+long keeps_room(long n) {
+    stack_t before, now;
+    sigaltstack(0, &before);
+    errno = 0;
+    long error = has_stack(stack, n) ? errno : 0;
+    sigaltstack(0, &now);
+    return error && memcmp(&before, &now, sizeof now) ? -1 : error;
+}
+
 long alternates(long n) {
     stack_t new = {.ss_sp = stack, .ss_size = sizeof stack}, before = {0};
     if (sigaltstack(0, &before) || before.ss_flags != SS_DISABLE) return 1;
@@ -1054,6 +1064,27 @@ fn modules_catch_each_overflow() {
         let found = call(&domain, "jumps_back_to_its_handler", depth);
         assert_eq!(found.unwrap_or_else(|error| panic!("{depth}: {error}")), 1, "{depth}");
     }
+}
+
+/// Who asks for an alternate stack is told if the kernel has no mappings for it, and the domain has what it had before.
+#[test]
+fn a_stack_that_cannot_be_kept_is_refused() {
+    let _watchdog = watchdog("a_stack_that_cannot_be_kept_is_refused");
+    std::thread::spawn(|| {
+        // Of one that keeps something already it cannot be opened to keep more.
+        let domains = [0, 16384].map(|kept| {
+            let domain = domain();
+            let keeps = domain.bind::<Long>("keeps_room").expect("an export");
+            assert!(kept == 0 || keeps.call(kept).expect("a call") == 0);
+            (domain, keeps)
+        });
+        crate::common::host_sys::refuse_system_call(libc::SYS_mprotect);
+        for (_, keeps) in &domains {
+            assert_eq!(keeps.call(65536).expect("a call"), i64::from(libc::ENOMEM));
+        }
+    })
+    .join()
+    .expect("as it should be");
 }
 
 /// A module goes on only at what the runtime has kept of this very call, on this very stack. Red without each of the comparisons.

@@ -16,6 +16,7 @@ use crate::report::Cause;
 use crate::space;
 use lockgate_abi::{code, stack};
 use lockgate_syscall::{Answer, ControlStack, InProgress, Left, Outcome, Quick, SyscallContext, Thread};
+use rustix::io::Errno;
 use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -284,7 +285,7 @@ impl ControlStack for Stack<'_> {
         }
     }
 
-    fn alternate_changes(&self, size: Option<u64>) {
+    fn alternate_changes(&self, size: Option<u64>) -> Result<(), Errno> {
         let closed = self.domain.keep_reserve(self.control, used(stack::LIVE_BELOW), size);
         if closed != Ok(true)
             // SAFETY: only the gate makes one, on its thread.
@@ -292,6 +293,7 @@ impl ControlStack for Stack<'_> {
         {
             state.has_broken_off();
         }
+        closed.map(|_| ())
     }
 
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {
