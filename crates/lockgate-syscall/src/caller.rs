@@ -48,7 +48,10 @@ pub trait ControlStack {
     fn mask_changes(&self, mask: u64);
 
     /// The thread has an alternate stack of so many bytes from now on, or none: so many can its handlers of stack overflows use.
-    fn alternate_changes(&self, size: Option<u64>);
+    ///
+    /// # Errors
+    /// The kernel's; nothing has changed.
+    fn alternate_changes(&self, size: Option<u64>) -> Result<(), Errno>;
 
     /// Shows the functions in progress of the call into the domain, innermost first, until `see` has seen enough.
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>);

@@ -594,6 +594,93 @@ long keeps_at_any_time(long n) {
     return caught;
 }
 
+/* What a handler that is left has opened is closed at once, wherever the program goes on, and whatever lies there. */
+static sigjmp_buf *innermost;
+static void catches_innermost(int signal) { count++; siglongjmp(*innermost, 1); }
+#define CATCHES_AT(name, bytes, opens)                                                    \
+    FAR static long name(long n) {                                                        \
+        sigjmp_buf own, *before = innermost;                                              \
+        volatile char room[bytes];                                                        \
+        room[0] = room[bytes - 1] = n;                                                    \
+        volatile long found = 0;                                                          \
+        if (!sigsetjmp(own, 0)) { innermost = &own; opens; found = name(n + 1); }         \
+        innermost = before;                                                               \
+        return found + (room[0] != (char)n || room[bytes - 1] != (char)n);                \
+    }
+CATCHES_AT(small_frames, 8,)
+CATCHES_AT(middle_frames, 1000,)
+CATCHES_AT(large_frames, 20000,)
+CATCHES_AT(variable_frames, 100, volatile char more[n % 7 * 50 + 8]; more[0] = n)
+long catches_at_each_level(long n) {
+    quiet(), has_stack(stack, 16384), on(SIGSEGV, catches_innermost, SA_ONSTACK | SA_NODEFER);
+    long wrong = 0;
+    for (int i = 0; i < 4; i++)
+        wrong += n == 0 ? small_frames(0) : n == 1 ? middle_frames(0) : n == 2 ? large_frames(0) : variable_frames(0);
+    return wrong ? -wrong : count;
+}
+/* A page that is opened when it is touched, `n` frames deep. */
+static volatile char *lazy;
+static volatile long opened;
+static void opens_page(int signal, siginfo_t *what, void *context) {
+    if (what->si_addr != lazy + 5) siglongjmp(place, 1);
+    opened++, mprotect((void *)lazy, 4096, PROT_READ | PROT_WRITE);
+}
+FAR static long touches(long depth) {
+    volatile char room[500];
+    room[499] = depth;
+    if (depth) return touches(depth - 1) + (room[499] != (char)depth);
+    lazy[5] = 1;
+    return 0;
+}
+long opens_deep_down(long n) {
+    struct sigaction new = {.sa_sigaction = opens_page, .sa_flags = SA_ONSTACK | SA_SIGINFO};
+    if (!lazy) lazy = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    quiet(), opened = 0, has_stack(stack, 16384), sigaction(SIGSEGV, &new, 0);
+    mprotect((void *)lazy, 4096, PROT_NONE);
+    long found = sigsetjmp(place, 1) ? 1000 : touches(n);
+    mprotect((void *)lazy, 4096, PROT_READ | PROT_WRITE);
+    return found + opened;
+}
+long keeps_nothing(long n) { return 0; }
+long overflows_plainly(long n) { return sigsetjmp(place, 1) ? 7 : overflows(1 << 30); }
+/* Asked for where it is in use; then the host calls something else of the domain's. */
+long asks_deep_down(long n) {
+    stack_t none = {.ss_flags = SS_DISABLE};
+    quiet(), on(SIGSEGV, leave, SA_ONSTACK), sigaltstack(&none, 0);
+    return keeps_deep(3000) + host(4);
+}
+/* A handler in what was kept, or with a frame that reaches into it, is jumped back to: it has its frame, and its room. */
+static sigjmp_buf in_the_handler;
+static void jumps_back(int signal) { siglongjmp(in_the_handler, 1); }
+FAR static long uses(long n) { volatile char room[40000]; room[0] = room[39999] = n; return room[0]; }
+static void straddles(int signal) {
+    volatile char room[30000];
+    room[0] = room[15000] = room[29999] = 1;
+    count++;
+    if (count < 3 && !sigsetjmp(in_the_handler, 1)) raise(SIGUSR1);
+    for (int i = 0; i < 30000; i += 500) room[i] += uses(i);
+    siglongjmp(place, 1);
+}
+FAR static long sinks_to(volatile long left) {
+    volatile char room[1900];
+    room[0] = 1;
+    return left <= 0 ? *(volatile long *)16 : sinks_to(left - 1) + room[0];
+}
+long jumps_back_to_its_handler(long n) {
+    quiet(), has_stack(stack, 65536), on(SIGUSR1, jumps_back, 0), on(SIGSEGV, straddles, SA_ONSTACK | SA_NODEFER);
+    return sigsetjmp(place, 1) ? count : sinks_to(n);
+}
+
+/* An error, unless it changes something. */
+long keeps_room(long n) {
+    stack_t before, now;
+    sigaltstack(0, &before);
+    errno = 0;
+    long error = has_stack(stack, n) ? errno : 0;
+    sigaltstack(0, &now);
+    return error && memcmp(&before, &now, sizeof now) ? -1 : error;
+}
+
 long alternates(long n) {
     stack_t new = {.ss_sp = stack, .ss_size = sizeof stack}, before = {0};
     if (sigaltstack(0, &before) || before.ss_flags != SS_DISABLE) return 1;
@@ -615,6 +702,7 @@ static INSIDE: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 fn options() -> DomainOptions {
     let host = HostFunction::new(move |domain: &Domain, x: i64| match x {
         1 => domain.bind::<Long>("inner").expect("an export").call(0).map_or(-1_i64, |_| 1),
+        4 => domain.bind::<Long>("keeps_nothing").expect("an export").call(0).expect("a call"),
         3 => {
             let (lock, told) = &INSIDE;
             *lock.lock().expect("no panic") = true;
@@ -965,6 +1053,62 @@ fn modules_catch_their_own_stack_overflows() {
     }
     domain.reset().expect("nobody is in it");
     assert_eq!(call(&domain, "catches_overflows", 3).expect("a new user"), 3);
+}
+
+/// Each overflow is caught, as natively, however near to the end the program goes on behind it. Red if what was opened for the handler stays open
+/// because the frames that are gone to reach down to it, or because the handler has returned; or if it is closed over a frame that lies in it.
+#[test]
+fn modules_catch_each_overflow() {
+    let _watchdog = watchdog("modules_catch_each_overflow");
+    let domain = domain();
+    for frames in 0..4 {
+        for _ in 0..3 {
+            let caught = call(&domain, "catches_at_each_level", frames);
+            assert_eq!(caught.unwrap_or_else(|error| panic!("{frames}: {error}")), 4, "{frames}");
+        }
+    }
+    let [opens, overflows, asks] = ["opens_deep_down", "overflows_plainly", "asks_deep_down"]
+        .map(|name| domain.bind::<Long>(name).expect("an export"));
+    let opens_at = |depth| {
+        let found = opens.call(depth).expect("as natively");
+        assert!(found == 1 || found == 1000, "{depth}: {found}");
+        assert_eq!(overflows.call(0).expect("as natively"), 7, "behind {depth}");
+        found == 1
+    };
+    let depth = (0..).step_by(10).find(|depth| !opens_at(*depth)).expect("an end");
+    assert!((1000..1990).contains(&depth), "{depth}");
+    // Down to where what was interrupted reaches into what is kept, which then stays open until the next call.
+    assert!((depth - 10..=depth).filter(|depth| !opens_at(*depth)).count() > 0);
+    // So does it where it was in use when it was asked for, whatever the host does before the next call.
+    for _ in 0..3 {
+        assert_eq!(asks.call(0).expect("a call"), 0);
+        assert_eq!(overflows.call(0).expect("as natively"), 7);
+    }
+    for depth in 400..500 {
+        let found = call(&domain, "jumps_back_to_its_handler", depth);
+        assert_eq!(found.unwrap_or_else(|error| panic!("{depth}: {error}")), 1, "{depth}");
+    }
+}
+
+/// Who asks for an alternate stack is told if the kernel has no mappings for it, and the domain has what it had before.
+#[test]
+fn a_stack_that_cannot_be_kept_is_refused() {
+    let _watchdog = watchdog("a_stack_that_cannot_be_kept_is_refused");
+    std::thread::spawn(|| {
+        // Of one that keeps something already it cannot be opened to keep more.
+        let domains = [0, 16384].map(|kept| {
+            let domain = domain();
+            let keeps = domain.bind::<Long>("keeps_room").expect("an export");
+            assert!(kept == 0 || keeps.call(kept).expect("a call") == 0);
+            (domain, keeps)
+        });
+        crate::common::host_sys::refuse_system_call(libc::SYS_mprotect);
+        for (_, keeps) in &domains {
+            assert_eq!(keeps.call(65536).expect("a call"), i64::from(libc::ENOMEM));
+        }
+    })
+    .join()
+    .expect("as it should be");
 }
 
 /// A module goes on only at what the runtime has kept of this very call, on this very stack. Red without each of the comparisons.

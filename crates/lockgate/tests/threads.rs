@@ -115,6 +115,11 @@ long keep_for_end(long value) {
 static void fault_at_end(void *unused) { (void)unused; __builtin_trap(); }
 static void stay_at_end(void *unused) { (void)unused; for (;;) pause(); }
 static void spin_at_end(void *unused) { (void)unused; for (;;) spins++; }
+static void *ends_twice(void *unused) { return keep_for_end(7) ? NULL : end_in_host(unused); }
+long join_ended_twice(long n) {
+    pthread_t thread;
+    return pthread_create(&thread, NULL, ends_twice, NULL) || pthread_join(thread, NULL) ? 1 : 2;
+}
 static pthread_key_t at_bad_end;
 /* Leaves all that a thread has of its own; its end faults, or does not come. */
 long leave_behind(long how) {
@@ -346,6 +351,16 @@ fn a_modules_thread_may_end_in_a_host_function() {
         assert!(domain.guest_threads_fault().is_none());
         assert_eq!(domain.bind::<Unary>("add_own").unwrap().call(1).unwrap(), 6, "the domain goes on");
     }
+}
+
+/// Nobody else tells who waits for such a thread. Red if it is not told of: `pthread_join` waits without end.
+#[test]
+fn a_modules_thread_that_ends_in_its_clean_up_ends_the_domain() {
+    let _watchdog = watchdog("a module's thread that ends in its clean-up");
+    let options = DomainOptions::new().max_guest_threads(5).gate("host", host_sys::thread_exit());
+    let domain = domain(options);
+    let error = domain.bind::<Unary>("join_ended_twice").unwrap().call(0).expect_err("it ended");
+    assert!(error.to_string().contains("in the module's clean-up"), "{error}");
 }
 
 #[test]

@@ -75,10 +75,10 @@ pub fn sigaltstack(ctx: &SyscallContext<'_>, [new, old, ..]: [u64; 6]) -> Reply 
             Some((kind != libc::SS_DISABLE).then_some([start, u64::from(flags as u32 & AUTODISARM), size]))
         }
     };
-    let before = ctx.process.signals().alternate(ctx.thread.slot, new);
     if let Some(new) = new {
-        ctx.stack.alternate_changes(new.map(|[_, _, size]| size));
+        ctx.stack.alternate_changes(new.map(|[_, _, size]| size))?;
     }
+    let before = ctx.process.signals().alternate(ctx.thread.slot, new);
     let [start, flags, size] = before.unwrap_or([0, libc::SS_DISABLE as u64, 0]);
     ctx.give(old, &Record::new().u64(start).u64(flags).u64(size).0)?;
     Ok(0)

@@ -421,7 +421,9 @@ impl Guest {
 struct Deep;
 
 impl lockgate_syscall::ControlStack for Deep {
-    fn alternate_changes(&self, _: Option<u64>) {}
+    fn alternate_changes(&self, _: Option<u64>) -> Result<(), Errno> {
+        Ok(())
+    }
 
     fn mask_changes(&self, _: u64) {}
 

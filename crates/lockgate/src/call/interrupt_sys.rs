@@ -76,9 +76,9 @@ pub(super) unsafe fn interrupt(
         let top = rsp - rsp % stack::SLOT + stack::TOP;
         let has_room = |more: u64| rsp >= lowest(domain, rsp) + used(room) + more;
         // (What has been accessed in vain may lie a move of rsp below.)
-        if !has_room(code::MAX_MOVE.into()) && fault.is_some_and(|raw| has_alternate_stack(domain, &raw)) {
-            domain.open_reserve(rsp);
-        }
+        let opened = !has_room(code::MAX_MOVE.into())
+            && fault.is_some_and(|raw| has_alternate_stack(domain, &raw))
+            && domain.open_reserve(rsp);
         if rsp > top || !has_room(0) {
             return false;
         }
@@ -92,6 +92,7 @@ pub(super) unsafe fn interrupt(
         (*one).fault = fault;
         (*one).control = rsp - 8;
         (*one).room = Some(room);
+        (*one).opened = opened;
         (*one).unhidden = widen(record, words);
         // Below rsp anybody may write: as if the instruction had called something.
         ((rsp - 8) as *mut u64).write_volatile(rip);

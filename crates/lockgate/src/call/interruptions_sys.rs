@@ -58,6 +58,8 @@ pub(super) struct Interruption {
     pub room: Option<u64>,
     /// Where the handler's copy of its `ucontext_t` lies.
     pub copy: u64,
+    /// Its handler has had what the stack keeps opened ([`reserve`](super::reserve)): who leaves the handler closes that.
+    pub opened: bool,
     /// Where the module's registers are saved first: what is the caller's there, as `UNHIDDEN_*`.
     pub unhidden: u32,
     /// What an instruction has raised, and whoever asks for it is told of it.

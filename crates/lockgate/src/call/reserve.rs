@@ -1,10 +1,12 @@
 //! What a stack keeps for handlers of its overflow (`sigaltstack`; [decision
 //! 0116](../../../../docs/decisions/0116-a-stack-keeps-room-for-its-overflow.md)): its lower end, on both stacks, is closed until such a handler
-//! begins, and is closed again when a jump has left that, or at the thread's next call. All that is told of stacks holds of one whose lower
+//! begins, and is closed again when that has been left, or at the thread's next call. All that is told of stacks holds of one whose lower
 //! end is closed: it is a smaller one.
 use super::instance::Instance;
+use super::layout::RED_ZONE;
 use lockgate_abi::{PAGE, code, stack, window};
 use lockgate_syscall::Protection;
+use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
 /// In a slot's word, beside the number of bytes: they are closed.
@@ -40,16 +42,25 @@ impl Instance {
         self.reserve_of(slot).is_some_and(|word| is_open(word.load(Ordering::SeqCst)))
     }
 
-    /// The stack that `control` lies on, a thread's, of which nothing below `control` is in use, keeps room for handlers that ask for `wanted`
-    /// bytes and begin with `used`; or nothing, with [`None`]. (A context's keeps nothing.)
-    pub(super) fn keep_reserve(&self, control: u64, used: u64, wanted: Option<u64>) {
+    /// The stack that a gate at `control` is called from, a thread's, keeps room for handlers that ask for `wanted` bytes and begin with `used`;
+    /// or nothing, with [`None`]. (A context's keeps nothing.) Whether that is closed, and not in use.
+    ///
+    /// # Errors
+    /// The kernel refuses. The stack keeps what it did, which may be open.
+    pub(super) fn keep_reserve(&self, control: u64, used: u64, wanted: Option<u64>) -> Result<bool, Errno> {
         let slot = self.slot_of(control);
-        self.drop_reserve(slot);
-        let may_keep = self.contexts().size(slot).is_none() && !self.has_reserve(slot);
-        let Some(word) = self.reserve_of(slot).filter(|_| may_keep) else { return };
+        let is_threads = self.contexts().size(slot).is_none();
+        let Some(word) = self.reserve_of(slot).filter(|_| is_threads) else { return Ok(true) };
+        if !self.open(slot) {
+            return Err(Errno::NOMEM);
+        }
         let bytes = wanted.map_or(0, |wanted| bytes(self.stack_size_at(control), used, wanted));
-        word.store(bytes, Ordering::SeqCst);
-        self.close_reserve(control);
+        let before = word.swap(bytes, Ordering::SeqCst);
+        let closed = self.try_to_close(control - RED_ZONE);
+        if closed.is_err() {
+            word.store(before, Ordering::SeqCst);
+        }
+        closed
     }
 
     /// The slot's stack keeps nothing any more.
@@ -68,9 +79,9 @@ impl Instance {
         }
     }
 
-    /// Opens what the stack that `control` lies on keeps. Async-signal-safe.
-    pub(super) fn open_reserve(&self, control: u64) {
-        self.open(self.slot_of(control));
+    /// Opens what the stack that `control` lies on keeps, if that is closed: whether it was, and is open. Async-signal-safe.
+    pub(super) fn open_reserve(&self, control: u64) -> bool {
+        self.closed_at(control) != 0 && self.open(self.slot_of(control))
     }
 
     /// False if it is closed still, of which the kernel has its reasons.
@@ -84,23 +95,32 @@ impl Instance {
         opened
     }
 
-    /// Closes what the stack that `control` lies on keeps, if that lies below `control`, which nothing in use does. Async-signal-safe.
-    pub fn close_reserve(&self, control: u64) {
-        let slot = self.slot_of(control);
-        let Some(word) = self.reserve_of(slot) else { return };
+    /// Closes what the stack that `lowest` lies on keeps, if that lies below `lowest`, below which nothing is in use. Whether nothing is open.
+    /// Async-signal-safe.
+    pub fn close_reserve(&self, lowest: u64) -> bool {
+        self.try_to_close(lowest) == Ok(true)
+    }
+
+    /// The same; an error if the kernel refuses.
+    fn try_to_close(&self, lowest: u64) -> Result<bool, Errno> {
+        let slot = self.slot_of(lowest);
+        let Some(word) = self.reserve_of(slot) else { return Ok(true) };
         let bytes = word.load(Ordering::SeqCst);
-        let end = stack::TOP - self.stack_size_at(control) + bytes;
-        // (What goes on there begins with a few words below.)
-        if bytes == 0 || bytes & CLOSED != 0 || control % stack::SLOT < end + PAGE {
-            return;
+        if bytes == 0 || bytes & CLOSED != 0 {
+            return Ok(true);
+        }
+        if lowest % stack::SLOT < stack::TOP - self.stack_size_at(lowest) + bytes {
+            return Ok(false);
         }
         // Before it is, since who finds it so opens it; and behind that, since a handler of the host's may have made a call meanwhile that did.
         word.store(bytes | CLOSED, Ordering::SeqCst);
         let closed = self.protect(slot, bytes, Protection::None);
         word.store(bytes | CLOSED, Ordering::SeqCst);
-        if !closed {
-            self.open(slot);
+        if closed {
+            return Ok(true);
         }
+        self.open(slot);
+        Err(Errno::NOMEM)
     }
 
     /// A data page is accessible only if its control page is (rule R2).

@@ -64,12 +64,12 @@ pub(super) unsafe extern "C-unwind" fn lockgate_resume(
     // SAFETY: as above.
     match unsafe { find((domain, control, entered), frame.address as u32, frame.label as u32, &behind, over) }
     {
-        Ok(found) => {
+        Ok((found, rsp)) => {
             // SAFETY: as above; a word of the entry's record.
             unsafe {
                 if leaves_handlers(gate, found.entry) {
-                    let left = lockgate_handlers_left as *const ();
-                    let forgets = undisturbed(left, [gate as usize, own as usize, found.entry as usize]);
+                    let (left, to) = (lockgate_handlers_left as *const (), [found.entry, rsp]);
+                    let forgets = undisturbed(left, [gate as usize, own as usize, (&raw const to) as usize]);
                     if forgets == 0 {
                         return LEFT;
                     }
@@ -146,7 +146,7 @@ pub(super) unsafe fn functions<'a>(
     Walk::new(control, end_of_walk(control, entered), read, sites).behind(behind)
 }
 
-/// Where control goes on, unless it is `over` before.
+/// Where control goes on, and the rsp that the function there has as long as others are in progress below it; unless it is `over` before.
 ///
 /// # Safety
 /// As [`functions`].
@@ -157,7 +157,7 @@ pub(super) unsafe fn find(
     label: u32,
     behind: Behind<'_>,
     over: impl Fn() -> u32,
-) -> Result<ResumeFrame, Over> {
+) -> Result<(ResumeFrame, u64), Over> {
     let label = domain.base() + u64::from(label);
     if !is_label(domain, label) {
         return Err(NoResume::NoLabel.into());
@@ -192,7 +192,8 @@ pub(super) unsafe fn find(
             Lost::Word(_) => NoResume::Stack,
         })?;
     }
-    Ok(ResumeFrame { entry: activation.entry, address: wanted - u64::from(code::OFF), label })
+    let frame = ResumeFrame { entry: activation.entry, address: wanted - u64::from(code::OFF), label };
+    Ok((frame, activation.rsp))
 }
 
 /// Whether the functions in progress from a gate's rsp at `control` out lead to the handler whose frames end at `bottom`, over no other handler
@@ -226,17 +227,20 @@ pub(super) unsafe fn leads_to(
     }
 }
 
-/// Handlers on the stack of `rsp` that lie below it are no more, since a jump has left them.
+/// Handlers on the stack of `rsp` that lie below it are no more, since a jump has left them. Whether what the stack keeps was opened for one.
 ///
 /// # Safety
 /// The record of the thread's innermost entry, of a domain's that is there.
-pub(super) unsafe fn forget_handlers(state: &ThreadState, below: *mut EntryRecord, rsp: u64) {
+pub(super) unsafe fn forget_handlers(state: &ThreadState, below: *mut EntryRecord, rsp: u64) -> bool {
+    let mut opened = false;
     // SAFETY: as the caller says.
     unsafe {
         while let Some(one) = left_handlers(state, below, rsp).next() {
+            opened |= (*one).opened;
             state.interruptions.unlink(below, one);
         }
     }
+    opened
 }
 
 /// The handlers of the entry `below`, on the stack of `rsp`, that lie below that.
@@ -269,27 +273,35 @@ unsafe fn leaves_handlers(gate: *const GateRecord, rsp: u64) -> bool {
     }
 }
 
-/// As [`forget_handlers`], for the jump of a gate's. Returns 0, and has done nothing, if a handler of the host's has switched stacks, and
-/// made a call there that is in progress still.
+/// As [`forget_handlers`], for the jump of a gate's to a function with this entry and this rsp ([`find`]). Returns 0, and has done nothing, if a
+/// handler of the host's has switched stacks, and made a call there that is in progress still.
 ///
 /// # Safety
 /// For the gate, with the frame of its entry, which has the gate's mark.
-unsafe extern "C" fn lockgate_handlers_left(gate: *mut GateRecord, own: *const u64, rsp: u64) -> usize {
+unsafe extern "C" fn lockgate_handlers_left(
+    gate: *mut GateRecord,
+    own: *const u64,
+    to: *const [u64; 2],
+) -> usize {
     // SAFETY: live records; the thread's own state.
     unsafe {
         let Some(state) = (*block_sys::block()).state.as_ref() else { return 0 };
         if repair_sys::find(state, gate, own) != Found::Innermost {
             return 0;
         }
-        let below = entry(gate).cast_mut();
-        forget_handlers(state, below, rsp);
-        let domain = &*(*(*below).binding).domain;
-        if domain.has_reserve(domain.slot_of(rsp)) {
-            // The gate's call is made from what is gone to, from here on, and calls of the host's handlers begin below that: what the module's handler
-            // has had of the stack is not there in a moment.
-            (*gate).control = rsp;
-            state.set_slot(domain.id(), (rsp - RED_ZONE) & !15);
-            domain.close_reserve(rsp);
+        let (below, [entered, rsp]) = (entry(gate).cast_mut(), *to);
+        let control = rsp - 8;
+        // (Who was interrupted may have more below its rsp than who has called.)
+        let interrupted =
+            left_handlers(state, below, entered).find(|one: &*mut Interruption| (**one).control == control);
+        let room = interrupted.and_then(|one| (*one).room).unwrap_or(RED_ZONE);
+        if forget_handlers(state, below, entered) {
+            // The gate's call is made from what is gone to, from here on, and calls of the host's handlers begin below all that this has: what the
+            // module's handler has had of the stack is not there in a moment.
+            let domain = &*(*(*below).binding).domain;
+            (*gate).control = control;
+            state.set_slot(domain.id(), (control - room) & !15);
+            state.closes(domain, control);
         }
     }
     1

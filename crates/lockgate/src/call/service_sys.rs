@@ -16,6 +16,7 @@ use crate::report::Cause;
 use crate::space;
 use lockgate_abi::{code, stack};
 use lockgate_syscall::{Answer, ControlStack, InProgress, Left, Outcome, Quick, SyscallContext, Thread};
+use rustix::io::Errno;
 use std::ops::ControlFlow;
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -284,8 +285,15 @@ impl ControlStack for Stack<'_> {
         }
     }
 
-    fn alternate_changes(&self, size: Option<u64>) {
-        self.domain.keep_reserve(self.control, used(stack::LIVE_BELOW), size);
+    fn alternate_changes(&self, size: Option<u64>) -> Result<(), Errno> {
+        let closed = self.domain.keep_reserve(self.control, used(stack::LIVE_BELOW), size);
+        if closed != Ok(true)
+            // SAFETY: only the gate makes one, on its thread.
+            && let Some(state) = unsafe { (*block()).state.as_ref() }
+        {
+            state.has_broken_off();
+        }
+        closed.map(|_| ())
     }
 
     fn each_function(&self, see: &mut dyn FnMut(InProgress) -> ControlFlow<()>) {

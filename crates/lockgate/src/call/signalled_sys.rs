@@ -205,6 +205,9 @@ unsafe fn find(
             }
             (Some(Next::Deadly(signal)), _) => return Err(Cause::Syscall(Fault::Signal(signal as u8))),
             (None, Some(one)) => {
+                if std::mem::take(&mut (*one).opened) {
+                    closes_behind(state, domain, gate, one);
+                }
                 (*one).saved.interruption = (*below).interruption;
                 (*one).stage = Stage::GoesOn;
                 return Ok((&raw const (*one).saved) as usize);
@@ -285,7 +288,7 @@ unsafe fn of_system_call(
         (*one).mark = (*gate).mark;
         (*one).control = (*gate).control;
         (*one).room = Some(RED_ZONE);
-        (*one).fault = None;
+        ((*one).fault, (*one).opened) = (None, false);
         Some(one)
     }
 }
@@ -513,11 +516,29 @@ pub(super) unsafe extern "C" fn lockgate_sigreturn(gate: *mut GateRecord, own: *
                 return 0;
             }
         }
-        forget_handlers(state, below, (*one).control);
+        (*one).opened = forget_handlers(state, below, (*one).control);
         ((*one).mark, (*one).stage, (*one).fault) = ((*gate).mark, Stage::Asks, None);
         (*state.block).pending = 1;
     }
     0
+}
+
+/// What was interrupted goes on with a stack whose end is closed, as it was interrupted. The gate stands there from here on, as if that had called
+/// it: where the handler was there is nothing in a moment. (No other handler begins any more. The gate's end writes two words below rsp.)
+unsafe fn closes_behind(
+    state: &ThreadState,
+    domain: &Instance,
+    gate: *mut GateRecord,
+    one: *const Interruption,
+) {
+    // SAFETY: the thread's own interruption, which is about to go on; its gate. The words below its rsp are open, as all that was kept is.
+    unsafe {
+        let control = (*one).control;
+        (control as *mut u64).write_volatile((*one).saved.rip);
+        (*gate).control = control;
+        state.set_slot(domain.id(), (control - (*one).room.unwrap_or(RED_ZONE)) & !15);
+        state.closes(domain, control - 8);
+    }
 }
 
 /// Changes what was interrupted as the handler has changed its copy: general registers, between two units; and where it goes on, at a label,
@@ -545,7 +566,7 @@ unsafe fn change(
             // (Not in the handler, or what it returns to.)
             let address = address.max(((*one).control + 8 - u64::from(code::OFF)) as u32);
             match resume_sys::find((domain, control, entered), address, label, &behind, over) {
-                Ok(found) => {
+                Ok((found, _)) => {
                     (saved.rip, saved.registers[RSP]) = (found.label, found.entry);
                     ((*one).control, (*one).entry) = (found.entry - 8, found.entry);
                 }

@@ -283,6 +283,14 @@ impl ThreadState {
         ask_before_calls();
     }
 
+    /// What the stack of `lowest`, of `domain`, keeps is closed, below which nothing is in use there; where it cannot be, at the thread's next
+    /// call. Async-signal-safe.
+    pub(super) fn closes(&self, domain: &Instance, lowest: u64) {
+        if !domain.close_reserve(lowest) {
+            self.has_broken_off();
+        }
+    }
+
     /// Has the thread's next call of each domain in which there is something to mend look for its place there ([`AnyDomain::attach`]), which does
     /// that. Where the thread is in another call of the domain it has to wait for the end of that: what is in progress there goes on.
     pub(super) fn mends_at_next_call(&self) {
@@ -426,9 +434,10 @@ impl ThreadState {
         self.holdings.let_go_of_left(|frame| is_gone(self, frame + 1, rsp));
     }
 
-    /// Whether no call is to go the fast way: the alternate stack may go, or what the thread holds.
+    /// Whether no call is to go the fast way: the alternate stack may go, or what the thread holds; or a domain that it is in has something to
+    /// mend.
     fn asks_each_time(&self) -> bool {
-        !self.alternate.stays() || self.holdings.is_in_doubt()
+        !self.alternate.stays() || self.holdings.is_in_doubt() || self.broken.get()
     }
 
     /// For a thread that is to ask each time: a proxy lets it in this once. The fault that its look through gs comes to then, behind the

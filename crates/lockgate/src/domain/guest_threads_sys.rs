@@ -2,7 +2,7 @@
 use super::core::Core;
 use crate::binding::{Binding, Internal, Results};
 use crate::call::{OwnTurn, attachment_sys, mask_sys, signals_sys, thread_sys};
-use crate::error::CallError;
+use crate::error::{CallError, Panic};
 use crate::host::locked;
 use crate::report::{Fault, FaultKind};
 use lockgate_abi::symbol;
@@ -23,6 +23,8 @@ struct Life {
     running: Running,
     entry: Binding,
     start: ThreadStart,
+    /// The module's clean-up runs, behind a function of the host's that has ended the thread.
+    is_cleaning: Cell<bool>,
 }
 
 /// The threads that a domain has started and that have not ended.
@@ -142,7 +144,7 @@ impl Threads for Core {
         let (tell, told) = channel();
         let name = format!("lockgate-{}", self.name());
         let mask = mask_sys::seen();
-        let life = Life { running, entry, start };
+        let life = Life { running, entry, start, is_cleaning: Cell::new(false) };
         let live = move || {
             mask_sys::serve(mask);
             live(life, tell);
@@ -159,7 +161,7 @@ fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
     thread_sys::set_starter(life.running.core.base());
     LIFE.set(Box::into_raw(Box::new(life)));
     // SAFETY: there until the thread's end, or the end of this function.
-    let Life { running: Running { core, .. }, entry, start } = unsafe { &*LIFE.get() };
+    let Life { running: Running { core, .. }, entry, start, .. } = unsafe { &*LIFE.get() };
     let Some(slot) = begin(core, *start, &tell) else { return end_life() };
     drop(tell);
     let turn = OwnTurn::take(core.clone());
@@ -215,13 +217,17 @@ impl Core {
         if let Err(error) = end
             && (!exited(&error) || self.process().take_group_exit(slot as u32))
         {
-            // As a process ends with any of its threads. (One that ends with the domain is not the cause.)
-            if !killed(&error) {
-                self.note_end_by_thread(&error);
-                self.guest_threads().books().error.get_or_insert(error);
-            }
-            self.kill();
+            self.ends_by(error);
         }
+    }
+
+    /// As a process ends with any of its threads. (One that ends with the domain is not the cause.)
+    fn ends_by(&self, error: CallError) {
+        if !killed(&error) {
+            self.note_end_by_thread(&error);
+            self.guest_threads().books().error.get_or_insert(error);
+        }
+        self.kill();
     }
 
     /// What the calling thread has of this domain, whose module has started it.
@@ -236,10 +242,12 @@ impl Core {
         let Some(life) = self.life() else { return false };
         // (The turn is over when the end is judged.)
         let turn = OwnTurn::take(life.running.core.clone());
+        life.is_cleaning.set(true);
         let (_turn, end) = match turn {
             Ok(turn) => (Some(turn), life.entry.invoke(&[0])),
             Err(error) => (None, Err(error)),
         };
+        life.is_cleaning.set(false);
         self.judge(slot, end);
         true
     }
@@ -247,6 +255,11 @@ impl Core {
     /// Nothing of the domain is in use by the calling thread any more: whoever waits for its end is told, if the module has started it.
     pub(super) fn own_thread_ended(&self) {
         if let Some(life) = self.life() {
+            // Only libc's clean-up tells those that wait for the thread in the module.
+            if life.is_cleaning.get() {
+                let why = "it ended the thread once more, in the module's clean-up".to_owned();
+                self.ends_by(CallError::Panic(Panic::new(Box::new(why))));
+            }
             life.running.uncount();
             self.process().thread_ended(&self.services(), life.start);
             end_life();

@@ -521,7 +521,7 @@ fn calls_of_handlers_on_the_hosts_stack_change_no_frame() {
 /// begin between the look at what waits, which writes the handler's first frame below all others, and the gate's end.
 #[test]
 fn calls_of_handlers_change_no_frame_of_the_domains_own() {
-    for scenario in ["raise_own", "trap_own", "overflow_own"] {
+    for scenario in ["raise_own", "trap_own", "overflow_own", "return_own"] {
         let outcomes = at_every_gate(scenario, "calls");
         let expected =
             ["entered", "refused"].map(|came_of_it| format!("returned 2, then 2; handled, {came_of_it}"));
@@ -533,10 +533,12 @@ fn calls_of_handlers_change_no_frame_of_the_domains_own() {
 /// jumps out of it still stands there: the error tells of the calls around it, whose return words are not there.
 #[test]
 fn failing_calls_of_handlers_read_nothing_that_is_closed() {
-    let outcomes = at_every_gate("overflow_own", "fails");
-    let expected =
-        ["failed", "refused"].map(|came_of_it| format!("returned 2, then 2; handled, {came_of_it}"));
-    assert!(outcomes.keys().eq(expected.iter()), "{outcomes:?}");
+    for scenario in ["overflow_own", "return_own"] {
+        let outcomes = at_every_gate(scenario, "fails");
+        let expected =
+            ["failed", "refused"].map(|came_of_it| format!("returned 2, then 2; handled, {came_of_it}"));
+        assert!(outcomes.keys().eq(expected.iter()), "{scenario}: {outcomes:?}");
+    }
 }
 
 /// A signal of the domain's own comes at each instruction by which a frame of variable size is opened: its handler jumps out, to where the
@@ -559,7 +561,7 @@ fn handlers_of_the_domains_own_come_to_no_frame_that_moves() {
 /// It jumps out of all that.
 #[test]
 fn jumps_out_of_beginning_handlers_leave_nothing_behind() {
-    for scenario in ["raise_own", "trap_own", "overflow_own"] {
+    for scenario in ["raise_own", "trap_own", "overflow_own", "return_own"] {
         let outcomes = at_every_gate(scenario, "jumps anywhere");
         let expected = ["jumped, then 2", "returned 2, then 2"];
         assert!(

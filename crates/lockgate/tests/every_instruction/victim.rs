@@ -211,18 +211,39 @@ fn server() -> Guest {
             room[x] = 1;
             return sinks(x + 1) + room[x];
         }
-        long overflow_own(long x) {
-            volatile long kept[8];
-            for (int i = 0; i < 8; i++) kept[i] = x + i;
+        static void on_stack_end(void (*handler)(int)) {
             stack_t room = {.ss_size = 8192};
             sigaltstack(&room, 0);
-            struct sigaction action = {.sa_handler = handle_own, .sa_flags = SA_ONSTACK};
+            struct sigaction action = {.sa_handler = handler, .sa_flags = SA_ONSTACK};
             sigaction(SIGSEGV, &action, 0);
             own_handled = 0;
+        }
+        /* (With more in its frame than lies above the place of a gate that it calls.) */
+        long overflow_own(long x) {
+            volatile long kept[500];
+            for (int i = 0; i < 500; i++) kept[i] = x + i;
+            on_stack_end(handle_own);
             if (!sigsetjmp(behind, 1)) x += sinks(0);
             long sum = x;
-            for (int i = 0; i < 8; i++) sum += kept[i] != x + i;
+            for (int i = 0; i < 500; i++) sum += kept[i] != x + i;
             return sum + own_handled;
+        }
+        /* A fault near the stack's end, whose handler returns. */
+        static char *closed;
+        static void open_closed(int signal) { own_handled++, mprotect(closed, 4096, PROT_READ | PROT_WRITE); }
+        __attribute__((noinline)) static long touches(long left) {
+            volatile long room[3000];
+            for (int i = 0; i < 3000; i += 100) room[i] = left + i;
+            if (!left) return closed[5];
+            long sum = touches(left - 1);
+            for (int i = 0; i < 3000; i += 100) sum += room[i] != left + i;
+            return sum;
+        }
+        long return_own(long x) {
+            if (!closed) closed = mmap(0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            on_stack_end(open_closed);
+            mprotect(closed, 4096, PROT_NONE);
+            return x + touches(35) + own_handled;
         }
         /* Frames of variable size, opened in the middle of a function that is too long for short branches, while a signal may come whose
            handler jumps out; and opened once more, below much that lives, while its handler returns. */
@@ -333,6 +354,7 @@ fn server() -> Guest {
         "long send_own(long)",
         "long trap_own(long)",
         "long overflow_own(long)",
+        "long return_own(long)",
         "long fall(long)",
         "struct { char bytes[1000]; } wide(long, long, long, long, long, long, long, long)",
         "long remember_across_service(long)",
@@ -494,6 +516,7 @@ impl World {
             | "reopen_own"
             | "trap_own"
             | "overflow_own"
+            | "return_own"
             | "turn" => {
                 return World::of(direct(scenario), vec![server], 0).placed();
             }
