@@ -3,6 +3,7 @@
 use crate::common::{Guest, host_sys, watchdog};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, ResetError};
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, LazyLock};
 use std::time::Duration;
 
@@ -115,6 +116,12 @@ long keep_for_end(long value) {
 static void fault_at_end(void *unused) { (void)unused; __builtin_trap(); }
 static void stay_at_end(void *unused) { (void)unused; for (;;) pause(); }
 static void spin_at_end(void *unused) { (void)unused; for (;;) spins++; }
+static void *tells_and_spins(void *unused) { host(1); for (;;) spins++; return unused; }
+long has_spun(void) { return spins; }
+long join_spinning(long n) {
+    pthread_t thread;
+    return pthread_create(&thread, NULL, tells_and_spins, NULL) || pthread_join(thread, NULL) ? 1 : 2;
+}
 static void *ends_twice(void *unused) { return keep_for_end(7) ? NULL : end_in_host(unused); }
 long join_ended_twice(long n) {
     pthread_t thread;
@@ -351,6 +358,33 @@ fn a_modules_thread_may_end_in_a_host_function() {
         assert!(domain.guest_threads_fault().is_none());
         assert_eq!(domain.bind::<Unary>("add_own").unwrap().call(1).unwrap(), 6, "the domain goes on");
     }
+}
+
+/// What such a thread has to clean up lies in frames of which nobody knows how deep they go. Red if that call writes over them: `clean` finds
+/// another number.
+#[test]
+fn a_modules_thread_that_a_handler_ends_in_its_code_ends_the_domain() {
+    let _watchdog = watchdog("a module's thread that a handler ends");
+    host_sys::end_threads_at(libc::SIGUSR2);
+    let (tell, told) = channel();
+    // (Threads of modules have the host's signals blocked.)
+    let host = HostFunction::new(move |_: &Domain, _: i64| {
+        host_sys::unblock(libc::SIGUSR2);
+        tell.send(host_sys::thread_number()).unwrap();
+    });
+    let domain = domain(DomainOptions::new().max_guest_threads(5).gate("host", host));
+    let join = domain.bind::<Unary>("join_spinning").unwrap();
+    let has_spun = domain.bind::<Nullary>("has_spun").unwrap();
+    std::thread::scope(|scope| {
+        let joins = scope.spawn(|| join.call(0));
+        let thread = told.recv().unwrap();
+        while has_spun.call().unwrap() == 0 {
+            std::thread::yield_now();
+        }
+        host_sys::send(thread, libc::SIGUSR2);
+        let error = joins.join().unwrap().expect_err("it ended");
+        assert!(error.to_string().contains("in the middle of the module's code"), "{error}");
+    });
 }
 
 /// Nobody else tells who waits for such a thread. Red if it is not told of: `pthread_join` waits without end.

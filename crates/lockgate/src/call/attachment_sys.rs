@@ -13,6 +13,7 @@ use super::thread_sys::{
 use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
 use crate::error::CallError;
 use crate::host::{AtThreadEnd, Owner, locked};
+use crate::space;
 use lockgate_abi::PAGE;
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell, UnsafeCell};
@@ -132,12 +133,20 @@ impl ThreadState {
         waits.map_or(place, |control| (control - RED_ZONE) & !15)
     }
 
+    /// Whether the innermost call is one of domain `id`, and in no gate.
+    fn is_in_code(&self, id: u32) -> bool {
+        // SAFETY: our own block; a record of ours.
+        let is_entry = unsafe { (*(*self.block).top).is_entry() };
+        is_entry && self.entries().last().is_some_and(|entry| space::index_of(entry.control) == id)
+    }
+
     /// When the thread ends, which it may have done in a function of the host's.
     fn let_modules_clean_up(&self) {
         if !self.owner.may_drop() {
             return;
         }
         let own = starter().map(|id| (id, self.last_place(id)));
+        self.ended_in_code.set(own.is_some_and(|(id, _)| self.is_in_code(id)));
         // No frame of the host's is left. The calls that it leaves behind end, and so does what they hold.
         repair_sys::repair(self, u64::MAX);
         // The frames of a module's own thread are where they were, as for a thread that is cancelled.
@@ -285,6 +294,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         failure: Cell::new(None),
         looked: epoch().into(),
         out_of_turn: Cell::new(false),
+        ended_in_code: Cell::new(false),
         turnless: Cell::new(0),
         broken: Cell::new(false),
         stack,

@@ -129,6 +129,8 @@ pub(crate) struct ThreadState {
     pub looked: AtomicU64,
     /// A function of the host's has come back to a domain's call that was not the innermost one: which records are alive is not known.
     pub out_of_turn: Cell<bool>,
+    /// A handler of the host's has ended the thread in code of the domain that started it: how deep its frames go is not known.
+    pub(crate) ended_in_code: Cell<bool>,
     /// The mark of a gate that has gone on without the domain's turn, since another call was in the way; or 0. Its call ends when it is asked
     /// about, by itself, which may be when the other one is over.
     pub(super) turnless: Cell<u64>,

@@ -582,7 +582,7 @@ impl AnyDomain for Core {
 
     fn clean_up(self: Arc<Core>, thread: &ThreadState) {
         let Some(slot) = self.slot_of_thread(thread).filter(|_| !self.is_killed()) else { return };
-        if self.cancel_own_thread(slot) {
+        if self.cancel_own_thread(thread, slot) {
             return;
         }
         let name = if slot == 0 { symbol::THREAD_RENEW } else { symbol::THREAD_EXIT };

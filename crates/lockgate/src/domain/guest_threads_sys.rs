@@ -1,6 +1,7 @@
 //! Threads that a module starts itself: host threads that live in its domain (docs/limits.md).
 use super::core::Core;
 use crate::binding::{Binding, Internal, Results};
+use crate::call::thread_sys::ThreadState;
 use crate::call::{OwnTurn, attachment_sys, mask_sys, signals_sys, thread_sys};
 use crate::error::{CallError, Panic};
 use crate::host::locked;
@@ -238,8 +239,14 @@ impl Core {
 
     /// Where the calling thread is the module's and a function of the host's has ended it, libc cleans up behind it, as if it had been
     /// cancelled, and tells whoever waits for it. False if the thread is not the module's.
-    pub(super) fn cancel_own_thread(&self, slot: usize) -> bool {
+    pub(super) fn cancel_own_thread(&self, thread: &ThreadState, slot: usize) -> bool {
         let Some(life) = self.life() else { return false };
+        if thread.ended_in_code.get() {
+            // What the module has to clean up lies in frames, which a call of its own might write over.
+            let why = "a signal handler of the host ended the thread in the middle of the module's code";
+            self.ends_by(CallError::Panic(Panic::new(Box::new(why.to_owned()))));
+            return true;
+        }
         // (The turn is over when the end is judged.)
         let turn = OwnTurn::take(life.running.core.clone());
         life.is_cleaning.set(true);

@@ -922,6 +922,29 @@ unsafe extern "C-unwind" {
     pub fn pthread_exit(value: *mut libc::c_void) -> !;
 }
 
+/// Ends threads in a handler of `signal`, wherever that comes.
+pub fn end_threads_at(signal: i32) {
+    // SAFETY: a handler that never returns; the signal's number is what the thread has to tell who joins it.
+    unsafe { libc::signal(signal, pthread_exit as *const () as usize) };
+}
+
+/// Lets `signal` come on the calling thread.
+pub fn unblock(signal: i32) {
+    // SAFETY: a set of this function's.
+    unsafe {
+        let mut set = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, signal);
+        assert_eq!(libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()), 0);
+    }
+}
+
+/// Sends `signal` to a thread of this process.
+pub fn send(thread: i32, signal: i32) {
+    // SAFETY: a system call on numbers.
+    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
+}
+
 /// `pthread_exit` as a host function: no frame of Rust's lies between it and the gate.
 pub fn thread_exit() -> extern "C" fn(i64) {
     // SAFETY: one word in a register; that it never returns is no business of the caller's.
