@@ -200,6 +200,37 @@ fn values_in_registers_across_calls() {
     }
 }
 
+/// Static functions that only pointers reach, in objects without local symbols: unwind tables say where they begin, or their code.
+#[test]
+fn static_functions_of_stripped_objects() {
+    let options = ["-O0", "-O2"].into_iter().flat_map(|level| {
+        let tables = ["-fasynchronous-unwind-tables", "-fno-asynchronous-unwind-tables"];
+        tables.map(|tables| [level, tables])
+    });
+    for (compiler, options) in options.flat_map(|options| ["gcc", "clang"].map(|name| (name, options))) {
+        if !support::is_there(compiler, "static_functions_of_stripped_objects") {
+            continue;
+        }
+        for strip in
+            [&["strip", "-x"][..], &["strip", "--strip-unneeded"], &["ld", "-r", "-x", "-o", "new.o"]]
+        {
+            let shop = Shop::new();
+            let what = format!("{compiler} {options:?} {strip:?}");
+            let compile = shop.lockgate("cc").env("LOCKGATE_GCC", compiler).args(options);
+            compile
+                .args(["-w", "-g", "-c", "-o", "old.o"])
+                .arg(folder().join("static_functions.c"))
+                .run_quietly();
+            let mut stripping = shop.command(strip[0]);
+            assert!(stripping.args(&strip[1..]).arg("old.o").status().expect(strip[0]).success(), "{what}");
+            let object = if strip[0] == "ld" { "new.o" } else { "old.o" };
+            shop.lockgate("cc").args([object, "-o", "stripped.lg"]).run_quietly();
+            let ran = shop.lockgate("run").arg("stripped.lg").output();
+            assert_eq!(text(&ran.stdout), "-25 9\n", "{what}: {}", text(&ran.stderr));
+        }
+    }
+}
+
 /// Without a linkage table `setjmp` is called through the offset table; and never by a pointer to it.
 #[test]
 fn jumps_come_back_to_where_they_were_set() {

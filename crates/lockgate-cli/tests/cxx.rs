@@ -441,6 +441,23 @@ extern \"C\" int other(copied c) { return c.x; }
     assert!(said.lines().any(|line| line.ends_with("  other")), "{said}");
 }
 
+/// The resume function of `std::noop_coroutine()` has no symbol with clang, and no unwind table.
+#[test]
+fn clangs_coroutines_end_in_none() {
+    if !CLANG.is_here("clangs_coroutines_end_in_none") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "#include <cstdio>\nint main() { __builtin_coro_resume(__builtin_coro_noop()); puts(\"resumed\"); }\n";
+    shop.write("none.cpp", source);
+    for level in ["-O0", "-O2"] {
+        let driver = shop.lockgate("c++").env("LOCKGATE_GXX", CLANG.command);
+        driver.args([level, "-std=c++20", "none.cpp", "-o", "none.lg"]).run_quietly();
+        let ran = shop.lockgate("run").arg("none.lg").output();
+        assert_eq!(text(&ran.stdout), "resumed\n", "{level}: {}", text(&ran.stderr));
+    }
+}
+
 /// It has no options that name the files beside its output, which gcc has.
 #[test]
 fn clang_makes_files_beside_the_output() {

@@ -16,6 +16,9 @@ pub(crate) struct Code {
     pub(crate) bases: BTreeMap<usize, Bases>,
     /// Switch tables by section and offset of their first entry.
     pub(crate) tables: BTreeMap<(usize, u64), Table>,
+    /// Places whose address is taken, and which are functions or labels inside ones; whether they look like
+    /// functions ([`crate::starts`]).
+    pub(crate) unsure: Vec<(CodePlace, bool)>,
 }
 
 /// A table of 32-bit distances from the table to code, or of addresses of labels.

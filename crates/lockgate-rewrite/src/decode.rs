@@ -238,7 +238,15 @@ impl Text {
         self.around(&self.parts, index)
     }
 
-    fn around(&self, starts: &[u32], index: usize) -> (usize, usize) {
+    /// The places in the section where one of these marks is, and its start, ascending.
+    pub(crate) fn starts(&self, marks: u16) -> Vec<u32> {
+        let all = 1..self.code.len() as u32;
+        let marked = all.filter(|&index| self.code[index as usize].has(marks));
+        std::iter::once(0).chain(marked).collect()
+    }
+
+    /// What lies between two of `starts`, with instruction `index` in it: its first instruction, and one past its last.
+    pub(crate) fn around(&self, starts: &[u32], index: usize) -> (usize, usize) {
         let next = starts.partition_point(|&start| start as usize <= index);
         let end = starts.get(next).map_or(self.code.len(), |&next| next as usize);
         (starts[next.saturating_sub(1)] as usize, end)

@@ -1,7 +1,7 @@
 //! Lockgate's rewriter: relocatable objects and archives in, objects whose code cannot leave its window out.
 //!
 //! `docs/code-model.md` tells what becomes of each kind of instruction. The life of an object:
-//! `elf` reads it, `decode` makes instructions of its code, `refs`, `tables`, `switch` and `labels` find out who jumps where, `frames` where rsp is
+//! `elf` reads it, `decode` makes instructions of its code, `refs`, `starts`, `tables`, `switch` and `labels` find out who jumps where, `frames` where rsp is
 //! before each instruction, `rewriter` and its
 //! companions (`operand`, `pointer`, `branch`, `string`, `tls`; `stack` plans, `liveness` finds free registers) emit the
 //! new code into `emit`, which lays it out; `transform` moves all that refers to it, `dwarf` the unwind tables and debug
@@ -34,6 +34,7 @@ mod replaced;
 mod returns_twice;
 mod rewriter;
 mod stack;
+mod starts;
 mod states;
 mod strict_bounds;
 mod string;

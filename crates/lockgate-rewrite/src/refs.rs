@@ -12,6 +12,7 @@ use crate::elf::{Object, Reloc, Symbol, reloc, shf, sym};
 use crate::error::{Error, Reason};
 use crate::labels;
 use crate::landing::{self, Pads};
+use crate::starts;
 
 impl Code {
     /// Decodes the code of `object` and marks what refers to it.
@@ -23,19 +24,17 @@ impl Code {
         for (number, text) in texts.iter().enumerate() {
             by_section[text.section] = Some(number);
         }
-        let mut code = Code { texts, by_section, bases: BTreeMap::new(), tables: BTreeMap::new() };
+        let mut code =
+            Code { texts, by_section, bases: BTreeMap::new(), tables: BTreeMap::new(), unsure: Vec::new() };
         code.mark_symbols(file, object)?;
         code.bases = code.mark_code_references(file, object)?;
+        starts::mark(&mut code, object);
         let listed = labels::find_tables(&mut code, object);
         code.mark_data_references(file, object, &listed)?;
         code.mark_scattered_switches();
         for text in &mut code.texts {
-            let starts = |marks| {
-                let all = 1..text.code.len() as u32;
-                let marked = all.filter(|&index| text.code[index as usize].has(marks));
-                std::iter::once(0).chain(marked).collect()
-            };
-            (text.functions, text.parts) = (starts(mark::FUNCTION), starts(mark::FUNCTION | mark::PART));
+            text.functions = text.starts(mark::FUNCTION);
+            text.parts = text.starts(mark::FUNCTION | mark::PART);
         }
         Ok(code)
     }

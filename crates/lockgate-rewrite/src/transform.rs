@@ -11,7 +11,7 @@ use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_t
 use crate::rewriter::Rewriter;
 use crate::{
     Options, Rewritten, Stats, across, dwarf, empty, frames, in_progress, labels, missing_tables, replaced,
-    switch, tables,
+    starts, switch, tables,
 };
 
 /// See [`crate::rewrite_object`].
@@ -61,6 +61,7 @@ fn transform_object(
         pads: &pads,
     };
     let frames = frames::find(&input, &mut live);
+    starts::refuse_unsure(file, &object, &code, &frames)?;
     let ends_in_case = code.texts_that_end_in_cases();
     let by_text = switches.by_text.into_iter().zip(live).zip(across.waits);
     for (number, ((found, live), waits)) in by_text.enumerate() {

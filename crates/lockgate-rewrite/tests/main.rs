@@ -5,4 +5,5 @@ mod frames;
 mod libraries;
 mod objects;
 mod protections;
+mod starts;
 mod support;

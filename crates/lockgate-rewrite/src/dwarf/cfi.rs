@@ -208,6 +208,12 @@ impl Row {
         self.args_size
     }
 
+    /// Whether nothing is on the stack but the return address, as at a function's entry. (gas moves what is so at the start of a part into
+    /// a CIE of its own.)
+    pub(super) fn is_entry(&self) -> bool {
+        self.cfa == Cfa::Register(RSP, 8) && self.registers.keys().all(|&register| register == RETURN_ADDRESS)
+    }
+
     /// The row of the rewritten code, where rsp is `bias` bytes above the original's.
     /// The error is the reason why there is none.
     pub(super) fn rewritten(&self, bias: i64) -> Result<Row, String> {

@@ -172,6 +172,31 @@ pub(super) fn arguments(
     Ok(found)
 }
 
+/// See [`super::frames`].
+pub(super) fn frames(
+    section: &Section<'_>,
+    format: Format,
+    context: &Context<'_>,
+) -> Result<Vec<super::Frame>, Malformed> {
+    let mut cies = HashMap::new();
+    let mut found = Vec::new();
+    for Entry { range, id } in entries(section, format, context)? {
+        let Id::Fde(cie) = id else {
+            if matches!(id, Id::Cie) {
+                cies.insert(range.start, read_cie(section, format, &range)?);
+            }
+            continue;
+        };
+        let Some(cie) = cies.get(&cie).filter(|cie| !cie.signal_frame) else { continue };
+        let Ok(fde) = read_fde(section, format, &range, cie, context) else { continue };
+        let mut cursor = Cursor::new(section.data, fde.code, range.end)?;
+        let rows = cfi::rows(&mut cursor, cie.factors, Some(&cie.row))?;
+        let is_entry = rows.first().is_some_and(|row| row.1.is_entry());
+        found.push(super::Frame { start: fde.start, len: fde.len, is_entry });
+    }
+    Ok(found)
+}
+
 fn entries(section: &Section<'_>, format: Format, context: &Context<'_>) -> Result<Vec<Entry>, Malformed> {
     let mut entries = Vec::new();
     let mut pos = 0;

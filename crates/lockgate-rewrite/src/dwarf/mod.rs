@@ -102,6 +102,29 @@ pub fn arguments(object: &Object) -> Vec<(usize, std::ops::Range<u64>, i32)> {
     found.filter_map(Result::ok).flatten().collect()
 }
 
+/// Code that unwind tables describe as one function, or as one part of a function.
+pub struct Frame {
+    /// Section and offset of its first byte.
+    pub start: (usize, u64),
+    /// Its size, bytes.
+    pub len: u64,
+    /// Whether at its start nothing is on the stack but the return address, as at a function's entry.
+    pub is_entry: bool,
+}
+
+/// What the unwind tables describe, as far as they can be read.
+pub fn frames(object: &Object) -> Vec<Frame> {
+    let map = AddressMap::new(object.sections.len());
+    let context = Context { symbols: &object.symbols, map: &map };
+    let mut found = Vec::new();
+    for (name, format) in [(".eh_frame", frame::Format::Eh), (".debug_frame", frame::Format::Debug)] {
+        for section in sections(object, |section| section == name) {
+            found.extend(frame::frames(&section, format, &context).unwrap_or_default());
+        }
+    }
+    found
+}
+
 /// Appends the call-frame instruction that advances by `delta` bytes of code.
 pub fn advance(delta: u64, out: &mut Vec<u8>) {
     cfi::emit_advance(delta, out);
