@@ -415,7 +415,12 @@ impl Binding {
         }
         self.close(why);
         self.info.stop();
-        watch::tell_of_stop(&raw const **self.header as usize);
+        watch::tell_of_stop(self.header_address());
+    }
+
+    /// By which the watcher knows it.
+    pub fn header_address(&self) -> usize {
+        &raw const **self.header as usize
     }
 
     /// Admits calls again, if the domain does.
@@ -465,7 +470,7 @@ impl Drop for Binding {
         pointers::remove(self);
         thread_sys::forget(&raw const **self.header);
         if self.info.is_stopped() {
-            watch::forget_stop(&raw const **self.header as usize);
+            watch::forget_stop(self.header_address());
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::host::{PerProcess, end_process, locked, peek, process, still};
 use crate::space;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How late the start of a call may be seen.
@@ -40,6 +40,8 @@ const SELDOM: Duration = Duration::from_millis(20);
 
 static INTERESTED: PerProcess<Mutex<Interested>> = PerProcess::new(Mutex::default);
 static EVENTCOUNT: Eventcount = Eventcount::new();
+/// The watcher has seen that nobody is in some of what was ended.
+static LOOKED: Condvar = Condvar::new();
 /// Some thread is to ask its host's stop predicate.
 static ASKED: AtomicBool = AtomicBool::new(false);
 /// When limited entries were first seen.
@@ -105,6 +107,10 @@ struct Interested {
 }
 
 impl Interested {
+    fn may_be_in(&self, headers: &[usize]) -> bool {
+        self.killed.iter().any(|one| matches!(one, Retired::Binding(header, _) if headers.contains(header)))
+    }
+
     fn wake(&mut self) -> std::io::Result<()> {
         if !self.started {
             let watcher = std::thread::Builder::new().name("lockgate-watch".to_owned());
@@ -258,6 +264,19 @@ pub(crate) fn forget_kill(base: u64) {
 /// The same for the binding whose header is at `header`, which has gone.
 pub(crate) fn forget_stop(header: usize) {
     interested().killed.retain(|one| !matches!(one, Retired::Binding(known, _) if *known == header));
+}
+
+/// Whether threads may be in calls of one of the bindings with these headers, which were stopped, or in proxies on their way there.
+pub(crate) fn may_be_in(headers: &[usize]) -> bool {
+    interested().may_be_in(headers)
+}
+
+/// Waits until none is, but no longer than `timeout`; not at all if the calling thread is.
+pub(crate) fn until_out_of(headers: &[usize], timeout: Duration) {
+    if current().is_some_and(|state| state.entries().iter().any(|entry| headers.contains(&entry.binding))) {
+        return;
+    }
+    drop(LOOKED.wait_timeout_while(interested(), timeout, |interested| interested.may_be_in(headers)));
 }
 
 /// Functions wait to be let go of: the watcher tries again and again.
@@ -521,6 +540,7 @@ fn watch() {
             interested.killed.retain(|one| found.inhabited.contains(one) || !killed.contains(one));
             let bases: Vec<u64> = interested.killed.iter().filter_map(|one| one.domain()).collect();
             drop(interested);
+            LOOKED.notify_all();
             (domains().reclaim)(&bases);
         }
         if leftovers && !(domains().release_leftovers)() {

@@ -319,8 +319,8 @@ impl Loaded {
     /// domain only leaves it: its own calls end, and its memory stays as long as the domain (rule R5).
     pub fn end(self: Arc<Loaded>) {
         if let Some(base) = &self.base {
-            base.take_over(self.entries().take().unwrap_or_default());
-            self.core().leave(&self.image);
+            let left_by = base.take_over(self.entries().take().unwrap_or_default());
+            self.core().leave(&self.image, left_by);
             self.exposed().clear();
         }
         locked(&self.scope.dependencies).clear();
@@ -350,13 +350,15 @@ impl Loaded {
         locked(&self.left)
     }
 
-    /// Keeps what leads into a library that leaves the domain: threads may be on their way there.
-    fn take_over(&self, entries: HashMap<Meaning, Entry>) {
-        let mut left = self.left();
+    /// Keeps what leads into a library that leaves the domain: threads may be on their way there. Returns the headers of these bindings.
+    fn take_over(&self, entries: HashMap<Meaning, Entry>) -> Vec<usize> {
+        let (mut left, mut headers) = (self.left(), Vec::new());
         for (meaning, entry) in entries {
             entry.binding.stop(Closed::Unloaded);
+            headers.push(entry.binding.header_address());
             left.entry(meaning).or_default().push(entry);
         }
+        headers
     }
 
     /// What led to the same function before the library left, called as it would be now.

@@ -7,12 +7,13 @@ use super::core::Core;
 use super::reclamation::release_functions;
 use super::rest;
 use crate::call::call_abi::StateUsage;
-use crate::call::{self, Gate, thunks};
+use crate::call::{self, Gate, thunks, watch};
 use crate::module::{Filled, Module, Placed};
 use crate::symbols::Registration;
 use lockgate_abi::window;
 use rustix::io::Errno;
 use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// What a symbol of a module that joins leads to.
 pub(crate) enum Target {
@@ -29,9 +30,15 @@ pub(super) struct Joined {
     image: Placed,
     /// Nobody else may have its place.
     in_use: bool,
+    /// When it left: headers of the bindings that had led there, which threads may be in still.
+    left_by: Vec<usize>,
     /// Numbers of the callbacks that its words lead to.
     callbacks: Vec<u64>,
 }
+
+/// How long a module that joins again waits for calls that were ended when it left: they end in a moment, but for one in a function of the
+/// host's. Behind that it gets another place.
+const OUT: Duration = Duration::from_secs(1);
 
 /// Why a module cannot join a domain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -148,6 +155,10 @@ impl Core {
         if beyond != StateUsage::default() {
             return Err(JoinError::State { module: name(), states: beyond.names() });
         }
+        let is_old = |one: &Joined| !one.in_use && one.image.module.is_same(module);
+        let left_by: Vec<usize> =
+            self.joined().iter().filter(|one| is_old(one)).flat_map(|one| one.left_by.clone()).collect();
+        watch::until_out_of(&left_by, OUT);
         let mut joined = self.joined();
         let (addresses, callbacks) = self.addresses(targets).ok_or_else(|| JoinError::Callbacks(name()))?;
         let words: Vec<Filled> = join
@@ -155,7 +166,8 @@ impl Core {
             .iter()
             .map(|word| (word.at, addresses[word.symbol].wrapping_add(word.addend)))
             .collect();
-        let old = joined.iter_mut().find(|one| !one.in_use && one.image.module.is_same(module));
+        // (Who is in it still would go on with the new one's data.)
+        let old = joined.iter_mut().find(|one| is_old(one) && !watch::may_be_in(&one.left_by));
         let image = match old {
             // The code is there still.
             Some(old) => match old.image.module.image().reset(self.stride(), old.image.at, &words) {
@@ -174,7 +186,13 @@ impl Core {
                 self.codes().add(module, self.base() + image.at);
                 let _listing =
                     module.list_for_debuggers(self.base() + image.at, self.name(), call::for_debuggers());
-                joined.push(Joined { _listing, image: image.clone(), in_use: true, callbacks });
+                joined.push(Joined {
+                    _listing,
+                    image: image.clone(),
+                    in_use: true,
+                    left_by: Vec::new(),
+                    callbacks,
+                });
                 Ok(image)
             }
             Err(error) => {
@@ -185,10 +203,10 @@ impl Core {
     }
 
     /// The module of an image that joined leaves. Its code and data stay where they are, and what its words lead to, until it joins
-    /// again or the domain ends.
-    pub fn leave(&self, image: &Placed) {
+    /// again or the domain ends. `left_by` are the headers of the bindings that led there, which have been stopped.
+    pub fn leave(&self, image: &Placed, left_by: Vec<usize>) {
         if let Some(joined) = self.joined().iter_mut().find(|joined| joined.image.at == image.at) {
-            joined.in_use = false;
+            (joined.in_use, joined.left_by) = (false, left_by);
         }
     }
 

@@ -5,6 +5,7 @@ use crate::dl::host_sys::{call, errno, read_int, service};
 use lockgate::dl::{self, Library, Mode, Options};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Barrier, LazyLock};
 
 /// A base that keeps what it is given, calls what it is given, and remembers in what order modules began and ended.
 pub const BASE: &str = r#"
@@ -215,6 +216,51 @@ extern "C" fn host_thrice(x: i64) -> i64 {
 
 extern "C" fn host_negative(x: i64) -> i64 {
     -x
+}
+
+/// Where a call of a module that was closed is in progress.
+static STAYS: LazyLock<Barrier> = LazyLock::new(|| Barrier::new(2));
+
+extern "C" fn host_stays(x: i64) -> i64 {
+    STAYS.wait();
+    STAYS.wait();
+    x
+}
+
+/// A call that was in a module when that was closed ends without a look at what has joined in its place. Red if the place is given away while
+/// threads may be in it, or on their way.
+#[test]
+fn calls_from_before_a_module_was_closed_are_in_no_new_instance() {
+    let files = files();
+    let source = "long host_stays(long);
+        long count;
+        long stay(long x) { count = x; return count = host_stays(x); }
+        long counted(long unused) { return count; }";
+    let guest = joining_guest(source, &[&files.base.path]).gate("long host_stays(long)");
+    let path = files.base.beside("staying.so", guest);
+    dl::provide(service("long host_stays(long)", host_stays as *const ()));
+    let base = files.base.open();
+    let place = |library: Library| library.object("count").unwrap().address;
+    let first = open_into(&path, base);
+    let (stay, before) = (first.function("stay").unwrap() as usize, place(first));
+    let second = std::thread::scope(|scope| {
+        let inside = scope.spawn(move || call(stay as *const (), 7));
+        STAYS.wait();
+        first.close().unwrap();
+        let second = open_into(&path, base);
+        assert_ne!(place(second), before, "a call is there still");
+        assert_eq!(ask(second, "counted", 0), 0);
+        STAYS.wait();
+        assert_eq!(inside.join().unwrap(), -1, "its module was closed");
+        second
+    });
+    assert_eq!(ask(second, "counted", 0), 0);
+    let after = place(second);
+    second.close().unwrap();
+    let third = open_into(&path, base);
+    assert!([before, after].contains(&place(third)), "no memory is used up");
+    third.close().unwrap();
+    base.close().unwrap();
 }
 
 /// A service for one library of a domain is no other's there, whatever that calls by the same name. Red if the base's import is looked up for
