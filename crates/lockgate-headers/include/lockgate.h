@@ -564,7 +564,7 @@ lg_status lg_domain_close(lg_domain *domain);
  * LG_E_MEMORY), it has ended: LG_E_KILLED from then on. Until this returns, every use of the domain
  * is LG_E_BUSY, on any thread, also in functions that its constructors call: these have LG_CALLER.
  * lg_domain_kill(), lg_domain_close() and lg_domain_free() work as ever: the first two end the
- * constructors (LG_E_START). */
+ * constructors (LG_E_START). A pool resets its domains by itself: LG_E_ARGUMENT. */
 lg_status lg_domain_reset(lg_domain *domain);
 
 /* Name in reports. NULL if there is no such domain. (Not of LG_CALLER: the string belongs to the
@@ -1308,7 +1308,8 @@ int lg_hide(void *handle, void *at);
 int lg_gate(void *handle, const char *prototype, lg_code function, void *user);
 int lg_ungate(const char *name);
 
-/* The library that has called the service in which the thread is, or NULL. While its destructors
+/* The library that has called the service in which the thread is, or NULL: the one whose code the
+ * service returns to. (Modules of one domain can call in each other's name.) While its destructors
  * run, its handle leads to its memory and symbols as before; to close it again is LG_E_HANDLE. */
 void *lg_caller(void);
 

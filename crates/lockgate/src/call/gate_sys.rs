@@ -7,6 +7,7 @@ use super::must_end_sys::{outer_must_stop, why_stop};
 use super::repair_sys::Found;
 use super::thread_sys::{self, AnyDomain, ThreadState};
 use super::{block_sys, outcome_sys, repair_sys};
+use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::error::CallError;
 use crate::host::Processor;
 use crate::report::{Cause, RawFault};
@@ -90,6 +91,16 @@ pub(crate) fn has_caller() -> bool {
 pub(crate) fn calling_base() -> Option<u64> {
     // SAFETY: in a gate, the record below is an entry. (Its binding may be gone, if a jump has left it.)
     thread_sys::in_gate().then(|| unsafe { space::base_of((*entry(gate())).control) })
+}
+
+/// Where the function of the domain's that has called the gate goes on, if the thread is in one.
+pub(crate) fn calling_site() -> Option<u64> {
+    // SAFETY: as above; the word that the gate's call has pushed, where no module writes.
+    let site = |()| match unsafe { lockgate_peek((*gate()).control as *const u64) } {
+        Loaded { word, ok: 1 } => Some(word),
+        _ => None,
+    };
+    thread_sys::in_gate().then_some(()).and_then(site)
 }
 
 /// Ends the domain's call when the host's function returns.

@@ -253,15 +253,21 @@ impl GateTables {
 
     /// Takes a callback's function away: a later call through the old pointer ends that call of the domain. True if it is
     /// time for [`release`](GateTables::release).
-    pub fn remove_callback(&self, number: u64) -> bool {
+    pub fn close_callback(&self, number: u64) -> bool {
         let Some(table) = self.callbacks.get() else { return false };
         let mut kept = self.kept();
         let none = ptr::from_ref(GateEntry::none()).cast_mut();
         let was_binding = kept.leave(table[number as usize].swap(none, Ordering::SeqCst));
-        // Behind all others: a pointer that the module has kept leads nowhere for as long as may be.
-        self.free().push_back(number);
         // A binding holds a domain.
         was_binding || kept.retired >= BATCH
+    }
+
+    /// The same, and its number is free.
+    pub fn remove_callback(&self, number: u64) -> bool {
+        let is_due = self.close_callback(number);
+        // Behind all others: a pointer that the module has kept leads nowhere for as long as may be.
+        self.free().push_back(number);
+        is_due
     }
 
     /// Lets go of entries that no table leads to and no thread can hold: `held` tells of the entries that threads are in, and of the

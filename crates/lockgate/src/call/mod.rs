@@ -79,7 +79,7 @@ pub use attachment_sys::{hold, let_go_of_left};
 pub(crate) use code_sys::{Thunk, is_code};
 pub(crate) use emit::{flags, of_function};
 pub(crate) use gate_sys::{
-    OwnGate, caller, calling_base, components, context, end_when_it_returns, end_with, has_caller,
+    OwnGate, caller, calling_site, components, context, end_when_it_returns, end_with, has_caller,
 };
 pub(crate) use gate_tables_sys::{Gate, GateTables};
 pub use held::Held;

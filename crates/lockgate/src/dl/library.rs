@@ -374,9 +374,10 @@ impl Library {
         table::least(place).map(Library)
     }
 
-    /// The library that has called the service that the calling thread is in.
+    /// The library that has called the service that the calling thread is in: the one whose code the service returns to. (Modules of one domain
+    /// can call in each other's name.)
     pub fn caller() -> Option<Library> {
-        call::calling_base().and_then(Library::of_address)
+        call::calling_site().and_then(Library::of_address)
     }
 
     pub(super) fn loaded(self) -> Result<Arc<Loaded>, DlError> {

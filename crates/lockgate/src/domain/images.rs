@@ -32,7 +32,7 @@ pub(super) struct Joined {
     in_use: bool,
     /// When it left: headers of the bindings that had led there, which threads may be in still.
     left_by: Vec<usize>,
-    /// Numbers of the callbacks that its words lead to.
+    /// Numbers of the callbacks that its words lead to; closed ones when it has left.
     callbacks: Vec<u64>,
 }
 
@@ -202,11 +202,18 @@ impl Core {
         }
     }
 
-    /// The module of an image that joined leaves. Its code and data stay where they are, and what its words lead to, until it joins
-    /// again or the domain ends. `left_by` are the headers of the bindings that led there, which have been stopped.
-    pub fn leave(&self, image: &Placed, left_by: Vec<usize>) {
+    /// The module of an image that joined leaves. Its code and data stay where they are until it joins again or the domain ends, but its words lead
+    /// to no function of the host's any more. `left_by` are the headers of the bindings that led there, which have been stopped.
+    pub fn leave(self: &Arc<Core>, image: &Placed, left_by: Vec<usize>) {
+        let mut is_due = false;
         if let Some(joined) = self.joined().iter_mut().find(|joined| joined.image.at == image.at) {
             (joined.in_use, joined.left_by) = (false, left_by);
+            for number in &joined.callbacks {
+                is_due |= self.gates().close_callback(*number);
+            }
+        }
+        if is_due {
+            release_functions(self);
         }
     }
 

@@ -263,6 +263,57 @@ fn calls_from_before_a_module_was_closed_are_in_no_new_instance() {
     base.close().unwrap();
 }
 
+/// Its memory stays, and so do the words in it, which the base may have pointers to. Red if these lead to the host still: the host's function is
+/// called for a library that was closed, with what belonged to that.
+#[test]
+fn a_module_that_was_closed_calls_nothing_of_the_hosts() {
+    let files = files();
+    let source = "long host_once_more(long); void set_function(long (*)(long));
+        static long ask(long x) { return host_once_more(x) + 1; }
+        long give(long unused) { set_function(ask); return 0; }";
+    let guest = joining_guest(source, &[&files.base.path]).gate("long host_once_more(long)");
+    let path = files.base.beside("giving.so", guest);
+    dl::provide(service("long host_once_more(long)", host_twice as *const ()));
+    let base = files.base.open();
+    let giving = open_into(&path, base);
+    assert_eq!((ask(giving, "give", 0), ask(base, "apply", 20)), (0, 41));
+    giving.close().unwrap();
+    assert_eq!(ask(base, "apply", 20), -1);
+    let failure = dl::take_failure().expect("a call of nothing").to_string();
+    assert!(failure.contains("was not given"), "{failure}");
+    let again = open_into(&path, base);
+    assert_eq!((ask(again, "give", 0), ask(base, "apply", 20)), (0, 41));
+    again.close().unwrap();
+    base.close().unwrap();
+}
+
+extern "C" fn host_asks_who(_: i64) -> i64 {
+    Library::caller().map_or(0, Library::number) as i64
+}
+
+/// A service knows which module of a domain has called it, in constructors, too. Red if it takes each for the base.
+#[test]
+fn a_service_knows_the_module_that_has_called() {
+    const WHO: &str = "long host_asks_who(long); static long first;
+        __attribute__((constructor)) static void begin(void) { first = host_asks_who(0); }
+        long who_began(long unused) { return first; }
+        long who(long x) { return host_asks_who(x) + x; }";
+    dl::provide(service("long host_asks_who(long)", host_asks_who as *const ()));
+    let base = File::new("who.so", base_guest(WHO).gate("long host_asks_who(long)"));
+    let renamed = WHO.replace("who(long", "whom(long").replace("who_began", "whom_began");
+    let guest = joining_guest(&renamed.replace("host_asks_whom", "host_asks_who"), &[&base.path]);
+    let path = base.beside("whom.so", guest.gate("long host_asks_who(long)"));
+    let base = base.open();
+    let joined = open_into(&path, base);
+    for (library, names) in [(base, ["who", "who_began"]), (joined, ["whom", "whom_began"])] {
+        for name in names {
+            assert_eq!(ask(library, name, 0), library.number() as i64, "{name}");
+        }
+    }
+    joined.close().unwrap();
+    base.close().unwrap();
+}
+
 /// A service for one library of a domain is no other's there, whatever that calls by the same name. Red if the base's import is looked up for
 /// one that joined.
 #[test]

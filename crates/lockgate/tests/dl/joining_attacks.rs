@@ -182,7 +182,7 @@ fn closing_leaves_return_addresses_good() {
     let files = files();
     dl::provide(service("long close_inside(long)", close_inside as *const ()));
     let source = "long close_inside(long); void set_function(long (*)(long));
-        static long leaves(long x) { long before = x * 3; return close_inside(before) + x; }
+        static long leaves(long x) { long before = x * 3; return (x == 10 ? close_inside(before) : before) + x; }
         long give_leaves(long unused) { set_function(leaves); return 0; }
         int leaving_data = 1;";
     let guest = joining_guest(source, &[&files.base.path]).gate("long close_inside(long)");
