@@ -1374,6 +1374,12 @@ fn a_stream_that_was_left_holds_up_no_other() {
     built("fresh", &["-O0"], &["left"]);
 }
 
+/// What went in comes back, text may have a bound in place of an end, and what a library forgets is given no more.
+#[test]
+fn what_goes_in_and_what_is_forgotten() {
+    synthetic("given");
+}
+
 #[test]
 fn jumps_rows_and_streams() {
     synthetic("jumpy");
@@ -1622,6 +1628,11 @@ fn what_is_not_sound_is_refused() {
         ("int f(const char *p LG_OUT LG_SIZE(3));", &["const", "LG_IN is meant"]),
         ("int f(char *p LG_IN LG_OUT);", &["LG_OUT contradicts LG_IN"]),
         ("int f(char *p LG_STRING LG_OPAQUE);", &["contradicts"]),
+        ("void f(const char *p LG_RESET);", &["LG_RESET has no effect on this `const char *`"]),
+        (
+            "struct own { const char *text; int n; };\nLG_FIELD(struct own, text, LG_STRING LG_SIZE(n));\nvoid f(struct own *own LG_IN);",
+            &["text of a structure ends with a zero"],
+        ),
         ("int f(char *p LG_IN LG_SIZE(n n), int n);", &["LG_SIZE(n n)", "at character 3"]),
         (
             "int f(char *p LG_IN LG_SIZE(q), char *q LG_STRING);",
