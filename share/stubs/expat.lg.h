@@ -51,6 +51,7 @@ LG_FIELD(XML_Encoding, data, LG_DATA);
 void XML_SetUserData(XML_Parser parser, void *userData LG_DATA LG_SHOWN(parser));
 XML_Parser XML_ExternalEntityParserCreate(XML_Parser parser, const XML_Char *context, const XML_Char *encoding) LG_SHOWN(parser);
 void XML_UseParserAsHandlerArg(XML_Parser parser LG_DATA);
+XML_Bool XML_ParserReset(XML_Parser parser LG_RESET, const XML_Char *encoding);
 void XML_ParserFree(XML_Parser parser LG_RELEASE);
 
 enum XML_Status XML_Parse(XML_Parser parser, const char *s LG_IN LG_SIZE(len), int len, int isFinal);

@@ -81,7 +81,8 @@ void png_write_png(png_struct *png_ptr, png_info *info_ptr, int transforms, png_
 void png_init_io(png_struct *png_ptr, png_FILE_p fp LG_KEPT);
 
 /* Numbers in buffers. */
-int png_sig_cmp(png_const_bytep sig LG_IN LG_SIZE(start + num_to_check), size_t start, size_t num_to_check) LG_ERROR(-1);
+/* It looks at no more than the eight bytes of a signature, whatever it is told. */
+int png_sig_cmp(png_const_bytep sig LG_IN LG_SIZE(start > 7 ? 0 : num_to_check > 8 - start ? 8 : start + num_to_check), size_t start, size_t num_to_check) LG_ERROR(-1);
 png_uint_32 (png_get_uint_32)(png_const_bytep buf LG_IN LG_SIZE(4));
 png_uint_16 (png_get_uint_16)(png_const_bytep buf LG_IN LG_SIZE(2));
 png_int_32 (png_get_int_32)(png_const_bytep buf LG_IN LG_SIZE(4));

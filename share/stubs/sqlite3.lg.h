@@ -97,8 +97,10 @@ sqlite3_uint64 sqlite3_msize(void *memory LG_INSIDE);
 #define SQLITE_FORMAT(vf) LG_FORMAT(vf, "qQw", "z")
 char *sqlite3_mprintf(const char *format, ...) LG_STRING LG_FREED(sqlite3_free) SQLITE_FORMAT(sqlite3_vmprintf);
 char *sqlite3_vmprintf(const char *format, va_list list) LG_STRING LG_FREED(sqlite3_free) SQLITE_FORMAT(sqlite3_vmprintf);
-char *sqlite3_snprintf(int n, char *buffer LG_OUT LG_STRING LG_SIZE(n) LG_WRITTEN(n), const char *format, ...) LG_WITHIN(buffer) SQLITE_FORMAT(sqlite3_vsnprintf);
-char *sqlite3_vsnprintf(int n, char *buffer LG_OUT LG_STRING LG_SIZE(n) LG_WRITTEN(n), const char *format, va_list list) LG_WITHIN(buffer) SQLITE_FORMAT(sqlite3_vsnprintf);
+/* With no room at all it writes nothing, and returns the buffer. */
+#define SQLITE_TEXT(n) LG_OUT LG_STRING LG_SIZE(n < 0 ? 0 : n) LG_WRITTEN(n < 0 ? 0 : n)
+char *sqlite3_snprintf(int n, char *buffer SQLITE_TEXT(n), const char *format, ...) LG_WITHIN(buffer) LG_SIZE(n > 0) SQLITE_FORMAT(sqlite3_vsnprintf);
+char *sqlite3_vsnprintf(int n, char *buffer SQLITE_TEXT(n), const char *format, va_list list) LG_WITHIN(buffer) LG_SIZE(n > 0) SQLITE_FORMAT(sqlite3_vsnprintf);
 void sqlite3_str_appendf(sqlite3_str *str, const char *format, ...) SQLITE_FORMAT(sqlite3_str_vappendf);
 void sqlite3_str_vappendf(sqlite3_str *str, const char *format, va_list list) SQLITE_FORMAT(sqlite3_str_vappendf);
 void sqlite3_str_append(sqlite3_str *str, const char *text LG_IN LG_SIZE(n), int n);
@@ -124,8 +126,15 @@ const char *sqlite3_uri_parameter(sqlite3_filename z LG_INSIDE, const char *zPar
 int sqlite3_uri_boolean(sqlite3_filename z LG_INSIDE, const char *zParam LG_STRING, int bDefault) LG_ERROR(0);
 sqlite3_int64 sqlite3_uri_int64(sqlite3_filename z LG_INSIDE, const char *zParam LG_STRING, sqlite3_int64 bDefault);
 const char *sqlite3_uri_key(sqlite3_filename z LG_INSIDE, int N);
+const char *sqlite3_filename_database(sqlite3_filename z LG_INSIDE);
+const char *sqlite3_filename_journal(sqlite3_filename z LG_INSIDE);
+const char *sqlite3_filename_wal(sqlite3_filename z LG_INSIDE);
+void sqlite3_free_filename(sqlite3_filename z) LG_OMIT("it ends what sqlite3_create_filename makes, which is left out");
+/* The library casts it to another type before it calls it. */
+int sqlite3_auto_extension(void (*xEntryPoint)(void)) LG_OMIT("what it takes is no void (*)(void): use sqlite3_create_function");
+int sqlite3_cancel_auto_extension(void (*xEntryPoint)(void)) LG_OMIT("sqlite3_auto_extension is left out");
 int sqlite3_keyword_check(const char *name LG_IN LG_SIZE(n), int n) LG_ERROR(0);
-int sqlite3_strnicmp(const char *a LG_STRING, const char *b LG_STRING, int n);
+int sqlite3_strnicmp(const char *a LG_STRING LG_SIZE(n < 0 ? 0 : n), const char *b LG_STRING LG_SIZE(n < 0 ? 0 : n), int n);
 int sqlite3_strlike(const char *zGlob LG_STRING, const char *zStr LG_STRING, unsigned int cEsc);
 const unsigned char *sqlite3_column_text(sqlite3_stmt *stmt, int column) LG_STRING;
 const unsigned char *sqlite3_value_text(sqlite3_value *value) LG_STRING;
@@ -153,4 +162,4 @@ int sqlite3_table_column_metadata(sqlite3 *db, const char *zDbName, const char *
 int sqlite3_status(int op, int *pCurrent LG_OUT, int *pHighwater LG_OUT, int resetFlag);
 int sqlite3_db_status(sqlite3 *db, int op, int *pCur LG_OUT, int *pHiwtr LG_OUT, int resetFlg);
 int sqlite3_wal_checkpoint_v2(sqlite3 *db, const char *zDb LG_STRING, int eMode, int *pnLog LG_OUT, int *pnCkpt LG_OUT);
-void sqlite3_randomness(int N, void *P LG_OUT LG_SIZE(N) LG_WRITTEN(N));
+void sqlite3_randomness(int N, void *P LG_OUT LG_SIZE(N < 0 ? 0 : N) LG_WRITTEN(N < 0 ? 0 : N));

@@ -1,7 +1,7 @@
 /* How zlib's functions use what they are given: annotations for `lockgate stubs zlib.h` (docs/stubs.md). */
 #include "zlib.h"
 
-LG_DOMAIN("zlib", streams, directory=.);
+LG_DOMAIN("zlib", memory=256M, streams, directory=.);
 LG_ERRORS(int, Z_STREAM_ERROR);
 /* Items that were read or written. */
 LG_ERRORS(z_size_t, 0);
@@ -81,13 +81,15 @@ LG_TYPE(gzFile, LG_OPAQUE LG_ZEROS);
 gzFile gzopen(const char *path, const char *mode) LG_ERRNO;
 gzFile gzdopen(int fd, const char *mode) LG_ERRNO;
 int gzread(gzFile file, voidp buf LG_OUT LG_SIZE(len) LG_WRITTEN(lg_result), unsigned len) LG_ERROR(-1);
-z_size_t gzfread(voidp buf LG_OUT LG_SIZE(size *nitems) LG_WRITTEN(lg_result *size), z_size_t size, z_size_t nitems, gzFile file);
+/* What it reads of an item that is cut off is there, too, though the result does not count it. */
+z_size_t gzfread(voidp buf LG_INOUT LG_SIZE(size *nitems), z_size_t size, z_size_t nitems, gzFile file);
 int gzwrite(gzFile file, voidpc buf LG_IN LG_SIZE(len), unsigned len) LG_ERROR(0) LG_AT_MOST(len);
 z_size_t gzfwrite(voidpc buf LG_IN LG_SIZE(size *nitems), z_size_t size, z_size_t nitems, gzFile file) LG_AT_MOST(nitems);
 int gzprintf(gzFile file, const char *format, ...) LG_PRINTF;
 int gzvprintf(gzFile file, const char *format, va_list va) LG_OMIT("a va_list leads to the program's stack");
 int gzputs(gzFile file, const char *s) LG_ERROR(-1);
-char *gzgets(gzFile file, char *buf LG_OUT LG_SIZE(len) LG_STRING LG_WRITTEN(lg_result ? len : 0), int len) LG_WITHIN(buf);
+/* A line may have zeros in it. */
+char *gzgets(gzFile file, char *buf LG_INOUT LG_SIZE(len) LG_STRING, int len) LG_WITHIN(buf);
 int gzputc(gzFile file, int c) LG_ERROR(-1);
 int (gzgetc)(gzFile file) LG_ERROR(-1) LG_AT_MOST(255);
 int gzgetc_(gzFile file) LG_ERROR(-1) LG_AT_MOST(255);

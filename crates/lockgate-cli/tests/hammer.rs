@@ -196,7 +196,7 @@ fn argument(parameter: &Parameter, passing: &Passing, plan: &Plan) -> (String, S
             Shape::Array(..) => return (format!("    __typeof__({kind}) {name} = {{0}};\n"), String::new()),
             _ => format!("(__typeof__({kind}))hm_small()"),
         },
-        Passing::String => "hm_text_room(hm_small() + 1)".to_owned(),
+        Passing::String { .. } => "hm_text_room(hm_small() + 1)".to_owned(),
         Passing::Buffer(buffer) => room(&buffer.size, buffer.element),
         Passing::Scalar(buffer) => format!("hm_number({})", buffer.element),
         Passing::Record { buffer, kept: false, key, .. } if plan.records[key].is_plain() => {
@@ -251,7 +251,7 @@ fn program(plan: &Plan, functions: &[&FunctionPlan], header: &str, name: &str) -
         // Numbers first: sizes speak of them; then strings.
         let order = |passing: &Passing| match passing {
             Passing::Value | Passing::Scalar(_) => 0,
-            Passing::String => 1,
+            Passing::String { .. } => 1,
             _ => 2,
         };
         let mut all: Vec<_> = prototype.parameters.iter().zip(parameters).collect();

@@ -1374,15 +1374,51 @@ fn a_stream_that_was_left_holds_up_no_other() {
     built("fresh", &["-O0"], &["left"]);
 }
 
+/// What went in comes back, text may have a bound in place of an end, and what a library forgets is given no more.
+#[test]
+fn what_goes_in_and_what_is_forgotten() {
+    synthetic("given");
+}
+
 #[test]
 fn jumps_rows_and_streams() {
     synthetic("jumpy");
+}
+
+/// A program of ours prints the same with a library, built in `folder`, as with its client.
+fn same_answers(built: &Built, library: &Library, folder: &Path) {
+    let source = file(&format!("{}_answers.c", library.client));
+    let native = std::fs::read_dir(folder.join("native")).expect("a folder").flatten();
+    let native: Vec<_> =
+        native.map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|e| e == "o")).collect();
+    let runs = ["native", "client"].map(|way| {
+        let program = folder.join(format!("answers-{way}"));
+        let mut compile = Command::new("gcc");
+        compile.args(["-O0", "-Wall", "-Wextra", "-Werror"]);
+        if way == "client" {
+            compile.arg("-I").arg(&built.client);
+        }
+        compile.args(corpus().library(library.name).expect(library.name).flags());
+        compile.args(library.defines.iter().map(|define| format!("-D{define}"))).arg(&source);
+        let linked = match way {
+            "client" => kit().link_with_library(compile.arg(folder.join("client.o"))),
+            _ => compile.args(&native).args(["-lm", "-lpthread"]),
+        };
+        done(linked.arg("-o").arg(&program)).expect("it compiles");
+        let own = tempfile::tempdir().expect("a scratch folder");
+        let output = run(&program, &[], own.path(), b"", None);
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    });
+    let [native, client] = runs;
+    assert_eq!(native.0, Some(0), "{}", native.1);
+    assert_eq!(client, native);
 }
 
 fn zlib_and_its_own_programs() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let kit = kit();
     let built = kit.build(library("zlib"), folder.path()).expect("zlib");
+    same_answers(&built, library("zlib"), folder.path());
     let text: Vec<u8> = (0..400_000_u32).flat_map(|n| (n.wrapping_mul(n) % 977).to_le_bytes()).collect();
     same(&built, "example", &[], &[], b"");
     same(&built, "minigzip", &[], &[], &text);
@@ -1462,6 +1498,7 @@ fn libraries_and_their_own_programs() {
 fn expat_and_its_own_programs() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let built = kit().build(library("expat"), folder.path()).expect("expat");
+    same_answers(&built, library("expat"), folder.path());
     // Every program of expat's steps over two attributes at a time.
     let client = std::fs::read_to_string(built.client.join("expat_client.c")).expect("the client");
     assert!(client.contains("LGS_PAIRS"), "attributes need not be pairs");
@@ -1560,6 +1597,9 @@ fn png_and_its_own_programs() {
 fn sqlite_and_its_shell() {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let built = kit().build(library(lockgate_corpus::SHELL), folder.path()).expect("sqlite and its shell");
+    same_answers(&built, library(lockgate_corpus::SHELL), folder.path());
+    let exports = std::fs::read_to_string(built.client.join("sqlite.exports")).expect("a list");
+    assert!(!exports.contains(" sqlite3_auto_extension("), "it casts the function that it takes");
     same(&built, "sqlite", &["2"], &[], b"");
     let script = std::fs::read(file("shell.sql")).expect("a file");
     same(&built, "shell", &[], &[], &script);
@@ -1622,6 +1662,11 @@ fn what_is_not_sound_is_refused() {
         ("int f(const char *p LG_OUT LG_SIZE(3));", &["const", "LG_IN is meant"]),
         ("int f(char *p LG_IN LG_OUT);", &["LG_OUT contradicts LG_IN"]),
         ("int f(char *p LG_STRING LG_OPAQUE);", &["contradicts"]),
+        ("void f(const char *p LG_RESET);", &["LG_RESET has no effect on this `const char *`"]),
+        (
+            "struct own { const char *text; int n; };\nLG_FIELD(struct own, text, LG_STRING LG_SIZE(n));\nvoid f(struct own *own LG_IN);",
+            &["text of a structure ends with a zero"],
+        ),
         ("int f(char *p LG_IN LG_SIZE(n n), int n);", &["LG_SIZE(n n)", "at character 3"]),
         (
             "int f(char *p LG_IN LG_SIZE(q), char *q LG_STRING);",

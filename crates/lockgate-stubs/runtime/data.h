@@ -230,8 +230,8 @@ static void lgs_data_spare_free(void)
     pthread_mutex_unlock(&lgs.lock);
 }
 
-/* Handlers get this handle in place of data, from now on. */
-static void lgs_itself(uint64_t handle)
+/* Handlers get none of the data any more that was given alone: from now on this handle (`itself`), or what is given next. */
+static void lgs_handlers_get(uint64_t handle, bool itself)
 {
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *scope = lgs_life(handle);
@@ -242,8 +242,17 @@ static void lgs_itself(uint64_t handle)
             lgs_data_link(place);
         }
     if (scope)
-        scope->itself = scope->alone = true;
+        scope->itself = scope->alone = itself;
     pthread_mutex_unlock(&lgs.lock);
+}
+
+/* The library has forgotten what was given with this handle alone, and the program sees so (LG_SHOWN). */
+static void lgs_reset(uint64_t handle)
+{
+    lgs_handlers_get(handle, false);
+    const struct lgs_scope *scope = lgs_scope_of(handle);
+    if (scope)
+        memset(lgs_scope_host(scope), 0, sizeof(void *));
 }
 
 /* The call has made a handle that is the program's: of the family of the one that it was made with. `first`: what was given for the call is for this. */

@@ -455,26 +455,36 @@ static void lgs_ends(struct lgs_call *c, const void *host, const char *what)
         LGS_HEAD(ending)->piece = host;
 }
 
-/* The string that the library wrote, of at most `length` bytes, and how many it has, its end included. `own`: the program's may be there still. */
-static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, size_t *length, bool own, const char *what)
+/* The string that the library wrote, of at most `length` bytes, and how many it has, its end included; or (`whole`) with all that stands behind its end.
+ * `own`: the program's may be there still. */
+static char *lgs_text_back(struct lgs_call *c, const struct lgs_block *block, size_t *length, bool whole, bool own, const char *what)
 {
     size_t most = *length;
     *length = 0;
     if (!block->host || !most)
         return 0;
     char *copy = lgs_own(c, most + 1, what);
-    for (size_t at = 0, piece = 256; copy && at < most; at += piece) {
+    const char *end = 0;
+    for (size_t at = 0, piece = 256; copy && at < most && (whole || !end); at += piece) {
         piece = piece < most - at ? piece : most - at;
         lgs_fetch(copy + at, lgs_far(block->here, at), piece);
-        const char *end = memchr(copy + at, 0, piece);
-        if (end) {
-            *length = (size_t)(end - copy) + 1;
-            return copy;
-        }
+        if (!end)
+            end = memchr(copy + at, 0, piece);
+    }
+    if (end) {
+        *length = whole ? most : (size_t)(end - copy) + 1;
+        return copy;
     }
     if (!own || !copy || memcmp(copy, block->host, most) != 0)
         lgs_fail(c, LG_STUB_STRING, what, "the library wrote a string without an end");
     return 0;
+}
+
+/* Bytes of text that ends with a zero, or after `most` characters. */
+static inline size_t lgs_text_size(const char *text, size_t most)
+{
+    const char *end = memchr(text, 0, most);
+    return end ? (size_t)(end - text) + 1 : most;
 }
 
 /* A string of the program's, copied in. */

@@ -159,6 +159,7 @@ notes! {
         zeros,
         borrowed,
         release,
+        reset,
         kept,
         shared,
         inside,

@@ -157,7 +157,8 @@ fn passing(plan: &Plan, passing: &Passing) -> String {
         Passing::Value => "a value".to_owned(),
         Passing::Null => "a null pointer: anything else is an error".to_owned(),
         Passing::Ignore => "zero, whatever the program gives".to_owned(),
-        Passing::String => "a string, copied in".to_owned(),
+        Passing::String { most: None } => "a string, copied in".to_owned(),
+        Passing::String { most: Some(most) } => format!("a string of at most {most}, copied in"),
         Passing::Buffer(own) => format!("a buffer: {}", buffer(own)),
         Passing::Scalar(own) => format!("one value: {}", buffer(own)),
         Passing::Record { key, buffer: own, kept, release } => {
@@ -170,9 +171,13 @@ fn passing(plan: &Plan, passing: &Passing) -> String {
         }
         Passing::Stream { kept: false } => "a stream, for this call".to_owned(),
         Passing::Stream { kept: true } => "a stream, which the library keeps for the handle".to_owned(),
-        Passing::Handle { number, release, data } => {
-            let data = if *data { ", which handlers get in place of data" } else { "" };
-            with(*release, handle(plan, *number) + data)
+        Passing::Handle { number, release, reset, data } => {
+            let more = match (reset, data) {
+                (true, _) => ", whose data the library forgets",
+                (_, true) => ", which handlers get in place of data",
+                _ => "",
+            };
+            with(*release, handle(plan, *number) + more)
         }
         Passing::Inside { .. } => "a place in the library's memory".to_owned(),
         Passing::Pointer { before, after } => {

@@ -290,7 +290,7 @@ fn passing(passing: &Passing, reached: &mut BTreeSet<String>) {
         Passing::Value
         | Passing::Null
         | Passing::Ignore
-        | Passing::String
+        | Passing::String { .. }
         | Passing::Callback { .. }
         | Passing::Dispose { .. } => String::new(),
     };

@@ -49,8 +49,9 @@
  *
  * LG_OUT memory that the library leaves unwritten stays as the program has it: for that, the stub
  * passes a number or a structure in. It does not pass a buffer (LG_SIZE) in: LG_WRITTEN says how
- * much of it the library writes; otherwise declare it LG_INOUT. A pointer that is not set is null;
- * where the call returns its LG_ERROR (or null), it stays as the program has it. */
+ * much of it the library writes; otherwise declare it LG_INOUT, and all of it comes back. A pointer
+ * that is not set is null; where the call returns its LG_ERROR (or null), it stays as the program
+ * has it. */
 #define LG_IN LG_NOTE_("in")
 #define LG_OUT LG_NOTE_("out")
 #define LG_INOUT LG_NOTE_("inout")
@@ -78,7 +79,8 @@
 #define LG_SHARED LG_NOTE_("shared")
 /* Ends with a zero: characters, or (LG_STRINGS) pointers to strings. `const char *` is a string
  * without an annotation, except beside a number that may be its length, and except with a name for
- * bytes (docs/stubs.md). */
+ * bytes (docs/stubs.md). With LG_SIZE(n) and no direction: text that the library reads to a zero
+ * or, if none comes before, n characters of (strncmp). */
 #define LG_STRING LG_NOTE_("string")
 #define LG_STRINGS LG_NOTE_("strings")
 /* On a character array of a structure: bytes, of which none need be zero. (LG_STRING there: text,
@@ -122,6 +124,10 @@
 /* The function ends the life of this handle or structure. Beside LG_INSIDE: the program loses what
  * it had there if the function succeeds (realloc). */
 #define LG_RELEASE LG_NOTE_("release")
+/* On a handle: if the function succeeds, the library has forgotten the data that was given with the
+ * handle but not with a callback, and that callbacks get the handle (LG_DATA on a handle); what
+ * LG_SHOWN shows is null. */
+#define LG_RESET LG_NOTE_("reset")
 /* A structure of the program that the library remembers by its address from call to call: until a
  * function releases it, or, if none does, as long as the handle that the call takes or makes. Also
  * a FILE that the library uses after the call, as long as that handle. Also data (LG_DATA) that the

@@ -8,7 +8,7 @@ use crate::header::model::CType;
 /// A row for each annotation that may be said where nothing looks at it: whether it is said, and what it has an effect on.
 type Row = (&'static str, bool, fn(&Notes, &Passing) -> bool, fn(&Notes, &Outcome) -> bool);
 
-fn rows(notes: &Notes) -> [Row; 17] {
+fn rows(notes: &Notes) -> [Row; 18] {
     fn never_in(_: &Notes, _: &Passing) -> bool {
         false
     }
@@ -25,7 +25,7 @@ fn rows(notes: &Notes) -> [Row; 17] {
                 }
                 Passing::Pointer { .. } => true,
                 // (It says what is so.)
-                Passing::String => notes.direction == Some(Direction::In),
+                Passing::String { .. } => notes.direction == Some(Direction::In),
                 _ => false,
             },
             |notes, outcome| match outcome {
@@ -43,7 +43,13 @@ fn rows(notes: &Notes) -> [Row; 17] {
             |_, passing| match passing {
                 Passing::Rows { strings, .. } => !strings,
                 other => {
-                    matches!(other, Passing::Buffer(_) | Passing::Record { .. } | Passing::Inside { .. })
+                    matches!(
+                        other,
+                        Passing::Buffer(_)
+                            | Passing::Record { .. }
+                            | Passing::Inside { .. }
+                            | Passing::String { most: Some(_) }
+                    )
                 }
             },
             |_, outcome| {
@@ -71,7 +77,7 @@ fn rows(notes: &Notes) -> [Row; 17] {
             "LG_STRING",
             notes.string,
             |_, passing| match passing {
-                Passing::String | Passing::Rows { strings: true, .. } => true,
+                Passing::String { .. } | Passing::Rows { strings: true, .. } => true,
                 Passing::Buffer(buffer) => buffer.writes && buffer.size.is_some(),
                 _ => false,
             },
@@ -103,6 +109,12 @@ fn rows(notes: &Notes) -> [Row; 17] {
                         | Passing::Inside { release: true }
                 )
             },
+            never_out,
+        ),
+        (
+            "LG_RESET",
+            notes.reset,
+            |_, passing| matches!(passing, Passing::Handle { reset: true, .. }),
             never_out,
         ),
         (

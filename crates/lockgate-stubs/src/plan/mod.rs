@@ -298,7 +298,10 @@ pub enum Passing {
     /// Nothing: zero, whatever it is.
     Ignore,
     /// A string, copied.
-    String,
+    String {
+        /// Without a zero it ends after so many characters.
+        most: Option<Expression>,
+    },
     /// Memory, copied there, back, or both.
     Buffer(Buffer),
     /// One number, copied there, back, or both.
@@ -334,6 +337,8 @@ pub enum Passing {
         number: usize,
         /// Its life ends here.
         release: bool,
+        /// The library forgets here what was given with it alone.
+        reset: bool,
         /// Handlers get it, from now on, in place of data.
         data: bool,
     },

@@ -14,7 +14,7 @@ impl Planner<'_> {
     fn is_left_whole(&self, key: &str) -> Result<(), No> {
         let fields = self.plan.records.get(key).into_iter().flat_map(|record| &record.fields);
         let led_to = |passing: &Passing| {
-            matches!(passing, Passing::String | Passing::Buffer(_) | Passing::Rows { .. })
+            matches!(passing, Passing::String { .. } | Passing::Buffer(_) | Passing::Rows { .. })
         };
         match fields.into_iter().find(|field| led_to(&field.passing)) {
             None => Ok(()),

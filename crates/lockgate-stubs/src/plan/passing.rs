@@ -118,7 +118,7 @@ impl Planner<'_> {
         if notes.data || notes.for_call || bare && siblings.iter().any(is_called) {
             if self.is_handle(kind, notes) {
                 let number = self.handle(&handle_name(kind));
-                return Ok(Passing::Handle { number, release: false, data: true });
+                return Ok(Passing::Handle { number, release: false, reset: false, data: true });
             }
             if notes.for_call && !siblings.iter().any(is_called) {
                 return no(
@@ -143,7 +143,8 @@ impl Planner<'_> {
         }
         if self.is_handle(kind, notes) {
             let number = self.handle(&handle_name(kind));
-            return Ok(Passing::Handle { number, release: notes.release, data: false });
+            let Notes { release, reset, .. } = *notes;
+            return Ok(Passing::Handle { number, release, reset, data: false });
         }
         let buffer = |size: Option<u64>| Buffer {
             reads: notes.direction.is_none_or(Direction::reads),
@@ -201,10 +202,15 @@ impl Planner<'_> {
                 "annotate it with LG_IN, LG_OUT or LG_INOUT, with LG_OPAQUE if it is a handle, or with LG_KEPT if the library remembers it",
             ),
             Shape::Pointer(_) | Shape::Function(_) => self.pointer_variable(parameter, to, notes, siblings),
-            Shape::Integer { .. } if to.is_character() && notes.size.is_none() && !writes => {
+            // (Text with an end, or with a bound, or with both.)
+            Shape::Integer { .. }
+                if to.is_character()
+                    && !writes
+                    && (notes.size.is_none() || notes.string && notes.direction.is_none()) =>
+            {
                 if notes.string || (to.constant && to.is_plain_character() && !notes.cursor) {
                     self.ends_with_zero(parameter, siblings)?;
-                    return Ok(Passing::String);
+                    return Ok(Passing::String { most: notes.size.clone() });
                 }
                 no(
                     "it may be a string, a buffer, or room for one",

@@ -68,6 +68,7 @@ pub(super) fn belong(notes: &Notes, kind: &CType, place: Place) -> Result<(), No
         ("LG_OPAQUE", notes.opaque, pointer),
         ("LG_ZEROS", notes.zeros, pointer),
         ("LG_RELEASE", notes.release, pointer && parameter),
+        ("LG_RESET", notes.reset, pointer && parameter),
         ("LG_KEPT", notes.kept, pointer && parameter),
         (
             "LG_SHARED",

@@ -129,7 +129,10 @@ impl Planner<'_> {
                     Passing::Handle { number, .. } => Outcome::Handle { number: *number, nullable: true },
                     Passing::Data { .. } => Outcome::Data { by: notes.given.clone().unwrap_or_default() },
                     Passing::Callback { name } => Outcome::Callback { name: name.clone() },
-                    Passing::String => Outcome::String { nullable: notes.nullable },
+                    Passing::String { most: Some(_) } => {
+                        return no("text of a structure ends with a zero", "remove LG_SIZE, or LG_STRING");
+                    }
+                    Passing::String { most: None } => Outcome::String { nullable: notes.nullable },
                     Passing::Buffer(buffer) if !cursor => Outcome::Memory { buffer: buffer.clone() },
                     Passing::Record { .. } | Passing::Pointer { .. } | Passing::Scalar(_) => {
                         return no(

@@ -62,7 +62,7 @@ impl<'a> Surface<'a> {
                 _ => CopyIn::Number(self.enumeration(&parameter.kind)),
             },
             Passing::Null | Passing::Ignore | Passing::Data { .. } | Passing::Dispose { .. } => CopyIn::Zero,
-            Passing::String => CopyIn::Text,
+            Passing::String { .. } => CopyIn::Text,
             Passing::Buffer(Buffer { writes, size, .. }) => {
                 CopyIn::Slice { writes: *writes, size: size.as_ref(), nullable: parameter.notes.nullable }
             }

@@ -357,7 +357,7 @@ pub struct Member<'a> {
 pub fn members(record: &RecordPlan) -> impl Iterator<Item = Member<'_>> {
     record.fields.iter().filter_map(|field| {
         let is_text = matches!(field.outcome, Outcome::String { .. });
-        let goes_in = matches!(field.passing, Passing::Value | Passing::String);
+        let goes_in = matches!(field.passing, Passing::Value | Passing::String { .. });
         (is_text || field.passing == Passing::Value).then_some(Member { field, is_text, goes_in })
     })
 }

@@ -403,7 +403,7 @@ fn is_readable(record: &RecordPlan) -> bool {
             (Passing::Value, Outcome::Value) => {
                 !matches!(field.kind.shape, Shape::Record(ref key) if key.is_empty())
             }
-            (Passing::String | Passing::Ignore, Outcome::String { .. }) => true,
+            (Passing::String { .. } | Passing::Ignore, Outcome::String { .. }) => true,
             _ => false,
         })
 }

@@ -69,10 +69,16 @@ impl Stub<'_> {
                 self.phases.copy_in.push(when(word(name), [wrong]));
                 zero()
             }
-            Passing::String => {
+            Passing::String { most } => {
                 self.phases.enter.push(private(name, number(1)));
                 // As a block, for pointers into it.
-                let length = infix(call("strlen", [word(name)]), "+", number(1));
+                let length = match most {
+                    Some(most) => {
+                        let most = run("lgs_size", [self.before(most), number(1), text(name)]);
+                        call("lgs_text_size", [word(name), most])
+                    }
+                    None => infix(call("strlen", [word(name)]), "+", number(1)),
+                };
                 let size = choice(word(name), length, number(1));
                 let block = run("lgs_block", [word(name), size, word("LGS_READS")]);
                 self.phases.copy_in.push(declare_block(name, block));
@@ -86,7 +92,12 @@ impl Stub<'_> {
             Passing::Record { key, buffer, kept, release } => {
                 self.record(parameter, key, buffer, *kept, *release)
             }
-            Passing::Handle { number, release, data } => self.handle(name, *number, *release, *data),
+            Passing::Handle { number, release, reset, data } => {
+                if *reset {
+                    self.reset(name);
+                }
+                self.handle(name, *number, *release, *data)
+            }
             Passing::Rows { count, each, strings } => {
                 let size = if *strings { word("-1") } else { bytes(each, name, &|e| self.before(e)) };
                 let pointers = cast("const void *const *", word(name));
@@ -151,7 +162,7 @@ impl Stub<'_> {
         self.phases.enter.push(declare_raw(name, run("lgs_handle", [word(name), number(of), text(name)])));
         let success = self.success();
         if data {
-            let itself = Step::Do(call("lgs_itself", [raw.clone()]));
+            let itself = Step::Do(call("lgs_handlers_get", [raw.clone(), number(true)]));
             self.phases.give.push(perhaps(success.clone(), itself));
         }
         if release {
@@ -168,6 +179,12 @@ impl Stub<'_> {
             self.phases.release.push(when(lives, [ends]));
         }
         raw
+    }
+
+    /// The library has undone what was given with a handle.
+    fn reset(&mut self, name: &str) {
+        let reset = Step::Do(call("lgs_reset", [local("v", name)]));
+        self.phases.give.push(perhaps(self.failed_itself().map(|failed| not(group(failed))), reset));
     }
 
     /// A place that the library has given out.
@@ -251,13 +268,19 @@ impl Stub<'_> {
             // (Where the call itself says that it has failed, the program's own may be there still, and need not end.)
             let own = if buffer.reads { self.failed_itself() } else { None };
             let own = own.unwrap_or_else(|| word("false"));
-            let ends = run("lgs_text_back", [address(block(name)), address(count.clone()), own, text(name)]);
+            let (block, room) = (address(block(name)), address(count.clone()));
+            let ends = run("lgs_text_back", [block, room, number(buffer.reads), own, text(name)]);
             self.phases.copy_out.push(variable("const char *", local_name("t", name), ends));
             let copy = Step::Do(call("memcpy", [word(name), local("t", name), count]));
             self.phases.give.push(when(local("t", name), [copy]));
             return self.inside(name);
         }
-        let written = buffer.written.as_ref().or(grown);
+        // (What went in comes back, whatever the library says of it.)
+        if let Some(count) = grown.filter(|_| buffer.reads && buffer.written.is_none()) {
+            let said = Step::Do(cast("void", after(self, count, buffer.element)));
+            self.phases.copy_out.push(said);
+        }
+        let written = buffer.written.as_ref().or(grown.filter(|_| !buffer.reads));
         let size = written.map_or(room.clone(), |count| after(self, count, buffer.element));
         self.phases.copy_out.push(variable("size_t", local_name("n", name), size));
         self.phases.give.push(Step::Do(call("lgs_back", [address(block(name)), count.clone()])));

@@ -99,7 +99,7 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
         let of: Vec<Value> = of.iter().map(|place| through(word("from"), &fields[*place].name)).collect();
         let bound = pairs.iter().any(|(_, of)| of.contains(&place));
         into(&mut parts.into, field, &of, bound, spelling, plan);
-        if field.passing == Passing::String {
+        if matches!(field.passing, Passing::String { .. }) {
             parts.strings.push(&field.name);
         }
         if let Passing::Buffer(buffer) = &field.passing {
@@ -191,7 +191,7 @@ fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spe
     let raw = |value: Value| put(address(cast("uint64_t", Value::List(vec![value]))));
     match &field.passing {
         Passing::Value => steps.push(put(address(from()))),
-        Passing::String => {
+        Passing::String { .. } => {
             steps.push(Step::Set(with(name), run("lgs_string_block", [from()])));
             steps.push(raw(member(with(name), "inside")));
         }
@@ -307,7 +307,7 @@ fn check(steps: &mut Vec<Step>, field: &FieldPlan, record: &RecordPlan, plan: &P
             let own = matches!(other, Outcome::Callback { .. } | Outcome::Data { .. });
             let value = match &field.passing {
                 _ if own => when_else(mode("LGS_PASSED"), [untouched], [value]),
-                Passing::String => left(field, untouched, value),
+                Passing::String { .. } => left(field, untouched, value),
                 _ => value,
             };
             steps.push(value);
@@ -368,7 +368,10 @@ fn moved(
     }
     let written = match buffer.written.as_ref().filter(|_| !field.cursor) {
         Some(written) => length(over(written), buffer.element, word("rest"), name),
-        None => word(if field.cursor { "moved" } else { "rest" }),
+        None if field.cursor => word("moved"),
+        // (What went in comes back, whatever the library says of it.)
+        None if buffer.reads && buffer.writes => choice(host.clone(), room(), zero()),
+        None => word("rest"),
     };
     steps.push(Step::Set(with(&format!("written_{name}")), written));
     let start = cast("char *", cast("uintptr_t", host.clone()));

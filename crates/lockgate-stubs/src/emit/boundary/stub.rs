@@ -358,7 +358,7 @@ impl<'p> Stub<'p> {
                     Passing::Record { key, buffer, kept, .. } => {
                         (buffer, !kept && self.plan.records[key].is_plain())
                     }
-                    Passing::String => {
+                    Passing::String { .. } => {
                         return Some(Block { name, reads: true, writes: false, many: true, plain: false });
                     }
                     _ => return None,
@@ -541,7 +541,9 @@ impl<'p> Stub<'p> {
         let plain = |passing: &Passing| {
             matches!(
                 passing,
-                Passing::Value | Passing::Ignore | Passing::Handle { release: false, data: false, .. }
+                Passing::Value
+                    | Passing::Ignore
+                    | Passing::Handle { release: false, reset: false, data: false, .. }
             )
         };
         let FunctionPlan { errno, at_most, format, formatted, shown, jumps, .. } = self.function;

@@ -88,7 +88,7 @@ fn class(name: &str, key: &str, record: &RecordPlan) -> String {
         fields += &row(format!("{own}: {kind} = None"));
         match &field.passing {
             // The structure has an address only.
-            Passing::String => {
+            Passing::String { .. } => {
                 into += &template!("python/text_in.py.in", OWN = own);
             }
             Passing::Value => {
