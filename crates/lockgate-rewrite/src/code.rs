@@ -6,6 +6,16 @@ use crate::decode::{Text, data_in_text};
 use crate::elf::{Object, Reloc, reloc};
 use crate::error::Reason;
 
+/// What a place seems to be of which it cannot be told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seems {
+    Function,
+    Label,
+    /// A label in a part of a function that lies away from the rest, to which the rest may jump: with rsp so far below where it was at the
+    /// function's entry, if unwind tables tell.
+    LabelOfPart(Option<i32>),
+}
+
 /// The code sections of an object.
 pub(crate) struct Code {
     /// In the order of the sections.
@@ -18,7 +28,7 @@ pub(crate) struct Code {
     pub(crate) tables: BTreeMap<(usize, u64), Table>,
     /// Places whose address is taken, and which are functions or labels inside ones; whether they look like
     /// functions ([`crate::starts`]).
-    pub(crate) unsure: Vec<(CodePlace, bool)>,
+    pub(crate) unsure: Vec<(CodePlace, Seems)>,
 }
 
 /// A table of 32-bit distances from the table to code, or of addresses of labels.

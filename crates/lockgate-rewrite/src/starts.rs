@@ -10,13 +10,13 @@ use std::ops::Range;
 
 use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 
-use crate::code::{Code, CodePlace, Key};
+use crate::code::{Code, CodePlace, Key, Seems};
 use crate::decode::{Ins, Text, mark};
 use crate::dwarf;
 use crate::elf::{Object, reloc, sym};
 use crate::encode::{R10, R11, Reg, number};
 use crate::error::{Error, Reason};
-use crate::frames::{ENTRY, Frames};
+use crate::frames::{ENTRY, Frames, State};
 use crate::liveness::{Effect, Liveness};
 use crate::stack::{self, constant_move, writes_rsp};
 use crate::switch::Goto;
@@ -33,16 +33,26 @@ pub(crate) fn mark(code: &mut Code, object: &Object) {
     });
     let places: BTreeSet<CodePlace> =
         named.iter().copied().chain(taken).filter(|&place| may_begin(code, place)).collect();
-    if places.is_empty() {
+    let firsts = nameless_firsts(code, object, &named);
+    if places.is_empty() && firsts.is_empty() {
         return;
     }
     let bodies = Bodies::of(object);
     let mut budget = 1_000_000 + 4 * code.texts.iter().map(|text| text.code.len()).sum::<usize>();
     let mut live = Liveness::new(HashSet::new());
+    for place in firsts {
+        if bodies.parts.contains_key(&key(code, place)) {
+            code.unsure.push((place, Seems::LabelOfPart(None)));
+        }
+    }
     let (mut starts, mut rest) = (Vec::new(), Vec::new());
     for &place in &places {
         let at = key(code, place);
-        if bodies.hold(at) || bodies.parts.contains(&at) {
+        if bodies.hold(at) {
+            continue;
+        }
+        if let Some(&depth) = bodies.parts.get(&at) {
+            code.unsure.push((place, Seems::LabelOfPart(depth)));
             continue;
         }
         let whole = leaves_whole(code, object, (&bodies, &places), place, &mut live, &mut budget);
@@ -71,7 +81,8 @@ pub(crate) fn mark(code: &mut Code, object: &Object) {
         if is_start {
             starts.push(place);
         } else {
-            code.unsure.push((place, whole.unwrap_or(begins)));
+            let seems = if whole.unwrap_or(begins) { Seems::Function } else { Seems::Label };
+            code.unsure.push((place, seems));
         }
     }
     for place in starts {
@@ -81,10 +92,12 @@ pub(crate) fn mark(code: &mut Code, object: &Object) {
 
 /// Refuses what must be a function, and was taken for a label all the same: control would come there with a wrong frame.
 pub(crate) fn refuse_unsure(file: &str, object: &Object, code: &Code, frames: &Frames) -> Result<(), Error> {
-    for &((number, index), seems_function) in &code.unsure {
-        let is_wrong = match frames[number].before[index] {
-            Some(state) => seems_function && state != ENTRY,
-            None => true,
+    for &((number, index), seems) in &code.unsure {
+        let is_wrong = match (frames[number].before[index], seems) {
+            (None, _) => true,
+            (Some(state), Seems::LabelOfPart(depth)) => depth.map(State::Constant) != Some(state),
+            (Some(state), Seems::Function) => state != ENTRY,
+            (Some(_), Seems::Label) => false,
         };
         if is_wrong {
             let reason = Reason::new(
@@ -114,6 +127,16 @@ fn named(code: &Code, object: &Object) -> HashSet<CodePlace> {
         }
     }
     named
+}
+
+/// What sections of code begin with, where data leads there and no symbol does.
+fn nameless_firsts(code: &Code, object: &Object, named: &HashSet<CodePlace>) -> Vec<CodePlace> {
+    let is_named = |section: usize| {
+        let mut symbols = object.symbols.iter().filter(|symbol| symbol.kind != sym::SECTION);
+        symbols.any(|symbol| symbol.section() == Some(section) && symbol.value == 0)
+    };
+    let firsts = (0..code.texts.len()).map(|number| (number, 0));
+    firsts.filter(|place| named.contains(place) && !is_named(code.texts[place.0].section)).collect()
 }
 
 /// Whether code at a place makes room on the stack, as functions begin.
@@ -164,6 +187,7 @@ enum Gotos {
 }
 
 impl Gotos {
+    /// In all of an object.
     fn of(code: &Code, bodies: &Bodies, number: usize, region: Range<usize>, live: &mut Liveness) -> Gotos {
         let text = &code.texts[number];
         let jumps = region.filter(|&at| text.code[at].code.flow_control() == FlowControl::IndirectBranch);
@@ -204,7 +228,7 @@ struct Bodies {
     ends: HashSet<Key>,
     /// Where the unwind tables have a function begin, and where a part with a frame.
     begins: HashSet<Key>,
-    parts: HashSet<Key>,
+    parts: HashMap<Key, Option<i32>>,
 }
 
 impl Bodies {
@@ -213,7 +237,7 @@ impl Bodies {
             ranges: HashMap::new(),
             ends: HashSet::new(),
             begins: HashSet::new(),
-            parts: HashSet::new(),
+            parts: HashMap::new(),
         };
         let functions = object.symbols.iter().filter(|symbol| matches!(symbol.kind, sym::FUNC | sym::IFUNC));
         for symbol in functions {
@@ -224,7 +248,11 @@ impl Bodies {
         for frame in dwarf::frames(object) {
             let (section, start) = frame.start;
             bodies.add(section, start, frame.len);
-            if frame.is_entry { &mut bodies.begins } else { &mut bodies.parts }.insert(frame.start);
+            if frame.is_entry {
+                bodies.begins.insert(frame.start);
+            } else {
+                bodies.parts.insert(frame.start, frame.depth);
+            }
         }
         for ranges in bodies.ranges.values_mut() {
             ranges.sort_unstable();

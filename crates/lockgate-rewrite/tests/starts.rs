@@ -42,6 +42,29 @@ fn a_part_with_a_frame_is_no_function() {
     assert!(code[0].starts_with("sub $8,%rsp"), "the label opens the frame: {code:?}");
 }
 
+/// Where control comes there with another frame than their tables say, or by a jump that nothing shows, the link is refused. Red if the label has
+/// the frame of the code above it, which another function is.
+#[test]
+fn a_part_has_the_frame_of_its_table() {
+    let part = |depth: u32| {
+        format!(
+            ".Lplace: .cfi_startproc\n.cfi_def_cfa_offset {depth}\nmov 8(%rsp),%rax\npop %rbx\nret\n.cfi_endproc\n"
+        )
+    };
+    assert!(rewrite(&format!("{GOTO}{}", part(16))).is_ok());
+    let error = rewrite(&format!("{GOTO}{}", part(96))).expect_err("another frame");
+    assert!(error.contains("no symbol and no unwind table tells which"), "{error}");
+    // Above it a function that does not come back; the goto is elsewhere.
+    let die =
+        ".section .text.unlikely,\"ax\"\n.globl die\n.type die,@function\ndie: push %rbx\ncall longjmp\n";
+    let error = rewrite(&format!("{GOTO}{die}{}", part(96))).expect_err("a part of f, with the frame of die");
+    assert!(error.contains(".text.unlikely"), "{error}");
+    // What a section begins with, too.
+    let first = ".section .text.unlikely.f,\"ax\"\n";
+    let error = rewrite(&format!("{GOTO}{first}{}", part(16))).expect_err("no function begins with a frame");
+    assert!(error.contains(".text.unlikely.f"), "{error}");
+}
+
 /// Symbols have the last word on what lies inside a function.
 #[test]
 fn no_function_begins_inside_another() {

@@ -260,7 +260,14 @@ long times_out(long n) {
 }
 static volatile int ready, done; static volatile pthread_t in;
 static void marks(int signal) { in = pthread_self(), done = 1; }
-static void *spinner(void *how) { ready = 1; if (how) while (!done) pause(); else while (!done) ; return 0; }
+static void *spinner(void *how) {
+    sigset_t set, none;
+    sigemptyset(&none), sigemptyset(&set), sigaddset(&set, SIGUSR2);
+    if (how) pthread_sigmask(SIG_BLOCK, &set, 0);
+    ready = 1;
+    if (how) while (!done) sigsuspend(&none); else while (!done) ;
+    return 0;
+}
 long other_threads(long n) {
     quiet(); on(SIGUSR2, marks, 0);
     for (long i = 0; i < n; i++) {

@@ -214,6 +214,14 @@ impl Row {
         self.cfa == Cfa::Register(RSP, 8) && self.registers.keys().all(|&register| register == RETURN_ADDRESS)
     }
 
+    /// How far rsp is below where it was at the function's entry, if the row goes by rsp.
+    pub(super) fn depth(&self) -> Option<i32> {
+        match self.cfa {
+            Cfa::Register(RSP, offset) => i32::try_from(offset - 8).ok(),
+            _ => None,
+        }
+    }
+
     /// The row of the rewritten code, where rsp is `bias` bytes above the original's.
     /// The error is the reason why there is none.
     pub(super) fn rewritten(&self, bias: i64) -> Result<Row, String> {

@@ -191,8 +191,9 @@ pub(super) fn frames(
         let Ok(fde) = read_fde(section, format, &range, cie, context) else { continue };
         let mut cursor = Cursor::new(section.data, fde.code, range.end)?;
         let rows = cfi::rows(&mut cursor, cie.factors, Some(&cie.row))?;
-        let is_entry = rows.first().is_some_and(|row| row.1.is_entry());
-        found.push(super::Frame { start: fde.start, len: fde.len, is_entry });
+        let first = rows.first().map(|row| &row.1);
+        let (is_entry, depth) = (first.is_some_and(cfi::Row::is_entry), first.and_then(cfi::Row::depth));
+        found.push(super::Frame { start: fde.start, len: fde.len, is_entry, depth });
     }
     Ok(found)
 }

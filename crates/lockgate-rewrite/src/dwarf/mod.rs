@@ -110,6 +110,8 @@ pub struct Frame {
     pub len: u64,
     /// Whether at its start nothing is on the stack but the return address, as at a function's entry.
     pub is_entry: bool,
+    /// How far rsp is below where it was at the function's entry, if the table goes by rsp.
+    pub depth: Option<i32>,
 }
 
 /// What the unwind tables describe, as far as they can be read.

@@ -31,7 +31,7 @@
 
 	.text
 	.globl setjmp, _setjmp, __setjmp
-	.type setjmp,@function
+	.type setjmp,@function; .type _setjmp,@function; .type __setjmp,@function
 setjmp:
 _setjmp:
 __setjmp:
@@ -44,7 +44,7 @@ __setjmp:
 	.size setjmp,.-setjmp
 
 	.globl sigsetjmp, __sigsetjmp
-	.type sigsetjmp,@function
+	.type sigsetjmp,@function; .type __sigsetjmp,@function
 sigsetjmp:
 __sigsetjmp:
 	LG_FUNCTION_START
@@ -81,7 +81,7 @@ __sigsetjmp:
 	.size sigsetjmp,.-sigsetjmp
 
 	.globl longjmp, _longjmp, siglongjmp
-	.type longjmp,@function
+	.type longjmp,@function; .type _longjmp,@function; .type siglongjmp,@function
 longjmp:
 _longjmp:
 siglongjmp:

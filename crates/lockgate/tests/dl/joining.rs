@@ -314,6 +314,31 @@ fn a_service_knows_the_module_that_has_called() {
     base.close().unwrap();
 }
 
+/// A base exports each name of setjmp.h. Red if an alias is no function in its object: it is not exported, and the module does not link.
+#[test]
+fn joined_modules_jump_by_each_name() {
+    let files = files();
+    let source = "#include <setjmp.h>
+        int __sigsetjmp(sigjmp_buf, int);
+        long jumps(long x) {
+            sigjmp_buf first, second;
+            jmp_buf third;
+            volatile int found = sigsetjmp(first, 1);
+            if (found == 0) siglongjmp(first, (int)x);
+            found += __sigsetjmp(second, 0);
+            if (found == x) siglongjmp(second, 10);
+            found += _setjmp(third);
+            if (found == x + 10) _longjmp(third, 100);
+            return found;
+        }";
+    let path = files.base.beside("jumping.so", joining_guest(source, &[&files.base.path]));
+    let base = files.base.open();
+    let jumping = open_into(&path, base);
+    assert_eq!(ask(jumping, "jumps", 5), 115);
+    jumping.close().unwrap();
+    base.close().unwrap();
+}
+
 /// A service for one library of a domain is no other's there, whatever that calls by the same name. Red if the base's import is looked up for
 /// one that joined.
 #[test]
