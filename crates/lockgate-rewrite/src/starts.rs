@@ -13,7 +13,7 @@ use iced_x86::{FlowControl, Mnemonic, OpKind, Register};
 use crate::code::{Code, CodePlace, Key, Seems};
 use crate::decode::{Ins, Text, mark};
 use crate::dwarf;
-use crate::elf::{Object, reloc, sym};
+use crate::elf::{Object, Symbol, reloc, sym};
 use crate::encode::{R10, R11, Reg, number};
 use crate::error::{Error, Reason};
 use crate::frames::{ENTRY, Frames, State};
@@ -131,12 +131,10 @@ fn named(code: &Code, object: &Object) -> HashSet<CodePlace> {
 
 /// What sections of code begin with, where data leads there and no symbol does.
 fn nameless_firsts(code: &Code, object: &Object, named: &HashSet<CodePlace>) -> Vec<CodePlace> {
-    let is_named = |section: usize| {
-        let mut symbols = object.symbols.iter().filter(|symbol| symbol.kind != sym::SECTION);
-        symbols.any(|symbol| symbol.section() == Some(section) && symbol.value == 0)
-    };
+    let at_start = object.symbols.iter().filter(|symbol| symbol.kind != sym::SECTION && symbol.value == 0);
+    let begun: HashSet<usize> = at_start.filter_map(Symbol::section).collect();
     let firsts = (0..code.texts.len()).map(|number| (number, 0));
-    firsts.filter(|place| named.contains(place) && !is_named(code.texts[place.0].section)).collect()
+    firsts.filter(|place| named.contains(place) && !begun.contains(&code.texts[place.0].section)).collect()
 }
 
 /// Whether code at a place makes room on the stack, as functions begin.

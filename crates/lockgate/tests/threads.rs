@@ -1,6 +1,7 @@
 //! Threads in domains: those of the host, and those that modules start (docs/limits.md).
 
 use crate::common::{Guest, host_sys, watchdog};
+use crate::handlers_sys::raise;
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, ResetError};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::channel;
@@ -381,7 +382,7 @@ fn a_modules_thread_that_a_handler_ends_in_its_code_ends_the_domain() {
         while has_spun.call().unwrap() == 0 {
             std::thread::yield_now();
         }
-        host_sys::send(thread, libc::SIGUSR2);
+        raise(thread, libc::SIGUSR2);
         let error = joins.join().unwrap().expect_err("it ended");
         assert!(error.to_string().contains("in the middle of the module's code"), "{error}");
     });

@@ -231,6 +231,11 @@ impl Core {
         self.kill();
     }
 
+    /// The host has ended the thread where the module cannot clean up.
+    fn ends_by_host(&self, why: &str) {
+        self.ends_by(CallError::Panic(Panic::new(Box::new(why.to_owned()))));
+    }
+
     /// What the calling thread has of this domain, whose module has started it.
     fn life(&self) -> Option<&'static Life> {
         // SAFETY: the thread's own; those who ask let go of it before it goes.
@@ -243,8 +248,9 @@ impl Core {
         let Some(life) = self.life() else { return false };
         if thread.ended_in_code.get() {
             // What the module has to clean up lies in frames, which a call of its own might write over.
-            let why = "a signal handler of the host ended the thread in the middle of the module's code";
-            self.ends_by(CallError::Panic(Panic::new(Box::new(why.to_owned()))));
+            self.ends_by_host(
+                "a signal handler of the host ended the thread in the middle of the module's code",
+            );
             return true;
         }
         // (The turn is over when the end is judged.)
@@ -264,8 +270,7 @@ impl Core {
         if let Some(life) = self.life() {
             // Only libc's clean-up tells those that wait for the thread in the module.
             if life.is_cleaning.get() {
-                let why = "it ended the thread once more, in the module's clean-up".to_owned();
-                self.ends_by(CallError::Panic(Panic::new(Box::new(why))));
+                self.ends_by_host("it ended the thread once more, in the module's clean-up");
             }
             life.running.uncount();
             self.process().thread_ended(&self.services(), life.start);

@@ -769,14 +769,6 @@ pub fn on_a_stack_of<F: FnOnce() + Send>(size: usize, work: F) {
     on_a_stack(|attributes| unsafe { libc::pthread_attr_setstacksize(attributes, size) }, work);
 }
 
-/// Ends the calling thread behind libc's back: nothing of what it does at the end of a thread is done.
-pub fn end_without_libc() -> ! {
-    loop {
-        // SAFETY: who calls this has nothing on its stack that others look at.
-        unsafe { libc::syscall(libc::SYS_exit, 0) };
-    }
-}
-
 /// The same, a page of a guard below, and below that memory of somebody else's: false if that has changed.
 pub fn on_a_stack_above_a_neighbour<F: FnOnce() + Send>(size: usize, work: F) -> bool {
     const NEIGHBOUR: usize = 256 << 10;
@@ -922,6 +914,14 @@ unsafe extern "C-unwind" {
     pub fn pthread_exit(value: *mut libc::c_void) -> !;
 }
 
+/// Ends the calling thread behind libc's back: nothing of what it does at the end of a thread is done.
+pub fn end_without_libc() -> ! {
+    loop {
+        // SAFETY: who calls this has nothing on its stack that others look at.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    }
+}
+
 /// Ends threads in a handler of `signal`, wherever that comes.
 pub fn end_threads_at(signal: i32) {
     // SAFETY: a handler that never returns; the signal's number is what the thread has to tell who joins it.
@@ -937,12 +937,6 @@ pub fn unblock(signal: i32) {
         libc::sigaddset(&raw mut set, signal);
         assert_eq!(libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()), 0);
     }
-}
-
-/// Sends `signal` to a thread of this process.
-pub fn send(thread: i32, signal: i32) {
-    // SAFETY: a system call on numbers.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
 }
 
 /// `pthread_exit` as a host function: no frame of Rust's lies between it and the gate.
