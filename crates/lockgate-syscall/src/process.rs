@@ -106,9 +106,14 @@ pub struct Process {
 impl Process {
     /// A process that may reach what `grants` says.
     pub fn new(grants: Arc<Grants>) -> Self {
+        Process::of_host(std::process::id(), grants)
+    }
+
+    /// The same, in the host's process `number`.
+    pub fn of_host(number: u32, grants: Arc<Grants>) -> Self {
         let descriptors = Descriptors::new(&grants.streams, grants.descriptor_limit());
         Process {
-            number: std::process::id(),
+            number,
             lookup: Arc::clone(descriptors.lookup()),
             descriptors: Mutex::new(descriptors),
             current: Mutex::new(Arc::new(Current::start(&grants))),

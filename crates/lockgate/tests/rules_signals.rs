@@ -528,6 +528,33 @@ fn child_claims_signals_by_a_new_thread() {
     });
 }
 
+/// A module's own code runs before a thread's first call: the kernel would end the process at its fault. Red if what the thread has blocked
+/// stays so until it has entered.
+#[test]
+fn r12_a_thread_that_blocks_all_lets_faults_through_before_its_first_call() {
+    let output = in_child("rules_signals::child_enters_with_all_blocked");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r12_a_thread_that_blocks_all_lets_faults_through_before_its_first_call"]
+fn child_enters_with_all_blocked() {
+    // The next thread's start writes to the entry of the list of threads that the first one's points to (musl's `struct pthread`).
+    let source =
+        "#include <pthread.h>\nint fine(void) { ((volatile long *)pthread_self())[3] = 8; return 1; }";
+    let domain = Guest::c(source).domain();
+    let fine = domain.bind::<extern "C" fn() -> i64>("fine").unwrap();
+    assert_eq!(fine.call().unwrap(), 1, "the first thread needs none");
+    std::thread::scope(|scope| {
+        let enters = scope.spawn(|| {
+            host_sys::block_past_the_library();
+            fine.call().unwrap_err().to_string()
+        });
+        let error = enters.join().expect("no panic");
+        assert!(error.contains("_lg_thread_init"), "{error}");
+    });
+}
+
 /// Threads that put a late handler behind the library's at the same time do not put the library's own there: the host's next fault would
 /// go round in circles. Red if a thread that comes second takes what it finds for the late handler.
 #[test]

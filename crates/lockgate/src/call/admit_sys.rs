@@ -3,7 +3,7 @@ use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::living_sys::living;
 use super::thread_sys::{self, ThreadState};
-use super::{attachment_sys, exclusive_sys, left_sys, outcome_sys, repair_sys, tsan_sys};
+use super::{alternate_sys, attachment_sys, exclusive_sys, left_sys, outcome_sys, repair_sys, tsan_sys};
 use crate::error::{CallError, Panic};
 use crate::{host, space};
 
@@ -73,7 +73,8 @@ fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) ->
 
 fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     // First of all: a handler gets this answer alone, for which nothing is allocated or locked; not even that of a child's.
-    if thread_sys::on_alternate_stack() {
+    let now = alternate_sys::in_use();
+    if alternate_sys::is_on(&now) {
         return Err(CallError::SignalHandler);
     }
     // Then: what locks and tables of the parent's hold is of no meaning here.
@@ -82,7 +83,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
         return Err(CallError::Forked);
     }
     // (What a jump out of a wait skips has nothing to drop.)
-    thread_sys::publish(&attachment_sys::attach_on_own_stack(rsp)?);
+    thread_sys::publish(&attachment_sys::attach_on_own_stack(rsp, &now)?);
     let state = thread_sys::current().ok_or(CallError::ThreadEnding)?;
     let top = repair_sys::repair(state, rsp);
     state.let_go_of_left(rsp + 8);

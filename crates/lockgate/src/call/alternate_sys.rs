@@ -42,13 +42,12 @@ impl AlternateStack {
         Ok(())
     }
 
-    /// Has the kernel use it, for a thread that is on no alternate stack. Where it did not, it is not known to stay.
-    pub(super) fn install(&self) -> Result<(), Errno> {
-        let now = in_use();
+    /// Has the kernel use it, for a thread that has `now` and is on no alternate stack. Where it did not, it is not known to stay.
+    pub(super) fn install(&self, now: &libc::stack_t) -> Result<(), Errno> {
         let is_ours = |now: &libc::stack_t| {
             (now.ss_sp as u64, now.ss_size as u64, now.ss_flags) == (self.low(), self.size(), 0)
         };
-        if is_ours(&now) {
+        if is_ours(now) {
             return Ok(());
         }
         self.stays.set(false);
@@ -101,10 +100,15 @@ impl AlternateStack {
     }
 }
 
-/// The thread's, as the kernel has it.
-fn in_use() -> libc::stack_t {
+/// The calling thread's, as the kernel has it.
+pub(super) fn in_use() -> libc::stack_t {
     let mut now = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
     // SAFETY: a query.
     unsafe { kernel_sigaltstack(ptr::null(), &mut now) };
     now
+}
+
+/// Whether a thread that has `now` runs on it (rule R13).
+pub(super) fn is_on(now: &libc::stack_t) -> bool {
+    now.ss_flags & libc::SS_ONSTACK != 0
 }

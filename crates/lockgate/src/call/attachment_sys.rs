@@ -1,5 +1,5 @@
 //! Threads that call domains: what each gets before its first call, and gives back when it ends.
-use super::alternate_sys::AlternateStack;
+use super::alternate_sys::{self, AlternateStack};
 use super::block_sys::block;
 use super::held::{Held, Holdings};
 use super::interruptions_sys::Interruptions;
@@ -154,7 +154,7 @@ impl ThreadState {
             self.set_slot(id, place);
         }
         // Rust's std has switched the alternate stack off by now (rule R12).
-        let usable = self.alternate.install().is_ok();
+        let usable = self.alternate.install(&alternate_sys::in_use()).is_ok();
         let next = || {
             let mut attached = self.attached.borrow_mut();
             let next = attached.iter_mut().find(|attached| !attached.told)?;
@@ -174,18 +174,18 @@ impl ThreadState {
 /// # Errors
 /// Why the thread cannot enter any domain.
 pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
-    let here = 0_u8;
-    match on_alternate_stack() {
+    let (here, now) = (0_u8, alternate_sys::in_use());
+    match alternate_sys::is_on(&now) {
         true => Err(CallError::SignalHandler),
-        false => attach_on_own_stack((&raw const here).addr() as u64),
+        false => attach_on_own_stack((&raw const here).addr() as u64, &now),
     }
 }
 
-/// The same, where the thread is not [`on_alternate_stack`], and calls from a frame at `rsp`.
+/// The same for a thread that calls from a frame at `rsp`, and whose alternate stack, `now`, it is not on.
 ///
 /// # Errors
 /// As there.
-pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallError> {
+pub(super) fn attach_on_own_stack(rsp: u64, now: &libc::stack_t) -> Result<Arc<ThreadState>, CallError> {
     let known = known();
     // SAFETY: our own block.
     let looks_at_stack = unsafe { (*block()).alternate_size } == LOOKS_AGAIN;
@@ -218,7 +218,7 @@ pub(super) fn attach_on_own_stack(rsp: u64) -> Result<Arc<ThreadState>, CallErro
     if state.out_of_turn.get() {
         return Err(CallError::TooDeep);
     }
-    state.use_alternate_stack(rsp).map_err(CallError::memory)?;
+    state.use_alternate_stack(rsp, now).map_err(CallError::memory)?;
     mask_sys::unblock();
     leave_window(0);
     let block = block();

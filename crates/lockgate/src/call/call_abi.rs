@@ -12,6 +12,7 @@ use crate::signature::{Place, Plan, Register, Signature, Type};
 use lockgate_verify::Report;
 use std::collections::HashSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Mutex;
 
 /// Processor state that a module can read or change, from the verifier's report (rule V6). It holds for the whole window, or for one function
@@ -122,7 +123,7 @@ impl StateUsage {
 }
 
 /// How much of a register a value fills.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Fill {
     /// No value is in it.
     #[default]
@@ -149,15 +150,42 @@ impl Fill {
     pub fn is_small(self) -> bool {
         matches!(self, Fill::Bool | Fill::Unsigned8 | Fill::Signed8 | Fill::Unsigned16 | Fill::Signed16)
     }
+
+    /// A number for each.
+    fn code(self) -> u8 {
+        match self {
+            Fill::Nothing => 0,
+            Fill::Bool => 1,
+            Fill::Unsigned8 => 2,
+            Fill::Signed8 => 3,
+            Fill::Unsigned16 => 4,
+            Fill::Signed16 => 5,
+            Fill::Low32 => 6,
+            Fill::Low64 => 7,
+            Fill::Low128 => 8,
+            Fill::Bytes(bytes) => 8 + bytes,
+        }
+    }
 }
 
 /// Registers that hold values.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Values {
     /// Arguments: rdi rsi rdx rcx r8 r9. Results: rax rdx.
     pub integers: [Fill; 6],
     /// From xmm0 on.
     pub vectors: [Fill; 8],
+}
+
+/// All at once: a derived one hashes 8 bytes for each register, which is a third of what a bind takes.
+impl Hash for Values {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let mut codes = [0; 14];
+        for (code, fill) in codes.iter_mut().zip(self.integers.into_iter().chain(self.vectors)) {
+            *code = fill.code();
+        }
+        state.write(&codes);
+    }
 }
 
 impl Values {

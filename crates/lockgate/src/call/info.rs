@@ -167,7 +167,7 @@ impl Info {
     /// A call of it that began with its stack pointer at `entry`, with its stacks as they are now.
     pub fn entered(&self, registers: Registers, entry: u64) -> Entered {
         let domain = &self.domain;
-        let call = Entered::new(domain.name(), &self.name, domain.images(), domain.base(), registers);
+        let call = Entered::new(domain.name(), &self.name, domain.images(), domain.stride(), registers);
         let size = domain.stack_size_at(call.rsp());
         call.with_stack(domain.stride(), size, entry)
     }

@@ -19,7 +19,7 @@ use super::mask_sys::{HOSTS, hold_more, in_handler, settle_hosts, unblock};
 use super::must_end_sys::{outer_must_stop, why_stop};
 use super::thread_sys::{self, ThreadState};
 use super::undisturbed_sys::{postpones, undisturbed};
-use super::{block_sys, code_sys, outcome_sys};
+use super::{alternate_sys, block_sys, code_sys, outcome_sys};
 use crate::copy_asm as guarded;
 use crate::host::{HostError, PerProcess, Uncancelled, locked};
 use crate::report::{Cause, RawFault, Registers};
@@ -296,7 +296,8 @@ fn settle() {
     let Some(state) = thread_sys::current() else { return };
     // SAFETY: our own block: the thread is admitted anew.
     unsafe { (*block_sys::block()).alternate_size = u64::MAX };
-    if !thread_sys::on_alternate_stack() && state.alternate.install().is_ok() {
+    let now = alternate_sys::in_use();
+    if !alternate_sys::is_on(&now) && state.alternate.install(&now).is_ok() {
         unblock();
     }
 }
@@ -617,7 +618,9 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         }
         *state.fault.get() = Some(raw);
         state.failed.set(first_header((*record).binding));
-        admit_anew();
+        if !STANDS_IN.load(Ordering::Relaxed) {
+            look_again();
+        }
         // What came behind our back, by a plain system call or a jump: the thread goes on with this mask.
         let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
         mask.write(mask.read() & !lifelines());
@@ -801,17 +804,10 @@ fn stands_in() -> bool {
         && place(found) == place(fronts_sys::address(0) as *const c_void)
 }
 
-/// Has the calling thread's next call look at handlers and at the alternate stack again: changes of them need not come to our notice by
-/// themselves (rules R11, R12). For ways that are slow already. Its mask is looked at in any case: `siglongjmp` and
-/// `setcontext` may bring back one from before the thread's first call.
+/// Has the calling thread's next call look at handlers, at the alternate stack and at the mask again: changes of them need not come to our
+/// notice by themselves (rules R11, R12; `siglongjmp` and `setcontext` may bring back a mask from before the thread's first call). For ways
+/// that are slow already.
 pub(crate) fn look_again() {
-    admit_anew();
-    if thread_sys::current().is_some() {
-        unblock();
-    }
-}
-
-fn admit_anew() {
     // SAFETY: our own block: the thread is admitted anew.
     unsafe { (*block_sys::block()).alternate_size = u64::MAX };
 }

@@ -1,11 +1,10 @@
 //! The runtime's side of a host thread: its records, slot table and alternate stack; and what it has domains do.
-use super::alternate_sys::AlternateStack;
+use super::alternate_sys::{self, AlternateStack};
 use super::block_sys::block;
 use super::gate_tables_sys::GateTables;
 use super::held::Holdings;
 use super::instance::Instance;
 use super::interruptions_sys::Interruptions;
-use super::kernel_signals_sys::kernel_sigaltstack;
 use super::layout::{
     BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
     RED_ZONE, Record, ThreadBlock, by_window, first_header,
@@ -415,9 +414,9 @@ impl ThreadState {
         drop(unsafe { (*self.awaited.get()).take() });
     }
 
-    /// Has the kernel use the thread's alternate stack, of whose frames the innermost one is at `rsp`.
-    pub(super) fn use_alternate_stack(&self, rsp: u64) -> Result<(), Errno> {
-        self.alternate.install()?;
+    /// Has the kernel use the thread's alternate stack in place of `now`, of whose frames the innermost one is at `rsp`.
+    pub(super) fn use_alternate_stack(&self, rsp: u64, now: &libc::stack_t) -> Result<(), Errno> {
+        self.alternate.install(now)?;
         if !self.alternate.stays() {
             let may_go = signal_frames_sys::may_be_above(rsp, &self.stack, Some(self.alternate.low()));
             self.alternate.set_stays(!may_go);
@@ -567,10 +566,7 @@ pub(crate) fn in_gate() -> bool {
 
 /// True on an alternate signal stack, ours or anybody's (rule R13).
 pub(crate) fn on_alternate_stack() -> bool {
-    let mut now = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: 0, ss_size: 0 };
-    // SAFETY: a query.
-    unsafe { kernel_sigaltstack(ptr::null(), &mut now) };
-    now.ss_flags & libc::SS_ONSTACK != 0
+    alternate_sys::is_on(&alternate_sys::in_use())
 }
 
 /// True if the host's frame at `host` is gone for a caller at `rsp`: they are on one stack, and the caller's frame is further out. (What

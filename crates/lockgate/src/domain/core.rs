@@ -15,7 +15,7 @@ use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
-use crate::host::locked;
+use crate::host::{PerProcess, locked};
 use crate::module::Module;
 use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
@@ -642,7 +642,8 @@ fn stack_start(slot: usize, size: u64) -> u64 {
 }
 
 fn new_process(module: &Arc<Module>, options: &DomainOptions) -> Process {
-    Process::new(options.grants.clone())
+    static NUMBER: PerProcess<u32> = PerProcess::new(std::process::id);
+    Process::of_host(*NUMBER, options.grants.clone())
         .with_descriptors(options.limits.descriptors)
         .with_stacks(options.terms.stack_size)
         .with_own_file(module.clone())

@@ -150,12 +150,6 @@ impl Image {
         self.executable(place).into_iter().chain(constants).collect()
     }
 
-    /// Copies code or constants: `at` is relative to the image. `None` beyond the image's end.
-    pub fn read(&self, at: u64, into: &mut [u8]) -> Option<()> {
-        let read = rustix::io::pread(&self.file, &mut *into, THUNKS.checked_add(at)?).ok()?;
-        (read == into.len()).then_some(())
-    }
-
     /// Page by page, so that each page is touched once.
     fn relocate(&self, stride: &Stride, place: u64, words: &[Filled]) -> Result<(), Errno> {
         let base = stride.base() + place;

@@ -12,6 +12,8 @@ use lockgate_syscall::OwnFile;
 use lockgate_verify::{Rejection, Report};
 use rustix::fs::MemfdFlags;
 use rustix::io::Errno;
+use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +28,8 @@ pub struct Module {
     file: Vec<u8>,
     /// Of the report, for debuggers.
     sites: Vec<crate::symbols::Site>,
+    /// What is known of single functions: by the exports' addresses, ascending; looked at when one is first bound.
+    functions: Vec<(u64, Once<Option<Report>>)>,
     symbols: Once<lockgate_symbols::Symbols>,
     /// The file's bytes for its own domains, made when one asks for them.
     own_file: PerProcess<Mutex<Option<Arc<OwnedFd>>>>,
@@ -119,6 +123,8 @@ impl Module {
             segment.bytes = Vec::new();
         }
         let sites = crate::symbols::sites(&report.frames);
+        let addresses: BTreeSet<u64> = parsed.exports.iter().map(|export| export.address).collect();
+        let functions = addresses.into_iter().map(|address| (address, Once::new())).collect();
         Ok(Arc::new(Module {
             name,
             parsed,
@@ -126,6 +132,7 @@ impl Module {
             image,
             file,
             sites,
+            functions,
             symbols: Once::new(),
             own_file: PerProcess::default(),
         }))
@@ -152,8 +159,13 @@ impl Module {
     }
 
     /// What a call of the function at an image-relative address can read or modify; `None`: whatever the module can.
-    pub(crate) fn function(&self, address: u64) -> Option<Report> {
-        lockgate_verify::Functions::in_file(&self.file)?.report(address)
+    pub(crate) fn function(&self, address: u64) -> Option<Cow<'_, Report>> {
+        let look = || lockgate_verify::Functions::in_file(&self.file)?.report(address);
+        match self.functions.binary_search_by_key(&address, |(export, _)| *export) {
+            Ok(index) => self.functions[index].1.get(look).as_ref().map(Cow::Borrowed),
+            // Whatever the host or another function points to.
+            Err(_) => look().map(Cow::Owned),
+        }
     }
 
     pub(crate) fn parsed(&self) -> &lockgate_verify::Module {

@@ -116,25 +116,25 @@ impl Captured {
 }
 
 impl Entered {
-    /// A call of `entry_point` in the domain called `domain`, whose images these are, in the window at `window`. Its stacks are copied next, from
-    /// [`rsp`](Entered::rsp) on.
+    /// A call of `entry_point` in the domain called `domain`, whose images these are, in the window of `stride`. Its stacks are copied next,
+    /// from [`rsp`](Entered::rsp) on.
     pub(crate) fn new(
         domain: &str,
         entry_point: &str,
         images: Vec<Placed>,
-        window: u64,
+        stride: &Stride,
         registers: Registers,
     ) -> Entered {
         let mut call = Entered {
             domain: domain.to_owned(),
             entry_point: entry_point.to_owned(),
             images,
-            window,
+            window: stride.base(),
             registers,
             rsp: registers.rsp,
             stack: StackImage::default(),
         };
-        if call.opens_frame() {
+        if call.opens_frame(stride) {
             call.rsp = registers.r11;
         }
         call
@@ -154,13 +154,15 @@ impl Entered {
     }
 
     /// Whether the call has ended in a unit that opens a frame, with rsp moved already, perhaps far out of the stack: r11 is what it was.
-    fn opens_frame(&self) -> bool {
+    fn opens_frame(&self, stride: &Stride) -> bool {
         /// `mov %r11,(%rsp)`, which is legal nowhere else.
         const STORES_FRAME_WORD: [u8; 4] = [0x4c, 0x89, 0x1c, 0x24];
         let mut code = [0; STORES_FRAME_WORD.len()];
-        let place = self.in_image(self.registers.rip).and_then(|at| self.image_of(at));
-        let read = place.and_then(|(image, own)| image.module.image().read(own, &mut code));
-        !self.after_call() && read.is_some() && code == STORES_FRAME_WORD
+        let is_code = !self.after_call() && self.in_image(self.registers.rip).is_some();
+        // (The threads of the domain cannot write it.)
+        is_code
+            && stride.read(self.registers.rip - self.window, &mut code).is_ok()
+            && code == STORES_FRAME_WORD
     }
 
     /// Name of the domain's module.

@@ -1007,6 +1007,17 @@ pub fn interrupt_once<T>(
     result.expect("the work was done")
 }
 
+/// Blocks every signal on the calling thread, in the kernel: as a jump does that brings back a mask from before the thread's first call.
+pub fn block_past_the_library() {
+    let mask = !0_u64;
+    // SAFETY: a mask as the kernel has it, of 8 bytes.
+    let done = unsafe {
+        let none = std::ptr::null_mut::<u64>();
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, none, 8)
+    };
+    assert_eq!(done, 0);
+}
+
 /// Runs `body` with every signal blocked, in the kernel: the library's own `pthread_sigmask` would leave those it lives by.
 /// The closure that `body` gets waits for a signal, as long as a minute, and is the only place where one comes.
 fn between_signals(body: impl FnOnce(&dyn Fn())) {
