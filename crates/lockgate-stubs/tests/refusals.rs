@@ -11,6 +11,24 @@ fn what_would_do_nothing_is_refused() {
     const DEAD: &str = "no annotation says what the stub returns when the library fails";
     // The header, and what the message names (nothing: it is good).
     let cases: &[(&str, &str)] = &[
+        // A pointer by which functions of all types are passed.
+        ("int f(void (*g)(void));", "may be the type of a function without parameters"),
+        ("int f(void (*g)(void) LG_CALLBACK);", ""),
+        ("typedef void any(void);\nint f(any *g);", "may be the type of a function without parameters"),
+        (
+            "typedef void (*any)(void);\nany f(int n);\nint g(int n);",
+            "may be the type of a function without parameters",
+        ),
+        ("typedef void (*done)(void);\nLG_TYPE(done, LG_CALLBACK);\nint f(done g);", ""),
+        (
+            "struct r { int n; void (*g)(void); };\nint f(const struct r *r LG_IN);",
+            "may be the type of a function without parameters",
+        ),
+        (
+            "int f(void (*g)(void (*h)(void), void *d), void *d);",
+            "may be the type of a function without parameters",
+        ),
+        ("int f(int (*g)(void));", ""),
         // A handle that lives on may have the stream, too.
         ("#include <stdio.h>\nstruct h;\nint f(struct h *h, FILE *s);", "a FILE beside a handle"),
         (

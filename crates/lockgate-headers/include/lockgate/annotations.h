@@ -147,7 +147,8 @@
 
 /* ---- functions of the program ------------------------------------------------------------------------------------ */
 
-/* A function that the library calls. Pointers to functions are callbacks without an annotation. */
+/* A function that is called as it is declared. Pointers to functions are callbacks without an
+ * annotation, but for `void (*)(void)`, by which some libraries take functions of any type. */
 #define LG_CALLBACK LG_NOTE_("callback")
 /* The program's own pointer, which the library hands back and never follows. `void *` parameters of
  * callbacks are data without an annotation. The pointer comes back for the callback and handle that

@@ -291,6 +291,15 @@ impl Planner<'_> {
             (None, Shape::Function(prototype)) => (**prototype).clone(),
             _ => return no("no function", "correct the annotation"),
         };
+        if is_of_any_type(&prototype) && !self.notes(parameter).callback {
+            return no(
+                format!(
+                    "`{}` may be the type of a function without parameters, or stand for any function, which the other side calls by another type",
+                    parameter.kind.spelling
+                ),
+                "annotate it with LG_CALLBACK if it is called as it is declared, else leave the function out with LG_OMIT",
+            );
+        }
         let name = named.unwrap_or_else(|| word(&format!("{} {}", parameter.name, parameter.kind.spelling)));
         let name = self.name_of_callback(name, &prototype);
         if self.plan.callbacks.contains_key(&name) {
@@ -382,6 +391,11 @@ impl Planner<'_> {
         self.is_said_by_its_prototype(name, &prototype)?;
         Ok(CallbackPlan { name: name.to_owned(), prototype, parameters, result, order, followed })
     }
+}
+
+/// `void (void)`, by a pointer to which C programs pass functions of all types.
+fn is_of_any_type(prototype: &Prototype) -> bool {
+    prototype.parameters.is_empty() && !prototype.variadic && prototype.result.shape == Shape::Void
 }
 
 /// An untyped pointer that a callback gets, which its type or place says is not plainly the program's data: `const void *`, or one
