@@ -448,8 +448,9 @@ typedef uint32_t lg_policy;
 
 /* Options of domains (docs/limits.md). You may call each setter again; the new value counts for
  * domains that you make afterwards. A setter that fails changes nothing. lg_domain_new() refuses
- * values that it cannot meet. All setters are cheap. (lg_options_new() is never NULL, because NULL
- * means the defaults: if it fails, its result is LG_E_HANDLE wherever you use it.) */
+ * a limit below what the domain needs to begin; one above what there can be is as good as none. All
+ * setters are cheap. (lg_options_new() is never NULL, because NULL means the defaults: if it fails,
+ * its result is LG_E_HANDLE wherever you use it.) */
 lg_options *lg_options_new(void);
 lg_status lg_options_free(lg_options *options);
 

@@ -839,6 +839,35 @@ fn five_thousand_domains_live_at_once() {
     assert!(crate::common::mappings(0, u64::MAX).len() < 10 * domains.len() + 1000);
 }
 
+/// What a number leads to is not taken for the module's verified file. Red if it is: the other file's bytes run.
+#[test]
+fn another_file_under_the_number_of_a_modules_is_not_mapped() {
+    let output = crate::common::in_child("domains::child_closes_what_it_has_not_opened");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by another_file_under_the_number_of_a_modules_is_not_mapped"]
+fn child_closes_what_it_has_not_opened() {
+    let module = Guest::c("int fine(void) { return 1; }").module();
+    let fine = |domain: Domain| domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
+    assert_eq!(fine(Domain::new(&module, DomainOptions::new()).unwrap()), 1);
+    let modules: Vec<i32> = std::fs::read_dir("/proc/self/fd")
+        .expect("/proc is mounted")
+        .map(|entry| entry.expect("a descriptor").path())
+        .filter(|path| {
+            std::fs::read_link(path).is_ok_and(|to| to.to_string_lossy().contains("lockgate-module"))
+        })
+        .map(|path| path.file_name().expect("a number").to_string_lossy().parse().expect("a number"))
+        .collect();
+    let [number] = modules[..] else { panic!("{modules:?}") };
+    let mut other = tempfile::tempfile().expect("a scratch file");
+    std::io::Write::write_all(&mut other, &[0xcc; 1 << 20]).expect("room");
+    crate::common::host_sys::put_at(&other, number);
+    let Err(error) = Domain::new(&module, DomainOptions::new()) else { panic!("another file was mapped") };
+    assert!(error.to_string().contains("close no descriptor that the program has not opened"), "{error}");
+}
+
 /// A process without address space gets an error that says so, and goes on.
 #[test]
 fn no_address_space_is_an_error() {

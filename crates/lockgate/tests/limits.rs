@@ -547,6 +547,36 @@ fn child_that_cannot_sleep() {
     }
 }
 
+/// Limits are in time whatever the thread that started the first call may have set, or its process was started with. Red if the library's
+/// thread has it, too: it would wake seconds late.
+#[test]
+fn the_watcher_wakes_in_time() {
+    let output = crate::common::in_child("limits::child_with_much_slack");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by the_watcher_wakes_in_time"]
+fn child_with_much_slack() {
+    let much = std::num::NonZeroU64::new(1_000_000_000).expect("not zero");
+    rustix::thread::set_current_timer_slack(Some(much)).expect("it may");
+    let domain = domain(DomainOptions::new().time_limit(Duration::from_millis(20)));
+    let stay = domain.bind::<extern "C" fn(i32) -> i32>("stay").unwrap();
+    let error = stay.call(4).unwrap_err();
+    assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+    let threads = std::fs::read_dir("/proc/self/task").expect("/proc is mounted");
+    let watchers: Vec<String> = threads
+        .map(|thread| thread.expect("a thread").path())
+        .filter(|thread| {
+            std::fs::read_to_string(thread.join("comm")).is_ok_and(|name| name == "lockgate-watch\n")
+        })
+        .map(|thread| thread.file_name().expect("a number").to_string_lossy().into_owned())
+        .collect();
+    let [watcher] = &watchers[..] else { panic!("{watchers:?}") };
+    let slack = std::fs::read_to_string(format!("/proc/{watcher}/timerslack_ns")).expect("Linux has it");
+    assert_eq!(slack, "50000\n");
+}
+
 /// Without one of these system calls no limit and no kill would have an effect, or a fault would end the process: the first module is
 /// refused, and the error names the call.
 #[test]

@@ -16,7 +16,7 @@ use super::mask_sys;
 use super::meter::{Meter, Samples};
 use super::signals_sys;
 use super::thread_sys::{EPOCH, OVERDUE, SeenEntry, THREADS, ThreadState, current};
-use crate::host::{PerProcess, end_process, locked, peek, process, still};
+use crate::host::{self, PerProcess, end_process, locked, peek, process, still};
 use crate::space;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -500,6 +500,7 @@ fn watch() {
     let _ends = Watched;
     // (Blocks of threads that have ended behind our back.)
     mask_sys::let_faults();
+    host::wakes_in_time();
     let mut samples = Samples::default();
     let mut kicks = Kicks::new();
     let mut cleared = Instant::now();

@@ -49,15 +49,26 @@ impl fmt::Display for Holder {
     }
 }
 
+/// Why memory could not be mapped.
+fn unmapped(source: &std::io::Error) -> String {
+    if source.raw_os_error() == Some(libc::EBADF) {
+        return format!(
+            "the memory file of its module is closed, or has another number here ({source}); close no descriptor that the program has not \
+             opened, and make domains on threads that share its table of descriptors"
+        );
+    }
+    format!(
+        "no address space or kernel mappings left ({source}); close domains, or raise vm.max_map_count or the limit of address space \
+         (ulimit -v)"
+    )
+}
+
 /// Why a domain was not created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CreateError {
-    /// No address space or kernel mappings left.
-    #[error(
-        "domain {name}: no address space or kernel mappings left ({source}); close domains, or raise vm.max_map_count or \
-         the limit of address space (ulimit -v)"
-    )]
+    /// No address space or kernel mappings left; or the module's file is not there any more (`EBADF`).
+    #[error("domain {name}: {}", unmapped(source))]
     Space {
         /// The domain.
         name: String,

@@ -21,6 +21,7 @@ pub(crate) use memory_file::memory_file;
 pub(crate) use processor::{Processor, lacks};
 pub(crate) use telling::{end_process, tell};
 pub(crate) use threads_sys::cancellation;
+pub(crate) use threads_sys::wakes_in_time;
 pub use threads_sys::{AtThreadEnd, Uncancelled};
 
 /// Locks `mutex`, also after a panic under its lock: what the library keeps there is right between any two of its steps, and a panic must not end all

@@ -2,6 +2,7 @@
 use super::fork_sys::Once;
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
+use std::num::NonZeroU64;
 use std::os::unix::thread::JoinHandleExt as _;
 use std::ptr;
 use std::thread::JoinHandle;
@@ -12,6 +13,15 @@ unsafe extern "C" {
 
 /// `PTHREAD_CANCEL_DISABLE`.
 pub(crate) const DISABLE: c_int = 1;
+
+/// The kernel wakes the calling thread, which is one of ours, when its time has come: it does not go by what the thread that started it has
+/// set, seconds perhaps (`PR_SET_TIMERSLACK`, systemd's `TimerSlackNSec=`).
+pub(crate) fn wakes_in_time() {
+    /// Nanoseconds: Linux's default.
+    const SLACK: NonZeroU64 = NonZeroU64::new(50_000).expect("not zero");
+    // (Where a filter forbids it, times are as late as they were.)
+    let _ = rustix::thread::set_current_timer_slack(Some(SLACK));
+}
 
 /// Whether a `pthread_cancel` of the calling thread waits.
 pub(crate) mod cancellation {

@@ -7,7 +7,7 @@ use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
 use rustix::mm::ProtFlags;
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// Length of the thunks at the start of the file, bytes.
 const THUNKS: u64 = window::IMAGE - window::THUNKS;
@@ -16,6 +16,8 @@ const THUNKS: u64 = window::IMAGE - window::THUNKS;
 #[derive(Debug)]
 pub(crate) struct Image {
     file: OwnedFd,
+    /// Which file it is.
+    identity: (u64, u64),
     /// Segments in address order: address, length, rights. Addresses here are image-relative.
     segments: Vec<(u64, u64, SegmentKind)>,
     /// Words to relocate, in address order: address, value.
@@ -54,7 +56,7 @@ impl Image {
         }
         seal(&file)?;
         let relocations = module.relocations.iter().map(|r| (r.at, r.addend)).collect();
-        Ok(Image { file, segments, relocations, data })
+        Ok(Image { identity: identity(&file)?, file, segments, relocations, data })
     }
 
     /// Address and length of the code, image-relative: the first segment (rule V0).
@@ -78,15 +80,26 @@ impl Image {
                 continue;
             }
             let access = ProtFlags::READ | ProtFlags::EXEC;
-            stride.map(at, length, access, self.backing(place, offset))?;
+            stride.map(at, length, access, self.backing(place, offset)?)?;
         }
         Ok(())
     }
 
     /// The file from an offset, for an image at `place`. Threads can be in the window of one that joins.
-    fn backing(&self, place: u64, offset: u64) -> Backing<'_> {
+    ///
+    /// # Errors
+    /// As [`file`](Image::file).
+    fn backing(&self, place: u64, offset: u64) -> Result<Backing<'_>, Errno> {
         let map = if place == window::IMAGE { Backing::Image } else { Backing::Joining };
-        map(self.file.as_fd(), offset)
+        Ok(map(self.file()?, offset))
+    }
+
+    /// The file that was verified, and no other that has its number by now: what is mapped from it runs.
+    ///
+    /// # Errors
+    /// `EBADF`: the host has closed what it has not opened, or the calling thread has a table of descriptors of its own.
+    fn file(&self) -> Result<BorrowedFd<'_>, Errno> {
+        if identity(&self.file)? == self.identity { Ok(self.file.as_fd()) } else { Err(Errno::BADF) }
     }
 
     /// Window offset and length of code, and of the thunks: as one kernel mapping if there is nothing between.
@@ -108,7 +121,7 @@ impl Image {
                 SegmentKind::Constants => ProtFlags::READ,
                 SegmentKind::Data => ProtFlags::READ | ProtFlags::WRITE,
             };
-            stride.map(place + at, length, access, self.backing(place, THUNKS + at))?;
+            stride.map(place + at, length, access, self.backing(place, THUNKS + at)?)?;
         }
         self.relocate(stride, place, words)
     }
@@ -118,7 +131,7 @@ impl Image {
         stride.map(at, length, ProtFlags::READ | ProtFlags::WRITE, Backing::Anonymous)?;
         let mut page = [0; PAGE as usize];
         for offset in (0..length).step_by(page.len()) {
-            let read = rustix::io::pread(&self.file, &mut page[..], from + offset)?;
+            let read = rustix::io::pread(self.file()?, &mut page[..], from + offset)?;
             stride.write(at + offset, &page[..read])?;
         }
         stride.execute(at, length)
@@ -177,6 +190,12 @@ impl Image {
 }
 
 /// From now on nobody can write the file.
+/// Device and inode of a file.
+fn identity(file: &OwnedFd) -> Result<(u64, u64), Errno> {
+    let found = fs::fstat(file)?;
+    Ok((found.st_dev, found.st_ino))
+}
+
 pub(super) fn seal(file: &OwnedFd) -> Result<(), Errno> {
     fs::fcntl_add_seals(file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
 }

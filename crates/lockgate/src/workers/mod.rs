@@ -9,7 +9,7 @@ use task::{Call, Job, Place, Stop, Task};
 use crate::call::{AnyDomain, mask_sys, signals_sys};
 use crate::domain::Domain;
 use crate::error::{CallError, CreateError};
-use crate::host::{AtThreadEnd, Owner, PerProcess, end_after, locked, threads_sys};
+use crate::host::{self, AtThreadEnd, Owner, PerProcess, end_after, locked, threads_sys};
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::c_void;
@@ -245,6 +245,7 @@ impl Shared {
 
     /// The timekeeper's life.
     fn keep_time(self: &Arc<Shared>) {
+        host::wakes_in_time();
         let mut books = self.books();
         while !(books.closed && books.deadlines.is_empty()) {
             let Some(next) = books.deadlines.first_key_value().map(|((at, _), _)| *at) else {

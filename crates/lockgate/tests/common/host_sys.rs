@@ -1007,6 +1007,12 @@ pub fn interrupt_once<T>(
     result.expect("the work was done")
 }
 
+/// `number` leads to `file` from now on: that of a host which has closed a descriptor that it has not opened.
+pub fn put_at(file: &std::fs::File, number: i32) {
+    // SAFETY: what was there is the test's to lose.
+    assert_eq!(unsafe { libc::dup2(std::os::fd::AsRawFd::as_raw_fd(file), number) }, number);
+}
+
 /// Blocks every signal on the calling thread, in the kernel: as a jump does that brings back a mask from before the thread's first call.
 pub fn block_past_the_library() {
     let mask = !0_u64;
