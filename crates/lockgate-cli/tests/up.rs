@@ -636,6 +636,28 @@ fn metrics_are_there_for_others_whatever_one_does() {
     assert!(!socket.exists(), "its name goes with it");
 }
 
+/// What has the name of the metrics' socket is a user's, if it is no socket: before the programs run, and at their end. Red if what refuses a
+/// connection is removed, or whatever has the name in the end.
+#[test]
+fn a_file_at_the_address_of_metrics_is_kept() {
+    let site = Site::new(&[("waits", "arguments = ['waits', 'it']\nready = { line = 'there' }")]);
+    let toml = fs::read_to_string(site.path("lockgate.toml")).unwrap();
+    let address = site.path("metrics.sock");
+    fs::write(site.path("lockgate.toml"), format!("metrics = 'unix:{}'\n{toml}", address.display())).unwrap();
+    fs::write(&address, "a user's").unwrap();
+    let (status, _, said) = site.ended();
+    assert!(status == 125 && said.contains("metrics: cannot listen on unix:"), "{said}");
+    assert_eq!(fs::read_to_string(&address).unwrap(), "a user's");
+    fs::remove_file(&address).unwrap();
+    let mut up = site.up();
+    up.until("waits: ready");
+    fs::remove_file(&address).unwrap();
+    fs::write(&address, "a user's").unwrap();
+    up.term();
+    up.ends(0);
+    assert_eq!(fs::read_to_string(&address).unwrap(), "a user's");
+}
+
 /// Without the command: several programs in a process that does other things as well.
 #[test]
 fn rust_has_the_same() {

@@ -231,7 +231,7 @@ impl Server {
             _ => {}
         }
         let listener = UnixListener::bind(&socket).map_err(system("listen on", &socket))?;
-        Ok(Server { listener, file, socket: Socket(socket) })
+        Ok(Server { listener, file, socket: Socket::bound(socket) })
     }
 
     /// Answers from now on, on a thread of its own. The socket's name goes with what is returned.

@@ -122,13 +122,15 @@ impl Server {
                 Server { listener: Listener::Tcp(TcpListener::bind(address)?), socket: None }
             }
             Address::Unix(path) => {
-                if UnixStream::connect(path)
-                    .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+                // (To connect to a file that is no socket is refused, too.)
+                if server::socket_at(path).is_some()
+                    && UnixStream::connect(path)
+                        .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
                 {
                     std::fs::remove_file(path)?;
                 }
                 let listener = Listener::Unix(UnixListener::bind(path)?);
-                Server { listener, socket: Some(Socket(path.clone())) }
+                Server { listener, socket: Some(Socket::bound(path.clone())) }
             }
         })
     }

@@ -2,6 +2,7 @@
 
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use std::io;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,14 +13,33 @@ use std::time::Duration;
 /// Connections that are answered at once; further ones are closed.
 const AT_ONCE: usize = 16;
 
-/// The name of a UNIX socket, removed in the end.
+/// The name of a UNIX socket, removed in the end, if it is that socket's still.
 #[derive(Debug)]
-pub struct Socket(pub(crate) PathBuf);
+pub struct Socket {
+    path: PathBuf,
+    identity: Option<(u64, u64)>,
+}
+
+impl Socket {
+    /// Of what was bound at `path` just now.
+    pub(crate) fn bound(path: PathBuf) -> Socket {
+        let identity = socket_at(&path);
+        Socket { path, identity }
+    }
+}
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
+        if self.identity.is_some() && socket_at(&self.path) == self.identity {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
+}
+
+/// Device and inode of the socket that has this name itself; `None`: none has.
+pub(crate) fn socket_at(path: &Path) -> Option<(u64, u64)> {
+    let found = std::fs::symlink_metadata(path).ok()?;
+    found.file_type().is_socket().then(|| (found.dev(), found.ino()))
 }
 
 /// Connects, without waiting where too many wait for a process that does not look.

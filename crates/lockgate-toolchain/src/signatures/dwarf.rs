@@ -12,6 +12,7 @@ use lockgate_signature::Type;
 use object::read::elf::ElfFile64;
 use object::{Object as _, ObjectSection as _, RelocationMap};
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 /// Types within types, and scopes within scopes, at most.
@@ -23,6 +24,10 @@ const MAX_STRUCT: u64 = 64 << 10;
 /// Most bytes that all units of an object may have read again and again: each reads the abbreviations and lines that it refers to, and many may
 /// refer to the same.
 const MAX_READING: usize = 256 << 20;
+
+/// Most types that are looked at for all functions of an object: a structure of 64 KiB may have as many fields, by way of structures in
+/// structures, and each function may take it.
+const MAX_TYPES: u32 = 512 << 10;
 
 /// The languages whose functions C can call by their debug information alone.
 const C: &[DwLang] = &[dw::DW_LANG_C89, dw::DW_LANG_C, dw::DW_LANG_C99, dw::DW_LANG_C11, dw::DW_LANG_C17];
@@ -70,6 +75,7 @@ pub(super) fn procedures(
     if units.saturating_mul(read_by_each) > MAX_READING {
         return None;
     }
+    let left = Cell::new(MAX_TYPES);
     let mut headers = dwarf.units();
     while let Some(header) = headers.next().ok()? {
         let unit = dwarf.unit(header).ok()?;
@@ -82,7 +88,7 @@ pub(super) fn procedures(
         if !is_cxx && !C.contains(&language) {
             continue;
         }
-        let context = Context { dwarf: &dwarf, unit: &unit, is_cxx };
+        let context = Context { dwarf: &dwarf, unit: &unit, is_cxx, left: &left };
         // In C++ a function without types looks like one that takes and returns nothing.
         if !is_cxx || context.has_types()? {
             context.functions(root, names, 0, &mut found)?;
@@ -130,6 +136,8 @@ struct Context<'u, 'a> {
     dwarf: &'u gimli::Dwarf<Reader<'a>>,
     unit: &'u Unit<Reader<'a>>,
     is_cxx: bool,
+    /// How many types may still be looked at.
+    left: &'u Cell<u32>,
 }
 
 impl<'a> Context<'_, 'a> {
@@ -233,6 +241,7 @@ impl<'a> Context<'_, 'a> {
 
     /// A type by value.
     fn kind(&self, at: UnitOffset, depth: u32) -> Option<Kind> {
+        self.left.set(self.left.get().checked_sub(1)?);
         let entry = self.unit.entry(at).ok()?;
         let size = entry.attr(dw::DW_AT_byte_size).and_then(|attribute| attribute.udata_value());
         if depth == MAX_DEPTH || self.is_unusual(&entry) {
@@ -343,13 +352,20 @@ impl<'a> Context<'_, 'a> {
                 let (kind, inner) = self.field(self.target(&entry)?, depth + 1)?;
                 Some((kind, inner.checked_mul(self.array_length(at)?)?))
             }
-            dw::DW_TAG_typedef | dw::DW_TAG_const_type | dw::DW_TAG_volatile_type => {
-                let inner = self.field(self.target(&entry)?, depth + 1)?;
-                // The name of a number's type is worth keeping.
-                Some(if inner.1 == 1 { (self.kind(at, depth)?, 1) } else { inner })
-            }
+            _ if self.is_array(&entry, depth) => self.field(self.target(&entry)?, depth + 1),
+            // (The name of a number's type is worth keeping.)
             _ => Some((self.kind(at, depth)?, 1)),
         }
+    }
+
+    /// Whether a type is another name of an array's.
+    fn is_array(&self, entry: &Entry<'a>, depth: u32) -> bool {
+        let names = [dw::DW_TAG_typedef, dw::DW_TAG_const_type, dw::DW_TAG_volatile_type];
+        let target = || self.unit.entry(self.target(entry)?).ok();
+        entry.tag() == dw::DW_TAG_array_type
+            || depth < MAX_DEPTH
+                && names.contains(&entry.tag())
+                && target().is_some_and(|target| self.is_array(&target, depth + 1))
     }
 
     /// Elements of an array, all dimensions together. An array of unknown length has none.
