@@ -2,7 +2,8 @@
 
 use crate::common::Guest;
 use lockgate::{
-    CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, OnFailure, Pointer, Policy,
+    Allow, CallError, Domain, DomainOptions, Export, FaultKind, Function, HostFunction, OnFailure, Pointer,
+    Policy, Principal, Registry, Request, Revoke, Version,
 };
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -305,6 +306,40 @@ fn what_a_killed_client_has_called_has_a_second() {
     assert_eq!(server.threads_inside(), 0);
     let add = server.bind::<extern "C" fn(i64, i64) -> i64>("add").unwrap();
     assert_eq!(add.call(1, 2).unwrap(), 3);
+}
+
+/// The same of a function that was taken back with its calls. Red if only domains count: the call never ends.
+#[test]
+fn what_a_revoked_call_has_called_has_a_second() {
+    let _watchdog = crate::common::watchdog("a call that was made from one that was revoked");
+    let server = server(DomainOptions::new().name("server"));
+    let client = client(&server, Policy::MUTUAL_DISTRUST, OnFailure::Return(77));
+    let registry = Registry::new();
+    let export = Export::new("use_forever", Version::new(1, 0)).of("long use_forever(void)");
+    let export = export.allow(Allow::Everyone);
+    registry.export(&client, export).unwrap();
+    let forever = registry
+        .bind::<extern "C" fn() -> i64>(&Principal::nobody(), &Request::newest("use_forever"))
+        .unwrap();
+    let begun = server.bind::<extern "C" fn() -> i64>("has_begun").unwrap();
+    let before = begun.call().unwrap();
+    std::thread::scope(|scope| {
+        let inside = scope.spawn(|| forever.call());
+        while begun.call().unwrap() == before {
+            std::thread::yield_now();
+        }
+        let revoked = Instant::now();
+        registry.revoke("use_forever", Revoke::Stop).unwrap();
+        let ended = inside.join().expect("no panic").unwrap_err();
+        assert!(matches!(&ended, CallError::Revoked(name) if name == "use_forever"), "{ended}");
+        assert!(revoked.elapsed() >= Duration::from_millis(900), "{:?}", revoked.elapsed());
+    });
+    assert_eq!((server.threads_inside(), client.threads_inside()), (0, 0));
+    // Nothing of either ends with it.
+    let add = server.bind::<extern "C" fn(i64, i64) -> i64>("add").unwrap();
+    assert_eq!(add.call(1, 2).unwrap(), 3);
+    let through = client.bind::<extern "C" fn(i64, i64) -> i64>("use_add").unwrap();
+    assert_eq!(through.call(1, 2).unwrap(), 3);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Whether calls in progress must end: their domain was killed, their binding revoked, they are stopped, or their time is over.
-use super::layout::{EntryRecord, GATE, IDLE, LIMITED_ENTRY, RECORD, Record};
+use super::layout::{BindingHeader, EntryRecord, GATE, IDLE, LIMITED_ENTRY, RECORD, Record};
 use super::thread_sys::{OVERDUE, ThreadState};
 use crate::report::Cause;
 use crate::space;
+use std::ptr;
 use std::sync::atomic::Ordering;
 
 /// Why the entry `record` must end, if it must. One whose binding has ended was left by a jump.
@@ -51,7 +52,7 @@ pub(super) unsafe fn is_over(state: &ThreadState, record: *const EntryRecord) ->
     }
 }
 
-/// Whether `record` is nested in a call of a domain that was killed so long ago that what it has called must end, too.
+/// Whether `record` is nested in a call that was to end so long ago, with its domain or its binding, that what it has called must end, too.
 ///
 /// # Safety
 /// `record` is a live record of the calling thread.
@@ -64,11 +65,12 @@ pub(super) unsafe fn is_outlived(state: &ThreadState, mut record: *const Record)
     unsafe {
         while (*record).kind != IDLE {
             let entry = record.cast::<EntryRecord>();
-            // (Another domain may lie there by now.)
-            if (*record).is_entry()
-                && space::base_of((*entry).control) == outlived
-                && (*entry).binding.as_ref().is_some_and(|binding| (*binding.domain).is_killed())
-                && !state.is_left(record)
+            // (Another domain, or binding, may lie there by now.)
+            let is_it = |binding: &BindingHeader| {
+                space::base_of((*entry).control) == outlived && (*binding.domain).is_killed()
+                    || ptr::from_ref(binding).addr() as u64 == outlived && (*binding.info).is_stopped()
+            };
+            if (*record).is_entry() && (*entry).binding.as_ref().is_some_and(is_it) && !state.is_left(record)
             {
                 return true;
             }

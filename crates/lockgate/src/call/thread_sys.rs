@@ -97,7 +97,8 @@ pub(crate) struct ThreadState {
     pub panic: Cell<Option<Box<dyn Any + Send>>>,
     /// The call to stop for its time limit: [`OVERDUE`] and its sequence number; or 0.
     pub overdue: AtomicU64,
-    /// The base of a domain that was killed and whose call of another has had its time; or 0.
+    /// The base of a domain that was killed, or the header of a binding that was stopped, from which a call of another domain was made that has
+    /// had its time; or 0.
     pub outlived: AtomicU64,
     /// True while everything that is in progress on the thread is to end: an asynchronous call that was stopped.
     pub stop: AtomicBool,

@@ -108,7 +108,7 @@ struct Interested {
 
 impl Interested {
     fn may_be_in(&self, headers: &[usize]) -> bool {
-        self.killed.iter().any(|one| matches!(one, Retired::Binding(header, _) if headers.contains(header)))
+        self.killed.iter().any(|one| matches!(one, Retired::Binding(header, ..) if headers.contains(header)))
     }
 
     fn wake(&mut self) -> std::io::Result<()> {
@@ -147,15 +147,15 @@ fn seen() -> MutexGuard<'static, Seen> {
 enum Retired {
     /// The domain in this stride, since this epoch and this time.
     Domain(u64, u64, Instant),
-    /// The binding whose header is at this address, since this epoch.
-    Binding(usize, u64),
+    /// The binding whose header is at this address, since this epoch and this time.
+    Binding(usize, u64, Instant),
 }
 
 impl Retired {
     fn holds(self, entry: &SeenEntry) -> bool {
         match self {
             Retired::Domain(base, ..) => space::base_of(entry.control) == base,
-            Retired::Binding(header, _) => entry.binding == header,
+            Retired::Binding(header, ..) => entry.binding == header,
         }
     }
 
@@ -167,16 +167,17 @@ impl Retired {
         }
     }
 
-    /// The base of the domain, if what it has called has had its time `now`.
+    /// The base of the domain, or the address of the binding's header, if what has been called from there has had its time `now`.
     fn outlived(self, now: Instant) -> Option<u64> {
-        match self {
-            Retired::Domain(base, _, since) => (now - since >= VISIT).then_some(base),
-            Retired::Binding(..) => None,
-        }
+        let (what, since) = match self {
+            Retired::Domain(base, _, since) => (base, since),
+            Retired::Binding(header, _, since) => (header as u64, since),
+        };
+        (now - since >= VISIT).then_some(what)
     }
 
     fn epoch(self) -> u64 {
-        let (Retired::Domain(_, epoch, _) | Retired::Binding(_, epoch)) = self;
+        let (Retired::Domain(_, epoch, _) | Retired::Binding(_, epoch, _)) = self;
         epoch
     }
 }
@@ -252,7 +253,7 @@ pub(crate) fn tell_of_kill(base: u64) {
 
 /// The same for calls of the binding whose header is at `header`.
 pub(crate) fn tell_of_stop(header: usize) {
-    tell(|number| Retired::Binding(header, number));
+    tell(|number| Retired::Binding(header, number, Instant::now()));
 }
 
 /// Nobody is in the domain at `base` any more, nor can anybody get in: who is found there from now on is in another one, or in what a reset has
@@ -263,7 +264,7 @@ pub(crate) fn forget_kill(base: u64) {
 
 /// The same for the binding whose header is at `header`, which has gone.
 pub(crate) fn forget_stop(header: usize) {
-    interested().killed.retain(|one| !matches!(one, Retired::Binding(known, _) if *known == header));
+    interested().killed.retain(|one| !matches!(one, Retired::Binding(known, ..) if *known == header));
 }
 
 /// Whether threads may be in calls of one of the bindings with these headers, which were stopped, or in proxies on their way there.
@@ -564,7 +565,7 @@ struct Reasons {
     stop: bool,
     look: bool,
     killed: bool,
-    /// A call is in progress that a domain has made which was killed [`VISIT`] ago.
+    /// A call is in progress that was made from one which was to end [`VISIT`] ago.
     outlived: bool,
     /// A signal of a domain's own waits, as long as the domain likes.
     signalled: bool,
@@ -673,8 +674,8 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
             of_it.filter_map(|one| one.outlived(now)).next()
         };
         let outlived = entries.iter().find_map(ends);
-        if let Some(base) = outlived {
-            thread.outlived.store(base, Ordering::Release);
+        if let Some(outlived) = outlived {
+            thread.outlived.store(outlived, Ordering::Release);
         }
         let limits = entries.iter().filter_map(|entry| Some((entry.limit?, entry.is_left)));
         let overdue = limits.fold(None, |overdue, ((sequence, limit), is_left)| {

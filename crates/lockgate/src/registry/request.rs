@@ -76,7 +76,8 @@ pub enum Rebind {
 pub enum Revoke {
     /// They finish.
     Finish,
-    /// They end at once with [`CallError::Revoked`](crate::CallError::Revoked). Functions of the host finish.
+    /// They end at once with [`CallError::Revoked`](crate::CallError::Revoked). Functions of the host finish; what the calls have called in
+    /// other domains has a second to do so, and is stopped then.
     Stop,
 }
 
