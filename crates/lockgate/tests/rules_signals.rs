@@ -555,6 +555,37 @@ fn child_enters_with_all_blocked() {
     });
 }
 
+/// The same where a function of the host's has blocked them meanwhile, which the thread's own start has called. Red if what was blocked before that
+/// is believed.
+#[test]
+fn r12_what_is_blocked_within_a_threads_start_is_looked_at() {
+    let output = in_child("rules_signals::child_blocks_all_within_a_start");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r12_what_is_blocked_within_a_threads_start_is_looked_at"]
+fn child_blocks_all_within_a_start() {
+    let other = guest().domain();
+    let crash = other.bind::<extern "C" fn()>("crash").unwrap();
+    let ends = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let told = ends.clone();
+    let host: HostFunction = HostFunction::new(move |_: &Domain, _: i32| {
+        host_sys::block_past_the_library();
+        told.lock().unwrap().push(crash.call().unwrap_err().fault().map(|fault| fault.kind()));
+        0
+    });
+    // musl's lock of its list of threads, in a module that has one of its own.
+    let source = "int host(int); static int starts; __attribute__((visibility(\"hidden\"))) void __tl_lock(void) { if (starts) host(0); } __attribute__((visibility(\"hidden\"))) void __tl_unlock(void) {} int fine(void) { return starts = 1; }";
+    let module = Guest::c(source).gate("int host(int)").module();
+    let domain = Domain::new(&module, DomainOptions::new().gate("host", host)).unwrap();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    assert_eq!(fine.call().unwrap(), 1);
+    std::thread::scope(|scope| scope.spawn(|| fine.call().unwrap()).join().expect("no panic"));
+    // When the thread begins, and when it ends.
+    assert_eq!(*ends.lock().unwrap(), [Some(FaultKind::Segv); 2]);
+}
+
 /// Threads that put a late handler behind the library's at the same time do not put the library's own there: the host's next fault would
 /// go round in circles. Red if a thread that comes second takes what it finds for the late handler.
 #[test]

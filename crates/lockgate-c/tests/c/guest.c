@@ -76,6 +76,7 @@ void sort(int *numbers, size_t count, int (*compare)(const void *, const void *)
 int read_int(const int *at) { return *at; }
 void write_int(int *at, int value) { *at = value; }
 void crash(int *at) { *at = 1; }
+int apply_and_crash(int (*function)(int), int x) { return *(volatile int *)(long)(function(x) & 8); }
 int divide(int a, int b) { return a / b; }
 void spin(void) {
     for (;;)

@@ -117,6 +117,15 @@ static int with_no_queue(void) {
     return 0;
 }
 
+/* A fault of the program's own, in a function that a domain calls; its handler leaves by a jump that brings no mask back. */
+static jmp_buf own_place;
+static void on_own_fault(int number) { longjmp(own_place, number); }
+static int faults(int x) {
+    if (setjmp(own_place) == 0)
+        *(volatile int *)(uintptr_t)64 = 1;
+    return x;
+}
+
 static int with_own_handler(void) {
     struct sigaction action = action_of(on_fault);
     CHECK(sigaction(SIGSEGV, &action, NULL) == 0);
@@ -138,6 +147,15 @@ static int with_own_handler(void) {
     CHECK(rounds == 1);
     crash(NULL);
     FAILED(LG_E_FAULT);
+    /* The domain goes on with no signal blocked that the library lives by. */
+    struct sigaction jumps = action_of(on_own_fault);
+    CHECK(sigaction(SIGSEGV, &jumps, NULL) == 0);
+    lg_callback *callback = lg_callback_new(domain, "int faults(int)", (lg_code)faults, NULL);
+    int (*apply_and_crash)(void *, int) =
+        POINTER(int (*)(void *, int), bind(domain, "int apply_and_crash(int (*)(int), int)"));
+    apply_and_crash(lg_callback_pointer(callback), 8);
+    FAILED(LG_E_FAULT);
+    lg_callback_free(callback);
     return 0;
 }
 

@@ -110,8 +110,8 @@ pub(super) fn unblock() {
     let ours = lifelines();
     // SAFETY: our own block.
     let block = unsafe { &*block_sys::block() };
-    // While signals are held back, it is known what was blocked before.
-    if block.held != 0 && block.held_mask & ours == 0 {
+    // While signals are held back, it is known what was blocked before, as long as no function of the host's has run.
+    if block.held == 1 && block.held_mask & ours == 0 {
         return;
     }
     if let Ok(before) = kernel(libc::SIG_UNBLOCK, Some(ours)) {

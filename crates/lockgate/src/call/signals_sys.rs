@@ -726,8 +726,9 @@ unsafe fn chain(
             front = 0;
         }
         let action = FRONTS[index].behind(front).as_ref().unwrap_or(&DEFAULT);
-        // It may leave by a jump, and its signal is blocked then until the thread is admitted anew.
+        // It may leave by a jump, and its signal is blocked then until the thread is admitted anew, or comes back from a gate.
         (*block_sys::block()).alternate_size = u64::MAX;
+        (*block_sys::block()).pending = 1;
         if action.flags & libc::SA_RESETHAND as u64 != 0 {
             // (Whoever puts ours back later does not bring it back.)
             FRONTS[index].note(front, (&raw const DEFAULT).cast_mut());
