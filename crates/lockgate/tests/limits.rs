@@ -581,7 +581,9 @@ fn child_with_much_slack() {
 /// refused, and the error names the call.
 #[test]
 fn a_filter_that_takes_limits_away_is_refused() {
-    for child in ["getpid", "gettid", "tgkill", "rt_tgsigqueueinfo", "rt_sigaction", "sigaltstack"] {
+    for child in
+        ["getpid", "gettid", "tgkill", "rt_tgsigqueueinfo", "rt_sigaction", "sigaltstack", "personality"]
+    {
         let output = crate::common::in_child(&format!("limits::child_without::{child}"));
         assert!(output.status.success(), "{child}: {output:?}");
     }
@@ -616,6 +618,7 @@ mod child_without {
         rt_tgsigqueueinfo SYS_rt_tgsigqueueinfo
         rt_sigaction SYS_rt_sigaction
         sigaltstack SYS_sigaltstack
+        personality SYS_personality
     }
 }
 

@@ -35,8 +35,12 @@ fn check() -> Result<(), HostError> {
     }
     const READ_IMPLIES_EXEC: i32 = 0x0040_0000;
     // SAFETY: the value 0xffffffff queries.
-    if unsafe { libc::personality(0xffff_ffff) } & READ_IMPLIES_EXEC != 0 {
-        return Err(HostError::ReadImpliesExec);
+    match unsafe { libc::personality(0xffff_ffff) } {
+        -1 => return Err(HostError::Refused { call: "personality" }),
+        now if now & READ_IMPLIES_EXEC != 0 => {
+            return Err(HostError::ReadImpliesExec);
+        }
+        _ => {}
     }
     if page_zero_is_mapped() {
         return Err(HostError::PageZero);

@@ -22,10 +22,10 @@ pub enum HostError {
         "address 0 is mapped in this process: a null return address would run it; set vm.mmap_min_addr to 65536 and do not map it"
     )]
     PageZero,
-    /// A system call fails on which faults, limits and kills rest.
+    /// A system call fails on which faults, limits and kills rest, or by which the process is judged.
     #[error(
-        "this process may not call {call}, and without it faults, time limits and kills of domains would not be handled: have its filter \
-         of system calls (seccomp) allow it"
+        "this process may not call {call}, without which faults, time limits and kills of domains would not be handled, or the process \
+         is not known to be fit for them: have its filter of system calls (seccomp) allow it"
     )]
     Refused {
         /// Its name.
