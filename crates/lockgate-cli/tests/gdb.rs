@@ -1060,6 +1060,176 @@ fn debug_information_that_ends_gdb_is_left_out() {
     }
 }
 
+/// A file in which an ordinary section has become one of debug information, with these contents.
+fn with_section(file: Vec<u8>, name: &str, contents: &[u8]) -> Vec<u8> {
+    let mut file = Sections::of(file);
+    file.names_first(format!("\0{name}\0").as_bytes());
+    let unused = file.find(".comment");
+    file.set_name(unused, 1);
+    file.replace(name, contents);
+    file.table();
+    file.done()
+}
+
+/// Debug information leads to names, addresses, lists and lines in other sections. Where they are not there, gdb shows no backtrace at all, reads
+/// on behind the section, or ends, and leaves its breakpoint in the program.
+#[test]
+fn what_debug_information_leads_to_is_there() {
+    let shop = Shop::new();
+    let plain = plain_module(&shop);
+    let abbreviations = [
+        abbreviation(2, 0x24, false, &[(0x03, 0x0e), (0x0b, 0x0b), (0x3e, 0x0b)]),
+        abbreviation(3, 0x24, false, &[(0x03, 0x25), (0x0b, 0x0b), (0x3e, 0x0b)]),
+        abbreviation(4, 0x34, false, &[(0x03, 0x08), (0x11, 0x29)]),
+        abbreviation(5, 0x34, false, &[(0x03, 0x08), (0x3a, 0x22)]),
+        abbreviation(6, 0x0b, false, &[(0x55, 0x17)]),
+        abbreviation(7, 0x34, false, &[(0x03, 0x08), (0x02, 0x18)]),
+    ]
+    .concat();
+    let size = |name: &str| {
+        let file = Sections::of(plain.clone());
+        file.place(file.find(name)).len()
+    };
+    let made = |entries: &[u8]| with_entries(&plain, &abbreviations, entries);
+    let based = |base: u64, number: u32, entries: &[u8]| {
+        let own = [&b"unit\0"[..], &number.to_le_bytes()].concat();
+        with_unit(&plain, (&[(0x03, 0x08), (base, 0x06)], &own), &abbreviations, entries)
+    };
+    let without = |file: Vec<u8>, name: &str| {
+        let mut file = Sections::of(file);
+        let index = file.find(name);
+        file.headers[index][4..8].fill(0);
+        file.table();
+        file.done()
+    };
+    let mut endless = Sections::of(plain.clone());
+    let last = endless.place(endless.find(".debug_str")).end - 1;
+    endless.bytes[last] = b'A';
+    let lines = {
+        let mut file = Sections::of(plain.clone());
+        let lines = file.bytes[file.place(file.find(".debug_line"))].to_vec();
+        file = Sections::of(based(0x10, 4, &[]));
+        file.replace(".debug_line", &lines);
+        file.table();
+        file.done()
+    };
+    let outside = u32::try_from(size(".debug_str")).unwrap().to_le_bytes();
+    let offsets = [[0; 8], [0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f]].concat();
+    let third = b"\x03\x00\x04\x05";
+    let cases: [(&str, Vec<u8>, &str); 13] = [
+        ("a name outside", made(&[&[2][..], &outside, &[4, 5]].concat()), "a name lies outside its section"),
+        ("names without an end", endless.done(), "its names have no end"),
+        ("no names", without(plain.clone(), ".debug_str"), "it is damaged"),
+        ("a number without a table", made(third), "there is no table"),
+        (
+            "numbers of names, and no names",
+            without(with_section(based(0x72, 8, third), ".debug_str_offsets", &offsets), ".debug_str"),
+            "it is damaged",
+        ),
+        (
+            "a number of a name outside",
+            with_section(based(0x72, 8, b"\x03\x01\x04\x05"), ".debug_str_offsets", &offsets),
+            "a name lies outside its section",
+        ),
+        (
+            "a number outside a table",
+            with_section(based(0x72, 8, b"\x03\x02\x04\x05"), ".debug_str_offsets", &offsets),
+            "a table lies outside its section",
+        ),
+        ("an address without a table", made(b"\x04x\0\x00"), "there is no table"),
+        ("a list without a table", made(b"\x05x\0\x00"), "there is no table"),
+        (
+            "a list outside a table",
+            with_section(
+                based(0x8c, 12, b"\x05x\0\x01"),
+                ".debug_loclists",
+                &[[0; 8], [1, 0, 0, 0, 0, 0, 0, 0], [0; 8]].concat(),
+            ),
+            "a number outside its table",
+        ),
+        (
+            "ranges without an end",
+            with_section(made(b"\x06\0\0\0\0"), ".debug_ranges", &[1; 32]),
+            "ends in the middle",
+        ),
+        ("lines in the middle", lines, "lines begin in the middle"),
+        // It becomes an expression without a result.
+        ("a place by a number", made(b"\x07x\0\x02\xa1\x00"), ""),
+    ];
+    let modules: Vec<String> = (0..cases.len()).map(|case| format!("leading{case}.lg")).collect();
+    for (module, (_, file, _)) in modules.iter().zip(&cases) {
+        std::fs::write(shop.path(module), file).unwrap();
+    }
+    let said = crashes(&shop, "run\nbacktrace\ninfo lockgate\n", &modules);
+    for ((module, said), (name, _, refused)) in modules.iter().zip(said).zip(&cases) {
+        assert_in_order(&said, &strings(&["SIGSEGV", "#0 ", "crash (", "in lockgate proxy", " in main ("]));
+        let wanted = format!("lockgate: no debug information of {module}: ");
+        assert_eq!(said.contains(&wanted), !refused.is_empty(), "{name}: {said}");
+        assert!(said.contains(refused) && !said.contains("Exception"), "{name}: {said}");
+    }
+
+    // Without any of these looks another gdb, which has no program to leave a breakpoint in, ends in this one's place.
+    let unlooked = "python clean_debug_information = lambda *_: None\nrun\nbacktrace\n";
+    for said in crashes(&shop, unlooked, &[modules[0].clone(), modules[4].clone()]) {
+        assert!(said.contains(": gdb does not come to its end"), "{said}");
+        assert_in_order(&said, &strings(&["SIGSEGV", "in crash (", " in main ("]));
+    }
+}
+
+/// A table of symbols that gdb would take for none, or that would have it read elsewhere, is left out. Whatever gdb says of a module's file, the
+/// program goes on, and can be debugged.
+#[test]
+fn damaged_tables_of_symbols_are_left_out() {
+    let shop = Shop::new();
+    let plain = plain_module(&shop);
+    let changed = |name: &str, at: usize, with: &[u8]| {
+        let mut file = Sections::of(plain.clone());
+        let index = file.find(name);
+        file.headers[index][at..at + with.len()].copy_from_slice(with);
+        file.table();
+        file.done()
+    };
+    let written = |name: &str, at: &dyn Fn(usize) -> usize, with: &[u8]| {
+        let mut file = Sections::of(plain.clone());
+        let place = file.place(file.find(name));
+        let at = place.start + at(place.len());
+        file.bytes[at..at + with.len()].copy_from_slice(with);
+        file.bytes
+    };
+    const SIZE: usize = 32;
+    const INFO: usize = 44;
+    let cases = [
+        (changed(".symtab", SIZE, &1_u64.to_le_bytes()), "their table is damaged"),
+        (changed(".symtab", INFO, &u32::MAX.to_le_bytes()), "their table is damaged"),
+        (written(".symtab", &|_| 24 + 6, &[0xff, 0xff]), "that is not there"),
+        (written(".symtab", &|_| 24, &[0xff, 0xff, 0xff, 0x7f]), "that is not there"),
+        (written(".strtab", &|size| size - 1, b"A"), "their names have no end"),
+    ];
+    let modules: Vec<String> = (0..cases.len()).map(|case| format!("nameless{case}.lg")).collect();
+    for (module, (file, _)) in modules.iter().zip(&cases) {
+        std::fs::write(shop.path(module), file).unwrap();
+    }
+    let all = "run\nbacktrace\ninfo lockgate\ncontinue\n";
+    let ends = ["SIGSEGV", "crash (p=0x0) at plain.c:1", " in main (", "domain nameless", "exited with code"];
+    for (said, (_, refused)) in crashes(&shop, all, &modules).iter().zip(&cases) {
+        assert_in_order(said, &strings(&ends));
+        assert!(said.contains("lockgate: no symbols of nameless") && said.contains(refused), "{said}");
+    }
+
+    // gdb's error where nobody has looked before, and errors of the script's.
+    let broken = [
+        ("clean_symbols, is_read = (lambda *_: None), (lambda _: True)", "can't read symbols"),
+        ("understood = None", "lockgate: no symbols of nameless0.lg: 'NoneType'"),
+        ("registered = None", "lockgate: no symbols: 'NoneType'"),
+    ];
+    for (broken, wanted) in broken {
+        let commands = format!("python {broken}\nrun\nbacktrace\ncontinue\n");
+        let said = gdb(&shop, &commands, &["call", &modules[0], "int crash(int *)", "0"]);
+        assert_in_order(&said, &strings(&["SIGSEGV", "#0 ", "exited with code"]));
+        assert!(said.contains(wanted), "{said}");
+    }
+}
+
 /// gdb computes where arguments are as soon as it shows a frame. It computes no expression that goes back, refers to itself or divides by what may
 /// be -1, wherever that is: in an entry, in a list, in the frame's own, or in what frames are found by.
 #[test]
@@ -1097,15 +1267,7 @@ fn expressions_come_to_an_end() {
     let list = |argument: (u8, &[u8])| {
         let entry =
             [&0_u64.to_le_bytes()[..], &0x10_0000_u64.to_le_bytes(), &[4, 0], &back, &[0; 16]].concat();
-        let mut file = Sections::of(function(frame, argument, &int));
-        // An ordinary section takes the name, if the module has none of it.
-        let name = b"\0.debug_loc\0";
-        file.names_first(name);
-        let unused = file.find(".comment");
-        file.set_name(unused, 1);
-        file.replace(".debug_loc", &entry);
-        file.table();
-        file.done()
+        with_section(function(frame, argument, &int), ".debug_loc", &entry)
     };
     // The second one begins where the first one's expression ends.
     let in_each_other = [0_u32.to_le_bytes(), 22_u32.to_le_bytes()].concat();

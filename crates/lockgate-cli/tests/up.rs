@@ -1042,14 +1042,49 @@ fn what_is_not_understood_is_not_answered() {
         r#"{"schema": 2, "wish": "status", "programs": []}"#,
         "x",
     ] {
-        let mut stream = UnixStream::connect(&socket).unwrap();
-        stream.write_all(request.as_bytes()).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
+        let answer = answered(&socket, Some(&site.path("run/lockgate")), request);
         let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
         assert!(answer["error"].is_string() && answer["programs"].as_array().unwrap().is_empty(), "{answer}");
     }
+    up.term();
+    up.ends(0);
+}
+
+/// What is answered to a request with which this folder is sent along.
+fn answered(socket: &Path, folder: Option<&Path>, request: &str) -> String {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use std::os::fd::AsFd as _;
+    let mut stream = UnixStream::connect(socket).unwrap();
+    let folder = folder.map(|folder| fs::File::open(folder).unwrap());
+    let descriptors: Vec<_> = folder.iter().map(|folder| folder.as_fd()).collect();
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut with = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        assert!(with.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    }
+    let sent = sendmsg(&stream, &[std::io::IoSlice::new(request.as_bytes())], &mut with, SendFlags::NOSIGNAL);
+    assert_eq!(sent.unwrap(), request.len());
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    // (A connection that is closed before its bytes were read is reset.)
+    let _ = stream.read_to_string(&mut answer);
+    answer
+}
+
+/// A domain that has reached a socket of control, by a link that was made after its grants, say, is not answered: it cannot send descriptors.
+#[test]
+fn who_asks_sends_the_folder() {
+    let site = Site::new(&[("a", "arguments = ['waits', 'a']")]);
+    let mut up = site.up();
+    up.until("is there");
+    let folder = site.path("run/lockgate");
+    let mut sockets = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
+    let socket = sockets.find(|path| path.extension().is_some_and(|e| e == "sock")).unwrap();
+    let request = r#"{"schema": 1, "wish": "status", "programs": []}"#;
+    for other in [None, Some(site.path("run")), Some(folder.join("lock"))] {
+        assert_eq!(answered(&socket, other.as_deref(), request), "", "{other:?}");
+    }
+    assert!(answered(&socket, Some(&folder), request).contains("\"name\":\"a\""));
     up.term();
     up.ends(0);
 }
@@ -1158,6 +1193,41 @@ fn no_domain_gets_at_sockets_of_control() {
         fs::write(site.path("lockgate.toml"), file(&[("a", body)])).unwrap();
         let (status, _, err) = site.ended();
         assert!(status == 125 && err.contains(expected), "{body}: {err}");
+    }
+    // A socket's other name is the socket; so is the folder in another place the folder.
+    let _there = std::os::unix::net::UnixListener::bind(site.path("run/lockgate/x.sock")).unwrap();
+    fs::hard_link(site.path("run/lockgate/x.sock"), site.path("second.sock")).unwrap();
+    for name in ["folder", "above/run"] {
+        fs::create_dir_all(site.path(name)).unwrap();
+    }
+    let mounted = [
+        (format!("connect = ['unix:{here}/second.sock']"), "by which lockgate up is controlled"),
+        (format!("connect = ['unix:{here}/folder/x.sock']"), "by which lockgate up is controlled"),
+        (
+            format!("listen = ['unix:{here}/above/run/lockgate/new.sock']"),
+            "by which lockgate up is controlled",
+        ),
+        (format!("directories = ['/r={here}/folder']"), "by which lockgate up is controlled"),
+        (format!("directories = ['/r={here}/above/run']\nconnect = ['unix:*']"), both),
+        (format!("directories = ['/r={here}/above']\nconnect = ['unix:*']"), both),
+        (format!("directories = ['/r={here}/service']\nconnect = ['unix:*']"), both),
+    ];
+    let mount = "mount --bind run/lockgate folder && mount --bind run above/run && mkdir service && touch service/x && \
+                 mount --bind run/lockgate/x.sock service/x && touch ready";
+    for (body, expected) in &mounted {
+        fs::write(site.path("lockgate.toml"), file(&[("a", body)])).unwrap();
+        let script = format!("{mount}; exec \"$0\" up .");
+        let mut up = Command::new("unshare");
+        up.args(["-rm", "sh", "-c", &script, env!("CARGO_BIN_EXE_lockgate")]).current_dir(site.0.path());
+        let refused = up.env("XDG_RUNTIME_DIR", site.path("run")).output().unwrap();
+        if !site.path("ready").exists() {
+            support::skipped("no_domain_gets_at_sockets_of_control", format_args!("no mounts may be made"));
+            break;
+        }
+        fs::remove_file(site.path("ready")).unwrap();
+        fs::remove_dir_all(site.path("service")).unwrap();
+        let err = text(&refused.stderr);
+        assert!(refused.status.code() == Some(125) && err.contains(expected), "{body}: {err}");
     }
     let mut run = Command::new(env!("CARGO_BIN_EXE_lockgate"));
     let folder = format!("/r={here}");

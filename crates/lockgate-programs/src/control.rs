@@ -1,22 +1,30 @@
 //! Programs that run, asked from other processes of the same user: a socket in a folder that only the user may enter, for each file that is up.
 //!
 //! Who connects must be another process of the same user: a domain's socket is one of the process that it runs in, so no domain of it asks
-//! anything here, whatever it was granted. One request a connection, with limits.
+//! anything here, whatever it was granted. And who asks sends the folder along, as a descriptor: no domain can send any, by whatever way it has
+//! reached the socket. One request a connection, with limits.
 
 use crate::logs::Stream;
 use crate::run::{Handle, Status};
 use crate::server::{self, Socket, connect};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::net::sockopt::socket_peercred;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
 use rustix::process::{geteuid, getpid};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::mem::MaybeUninit;
 use std::net::Shutdown;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Bytes of a request.
@@ -201,6 +209,7 @@ fn socket_of(folder: &Path, file: &Path) -> PathBuf {
 #[derive(Debug)]
 pub struct Server {
     listener: UnixListener,
+    folder: File,
     file: PathBuf,
     socket: Socket,
 }
@@ -231,7 +240,8 @@ impl Server {
             _ => {}
         }
         let listener = UnixListener::bind(&socket).map_err(system("listen on", &socket))?;
-        Ok(Server { listener, file, socket: Socket::bound(socket) })
+        let folder = File::open(&folder).map_err(system("open", &folder))?;
+        Ok(Server { listener, folder, file, socket: Socket::bound(socket) })
     }
 
     /// Answers from now on, on a thread of its own. The socket's name goes with what is returned.
@@ -239,10 +249,10 @@ impl Server {
     /// # Errors
     /// The thread cannot be started.
     pub fn serve(self, handle: Handle) -> io::Result<Socket> {
-        let Server { listener, file, socket } = self;
-        let accept = move || Ok(listener.accept()?.0);
+        let Server { listener, folder, file, socket } = self;
+        let (accept, folder) = (move || Ok(listener.accept()?.0), Arc::new(folder));
         server::serve("lockgate-control", accept, may_ask, move |stream: UnixStream| {
-            let _ = reply(&stream, &handle, &file);
+            let _ = reply(&stream, &folder, &handle, &file);
         })?;
         Ok(socket)
     }
@@ -253,10 +263,32 @@ fn may_ask(stream: &UnixStream) -> bool {
     socket_peercred(stream).is_ok_and(|peer| peer.uid == geteuid() && peer.pid != getpid())
 }
 
-fn reply(mut stream: &UnixStream, handle: &Handle, file: &Path) -> io::Result<()> {
+/// The first bytes of a request, and the descriptor that came with them.
+fn first_of(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let (mut with, mut bytes) = (RecvAncillaryBuffer::new(&mut space), vec![0; 4096]);
+    let got = recvmsg(stream, &mut [IoSliceMut::new(&mut bytes)], &mut with, RecvFlags::CMSG_CLOEXEC)?;
+    bytes.truncate(got.bytes);
+    let sent = with.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    Ok((bytes, sent))
+}
+
+/// Whether what was sent along is the folder: who has it may enter it, and is no domain.
+fn is_folder(sent: OwnedFd, folder: &File) -> io::Result<bool> {
+    let (sent, folder) = (File::from(sent).metadata()?, folder.metadata()?);
+    Ok((sent.dev(), sent.ino()) == (folder.dev(), folder.ino()))
+}
+
+fn reply(mut stream: &UnixStream, folder: &File, handle: &Handle, file: &Path) -> io::Result<()> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut request = Vec::new();
+    let (mut request, sent) = first_of(stream)?;
+    if !sent.map_or(Ok(false), |sent| is_folder(sent, folder))? {
+        return Ok(());
+    }
     stream.take(REQUEST).read_to_end(&mut request)?;
     let mut lines = Vec::new();
     let mut is_understood = true;
@@ -334,7 +366,7 @@ pub fn ask(file: &Path, wish: Wish, programs: Vec<String>) -> Result<Answer, Con
         })
     };
     stream.set_read_timeout(Some(LOOK)).map_err(|_| not_up())?;
-    match exchange(stream, wish, programs, || is_awake(&socket)) {
+    match exchange(stream, &folder, wish, programs, || is_awake(&socket)) {
         Err(ControlError::Silent(pid)) if is_stop && is_gone(pid) => Ok(Answer {
             schema: SCHEMA,
             file: file.to_string_lossy().into_owned(),
@@ -363,9 +395,20 @@ fn is_awake(socket: &Path) -> bool {
     asks().is_ok()
 }
 
+/// Sends a request, and the folder with its first bytes.
+fn send(mut stream: &UnixStream, folder: &Path, request: &[u8]) -> io::Result<()> {
+    let folder = File::open(folder)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let (mut with, descriptors) = (SendAncillaryBuffer::new(&mut space), [folder.as_fd()]);
+    with.push(SendAncillaryMessage::ScmRights(&descriptors));
+    let sent = sendmsg(stream, &[IoSlice::new(request)], &mut with, SendFlags::NOSIGNAL)?;
+    stream.write_all(&request[sent..])
+}
+
 /// Sends a request and waits for the answer; as long as `goes_on` says, which is asked each time that the stream's time for reads is over.
 fn exchange(
-    mut stream: UnixStream,
+    stream: UnixStream,
+    folder: &Path,
     wish: Wish,
     programs: Vec<String>,
     goes_on: impl Fn() -> bool,
@@ -374,7 +417,7 @@ fn exchange(
     let silent = |_| ControlError::Silent(pid);
     let request = Request { schema: SCHEMA, wish, programs };
     let request = serde_json::to_vec(&request).map_err(|_| ControlError::Silent(pid))?;
-    stream.write_all(&request).and_then(|()| stream.shutdown(Shutdown::Write)).map_err(silent)?;
+    send(&stream, folder, &request).and_then(|()| stream.shutdown(Shutdown::Write)).map_err(silent)?;
     let mut answer = Vec::new();
     let mut reads = (&stream).take(ANSWER);
     // (What was read before an error stays.)
@@ -392,14 +435,15 @@ fn exchange(
 
 /// Everything of this user's that is up, or why it says nothing: [`ControlError::Silent`] of what does not answer within `timeout`.
 pub fn all(timeout: Duration) -> Vec<Result<Answer, ControlError>> {
-    let Some(entries) = place().and_then(|folder| std::fs::read_dir(folder).ok()) else { return Vec::new() };
+    let Some(folder) = place() else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Vec::new() };
     let sockets = entries.filter_map(|entry| Some(entry.ok()?.path()));
     let sockets = sockets.filter(|path| path.extension().is_some_and(|extension| extension == "sock"));
     let ask = |path: PathBuf| {
         // (A process that has not taken its socket away is no more.)
         let stream = connect(&path).ok()?;
         stream.set_read_timeout(Some(timeout)).ok()?;
-        Some(exchange(stream, Wish::Status, Vec::new(), || false))
+        Some(exchange(stream, &folder, Wish::Status, Vec::new(), || false))
     };
     let mut answers: Vec<_> = sockets.filter_map(ask).collect();
     answers.sort_by_key(|answer| answer.as_ref().map_or(0, |answer| answer.pid));

@@ -6,6 +6,8 @@ use crate::input::Input;
 use crate::sysroot::{HEADERS, Source, archive, read, rename, source, write};
 use crate::{CxxLibrary, Error, Progress, Sysroot};
 use lockgate_rewrite::Options;
+use std::cell::LazyCell;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// How a library is made ready for modules.
@@ -167,9 +169,20 @@ pub(crate) fn aliases<'n>(
     functions: &[String],
     names: impl Iterator<Item = &'n str>,
 ) -> Result<Vec<(String, String)>, Error> {
+    // Inputs are somebody else's: each of their names is looked at once, and not for each of the others.
+    let symbols: HashSet<&str> = functions.iter().map(String::as_str).collect();
+    let readable = LazyCell::new(|| {
+        let mut readable: HashMap<String, Vec<(String, String)>> = HashMap::new();
+        for (symbol, there) in matching(functions, |_| true) {
+            // (No name has a parenthesis.)
+            let name = there.find('(').map(|end| without_spaces(&there[..end]));
+            readable.entry(name.unwrap_or_default()).or_default().push((symbol, there));
+        }
+        readable
+    });
     let mut aliases = Vec::new();
-    for name in names.filter(|name| !functions.iter().any(|function| function == name)) {
-        let found = one(matching(functions, |there| starts(there, name)), name)?;
+    for name in names.filter(|name| !symbols.contains(name)) {
+        let found = one(readable.get(name).cloned().unwrap_or_default(), name)?;
         aliases.extend(found.map(|symbol| (name.to_owned(), symbol)));
     }
     Ok(aliases)
@@ -202,4 +215,34 @@ fn one(found: Vec<(String, String)>, name: &str) -> Result<Option<String>, Error
 
 fn without_spaces(name: &str) -> String {
     name.chars().filter(|c| !c.is_whitespace()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::{Duration, Instant};
+
+    /// Objects and archives are somebody else's, and have as many names as there is room for. Red if each is compared with each: a minute.
+    #[test]
+    fn many_names_take_little_time() {
+        const MANY: usize = 100_000;
+        let plain = (0..MANY).map(|n| format!("function{n}"));
+        let functions: Vec<String> = plain.chain((0..MANY / 10).map(|n| format!("_Z9name{n:05}i"))).collect();
+        let absent: Vec<String> = (0..MANY / 50).map(|n| format!("absent{n}")).collect();
+        let start = Instant::now();
+        let names = functions.iter().chain(&absent).map(String::as_str);
+        assert!(aliases(&functions, names).unwrap().is_empty());
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    }
+
+    #[test]
+    fn functions_of_cxx_are_found_by_their_names() {
+        let functions = ["_Z3addii", "_ZN5shape4areaEv", "plain"].map(str::to_owned);
+        let found = aliases(&functions, ["add", "plain", "area", "shape"].into_iter()).unwrap();
+        assert_eq!(found, [("add".to_owned(), "_Z3addii".to_owned())]);
+        let functions = ["_Z3addii", "_Z3addd"].map(str::to_owned);
+        assert!(
+            aliases(&functions, ["add"].into_iter()).unwrap_err().to_string().contains("several functions")
+        );
+    }
 }

@@ -274,8 +274,9 @@ impl Link {
         }
         if self.export_archives {
             let archives = inputs(&parts).filter(|input| input.kind == Kind::Archive);
+            let mut known: BTreeSet<String> = exports.iter().map(|export| export.name().to_owned()).collect();
             for name in archives.flat_map(Input::functions).filter(|name| is_plain(name)) {
-                if !exports.iter().any(|export| export.name() == name) {
+                if known.insert(name.clone()) {
                     exports.push(Prototype::parse(&name)?);
                 }
             }

@@ -382,6 +382,18 @@ fn functions_in_cxx() {
     }
 }
 
+/// What an object's sections claim to hold is memory only in proportion to the object: compressed zeros would be gigabytes.
+#[test]
+fn compressed_sections_hold_little() {
+    let shop = Workshop::new();
+    let zeros = "__asm__(\".pushsection .debug_str,\\\"MS\\\",@progbits,1\\n.zero 8 << 20\\n.popsection\");";
+    let source = format!("{zeros}\nint f(int x) {{ return x; }}");
+    for (flags, expected) in [(&["-g"][..], Some("int f(int)")), (&["-g", "-gz"], None)] {
+        link(&shop, &[&source], flags, "f").unwrap();
+        assert_eq!(noted(&shop).as_deref(), expected, "{flags:?}");
+    }
+}
+
 /// Other languages pass some things differently, and type units are not read: no word is better than a wrong one.
 #[test]
 fn only_what_can_be_relied_upon() {

@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import struct
+import subprocess
 import tempfile
 
 import gdb
@@ -73,6 +74,9 @@ class Symbols:
             self.load(limit)
         except gdb.MemoryError:
             pass  # not all of the program is there yet
+        except Exception as error:
+            # Whatever it is, the program is to go on.
+            gdb.write(f"lockgate: no symbols: {printable(str(error))}\n", gdb.STDERR)
         finally:
             self.busy = False
 
@@ -87,15 +91,17 @@ class Symbols:
                 try:
                     shown = self.shown(name, file, size)
                     with no_scripts():
-                        gdb.execute(f"add-symbol-file {quoted(shown.path)} -o {image:#x}", to_string=True)
+                        said = execute(f"add-symbol-file {quoted(shown.path)} -o {image:#x}")
+                    if not any(os.path.basename(known.filename or "") == os.path.basename(shown.path) for known in gdb.objfiles()):
+                        raise ValueError(said.strip())
                     self.loaded[image] = shown
-                except (gdb.error, OSError, ValueError) as error:
+                except Exception as error:
                     gdb.write(f"lockgate: no symbols of {name}: {printable(str(error))}\n", gdb.STDERR)
 
     def unload(self, image):
         """Has gdb forget the module whose image this was. What its file said is kept for a while: many domains have the same."""
         if self.loaded.pop(image) is not None:
-            gdb.execute(f"remove-symbol-file -a {image:#x}", to_string=True)
+            execute(f"remove-symbol-file -a {image:#x}")
         for contents in list(self.files)[:-EAGER]:
             if self.files[contents] not in self.loaded.values():
                 with contextlib.suppress(OSError):
@@ -112,8 +118,8 @@ class Symbols:
                 self.folder = new_folder()
             base = re.sub(r"[^A-Za-z0-9._-]", "_", name)[:80]
             self.files[contents] = Shown(elf, os.path.join(self.folder, f"{next(self.made)}-{base}"))
-            if self.files[contents].refused:
-                gdb.write(f"lockgate: no debug information of {name}: {self.files[contents].refused}\n", gdb.STDERR)
+            for what, why in self.files[contents].refused:
+                gdb.write(f"lockgate: no {what} of {name}: {why}\n", gdb.STDERR)
         return self.files[contents]
 
     def forget(self):
@@ -187,14 +193,32 @@ class Shown:
     """A file with what of a module's gdb may know, at `path`, and what the script knows: which code has frame information, and the code."""
 
     def __init__(self, elf, path):
-        try:
-            shown, self.ranges, self.refused = understood(elf)
-            self.code = code_segment(elf)
-        except (struct.error, ValueError, IndexError) as error:
-            raise ValueError("its file is damaged") from error
-        with open(path, "wb") as copy:
-            copy.write(shown)
         self.path = path
+        for is_whole in (True, False):
+            try:
+                shown, self.ranges, self.refused = understood(elf, is_whole)
+                self.code = code_segment(elf)
+            except (struct.error, ValueError, IndexError) as error:
+                raise ValueError("its file is damaged") from error
+            with open(path, "wb") as copy:
+                copy.write(shown)
+            if is_read(path):
+                return
+        raise ValueError("gdb does not come to the end of its file")
+
+
+def is_read(path):
+    """Whether another gdb, which debugs nothing, comes to the file's end. This one will read it where the program is stopped at the script's
+    breakpoint: if gdb ended of it, it would leave that behind, and the program would end at it later."""
+    read = "python gdb.execute('maint expand-symtabs', to_string=True); print('all of it')"
+    command = [os.readlink("/proc/self/exe"), "-nx", "-q", "-batch", path, "-ex", read]
+    try:
+        # (What it leaves when it ends, a core file, goes with the folder.)
+        alone = {"stdin": subprocess.DEVNULL, "start_new_session": True, "cwd": os.path.dirname(path)}
+        done = subprocess.run(command, capture_output=True, timeout=MOST_SECONDS, **alone)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.stdout.endswith(b"all of it\n")
 
 
 def new_folder():
@@ -206,6 +230,15 @@ def new_folder():
     return folder
 
 
+def execute(command):
+    """What gdb says to a command, an error among it. One that ends with an error while the program is stopped for the script alone is for gdb the
+    end of the `run` that is going on: it takes the program for one that runs, and does nothing more with it. `thread apply -c` catches errors."""
+    thread = gdb.selected_thread()
+    if thread is not None:
+        command = f"thread apply {thread.inferior.num}.{thread.num} -q -c {command}"
+    return gdb.execute(command, to_string=True)
+
+
 def quoted(path):
     """A path as an argument of a command of gdb's."""
     return re.sub(r"([^\w./-])", r"\\\1", path)
@@ -214,12 +247,12 @@ def quoted(path):
 # Sections of debug information that hold data for gdb and nothing that it would run, open or search for.
 DEBUG = {
     b".debug_" + name
-    for name in b"aranges info abbrev line frame str line_str loc loclists ranges rnglists types addr str_offsets".split()
+    for name in b"info abbrev line frame str line_str loc loclists ranges rnglists types addr str_offsets".split()
 }
 # Names that mean something to gdb. Sections with other names are code and data.
 MEANT = (b".debug", b".zdebug", b".gnu", b".gdb", b".note", b".stab", b".dyn", b".interp", b".probes", b".plt", b".rel", b".mdebug")
-# Types: contents, no contents, tables of functions, unwinding; symbols, names.
-PLAIN, EMPTY_TYPE, SYMBOLS_TYPE, NAMES_TYPE = {1, 8, 14, 15, 16, 0x70000001}, 8, 2, 3
+# Types: contents, no contents, tables of functions, unwinding; contents alone, no contents; symbols, names.
+PLAIN, CONTENTS_TYPE, EMPTY_TYPE, SYMBOLS_TYPE, NAMES_TYPE = {1, 8, 14, 15, 16, 0x70000001}, 1, 8, 2, 3
 ALLOCATED, COMPRESSED = 2, 0x800
 # Where images end, at the latest: gdb is to take nothing of the host's for a module's.
 MOST_IMAGE = (1 << 32) - IMAGE
@@ -228,10 +261,16 @@ MOST_IMAGE = (1 << 32) - IMAGE
 MOST_ATTRIBUTES, MOST_PER_BYTE = 256, 2
 # Most entries that lie or lead into each other: gdb follows them by calling itself.
 MOST_DEPTH = 1000
+# How long gdb may take to read the file of a module, seconds.
+MOST_SECONDS = 30
 # Most steps for the file of a module (ten seconds, about), and most bytes of names.
 MOST_STEPS, MOST_NAMES = 1 << 23, 32 << 20
 # Longest mangled name that gdb gets, and most that it could make of one, and of all of a module's, bytes.
 LONGEST_MANGLED, MOST_OF_ONE, MOST_OF_ALL = 2048, 1 << 20, 64 << 20
+# The table of symbols, and their names.
+TABLES = {b".symtab", b".strtab"}
+# Sections of symbols that are none: of numbers, and of what the linker allocates.
+NO_SECTIONS = {0xFFF1, 0xFFF2}
 # Kinds of symbols: none, objects, functions, sections, files, of threads.
 SYMBOL_KINDS = {0, 1, 2, 3, 4, 6}
 # Functions with these names tell gdb of further symbol files, in memory.
@@ -260,9 +299,9 @@ class Section:
         return memoryview(elf)[self.offset : self.offset + self.size]
 
 
-def understood(elf):
+def understood(elf, is_whole):
     """A module's file without whatever gdb would do more with than show it (scripts, links to other files, notes), the code that its frame
-    information describes, and why there is no debug information, or None. It is a new file: each section that is kept lies there once, under
+    information describes, and of what there is none, with the reason. It is a new file: each section that is kept lies there once, under
     a header and a name that are written here."""
     work = Work()
     if elf[:7] != b"\x7fELF\2\1\1" or struct.unpack_from("<H", elf, 16)[0] != 3:
@@ -275,18 +314,17 @@ def understood(elf):
     kept, ranges = chosen(elf, sections, bytes(sections[names].contents(elf)), work)
     shown = bytearray(FILE.size)
     copies = {index: copied(elf, sections[index], shown) for index in kept}
-    for section in copies.values():
-        if section.type == SYMBOLS_TYPE:
-            tell_nothing(shown, section, copies[section.link], work)
-        if section.type == NAMES_TYPE:
-            clean(shown, section.offset, section.offset + section.size, work, of_debug_information=False)
-    refused = None
-    try:
-        clean_debug_information(shown, copies.values(), work)
-    except (struct.error, ValueError, IndexError, KeyError) as error:
-        # Nobody knows where its names are, or what gdb would do with it.
+    refused = []
+    if not is_whole:
         copies = {index: section for index, section in copies.items() if section.name not in DEBUG}
-        refused = str(error) if type(error) is ValueError else "it is damaged"
+        refused.append(("debug information", "gdb does not come to its end"))
+    # Nobody knows where the names of what is damaged are, or what gdb would do with it.
+    for what, cleans, parts in (("symbols", clean_symbols, TABLES), ("debug information", clean_debug_information, DEBUG)):
+        try:
+            cleans(shown, copies.values(), work, count)
+        except (struct.error, ValueError, IndexError, KeyError) as error:
+            copies = {index: section for index, section in copies.items() if section.name not in parts}
+            refused.append((what, str(error) if type(error) is ValueError else "it is damaged"))
     write_headers(shown, copies, count)
     return shown, ranges, refused
 
@@ -314,7 +352,7 @@ def chosen(elf, sections, strings, work):
                 if section.address + section.size > MOST_IMAGE:
                     raise ValueError("a section lies outside the image")
                 kept.append(index)
-            elif section.name in DEBUG:
+            elif section.name in DEBUG and section.type == CONTENTS_TYPE:
                 kept.append(index)
     for name in FRAMES:
         frames = [index for index in kept if sections[index].name == name]
@@ -353,13 +391,33 @@ def copied(elf, section, shown):
     return copy
 
 
-def tell_nothing(elf, symbols, names, work):
+def clean_symbols(elf, sections, work, count):
+    """Makes the table of symbols one that says nothing but names, if there is one; all of it is looked at: gdb takes the whole file for none, or
+    ends, where a part of it makes no sense."""
+    for symbols in [section for section in sections if section.type == SYMBOLS_TYPE]:
+        (names,) = (section for section in sections if section.type == NAMES_TYPE)
+        if symbols.size % 24 or symbols.info > symbols.size // 24:
+            raise ValueError("their table is damaged")
+        if not names.size or not ends(elf, names):
+            raise ValueError("their names have no end")
+        tell_nothing(elf, symbols, names, work, count)
+        clean(elf, names.offset, names.offset + names.size, work, of_debug_information=False)
+
+
+def ends(elf, names):
+    """Whether the last of the names in a section has an end."""
+    return not names.size or elf[names.offset + names.size - 1] == 0
+
+
+def tell_nothing(elf, symbols, names, work, count):
     """Takes the names from symbols that would have gdb do something, and from functions that they are to be asked which they are: gdb would
     call them. Names that it would write out for ever stay as compilers wrote them."""
     texts = bytes(names.contents(elf))
     work.spend(symbols.size // 24)
-    for at in range(symbols.offset, symbols.offset + symbols.size - 23, 24):
-        name, kind = struct.unpack_from("<IB", elf, at)
+    for at in range(symbols.offset, symbols.offset + symbols.size, 24):
+        name, kind, section = struct.unpack_from("<IBxH", elf, at)
+        if name >= names.size or section >= count and section not in NO_SECTIONS:
+            raise ValueError("one has a name, or a section, that is not there")
         if texts.startswith(TELLING, name):
             struct.pack_into("<I", elf, at, 0)
         elif texts.startswith(MANGLED, name) and elf[names.offset + name] != ord("?"):
@@ -411,12 +469,15 @@ def write_headers(elf, sections, count):
     elf += headers
 
 
-def clean_debug_information(elf, sections, work):
+def clean_debug_information(elf, sections, work, _):
     """Takes out of a file's debug information what a terminal would obey (gdb prints names as they are), and what would have gdb open files or
     end."""
     named = {section.name: section for section in sections if section.name in DEBUG}
     for name in TEXTS.values():
         if name in named:
+            # gdb would read on behind the section.
+            if not ends(elf, named[name]):
+                raise ValueError("its names have no end")
             clean(elf, named[name].offset, named[name].offset + named[name].size, work)
     known = DebugInformation(elf, named, work)
     for name, walk in ((b".debug_info", clean_unit), (b".debug_types", clean_unit), (b".debug_line", clean_lines)):
@@ -433,6 +494,8 @@ def clean_debug_information(elf, sections, work):
             if at > end:
                 raise ValueError("a unit is longer than its section")
             walk(Cursor(elf, start, at, size, work), known, unit, name == b".debug_types")
+            if name == b".debug_line":
+                known.line_tables.add(unit - section.offset)
     known.check()
 
 
@@ -485,8 +548,8 @@ class Cursor:
 
     def __init__(self, elf, at, end, offset_size, work):
         self.elf, self.at, self.end, self.offset_size, self.work = elf, at, end, offset_size, work
-        # Of references to entries anywhere.
-        self.reference_size = offset_size
+        # Of references to entries anywhere; and where the unit's tables begin.
+        self.reference_size, self.bases = offset_size, {}
 
     def number(self, size):
         value = int.from_bytes(self.elf[self.at : self.at + size], "little")
@@ -547,7 +610,7 @@ def lead_nowhere(elf, at, length):
 # Forms of attributes: of so many bytes; numbers of any length; offsets in sections; lengths before bytes, of so many bytes (0: of any).
 FIXED = {0x01: 8, 0x05: 2, 0x06: 4, 0x07: 8, 0x0B: 1, 0x0C: 1, 0x19: 0, 0x1E: 16, 0x21: 0}
 FIXED.update({0x25: 1, 0x26: 2, 0x27: 3, 0x28: 4, 0x29: 1, 0x2A: 2, 0x2B: 3, 0x2C: 4})
-LEBS = {0x0D, 0x0F, 0x1A, 0x1B, 0x22, 0x23, 0x1F01, 0x1F02}
+LEBS = {0x0D, 0x0F, 0x1A, 0x1B, 0x22, 0x23}
 OFFSETS = {0x0E, 0x17, 0x1F}
 BLOCKS = {0x03: 2, 0x04: 4, 0x09: 0, 0x0A: 1, 0x18: 0}
 # Those of entries in the same unit; of any entry; of a type by its number.
@@ -555,6 +618,15 @@ REFERENCES = {0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x15: 0}
 ANYWHERE, SIGNED = 0x10, 0x20
 # Those of texts: here, or in a section.
 HERE, TEXTS = 0x08, {0x0E: b".debug_str", 0x1F: b".debug_line_str"}
+# Forms that are numbers in tables: of names, addresses, lists of ranges and of expressions; of each table, what a unit says of where it begins,
+# and its section. gdb reads all of them, whatever they are for.
+INDEXES = {
+    **dict.fromkeys((0x1A, 0x25, 0x26, 0x27, 0x28), (0x72, b".debug_str_offsets")),
+    **dict.fromkeys((0x1B, 0x29, 0x2A, 0x2B, 0x2C), (0x73, b".debug_addr")),
+    **{0x22: (0x8C, b".debug_loclists"), 0x23: (0x74, b".debug_rnglists")},
+}
+NAMES_BASE, ADDRESSES_BASE, LISTS_BASES, ADDRESSES_INDEX = 0x72, 0x73, {0x74, 0x8C}, 0x1B
+BASES, LISTS_HEADER = {NAMES_BASE, ADDRESSES_BASE, *LISTS_BASES}, {4: 12, 8: 20}
 # Attributes that gdb gets: they say what there is, and where. Others name files that it would open (of split debug information), places where
 # it would read on, in the middle of an entry (of siblings), or have mangled names, which it makes itself of the others; or say which calls are the
 # last ones of their functions (gdb tries all ways from a caller to a function by such calls, which double with each).
@@ -581,19 +653,22 @@ TEMPLATE = {0x2F, 0x30, 0x4106, 0x4107}
 FIRST = {0: {0x11, 0x3C}, 1: {0x11}, 2: {0x41}, 3: {0x3C}}
 # The forms of attributes that are offsets in other sections, or lead to entries: gdb ends, or shows nothing, where they have others.
 FORMS = {
-    **dict.fromkeys((0x10, 0x55, 0x72, 0x73, 0x74, 0x8C), {0x06, 0x07, 0x17, 0x23}),
+    **dict.fromkeys((0x10, 0x72, 0x73, 0x74, 0x8C), {0x06, 0x07, 0x17}),
+    0x55: {0x06, 0x07, 0x17, 0x23},
     **dict.fromkeys((0x15, 0x18, 0x1D, 0x31, 0x47, 0x49, 0x54, 0x64, 0x69, 0x7F), {*REFERENCES, ANYWHERE, SIGNED}),
 }
 # Entries that are ranges of numbers. gdb ends where the type of these has no size, and does without one.
 NUMBERS = {0x21, 0x45}
-SKIP, LEB, BLOCK, STRING, FILE_NAME, REFERENCE, EXPRESSION, PLACES, BASE_OF_LISTS, NUMBER, CONSTANT = range(11)
+SKIP, LEB, BLOCK, STRING, FILE_NAME, REFERENCE, EXPRESSION, PLACES, BASE, NUMBER, CONSTANT, INDEX, RANGES, LINES = range(14)
 # Attributes whose blocks are bytes, where others' are expressions; and whose offsets are those of lists of expressions.
 BYTES, LISTED = {0x1C, 0x3D}, {0x02, 0x19, 0x2A, 0x40, 0x48, 0x4A}
-LIST_FORMS = {0x06: 4, 0x07: 8, 0x17: None, 0x22: 0}
-# What a unit says of where its lists of expressions begin; the sections of these lists, before version 5 and from then on.
-LISTS_BASE, LISTS_OLD, LISTS_NEW = 0x8C, b".debug_loc", b".debug_loclists"
-# Operands of what lists consist of, from version 5 on (N a number, 8 an address), and after which an expression comes.
-LIST_OPERANDS = {1: "N", 2: "NN", 3: "NN", 4: "NN", 5: "", 6: "8", 7: "88", 8: "8N", 9: "NN"}
+LIST_FORMS = {0x06: 4, 0x07: 8, 0x17: None, 0x22: 0, 0x23: 0}
+# The sections of these lists, before version 5 and from then on; those of ranges.
+LISTS_OLD, LISTS_NEW, RANGES_OLD, RANGES_NEW = b".debug_loc", b".debug_loclists", b".debug_ranges", b".debug_rnglists"
+# Operands of what lists consist of, from version 5 on (N a number, X one in the table of addresses, 8 an address), and after which an expression
+# comes; those of ranges.
+LIST_OPERANDS = {1: "X", 2: "XX", 3: "XN", 4: "NN", 5: "", 6: "8", 7: "88", 8: "8N", 9: "NN"}
+RANGE_OPERANDS = {1: "X", 2: "XX", 3: "XN", 4: "NN", 5: "8", 6: "88", 7: "8N"}
 WITH_EXPRESSION = {2, 3, 4, 5, 7, 8}
 # Simple types, with size and encoding; of complex numbers gdb takes the half, and ends if that is no number of bytes.
 BASE_TYPE, SIZE, ENCODING, COMPLEX, MOST_OF_BASE_TYPE = 0x24, 0x0B, 0x3E, 0x03, 1 << 20
@@ -608,7 +683,7 @@ class DebugInformation:
         self.elf, self.sections, self.work = elf, sections, work
         self.tables, self.read, self.attributes = {}, 0, 0
         self.entries, self.targets, self.chains, self.objects, self.numbered = set(), set(), {}, {}, {}
-        self.lists, self.harmless = set(), {}
+        self.lists, self.harmless, self.line_tables, self.lines = set(), {}, set(), set()
 
     def abbreviations(self, offset, version, offset_size):
         """Abbreviations by their numbers: tag, whether it has children, number of attributes, whether it only declares, and steps that pass
@@ -638,6 +713,36 @@ class DebugInformation:
         lead_nowhere(self.elf, at, end - at)
         return end - at
 
+    def texts(self, at, places):
+        """Names lie in the sections of names."""
+        for place, size, form in places:
+            section = self.sections[TEXTS[form]]
+            if int.from_bytes(self.elf[at + place : at + place + size], "little") >= section.size:
+                raise ValueError("a name lies outside its section")
+
+    def indexed(self, unit, form, index):
+        """What has this number in a table of the unit's: the place of a name or of a list in its section, or that of an address in the table."""
+        attribute, name = INDEXES[form]
+        section, base = self.sections.get(name), unit.bases.get(attribute)
+        if section is None or base is None:
+            raise ValueError("something has a number, and there is no table")
+        size = 8 if attribute == ADDRESSES_BASE else unit.offset_size
+        place = base + index * size
+        # Tables of lists have a header, and at its end how many there are.
+        header = LISTS_HEADER[unit.offset_size] if attribute in LISTS_BASES else 0
+        if not header <= base <= place + size <= section.size:
+            raise ValueError("a table lies outside its section")
+        if header and index >= struct.unpack_from("<I", self.elf, section.offset + base - 4)[0]:
+            raise ValueError("a number outside its table")
+        if attribute == ADDRESSES_BASE:
+            return place
+        value = int.from_bytes(self.elf[section.offset + place : section.offset + place + size], "little")
+        if attribute == NAMES_BASE:
+            if value >= self.sections[b".debug_str"].size:
+                raise ValueError("a name lies outside its section")
+            return value
+        return base + value
+
     def expression(self, where, size, operands):
         """An expression of so many bytes from here on. gdb computes it as soon as it shows a variable, a frame's arguments among them: without
         an end if it jumps back, and it ends of some divisions. One that may do such a thing becomes one that has no
@@ -649,38 +754,73 @@ class DebugInformation:
         if known not in self.harmless:
             cursor = Cursor(where.elf, at, where.at, where.offset_size, self.work)
             cursor.reference_size = where.reference_size
+            indexes = []
             try:
-                self.targets |= {self.sections[b".debug_info"].offset + target for target in instructions(cursor, operands)}
+                self.targets |= {self.sections[b".debug_info"].offset + target for target in instructions(cursor, operands, indexes)}
                 is_harmless = True
             except (KeyError, ValueError, IndexError):
                 is_harmless = False
             if size > MOST_KNOWN:
                 known = None
-            self.harmless[known] = is_harmless
+            self.harmless[known] = is_harmless, indexes
         self.work.spend(1)
-        if not self.harmless[known]:
+        is_harmless, indexes = self.harmless[known]
+        # (Which addresses there are depends on the unit.)
+        try:
+            for index in indexes:
+                self.indexed(where, ADDRESSES_INDEX, index)
+        except ValueError:
+            is_harmless = False
+        if not is_harmless:
             where.elf[at : where.at] = bytes([NO_OPERATION]) * size
 
-    def places(self, unit, version, base, form, value, operands):
-        """A list of expressions, each for a part of the code."""
-        section = self.sections.get(LISTS_NEW if version == 5 else LISTS_OLD)
-        if section is None:
-            return
-        if form == 0x22:
-            # By its number, in a table of offsets.
-            if base is None:
-                raise ValueError("a list has a number, and there is no table")
-            place = base + value * unit.offset_size
-            if place + unit.offset_size > section.size:
-                raise ValueError("a list lies outside its section")
-            table = Cursor(self.elf, section.offset + place, section.offset + section.size, unit.offset_size, self.work)
-            self.lists.add((table.at, table.at + unit.offset_size))
-            value = base + table.number(unit.offset_size)
+    def list(self, unit, names, version, form, value):
+        """The beginning of a list in the section that has the second of the names from version 5 on, and before that the first; None if there is
+        none."""
+        section = self.sections.get(names[version == 5])
+        if form in INDEXES:
+            if version < 5:
+                raise ValueError("a form of a later version")
+            # By its number, in a table of offsets, which is not to be a part of a list.
+            table = section and section.offset + unit.bases.get(INDEXES[form][0], 0) + value * unit.offset_size
+            value = self.indexed(unit, form, value)
+            self.lists.add((table, table + unit.offset_size))
         # gdb, too, takes this for none.
-        if value >= section.size:
-            return
+        if section is None or value >= section.size:
+            return None
         at = Cursor(self.elf, section.offset + value, section.offset + section.size, unit.offset_size, self.work)
-        at.reference_size = unit.reference_size
+        at.reference_size, at.bases = unit.reference_size, unit.bases
+        return at
+
+    def ranges(self, unit, version, form, value):
+        """A list of parts of the code, which gdb reads to its end."""
+        at = self.list(unit, (RANGES_OLD, RANGES_NEW), version, form, value)
+        while at is not None:
+            self.work.spend(1)
+            if version < 5:
+                at.skip(16)
+                if not any(at.elf[at.at - 16 : at.at]):
+                    break
+            else:
+                kind = at.number(1)
+                if not kind:
+                    break
+                self.list_operands(at, RANGE_OPERANDS[kind])
+
+    def list_operands(self, at, kinds):
+        for kind in kinds:
+            if kind == "8":
+                at.skip(8)
+            else:
+                number = at.leb()
+                if kind == "X":
+                    self.indexed(at, ADDRESSES_INDEX, number)
+
+    def places(self, unit, version, form, value, operands):
+        """A list of expressions, each for a part of the code."""
+        at = self.list(unit, (LISTS_OLD, LISTS_NEW), version, form, value)
+        if at is None:
+            return
         start = at.at
         while True:
             self.work.spend(1)
@@ -688,8 +828,7 @@ class DebugInformation:
                 kind = at.number(1)
                 if not kind:
                     break
-                for operand in LIST_OPERANDS[kind]:
-                    at.skip(8) if operand == "8" else at.leb()
+                self.list_operands(at, LIST_OPERANDS[kind])
                 if kind in WITH_EXPRESSION:
                     self.expression(at, at.leb(), operands)
             else:
@@ -700,12 +839,20 @@ class DebugInformation:
                     self.expression(at, at.number(2), operands)
         self.lists.add((start, at.at))
 
+    def add_lines(self, offset):
+        """A unit has its lines here. gdb, too, takes what is behind them for none."""
+        section = self.sections.get(b".debug_line")
+        if section is not None and offset < section.size:
+            self.lines.add(offset)
+
     def check(self):
         """Entries lead to entries, and from none there is a way back, or a long one; no list of expressions is a part of another, which was
         cleaned as something else."""
         lists = sorted(self.lists)
         if any(end > following for (_, end), (following, _) in zip(lists, lists[1:])):
             raise ValueError("lists of expressions overlap")
+        if not self.lines <= self.line_tables:
+            raise ValueError("lines begin in the middle of others")
         if not self.targets - {*self.numbered} <= self.entries:
             raise ValueError("an entry leads to no entry")
         size = sum(self.sections[name].size for name in (b".debug_info", b".debug_types") if name in self.sections)
@@ -777,11 +924,20 @@ def step(name, form, is_file_name, version, offset_size):
     """How an attribute's value is passed over."""
     if name != NOTHING and is_file_name:
         return FILE_NAME, 0 if form == HERE else offset_size, form
-    if name in LISTED and form in LIST_FORMS:
-        size = LIST_FORMS[form]
-        return PLACES, offset_size if size is None else size, (form, OPERANDS_OF.get(name, PLACE_OPERANDS))
-    if name == LISTS_BASE and LIST_FORMS.get(form, 0) != 0:
-        return BASE_OF_LISTS, LIST_FORMS[form] or offset_size, None
+    if form in LIST_FORMS:
+        size = offset_size if LIST_FORMS[form] is None else LIST_FORMS[form]
+        if name in LISTED and form != 0x23:
+            return PLACES, size, (form, OPERANDS_OF.get(name, PLACE_OPERANDS))
+        if name in BASES:
+            return BASE, size, name
+        if name == 0x55:
+            return RANGES, size, form
+        if name == 0x10:
+            return LINES, size, None
+    if form in INDEXES:
+        return INDEX, FIXED.get(form, 0), form
+    if form in TEXTS:
+        return SKIP, offset_size, ((0, offset_size, form),)
     if form in FIXED:
         return SKIP, FIXED[form], None
     if form in LEBS:
@@ -804,9 +960,9 @@ def number_step(name, form, constant):
     """How a number of a simple type is read."""
     if constant is not None:
         return CONSTANT, constant, name
-    if form in LEBS:
+    if form in LEBS and form not in INDEXES:
         return NUMBER, 0, name
-    if FIXED.get(form, 0) in (1, 2, 4, 8):
+    if FIXED.get(form, 0) in (1, 2, 4, 8) and form not in INDEXES:
         return NUMBER, FIXED[form], name
     raise ValueError("a simple type whose size or encoding is no number")
 
@@ -814,7 +970,9 @@ def number_step(name, form, constant):
 def add_step(steps, new):
     """Several that have a known length are one."""
     if steps and steps[-1][0] == new[0] == SKIP:
-        new = SKIP, steps.pop()[1] + new[1], None
+        _, before, texts = steps.pop()
+        texts = (texts or ()) + tuple((before + place, size, form) for place, size, form in new[2] or ())
+        new = SKIP, before + new[1], texts or None
     if new != (SKIP, 0, None):
         steps.append(new)
 
@@ -840,7 +998,7 @@ def clean_unit(unit, known, header, of_types):
         known.numbered[number] = header + unit.number(unit.offset_size)
         known.targets.add(known.numbered[number])
     plans = known.abbreviations(table, version, unit.offset_size)
-    parents, is_first, base = [], True, None
+    parents, is_first = [], True
     if version == 2:
         unit.reference_size = 8
     while unit.at < unit.end:
@@ -859,10 +1017,14 @@ def clean_unit(unit, known, header, of_types):
         known.entries.add(at)
         known.attributes += attributes
         unit.work.spend(1 + len(steps))
-        numbers = {}
+        numbers, indexes, ranges = {}, [], []
         for operation, size, what in steps:
             if operation == SKIP:
+                if what:
+                    known.texts(unit.at, what)
                 unit.at += size  # the next to read, or the end, looks
+            elif operation == INDEX:
+                indexes.append((what, unit.number(size) if size else unit.leb()))
             elif operation == LEB:
                 unit.leb()
             elif operation == BLOCK:
@@ -871,11 +1033,15 @@ def clean_unit(unit, known, header, of_types):
                 known.expression(unit, unit.number(size) if size else unit.leb(), what)
             elif operation == PLACES:
                 form, operands = what
-                known.places(unit, version, base, form, unit.number(size) if size else unit.leb(), operands)
-            elif operation == BASE_OF_LISTS:
+                known.places(unit, version, form, unit.number(size) if size else unit.leb(), operands)
+            elif operation == BASE:
                 offset = unit.number(size)
                 if not parents:
-                    base = offset
+                    unit.bases[what] = offset
+            elif operation == RANGES:
+                ranges.append((what, unit.number(size) if size else unit.leb()))
+            elif operation == LINES:
+                known.add_lines(unit.number(size))
             elif operation == NUMBER:
                 numbers[what] = unit.number(size) if size else unit.leb()
             elif operation == CONSTANT:
@@ -908,6 +1074,11 @@ def clean_unit(unit, known, header, of_types):
                     known.objects.setdefault(at, []).append(target)
                 if name == TYPE and tag in MEMBERS and not declares:
                     known.objects.setdefault(parent, []).append(target)
+        # The first entry says where tables begin, in any place.
+        for form, index in indexes:
+            known.indexed(unit, form, index)
+        for form, value in ranges:
+            known.ranges(unit, version, form, value)
         if numbers:
             check_base_type(numbers.get(SIZE, 0), numbers.get(ENCODING, 0))
         if tag in VARIANTS:
@@ -1033,14 +1204,15 @@ PLAIN_OPERANDS.update({code: "" for code in (0x12, 0x13, 0x14, 0x16, 0x17, 0x19,
 PLAIN_OPERANDS.update({code: "" for code in (*range(0x29, 0x2F), *range(0x30, 0x50), 0x96)})
 PLAIN_OPERANDS.update({0x23: "N", 0x92: "RN", **{code: "N" for code in range(0x70, 0x90)}})
 NO_OPERATION, DIVIDING, DIVISORS = 0x96, {0x1B, 0x1D}, {0x08, 0x0A, 0x0C, *range(0x30, 0x50)}
-# Those of places and values, besides: a jump forward, J; the place of an entry, P; bytes behind their number, B, or a number of one byte, b; an
+# Those of places and values, besides: a jump forward, J; the place of an entry, P; a number in the table of addresses, X; bytes behind their number, B, or a number of one byte, b; an
 # expression of a register as a function got it, E.
 PLACE_OPERANDS = {
     **PLAIN_OPERANDS,
     **{code: "" for code in (*DIVIDING, *range(0x50, 0x70), 0x97, 0x9B, 0x9C, 0x9F, 0xE0, 0xF0)},
     **{0x03: "8", 0x15: "1", 0x28: "J", 0x2F: "J", 0x90: "R", 0x91: "N", 0x93: "N", 0x94: "1", 0x9D: "NN", 0x9E: "B"},
     **{code: "PN" for code in (0xA0, 0xF2)},
-    **{code: "N" for code in (0xA1, 0xA2, 0xA8, 0xA9, 0xF7, 0xF9, 0xFB, 0xFC)},
+    **{code: "X" for code in (0xA1, 0xA2)},
+    **{code: "N" for code in (0xA8, 0xA9, 0xF7, 0xF9)},
     **{code: "E" for code in (0xA3, 0xF3)},
     **{0xA4: "Nb", 0xF4: "Nb", 0xA5: "RN", 0xF5: "RN", 0xA6: "1N", 0xF6: "1N"},
 }
@@ -1115,8 +1287,9 @@ def shared_entry(entry):
     return pointer, augmentation != b""
 
 
-def instructions(code, operands):
-    """Passes over instructions of frame information or of an expression, all of them known; returns the entries that they refer to."""
+def instructions(code, operands, indexes=None):
+    """Passes over instructions of frame information or of an expression, all of them known; returns the entries that they refer to, and adds to
+    `indexes` the numbers of addresses."""
     starts, targets, entries, number, got = set(), set(), [], None, False
     while code.at < code.end:
         code.work.spend(1)
@@ -1149,6 +1322,8 @@ def instructions(code, operands):
                 if distance >= 1 << 15:
                     raise ValueError("a jump back")
                 targets.add(code.at + distance)
+            elif kind == "X":
+                indexes.append(code.leb())
             elif kind == "P":
                 entries.append(code.number(code.reference_size))
             elif kind in "Bb":

@@ -5,11 +5,12 @@ use anyhow::{Context as _, bail};
 use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
 use lockgate::{DomainOptions, Fault};
 use lockgate_outside::{printable, printable_bytes};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
-use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Component, Path};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -155,6 +156,70 @@ fn leads_somewhere(directories: &[Granted], current: &Path) -> bool {
     })
 }
 
+/// Device and inode: what a file is, whatever it is called.
+type Identity = (u64, u64);
+
+fn identity(path: &Path) -> Option<Identity> {
+    path.metadata().ok().map(|seen| (seen.dev(), seen.ino()))
+}
+
+/// The folder of the sockets by which running programs are controlled, as it is now.
+struct Control {
+    place: PathBuf,
+    /// The folder, if there is one yet.
+    own: Option<Identity>,
+    /// It and the directories above it.
+    above: HashSet<Identity>,
+    /// What is in it.
+    sockets: HashSet<Identity>,
+}
+
+impl Control {
+    fn find() -> Option<Control> {
+        let place = lockgate_programs::control::place()?;
+        let own = identity(&place);
+        let above = place.ancestors().filter_map(identity).collect();
+        let entries = std::fs::read_dir(&place).into_iter().flatten();
+        let sockets = entries.filter_map(|entry| identity(&entry.ok()?.path())).collect();
+        Some(Control { place, own, above, sockets })
+    }
+
+    /// Whether this is the folder, something in it, or one of its sockets elsewhere: by a mount, or by a second name.
+    fn has(&self, path: &Path) -> bool {
+        let is_within = path.ancestors().any(|above| self.own.is_some() && identity(above) == self.own);
+        is_within || identity(path).is_some_and(|identity| self.sockets.contains(&identity))
+    }
+
+    /// Whether a way leads from this directory down to the folder: its own, or by something that is mounted there.
+    fn is_below(&self, directory: &Path) -> bool {
+        let leads = |path: &Path| {
+            identity(path)
+                .is_some_and(|identity| self.above.contains(&identity) || self.sockets.contains(&identity))
+        };
+        leads(directory) || mounts().iter().any(|mount| mount.starts_with(directory) && leads(mount))
+    }
+}
+
+/// Where something is mounted (proc_pid_mountinfo(5)).
+fn mounts() -> Vec<PathBuf> {
+    let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let places =
+        table.split(|byte| *byte == b'\n').filter_map(|line| line.split(|byte| *byte == b' ').nth(4));
+    places.map(|place| PathBuf::from(OsString::from_vec(without_octal(place)))).collect()
+}
+
+/// Bytes of a name in which the kernel has written some as a backslash and three octal digits.
+fn without_octal(mut name: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while let [first, rest @ ..] = name {
+        let digits = rest.get(..3).filter(|_| *first == b'\\').and_then(|digits| str::from_utf8(digits).ok());
+        let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(escaped.unwrap_or(*first));
+        name = if escaped.is_some() { &rest[3..] } else { rest };
+    }
+    bytes
+}
+
 /// Refuses to grant, by way of directories and addresses, the sockets by which running programs are controlled.
 ///
 /// # Errors
@@ -164,22 +229,23 @@ pub fn keep_control(
     listen: &[impl AsRef<str>],
     connect: &[impl AsRef<str>],
 ) -> anyhow::Result<()> {
-    let Some(control) = lockgate_programs::control::place() else { return Ok(()) };
-    let own = || format!("{} has the sockets by which lockgate up is controlled", control.display());
+    let Some(control) = Control::find() else { return Ok(()) };
+    let own = || format!("{} has the sockets by which lockgate up is controlled", control.place.display());
     let addresses = || listen.iter().map(AsRef::as_ref).chain(connect.iter().map(AsRef::as_ref));
     for path in addresses().filter_map(|address| address.strip_prefix("unix:")).filter(|path| *path != "*") {
-        let folder = Path::new(path).parent().and_then(|folder| folder.canonicalize().ok());
-        if folder.is_some_and(|folder| folder.starts_with(&control)) {
-            bail!("{} cannot be granted: {}", printable(path), own());
+        let path = Path::new(path);
+        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
+        if control.has(path) || folder.is_some_and(|folder| control.has(&folder)) {
+            bail!("{} cannot be granted: {}", printable(&path.to_string_lossy()), own());
         }
     }
     let has_all_sockets = addresses().any(|address| address == "unix:*");
     for granted in directories {
         let Ok(directory) = Path::new(&granted.host).canonicalize() else { continue };
-        if directory.starts_with(&control) {
+        if control.has(&directory) {
             bail!("{} cannot be granted: {}", printable(&granted.host), own());
         }
-        if has_all_sockets && control.starts_with(&directory) {
+        if has_all_sockets && control.is_below(&directory) {
             bail!(
                 "{} and unix:* cannot be granted together: {}; name the sockets, or grant another directory",
                 printable(&granted.host),

@@ -10,7 +10,7 @@ use gimli::{
 };
 use lockgate_signature::Type;
 use object::read::elf::ElfFile64;
-use object::{Object as _, ObjectSection as _, RelocationMap};
+use object::{CompressionFormat, Object as _, ObjectSection as _, RelocationMap};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -28,6 +28,10 @@ const MAX_READING: usize = 256 << 20;
 /// Most types that are looked at for all functions of an object: a structure of 64 KiB may have as many fields, by way of structures in
 /// structures, and each function may take it.
 const MAX_TYPES: u32 = 512 << 10;
+
+/// Most bytes that an object's compressed sections may hold, for each byte of the object: compilers' hold less than ten, others' could hold
+/// gigabytes.
+const MAX_RATIO: u64 = 16;
 
 /// The languages whose functions C can call by their debug information alone.
 const C: &[DwLang] = &[dw::DW_LANG_C89, dw::DW_LANG_C, dw::DW_LANG_C99, dw::DW_LANG_C11, dw::DW_LANG_C17];
@@ -61,7 +65,8 @@ pub(super) fn procedures(
     object: &ElfFile64<'_, object::LittleEndian>,
     names: &BTreeSet<String>,
 ) -> Option<Vec<(String, Option<Procedure>)>> {
-    let sections = gimli::DwarfSections::load(|id| Section::of(object, id).ok_or(())).ok()?;
+    let mut room = MAX_RATIO * object.data().len() as u64;
+    let sections = gimli::DwarfSections::load(|id| Section::of(object, id, &mut room).ok_or(())).ok()?;
     let dwarf = sections.borrow(|section| {
         RelocateReader::new(EndianSlice::new(&section.bytes, LittleEndian), Relocations(&section.relocations))
     });
@@ -104,8 +109,12 @@ struct Section<'a> {
 }
 
 impl<'a> Section<'a> {
-    /// An empty one if the object has none of this name.
-    fn of(object: &ElfFile64<'a, object::LittleEndian>, id: SectionId) -> Option<Section<'a>> {
+    /// An empty one if the object has none of this name; `None` if it is compressed and holds more than there is `room` for.
+    fn of(
+        object: &ElfFile64<'a, object::LittleEndian>,
+        id: SectionId,
+        room: &mut u64,
+    ) -> Option<Section<'a>> {
         let mut relocations = RelocationMap::default();
         let Some(section) = object.section_by_name(id.name()) else {
             return Some(Section { bytes: Cow::Borrowed(&[]), relocations });
@@ -114,7 +123,11 @@ impl<'a> Section<'a> {
             // Addresses of thread-local variables cannot be relocated; nothing here reads them.
             let _ = relocations.add(object, offset, relocation);
         }
-        Some(Section { bytes: section.uncompressed_data().ok()?, relocations })
+        let data = section.compressed_data().ok()?;
+        if data.format != CompressionFormat::None {
+            *room = room.checked_sub(data.uncompressed_size)?;
+        }
+        Some(Section { bytes: data.decompress().ok()?, relocations })
     }
 }
 
