@@ -232,7 +232,7 @@ mod tests {
         let start = Instant::now();
         let names = functions.iter().chain(&absent).map(String::as_str);
         assert!(aliases(&functions, names).unwrap().is_empty());
-        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(60), "{:?}", start.elapsed());
     }
 
     #[test]
