@@ -1,6 +1,6 @@
 //! Asynchronous calls: workers, queues, cancellation, deadlines (docs/limits.md).
 
-use crate::common::{Guest, watchdog};
+use crate::common::{Guest, host_sys, watchdog};
 use lockgate::{
     AsyncCall, CallError, CreateError, Domain, DomainOptions, HostFunction, Module, Pool, Workers,
 };
@@ -379,6 +379,30 @@ fn results_that_nobody_takes_end_no_worker() {
     }
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(there))).expect_err("it panics");
     assert_eq!(add.call_async(&workers, 1, 4).unwrap().wait().unwrap(), 5);
+}
+
+/// Where the last worker ends in a function of the host's, and the system gives no thread in its place, what comes later has one. Red if
+/// workers are started by others of them only: it waits for ever.
+#[test]
+fn calls_that_come_when_no_worker_is_left_have_one() {
+    let _watchdog = watchdog("a call without workers");
+    let workers = Workers::new(1, 8).unwrap();
+    let source =
+        "void leave(long); long end(long x) { leave(x); return x; } int add(int a, int b) { return a + b; }";
+    let module = Guest::c(source).gate("void leave(long)").module();
+    let domain = Domain::new(&module, DomainOptions::new().gate("leave", host_sys::thread_exit())).unwrap();
+    // The worker's own thread is the one that would start another.
+    let refuse = || {
+        [libc::SYS_clone, libc::SYS_clone3].into_iter().for_each(host_sys::refuse_system_call);
+        Ok(())
+    };
+    domain.spawn_call(&workers, refuse).unwrap().wait().unwrap();
+    let end = domain.bind::<extern "C" fn(i64) -> i64>("end").unwrap();
+    let lost = end.call_async(&workers, 1).unwrap().wait();
+    assert!(lost.is_err(), "{lost:?}");
+    let add = domain.bind::<Binary>("add").unwrap();
+    assert_eq!(add.call_async(&workers, 1, 2).unwrap().wait().unwrap(), 3);
+    workers.finish();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::common::{Guest, host_sys, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 
 const SOURCE: &str = r#"
 #include <poll.h>
@@ -137,6 +137,41 @@ fn a_wish_may_be_older_than_the_first_call() {
             let refused = Domain::new(&Guest::c("int fine(void) { return 7; }").module(), options());
             assert!(refused.is_err_and(|error| error.to_string().contains("asks calls to end")));
         });
+    });
+}
+
+/// A host may say so while a call waits for its turn. Red if it is asked before the wait alone: the call waits for as long as the domain is taken.
+#[test]
+fn a_wish_ends_the_wait_for_a_turn() {
+    static WISH: AtomicBool = AtomicBool::new(false);
+    let _watchdog = watchdog("a call that waits for its turn");
+    let (held, holds) = std::sync::mpsc::channel();
+    let (go, may_go) = std::sync::mpsc::channel::<()>();
+    let (held, may_go) = (Mutex::new(held), Mutex::new(may_go));
+    let host: HostFunction = HostFunction::new(move |_: &Domain, which: i32| {
+        held.lock().unwrap().send(()).unwrap();
+        may_go.lock().unwrap().recv().unwrap();
+        which
+    });
+    let source = "int host(int); int via(int which) { return host(which); } int fine(void) { return 7; }";
+    let options =
+        DomainOptions::new().exclusive(None).stop_if(|| WISH.load(Ordering::SeqCst)).gate("host", host);
+    let domain = Domain::new(&Guest::c(source).gate("int host(int)").module(), options).unwrap();
+    let via = domain.bind::<Unary>("via").unwrap();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    assert_eq!(fine.call().unwrap(), 7);
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| via.call(1));
+        holds.recv().unwrap();
+        let waits = || host_sys::interrupt_once(libc::SIGUSR2, &WISH, 1_000_000, || fine.call());
+        // A thread that has called before, and one for which the module has to make something first.
+        for is_new in [false, true] {
+            let ended = if is_new { scope.spawn(waits).join().expect("no panic") } else { waits() };
+            assert!(matches!(&ended, Err(CallError::Interrupted(_))), "{ended:?}");
+            WISH.store(false, Ordering::SeqCst);
+        }
+        go.send(()).unwrap();
+        assert_eq!(holder.join().expect("no panic").unwrap(), 1);
     });
 }
 

@@ -3,6 +3,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+static lg_module *opened;
+
 typedef struct state {
     lg_domain *domain;
     int (*same)(int);
@@ -69,6 +71,9 @@ static int stop_and_call(int x) {
         SAYS("is to return");
         NOTHING(LG_E_CALLBACK, lg_memory_alloc(other->domain, 8));
         NOTHING(LG_E_CALLBACK, lg_memory_alloc(LG_CALLER, 8));
+        /* The start of a domain is a call of it. */
+        NOTHING(LG_E_START, lg_domain_new(opened, NULL));
+        SAYS("is to return");
     }
     return x;
 }
@@ -151,7 +156,7 @@ static big three(void) {
 int main(void) {
     CHECK(!lg_user_data());
     STATUS(LG_E_ARGUMENT, lg_end_call("nobody called"));
-    lg_module *module = open_module("guest.lg");
+    lg_module *module = opened = open_module("guest.lg");
     lg_options *options = lg_options_new();
     char gate[] = "gate";
     STATUS(LG_E_PROTOTYPE, lg_options_gate(options, "int host_add(", (lg_code)add, gate));

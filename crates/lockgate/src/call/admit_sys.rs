@@ -4,7 +4,7 @@ use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::living_sys::living;
 use super::thread_sys::{self, ThreadState};
 use super::{alternate_sys, attachment_sys, exclusive_sys, left_sys, outcome_sys, repair_sys, tsan_sys};
-use crate::error::{CallError, Panic};
+use crate::error::CallError;
 use crate::{host, space};
 
 /// Called by the proxy on the host's stack, undisturbed, before anything of the entry is recorded. Returns 0 to try again,
@@ -91,11 +91,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
         return Err(CallError::SignalHandler);
     }
     state.mends_at_next_call();
-    if thread_sys::is_to_return(state) {
-        thread_sys::ask_before_calls();
-        let why = "the function is to return before anything is called".to_owned();
-        return Err(CallError::Panic(Panic::new(Box::new(why))));
-    }
+    thread_sys::may_call(state)?;
     // SAFETY: the top record is always valid.
     let nested = unsafe { (*top).kind } != IDLE;
     if nested && (thread_sys::too_deep(state, rsp) || thread_sys::is_elsewhere(state, rsp)) {
@@ -134,14 +130,18 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
     if domain.must_stop() {
         return Err(CallError::Interrupted(domain.name().to_owned()));
     }
+    let exclusive = domain.terms().exclusive.filter(|_| !binding.owner.is_null());
+    let timeout = exclusive.flatten().into_iter().chain(queue).min().filter(|_| !patient);
     if state.place(domain.id()) == 0 {
+        // What runs in the module before a thread's first call has a turn as well, and no handler of the host's comes while that waits for it: it
+        // is waited for here.
+        if exclusive.is_some() {
+            exclusive_sys::take(state, domain.clone(), timeout)?;
+        }
         domain.clone().attach(state, queue)?;
     }
-    match domain.terms().exclusive {
-        Some(timeout) if !binding.owner.is_null() => {
-            let timeout = timeout.into_iter().chain(queue).min();
-            exclusive_sys::wait(state, domain, timeout.filter(|_| !patient))
-        }
-        _ => Ok(()),
+    match exclusive {
+        Some(_) => exclusive_sys::wait(state, domain, timeout),
+        None => Ok(()),
     }
 }

@@ -64,8 +64,25 @@ pub(super) fn release(word: &AtomicU32, tid: u32) -> usize {
 ///
 /// # Errors
 /// [`CallError::Deadlock`] if the thread would wait for itself, [`CallError::Busy`] after `timeout`, or when a call that
-/// this one is nested in must end.
+/// this one is nested in must end; [`CallError::Interrupted`] when the domain's host says so.
 pub(super) fn wait(
+    state: &ThreadState,
+    domain: Arc<dyn AnyDomain>,
+    timeout: Option<Duration>,
+) -> Result<(), CallError> {
+    if domain.owner().load(Ordering::Relaxed) == 0 {
+        // SAFETY: the thread's own block. What an earlier call of the thread's was given is over.
+        unsafe { (*state.block).turn = 0 };
+        return Ok(());
+    }
+    take(state, domain, timeout)
+}
+
+/// Waits until `domain` is free, and has it for the thread's next proxy of it.
+///
+/// # Errors
+/// As [`wait`].
+pub(super) fn take(
     state: &ThreadState,
     domain: Arc<dyn AnyDomain>,
     timeout: Option<Duration>,
@@ -81,11 +98,8 @@ pub(super) fn wait(
         *turn = given;
         return Ok(());
     }
-    // What an earlier call of the thread's was given is over.
+    // As above.
     *turn = 0;
-    if word.load(Ordering::Relaxed) == 0 {
-        return Ok(());
-    }
     await_turn(state, domain, timeout, false, given)?;
     *turn = given;
     Ok(())
@@ -169,6 +183,9 @@ fn wait_for(
         wait_once(state, domain, seen, end, overdue)?;
         if domain.is_killed() {
             return Err(domain.ended());
+        }
+        if !goes_on && domain.must_stop() {
+            return Err(CallError::Interrupted(domain.name().to_owned()));
         }
         // What is in progress has the time that a kill of its caller leaves it; what has not begun has none.
         let must_stop = if goes_on { innermost_must_stop } else { outer_must_stop };

@@ -12,7 +12,7 @@ use super::layout::{
 use super::mapping_sys::Mapping;
 use super::signal_frames_sys;
 use crate::copy_asm::{Loaded, lockgate_peek};
-use crate::error::CallError;
+use crate::error::{CallError, Panic};
 use crate::host::{Owner, PerProcess, locked, maps};
 use crate::report::{RawFault, Registers};
 use crate::space::{self, MAX_STRIDES};
@@ -540,10 +540,18 @@ pub(super) fn ask_before_calls() {
     unsafe { (*block()).alternate_size = u64::MAX };
 }
 
-/// True if a function of the host's has ended the call that it was called in, and has not returned yet.
-pub(super) fn is_to_return(state: &ThreadState) -> bool {
+/// A function of the host's that has ended the call that it was called in calls nothing before it has returned.
+///
+/// # Errors
+/// [`CallError::Panic`], for such a function. The thread's next call asks again.
+pub(crate) fn may_call(state: &ThreadState) -> Result<(), CallError> {
     // SAFETY: our own state.
-    unsafe { (*state.ending.get()).is_some() }
+    if unsafe { (*state.ending.get()).is_none() } {
+        return Ok(());
+    }
+    ask_before_calls();
+    let why = "the function is to return before anything is called".to_owned();
+    Err(CallError::Panic(Panic::new(Box::new(why))))
 }
 
 /// Publishes the state to the signal handler and the slow paths: they find it through the block.

@@ -505,6 +505,7 @@ impl Core {
         if thread_sys::is_inside(&state) {
             return Err(CallError::SignalHandler);
         }
+        thread_sys::may_call(&state)?;
         // Before this, an interruption found no thread to mark.
         if self.must_stop() {
             return Err(CallError::Interrupted(self.name().to_owned()));

@@ -205,6 +205,7 @@ impl Shared {
         let left: Vec<_> = {
             let mut books = shared.books();
             books.workers -= 1;
+            // (Who comes later starts one.)
             if books.workers > 0 { Vec::new() } else { books.queue.values().cloned().collect() }
         };
         for job in left {
@@ -435,6 +436,11 @@ impl Workers {
         let shared = self.shared().map_err(CallError::Memory)?;
         domain.here()?;
         let mut books = shared.books();
+        if books.workers == 0 {
+            // The last one has ended in a function of the host's, when the system gave no thread.
+            Shared::start(&shared, "lockgate-call".to_owned(), Shared::work).map_err(CallError::Memory)?;
+            books.workers = 1;
+        }
         let waiting = books.waiting.entry(domain.id()).or_default();
         if *waiting == shared.capacity {
             let limit = shared.capacity;
