@@ -1116,7 +1116,7 @@ fn what_debug_information_leads_to_is_there() {
     let outside = u32::try_from(size(".debug_str")).unwrap().to_le_bytes();
     let offsets = [[0; 8], [0, 0, 0, 0, 0xff, 0xff, 0xff, 0x7f]].concat();
     let third = b"\x03\x00\x04\x05";
-    let cases: [(&str, Vec<u8>, &str); 13] = [
+    let cases: [(&str, Vec<u8>, &str); 14] = [
         ("a name outside", made(&[&[2][..], &outside, &[4, 5]].concat()), "a name lies outside its section"),
         ("names without an end", endless.done(), "its names have no end"),
         ("no names", without(plain.clone(), ".debug_str"), "it is damaged"),
@@ -1138,6 +1138,7 @@ fn what_debug_information_leads_to_is_there() {
         ),
         ("an address without a table", made(b"\x04x\0\x00"), "there is no table"),
         ("a list without a table", made(b"\x05x\0\x00"), "there is no table"),
+        ("a list without its section", based(0x8c, 12, b"\x05x\0\x00"), "there is no table"),
         (
             "a list outside a table",
             with_section(
