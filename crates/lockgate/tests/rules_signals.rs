@@ -586,6 +586,30 @@ fn child_blocks_all_within_a_start() {
     assert_eq!(*ends.lock().unwrap(), [Some(FaultKind::Segv); 2]);
 }
 
+/// A bind looks at the mask, wherever it is made: the next way into a domain's code is the gate's way back. Red if the thread's next call alone looks.
+#[test]
+fn r12_what_is_blocked_before_a_bind_in_a_gate_is_looked_at() {
+    let output = in_child("rules_signals::child_blocks_all_and_binds_in_a_gate");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r12_what_is_blocked_before_a_bind_in_a_gate_is_looked_at"]
+fn child_blocks_all_and_binds_in_a_gate() {
+    let other = guest().domain();
+    let host: HostFunction = HostFunction::new(move |_: &Domain, x: i32| {
+        host_sys::block_past_the_library();
+        other.bind::<extern "C" fn()>("crash").unwrap();
+        x
+    });
+    let source = "int host(int); int ends(int x) { return *(volatile int *)(long)(host(x) & 8); }";
+    let module = Guest::c(source).gate("int host(int)").module();
+    let domain = Domain::new(&module, DomainOptions::new().gate("host", host)).unwrap();
+    let ends = domain.bind::<extern "C" fn(i32) -> i32>("ends").unwrap();
+    let error = ends.call(8).unwrap_err();
+    assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Segv), "{error}");
+}
+
 /// Threads that put a late handler behind the library's at the same time do not put the library's own there: the host's next fault would
 /// go round in circles. Red if a thread that comes second takes what it finds for the late handler.
 #[test]

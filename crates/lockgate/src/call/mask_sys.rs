@@ -108,12 +108,6 @@ pub(super) fn change(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
 /// Lets the signals through that the library lives by, if they are blocked; the calling thread goes on to see them so.
 pub(super) fn unblock() {
     let ours = lifelines();
-    // SAFETY: our own block.
-    let block = unsafe { &*block_sys::block() };
-    // While signals are held back, it is known what was blocked before, as long as no function of the host's has run.
-    if block.held == 1 && block.held_mask & ours == 0 {
-        return;
-    }
     if let Ok(before) = kernel(libc::SIG_UNBLOCK, Some(ours)) {
         // SAFETY: our own block.
         unsafe { (*block_sys::block()).masked |= before & ours };

@@ -619,7 +619,7 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         *state.fault.get() = Some(raw);
         state.failed.set(first_header((*record).binding));
         if !STANDS_IN.load(Ordering::Relaxed) {
-            look_again();
+            admit_anew();
         }
         // What came behind our back, by a plain system call or a jump: the thread goes on with this mask.
         let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
@@ -805,10 +805,17 @@ fn stands_in() -> bool {
         && place(found) == place(fronts_sys::address(0) as *const c_void)
 }
 
-/// Has the calling thread's next call look at handlers, at the alternate stack and at the mask again: changes of them need not come to our
-/// notice by themselves (rules R11, R12; `siglongjmp` and `setcontext` may bring back a mask from before the thread's first call). For ways
-/// that are slow already.
+/// Has the calling thread's next call look at handlers and at the alternate stack again: changes of them need not come to our notice by
+/// themselves (rules R11, R12). For ways that are slow already. Its mask is looked at now: `siglongjmp` and `setcontext` may bring back one from
+/// before the thread's first call, and the next way into a domain may be a gate's way back.
 pub(crate) fn look_again() {
+    admit_anew();
+    if thread_sys::current().is_some() {
+        unblock();
+    }
+}
+
+fn admit_anew() {
     // SAFETY: our own block: the thread is admitted anew.
     unsafe { (*block_sys::block()).alternate_size = u64::MAX };
 }
