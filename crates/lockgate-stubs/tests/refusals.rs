@@ -29,6 +29,11 @@ fn what_would_do_nothing_is_refused() {
             "may be the type of a function without parameters",
         ),
         ("int f(int (*g)(void));", ""),
+        // A function of the program's sets the program's errno.
+        (
+            "typedef int (*cb)(int n) LG_ERRNO;\nint f(cb g);",
+            "LG_ERRNO: a function of the program's does not set the errno",
+        ),
         // A handle that lives on may have the stream, too.
         ("#include <stdio.h>\nstruct h;\nint f(struct h *h, FILE *s);", "a FILE beside a handle"),
         (

@@ -82,6 +82,15 @@ pub const CASES: &[(Program, &[&str])] = &[
     ),
     (
         one!(
+            "#include <errno.h>\nLG_ENTRY int failing(int x) LG_ERRNO;\nint failing(int x) { errno = x; return -1; }\nint enter(int x) { return failing(x) < 0 ? errno : 0; }\nint main(void) { return enter(1); }\n"
+        ),
+        &[
+            "failing, which the domain calls: LG_ERRNO: a function of the program's does not set the errno of the domain",
+            "by the result",
+        ],
+    ),
+    (
+        one!(
             "int verbose;\nint enter(int x) { return x + verbose; }\nint main(void) { verbose = 1; return enter(1); }\n"
         ),
         &[
