@@ -126,6 +126,35 @@ fn what_nothing_names_is_the_domains() {
     }
 }
 
+/// Macros that name themselves, and those that a source has done away with, are not expanded where gcc has done all that is to be done.
+#[test]
+fn macros_are_expanded_once() {
+    let shop = Shop::new();
+    let write = |name: &str, text: &str| std::fs::write(shop.path(name), text).expect("a file");
+    write(
+        "b.h",
+        "#include <lockgate/annotations.h>\n#include <signal.h>\n#undef SIGUSR2\nstruct own { int SIGUSR2; };\n\
+         LG_DOMAIN(\"b\") LG_ENTRY int b_own(const struct own *own LG_IN) LG_ERROR(-1);\n",
+    );
+    let acts = "#include \"b.h\"\n#include <string.h>\n#include <stdio.h>\n\
+                PLACE static volatile int n;\nPLACE static void count(int s) { n += s == SIGUSR1; }\n\
+                PLACE static int acts(void) { struct sigaction a; memset(&a, 0, sizeof a); a.sa_handler = count; sigaction(SIGUSR1, &a, 0); raise(SIGUSR1); return n; }\n";
+    let source = |place: &str, rest: &str| acts.replace("PLACE", place) + rest;
+    write(
+        "b.c",
+        &source("LG_DOMAIN(\"b\")", "int b_own(const struct own *own) { return own->SIGUSR2 + acts(); }\n"),
+    );
+    write(
+        "main.c",
+        &source("", "int main(void) { struct own own = {5}; return 10 * b_own(&own) + acts(); }\n"),
+    );
+    done(by_gcc(&shop).args(["-o", "plain", "main.c", "b.c"])).expect("it compiles");
+    done(split_by_us(&shop).args(["-O1", "-o", "split", "main.c", "b.c"])).expect("it splits");
+    for program in ["plain", "split"] {
+        assert_eq!(outcome(shop.command(shop.path(program)).args([""; 0])).0, Some(61), "{program}");
+    }
+}
+
 /// A handle may be a structure that only the domain's sources define.
 #[test]
 fn a_structure_that_only_the_domain_defines_is_a_handle() {

@@ -6,6 +6,7 @@ use crate::unit::{Defined, SECTION, Unit, Used, stored};
 use crate::{Error, consent, text, types};
 use lockgate_toolchain::Tools;
 use lockgate_toolchain::cc::Source;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
 
@@ -53,6 +54,7 @@ impl Compiler {
             return Err(Error::Types { source_file: source.path.to_owned(), option: option.to_owned() });
         }
         let types = types::of(&options);
+        let host = text::expanded_once(&host, &self.macros(self.host(), &options, source)?);
         let folded = text::fold(&host);
         let reading = std::iter::once("-D_GNU_SOURCE".to_owned()).chain(types.iter().cloned());
         let host_survey = survey(&folded, origin, reading.collect())?;
@@ -98,6 +100,7 @@ impl Compiler {
             if !status.success() {
                 return Ok(status);
             }
+            let inside = text::expanded_once(&inside, &self.macros(self.inside(), &options, source)?);
             let folded = text::fold(&inside);
             let inside_survey = survey(&folded, origin, [self.musl(), types].concat())?;
             let pieces = part::interface(&inside_survey, &folded).into_iter();
@@ -167,6 +170,18 @@ impl Compiler {
         let output = compiler.stderr(std::process::Stdio::inherit()).output();
         let output = output.map_err(|error| cannot_start(&compiler, &error))?;
         Ok((output.status, String::from_utf8_lossy(&output.stdout).into_owned()))
+    }
+
+    /// All macros that are or were defined somewhere in it.
+    fn macros(
+        &self,
+        mut compiler: Command,
+        options: &[String],
+        source: Source<'_>,
+    ) -> Result<BTreeSet<String>, Error> {
+        compiler.arg("-dN");
+        let (_, text) = self.preprocess(compiler, options, source)?;
+        Ok(text.lines().filter_map(|line| line.strip_prefix("#define ")).map(str::to_owned).collect())
     }
 
     /// Compiles a text to `object`. The ordinary compilation has shown all warnings.

@@ -130,7 +130,9 @@ pub fn interface(survey: &Survey, folded: &str) -> Vec<(lockgate_stubs::header::
         let storage = if made_extern.contains(&piece.range.start) { "extern " } else { "" };
         (piece.place, format!("{storage}{}", text::normal(&text)))
     };
-    text::pieces(&scanned).into_iter().map(declaration).collect()
+    let mut declarations = text::pieces(&scanned).into_iter().map(declaration).collect();
+    text::keep_needed(&mut declarations);
+    declarations
 }
 
 /// Makes the definition of variables at `piece` a declaration, `extern` even if it was static: a static table would want the functions that

@@ -185,6 +185,8 @@ pub struct About {
     pub options: Vec<String>,
     /// The same number is in the mark on the declaration behind it, if one follows.
     number: u32,
+    /// An annotation stands before it, where it is this declaration's.
+    lost: bool,
 }
 
 impl About {
@@ -193,7 +195,7 @@ impl About {
         if cursor.kind() != CXCursor_VarDecl || !cursor.name().starts_with("lockgate_about_") {
             return None;
         }
-        let (mut name, mut options, mut number) = (String::new(), Vec::new(), None);
+        let (mut name, mut options, mut number, mut lost) = (String::new(), Vec::new(), None, false);
         let attributes = cursor.children().into_iter().filter(|c| c.kind() == CXCursor_AnnotateAttr);
         for text in attributes.map(|attribute| attribute.name()) {
             match text.trim_start_matches("lockgate:").split_once(':') {
@@ -203,10 +205,10 @@ impl About {
                     options =
                         list.split(',').map(|o| o.trim().to_owned()).filter(|o| !o.is_empty()).collect();
                 }
-                _ => {}
+                _ => lost = true,
             }
         }
-        Some(About { name, options, number: number? })
+        Some(About { name, options, number: number?, lost })
     }
 }
 
@@ -229,10 +231,19 @@ impl Survey {
     fn abouts(&mut self, own: &[Cursor<'_>], numbers: &BTreeSet<u32>) -> BTreeMap<String, Home> {
         let mut files: BTreeMap<String, (Home, Place)> = BTreeMap::new();
         for about in own {
-            let Some(About { name, options, number }) = About::of(*about) else { continue };
+            let Some(About { name, options, number, lost }) = About::of(*about) else { continue };
             let home = Home::of(&name);
             let (file, line) = about.presumed();
             let here = Place { file: file.clone(), line };
+            if lost {
+                self.refusals.push(Refusal {
+                    place: here.clone(),
+                    what:
+                        "an annotation stands before LG_DOMAIN or LG_EVERYWHERE, and would do nothing there"
+                            .into(),
+                    remedy: "write it behind".into(),
+                });
+            }
             if !numbers.contains(&number) {
                 match files.get(&file) {
                     Some((known, first)) if *known != home => self.refusals.push(Refusal {

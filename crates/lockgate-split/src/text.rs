@@ -1,6 +1,7 @@
 //! Preprocessed C as text. Every step keeps each byte where it is, so that offsets hold in all versions of one text.
 
 use lockgate_stubs::header::model::Place;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A line marker: `# 12 "file.c" 1 3`.
@@ -33,38 +34,98 @@ impl<'t> Marker<'t> {
     }
 }
 
+/// A line of preprocessed text.
+struct Line<'t> {
+    text: &'t str,
+    marker: Option<Marker<'t>>,
+    /// The line before belongs to a system header.
+    behind_system: bool,
+    /// This one does.
+    system: bool,
+}
+
+fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+    // The files that are open: whether they are system headers.
+    let mut open = Vec::new();
+    text.split_inclusive('\n').map(move |text| {
+        let behind_system = open.last() == Some(&true);
+        let marker = Marker::parse(text);
+        match &marker {
+            Some(marker) if marker.enters => open.push(marker.system),
+            Some(marker) if marker.leaves => drop(open.pop()),
+            _ => {}
+        }
+        Line { text, marker, behind_system, system: open.last() == Some(&true) }
+    })
+}
+
 /// The text with every system header replaced by its `#include`: libclang reads those by itself, for it does not know all that
 /// gcc's versions of them say.
 pub fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
-    // The files that are open: whether they are system headers.
-    let mut open = Vec::new();
-    for line in text.split_inclusive('\n') {
-        let in_system = open.last() == Some(&true);
-        match Marker::parse(line) {
-            Some(marker) if marker.enters && marker.system && !in_system => {
+    for Line { text: line, marker, behind_system, system } in lines(text) {
+        match marker {
+            Some(marker) if marker.enters && system && !behind_system => {
                 // Without a space: it must be no longer than the marker.
                 folded += &fill(format!("#include\"{}\"", marker.file), line);
-                open.push(true);
             }
-            Some(marker) => {
-                if marker.enters {
-                    open.push(marker.system);
-                } else if marker.leaves {
-                    open.pop();
-                }
-                if open.last() == Some(&true) {
-                    folded += &blank(line);
-                } else {
-                    // Flags speak of a nesting that is no more.
-                    folded += &fill(format!("# {} \"{}\"", marker.line, marker.file), line);
-                }
+            // Flags speak of a nesting that is no more.
+            Some(marker) if !system => {
+                folded += &fill(format!("# {} \"{}\"", marker.line, marker.file), line);
             }
-            None if in_system => folded += &blank(line),
-            None => folded += line,
+            None if !system || line.starts_with(UNDEFINE) => folded += line,
+            _ => folded += &blank(line),
         }
     }
     folded
+}
+
+/// Ends a macro's life. gcc writes none into preprocessed text by itself.
+const UNDEFINE: &str = "#undef ";
+
+/// Preprocessed text in which each system header ends with an `#undef` of the `macros` whose names the source's own text has still: gcc is through with them (a
+/// macro names itself, as `sa_handler` does, or its life ended before), and libclang, which reads the headers again, would expand them once more.
+pub fn expanded_once(text: &str, macros: &BTreeSet<String>) -> String {
+    let own: String = lines(text).filter(|line| !line.system).map(|line| line.text).collect();
+    let undefine = |name: &&str| macros.contains(*name);
+    let undefined: String = words(own.as_bytes())
+        .into_iter()
+        .filter(undefine)
+        .map(|name| format!("{UNDEFINE}{name}\n"))
+        .collect();
+    let mut result = String::with_capacity(text.len());
+    for line in lines(text) {
+        if line.behind_system && !line.system {
+            result += &undefined;
+        }
+        result += line.text;
+    }
+    result
+}
+
+/// The names in code.
+fn words(text: &[u8]) -> BTreeSet<&str> {
+    let mut words = BTreeSet::new();
+    let mut scan = Scan { text, at: 0, depth: 0 };
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut start = 0;
+    while let Some(step) = scan.next() {
+        if step.len() > 1 || !is_part(text[step.start]) {
+            words.extend(std::str::from_utf8(&text[start..step.start]));
+            start = step.end;
+        }
+    }
+    words.extend(std::str::from_utf8(&text[start..]));
+    words
+}
+
+/// Takes those `#undef` out of a source's declarations that were for other parts of it: who reads them goes by macros, too.
+pub fn keep_needed(declarations: &mut Vec<(Place, String)>) {
+    let code = declarations.iter().map(|(_, text)| text).filter(|text| !text.starts_with(UNDEFINE));
+    let code: String = code.flat_map(|text| [text, "\n"]).collect();
+    let words = words(code.as_bytes());
+    let is_needed = |text: &str| text.strip_prefix(UNDEFINE).is_none_or(|name| words.contains(name));
+    declarations.retain(|(_, text)| is_needed(text));
 }
 
 /// `text` with spaces up to the end of `line`, which it takes the place of: as many bytes, however many characters they are.
@@ -244,6 +305,25 @@ mod tests {
         let folded = fold(text);
         assert_eq!(folded.len(), text.len(), "{folded}");
         assert_eq!(folded.find("int y"), text.find("int y"));
+    }
+
+    #[test]
+    fn macros_are_expanded_once() {
+        let text = "# 1 \"a.c\"\n# 1 \"/usr/include/s.h\" 1 3 4\nint s;\n# 2 \"a.c\" 2\nint a = b.self; char *c = \"other\";\nint gone;\n";
+        let macros = ["self", "other", "gone", "s"].map(str::to_owned).into();
+        let once = expanded_once(text, &macros);
+        assert_eq!(once, text.replace("# 2", "#undef gone\n#undef self\n# 2"));
+        let folded = fold(&once);
+        assert_eq!(folded.len(), once.len());
+        assert!(folded.contains("\n#undef gone\n#undef self\n# 2"), "{folded}");
+        let mut declarations = ["#undef gone", "#undef self", "int gone;"]
+            .map(|text| (Place::default(), text.to_owned()))
+            .to_vec();
+        keep_needed(&mut declarations);
+        assert_eq!(
+            declarations.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(),
+            ["#undef gone", "int gone;"]
+        );
     }
 
     #[test]

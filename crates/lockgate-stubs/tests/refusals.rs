@@ -29,6 +29,21 @@ fn what_would_do_nothing_is_refused() {
             "may be the type of a function without parameters",
         ),
         ("int f(int (*g)(void));", ""),
+        // By value and behind a pointer.
+        (
+            "struct i { int n; };\nstruct s { struct i all[2]; };\nint f(struct s s);",
+            "an array of pointers, structures or arrays",
+        ),
+        (
+            "struct s { int all[2][2]; };\nint f(const struct s *s LG_IN);",
+            "an array of pointers, structures or arrays",
+        ),
+        ("struct i { int n[2]; };\nstruct s { struct i one; };\nint f(struct s s);", ""),
+        // A function of the program's sets the program's errno.
+        (
+            "typedef int (*cb)(int n) LG_ERRNO;\nint f(cb g);",
+            "LG_ERRNO: a function of the program's does not set the errno",
+        ),
         // A handle that lives on may have the stream, too.
         ("#include <stdio.h>\nstruct h;\nint f(struct h *h, FILE *s);", "a FILE beside a handle"),
         (

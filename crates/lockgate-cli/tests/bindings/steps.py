@@ -10,7 +10,7 @@ import threading
 
 from checks import raises
 import steps_protected as steps
-from steps_protected import Error, Kind, flow, label, large, steps_heard
+from steps_protected import Error, Kind, flow, label, large, pair, steps_heard
 
 
 def buffers():
@@ -67,13 +67,133 @@ def numbers():
         raises(TypeError, steps.steps_label, label(name=wrong))
 
 
+def lengths():
+    """They are those of what is passed, whatever the program's object says of itself, and whatever becomes of it while it is converted."""
+
+    class Grows(int):
+        def __ne__(self, other):
+            into.extend([0] * 1000)
+            return False
+
+    into = []
+    into.append(Grows(5))
+    assert steps.steps_bytes(into) == 1 and len(into) > 1
+
+    class Longer(list):
+        def __len__(self):
+            return 1000
+
+    class Lazy:
+        """Another thread adds to it."""
+
+        length = 0
+
+        def __len__(self):
+            self.length += 1000
+            return self.length
+
+        def __iter__(self):
+            return iter([pair(1, 2)])
+
+    class Array(pair * 2):
+        def __len__(self):
+            return 1000
+
+    class Bytes(bytes):
+        def __buffer__(self, flags):
+            return memoryview(bytes(4000))
+
+    class Text(str):
+        def encode(self, *_):
+            return b"another text"
+
+    assert steps.steps_bytes(Longer([1, 2])) == 2 and steps.steps_bools(Longer([1])) == 1
+    for pairs, count in ((Lazy(), 1), (Longer([pair(1, 2)]), 1), (Array(), 2), ([(1, 2), pair(3, 4)], 2)):
+        assert steps.steps_pairs(pairs) == count, pairs
+    array = Array(pair(1, 2))
+    assert steps.steps_swap(array) == 2 and (array[0].first, array[0].second) == (2, 1)
+    # (From Python 3.12 on it is the other buffer.)
+    assert steps.steps_count(Bytes(b"")) == 0
+    assert steps.steps_label(label(Text("abc"), 1, [0, 0])) == 4
+    # Another thread writes a longer name when the first one has been measured.
+    name = bytearray(b"abc\0....")
+
+    def writes(frame, event, _):
+        if event == "return" and frame.f_code.co_name == "_strlen":
+            name[:] = b"abcdefg\0"
+        return writes
+
+    sys.settrace(writes)
+    try:
+        assert steps.steps_named(name, b"123") == 3 and name[-2:] == b"g\0"
+    finally:
+        sys.settrace(None)
+
+
+def rooms():
+    """What a function fills is as long afterwards as it was before."""
+
+    def fills(room, n):
+        assert len(room) == n == 8
+        room[:3] = b"abc"
+        return n
+
+    assert steps.steps_filled(fills, 8) == sum(b"abc")
+    for wrong in (b"A" * 60, b"A", b""):
+
+        def stores(room, n):
+            room[:] = wrong
+            return n
+
+        def adds(room, n):
+            room += wrong
+            return n
+
+        raises(ValueError, steps.steps_filled, stores, 8)
+        raises(TypeError, steps.steps_filled, adds, 8)
+
+    def lengthens(room, n):
+        own = room.obj
+        room.release()
+        own.extend(bytes(100_000))
+        return n
+
+    raises(BufferError, steps.steps_filled, lengthens, 8)
+
+
+def no_circles():
+    """A call leaves the program's objects as it found them, and not to the collector."""
+    gc.collect()
+    gc.disable()
+    try:
+        with flow() as one:
+            steps.flow_init(one, bytearray(), b"")
+            room = bytearray(4)
+            assert steps.flow_step(one, room, b"abc", 9, lambda text, n: n) == 3
+            room.extend(b"more")
+        assert steps.steps_label(label("abc", 1, [0, 0])) == 4
+        assert steps.steps_filled(lambda room, n: n, 8) == 0
+        del one
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        data = ctypes.c_int.__mro__[-2]
+        assert not [one for one in gc.garbage if isinstance(one, data)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
 def structures():
     class Small(ctypes.Structure):
         _fields_ = [("first", ctypes.c_int32)]
 
     own = large(first=1)
     assert steps.steps_large(own) == 2 and own.rest[:] == [ord("l")] * 4096
-    for wrong in (Small(1), ctypes.c_char(b"a"), ctypes.c_double(1), None, b"x", 5, label("a", 1)):
+    class Masked(Small):
+        __class__ = large
+
+    for wrong in (Small(1), Masked(1), ctypes.c_char(b"a"), ctypes.c_double(1), None, b"x", 5, label("a", 1)):
         raises(TypeError, steps.steps_large, wrong)
     assert steps.steps_label(label("abc", 1, [2, 3])) == 9
     for wrong in (own, Small(1), None):
@@ -119,6 +239,17 @@ def handles():
     raises(TypeError, steps.steps_free, "one")
     raises(OverflowError, steps.steps_end, one, 2**40)
     assert steps.steps_twice(one, 4) == 8
+
+    class Ended(type(one)):
+        """Another thread ends it when it has been looked at."""
+
+        answers = iter([one._raw])
+        _raw = property(lambda self: next(self.answers, None))
+
+    own, one.__class__ = type(one), Ended
+    assert steps.steps_twice(one, 4) == 8
+    assert raises(Error, steps.steps_twice, one, 4).kind == Kind.HANDLE
+    one.__class__ = own
     steps.steps_free(one)
     assert raises(Error, steps.steps_free, one).kind == Kind.HANDLE
 
@@ -145,6 +276,18 @@ def kept_functions():
             assert steps.steps_say_once(lambda *_: 5, 1) == 5
         assert steps.steps_say(second, "to the last", 4) == 4
     assert heard == [("first", "to the first".encode()), ("other 39", b"to the last")] * 2
+
+
+    class Closed(steps_heard):
+        """Another thread closes it when it has been looked at, and its pointer may lead to another function."""
+
+        _slot = property(lambda self: next(self.answers, None))
+
+    closed = hears("closed")
+    Closed.answers = iter([closed._slot])
+    closed.__class__ = Closed
+    raises(TypeError, steps.steps_set, first, closed)
+    closed.__class__ = steps_heard
     # One that is passed as it is, and kept all the same.
     steps.steps_set(first, lambda *_: heard.append("kept") or 1)
     for _ in range(5):
@@ -255,6 +398,9 @@ def interrupts():
 
 buffers()
 numbers()
+lengths()
+rooms()
+no_circles()
 structures()
 remembered()
 handles()

@@ -81,6 +81,24 @@ pub const CASES: &[(Program, &[&str])] = &[
         ],
     ),
     (
+        &[(
+            "a.c",
+            "#include <lockgate/annotations.h>\nLG_ENTRY LG_DOMAIN(\"p\") int enter(int x) LG_ERROR(-1);\nint enter(int x) { return x; }\nint main(void) { return enter(1); }\n",
+        )],
+        &[
+            "a.c:2: an annotation stands before LG_DOMAIN or LG_EVERYWHERE, and would do nothing there; write it behind",
+        ],
+    ),
+    (
+        one!(
+            "#include <errno.h>\nLG_ENTRY int failing(int x) LG_ERRNO;\nint failing(int x) { errno = x; return -1; }\nint enter(int x) { return failing(x) < 0 ? errno : 0; }\nint main(void) { return enter(1); }\n"
+        ),
+        &[
+            "failing, which the domain calls: LG_ERRNO: a function of the program's does not set the errno of the domain",
+            "by the result",
+        ],
+    ),
+    (
         one!(
             "int verbose;\nint enter(int x) { return x + verbose; }\nint main(void) { verbose = 1; return enter(1); }\n"
         ),

@@ -137,7 +137,36 @@ int steps_bools(const bool *bools, size_t n)
 }
 
 double steps_matrix(const double *numbers, int rows, int columns) { return steps_sum(numbers, (size_t)rows * columns); }
+
+int steps_named(const char *name, size_t n, const uint8_t *bytes)
+{
+    (void)bytes;
+    return (int)strnlen(name, n);
+}
+
 float steps_half(float x) { return x / 2; }
+
+int steps_filled(steps_fills function, void *data, size_t n)
+{
+    uint8_t room[64] = {0};
+    int result = function(data, room, n), sum = 0;
+    for (size_t i = 0; i < sizeof room; i++)
+        sum += room[i];
+    return result < 0 ? result : sum;
+}
+
+int steps_pairs(const struct pair *pairs, size_t n)
+{
+    (void)pairs;
+    return (int)n;
+}
+
+int steps_swap(struct pair *pairs, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        pairs[i] = (struct pair){pairs[i].second, pairs[i].first};
+    return (int)n;
+}
 
 int steps_large(struct large *large)
 {

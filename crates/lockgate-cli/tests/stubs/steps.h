@@ -47,9 +47,19 @@ int64_t steps_count(const int32_t *numbers LG_IN LG_SIZE(n), size_t n);
 int64_t steps_bytes(const void *bytes LG_IN LG_SIZE(n), size_t n);
 int steps_bools(const bool *bools LG_IN LG_SIZE(n), size_t n);
 double steps_matrix(const double *numbers LG_IN LG_SIZE(rows * columns), int rows, int columns);
+int steps_named(const char *name LG_IN LG_SIZE(n), size_t n, const uint8_t *bytes LG_IN LG_SIZE(strlen(name)));
 float steps_half(float x);
 
+/* A buffer that a function fills. */
+typedef int (*steps_fills)(void *data, unsigned char *room LG_OUT LG_SIZE(n), size_t n);
+int steps_filled(steps_fills function, void *data LG_DATA, size_t n);
+
 /* Structures of everything. */
+struct pair {
+    int32_t first, second;
+};
+int steps_pairs(const struct pair *pairs LG_IN LG_SIZE(n), size_t n);
+int steps_swap(struct pair *pairs LG_INOUT LG_SIZE(n), size_t n);
 struct large {
     int32_t first;
     char rest[4096] LG_BYTES;

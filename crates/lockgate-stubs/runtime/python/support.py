@@ -271,7 +271,7 @@ class _Structure(ctypes.Structure):
             value = _real(value, kind, name)
         elif kind is not None and kind is not ctypes.c_void_p and not hasattr(kind, "_fields_"):
             is_array = issubclass(kind, ctypes.Array)
-            value = _number(value, kind, name) if not is_array else value if isinstance(value, kind) else _numbers(value, kind, name)
+            value = _number(value, kind, name) if not is_array else value if _is(value, kind) else _numbers(value, kind, name)
         super().__setattr__(name, value)
 
 
@@ -282,8 +282,13 @@ def _only_fields(structure: Any, name: str, value: Any) -> None:
     object.__setattr__(structure, name, value)
 
 
+def _is(value: Any, kind: type) -> bool:
+    """By what it is made of: isinstance() would believe the `__class__` of an object that has another's memory."""
+    return issubclass(type(value), kind)
+
+
 def _structure(value: Any, kind: type, what: str) -> Any:
-    if not isinstance(value, kind):
+    if not _is(value, kind):
         raise TypeError(f"{what}: a {kind.__name__} is wanted, not a {type(value).__name__}")
     return value
 
@@ -293,7 +298,8 @@ def _text(value: String | None, what: str) -> bytes | None:
         return None
     if not isinstance(value, (str, bytes, bytearray)):
         raise TypeError(f"{what}: a str or bytes is wanted, not a {type(value).__name__}")
-    text = value.encode() if isinstance(value, str) else bytes(value)
+    # (Bytes, whatever a class of the program's answers.)
+    text = str.encode(value) if _is(value, str) else memoryview(value).tobytes()
     if 0 in text:
         raise Error(Kind.SIZE, what, f"{what}: there is a zero within the string")
     return text
@@ -319,7 +325,7 @@ def _view(value: Any, element: Any, what: str) -> memoryview:
     while issubclass(one, ctypes.Array):
         one = one._type_
     order, letter = view.format[:-1], view.format[-1:]
-    own = isinstance(value, ctypes.Array) and value._type_ is element
+    own = _is(value, ctypes.Array) and type(value)._type_ is element
     if view.itemsize == 1:
         fits = order in ("", "@", "=", "<", ">", "!") and letter in "Bc" + (_formats(one) if ctypes.sizeof(one) == 1 else "")
     else:
@@ -335,12 +341,14 @@ def _view(value: Any, element: Any, what: str) -> memoryview:
 
 
 def _reading(value: Any, element: Any, what: str) -> tuple[Any, int]:
-    """A pointer to what the library reads, and how many elements there are."""
+    """A pointer to what the library reads, and how many elements there are: in what is passed, for the program's object may have more meanwhile, or
+    say what it likes."""
     if isinstance(value, (list, tuple)):
-        return _numbers(value, element * len(value), what), len(value)
+        values = list(value)
+        return _numbers(values, element * len(values), what), len(values)
     view = _view(value, element, what)
     count = view.nbytes // ctypes.sizeof(element)
-    if isinstance(value, bytes):
+    if type(value) is bytes:
         return value, count
     if view.readonly:
         return view.tobytes(), count
@@ -358,16 +366,17 @@ def _writing(value: Any, element: Any, what: str) -> tuple[Any, int]:
 
 def _structures(value: Any, kind: Any, what: str) -> tuple[Any, int]:
     """An array of structures that the library reads: one of ctypes, or a sequence."""
-    if isinstance(value, ctypes.Array) and value._type_ is kind:
-        return value, len(value)
-    return (kind * len(value))(*value), len(value)
+    if _is(value, ctypes.Array) and type(value)._type_ is kind:
+        return value, ctypes.sizeof(value) // ctypes.sizeof(kind)
+    values = list(value)
+    return (kind * len(values))(*values), len(values)
 
 
 def _structures_written(value: Any, kind: Any, what: str) -> tuple[Any, int]:
     """The same of those that it writes: a copy would lose what it has written."""
-    if not isinstance(value, ctypes.Array) or value._type_ is not kind:
+    if not _is(value, ctypes.Array) or type(value)._type_ is not kind:
         raise TypeError(f"{what}: the library writes there; pass ({kind.__name__} * n)()")
-    return value, len(value)
+    return value, ctypes.sizeof(value) // ctypes.sizeof(kind)
 
 
 def _enough(needed: int, there: int, what: str) -> None:
@@ -457,6 +466,17 @@ def _strings(address: int | None, count: int | None) -> list:
     return found
 
 
+def _room(address: int | None, size: int) -> memoryview:
+    """What the library has where a function of the program's is to write: a copy, whose length is fixed as long as there is a view of it."""
+    return memoryview(bytearray(ctypes.string_at(address, size) if address else b""))
+
+
+def _to_room(address: int | None, room: memoryview) -> None:
+    """Copies it back."""
+    if address:
+        ctypes.memmove(address, (ctypes.c_char * len(room)).from_buffer(room), len(room))
+
+
 def _pointers(address: int | None, count: int) -> list:
     return list(ctypes.cast(address, ctypes.POINTER(ctypes.c_void_p))[:count]) if address else []
 
@@ -468,11 +488,18 @@ def _enum(kind: type, value: int, what: str) -> Any:
         raise Error(Kind.VALUE, what, f"{what}: {error}") from None
 
 
+def _address(start: Any) -> int | None:
+    """Of a buffer. (ctypes.cast() would have it lead to itself, and so keep the program's object locked until the collector comes.)"""
+    if isinstance(start, ctypes.Array):
+        return ctypes.addressof(start)
+    return ctypes.c_void_p.from_buffer(ctypes.c_char_p(start)).value
+
+
 def _offset(address: int | None, start: Any) -> int | None:
     """A pointer into an object that went in, as an offset."""
     if not address:
         return None
-    return address - ctypes.cast(start, ctypes.c_void_p).value
+    return address - _address(start)
 
 
 def _place(value: Any, what: str) -> int | None:
@@ -567,11 +594,12 @@ class _Handle(_Ending):
 def _handle(value: Any, kind: type, what: str) -> int | None:
     if value is None:
         return None
-    if not isinstance(value, kind):
+    if not _is(value, kind):
         raise TypeError(f"{what}: a {kind.__name__} is wanted, not a {type(value).__name__}")
-    if value._raw is None:
+    raw = value._raw
+    if raw is None:
         raise Error(Kind.HANDLE, what, f"{what}: it has ended")
-    return value._raw
+    return raw
 
 
 class _Kept(_Ending):
@@ -739,14 +767,17 @@ class Callback(_Single):
 def _callback(value: Any, kind: type[Callback], what: str, passing: list, handle: _Handle | None) -> Any:
     if value is None:
         return None
-    if not isinstance(value, Callback):
+    if not _is(value, Callback):
         value = kind._of_call(value)
         passing.append(value)
-    elif isinstance(value, kind) and value._slot is not None:
-        value._slot.passed(handle and handle._life)
-    else:
+        return value._slot.code
+    slot = value._slot if _is(value, kind) else None
+    if slot is not None:
+        slot.passed(handle and handle._life)
+    # (One that is closed meanwhile may have another function by now.)
+    if slot is None or value._slot is not slot:
         raise TypeError(f"{what}: a {kind.__name__} that has not been closed, or a function, is wanted")
-    return ctypes.cast(value._slot.code, ctypes.c_void_p)
+    return slot.code
 
 
 # ---- the API -------------------------------------------------------------------------------------------------------------------

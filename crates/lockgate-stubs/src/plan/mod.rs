@@ -895,11 +895,15 @@ impl<'a> Planner<'a> {
 
     /// A function that the domain calls by name is planned like a callback of a type of its own.
     fn gate(&mut self, function: &Function) {
-        let Function { name, prototype, place, .. } = function;
+        let Function { name, prototype, notes, place, .. } = function;
         self.added = Added::default();
         let names = prototype.parameters.iter().map(|parameter| &parameter.name);
         let ours = std::iter::once(name).chain(names).find(|name| crate::name::is_ours(name));
-        match ours.map_or_else(|| self.called_back(name, prototype.clone()), |ours| Err(is_ours(ours))) {
+        let is_named = ours.map_or(Ok(()), |ours| Err(is_ours(ours)));
+        let plan = is_named
+            .and_then(|()| outcome::keeps_errno(notes))
+            .and_then(|()| self.called_back(name, prototype.clone()));
+        match plan {
             Ok(plan) => self.plan.gates.push(plan),
             Err(No { reason, remedy }) => {
                 self.take_back();

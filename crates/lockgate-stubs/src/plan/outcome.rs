@@ -291,7 +291,9 @@ impl Planner<'_> {
             (None, Shape::Function(prototype)) => (**prototype).clone(),
             _ => return no("no function", "correct the annotation"),
         };
-        if is_of_any_type(&prototype) && !self.notes(parameter).callback {
+        let notes = self.notes(parameter);
+        keeps_errno(&notes)?;
+        if is_of_any_type(&prototype) && !notes.callback {
             return no(
                 format!(
                     "`{}` may be the type of a function without parameters, or stand for any function, which the other side calls by another type",
@@ -390,6 +392,17 @@ impl Planner<'_> {
         };
         self.is_said_by_its_prototype(name, &prototype)?;
         Ok(CallbackPlan { name: name.to_owned(), prototype, parameters, result, order, followed })
+    }
+}
+
+/// errno is each side's own, and a function of the program's sets the program's: who calls it from within would read another number there.
+pub(super) fn keeps_errno(notes: &Notes) -> Result<(), No> {
+    match notes.errno {
+        false => Ok(()),
+        true => no(
+            "LG_ERRNO: a function of the program's does not set the errno of the domain that calls it",
+            "remove it, and say what is wrong by the result",
+        ),
     }
 }
 

@@ -2,7 +2,7 @@
 use super::{SIZES, ctype, element, enumeration, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{Closure, Seen, Shown};
-use crate::emit::template::template;
+use crate::emit::template::{row, template};
 use crate::expression::Expression;
 use crate::header::model::Shape;
 
@@ -56,9 +56,9 @@ fn value(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>, back: &mut 
             if !writes {
                 return format!("_memory({own}, {kind}, {many})");
             }
-            *back += &template!("python/memory_back.py.in", OWN = own);
-            let copy = format!("ctypes.string_at({own}, ({many}) * ctypes.sizeof({kind}))");
-            format!(r#"(lg_{own} := bytearray({copy} if {own} else b""))"#)
+            *back += &row(format!("_to_room({own}, lg_{own})"));
+            // (Its own view, whatever becomes of the one that it is given.)
+            format!("memoryview(lg_{own} := _room({own}, ({many}) * ctypes.sizeof({kind})))")
         }
         Shown::Handle { number, .. } => {
             format!("{}._given({own}, False)", word(&surface.handle(*number)))

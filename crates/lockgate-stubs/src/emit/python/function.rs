@@ -269,8 +269,7 @@ impl<'a> Writer<'_, 'a> {
                 ));
                 let kind = ctype(&cursor.length.kind, self.surface);
                 self.before(&format!("lgs_count_{name} = _number(lgs_count_{name}, {kind}, \"{name}\")"));
-                let address =
-                    format!("{local}._raw.{field} = ctypes.cast(lgs_buffer_{name}, ctypes.c_void_p).value");
+                let address = format!("{local}._raw.{field} = _address(lgs_buffer_{name})");
                 line(&mut self.pieces.stored, &address);
                 line(&mut self.pieces.stored, &format!("{local}._raw.{length} = lgs_count_{name}"));
                 line(&mut clear, &format!("{local}._raw.{field} = None"));
@@ -311,6 +310,12 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
     }
 
     fn check(&mut self, check: &Check<'a>) {
+        // (The client looks for the zero again: in what the program cannot change meanwhile.)
+        for name in check.needed.names() {
+            if matches!(self.form.operand(name, true), Operand::Elements) {
+                self.before(&format!("lg_{name} = bytes(lg_{name})"));
+            }
+        }
         let (needed, of) = (self.size(check.needed), check.of);
         let enough = format!("_enough({needed}, lgs_count_{of}, \"{of}\")");
         match check.nullable {
