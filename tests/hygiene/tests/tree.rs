@@ -493,7 +493,6 @@ fn clients_read_windows_in_one_file() {
         ("mirror.h", 1),
         ("piece.h", 1),
         ("rows.h", 1),
-        ("scope.h", 1),
         ("stage.h", 3),
     ];
     assert_eq!(casts, expected.map(|(name, count)| (name.to_owned(), count)), "casts of numbers to pointers");
