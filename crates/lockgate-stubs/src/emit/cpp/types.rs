@@ -72,8 +72,7 @@ fn kept_structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, 
             (false, _) => template!("cpp/getter.hpp.in", KIND = ctype(&field.kind), NAME = own),
         }
     };
-    let clear =
-        cursors(record).into_iter().map(|own| row(format!("lg_record().{} = nullptr;", own.field.name)));
+    let clear = cursors(record).into_iter().map(|own| row(format!("raw.{} = nullptr;", own.field.name)));
     template!(
         "cpp/kept.hpp.in",
         KEY = key,
