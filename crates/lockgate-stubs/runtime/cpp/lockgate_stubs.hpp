@@ -848,7 +848,7 @@ template <class Client, class Own, class R, class... A, class Result, class... P
 
   protected:
     // The library calls the function of this number, with this user data: `run` does.
-    template <class Run> static Result enter(std::size_t number, const void *data, Run run)
+    template <class Run> static Result lg_enter(std::size_t number, const void *data, Run run)
     {
         try {
             std::shared_ptr<held> own = find(number, reinterpret_cast<std::uintptr_t>(data));
