@@ -16,6 +16,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("keeper", include_str!("bindings/keeper.rs")),
     ("words", include_str!("bindings/words.rs")),
     ("numbers", include_str!("bindings/numbers.rs")),
+    ("abrupt", include_str!("bindings/abrupt.rs")),
     ("zlib", include_str!("bindings/zlib.rs")),
     ("expat", include_str!("bindings/expat.rs")),
     ("sqlite", include_str!("bindings/sqlite.rs")),
@@ -291,6 +292,12 @@ fn what_is_concluded_from_answers() {
 #[test]
 fn what_is_to_be_freed() {
     synthetic("keeper").pass_with(&[Language::Cpp]);
+}
+
+/// Calls that the program upsets from within: by panics, moves, what a function owns, what another thread gives back.
+#[test]
+fn calls_that_end_abruptly() {
+    synthetic("abrupt").pass_in(&[Language::Rust, Language::Cpp]);
 }
 
 /// Python: arguments are all checked before anything is stored, and signal handlers, finalisers and other callbacks come between

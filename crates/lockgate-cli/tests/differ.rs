@@ -49,7 +49,7 @@ const NUMBERS: &[Number] = &[
     Number { c: "double", rust: "f64", python: "c_double" },
     BOOL,
 ];
-const BOOL: Number = Number { c: "bool", rust: "u8", python: "c_uint8" };
+const BOOL: Number = Number { c: "bool", rust: "bool", python: "c_uint8" };
 const ENUM: Number = Number { c: "enum df_choice", rust: "DfChoice", python: "df_choice" };
 
 impl Number {
@@ -652,6 +652,7 @@ fn part_rust(Header { seed, record, functions }: &Header) -> String {
     let show = |of: Number, value: &str| match of {
         of if of.is_float() => format!("show_float(f64::from({value}));"),
         of if of == ENUM => format!("show_number({value} as i64);"),
+        of if of == BOOL => format!("show_number(i32::from({value}));"),
         _ => format!("show_number({value});"),
     };
     let mut text = format!("fn show_record_{seed}(r: &Df{seed}Record) {{\n    show(\"{{\");\n");
@@ -674,7 +675,11 @@ fn part_rust(Header { seed, record, functions }: &Header) -> String {
             let pick = |of: Number, n: &str| {
                 let values: Vec<String> = values
                     .iter()
-                    .map(|value| if of.is_float() { format!("{value}_{}", of.rust) } else { value.clone() })
+                    .map(|value| match of {
+                        of if of.is_float() => format!("{value}_{}", of.rust),
+                        of if of == BOOL => (value != "0").to_string(),
+                        _ => value.clone(),
+                    })
                     .collect();
                 format!("[{}][({n}) as usize % {}]", values.join(", "), values.len())
             };
@@ -683,8 +688,11 @@ fn part_rust(Header { seed, record, functions }: &Header) -> String {
                 Parameter::Number(of) => arguments.push(pick(*of, "n")),
                 Parameter::Text => arguments.push("a_text(n).as_c_str()".to_owned()),
                 Parameter::Array { of, count, reads, writes } => {
-                    let value =
-                        if values.is_empty() { format!("0 as {}", of.rust) } else { pick(*of, "n + i") };
+                    let value = if values.is_empty() {
+                        format!("{}::default()", of.rust)
+                    } else {
+                        pick(*of, "n + i")
+                    };
                     let _ = writeln!(
                         text,
                         "    let {}b{n}: Vec<{}> = (0..{count}).map(|i: i32| {{ let _ = i; {value} }}).collect();",
@@ -702,7 +710,7 @@ fn part_rust(Header { seed, record, functions }: &Header) -> String {
                     }
                 }
                 Parameter::Written(of, count) => {
-                    let _ = writeln!(text, "    let mut b{n} = [0 as {}; {count}];", of.rust);
+                    let _ = writeln!(text, "    let mut b{n} = [{}::default(); {count}];", of.rust);
                     arguments.push(format!("&mut b{n}"));
                     let _ = writeln!(
                         buffers,

@@ -20,10 +20,11 @@ struct lg_stub_aside {
     bool is_set;
 };
 
-/* Mirrors of calls within calls, by depth; what is deeper has one of its own each time. */
+/* Mirrors of calls within calls, by depth; what is deeper has one of its own each time. And what calls further out gave, which is still to be copied. */
 #define LGS_ASIDES 8
 static __thread struct {
     char *mirrors[LGS_ASIDES];
+    struct lgs_piece *gave[LGS_ASIDES];
     unsigned depth;
 } lgs_asides;
 
@@ -54,6 +55,10 @@ static void lgs_binding_aside(struct lg_stub_aside *aside)
     lgs_thread.filling = 0;
     lgs_thread.error.kind = LG_STUB_NONE;
     lgs_number = 0;
+    if (lgs_asides.depth < LGS_ASIDES) {
+        lgs_asides.gave[lgs_asides.depth] = lgs_thread.gave;
+        lgs_thread.gave = 0;
+    }
     unsigned depth = ++lgs_asides.depth;
     lgs_thread.mirror = depth < LGS_ASIDES ? lgs_asides.mirrors[depth] : 0;
 }
@@ -69,6 +74,11 @@ static void lgs_binding_back(struct lg_stub_aside *aside)
     else if (lgs_thread.mirror)
         lgs_mirror_free();
     lgs_asides.depth = aside->depth;
+    if (aside->depth < LGS_ASIDES) {
+        lgs_pieces_left();
+        lgs_thread.gave = lgs_asides.gave[aside->depth];
+        lgs_asides.gave[aside->depth] = 0;
+    }
     lgs_thread.error = aside->error;
     lgs_thread.given = aside->given;
     lgs_number = aside->number;
@@ -81,6 +91,7 @@ static void lgs_binding_back(struct lg_stub_aside *aside)
 static void lgs_asides_forget(void)
 {
     memset(lgs_asides.mirrors, 0, sizeof lgs_asides.mirrors);
+    memset(lgs_asides.gave, 0, sizeof lgs_asides.gave);
 }
 
 /* The thread ends. */

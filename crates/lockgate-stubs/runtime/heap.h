@@ -6,7 +6,7 @@ struct lgs_heap {
     void *copy;
     size_t size;
     uint64_t inside;
-    bool piece; /* the library has it, too */
+    struct lgs_piece *piece; /* the library has it, too */
 };
 
 static bool lgs_returned(struct lgs_call *c);
@@ -16,7 +16,8 @@ static void lgs_to_heap(struct lgs_call *c, struct lgs_heap *heap, const void *c
 {
     if (c->failed || !copy)
         return;
-    *heap = (struct lgs_heap){lgs_piece_room(size, inside), size, inside, false};
+    lgs_pieces_left();
+    *heap = (struct lgs_heap){lgs_piece_room(size, inside), size, inside, 0};
     if (heap->copy && !(flags & LGS_WRITES))
         memcpy(heap->copy, copy, size);
     if (!heap->copy)
@@ -39,8 +40,11 @@ static void lgs_own_piece(struct lgs_call *c, struct lgs_heap *heap, const char 
 {
     if (c->failed || !heap->copy)
         return;
+    lgs_watch();
     pthread_mutex_lock(&lgs.lock);
     heap->piece = lgs_piece_new(heap->copy, heap->size, heap->inside);
+    if (heap->piece)
+        heap->piece->held = true;
     pthread_mutex_unlock(&lgs.lock);
     if (!heap->piece)
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory for what the program is to free");
@@ -54,11 +58,24 @@ static void *lgs_take(struct lgs_heap *heap)
     return copy;
 }
 
-/* It has not. */
+/* It has not; or the thread holds it, until its next call that gives such a piece: till then a binding has copied it. */
 static void lgs_heap_end(const struct lgs_heap *heap)
 {
-    if (heap->piece)
-        lgs_piece_end(heap->copy);
-    else
+    struct lgs_piece *piece = heap->piece;
+    if (!piece) {
         free(heap->copy);
+        return;
+    }
+    pthread_mutex_lock(&lgs.lock);
+    if (!heap->copy) {
+        piece->next = lgs_thread.gave;
+        lgs_thread.gave = piece;
+    } else {
+        piece->held = false;
+        if (piece->gone)
+            lgs_piece_free(piece);
+        else
+            lgs_piece_forget(piece, true);
+    }
+    pthread_mutex_unlock(&lgs.lock);
 }

@@ -126,6 +126,7 @@ static void lgs_in_child(void)
     lgs.streams = 0;
     lgs.lent = 0;
     lgs_thread.lent = 0;
+    lgs_thread.gave = 0;
     lgs_thread.spare = 0;
     lgs.data_count = lgs.data_free = lgs.data_used = lgs.data_bucket_count = 0;
     lgs.data_buckets = 0;

@@ -391,11 +391,16 @@ static uint64_t lgs_inside(struct lgs_call *c, const void *host, const char *wha
     return inside;
 }
 
-/* What the program wrote at `host`, which the library has at `inside`, goes back: as far as the client has anything there. */
+/* What the program wrote at `host`, which the library has at `inside`, goes back: as far as the client has anything there, and before another thread can give that
+ * back. */
 static void lgs_inside_back(struct lgs_call *c, uint64_t inside, const void *host, size_t size, const char *what)
 {
-    size_t behind = c->failed || !host ? 0 : lgs_behind(host);
+    if (c->failed || !host)
+        return;
+    pthread_mutex_lock(&lgs.lock);
+    size_t behind = lgs_behind_now(host);
     lgs_memory_back(c, inside, host, size < behind ? size : behind, what);
+    pthread_mutex_unlock(&lgs.lock);
 }
 
 /* Host memory for what the library gave out to this thread at `address`: the same for the same, and nothing else is ever put there. What has pointers in it, or

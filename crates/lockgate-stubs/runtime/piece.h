@@ -13,6 +13,10 @@ struct lgs_piece {
     uint64_t inside;
     unsigned generation; /* of the domain that it came from */
     bool lent;           /* it is a handle's: nothing that the program gives back ends it */
+    bool held;           /* by the call that gives it, and then by the thread that has it from there: others may end it meanwhile */
+    bool gone;           /* it is none any more, */
+    bool ended;          /* and its memory goes when it is not held any more */
+    struct lgs_piece *next; /* that the thread has */
 };
 
 /* Pieces lie apart: those that overlap are one. */
@@ -31,11 +35,37 @@ static struct lgs_piece *lgs_piece_at(const void *host, size_t size)
     return found ? *found : 0;
 }
 
-/* It is none any more. */
-static void lgs_piece_forget(struct lgs_piece *piece)
+static void lgs_piece_free(struct lgs_piece *piece)
+{
+    if (piece->ended)
+        free((void *)(uintptr_t)piece->host);
+    free(piece);
+}
+
+/* It is none any more. `ended`: nor is there anything at its place. */
+static void lgs_piece_forget(struct lgs_piece *piece, bool ended)
 {
     tdelete(piece, &lgs.pieces, lgs_piece_order);
-    free(piece);
+    piece->gone = true;
+    piece->ended = ended;
+    if (!piece->held)
+        lgs_piece_free(piece);
+}
+
+/* The thread lets go of what it has from earlier calls. */
+static void lgs_pieces_left(void)
+{
+    if (!lgs_thread.gave)
+        return;
+    pthread_mutex_lock(&lgs.lock);
+    for (struct lgs_piece *piece = lgs_thread.gave, *next; piece; piece = next) {
+        next = piece->next;
+        piece->held = false;
+        if (piece->gone)
+            lgs_piece_free(piece);
+    }
+    lgs_thread.gave = 0;
+    pthread_mutex_unlock(&lgs.lock);
 }
 
 /* Of what stands for an address: what that has, from that of any type to a page. */
@@ -75,35 +105,40 @@ static struct lgs_piece *lgs_piece_new(const void *host, size_t size, uint64_t i
     struct lgs_piece *piece = malloc(sizeof *piece), *old;
     if (!piece)
         return 0;
-    *piece = (struct lgs_piece){host, size ? size : 1, inside, lgs.generation, false};
+    *piece = (struct lgs_piece){.host = host, .size = size ? size : 1, .inside = inside, .generation = lgs.generation};
     /* (What is there by now was given to free() itself.) */
     while ((old = lgs_piece_at(host, piece->size)))
-        lgs_piece_forget(old);
+        lgs_piece_forget(old, false);
     if (tsearch(piece, &lgs.pieces, lgs_piece_order))
         return piece;
     free(piece);
     return 0;
 }
 
-/* The program has given it back. */
+/* The program has given it back. Where another thread has it from a call that may have returned just now, and is to copy what is there (an address that one thread
+ * has from long ago is another's new piece), its memory stays until that has done so. */
 static void lgs_piece_end(const void *host)
 {
     pthread_mutex_lock(&lgs.lock);
     struct lgs_piece *piece = host ? lgs_piece_at(host, 1) : 0;
-    bool whole = piece && piece->host == host && !piece->lent;
-    if (whole)
-        lgs_piece_forget(piece);
+    if (piece && piece->host == host && !piece->lent) {
+        struct lgs_piece **own = &lgs_thread.gave;
+        while (*own && *own != piece)
+            own = &(*own)->next;
+        if (*own) {
+            *own = piece->next;
+            piece->held = false;
+        }
+        lgs_piece_forget(piece, true);
+    }
     pthread_mutex_unlock(&lgs.lock);
-    if (whole)
-        free((void *)(uintptr_t)host);
 }
 
-/* Bytes of the client's that are behind `host`, which the library has given out. */
-static size_t lgs_behind(const void *host)
+/* Bytes of the client's that are behind `host`, which the library has given out, as long as the lock is held. */
+static size_t lgs_behind_now(const void *host)
 {
     uintptr_t at = (uintptr_t)host;
     size_t behind = 0;
-    pthread_mutex_lock(&lgs.lock);
     const struct lgs_piece *piece = lgs_piece_at(host, 1);
     if (piece)
         behind = piece->size - (at - (uintptr_t)piece->host);
@@ -112,6 +147,13 @@ static size_t lgs_behind(const void *host)
     for (const struct lgs_mirror *mirror = lgs.mirrors; mirror && !behind; mirror = mirror->next)
         if (at - (uintptr_t)mirror->at < LGS_WINDOW)
             behind = 2 * LGS_WINDOW - (at - (uintptr_t)mirror->at);
+    return behind;
+}
+
+static size_t lgs_behind(const void *host)
+{
+    pthread_mutex_lock(&lgs.lock);
+    size_t behind = lgs_behind_now(host);
     pthread_mutex_unlock(&lgs.lock);
     return behind;
 }

@@ -67,8 +67,7 @@ static void lgs_lent_free(struct lgs_lent **list)
     while (*list) {
         struct lgs_lent *lent = *list;
         *list = lent->next;
-        free((void *)(uintptr_t)lent->piece->host);
-        lgs_piece_forget(lent->piece);
+        lgs_piece_forget(lent->piece, true);
         free(lent);
     }
 }

@@ -235,6 +235,7 @@ static void lgs_leave_thread(void *unused)
     lgs_data_spare_free();
     lgs_mirror_free();
     lgs_asides_free();
+    lgs_pieces_left();
     pthread_mutex_lock(&lgs.lock);
     lgs_lent_free(&lgs_thread.lent);
     pthread_mutex_unlock(&lgs.lock);

@@ -413,6 +413,7 @@ static __thread struct {
     bool watched;        /* lgs_leave_thread() is called when it ends */
     bool starts;         /* it makes the domain, or waits for who does */
     struct lgs_lent *lent; /* without a handle */
+    struct lgs_piece *gave; /* pieces of its last call that gave some */
     size_t spare;          /* a place for data of a call: most have one */
     bool failed; /* a callback failed: so does the call it came from */
     char *mirror;

@@ -4,6 +4,7 @@ pub(crate) enum CallError {
     Busy(String, Holder),
     Deadlock(String),
     Killed(String),
+    Interrupted(String),
 }
 
 /// Who had a domain.

@@ -23,4 +23,11 @@ int main()
     CHECK(words::locals(1, 2, 3, 4, 5, 6) == 123456);
     auto [result, call, result_, client, lambda] = words::results();
     CHECK(result == 9 && call == 1 && result_ == 2 && client == 3 && lambda == mro);
+    CHECK(words::run_closure(words::closure([](int closure) { return closure + 1; })) == 2);
+    CHECK(words::run_enter(words::enter([](int enter) { return enter + 1; })) == 3);
+    words::raw raw;
+    CHECK(words::raw_begin(raw) == 5 && raw.raw_() == 5);
+    words::named named;
+    named.named_ = "four";
+    CHECK(words::named_length(named) == 4);
 }

@@ -114,6 +114,35 @@ static void threads_that_ended(void)
     keeper_take(own);
 }
 
+static void *give_back(void *memory)
+{
+    keeper_free(memory);
+    return 0;
+}
+
+/* An address that another thread has from long ago may be that of a piece which was given to this one just now: until this has copied it, it stays. */
+static void given_back_by_others(void)
+{
+    pthread_t thread;
+    for (int i = 0; i < 3; i++) {
+        char *own = keeper_own("a text that is long enough");
+        CHECK(pthread_create(&thread, 0, give_back, own) == 0 && pthread_join(thread, 0) == 0);
+        CHECK(strcmp(own, "a text that is long enough") == 0);
+        keeper_free(own);
+        CHECK_ERROR(LG_STUB_POINTER, "memory");
+        /* So does a call of this thread that comes before the next step of a binding. */
+        union {
+            char bytes[1024];
+            max_align_t aligned;
+        } aside;
+        own = keeper_own("a text that is long enough");
+        lg_keeper_aside((struct lg_stub_aside *)&aside);
+        keeper_free(own);
+        lg_keeper_back((struct lg_stub_aside *)&aside);
+        CHECK(strcmp(own, "a text that is long enough") == 0);
+    }
+}
+
 static void owned(void)
 {
     int calls = 0;
@@ -185,7 +214,7 @@ int main(int count, char **arguments)
     if (count > 1 && strcmp(arguments[1], "fill") == 0)
         return filled(), failures != 0;
     if (count > 1 && strcmp(arguments[1], "owned") == 0)
-        return owned(), threads_that_ended(), placed(), failures != 0;
+        return owned(), given_back_by_others(), threads_that_ended(), placed(), failures != 0;
     honest();
     hostile();
     return failures != 0;

@@ -52,3 +52,7 @@ int results(int *call, int *result, int *client, enum lambda *lambda) {
     *call = 1, *result = 2, *client = 3, *lambda = mro;
     return 9;
 }
+int run_closure(closure function, void *user) { return function(user, 1); }
+int run_enter(enter function, void *user) { return function(user, 2); }
+int raw_begin(struct raw *raw) { return raw->raw = 5; }
+int named_length(const struct named *named) { return (int)strlen(named->named); }

@@ -65,6 +65,15 @@ int size_taken(int list_count, const int *list LG_IN LG_SIZE(len), int len);
 int size_filled(int out_count, char *out LG_OUT LG_SIZE(len) LG_WRITTEN(len), int len);
 int locals(int outer, int call, int client, int passing, int room, int copy);
 int results(int *call LG_OUT, int *result LG_OUT, int *client LG_OUT, enum lambda *lambda LG_OUT);
+/* Callbacks that are called as a class of the bindings' own, and fields as their structure. */
+typedef int (*closure)(void *user, int closure);
+typedef int (*enter)(void *user, int enter);
+int run_closure(closure function, void *user);
+int run_enter(enter function, void *user);
+struct raw { int raw; };
+int raw_begin(struct raw *raw LG_KEPT LG_INOUT);
+struct named { const char *named LG_STRING; };
+int named_length(const struct named *named LG_IN);
 /* Functions that Rust's text calls, too. */
 int size_of(int x);
 int Place(int x);

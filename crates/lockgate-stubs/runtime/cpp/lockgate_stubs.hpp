@@ -317,8 +317,9 @@ template <class Client> struct state {
     static inline thread_local span<const unsigned char> filling;
 };
 
-// Makes a call of the client's. An exception of a function that the library called goes on here.
-template <class Client, class F> auto call(F function) -> decltype(function())
+// Makes a call of the client's. An exception of a function that the library called goes on here. What the call ends (`ended`) is told when none of its arguments
+// can be refused any more.
+template <class Client, class F, class... Ended> auto call(F function, Ended &...ended) -> decltype(function())
 {
     // (A thread of the library's own may have left one, where no call of the program's was there to throw it.)
     state<Client>::thrown = nullptr;
@@ -333,18 +334,20 @@ template <class Client, class F> auto call(F function) -> decltype(function())
     };
     if constexpr (std::is_void_v<decltype(function())>) {
         function();
+        (ended.made(), ...);
         check();
     } else {
         auto result = function();
+        (ended.made(), ...);
         check();
         return result;
     }
 }
 
 // The same for a function that says by errno what is wrong.
-template <class Client, class F> auto call_errno(F function) -> decltype(function())
+template <class Client, class F, class... Ended> auto call_errno(F function, Ended &...ended) -> decltype(function())
 {
-    auto result = call<Client>(function);
+    auto result = call<Client>(function, ended...);
     if (int number = Client::take_number())
         throw error(error_kind::os, "result", std::generic_category().message(number), "", number);
     return result;
@@ -570,12 +573,11 @@ template <class Client, class Own, bool ENDS> class handle {
             refuse(error_kind::handle, parameter, "it has been moved from");
         return raw_;
     }
-    // The call that it is given to ends it.
-    void *lg_release(const char *parameter)
+    // The call that it was given to is over.
+    void lg_ended()
     {
-        void *raw = lg_raw(parameter);
+        raw_ = nullptr;
         state<Client>::handles -= std::exchange(owned_, false);
-        return std::exchange(raw_, nullptr), raw;
     }
 
   private:
@@ -588,15 +590,32 @@ template <class Handle> std::optional<Handle> handle_of(const void *raw, bool ow
     return raw ? std::optional<Handle>(std::in_place, pointer(raw), owned) : std::nullopt;
 }
 
-// The call that a handle, or none, is given to ends it.
-template <class Handle> void *released(Handle &handle, const char *parameter)
-{
-    return handle.lg_release(parameter);
-}
-template <class Handle> void *released(std::optional<Handle> &handle, const char *parameter)
-{
-    return handle ? handle->lg_release(parameter) : nullptr;
-}
+// A handle, or none, that a call ends. It counts until that is over: till then the library may call what it was given with it. What a refused call was to end, it ends
+// itself.
+template <class Handle> class ending {
+  public:
+    ending(Handle &handle, const char *parameter) : raw(handle.lg_raw(parameter)), handle_(&handle) {}
+    ending(std::optional<Handle> &handle, const char *parameter)
+        : raw(handle ? handle->lg_raw(parameter) : nullptr), handle_(handle ? &*handle : nullptr)
+    {
+    }
+    ending(const ending &) = delete;
+    ending &operator=(const ending &) = delete;
+    ~ending()
+    {
+        if (made_ && handle_)
+            handle_->lg_ended();
+    }
+    void made() { made_ = true; }
+    // What the library has put in its place.
+    operator const void *() const { return raw; }
+
+    void *raw;
+
+  private:
+    Handle *handle_;
+    bool made_ = false;
+};
 
 template <class Handle> std::vector<Handle> handles_of(const void *at, std::size_t count)
 {
@@ -620,85 +639,78 @@ template <class T> class optional_ref {
     const T *object_ = nullptr;
 };
 
-// A structure of C's that the library remembers: it stays where it is, and what was begun with it ends when it is destroyed.
+// A structure of C's that the library remembers: it stays where it is, and what was begun with it ends when it is destroyed. A call that it takes part in keeps it
+// until that is over, wherever the program moves this meanwhile.
 template <class Client, class T> class kept {
   public:
     // Zeros.
-    kept() : raw_(new T()) {}
-    kept(kept &&other) noexcept : raw_(nullptr) { swap(other); }
-    kept &operator=(kept &&other) noexcept
-    {
-        kept moved(std::move(other));
-        swap(moved);
-        return *this;
-    }
-    ~kept()
-    {
-        try {
-            if (end_)
-                call<Client>([this] { end_(raw_.get()); });
-        } catch (...) {
-            // It is gone in any case.
-        }
-        // The library remembers the address: it is not used again.
-        if (used_ && !end_)
-            (void)raw_.release();
-    }
+    kept() : own_(new record(), let_go) {}
+    kept(kept &&other) noexcept = default;
+    kept &operator=(kept &&other) noexcept = default;
 
   protected:
     T &lg_record() const
     {
-        return *raw_;
+        return own_->raw;
     }
 
   private:
     template <class Own> friend class use;
-    using record = T;
-    void swap(kept &other) noexcept
+    struct record {
+        T raw{};
+        bool used = false, busy = false;
+        void (*end)(void *) = nullptr;
+    };
+    static void let_go(record *own)
     {
-        std::swap(raw_, other.raw_);
-        std::swap(used_, other.used_);
-        std::swap(busy_, other.busy_);
-        std::swap(end_, other.end_);
+        try {
+            if (own->end)
+                call<Client>([own] { own->end(&own->raw); });
+        } catch (...) {
+            // It is gone in any case.
+        }
+        // The library remembers the address: it is not used again.
+        if (!own->used || own->end)
+            delete own;
     }
-    std::unique_ptr<T> raw_;
-    bool used_ = false, busy_ = false;
-    void (*end_)(void *) = nullptr;
+    std::shared_ptr<record> own_;
 };
 
 // One that takes part in a call; with `reads`, with buffers that are the program's.
 template <class Own> class use {
   public:
-    use(Own &own, const char *parameter, bool reads, bool release) : own_(own), reads_(reads), release_(release)
+    use(Own &own, const char *parameter, bool reads) : own_(own.own_), reads_(reads)
     {
-        if (!own.raw_)
+        if (!own_)
             refuse(error_kind::handle, parameter, "it has been moved from");
-        if (reads && std::exchange(own.busy_, true))
+        if (reads && std::exchange(own_->busy, true))
             refuse(error_kind::handle, parameter, "a call has its buffers already");
-        own.used_ = true;
+        own_->used = true;
     }
     use(const use &) = delete;
     use &operator=(const use &) = delete;
     ~use()
     {
         if (reads_) {
-            own_.lg_without_buffers();
-            own_.busy_ = false;
+            Own::lg_without_buffers(own_->raw);
+            own_->busy = false;
         }
-        if (release_)
-            own_.end_ = nullptr, own_.used_ = false;
+        if (releases_)
+            own_->end = nullptr, own_->used = false;
     }
-    typename Own::record *operator->() const { return get(); }
-    typename Own::record *get() const { return own_.raw_.get(); }
+    auto *operator->() const { return &own_->raw; }
+    auto *get() const { return &own_->raw; }
+    // The call that ends what was begun is made.
+    void made() { releases_ = true; }
     // What it takes part in has begun something, which this function ends.
     void begins(void (*end)(void *))
     {
-        own_.end_ = own_.end_ ? own_.end_ : end;
+        own_->end = own_->end ? own_->end : end;
     }
 
   private:
-    Own &own_;
-    bool reads_, release_;
+    decltype(Own::own_) own_;
+    bool reads_, releases_ = false;
 };
 
 // ---- functions that the library calls ---------------------------------------------------------------------------------------
@@ -836,7 +848,7 @@ template <class Client, class Own, class R, class... A, class Result, class... P
 
   protected:
     // The library calls the function of this number, with this user data: `run` does.
-    template <class Run> static Result enter(std::size_t number, const void *data, Run run)
+    template <class Run> static Result lg_enter(std::size_t number, const void *data, Run run)
     {
         try {
             std::shared_ptr<held> own = find(number, reinterpret_cast<std::uintptr_t>(data));

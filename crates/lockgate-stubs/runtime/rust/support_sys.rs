@@ -7,6 +7,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
@@ -120,7 +121,7 @@ pub(crate) fn call<R>(function: impl FnOnce() -> R) -> Result<R, Error> {
         return Ok(result);
     }
     match replace_end(None) {
-        Some(End::Panic(panic)) if !thread::panicking() => std::panic::resume_unwind(panic),
+        Some(End::Panic(panic)) if !thread::panicking() => resume_unwind(panic),
         Some(End::Error(error)) => return Err(error),
         _ => {}
     }
@@ -193,6 +194,12 @@ impl From<&Text> for Place {
     }
 }
 
+impl From<&Text> for Option<Place> {
+    fn from(text: &Text) -> Option<Place> {
+        Some(text.place)
+    }
+}
+
 /// A copy of memory of the library's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Memory<T> {
@@ -217,6 +224,12 @@ impl<T> std::ops::Deref for Memory<T> {
 impl<T> From<&Memory<T>> for Place {
     fn from(memory: &Memory<T>) -> Place {
         memory.place
+    }
+}
+
+impl<T> From<&Memory<T>> for Option<Place> {
+    fn from(memory: &Memory<T>) -> Option<Place> {
+        Some(memory.place)
     }
 }
 
@@ -281,10 +294,10 @@ pub(crate) unsafe fn free(at: *mut c_void) {
     unsafe { heap_free(at) };
 }
 
-/// Types whose every value is valid.
+/// Types whose every value that the client gives is valid.
 ///
 /// # Safety
-/// They consist of numbers, without pointers.
+/// They consist of numbers, which may be anything, and of `bool`s, which the client has made 0 or 1; without pointers.
 pub unsafe trait Plain: Copy {}
 
 macro_rules! plain {
@@ -293,7 +306,7 @@ macro_rules! plain {
         unsafe impl Plain for $name {}
     )*};
 }
-plain!(u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
+plain!(bool u8 i8 u16 i16 u32 i32 u64 i64 f32 f64);
 
 /// `count` values that the client has given.
 ///
@@ -386,6 +399,49 @@ pub(crate) fn offset(at: *const c_char, object: *const c_char) -> Option<usize> 
     (!at.is_null()).then(|| (at as usize).wrapping_sub(object as usize))
 }
 
+/// A structure that the library remembers.
+pub(crate) trait Kept {
+    /// The buffers of a call are gone.
+    fn without_buffers(&mut self);
+    /// What was begun with it has ended.
+    fn is_over(&mut self);
+}
+
+/// One that takes part in a call. However that ends, by a panic of the program's among others, no buffer of the call stays in it.
+pub(crate) struct Use<'a, T: Kept> {
+    own: &'a mut T,
+    /// The call is made, and ends what was begun.
+    pub(crate) releases: bool,
+}
+
+impl<'a, T: Kept> Use<'a, T> {
+    pub(crate) fn of(own: &'a mut T) -> Use<'a, T> {
+        Use { own, releases: false }
+    }
+}
+
+impl<T: Kept> std::ops::Deref for Use<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.own
+    }
+}
+
+impl<T: Kept> std::ops::DerefMut for Use<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.own
+    }
+}
+
+impl<T: Kept> Drop for Use<'_, T> {
+    fn drop(&mut self) {
+        self.own.without_buffers();
+        if self.releases {
+            self.own.is_over();
+        }
+    }
+}
+
 // ---- closures that the library calls ---------------------------------------------------------------------------------------
 
 /// Closures of one type that can exist at a time: each needs a function of its own, by which the library knows it.
@@ -402,6 +458,26 @@ pub(crate) fn handle_begins() {
 /// It has let go of it.
 pub(crate) fn handle_ends() {
     HANDLES.fetch_sub(1, Ordering::Relaxed);
+}
+
+/// A handle that a call ends. It counts until the call is over: till then the library may call what it was given with it.
+pub(crate) struct Ending {
+    pub(crate) raw: *mut c_void,
+    pub(crate) counts: bool,
+}
+
+impl Ending {
+    pub(crate) fn none() -> Ending {
+        Ending { raw: std::ptr::null_mut(), counts: false }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if self.counts {
+            handle_ends();
+        }
+    }
 }
 
 /// What a closure is passed to the library with.
@@ -583,28 +659,22 @@ pub(crate) fn enter<F: ?Sized, R: Default>(
 ) -> R {
     let held = lock(&slots.0).get(number).and_then(|position| position.held.clone());
     // (Without data it is known by its function alone.)
-    let meant = |held: &Arc<Held<F>>| match data.addr() {
+    let meant = |held: &&Arc<Held<F>>| match data.addr() {
         0 => held.bare.load(Ordering::Relaxed),
         serial => serial == held.serial,
     };
-    let Some(held) = held.filter(meant) else {
-        let message = "what the library calls has been dropped";
-        end(End::Error(Error::new(ErrorKind::Callback, "closure", message)));
-        return R::default();
-    };
-    let turn = match Turn::new(held.serial) {
-        Ok(turn) => turn,
-        Err(error) => {
-            end(End::Error(error));
-            return R::default();
-        }
-    };
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        let Some(held) = held.as_ref().filter(meant) else {
+            let message = "what the library calls has been dropped";
+            return Err(Error::new(ErrorKind::Callback, "closure", message));
+        };
+        let _turn = Turn::new(held.serial)?;
         let mut function = lock(&held.function);
         run(&mut function)
     }));
-    drop(turn);
-    match outcome {
+    // What the closure owns may end here: it may panic, and make calls, which would be failures if this call's end were known by now.
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(held)));
+    match outcome.and_then(|outcome| dropped.map(|()| outcome)) {
         Ok(Ok(result)) => result,
         Ok(Err(error)) => {
             end(End::Error(error));

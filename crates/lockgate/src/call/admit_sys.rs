@@ -131,7 +131,8 @@ fn take_place(state: &ThreadState, binding: &BindingHeader, patient: bool) -> Re
         return Err(CallError::Interrupted(domain.name().to_owned()));
     }
     let exclusive = domain.terms().exclusive.filter(|_| !binding.owner.is_null());
-    let timeout = exclusive.flatten().into_iter().chain(queue).min().filter(|_| !patient);
+    let timeout = exclusive.flatten().into_iter().chain(queue).min();
+    let timeout = timeout.filter(|_| !patient);
     if state.place(domain.id()) == 0 {
         // What runs in the module before a thread's first call has a turn as well, and no handler of the host's comes while that waits for it: it
         // is waited for here.

@@ -39,6 +39,12 @@ impl Instance {
         self.killed.load(Ordering::Acquire)
     }
 
+    /// The host of none asks calls to end.
+    #[allow(clippy::unused_self, reason = "the runtime's asks its host")]
+    pub(crate) fn must_stop(&self) -> bool {
+        false
+    }
+
     /// Those that wait are told, as by the runtime's.
     pub(crate) fn kill(&self) {
         self.killed.store(true, Ordering::Release);

@@ -214,7 +214,11 @@ fn known_by<'a>(arguments: &mut [Argument<'a>], function: &FunctionPlan) {
 fn counted(function: &FunctionPlan, number: usize) -> Option<usize> {
     let parameter = &function.prototype.parameters[number];
     let wanted = match &function.parameters[number] {
-        Passing::Value if parameter.kind.is_integer() && parameter.kind.enumeration.is_none() => {
+        Passing::Value
+            if parameter.kind.is_integer()
+                && parameter.kind.enumeration.is_none()
+                && !parameter.kind.is_bool() =>
+        {
             Expression::Name(parameter.name.clone())
         }
         Passing::Scalar(buffer) if buffer.reads && buffer.writes => Expression::Deref(parameter.name.clone()),

@@ -7,7 +7,7 @@
 //! - `@CLASS@`: what programs call its type, or that of its elements; `@KEY@`: what C calls it.
 //! - `@KIND@`: its type; `@TO@`: the type of what it leads to; `@RAW@`: the same as the library has it.
 //! - `@MANY@`: how many; `@NEEDED@`: how many there must be.
-//! - `@WITH@`: what a closure is known by; `@READS@`, `@RELEASE@`, `@END@`: what is done with a structure that is kept.
+//! - `@WITH@`: what a closure is known by; `@READS@`, `@END@`: what is done with a structure that is kept.
 use super::{
     Argument, Check, Closure, CopyIn, CopyOut, Cursor, Function, Judge, Pieces, Printer, Seen, Shown, With,
 };
@@ -21,19 +21,13 @@ pub struct Row {
     takes: &'static str,
     before: &'static str,
     gives: &'static str,
-    stored: &'static str,
     after: &'static str,
 }
 
 impl Row {
     /// What the function takes (empty: nothing), what is done before the call, and what the client gets.
     pub const fn new(takes: &'static str, before: &'static str, gives: &'static str) -> Row {
-        Row { takes, before, gives, stored: "", after: "" }
-    }
-
-    /// What is done when nothing can refuse the call any more.
-    pub const fn stored(self, stored: &'static str) -> Row {
-        Row { stored, ..self }
+        Row { takes, before, gives, after: "" }
     }
 
     /// What is done after a call that returned.
@@ -148,8 +142,8 @@ impl<'a, T: Table<'a>> Rows<'_, 'a, T> {
         if !row.takes.is_empty() {
             self.pieces.parameters.push(self.table.declared(&fill(row.takes, places), own));
         }
-        let Pieces { before, stored, after, .. } = &mut self.pieces;
-        for (text, row) in [(before, row.before), (stored, row.stored), (after, row.after)] {
+        let Pieces { before, after, .. } = &mut self.pieces;
+        for (text, row) in [(before, row.before), (after, row.after)] {
             line(text, &fill(row, places));
         }
     }
@@ -189,9 +183,9 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
             CopyIn::Closure { with, .. } => *with,
             _ => With::Nothing,
         };
-        let (buffers, reads, release, end) = match how {
-            CopyIn::Kept { buffers, reads, release, end, .. } => (&**buffers, *reads, *release, *end),
-            _ => (&[][..], false, false, None),
+        let (buffers, reads, end) = match how {
+            CopyIn::Kept { buffers, reads, end, .. } => (&**buffers, *reads, *end),
+            _ => (&[][..], false, None),
         };
         let places = [
             ("OWN", *name),
@@ -202,7 +196,6 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
             ("RAW", &table.raw(&subject, pointee)),
             ("WITH", with.word()),
             ("READS", &reads.to_string()),
-            ("RELEASE", &release.to_string()),
             ("END", end.unwrap_or_default()),
         ];
         let row = table.copy_in(how);

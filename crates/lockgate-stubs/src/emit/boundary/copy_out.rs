@@ -275,10 +275,8 @@ impl CopyOut<'_> {
         let flags = flags_of(buffer.nullable);
         let memory = run("lgs_filled", [self.aligned(), bytes, flags, text(self.what)]);
         self.typed(match &buffer.bools {
-            Some(normal) if buffer.reads => {
-                call("LGS_NORMAL", [word(normal), memory, number(buffer.element)])
-            }
-            _ => memory,
+            Some(normal) => call("LGS_NORMAL", [word(normal), memory, number(buffer.element)]),
+            None => memory,
         })
     }
 

@@ -98,6 +98,11 @@ fn word(name: &str) -> String {
     if TAKEN.contains(&name) { format!("{name}_") } else { name.to_owned() }
 }
 
+/// A field of a class: C++ takes one of the class's own name for its constructor.
+fn member(class: &str, name: &str) -> String {
+    if name == class { format!("{name}_") } else { name.to_owned() }
+}
+
 /// Words of C++ that C does not have.
 const WORDS: &str = "alignas alignof and and_eq asm bitand bitor bool catch char16_t char32_t class compl const_cast constexpr decltype delete dynamic_cast explicit export false friend mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public reinterpret_cast static_assert static_cast template this thread_local throw true try typeid typename using virtual wchar_t xor xor_eq";
 

@@ -14,7 +14,7 @@ const MAYBE: &str = "std::optional<@CLASS@>";
 const REFERRED: &str = "lgs::optional_ref<@CLASS@>";
 const ALL: &str = "std::vector<@CLASS@>";
 const PLACE: &str = "std::optional<std::size_t>";
-const RELEASED: &str = "auto lg_@OWN@ = lgs::released(@OWN@, \"@OWN@\");";
+const ENDS: &str = "lgs::ending lg_@OWN@(@OWN@, \"@OWN@\");";
 // (A number that the enumeration does not have is no value of C++'s.)
 const KNOWN: &str = "lgs::known(@CLASS@, @LOCAL@, \"@OWN@\", \"@KEY@\")";
 
@@ -55,15 +55,13 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             CopyIn::Record { plain: true, .. } => row("const @CLASS@ &", "", "lgs::pointer(&@OWN@)"),
             CopyIn::Record { .. } => row("const @CLASS@ &", "auto lg_@OWN@ = @OWN@.lg_raw();", ADDRESS),
             CopyIn::Kept { end, .. } => {
-                let used = "lgs::use lg_@OWN@(@OWN@, \"@OWN@\", @READS@, @RELEASE@);";
+                let used = "lgs::use lg_@OWN@(@OWN@, \"@OWN@\", @READS@);";
                 let begins = "lg_@OWN@.begins([](void *raw) { ::@END@(lgs::pointer(raw)); });";
                 row("@CLASS@ &", used, "lgs::pointer(lg_@OWN@.get())").after(end.map_or("", |_| begins))
             }
-            CopyIn::Handle { release: true, .. } => {
-                row("@CLASS@", "", "lgs::pointer(lg_@OWN@)").stored(RELEASED)
-            }
+            CopyIn::Handle { release: true, .. } => row("@CLASS@", ENDS, "lgs::pointer(lg_@OWN@.raw)"),
             CopyIn::Handle { .. } => row(REFERRED, "", "lgs::pointer(@OWN@.lg_raw(\"@OWN@\"))"),
-            CopyIn::Replaced(_) => row(MAYBE, "", ADDRESS).stored(RELEASED),
+            CopyIn::Replaced(_) => row(MAYBE, ENDS, "lgs::pointer(&lg_@OWN@.raw)"),
             CopyIn::Place => row("lgs::place", "", "lgs::pointer(@OWN@.lg_raw())"),
             CopyIn::Given => row("", "void *lg_@OWN@ = nullptr;", ADDRESS),
             CopyIn::Closure { .. } => {

@@ -1,5 +1,5 @@
 //! Enumerations, handles, structures with pointers, functions that the library calls. All else is C's own.
-use super::{Space, abi, ctype, declared, word};
+use super::{Space, abi, ctype, declared, member, word};
 use crate::emit::binding::surface::cursors;
 use crate::emit::binding::table::seen;
 use crate::emit::binding::types::{Type, What};
@@ -41,14 +41,14 @@ fn structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, '_>) 
     let raw = space.raw_record(key);
     let scope = raw.rsplit(' ').next().unwrap_or_default();
     for Member { field, goes_in, is_text } in members(record) {
-        let own = &field.name;
+        let (own, seen) = (&field.name, member(name, &field.name));
         fields += &match is_text {
-            true => row(format!("std::optional<std::string> {own};")),
-            false => row(format!("decltype({scope}::{own}) {own}{{}};")),
+            true => row(format!("std::optional<std::string> {seen};")),
+            false => row(format!("decltype({scope}::{own}) {seen}{{}};")),
         };
-        from += &row(format!("lgs::take(&raw, offsetof({raw}, {own}), own.{own});"));
+        from += &row(format!("lgs::take(&raw, offsetof({raw}, {own}), own.{seen});"));
         if goes_in {
-            into += &row(format!("lgs::put(&raw, offsetof({raw}, {own}), {own}, \"{own}\");"));
+            into += &row(format!("lgs::put(&raw, offsetof({raw}, {own}), {seen}, \"{own}\");"));
         }
     }
     template!(
@@ -65,15 +65,16 @@ fn structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, '_>) 
 /// A structure that the library remembers.
 fn kept_structure(name: &str, key: &str, record: &RecordPlan, space: &Space<'_, '_>) -> String {
     let getter = |Member { field, is_text, .. }: Member<'_>| {
-        let own = &field.name;
+        let (own, seen) = (&field.name, member(name, &field.name));
         match (is_text, &field.kind.shape) {
-            (true, _) => template!("cpp/getter_text.hpp.in", NAME = own),
+            (true, _) => template!("cpp/getter_text.hpp.in", NAME = seen, FIELD = own),
             (false, Shape::Array(..)) => String::new(),
-            (false, _) => template!("cpp/getter.hpp.in", KIND = ctype(&field.kind), NAME = own),
+            (false, _) => {
+                template!("cpp/getter.hpp.in", KIND = ctype(&field.kind), NAME = seen, FIELD = own)
+            }
         }
     };
-    let clear =
-        cursors(record).into_iter().map(|own| row(format!("lg_record().{} = nullptr;", own.field.name)));
+    let clear = cursors(record).into_iter().map(|own| row(format!("raw.{} = nullptr;", own.field.name)));
     template!(
         "cpp/kept.hpp.in",
         KEY = key,

@@ -54,9 +54,8 @@ pub fn function(form: &Function<'_>, surface: &Surface<'_>) -> String {
         LIFETIME = if borrows { "<'a>" } else { "" },
         PARAMETERS = writer.parameters.join(", "),
         KIND = kind,
-        BEFORE = writer.before,
+        BEFORE = writer.before + &writer.stored,
         CALL = call,
-        ALWAYS = writer.always,
         AFTER = writer.after,
         BACK = format!("Ok({value})"),
     )
@@ -136,7 +135,7 @@ impl<'a> Writer<'_, 'a> {
             CopyIn::Data(closure) => {
                 format!("lg_{closure}.map_or(null_mut(), |closure| closure.0.data())")
             }
-            CopyIn::Zero => if null { "null_mut()" } else { "0 as _" }.to_owned(),
+            CopyIn::Zero => if null { "null_mut()" } else { "Default::default()" }.to_owned(),
             CopyIn::Length(of) => {
                 let length = format!("support::length({}.len(), \"{name}\")?", variable(of));
                 self.declare(&format!("{local}: {}", sys(kind, surface)), &length);
@@ -183,7 +182,7 @@ impl<'a> Writer<'_, 'a> {
                 let first = match (reads, known) {
                     (true, Some(_)) => format!("{own} as {raw}"),
                     (true, None) => own,
-                    (false, _) => format!("0 as {raw}"),
+                    (false, _) => "Default::default()".to_owned(),
                 };
                 self.declare(&format!("mut {local}: {raw}"), &first);
                 raw_mut(&local)
@@ -218,8 +217,8 @@ impl<'a> Writer<'_, 'a> {
             }
             CopyIn::Handle { number, release: true } => {
                 self.takes(&own, &self.handle(*number));
-                self.declare(&local, &format!("{own}.into_raw()"));
-                local
+                line(&mut self.pieces.stored, &format!("let {local} = {own}.ending();"));
+                format!("{local}.raw")
             }
             CopyIn::Handle { number, release: false } => {
                 self.takes(&own, &format!("impl Into<Option<&'a {}>>", self.handle(*number)));
@@ -230,14 +229,14 @@ impl<'a> Writer<'_, 'a> {
             CopyIn::Replaced(number) => {
                 let kind = self.handle(*number);
                 self.takes(&own, &format!("impl Into<Option<{kind}>>"));
-                let raw = format!("{own}.into().map_or(null_mut(), {kind}::into_raw)");
-                self.declare(&format!("mut {local}"), &raw);
-                raw_mut(&local)
+                let ending = format!("{own}.into().map_or_else(support::Ending::none, {kind}::ending)");
+                line(&mut self.pieces.stored, &format!("let mut {local} = {ending};"));
+                raw_mut(&format!("{local}.raw"))
             }
             // (What consumes the caller's is taken out of the call.)
             CopyIn::Place => {
-                self.takes(&own, "impl Into<Place>");
-                self.declare(&local, &format!("{own}.into().0"));
+                self.takes(&own, "impl Into<Option<Place>>");
+                self.declare(&local, &format!("{own}.into().map_or(null_mut(), |place| place.0)"));
                 local
             }
             CopyIn::Given => {
@@ -259,7 +258,8 @@ impl<'a> Writer<'_, 'a> {
     }
 
     fn kept(&mut self, own: &str, how: &CopyIn<'_>) {
-        let CopyIn::Kept { buffers, reads, release, end, .. } = how else { return };
+        let CopyIn::Kept { buffers, release, end, .. } = how else { return };
+        self.declare(&format!("mut {own}"), &format!("support::Use::of({own})"));
         for cursor in buffers {
             let (field, length) = (word(&cursor.field.name), word(&cursor.length.name));
             let name = variable(&cursor.field.name);
@@ -271,13 +271,9 @@ impl<'a> Writer<'_, 'a> {
                 &format!("{own}.raw.{field} = {};", pointer_to(&name, cursor.writes)),
             );
         }
-        if *reads {
-            line(&mut self.pieces.always, &format!("{own}.without_buffers();"));
-        }
         line(&mut self.pieces.before, &format!("{own}.used = true;"));
         if *release {
-            line(&mut self.pieces.always, &format!("{own}.end = None;"));
-            line(&mut self.pieces.always, &format!("{own}.used = false;"));
+            line(&mut self.pieces.stored, &format!("{own}.releases = true;"));
         }
         if let Some(end) = end {
             self.pieces.after += &template!("rust/end.rs.in", OWN = own, END = word(end));
@@ -309,7 +305,12 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
 
     fn copy_out(&mut self, out: &CopyOut<'a>) {
         let CopyOut { what, is_result, kind, judge, freed } = out;
-        let raw = if *is_result { "lgs_result".to_owned() } else { format!("lg_{what}") };
+        let replaced = |own: &&Argument<'_>| own.name == *what && matches!(own.how, CopyIn::Replaced(_));
+        let raw = match () {
+            () if *is_result => "lgs_result".to_owned(),
+            () if self.form.arguments.iter().any(|own| replaced(&own)) => format!("lg_{what}.raw"),
+            () => format!("lg_{what}"),
+        };
         let (kind, value) = match judge {
             Judge::Number => (sys(kind, self.surface), raw.clone()),
             Judge::Enumeration(key) => {

@@ -173,6 +173,8 @@ fn documentation(comment: Option<&String>) -> String {
 /// A type as the client has it.
 fn sys(kind: &CType, surface: &Surface<'_>) -> String {
     match &kind.shape {
+        // (Rust holds its own to 0 and 1, and the client the library's.)
+        _ if kind.is_bool() => "bool".to_owned(),
         Shape::Integer { signed, .. } => format!("{}{}", if *signed { "i" } else { "u" }, kind.size * 8),
         Shape::Float => format!("f{}", kind.size * 8),
         Shape::Array(element, count) => format!("[{}; {count}]", sys(element, surface)),

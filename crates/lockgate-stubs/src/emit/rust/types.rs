@@ -20,11 +20,12 @@ pub fn declaration(kind: &Type<'_>, surface: &Surface<'_>) -> String {
     }
 }
 
-/// Structures with pointers as C has them.
+/// Structures that programs see in another form, as C has them.
 pub fn raw(surface: &Surface<'_>) -> String {
-    let used = surface.used();
-    let with_pointers =
-        |(key, record): &(&String, &RecordPlan)| used.contains(key.as_str()) && !record.is_plain();
+    let (used, kept) = (surface.used(), surface.kept());
+    let seen_otherwise = |(key, record): &(&String, &RecordPlan)| {
+        used.contains(key.as_str()) && (!record.is_plain() || kept.contains(key.as_str()))
+    };
     let raw = |(key, record): (&String, &RecordPlan)| {
         let field = |field: &FieldPlan| {
             let kind = sys(&field.kind, surface);
@@ -38,7 +39,7 @@ pub fn raw(surface: &Surface<'_>) -> String {
             PLACED = placed(&type_name(&surface.record(key)), record, true),
         )
     };
-    surface.plan.records.iter().filter(with_pointers).map(raw).collect()
+    surface.plan.records.iter().filter(seen_otherwise).map(raw).collect()
 }
 
 /// How Rust lays the type out.
