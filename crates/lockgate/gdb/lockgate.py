@@ -16,6 +16,7 @@ import hashlib
 import itertools
 import os
 import re
+import resource
 import shutil
 import struct
 import subprocess
@@ -215,10 +216,15 @@ def is_read(path):
     try:
         # (What it leaves when it ends, a core file, goes with the folder.)
         alone = {"stdin": subprocess.DEVNULL, "start_new_session": True, "cwd": os.path.dirname(path)}
-        done = subprocess.run(command, capture_output=True, timeout=MOST_SECONDS, **alone)
-    except subprocess.TimeoutExpired:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, **alone) as other:
+            resource.prlimit(other.pid, resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+            try:
+                said, _ = other.communicate(timeout=MOST_SECONDS)
+            finally:
+                other.kill()
+    except (subprocess.TimeoutExpired, ProcessLookupError):
         return False
-    return done.stdout.endswith(b"all of it\n")
+    return said.endswith(b"all of it\n")
 
 
 def new_folder():
@@ -263,6 +269,8 @@ MOST_ATTRIBUTES, MOST_PER_BYTE = 256, 2
 MOST_DEPTH = 1000
 # How long gdb may take to read the file of a module, seconds.
 MOST_SECONDS = 30
+# Bytes of addresses that it may have for that.
+MOST_MEMORY = 4 << 30
 # Most steps for the file of a module (ten seconds, about), and most bytes of names.
 MOST_STEPS, MOST_NAMES = 1 << 23, 32 << 20
 # Longest mangled name that gdb gets, and most that it could make of one, and of all of a module's, bytes.

@@ -175,6 +175,29 @@ fn until_threads(domain: &Domain, threads: u32) {
     }
 }
 
+/// Keys come and go on any thread, whichever made the domain. Red if that one has no values before it makes a key itself: libc goes through those of
+/// all threads.
+#[test]
+fn keys_are_deleted_on_any_thread() {
+    let source = "
+        #include <pthread.h>
+        int fine(void) { return 1; }
+        int key(void) {
+            pthread_key_t key;
+            if (pthread_key_create(&key, 0) || pthread_setspecific(key, &key)) return -1;
+            return pthread_key_delete(key);
+        }";
+    let domain = Guest::c(source).domain();
+    let call = |name: &str| domain.bind::<extern "C" fn() -> i32>(name).unwrap().call().unwrap();
+    assert_eq!(call("fine"), 1, "the domain's first thread is this one");
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            assert_eq!(scope.spawn(|| call("key")).join().expect("no panic"), 0);
+        }
+    });
+    assert_eq!(call("key"), 0);
+}
+
 /// A thread that has called a domain ends behind libc's back, and its stack, with what libc has for it, goes back to the kernel: it has no calls
 /// in progress. Red if others look at its block as that of a living thread: the process ends, in a call of the library's or in the watcher.
 #[test]

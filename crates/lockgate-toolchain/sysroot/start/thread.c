@@ -24,6 +24,8 @@ __attribute__((weak)) void __dl_thread_cleanup(void) {}
 
 /* Thread-specific values: as many as there are keys, or none. */
 __attribute__((weak)) volatile size_t __pthread_tsd_size;
+/* The first thread's, where there are any. */
+__attribute__((weak)) extern void *__pthread_tsd_main[];
 
 static struct lg_pthread *first;
 static void *first_locale;
@@ -31,6 +33,8 @@ static void *first_locale;
 /* Constructors run on the first thread, after its thread pointer is set. */
 __attribute__((constructor)) static void remember_first(void) {
     first = lg_self();
+    /* As pthread_create does: pthread_key_delete goes through those of all threads. */
+    if (__pthread_tsd_main && !first->tsd) first->tsd = __pthread_tsd_main;
     first_locale = first->locale;
 }
 
