@@ -131,6 +131,8 @@ fn memory_of_two_threads() {
     let mut before = 0;
     for round in 0..60 {
         let place = abrupt_bytes(SIZE).unwrap().unwrap().place();
+        // (Nothing of it is to be copied any more.)
+        abrupt_give(&abrupt_text().unwrap().unwrap()).unwrap();
         give.send(place).unwrap();
         let error = loop {
             match abrupt_check(place, SIZE) {

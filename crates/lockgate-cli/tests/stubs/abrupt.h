@@ -55,7 +55,7 @@ char *abrupt_text(void) LG_STRING LG_FREED(abrupt_give);
 unsigned char *abrupt_bytes(size_t n) LG_SIZE(n) LG_FREED(abrupt_give);
 void *abrupt_grow(void *old LG_INSIDE LG_RELEASE, size_t n) LG_SIZE(n) LG_FREED(abrupt_give);
 void abrupt_give(void *memory LG_INSIDE);
-/* How many of its bytes are not what abrupt_bytes() gives. */
+/* How many of some of its bytes are not what abrupt_bytes() gives. */
 int abrupt_check(void *memory LG_INSIDE LG_SIZE(n), size_t n) LG_ERROR(-1);
 
 #endif
