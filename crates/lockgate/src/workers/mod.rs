@@ -201,13 +201,13 @@ impl Shared {
             return;
         }
         // The system gives no thread. Calls that nobody is left to make end now.
-        shared.lose(&job);
         let left: Vec<_> = {
             let mut books = shared.books();
             books.workers -= 1;
-            // (Who comes later starts one.)
+            // (Who comes later starts one: also who comes because this job has ended.)
             if books.workers > 0 { Vec::new() } else { books.queue.values().cloned().collect() }
         };
+        shared.lose(&job);
         for job in left {
             shared.stop(&job, Stop::Cancel);
         }
