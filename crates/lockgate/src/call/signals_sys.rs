@@ -294,8 +294,7 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
 /// them, in any case.
 fn settle() {
     let Some(state) = thread_sys::current() else { return };
-    // SAFETY: our own block: the thread is admitted anew.
-    unsafe { (*block_sys::block()).alternate_size = u64::MAX };
+    admit_anew();
     let now = alternate_sys::in_use();
     if !alternate_sys::is_on(&now) && state.alternate.install(&now).is_ok() {
         unblock();

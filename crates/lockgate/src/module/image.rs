@@ -189,13 +189,13 @@ impl Image {
     }
 }
 
-/// From now on nobody can write the file.
 /// Device and inode of a file.
 fn identity(file: &OwnedFd) -> Result<(u64, u64), Errno> {
     let found = fs::fstat(file)?;
     Ok((found.st_dev, found.st_ino))
 }
 
+/// From now on nobody can write the file.
 pub(super) fn seal(file: &OwnedFd) -> Result<(), Errno> {
     fs::fcntl_add_seals(file, SealFlags::WRITE | SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
 }
