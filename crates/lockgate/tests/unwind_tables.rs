@@ -31,7 +31,7 @@ const FRAME_IS_MADE: [&str; 5] =
     ["lockgate_exit", "lockgate_unwind", "lockgate_left", "lockgate_cross_slow", "lockgate_cross_failed"];
 
 /// Whose caller is that of the outermost `lockgate_undisturbed` while they call.
-const SEEN_ELSEWHERE: [&str; 2] = ["lockgate_disturbed", "lockgate_unseen"];
+const SEEN_ELSEWHERE: [&str; 1] = ["lockgate_disturbed"];
 
 /// Their callers have saved it.
 const BLOCK_IN_R15: [&str; 2] = ["lockgate_hold", "lockgate_let_in"];

@@ -80,6 +80,8 @@ pub(crate) struct Instance {
     turns: Turns,
     /// Threads, by their slots: a call of theirs was ended in its midst, and what that has left with them is not repaired yet.
     broken: AtomicU64,
+    /// Bits of slots whose thread has not finished its beginning in the module.
+    begins: AtomicU64,
     /// The module has said that nothing can be left that way.
     is_unbreakable: AtomicBool,
 }
@@ -119,6 +121,7 @@ impl Instance {
             owner: AtomicU32::new(0),
             turns: Turns::default(),
             broken: AtomicU64::new(0),
+            begins: AtomicU64::new(0),
             is_unbreakable: AtomicBool::new(false),
         }
     }
@@ -150,6 +153,7 @@ impl Instance {
             owner,
             turns,
             broken,
+            begins,
             is_unbreakable,
         } = self;
         if let Some(row) = row {
@@ -165,6 +169,7 @@ impl Instance {
         *owner = AtomicU32::default();
         *turns = Turns::default();
         *broken = AtomicU64::default();
+        *begins = AtomicU64::default();
         *is_unbreakable = AtomicBool::default();
     }
 
@@ -271,11 +276,26 @@ impl Instance {
     /// A call of the thread with this slot, its own and no context's, ends in its midst. Whether there is something to mend then.
     /// Async-signal-safe.
     pub fn note_broken(&self, slot: u32) -> bool {
-        let may_be = !self.is_unbreakable.load(Ordering::Relaxed);
+        let begins = self.begins.load(Ordering::Acquire) & bit(slot) != 0;
+        let may_be = begins || !self.is_unbreakable.load(Ordering::Relaxed);
         if may_be {
             self.broken.fetch_or(bit(slot), Ordering::AcqRel);
         }
         may_be
+    }
+
+    /// The thread with this slot begins: the module's code for that runs, and is over.
+    pub fn begin(&self, slot: u32) {
+        self.begins.fetch_or(bit(slot), Ordering::AcqRel);
+    }
+
+    pub fn has_begun(&self, slot: u32) {
+        self.begins.fetch_and(!bit(slot), Ordering::AcqRel);
+    }
+
+    /// Whether a jump has left that.
+    pub fn has_not_begun(&self, slot: u32) -> bool {
+        self.begins.load(Ordering::Acquire) & self.broken.load(Ordering::Acquire) & bit(slot) != 0
     }
 
     /// Whether one did, and it is not repaired, or has left open what its stack keeps.

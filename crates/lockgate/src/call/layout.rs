@@ -78,12 +78,26 @@ pub(crate) struct ThreadBlock {
     pub postponed: u64,
     /// Whether the thread let itself be cancelled before.
     pub held_cancel: i32,
+    /// The work in which functions of the host's run although handlers wait.
+    pub unseen: Unseen,
     /// What the owner word of an exclusive domain is, where it was taken for the thread's proxy: [`super::exclusive_sys`].
     pub turn: u32,
     /// As [`ThreadBlock::stack_floor`], of the stack of a coroutine, below the thread's own, that a nested call has come from; and the end of
     /// that stack.
     pub coroutine_floor: u64,
     pub coroutine_end: u64,
+}
+
+/// What a thread was before [`unseen`](super::undisturbed_sys::unseen) work.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unseen {
+    /// The frame for which handlers wait; 0: there is no such work.
+    pub at: u64,
+    /// Signals that wait for it only.
+    pub mask: u64,
+    /// Whether the thread let itself be cancelled.
+    pub cancel: i32,
 }
 
 /// [`ThreadBlock::alternate_size`] of a thread whose alternate stack may go: each call takes the slow path, which looks. (No rsp is so far

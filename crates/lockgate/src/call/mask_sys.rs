@@ -32,8 +32,11 @@ fn kernel(how: c_int, set: Option<u64>) -> Result<u64, c_int> {
     }
 }
 
+/// Which the kernel never blocks.
+const UNBLOCKABLE: u64 = bit(libc::SIGKILL) | bit(libc::SIGSTOP);
+
 /// All signals but those that the library lives by, and libc's: what is held back of the host's.
-pub(super) static HOSTS: AtomicU64 = AtomicU64::new(!fault_bits() & !LIBCS);
+pub(super) static HOSTS: AtomicU64 = AtomicU64::new(!fault_bits() & !LIBCS & !UNBLOCKABLE);
 
 const fn fault_bits() -> u64 {
     let (mut bits, mut index) = (0, 0);
@@ -46,7 +49,7 @@ const fn fault_bits() -> u64 {
 
 /// What the library lives by is known.
 pub(super) fn settle_hosts() {
-    HOSTS.store(!lifelines() & !LIBCS, Ordering::Release);
+    HOSTS.store(!lifelines() & !LIBCS & !UNBLOCKABLE, Ordering::Release);
 }
 
 /// Blocks the signals of faults, for code that cannot fault.
@@ -131,17 +134,14 @@ thread_local! {
     static STARTED_FROM: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// The calling thread's mask as it was before signals were held back; [`None`] if they are not.
-fn mask_before() -> Option<u64> {
-    // SAFETY: our own block.
-    let block = unsafe { &*block_sys::block() };
-    (block.held > 0).then_some(block.held_mask)
-}
-
-/// The calling thread's mask, for [`serve`].
+/// The calling thread's mask, but for what waits for work of the library's, for [`serve`].
 pub(crate) fn seen() -> Option<u64> {
     let now = change(libc::SIG_BLOCK, None).ok()?;
-    Some(mask_before().map_or(now, |before| before | now & lifelines()))
+    // SAFETY: our own block.
+    let block = unsafe { &*block_sys::block() };
+    let mask = if block.held > 0 { block.held_mask | now & lifelines() } else { now };
+    let hosts = HOSTS.load(Ordering::Relaxed);
+    Some(if mask & hosts == hosts { mask & !block.unseen.mask } else { mask })
 }
 
 /// Says that the calling thread is ours, and runs functions of the host's: if one of these forks, the child's only thread is one of the

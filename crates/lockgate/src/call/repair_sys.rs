@@ -7,7 +7,7 @@ use super::layout::{
 use super::thread_sys::{
     LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
 };
-use super::undisturbed_sys::undisturbed;
+use super::undisturbed_sys::{ends_unseen, undisturbed};
 use crate::space;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
@@ -89,7 +89,7 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
     let first = state.records.start().cast::<Record>();
     // SAFETY: our own block; a function of two arguments.
     unsafe {
-        if (*state.block).top == first && (*state.block).transit == 0 {
+        if (*state.block).top == first && (*state.block).transit == 0 && (*state.block).unseen.at == 0 {
             return first;
         }
         let work = lockgate_repair as *const ();
@@ -98,6 +98,7 @@ pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
 }
 
 unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Record {
+    ends_unseen(state, rsp);
     // SAFETY: records between the first and the top were written by proxies and gates of this thread.
     unsafe {
         let block = state.block;

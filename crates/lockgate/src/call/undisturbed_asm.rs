@@ -112,9 +112,14 @@ lockgate_undisturbed:
     .cfi_endproc
     .size lockgate_undisturbed_call,.-lockgate_undisturbed_call
 
-    # The function and its argument, in rax and rdi, are called behind this; at once, and in our place, if this is part of other work. What unwinds
-    # goes on behind the outermost lockgate_undisturbed, where the caller's registers lie, until lockgate_seen_again.
-    .macro lockgate_unseen_from_here
+    # Calls a function with one argument, while handlers of the host's come as they did before; or as things are, if this is part of other
+    # work. What unwinds goes on behind the outermost lockgate_undisturbed, where the caller's registers lie.
+    .p2align 4
+    .globl lockgate_disturbed
+    .hidden lockgate_disturbed
+    .type lockgate_disturbed,@function
+lockgate_disturbed:
+    .cfi_startproc
     mov %rdi,%rax
     mov %rsi,%rdi
     lockgate_block %r11
@@ -127,24 +132,6 @@ lockgate_undisturbed:
     .cfi_adjust_cfa_offset 8
     mov {HELD_AT}(%r11),%rbx
     .cfi_def_cfa rbx,{ROOM}+56
-    .endm
-    .macro lockgate_seen_again
-    .cfi_def_cfa rsp,64
-    add $8,%rsp
-    .cfi_adjust_cfa_offset -8
-    lockgate_restore_callers
-    ret
-    .endm
-
-    # Calls a function with one argument, while handlers of the host's come as they did before; or as things are, if this is part of other
-    # work.
-    .p2align 4
-    .globl lockgate_disturbed
-    .hidden lockgate_disturbed
-    .type lockgate_disturbed,@function
-lockgate_disturbed:
-    .cfi_startproc
-    lockgate_unseen_from_here
     mov %rax,%r12
     mov %rdi,%r13
     call lockgate_let_in
@@ -153,22 +140,13 @@ lockgate_disturbed:
     mov %rax,%r12
     call lockgate_hold
     mov %r12,%rax
-    lockgate_seen_again
+    .cfi_def_cfa rsp,64
+    add $8,%rsp
+    .cfi_adjust_cfa_offset -8
+    lockgate_restore_callers
+    ret
     .cfi_endproc
     .size lockgate_disturbed,.-lockgate_disturbed
-
-    # Calls a function with one argument as things are: the host's own functions that are called there may end the thread.
-    .p2align 4
-    .globl lockgate_unseen
-    .hidden lockgate_unseen
-    .type lockgate_unseen,@function
-lockgate_unseen:
-    .cfi_startproc
-    lockgate_unseen_from_here
-    call *%rax
-    lockgate_seen_again
-    .cfi_endproc
-    .size lockgate_unseen,.-lockgate_unseen
 
     # From here on no handler of the host's comes, nor does a cancellation.
     .p2align 4

@@ -6,6 +6,7 @@
 //! [`undisturbed_asm`](super::undisturbed_asm)): signals wait, all but those that the library lives by, whose handlers are its own. A thread that
 //! is cancelled finds out later, too. What waits for others is [`asleep`] or another of the calls of [`Disturbed`], and holds no lock then.
 use super::kernel_signals_sys::{FAULTS, bit};
+use super::layout::Unseen;
 use super::{block_sys, mask_sys, thread_sys};
 use crate::host::cancellation;
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
@@ -15,7 +16,7 @@ use rustix::fd::{AsRawFd as _, BorrowedFd};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Bytes of what the kernel knows of a signal (its `struct kernel_siginfo`); the rest of a `siginfo_t` is zeros.
 const KNOWN: usize = 48;
@@ -25,7 +26,6 @@ pub(super) const ROOM: usize = FAULTS.len() * KNOWN + 8;
 unsafe extern "C-unwind" {
     fn lockgate_undisturbed_call(function: *const (), first: usize, second: usize, third: usize) -> usize;
     fn lockgate_disturbed(function: *const (), argument: *const c_void) -> usize;
-    fn lockgate_unseen(function: *const (), argument: *const c_void) -> usize;
 }
 
 unsafe extern "C" {
@@ -57,14 +57,57 @@ pub unsafe fn disturbed(function: *const (), argument: *const c_void) -> usize {
     unsafe { lockgate_disturbed(function, argument) }
 }
 
-/// Calls `function` with the host's handlers held back as they are. What it calls of the host's may leave it by a jump or end the thread, as
-/// in [`disturbed`].
+/// Calls `function` while handlers and cancellations wait as they do, as [`disturbed`] does: what it calls of the host's may leave it by a jump, or end
+/// the thread, and then nothing of the thread's says that they wait. (A jump that keeps the mask leaves them waiting, in fact, and each
+/// leaves cancellation switched off: until the thread calls from outside of the work that was left, [`ends_unseen`].)
 ///
 /// # Safety
 /// As there.
 pub(crate) unsafe fn unseen(function: *const (), argument: *const c_void) -> usize {
-    // SAFETY: the caller's promise.
-    unsafe { lockgate_unseen(function, argument) }
+    // SAFETY: our own block; the caller's promise.
+    unsafe {
+        let block = block_sys::block();
+        if (*block).held != 1 {
+            return disturbed(function, argument);
+        }
+        let more = mask_sys::HOSTS.load(Ordering::Acquire) & !(*block).held_mask;
+        let this = Unseen { at: (*block).held_at, mask: more, cancel: (*block).held_cancel };
+        let outer = std::mem::replace(&mut (*block).unseen, this);
+        (*block).held_mask |= more;
+        (*block).held_cancel = cancellation::DISABLE;
+        let result = disturbed(function, argument);
+        (*block).unseen.ends(&mut (*block).held_mask, &mut (*block).held_cancel);
+        (*block).unseen = outer;
+        result
+    }
+}
+
+/// In work of the library's: if a jump has left the [`unseen`] work that the thread was in, as a caller at `rsp` tells, then what waited for that
+/// comes again behind this work.
+pub(super) fn ends_unseen(state: &thread_sys::ThreadState, rsp: u64) {
+    // SAFETY: our own block.
+    let block = unsafe { &mut *block_sys::block() };
+    let at = block.unseen.at;
+    if at == 0 || block.held == 0 || !thread_sys::is_gone(state, at, rsp) {
+        return;
+    }
+    // The program may have set the mask since, by the jump too: then it is as it wants it.
+    let hosts = mask_sys::HOSTS.load(Ordering::Acquire);
+    if block.held_mask & hosts != hosts {
+        block.unseen.mask = 0;
+    }
+    block.unseen.ends(&mut block.held_mask, &mut block.held_cancel);
+    block.unseen = Unseen::default();
+}
+
+impl Unseen {
+    /// What waited for it only waits no more.
+    fn ends(&self, mask: &mut u64, cancel: &mut c_int) {
+        *mask &= !self.mask;
+        if *cancel == cancellation::DISABLE {
+            *cancel = self.cancel;
+        }
+    }
 }
 
 /// A system call of the host's in which the thread sleeps, as [`disturbed`] says; in it the signals in `more` are blocked besides.

@@ -265,6 +265,7 @@ impl Core {
         if slot != 0 {
             self.take_broken(slot as u32);
         }
+        self.has_begun(slot as u32);
         self.contexts().drop_lost(slot as u32, |_| false);
         self.process().thread_leaves(&self.services(), slot as u32);
         if let (0, Some((_, start))) = (slot, &self.snapshot) {
@@ -549,7 +550,16 @@ impl AnyDomain for Core {
         if !self.turns().admit(thread.tid as u32) {
             return Err(CallError::NotBegun(self.name().to_owned()));
         }
-        let (slot, rsp, known) = self.claim(thread.tid, true)?;
+        let mut claimed = self.claim(thread.tid, true)?;
+        // A jump has left the module's code for a new thread: that begins anew.
+        if let (slot, _, true) = claimed
+            && self.has_not_begun(slot as u32)
+            && !thread.has_calls_in(self.base())
+        {
+            self.release(thread, slot);
+            claimed = self.claim(thread.tid, true)?;
+        }
+        let (slot, rsp, known) = claimed;
         thread.set_slot(self.id(), rsp);
         if !thread.has_calls_in(self.base()) {
             self.close_reserve(rsp);
@@ -570,7 +580,9 @@ impl AnyDomain for Core {
         // The module's own code. It has locks of the module's libc, for which all other threads wait: no handler leaves it.
         // It may call the host's functions, which may leave. The domain's own handlers would find no thread-local storage.
         self.process().set_signal_mask(slot as u32, ALL_SIGNALS);
+        self.begin(slot as u32);
         let status = init.map_err(CallError::Memory).and_then(|init| init.invoke_unseen());
+        self.has_begun(slot as u32);
         self.process().set_signal_mask(slot as u32, 0);
         let failed = match status {
             Ok(status) if status as i32 == 0 => return Ok(()),

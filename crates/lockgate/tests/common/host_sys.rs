@@ -629,6 +629,20 @@ pub fn left_behind(signal: i32) -> &'static str {
     }
 }
 
+/// The calling thread's mask, as the kernel has it.
+pub fn mask() -> u64 {
+    let mut mask = 0_u64;
+    // SAFETY: a query, of 8 bytes.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, 0, 0, &raw mut mask, 8) };
+    mask
+}
+
+/// The kernel's mask is this one, as behind a `siglongjmp`.
+pub fn set_mask(mask: u64) {
+    // SAFETY: a mask as the kernel has it.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8) };
+}
+
 /// Sends a thread of this process a signal when it is asleep in a futex.
 pub fn send_asleep(thread: i32, signal: i32) {
     let file = format!("/proc/self/task/{thread}/syscall");
