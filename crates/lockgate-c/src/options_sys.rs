@@ -205,6 +205,12 @@ pub extern "C" fn lg_options_exclusive(options: Handle<OptionsObject>, timeout_m
     options.change(|options| Ok(options.exclusive(u64::try_from(timeout_ms).ok().map(Duration::from_millis))))
 }
 
+/// File mode creation mask.
+#[unsafe(no_mangle)]
+pub extern "C" fn lg_options_umask(options: Handle<OptionsObject>, mask: u32) -> i32 {
+    options.change(|options| Ok(options.umask(mask)))
+}
+
 /// Arguments of a program.
 ///
 /// # Safety

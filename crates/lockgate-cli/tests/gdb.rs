@@ -1177,6 +1177,21 @@ fn what_debug_information_leads_to_is_there() {
     }
 }
 
+/// The gdb that reads a module's file first has 4 GiB of memory. In its place: a program that waits for this limit, which `ulimit` says in KiB.
+#[test]
+fn what_reads_a_file_first_has_little_memory() {
+    let shop = Shop::new();
+    plain_module(&shop);
+    shop.write("reader.sh", "#!/bin/sh\nuntil [ \"$(ulimit -v)\" = 4194304 ]; do :; done\necho all of it\n");
+    let reader = shop.path("reader");
+    let commands = format!(
+        "shell cp reader.sh reader && chmod +x reader\npython os.readlink = lambda _: '{}'\nrun\nbacktrace\n",
+        reader.display()
+    );
+    let said = gdb(&shop, &commands, &["call", "plain.lg", "int crash(int *)", "0"]);
+    assert_in_order(&said, &strings(&["SIGSEGV", "crash (p=0x0) at plain.c:1", " in main ("]));
+}
+
 /// A table of symbols that gdb would take for none, or that would have it read elsewhere, is left out. Whatever gdb says of a module's file, the
 /// program goes on, and can be debugged.
 #[test]

@@ -415,6 +415,8 @@ fn programs_have_what_the_file_gives_them_and_nothing_else() {
             "placed",
             "arguments = ['folder']\ndirectories = ['/a=run', '/b=.:ro']\nworking_directory = '/b/run'",
         ),
+        ("mask", "arguments = ['mask']"),
+        ("masked", "arguments = ['mask']\numask = '027'"),
     ]);
     let up =
         site.command("up", &[]).env("B", "from outside").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
@@ -429,6 +431,8 @@ fn programs_have_what_the_file_gives_them_and_nothing_else() {
         "empty  | none",
         &format!("folder | {}", here.display()),
         "placed | /b/run",
+        "mask   | 022",
+        "masked | 027",
     ] {
         assert!(out.lines().any(|said| said == line), "{line:?} is not in {out}");
     }
@@ -764,6 +768,8 @@ fn mistakes_are_told_with_their_lines() {
             3,
             "working_directory /nowhere: no granted directory has this name",
         ),
+        ("@umask = '1000'", 3, "umask: \"1000\": it must be an octal number between 0 and 777"),
+        ("@umask = 22", 3, "umask: an integer instead of a string"),
         ("@listen = ['127.0.0.1']", 3, "listen: cannot grant the address"),
         ("@listen = '127.0.0.1:1'", 3, "listen: a string instead of a list of strings"),
         ("@connect = ['127.0.0.1:0']", 3, "connect: cannot grant the address"),

@@ -465,6 +465,7 @@ lg_status lg_options_max_guest_threads(lg_options *options, uint32_t threads);  
 lg_status lg_options_descriptor_limit(lg_options *options, uint32_t descriptors); /* 1-65536; 256 */
 lg_status lg_options_mapping_limit(lg_options *options, uint32_t mappings);       /* 1-16384; 1024; of memory (mmap) */
 lg_status lg_options_depth_limit(lg_options *options, uint32_t depth);            /* nested calls; by the host's stack */
+lg_status lg_options_umask(lg_options *options, uint32_t mask);                   /* file mode creation mask at the start: 0-0777; 022 */
 lg_status lg_options_seal(lg_options *options);                                   /* mseal(2) code and tables for good */
 lg_status lg_options_full_xstate(lg_options *options);                            /* for modules that join with AVX-512 and the like: calls cost more */
 lg_status lg_options_policy(lg_options *options, lg_policy policy);               /* what the domain asks for in calls of it */

@@ -34,6 +34,7 @@ pub fn domain(py: Python<'_>, given: &Bound<'_, PyDict>) -> PyResult<DomainOptio
             "descriptor_limit" => options.descriptor_limit(value.extract().map_err(wrong)?),
             "mapping_limit" => options.mapping_limit(value.extract().map_err(wrong)?),
             "depth_limit" => options.depth_limit(value.extract().map_err(wrong)?),
+            "umask" => options.umask(value.extract().map_err(wrong)?),
             "exclusive" if !value.is_truthy()? => options,
             "exclusive" if value.is_instance_of::<pyo3::types::PyBool>() => options.exclusive(None),
             "exclusive" => options.exclusive(seconds(&value).map_err(wrong)?),

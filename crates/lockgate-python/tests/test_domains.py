@@ -30,6 +30,8 @@ def test_options_are_checked(values_module):
         ({"directories": "/tmp"}, "directories"),
         ({"environment": ["A=b"]}, "environment"),
         ({"policy": 5}, "policy"),
+        ({"umask": 0o1000}, "the umask is 0o1000"),
+        ({"umask": -1}, "umask"),
     ]:
         with pytest.raises(lockgate.OptionError, match=message) as caught:
             lockgate.CDLL(values_module, **options)
@@ -387,6 +389,9 @@ def test_directories_and_streams(build, tmp_path):
     with lockgate.CDLL(build("files"), directories={"/data": (tmp_path, "rw")}) as library:
         assert library.write_byte(b"/data/new") == 1
     assert (tmp_path / "new").read_bytes() == b"x"
+    with lockgate.CDLL(build("files"), directories={"/data": (tmp_path, "rw")}, umask=0o400) as library:
+        assert library.write_byte(b"/data/secret") == 1
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o200
 
 
 def test_regions_are_shared_without_copies(values):

@@ -56,7 +56,7 @@ pub use grants::{Access, GrantError, Grants};
 pub use lockgate_kernel::Left;
 pub use memory::{EVENT, Exchange, Memory, PARTS, Placement, Protection, Resize};
 pub use outcome::{Fault, Outcome};
-pub use process::{COUNTED_TOGETHER, Process, Started};
+pub use process::{COUNTED_TOGETHER, MAX_UMASK, Process, Started, UMASK};
 pub use signal_state::{Handler, INFO, Info, Next};
 pub use table::{Class, Entry, TABLE, is_plain};
 

@@ -26,6 +26,11 @@ use std::time::Instant;
 /// that have a name are told apart.
 pub const COUNTED_TOGETHER: u64 = 1024;
 
+/// The file mode creation mask that a program begins with unless the host says another one.
+pub const UMASK: u32 = 0o022;
+/// The largest one: all bits of a mask.
+pub const MAX_UMASK: u32 = 0o777;
+
 /// So many things that were not granted are told apart.
 const MOST_DENIED: usize = 16;
 /// What the others are counted as.
@@ -131,7 +136,7 @@ impl Process {
             notifications: Arc::default(),
             memory_files: Arc::default(),
             locks: Mutex::default(),
-            umask: AtomicU32::new(0o022),
+            umask: AtomicU32::new(UMASK),
             waits: Waits::default(),
             said: Mutex::default(),
             refused: Mutex::default(),
@@ -174,6 +179,12 @@ impl Process {
     /// The same, whose threads have stacks of so many bytes.
     pub fn with_stacks(mut self, size: u64) -> Self {
         self.stack_size = size;
+        self
+    }
+
+    /// The same, which begins with this file mode creation mask; other bits than those of [`MAX_UMASK`] do not count.
+    pub fn with_umask(mut self, mask: u32) -> Self {
+        self.umask = AtomicU32::new(mask & MAX_UMASK);
         self
     }
 

@@ -121,6 +121,8 @@ pub const TABLE: &[Entry] = table! {
     108 getegid             Own      identity::getuid;
     110 getppid             Own      identity::getppid;
     111 getpgrp             Own      identity::getpgid;
+    118 getresuid           Own      identity::getresuid;
+    120 getresgid           Own      identity::getresuid;
     121 getpgid             Own      identity::getpgid;
     124 getsid              Own      identity::getpgid;
     127 rt_sigpending       Own      signal::rt_sigpending;
@@ -234,6 +236,8 @@ pub fn is_plain(number: u64, arguments: [u64; 6]) -> bool {
                 | libc::SYS_getgid
                 | libc::SYS_geteuid
                 | libc::SYS_getegid
+                | libc::SYS_getresuid
+                | libc::SYS_getresgid
                 | libc::SYS_getppid
                 | libc::SYS_getpgrp
                 | libc::SYS_getpgid

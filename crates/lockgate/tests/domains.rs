@@ -941,6 +941,27 @@ fn child_without_streams() {
     }
 }
 
+/// Constructors have the mask already, and it is back behind a reset, whatever the domain has made of it.
+#[test]
+fn a_domain_begins_with_the_mask_that_the_host_says() {
+    let source = "#include <sys/stat.h>\n\
+        static mode_t first;\n\
+        __attribute__((constructor)) static void init(void) { first = umask(0), umask(first); }\n\
+        int masks(void) { return first << 16 | umask(0111); }\n";
+    let module = Guest::c(source).module();
+    let said = |mask| (DomainOptions::new().umask(mask), mask);
+    for (options, mask) in [(DomainOptions::new(), 0o022), said(0), said(0o027), said(0o777)] {
+        let masks = |domain: &Domain| domain.bind::<extern "C" fn() -> u32>("masks").unwrap().call().unwrap();
+        let mut own = Domain::new(&module, options.clone()).unwrap();
+        let pool = Pool::new(&module, options, 1);
+        for _ in 0..2 {
+            assert_eq!(masks(&own), mask << 16 | mask, "{mask:o}");
+            own.reset().unwrap();
+            assert_eq!(masks(&pool.take().unwrap()), mask << 16 | mask, "{mask:o}");
+        }
+    }
+}
+
 /// A start that leaves something in everything that a domain has but its memory.
 const STARTS: &str = r#"
 #define _GNU_SOURCE

@@ -459,7 +459,7 @@ fn usage_shows_memory_and_its_peak() {
 
 #[test]
 fn a_limit_of_nothing_is_an_error() {
-    let cases: [(&str, DomainOptions); 10] = [
+    let cases: [(&str, DomainOptions); 11] = [
         ("memory limit is 0", DomainOptions::new().memory_limit(0)),
         ("thread limit is 0", DomainOptions::new().thread_limit(0)),
         ("thread limit is 64", DomainOptions::new().thread_limit(64)),
@@ -468,6 +468,7 @@ fn a_limit_of_nothing_is_an_error() {
         ("mapping limit is 0", DomainOptions::new().mapping_limit(0)),
         ("mapping limit is 16385", DomainOptions::new().mapping_limit(16_385)),
         ("depth limit is 0", DomainOptions::new().depth_limit(0)),
+        ("umask is 0o1000: it must be between 0 and 0o777", DomainOptions::new().umask(0o1000)),
         ("CPU time limit is zero", DomainOptions::new().cpu_limit(Duration::ZERO)),
         ("time limit is below", DomainOptions::new().time_limit(Duration::ZERO)),
     ];

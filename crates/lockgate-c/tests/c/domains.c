@@ -57,6 +57,7 @@ static void limits(void) {
     REFUSED(LG_E_OPTION, lg_options_mapping_limit(options, 0));
     REFUSED(LG_E_OPTION, lg_options_mapping_limit(options, 16385));
     REFUSED(LG_E_OPTION, lg_options_depth_limit(options, 0));
+    REFUSED(LG_E_OPTION, lg_options_umask(options, 01000));
     STATUS(LG_E_HANDLE, lg_options_depth_limit(NULL, 1));
     {
         WITH(domain, lg_options_memory_limit(options, 8 << 20));
@@ -74,6 +75,11 @@ static void limits(void) {
         POINTER(void (*)(void), bind(domain, "spin"))();
         FAILED(LG_E_FAULT);
         CHECK(lg_last_fault()->kind == LG_FAULT_TIME_OUT);
+    }
+    {
+        WITH(domain, lg_options_umask(options, 027));
+        CHECK(POINTER(int (*)(void), bind(domain, "mask"))() == 027);
+        RETURNED();
     }
     {
         WITH(domain, lg_options_cpu_limit(options, 20));

@@ -20,6 +20,7 @@ pub const DESCRIPTORS: RangeInclusive<u32> = 1..=DomainOptions::MOST_DESCRIPTORS
 pub const MAPPINGS: RangeInclusive<u32> = 1..=DomainOptions::MOST_MAPPINGS;
 pub const MEMORY: &str = "1G";
 pub const STACK: &str = "8M";
+pub const MASK: &str = "022";
 
 /// For clap.
 const fn range(of: &RangeInclusive<u32>) -> RangeInclusive<i64> {
@@ -46,6 +47,9 @@ pub struct Limits {
     /// Start in this directory of the domain (default: the first granted one; where a relative DIR is granted, the directory of the caller)
     #[arg(long = "cwd", value_name = "GUEST")]
     current: Option<String>,
+    /// File mode creation mask, octal, with which the program begins: 027. That of lockgate itself holds, too
+    #[arg(long, value_name = "MODE", value_parser = mask, default_value = MASK)]
+    umask: u32,
     /// Stop the program or call after this wall-clock time: 500ms, 2s, 1m
     #[arg(long, value_name = "TIME", value_parser = time)]
     time_limit: Option<Duration>,
@@ -299,7 +303,7 @@ impl Limits {
         let mut options =
             DomainOptions::new().memory_limit(self.memory_limit).stack_size(self.stack_size).grants(grants);
         options = options.max_guest_threads(self.threads).descriptor_limit(self.descriptors);
-        options = options.mapping_limit(self.mappings);
+        options = options.mapping_limit(self.mappings).umask(self.umask);
         if let Some(limit) = self.time_limit {
             options = options.time_limit(limit);
         }
@@ -450,6 +454,14 @@ pub fn size(text: &str) -> anyhow::Result<u64> {
         _ => bail!("unknown unit {unit:?}: use K, M or G"),
     };
     Ok((number * f64::from(unit)) as u64)
+}
+
+/// A file mode creation mask: octal, as in a shell.
+pub fn mask(text: &str) -> anyhow::Result<u32> {
+    let is_octal = !text.is_empty() && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    let mask = is_octal.then(|| u32::from_str_radix(text, 8).ok()).flatten();
+    mask.filter(|mask| *mask <= DomainOptions::MOST_UMASK)
+        .with_context(|| format!("it must be an octal number between 0 and {:o}", DomainOptions::MOST_UMASK))
 }
 
 fn number_and_unit(text: &str) -> anyhow::Result<(f64, &str)> {

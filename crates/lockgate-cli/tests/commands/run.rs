@@ -194,6 +194,31 @@ fn directories_are_granted() {
     run(&[], &["show", "/etc/passwd"]).gives(1, "/etc/passwd: No such file or directory\n");
 }
 
+/// Those that the program's mask leaves, and that of `lockgate` itself.
+#[test]
+fn files_have_the_rights_that_the_mask_leaves() {
+    use std::os::unix::fs::MetadataExt as _;
+    let host = tempfile::tempdir().unwrap();
+    let granted = format!("/data={}", host.path().display());
+    let lockgate = env!("CARGO_BIN_EXE_lockgate");
+    let cases: [(&str, &[&str], u32); 5] = [
+        ("0", &[], 0o644),
+        ("0", &["--umask", "027"], 0o640),
+        ("0", &["--umask", "0077"], 0o600),
+        ("0", &["--umask", "0"], 0o666),
+        ("077", &["--umask", "0"], 0o600),
+    ];
+    for (own, options, rights) in cases {
+        let mut run = std::process::Command::new("sh");
+        run.args(["-c", &format!("umask {own}; exec \"$@\""), "sh", lockgate, "run", "--dir", &granted]);
+        let status = run.args(options).args([program(), "store", "/data/out", "x"]).status().unwrap();
+        assert_eq!(status.code(), Some(0), "{own} {options:?}");
+        let file = host.path().join("out");
+        assert_eq!(file.metadata().unwrap().mode() & 0o7777, rights, "{own} {options:?}");
+        std::fs::remove_file(file).unwrap();
+    }
+}
+
 /// Rule R6: a program cannot open the file that it came from.
 #[test]
 fn its_own_file_is_out_of_reach() {
@@ -287,6 +312,11 @@ fn options_of_run() {
         (&["--threads", "63"], 2, &["63 is not in 0..=62"]),
         (&["--mappings", "16384"], 0, &[]),
         (&["--mappings", "16385"], 2, &["16385 is not in 1..=16384"]),
+        (&["--umask", "777"], 0, &[]),
+        (&["--umask", "1000"], 2, &["it must be an octal number between 0 and 777"]),
+        (&["--umask", "8"], 2, &["it must be an octal number between 0 and 777"]),
+        (&["--umask", "+7"], 2, &["it must be an octal number"]),
+        (&["--umask", ""], 2, &["it must be an octal number"]),
         (&["--env", "A=1", "--env", "A=2"], 125, &["A is given twice"]),
         (&["--env", "=1"], 125, &["the variable has no name"]),
         (&["--env", "A=1", "--env", "AA=2"], 0, &[]),

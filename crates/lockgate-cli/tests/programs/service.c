@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t told;
@@ -124,6 +125,8 @@ int main(int count, char **arguments) {
         printf("%d\n", (int)getpid());
     if (!strcmp(part, "variable"))
         puts(getenv(arguments[2]) ? getenv(arguments[2]) : "none");
+    if (!strcmp(part, "mask"))
+        printf("%03o\n", (unsigned)umask(0));
     if (!strcmp(part, "folder")) {
         char folder[4096];
         puts(getcwd(folder, sizeof folder));

@@ -184,6 +184,7 @@ class Domain(_native.Domain):
     - ``listen``, ``connect``: addresses of its sockets, ``["127.0.0.1:6379", "udp:10.0.0.1:53", "unix:/run/x.sock"]``
     - ``streams``: True to share standard input, output and error
     - ``arguments``, ``environment`` of the program
+    - ``umask``: file mode creation mask at the start (0o022)
     - ``registry``, ``principal``: other imports are found by name in this `Registry`, on behalf of this `Principal`, each at its
       first call. The domain does not keep the registry
     - ``seal``: code can never change again, for domains that live as long as the process

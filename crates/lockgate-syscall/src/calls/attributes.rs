@@ -4,6 +4,7 @@ use crate::SyscallContext;
 use crate::directories::{admit, is_descriptor_itself};
 use crate::directory::link_of;
 use crate::outcome::Reply;
+use crate::process::MAX_UMASK;
 use crate::wire::word;
 use rustix::fd::BorrowedFd;
 use rustix::fs::{AtFlags, Mode, Timespec, Timestamps};
@@ -114,7 +115,7 @@ pub fn utimensat(ctx: &SyscallContext<'_>, [fd, path, times, flags, ..]: [u64; 6
 
 /// `umask(mask)`: the one before.
 pub fn umask(ctx: &SyscallContext<'_>, [mask, ..]: [u64; 6]) -> Reply {
-    Ok(ctx.process.umask.swap(mask as u32 & 0o777, Ordering::Relaxed).into())
+    Ok(ctx.process.umask.swap(mask as u32 & MAX_UMASK, Ordering::Relaxed).into())
 }
 
 /// Fails for granted streams, whose attributes are the host's, and beneath read-only grants.

@@ -27,6 +27,14 @@ pub fn getuid(_: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Ok(USER.into())
 }
 
+/// `getresuid(real, effective, saved)`, `getresgid(real, effective, saved)`: each is what `getuid` says.
+pub fn getresuid(ctx: &SyscallContext<'_>, [real, effective, saved, ..]: [u64; 6]) -> Reply {
+    for at in [real, effective, saved] {
+        ctx.memory.write(at, &USER.to_le_bytes())?;
+    }
+    Ok(0)
+}
+
 /// `getpgid`, `getpgrp`, `getsid`: a group and session of its own.
 pub fn getpgid(ctx: &SyscallContext<'_>, _: [u64; 6]) -> Reply {
     Ok(ctx.process.number().into())

@@ -1,8 +1,9 @@
 //! Files beneath granted directories.
 use crate::guest::Guest;
-use lockgate_syscall::{Access, Grants};
+use lockgate_syscall::{Access, Grants, Process};
 use rustix::io::Errno;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::sync::Arc;
 use tempfile::TempDir;
 
 fn data(access: Access) -> (TempDir, Guest) {
@@ -206,6 +207,24 @@ fn rights_never_include_set_user_id() {
     guest.ok(libc::SYS_mkdir, &[guest.text("/data/private"), 0o777]);
     assert_eq!(host.path().join("private").metadata().unwrap().mode() & 0o777, 0o700);
     assert_eq!(guest.err(libc::SYS_chown, &[guest.text("/data/greeting"), 0, 0]), Errno::PERM);
+}
+
+/// The host's own mask holds, too. (Where the host says nothing: `rights_never_include_set_user_id`.)
+#[test]
+fn a_process_begins_with_the_mask_that_the_host_says() {
+    let (host, mut guest) = data(Access::ReadWrite);
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let own = status.lines().find_map(|line| line.strip_prefix("Umask:")).expect("Linux 4.7");
+    let own = u32::from_str_radix(own.trim(), 8).unwrap();
+    for (said, mask) in [(0o027, 0o027), (0, 0), (0o777, 0o777), (0o7077, 0o077)] {
+        let grants = Grants::default().directory("/data", host.path(), Access::ReadWrite).unwrap();
+        guest.process = Process::new(Arc::new(grants)).with_umask(said);
+        let name = format!("made-with-{said:o}");
+        guest.ok(libc::SYS_mkdir, &[guest.text(&format!("/data/{name}")), 0o777]);
+        let made = host.path().join(name).metadata().unwrap().mode() & 0o7777;
+        assert_eq!(made, 0o777 & !mask & !own, "{said:o}");
+        assert_eq!(guest.ok(libc::SYS_umask, &[0o022]), mask.into(), "{said:o}");
+    }
 }
 
 #[test]

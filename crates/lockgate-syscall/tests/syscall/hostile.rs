@@ -32,6 +32,7 @@ fn wild_pointers_are_efault() {
     let folder = guest.open("/data", libc::O_DIRECTORY);
     let notes = guest.ok(libc::SYS_inotify_init, &[]);
     let path = guest.text("/data/f");
+    let there = guest.room(4);
     let current = libc::AT_FDCWD as u64;
     let wrlck = libc::F_SETLK as u64;
     for bad in wild(&guest) {
@@ -51,6 +52,9 @@ fn wild_pointers_are_efault() {
             (libc::SYS_fcntl, &[fd, wrlck, bad]),
             (libc::SYS_uname, &[bad]),
             (libc::SYS_sysinfo, &[bad]),
+            (libc::SYS_getresuid, &[bad, there, there]),
+            (libc::SYS_getresuid, &[there, bad, there]),
+            (libc::SYS_getresgid, &[there, there, bad]),
             (libc::SYS_getrandom, &[bad, 64, 0]),
             (libc::SYS_clock_gettime, &[0, bad]),
             (libc::SYS_nanosleep, &[bad, 0]),

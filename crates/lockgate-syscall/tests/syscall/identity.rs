@@ -17,6 +17,17 @@ fn the_process_is_the_hosts_and_all_else_is_always_the_same() {
     assert_eq!(ids.map(|number| guest.ok(number, &[])), [65534; 4]);
 }
 
+/// Each of the three is four bytes, and the same as what `getuid` says.
+#[test]
+fn real_effective_and_saved_are_the_same() {
+    let guest = Guest::bare();
+    for number in [libc::SYS_getresuid, libc::SYS_getresgid] {
+        let ids = [(); 3].map(|()| guest.put(&[0xff; 8]));
+        assert_eq!(guest.ok(number, &ids), 0);
+        assert_eq!(ids.map(|at| guest.word(at)), [0xffff_ffff << 32 | 65534; 3], "system call {number}");
+    }
+}
+
 #[test]
 fn uname_tells_nothing_of_the_host() {
     let guest = Guest::bare();

@@ -114,6 +114,20 @@ fn documentation_lists_the_table() {
     assert_eq!(page.lines().filter(|line| line.contains("| `")).count(), TABLE.len());
 }
 
+/// It also says of each other call of Linux's, once, why it is not there.
+#[test]
+fn documentation_lists_what_does_not_exist() {
+    let page = include_str!("../../../../docs/system-calls.md");
+    let (_, section) = page.split_once("\n## Calls that do not exist\n").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let mut listed: Vec<_> = section.split('`').skip(1).step_by(2).collect();
+    listed.sort_unstable();
+    let is_absent = |name: &&str| TABLE.iter().all(|entry| entry.name != *name);
+    let mut absent: Vec<_> = (0..COUNTED_TOGETHER).filter_map(name).filter(is_absent).collect();
+    absent.sort_unstable();
+    assert_eq!(listed, absent);
+}
+
 /// With nothing granted, a call of class `Granted` finds nothing to work on.
 #[test]
 fn nothing_granted_nothing_reached() {

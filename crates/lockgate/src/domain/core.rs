@@ -659,6 +659,7 @@ fn new_process(module: &Arc<Module>, options: &DomainOptions) -> Process {
     Process::of_host(*NUMBER, options.grants.clone())
         .with_descriptors(options.limits.descriptors)
         .with_stacks(options.terms.stack_size)
+        .with_umask(options.umask)
         .with_own_file(module.clone())
 }
 

@@ -37,6 +37,7 @@ pub struct DomainOptions {
     pub(super) limits: Limits,
     pub(super) imports: Option<Imports>,
     pub(super) full_xstate: bool,
+    pub(super) umask: u32,
 }
 
 impl Default for DomainOptions {
@@ -53,11 +54,17 @@ impl Default for DomainOptions {
             limits: Limits::default(),
             imports: None,
             full_xstate: false,
+            umask: DomainOptions::UMASK,
         }
     }
 }
 
 impl DomainOptions {
+    /// The [`umask`](DomainOptions::umask) of options that say nothing else.
+    pub const UMASK: u32 = lockgate_syscall::UMASK;
+    /// The largest one.
+    pub const MOST_UMASK: u32 = lockgate_syscall::MAX_UMASK;
+
     /// The defaults.
     pub fn new() -> Self {
         Self::default()
@@ -116,6 +123,13 @@ impl DomainOptions {
     /// What system calls may reach: directories, standard streams.
     pub fn grants(mut self, grants: impl Into<Arc<Grants>>) -> Self {
         self.grants = grants.into();
+        self
+    }
+
+    /// File mode creation mask (umask(2)) with which the domain begins, also after a reset: rights that new files do not get, 0 to 0o777;
+    /// 0o022 by default. The module may change it (`umask`). The mask of the host's process holds, too, and stays as it is.
+    pub fn umask(mut self, mask: u32) -> Self {
+        self.umask = mask;
         self
     }
 
@@ -191,6 +205,10 @@ impl DomainOptions {
         }
         if self.terms.time_limit.is_some_and(|limit| limit < Duration::from_millis(1)) {
             return Err(option("the time limit is below one millisecond".to_owned()));
+        }
+        if self.umask > DomainOptions::MOST_UMASK {
+            let (mask, most) = (self.umask, DomainOptions::MOST_UMASK);
+            return Err(option(format!("the umask is {mask:#o}: it must be between 0 and {most:#o}")));
         }
         self.limits.check(self.terms.depth).map_err(option)?;
         if self.arguments.iter().chain(&self.environment).any(|s| s.as_bytes().contains(&0)) {

@@ -2,7 +2,7 @@
 
 use super::read;
 
-/// The number that a source file has behind `before`: `1 << 20`, `0x1_0000`, `((size_t)64 << 20)`, `Duration::from_secs(10)`, `"8M"`.
+/// The number that a source file has behind `before`: `1 << 20`, `0x1_0000`, `0o777`, `((size_t)64 << 20)`, `Duration::from_secs(10)`, `"8M"`.
 fn number_in(path: &str, before: &str) -> u64 {
     let source = read(path);
     let (_, rest) = source.split_once(before).unwrap_or_else(|| panic!("{path} has no {before:?}"));
@@ -10,12 +10,13 @@ fn number_in(path: &str, before: &str) -> u64 {
     for start in ["Size)", "size_t)", "Duration::from_millis(", "Duration::from_secs("] {
         rest = rest.strip_prefix(start).unwrap_or(rest);
     }
-    let is_digit = |c: char| c.is_ascii_hexdigit() || c == '_' || c == 'x';
+    let is_digit = |c: char| c.is_ascii_hexdigit() || ['_', 'x', 'o'].contains(&c);
     let parse = |text: &str| {
         let digits: String = text.chars().take_while(|c| is_digit(*c)).filter(|c| *c != '_').collect();
-        let number = match digits.strip_prefix("0x") {
-            Some(digits) => u64::from_str_radix(digits, 16),
-            None => digits.parse(),
+        let number = match (digits.strip_prefix("0x"), digits.strip_prefix("0o")) {
+            (Some(digits), _) => u64::from_str_radix(digits, 16),
+            (None, Some(digits)) => u64::from_str_radix(digits, 8),
+            (None, None) => digits.parse(),
         };
         number.unwrap_or_else(|error| panic!("{path}: {before:?} is before {digits:?}: {error}"))
     };
@@ -92,6 +93,7 @@ fn numbers_in_documents_are_those_of_the_code() {
     let memory_limit = mib(number_in("crates/lockgate/src/domain/options.rs", "            memory_limit: "));
     let stack_size = mib(number_in("crates/lockgate/src/call/instance.rs", "            stack_size: "));
     let (run_memory, run_stack) = (gib(of_run("MEMORY: &str = ")), mib(of_run("STACK: &str = ")));
+    let (umask, most_umask) = (of_calls("process.rs", "UMASK"), of_calls("process.rs", "MAX_UMASK"));
     let most_descriptors = of_calls("descriptors.rs", "MOST");
     let largest_file = gib(constant_of("crates/lockgate-outside/src/file.rs", "LARGEST"));
     let of_specs = |before: &str| number_in("crates/lockgate-programs/src/spec.rs", before);
@@ -137,6 +139,10 @@ fn numbers_in_documents_are_those_of_the_code() {
         ("docs/limits.md", format!("can be given {} at most |", commas(most_mappings))),
         ("docs/programs.md", format!("at most {} | {} |", commas(most_mappings), commas(mappings))),
         (HEADER, format!("/* 1-{most_mappings}; {mappings}; of memory (mmap) */")),
+        ("docs/programs.md", format!("at most `\"{most_umask:o}\"` | `\"{umask:03o}\"` |")),
+        ("docs/system-calls.md", format!("it begins with {umask:03o},")),
+        (HEADER, format!("0-0{most_umask:o}; {umask:03o} */")),
+        ("crates/lockgate-cli/src/cmd/domain.rs", format!("MASK: &str = \"{umask:03o}\"")),
         ("docs/limits.md", format!("Every {poll} ms the watcher")),
         ("docs/dlopen.md", format!("{joined} modules in the life of one domain")),
         ("docs/dlopen.md", format!("may block for at most {reclaim} ms")),

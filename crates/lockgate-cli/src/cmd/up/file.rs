@@ -30,6 +30,7 @@ const KEYS: &[&str] = &[
     "environment",
     "directories",
     "working_directory",
+    "umask",
     "listen",
     "connect",
     "memory_limit",
@@ -568,6 +569,9 @@ fn options(table: &Table<'_>, path: &str) -> Parsed<DomainOptions> {
     }
     if let Some(limit) = table.string("cpu_limit", domain::time)? {
         options = options.cpu_limit(limit);
+    }
+    if let Some(mask) = table.string("umask", domain::mask)? {
+        options = options.umask(mask);
     }
     let mut names = BTreeSet::new();
     for (text, span) in table.strings("environment")? {

@@ -23,7 +23,7 @@ The file, in TOML, has a table [programs.NAME] for each program (docs/programs.m
   module = \"server.lg\"            the program; relative paths begin at the file
   arguments = [\"--port\", \"6379\"]
   environment = [\"NAME=VALUE\", \"PASSED_ON\"]
-  directories = [\"/data=./data\", \"/etc/ssl:ro\"], working_directory = \"/data\"
+  directories = [\"/data=./data\", \"/etc/ssl:ro\"], working_directory = \"/data\", umask = \"022\"
   listen = [\"127.0.0.1:6379\"], connect = [\"example.org:443\"]
   memory_limit = \"1G\", stack_size = \"8M\", threads = 0, descriptors = 256, mappings = 1024, time_limit, cpu_limit
   depends_on = [\"OTHER\"], ready = \"started\", \"listening\" or {{ line = \"TEXT\" }}
