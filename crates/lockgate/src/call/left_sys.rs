@@ -108,6 +108,9 @@ pub(super) unsafe fn under(gate: *mut GateRecord, own: *mut u64, work: impl FnOn
             (*block).transit = own as u64;
         }
         if repair_sys::find(state, gate, own) == Found::Innermost {
+            if done == GOES_ON {
+                (*gate).mark = GATE.into(); // its frame has none from here on
+            }
             return done;
         }
         if done == GOES_ON {
