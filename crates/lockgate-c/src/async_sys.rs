@@ -84,7 +84,6 @@ pub extern "C" fn lg_workers_pending(workers: Handle<WorkersObject>) -> usize {
 }
 
 /// Waits until every call has ended, and frees the handle.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_workers_finish(workers: Handle<WorkersObject>) -> i32 {
     guarded(|| {
         let object = workers.take()?;
@@ -100,7 +99,6 @@ pub extern "C" fn lg_workers_finish(workers: Handle<WorkersObject>) -> i32 {
 }
 
 /// Cancels what has not ended, waits for the threads, and frees the handle.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_workers_free(workers: Handle<WorkersObject>) -> i32 {
     freed(workers)
 }
@@ -169,7 +167,6 @@ pub unsafe extern "C" fn lg_spawn(
 ///
 /// # Safety
 /// As `lg_call`'s result.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_async_wait(
     call: Handle<AsyncObject>,
     milliseconds: i64,

@@ -78,7 +78,6 @@ pub extern "C" fn lg_is_modules_thread() -> i32 {
 ///
 /// # Safety
 /// `message` is a string or null.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_end_call(message: *const c_char) -> i32 {
     guarded(|| {
         // SAFETY: the caller's string.

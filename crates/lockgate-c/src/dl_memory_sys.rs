@@ -10,13 +10,11 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
 /// Room on a library's heap.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_malloc(handle: *mut c_void, size: usize) -> *mut c_void {
     dl_value(ptr::null_mut(), || Ok(library(handle).allocate(size)? as *mut c_void))
 }
 
 /// Frees what is on a library's heap.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_free(handle: *mut c_void, at: *mut c_void) -> c_int {
     dl_value(-1, || {
         if !at.is_null() {
@@ -167,7 +165,6 @@ pub unsafe extern "C" fn lg_ungate(name: *const c_char) -> c_int {
 }
 
 /// The library that has called the service in which the thread is.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_caller() -> *mut c_void {
     Library::caller().map_or(ptr::null_mut(), handle)
 }

@@ -79,7 +79,6 @@ const ALL: *mut c_void = MARK as *mut c_void;
 ///
 /// # Safety
 /// `file` is a string or null.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_dlopen(file: *const c_char, flags: c_int) -> *mut c_void {
     // SAFETY: the caller's string.
     unsafe { lg_dlopen_with(file, flags, ptr::null(), 0) }
@@ -89,7 +88,6 @@ pub unsafe extern "C" fn lg_dlopen(file: *const c_char, flags: c_int) -> *mut c_
 ///
 /// # Safety
 /// `file` is a string or null; `options` leads to `size` bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_dlopen_with(
     file: *const c_char,
     flags: c_int,
@@ -221,7 +219,6 @@ pub unsafe extern "C" fn lg_dlsym_data(
 }
 
 /// Closes a library once.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_dlclose(handle: *mut c_void) -> c_int {
     dl_value(-1, || {
         if handle != ALL {

@@ -229,7 +229,6 @@ impl Handle<DomainObject> {
 }
 
 /// Makes a domain.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_domain_new(
     module: Handle<ModuleObject>,
     options: Handle<OptionsObject>,
@@ -238,13 +237,11 @@ pub extern "C" fn lg_domain_new(
 }
 
 /// Lets go of a domain.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_domain_free(domain: Handle<DomainObject>) -> i32 {
     crate::call::freed(domain)
 }
 
 /// Ends a domain for good.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_domain_close(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
         let object = domain.take()?;
@@ -283,7 +280,6 @@ pub extern "C" fn lg_domain_guest_threads_fault(domain: Handle<DomainObject>) ->
 }
 
 /// Returns a domain to its pristine image.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_domain_reset(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
         let object = domain.get()?;
@@ -387,7 +383,6 @@ impl From<Usage> for CUsage {
 ///
 /// # Safety
 /// `usage` is null or leads to `size` bytes that may be written.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_domain_usage(
     domain: Handle<DomainObject>,
     usage: *mut CUsage,

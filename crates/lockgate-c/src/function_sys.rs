@@ -95,7 +95,6 @@ pub unsafe extern "C" fn lg_function_proxy(
 ///
 /// # Safety
 /// `arguments` leads to `count` values, `result` is null or one that says what is expected.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_call(
     function: Handle<FunctionObject>,
     arguments: *const CValue,

@@ -1,6 +1,7 @@
 //! Lockgate for programs in C and C++. `lockgate.h` is the manual; this crate is what it declares.
 //!
-//! Every function goes through `call.rs`: errors become the calling thread's last error, a panic never leaves the library. Handles
+//! Every function goes through `call.rs`: errors become the calling thread's last error, a panic never leaves the library. Those that call
+//! domains come in by `entry_asm.rs`, where the library learns what a jump of the program's has left. Handles
 //! are numbers, not addresses (`handle.rs`), so that stale ones are found out. One file for each section of the header.
 
 mod arena_sys;
@@ -13,6 +14,7 @@ mod dl_memory_sys;
 mod dl_sys;
 mod dl_text;
 mod domain_sys;
+mod entry_asm;
 mod error;
 mod error_sys;
 mod fault_sys;

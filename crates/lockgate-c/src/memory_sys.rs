@@ -14,7 +14,6 @@ fn pointer(at: *const c_void) -> Pointer<u8> {
 }
 
 /// Allocates with the module's own allocator.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_memory_alloc(domain: Handle<DomainObject>, size: usize) -> *mut c_void {
     value(ptr::null_mut(), || domain.with(|domain| Ok(domain.alloc::<u8>(size)?.address() as *mut c_void)))
 }
@@ -23,7 +22,6 @@ pub extern "C" fn lg_memory_alloc(domain: Handle<DomainObject>, size: usize) -> 
 ///
 /// # Safety
 /// `bytes` leads to `size` bytes.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_memory_alloc_copy(
     domain: Handle<DomainObject>,
     bytes: *const c_void,
@@ -37,7 +35,6 @@ pub unsafe extern "C" fn lg_memory_alloc_copy(
 }
 
 /// Frees what the module's allocator gave.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_memory_free(domain: Handle<DomainObject>, at: *mut c_void) -> i32 {
     guarded(|| domain.with(|domain| Ok(domain.free(pointer(at))?)))
 }

@@ -1,6 +1,6 @@
 //! Section "Options" of the header.
 use crate::call::{freed, guarded, value};
-use crate::error::Failure;
+use crate::error::{Failure, Status};
 use crate::handle::{Handle, Handled};
 use crate::host_function_sys::{Code, host_function};
 use crate::policy::policy;
@@ -326,7 +326,8 @@ pub unsafe extern "C" fn lg_options_current_directory(
 pub extern "C" fn lg_options_stream(options: Handle<OptionsObject>, number: c_int, descriptor: c_int) -> i32 {
     options.grant(|grants| {
         let fd = borrow(descriptor)?.try_clone_to_owned();
-        let fd = fd.map_err(|error| Failure::argument(format!("descriptor {descriptor}: {error}")))?;
+        let cannot = |error| format!("cannot grant descriptor {descriptor}: {error}");
+        let fd = fd.map_err(|error| Failure::new(Status::Stream, cannot(error)))?;
         match number {
             0 => Ok(grants.stdin(fd)?),
             1 => Ok(grants.stdout(fd)?),

@@ -25,7 +25,6 @@ pub extern "C" fn lg_pool_new(
 }
 
 /// A pristine domain.
-#[unsafe(no_mangle)]
 pub extern "C" fn lg_pool_take(pool: Handle<PoolObject>) -> Handle<DomainObject> {
     made(|| Ok(DomainObject::leased(pool.get()?.0.take_shared()?)))
 }

@@ -12,7 +12,6 @@ use std::ffi::{c_char, c_int};
 ///
 /// # Safety
 /// `status` is null or to be written.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_run(
     module: Handle<ModuleObject>,
     options: Handle<OptionsObject>,

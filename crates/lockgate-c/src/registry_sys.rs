@@ -185,7 +185,6 @@ pub unsafe extern "C" fn lg_registry_link(
 ///
 /// # Safety
 /// `name` is a string or null.
-#[unsafe(no_mangle)]
 pub unsafe extern "C" fn lg_registry_restart(
     registry: Handle<RegistryObject>,
     name: *const c_char,

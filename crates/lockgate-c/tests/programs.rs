@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use support::Part;
 
-const PROGRAMS: [&str; 15] = [
+const PROGRAMS: [&str; 16] = [
     "modules",
     "calls",
     "domains",
@@ -19,6 +19,7 @@ const PROGRAMS: [&str; 15] = [
     "handlers",
     "threads",
     "hosts",
+    "jumps",
     "forks",
     "dlopen",
     "lies",
@@ -109,6 +110,11 @@ fn threads() {
 #[test]
 fn hosts() {
     passes("hosts");
+}
+
+#[test]
+fn jumps() {
+    passes("jumps");
 }
 
 #[test]

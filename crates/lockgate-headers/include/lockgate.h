@@ -100,8 +100,15 @@
  * returns EINTR, as for any handler without SA_RESTART. Call it again.
  *
  * longjmp and pthread_exit may leave a function that a domain has called through a function
- * pointer. When the thread next calls a domain, or ends, the library drops the calls that the jump
- * has skipped, with all that these hold. The jump may not skip lg_call(), lg_run(),
+ * pointer. The library cannot see a jump. It drops the calls that the jump has skipped, with all
+ * that these hold (turns in exclusive domains, lent memory, an end by lg_end_call()), when the
+ * thread ends, or when it next calls a domain from a frame that is not deeper than that of the
+ * function whose call was skipped: by a pointer, or by a function of the library that runs a
+ * domain's code (lg_call(), lg_run(), lg_memory_alloc(), lg_domain_new(), lg_pool_take(),
+ * lg_dlopen() and the like). lg_lend(), lg_domain_usage() and functions that wait for asynchronous
+ * calls drop them, too. From a deeper frame these functions, but not pointers, drop them if later
+ * frames have overwritten the skipped call's; until then a call may be refused with LG_E_CALLBACK
+ * if lg_end_call() came before the jump. The jump may not skip lg_call(), lg_run(),
  * lg_domain_new(), lg_memory_alloc() or another function of the library, because its frames would
  * be lost: the process may end. (In a call that a worker makes, or in the work of lg_spawn(), the
  * result is LG_E_CALLBACK, and another worker takes the place. A library whose constructors or

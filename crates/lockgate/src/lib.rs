@@ -63,7 +63,7 @@ pub use call::signals_sys::claim_signals;
 pub use call::thread_sys::is_modules_thread;
 pub use call::watch::interrupt;
 #[doc(hidden)]
-pub use call::{Held, disturbed, hold, let_go_of_left};
+pub use call::{Held, disturbed, drop_left, hold, let_go_of_left};
 pub use callback::{Callback, HostClosure, end_call, user_data, with_caller};
 #[doc(hidden)]
 pub use domain::until_reclaimed;

@@ -730,6 +730,26 @@ fn in_a_deeper_frame<R>(work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// The same from a frame that is deeper, where the frames of the call that was left have been overwritten; what the host function had said of its
+/// call goes with that. Red if marks are not looked at, or not before a domain is made.
+#[test]
+fn r16_a_jump_out_of_a_call_that_was_ended_is_found_by_its_frame() {
+    let _watchdog = watchdog("domains made after a jump");
+    let host = HostFunction::new(|_: &Domain| {
+        assert!(lockgate::end_call("it goes on elsewhere"));
+        host_sys::jump_out()
+    });
+    let domain = guest().domain_with(DomainOptions::new().gate("host", host));
+    let call_host = domain.bind::<extern "C" fn()>("call_host").unwrap();
+    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    assert!(host_sys::jumped_out(|| drop(call_host.call())), "the host function jumps");
+    in_a_deeper_frame(|| drop(guest().domain()));
+    assert_eq!(domain.usage().calls, 0);
+    assert!(host_sys::jumped_out(|| drop(call_host.call())), "the host function jumps");
+    assert_eq!(in_a_deeper_frame(|| fine.call()).expect("nothing has ended it"), 7);
+    assert_eq!(domain.usage().calls, 0);
+}
+
 /// R16, R10: what a jump has left on record leads nowhere when its domain is gone: not to another thread's stack in the domain that has its
 /// place now. Red if records are not told that a domain is left.
 #[test]

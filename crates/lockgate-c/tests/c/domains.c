@@ -192,7 +192,14 @@ static void granted(void) {
     STATUS(LG_E_ARGUMENT, lg_options_directory(options, NULL, ".", 0));
     STATUS(LG_OK, lg_options_directory(options, "/data", ".", 0));
     STATUS(LG_OK, lg_options_current_directory(options, "/data"));
-    STATUS(LG_E_ARGUMENT, lg_options_stream(options, 1, 999));
+    STATUS(LG_E_STREAM, lg_options_stream(options, 1, 999));
+    struct rlimit before, none;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    none = before;
+    none.rlim_cur = 0; /* no descriptor is left */
+    CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    STATUS(LG_E_STREAM, lg_options_stream(options, 1, 1));
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
     STATUS(LG_E_ARGUMENT, lg_options_stream(options, 1, -1));
     STATUS(LG_E_ARGUMENT, lg_options_stream(options, 3, 1));
     STATUS(LG_E_ARGUMENT, lg_options_forbid(options, -1));

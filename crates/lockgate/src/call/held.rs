@@ -76,6 +76,11 @@ impl Holdings {
         self.let_go_where(|one| one.in_doubt && (one.what.is_over() || is_gone(one.rsp)));
     }
 
+    /// Whether something is held for calls that were left, perhaps, or is in doubt.
+    pub(super) fn is_to_be_asked(&self) -> bool {
+        !self.left.get().is_null() || self.is_in_doubt()
+    }
+
     /// Whether the thread is to ask at each call: a function that holds something goes on, or was left and a deeper one calls now.
     pub(super) fn is_in_doubt(&self) -> bool {
         self.in_doubt.get()

@@ -30,7 +30,7 @@ pub(super) unsafe extern "C" fn lockgate_end_out_of_turn(
         let block = block_sys::block();
         // A caller whom nobody tells finds no number, and a pointer to nothing.
         *results = [u64::MAX; 4];
-        (*block).alternate_size = u64::MAX;
+        thread_sys::ask_before_calls();
         (*block).pending = 1;
         (*block).status = STATUS_FAULT;
         let Some(state) = (*block).state.as_ref() else { return };
@@ -108,6 +108,9 @@ pub(super) unsafe fn under(gate: *mut GateRecord, own: *mut u64, work: impl FnOn
             (*block).transit = own as u64;
         }
         if repair_sys::find(state, gate, own) == Found::Innermost {
+            if done == GOES_ON {
+                (*gate).mark = GATE.into(); // its frame has none from here on
+            }
             return done;
         }
         if done == GOES_ON {

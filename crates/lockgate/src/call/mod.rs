@@ -89,6 +89,7 @@ pub(crate) use instance::{Instance, Parts, Terms};
 pub(crate) use living_sys::retiring;
 pub(crate) use process_sys::{for_debuggers, prepare};
 pub(crate) use proxy_asm::{forward, stale};
+pub use repair_sys::drop_left;
 pub(crate) use stop::StopIf;
 pub(crate) use thread_sys::AnyDomain;
 pub(crate) use turn_sys::OwnTurn;

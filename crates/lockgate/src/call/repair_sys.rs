@@ -2,7 +2,7 @@
 use super::block_sys::{block, set_top};
 use super::exclusive_sys;
 use super::layout::{
-    BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, NEXT_MARK, RECORD, Record,
+    BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, IDLE, NEXT_MARK, RECORD, Record, UNTAKEN,
 };
 use super::thread_sys::{
     LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
@@ -68,13 +68,72 @@ pub(crate) fn in_living_gate(rsp: u64) -> bool {
         let block = state.block;
         let top = (*block).top;
         // On the thread's own stack and deeper than the call: no need to ask the kernel.
-        (*top).kind == GATE
-            && rsp >= (*block).stack_floor
-            && rsp < (*top.byte_sub(RECORD as usize).cast::<EntryRecord>()).host
+        (*top).kind == GATE && rsp >= (*block).stack_floor && is_within(state, top.cast(), rsp)
     };
     // SAFETY: as above.
     plainly
         || !on_alternate_stack() && unsafe { (*repair(state, rsp)).kind == GATE } && !is_elsewhere(state, rsp)
+}
+
+/// Drops the calls that a jump has left, with all that they hold, as a function tells that calls the library with its stack pointer at `rsp`.
+/// (Frames of the library's own lie where those of the calls did.)
+#[doc(hidden)]
+pub fn drop_left(rsp: u64) {
+    let Some(state) = current() else { return };
+    if !is_settled(state, rsp) {
+        let work = lockgate_drop_left as *const ();
+        // SAFETY: a function of two arguments.
+        unsafe { undisturbed(work, [ptr::from_ref(state) as usize, rsp as usize, 0]) };
+    }
+}
+
+extern "C" fn lockgate_drop_left(state: &ThreadState, rsp: u64) {
+    // (What a handler has interrupted goes on; and so does all that is in progress on stacks of which nothing is known.)
+    if state.owner.is_here() && !state.out_of_turn.get() && !on_alternate_stack() {
+        repair(state, rsp);
+        state.let_go_of_left(rsp);
+    }
+}
+
+/// True if a caller at `rsp` has left nothing by a jump, as can be told without asking the kernel.
+fn is_settled(state: &ThreadState, rsp: u64) -> bool {
+    // SAFETY: our own block; a record is always on top, and an entry's is below a gate's.
+    unsafe {
+        let (top, transit) = ((*state.block).top, (*state.block).transit);
+        // (A call that has failed is over.)
+        let is_underway = transit != 0 && transit & UNTAKEN == 0;
+        let is_alive = match (*top).kind {
+            IDLE => true,
+            GATE => is_within(state, top.cast(), rsp),
+            _ => false,
+        };
+        is_alive && !is_underway && !state.holdings.is_to_be_asked()
+    }
+}
+
+/// True if a caller at `rsp` is deeper than a gate, which its function has not left.
+unsafe fn is_within(state: &ThreadState, gate: *const GateRecord, rsp: u64) -> bool {
+    // SAFETY: a gate's record of ours; below it is its entry's.
+    unsafe {
+        let host = (*gate.byte_sub(RECORD as usize).cast::<EntryRecord>()).host;
+        rsp < host && !is_overwritten(state, gate, host, rsp)
+    }
+}
+
+/// True if the function of a gate was left by a jump, though a caller at `rsp` is deeper than the frame of its entry, at `host`: the gate's mark is there
+/// no more, since others have had frames there. (A crossing that asks has its mark in its own frame, below. Other stacks may be gone.)
+unsafe fn is_overwritten(state: &ThreadState, gate: *const GateRecord, host: u64, rsp: u64) -> bool {
+    // SAFETY: a gate's record of ours; the thread's own stack, where it is in use, or below that.
+    unsafe {
+        let mark = (*gate).mark;
+        let is_there = |at: u64| ptr::read_volatile(at as *const u64) == mark;
+        mark != GATE.into()
+            && rsp < host
+            && state.stack.contains(&host)
+            && state.stack.contains(&rsp)
+            && !is_there(host)
+            && !is_there(host - FRAME)
+    }
 }
 
 /// True if what was interrupted above the host's frame at `host`, a domain's code or a proxy, has to be taken for something that goes on: on a
@@ -84,7 +143,7 @@ fn goes_on(state: &ThreadState, host: u64, rsp: u64) -> bool {
 }
 
 /// Drops records that a host's longjmp left behind: those of frames that no longer exist, because the stack
-/// pointer is above them (rule R16). Returns the innermost living one.
+/// pointer is above them, or others are in their place (rule R16). Returns the innermost living one.
 pub(crate) fn repair(state: &ThreadState, rsp: u64) -> *mut Record {
     let first = state.records.start().cast::<Record>();
     // SAFETY: our own block; a function of two arguments.
@@ -105,6 +164,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
         let first = state.records.start().cast::<Record>();
         let mut of_gate = false;
         let mut left = None;
+        let mut left_host = 0;
         loop {
             // Read again: a signal handler may have repaired as well.
             let top = (*block).top;
@@ -119,7 +179,11 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             let entry =
                 if (*top).kind == GATE { top.byte_sub(RECORD as usize) } else { top }.cast::<EntryRecord>();
             let host = (*entry).host;
-            if !of_gate && (!is_gone(state, host, rsp) || (*top).is_entry() && goes_on(state, host, rsp)) {
+            // A crossing goes with the call that it has made: no function of the host's is between.
+            let is_left = (*top).kind == GATE
+                && (host == left_host + FRAME || is_overwritten(state, top.cast(), host, rsp));
+            let is_gone = || is_gone(state, host, rsp) && !((*top).is_entry() && goes_on(state, host, rsp));
+            if !of_gate && !is_left && !is_gone() {
                 repair_transit(state, rsp);
                 return top;
             }
@@ -152,6 +216,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             }
             set_top(block, top.byte_sub(RECORD as usize));
             left = Some(host + FRAME + pushed);
+            left_host = host;
         }
     }
 }
@@ -252,7 +317,7 @@ pub(super) unsafe fn mark(gate: *mut GateRecord, own: *mut u64) {
     // SAFETY: our own block.
     unsafe {
         (*block()).mark += NEXT_MARK;
-        (*gate).mark = (*block()).mark;
-        *own = (*gate).mark;
+        own.write_volatile((*block()).mark);
+        (&raw mut (*gate).mark).write_volatile(*own);
     }
 }

@@ -294,7 +294,7 @@ pub fn claim_signals() -> Result<(), crate::CallError> {
 /// them, in any case.
 fn settle() {
     let Some(state) = thread_sys::current() else { return };
-    admit_anew();
+    thread_sys::ask_before_calls();
     let now = alternate_sys::in_use();
     if !alternate_sys::is_on(&now) && state.alternate.install(&now).is_ok() {
         unblock();
@@ -611,14 +611,11 @@ unsafe fn leave(state: &ThreadState, record: *mut EntryRecord, raw: RawFault, fr
         if let Some(binding) = (*record).binding.as_ref().filter(|_| raw.cause != Cause::Forked) {
             state.breaks_off(record, &*binding.domain);
         }
-        if raw.cause == Cause::Forked {
-            // The way back from the gate has given the thread its place in the domain again.
-            (*state.block).alternate_size = u64::MAX;
-        }
         *state.fault.get() = Some(raw);
         state.failed.set(first_header((*record).binding));
-        if !STANDS_IN.load(Ordering::Relaxed) {
-            admit_anew();
+        // (In a child the way back from the gate has given the thread its place in the domain again.)
+        if raw.cause == Cause::Forked || !STANDS_IN.load(Ordering::Relaxed) {
+            thread_sys::ask_before_calls();
         }
         // What came behind our back, by a plain system call or a jump: the thread goes on with this mask.
         let mask = (&raw mut frame.uc_sigmask).cast::<u64>();
@@ -808,15 +805,10 @@ fn stands_in() -> bool {
 /// themselves (rules R11, R12). For ways that are slow already. Its mask is looked at now: `siglongjmp` and `setcontext` may bring back one from
 /// before the thread's first call, and the next way into a domain may be a gate's way back.
 pub(crate) fn look_again() {
-    admit_anew();
+    thread_sys::ask_before_calls();
     if thread_sys::current().is_some() {
         unblock();
     }
-}
-
-fn admit_anew() {
-    // SAFETY: our own block: the thread is admitted anew.
-    unsafe { (*block_sys::block()).alternate_size = u64::MAX };
 }
 
 const _: () = assert!(

@@ -12,7 +12,7 @@ use crate::call::layout::GateEntry;
 use crate::call::layout::component;
 use crate::call::meter::Meter;
 use crate::call::thread_sys::{self, THREADS, ThreadState};
-use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, watch};
+use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, repair_sys, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
 use crate::host::{PerProcess, locked};
@@ -503,6 +503,9 @@ impl Core {
     pub fn enter_early(self: &Arc<Core>, queue: Option<Duration>) -> Result<(), CallError> {
         let state = attachment_sys::attach()?;
         thread_sys::publish(&state);
+        // (Where a function of C has not done so before: as far as can be told from here.)
+        let here = 0_u8;
+        repair_sys::repair(&state, (&raw const here).addr() as u64);
         if thread_sys::is_inside(&state) {
             return Err(CallError::SignalHandler);
         }
