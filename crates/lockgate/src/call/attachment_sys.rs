@@ -297,6 +297,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         ended_in_code: Cell::new(false),
         turnless: Cell::new(0),
         broken: Cell::new(false),
+        lives_in: 0.into(),
         stack,
         waits_for: AtomicPtr::default(),
         awaited: UnsafeCell::new(None),
