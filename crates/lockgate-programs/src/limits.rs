@@ -3,7 +3,7 @@
 use crate::error::ProgramsError;
 use crate::spec::Spec;
 use lockgate_abi::window;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::Resource;
 
 /// Kernel mappings of a domain (`vm.max_map_count` is of all): those of its window, and those of a thread's two stacks.
 const MAPPINGS: (u64, u64) = (9, 4);
@@ -31,7 +31,7 @@ pub fn check(specs: &[Spec]) -> Result<(), ProgramsError> {
     let promised: u64 = specs.iter().map(|spec| STREAMS + u64::from(spec.descriptors.unwrap_or(0))).sum();
     let separate: u64 = specs.iter().map(|spec| u64::from(spec.mappings.unwrap_or(0))).sum();
     let mappings = count * MAPPINGS.0 + threads * MAPPINGS.1 + separate * FOR_EACH;
-    let limit = |resource| getrlimit(resource).current.unwrap_or(u64::MAX);
+    let limit = |resource| lockgate_kernel::limit(resource).unwrap_or(u64::MAX);
     let mapped = std::fs::read_to_string("/proc/self/maps").map_or(0, |maps| maps.lines().count() as u64);
     let checks = [
         (

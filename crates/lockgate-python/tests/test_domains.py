@@ -414,6 +414,12 @@ def test_regions_are_shared_without_copies(values):
         shaped = values.domain.array((2, 3), "float64")
         values.twice(shaped, 6)
         assert shaped.shape == (2, 3) and not shaped.any()
+        # Shapes and types are what numpy.zeros() takes.
+        pairs = values.domain.array(numpy.int64(3), ("int32", (2,)))
+        assert pairs.shape == (3, 2) and pairs.dtype == numpy.dtype("int32")
+        assert values.domain.array((1, 2), ("u1", (3, 4))).shape == (1, 2, 3, 4)
+        with pytest.raises(TypeError, match="integer"):
+            values.domain.array(1.5)
     # No more: what is passed now is a copy.
     values.twice(doubles, 4)
     assert doubles.tolist() == [6.0] * 4

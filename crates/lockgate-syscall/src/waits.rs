@@ -178,8 +178,12 @@ impl Waits {
             if left.is_some_and(|left| left.is_zero()) {
                 break Ok(Wake::TimedOut);
             }
+            // (What is no lock by name may be given back without a word: libc's `busy`.)
+            if for_lock && ready().is_err() {
+                break Ok(Wake::Woken);
+            }
             if for_lock && inside <= state.waiting_for_locks() {
-                break if ready().is_ok() { Err(Halt::Fault(Fault::LostLock)) } else { Ok(Wake::Woken) };
+                break Err(Halt::Fault(Fault::LostLock));
             }
             let left = if for_lock { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
             let heard = sleeper.eventcount.load(Ordering::SeqCst);

@@ -76,7 +76,9 @@ const LIBC: &[Source] = &[
     source!("libc/lock.c"),
     source!("libc/lockfile.c"),
     source!("libc/mutex.c"),
+    source!("libc/rwlock.c"),
     source!("libc/once.c"),
+    source!("libc/all_threads.c"),
     source!("libc/thread_cancel.c"),
     source!("libc/thread_exit.c"),
     source!("libc/thread_join.c"),
@@ -94,6 +96,7 @@ const REPLACED: &[&str] = &[
     "__lockfile",
     "__set_thread_area",
     "__unmapself",
+    "__wait",
     "calloc",
     "clone:__clone",
     "dlerror",
@@ -104,6 +107,7 @@ const REPLACED: &[&str] = &[
     "memchr",
     "memcmp",
     "memcpy",
+    "membarrier",
     "memmove",
     "pthread_cancel",
     "pthread_getattr_np",
@@ -112,6 +116,8 @@ const REPLACED: &[&str] = &[
     "pthread_mutex_trylock",
     "pthread_mutex_unlock",
     "pthread_once",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_wrlock",
     "realloc:realloc",
     "restore",
     "setjmp",
@@ -119,13 +125,19 @@ const REPLACED: &[&str] = &[
     "sigsetjmp",
     "strcspn",
     "strlen",
+    "synccall",
     "tlsdesc",
     "vfork",
 ];
 
-/// Functions of musl's that ours of the same name call (`libc/malloc.c`, `libc/thread_exit.c`).
-const RENAMED: &[(&str, &str)] =
-    &[("malloc_usable_size", "__lg_usable_size"), ("pthread_exit", "__lg_exit_thread")];
+/// Functions of musl's that ours of the same name call (`libc/malloc.c`, `libc/thread_exit.c`), and those by which it takes locks of its
+/// own as modules take theirs (`libc/rwlock.c`).
+const RENAMED: &[(&str, &str)] = &[
+    ("malloc_usable_size", "__lg_usable_size"),
+    ("pthread_exit", "__lg_exit_thread"),
+    ("pthread_rwlock_rdlock", "__pthread_rwlock_rdlock"),
+    ("pthread_rwlock_wrlock", "__pthread_rwlock_wrlock"),
+];
 
 /// Members of libgcc.a that are left out, without `.o`: gcc's split stacks, which no module has.
 const SPLIT_STACKS: &[&str] = &["generic-morestack", "generic-morestack-thread", "morestack"];
@@ -432,4 +444,103 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         std::fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
     }
     std::fs::write(path, bytes).map_err(Error::io("write", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::{Object as _, ObjectSection as _, ObjectSymbol as _, SectionKind};
+
+    /// What musl waits by, and its members that do. The runtime knows who waits for a lock of libc's (docs/limits.md): by `__lock` and
+    /// `__lockfile`, which are not listed, and where it says so here.
+    const WAITS: &[(&str, &str)] = &[
+        // Known by their words (`libc/lock.c`); but pthread_create also has a new thread wait for its maker.
+        ("__wait", "pthread_create vmlock"),
+        // Known by these names (`libc/rwlock.c`), of which the last two are made the first two ([`RENAMED`]).
+        ("__pthread_rwlock_rdlock", "pthread_key_create"),
+        ("__pthread_rwlock_wrlock", "pthread_key_create"),
+        ("pthread_rwlock_rdlock", "aio lock_ptc"),
+        ("pthread_rwlock_wrlock", "aio lock_ptc"),
+        // What is a module's own.
+        (
+            "__wait",
+            "pthread_barrier_destroy pthread_barrier_wait pthread_cond_destroy pthread_cond_timedwait",
+        ),
+        ("__timedwait", "pthread_mutex_timedlock pthread_rwlock_timedrdlock pthread_rwlock_timedwrlock"),
+        ("__timedwait_cp", "aio_suspend pthread_cond_timedwait sem_timedwait"),
+        ("__pthread_mutex_timedlock", "mtx_timedlock"),
+        ("mtx_timedlock", "mtx_lock"),
+        ("pthread_mutex_lock", "pthread_cond_timedwait"),
+        ("__pthread_cond_timedwait", "cnd_timedwait"),
+        ("cnd_timedwait", "cnd_wait"),
+        ("pthread_cond_timedwait", "pthread_cond_wait"),
+        ("sem_timedwait", "sem_wait"),
+        ("__pthread_once", "call_once"),
+        ("__pthread_join", "pthread_detach thrd_join"),
+        // A thread that libc has started for the caller, or is about to: a wait that only the caller's own time limit ends.
+        ("pthread_barrier_wait", "mq_notify timer_create"),
+        ("pthread_join", "mq_notify"),
+        ("sem_wait", "aio mq_notify"),
+        ("__wait", "aio"),
+        ("pthread_cond_wait", "aio"),
+        ("pthread_mutex_lock", "aio"),
+        // Where all waits end, and wakes.
+        (FUTEX, "__timedwait pthread_barrier_wait pthread_cond_timedwait pthread_mutex_timedlock"),
+        (FUTEX, "pthread_cond_broadcast pthread_cond_destroy pthread_cond_signal pthread_create"),
+        (FUTEX, "pthread_mutexattr_setprotocol pthread_rwlock_unlock sem_post vmlock"),
+        (FUTEX, "aio fgetc fputc getc getchar putc putchar"),
+    ];
+    /// The system call itself.
+    const FUTEX: &str = "futex";
+    /// Further names of these.
+    const OTHERS: &[&str] = &[
+        "__pthread_mutex_lock",
+        "pthread_mutex_timedlock",
+        "__pthread_rwlock_timedrdlock",
+        "__pthread_rwlock_timedwrlock",
+        "pthread_rwlock_timedrdlock",
+        "pthread_rwlock_timedwrlock",
+        "pthread_once",
+        "pthread_timedjoin_np",
+        "mtx_lock",
+        "cnd_wait",
+    ];
+
+    /// Whether code has the number of the system call as an operand: `mov $202, register` or `push $202`.
+    fn has_futex(code: &[u8]) -> bool {
+        const NUMBER: [u8; 4] = [202, 0, 0, 0];
+        let loads = |before: &[u8]| matches!(before, [_, 0xb8..=0xbf | 0x68] | [0xc7, 0xc0..=0xc7]);
+        code.windows(6).any(|bytes| loads(&bytes[..2]) && bytes[2..] == NUMBER)
+    }
+
+    /// A lock of libc's that an ended call holds is a fault for whoever waits for it. Red if musl, of whichever version, waits in a place that nobody
+    /// has looked at.
+    #[test]
+    fn all_waits_of_musls_are_known() {
+        let tools = Tools::find().expect("a compiler and musl");
+        let archive = read(&tools.libc()).expect("musl's archive");
+        let is_listed = |name: &str, member: &str| {
+            WAITS.iter().any(|(wait, whose)| *wait == name && whose.split(' ').any(|one| one == member))
+        };
+        let is_wait = |name: &str| WAITS.iter().any(|(wait, _)| *wait == name) || OTHERS.contains(&name);
+        let (mut unknown, mut seen) = (Vec::new(), 0);
+        for (name, bytes) in members(&archive) {
+            let member = stem(&name);
+            if REPLACED.iter().any(|entry| entry.split(':').next() == Some(member)) {
+                continue;
+            }
+            let file = object::File::parse(bytes).expect("an object");
+            let code = file.sections().filter(|section| section.kind() == SectionKind::Text);
+            let calls = code.into_iter().any(|section| has_futex(section.data().expect("its bytes")));
+            let names = file.symbols().filter(|symbol| symbol.is_undefined());
+            let names = names.filter_map(|symbol| symbol.name().ok()).filter(|name| is_wait(name));
+            for wait in names.chain(calls.then_some(FUTEX)) {
+                seen += 1;
+                if !is_listed(wait, member) {
+                    unknown.push(format!("{member}: {wait}"));
+                }
+            }
+        }
+        assert!(unknown.is_empty() && seen > 30, "{seen}, and {unknown:?}");
+    }
 }

@@ -623,6 +623,44 @@ mod child_without {
     }
 }
 
+/// The limit of files' sizes is asked for in another way where a filter refuses `prlimit64`.
+#[test]
+fn a_filter_makes_no_limit_and_hides_none() {
+    for child in ["no_limit", "a_limit"] {
+        let output = crate::common::in_child(&format!("limits::child_without_prlimit::{child}"));
+        assert!(output.status.success(), "{child}: {output:?}");
+    }
+}
+
+mod child_without_prlimit {
+    use super::*;
+    use crate::common::host_sys::refuse_system_call;
+    use rustix::process::{Resource, Rlimit, setrlimit};
+
+    fn bytes() -> Vec<u8> {
+        Guest::c("int number(void) { return 1; }").build()
+    }
+
+    #[test]
+    #[ignore = "run by a_filter_makes_no_limit_and_hides_none"]
+    fn no_limit() {
+        let bytes = bytes();
+        refuse_system_call(libc::SYS_prlimit64);
+        Module::from_bytes(&bytes).expect("there is no limit");
+    }
+
+    #[test]
+    #[ignore = "run by a_filter_makes_no_limit_and_hides_none"]
+    fn a_limit() {
+        let bytes = bytes();
+        let few = Rlimit { current: Some(4096), maximum: Some(4096) };
+        setrlimit(Resource::Fsize, few).expect("less is allowed");
+        refuse_system_call(libc::SYS_prlimit64);
+        let error = Module::from_bytes(&bytes).expect_err("the image is larger").to_string();
+        assert!(error.contains("File too large"), "{error}");
+    }
+}
+
 /// What to do is told by the system's reason: more memory gives no process more files.
 #[test]
 fn the_remedy_is_that_of_the_reason() {

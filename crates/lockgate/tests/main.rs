@@ -22,6 +22,7 @@ mod host_stacks;
 mod idle;
 mod interrupts;
 mod kept_memory;
+mod libc_locks;
 mod limits;
 mod mappings;
 mod meeting_signals;

@@ -107,6 +107,42 @@ static void nothing_is_allocated_in_handlers(void) {
     CHECK(sigaction(SIGUSR1, &old, NULL) == 0);
 }
 
+static int (*same)(int);
+static pthread_key_t at_end;
+static volatile sig_atomic_t ends;
+
+static void call(int number) {
+    (void)number;
+    in_handler = 1;
+    same(5);
+    in_handler = 0;
+    CHECK(lg_failed() && lg_take_call_error() == LG_E_SIGNAL_HANDLER);
+}
+
+/* Among all that a thread does at its end, and behind it: each time once more. */
+static void in_each_round(void *round) {
+    CHECK(raise(SIGUSR1) == 0);
+    if (++ends < 3)
+        CHECK(pthread_setspecific(at_end, round) == 0);
+}
+
+static void *end(void *value) {
+    CHECK(same(5) == 5 && !lg_failed() && pthread_setspecific(at_end, value) == 0);
+    return NULL;
+}
+
+/* A handler that calls by a pointer is refused, also on a thread that has left all domains as it ends, where it may have interrupted the allocator. */
+static void nothing_is_allocated_at_a_threads_end(void) {
+    struct sigaction new_one = action(0), old;
+    new_one.sa_handler = call;
+    allocations = 0;
+    CHECK(sigaction(SIGUSR1, &new_one, &old) == 0 && pthread_key_create(&at_end, in_each_round) == 0);
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, end, &at_end) == 0 && pthread_join(thread, NULL) == 0);
+    CHECK(ends == 3 && allocations == 0);
+    CHECK(sigaction(SIGUSR1, &old, NULL) == 0 && pthread_key_delete(at_end) == 0);
+}
+
 static volatile sig_atomic_t taken;
 
 static void change(int number) {
@@ -185,9 +221,10 @@ int main(void) {
     lg_module *module = open_module("guest.lg");
     lg_domain *domain = new_domain(module, NULL);
     lg_function *function = bind(domain, "int same(int)");
-    int (*same)(int) = POINTER(int (*)(int), function);
+    same = POINTER(int (*)(int), function);
     CHECK(same(5) == 5 && !lg_failed());
     nothing_is_allocated_in_handlers();
+    nothing_is_allocated_at_a_threads_end();
     handlers_interrupt_what_they_call();
     system_calls_end_where_that_was_asked_for();
     errno_stays();

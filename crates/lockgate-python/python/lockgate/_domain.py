@@ -283,9 +283,11 @@ class Domain(_native.Domain):
         sample = numpy.zeros(1, kind)
         sample.flags.writeable = "w" in rights
         _native.check_memory(sample)
-        sides = [operator.index(side) for side in ((shape,) if isinstance(shape, int) else shape)]
+        sides = [operator.index(side) for side in (shape if hasattr(shape, "__iter__") else (shape,))]
         if any(side < 0 for side in sides):
             raise ValueError(f"an array of shape {tuple(sides)}: a side cannot be negative")
+        # An array of arrays has their sides, too.
+        sides, kind = [*sides, *kind.shape], kind.base
         count = math.prod(sides)
         region = _native.Region(max(1, count * kind.itemsize))
         self._share(region, rights)

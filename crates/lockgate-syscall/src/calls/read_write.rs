@@ -332,7 +332,7 @@ pub(super) fn write_some(
 
 /// A file would become too large. Who has a handler for that is told, as on Linux; who has none goes on: the limit is the host's, and ends no domain.
 pub(super) fn too_large(ctx: &SyscallContext<'_>) -> Halt {
-    let is_limited = rustix::process::getrlimit(rustix::process::Resource::Fsize).current.is_some();
+    let is_limited = lockgate_kernel::limit(rustix::process::Resource::Fsize).is_some();
     let told = match is_limited && ctx.process.handles(libc::SIGXFSZ as u32) {
         true => signal::raise(ctx, libc::SIGXFSZ),
         false => Ok(()),

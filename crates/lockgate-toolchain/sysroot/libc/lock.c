@@ -19,3 +19,23 @@ void __lock(volatile int *word) {
 void __unlock(volatile int *word) {
     if (*word && lg_give_back(word) == 2) lg_call3(SYS_futex, (long)word, LG_FUTEX_WAKE, 1);
 }
+
+/* Whether a word is a lock of libc's that it waits for as it does for what is a module's: the list of threads, or what unmaps memory waits for. */
+static inline int is_libcs(volatile int *word) {
+    return word == &__thread_list_lock || (&__vmlock_lockptr && word == __vmlock_lockptr);
+}
+
+/* Waits while a word has this value: musl's, but that the runtime knows such a wait for a lock of libc's. */
+void __wait(volatile int *word, volatile int *waiters, int value, int is_private) {
+    for (int spins = 100; spins && !(waiters && *waiters); spins--) {
+        if (*word != value) return;
+        __builtin_ia32_pause();
+    }
+    if (waiters) __atomic_add_fetch(waiters, 1, __ATOMIC_SEQ_CST);
+    int operation = is_private ? LG_FUTEX_WAIT | LG_FUTEX_PRIVATE : LG_FUTEX_WAIT;
+    while (*word == value) {
+        if (is_libcs(word)) lg_wait_for_lock(word, value);
+        else lg_call4(SYS_futex, (long)word, operation, value, 0);
+    }
+    if (waiters) __atomic_sub_fetch(waiters, 1, __ATOMIC_SEQ_CST);
+}

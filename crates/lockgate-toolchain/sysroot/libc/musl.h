@@ -92,6 +92,12 @@ struct lg_mutex {
     volatile void *volatile next;
 };
 
+/* pthread_rwlock_t */
+struct lg_rwlock {
+    volatile int word;
+    volatile int waiters;
+};
+
 /* src/internal/stdio_impl.h */
 struct lg_file {
     unsigned flags;
@@ -129,6 +135,8 @@ hidden void __unlockfile(FILE *);
 extern hidden volatile int __thread_list_lock;
 hidden void __tl_lock(void);
 hidden void __tl_unlock(void);
+/* src/thread/vmlock.c, in modules that have it; a weak one of fork's is null. */
+extern hidden volatile int *const __vmlock_lockptr __attribute__((weak));
 /* src/signal/block.c: all signals there are, and what was blocked before, 8 bytes. */
 hidden void __block_all_sigs(void *before);
 hidden void __restore_sigs(void *before);

@@ -45,9 +45,12 @@ static int share_locks(void) {
     lg_bias.shared = LG_ENDING;
     long result = lg_call3(SYS_membarrier, LG_MEMBARRIER, 0, 0);
     if (result < 0) return (int)result;
-    /* A few instructions of the first thread's, unless it was interrupted there. */
+    /* A few instructions of the first thread's, unless it was interrupted there, or its call was ended. */
     static const struct timespec while_it_goes_on = {0, 20000};
-    while (lg_bias.busy) lg_call3(SYS_nanosleep, (long)&while_it_goes_on, 0, 0);
+    for (int tries = 0; lg_bias.busy; tries++) {
+        if (tries < 100) lg_call3(SYS_nanosleep, (long)&while_it_goes_on, 0, 0);
+        else lg_wait_for_lock(&lg_bias.busy, 1);
+    }
     lg_bias.shared = LG_SHARED;
     return 0;
 }

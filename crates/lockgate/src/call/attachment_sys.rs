@@ -38,6 +38,8 @@ thread_local! {
     static THREAD: RefCell<Option<ManuallyDrop<Attachment>>> = const { RefCell::new(None) };
     /// How often the thread has detached, in rounds of destructors.
     static ENDS: Cell<u32> = const { Cell::new(0) };
+    /// Where the thread's own stack begins and ends, from its first attachment on.
+    static STACK: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
 /// Has the calling thread detach when it ends, among its keys' destructors. Those that come later may attach it again: it detaches in
@@ -198,15 +200,18 @@ pub(super) fn attach_on_own_stack(rsp: u64, now: &libc::stack_t) -> Result<Arc<T
     let state = match known {
         Some(state) if state.owner.is_here() => state,
         stale => {
-            let stack = own_stack();
+            // (libc allocates to answer that, and a handler may have interrupted an allocation.)
+            let is_ending = ENDS.get() > 0;
+            let stack = if is_ending { STACK.get().0..STACK.get().1 } else { own_stack() };
             if stack.contains(&rsp) && rsp - stack.start < LEAST_STACK {
                 return Err(CallError::TooDeep);
             }
             // Who calls when the library has left the thread is a destructor, or a handler that interrupts what ends the thread: without an
             // alternate stack to tell by. There nothing is lost if one is taken for the other.
-            if ENDS.get() > 0 && signal_frames_sys::may_be_above(rsp, &stack, None) {
+            if is_ending && signal_frames_sys::may_be_above(rsp, &stack, None) {
                 return Err(CallError::SignalHandler);
             }
+            STACK.set((stack.start, stack.end));
             let state = Arc::new(new_state(stack, stale.as_deref()).map_err(CallError::memory)?);
             detach_at_the_end()?;
             thread_sys::enlist(&state);
@@ -297,6 +302,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         ended_in_code: Cell::new(false),
         turnless: Cell::new(0),
         broken: Cell::new(false),
+        lives_in: 0.into(),
         stack,
         waits_for: AtomicPtr::default(),
         awaited: UnsafeCell::new(None),

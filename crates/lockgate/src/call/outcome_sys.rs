@@ -91,8 +91,9 @@ pub(crate) fn whose(raw: bool) -> Whose {
     // SAFETY: our own block.
     let block = unsafe { &mut *block() };
     // Those who look at once are never let in while another's is untaken: it is their own, or they have been refused.
-    let is_handler = raw && (on_alternate_stack() || current().is_some_and(is_inside));
     let refused = block.status & STATUS_RAW_HANDLER != 0;
+    // (No stack tells on a thread that the library has left, as it ends. Who has called there has been refused, as a handler.)
+    let is_handler = raw && (on_alternate_stack() || current().map_or(refused, is_inside));
     block.status &= !STATUS_RAW_HANDLER;
     match is_handler {
         true if refused => Whose::Handlers,

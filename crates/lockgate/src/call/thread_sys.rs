@@ -136,6 +136,8 @@ pub(crate) struct ThreadState {
     pub(super) turnless: Cell<u64>,
     /// A call of the thread's has broken off, in a domain that has not repaired what that left.
     pub(super) broken: Cell<bool>,
+    /// Base of the domain whose module has started the thread, while what it has of libc's there is given back by its end alone; or 0.
+    pub(crate) lives_in: AtomicU64,
     /// The thread's own stack.
     pub(super) stack: Range<u64>,
     /// The word of the exclusive domain that the thread waits for.
@@ -787,11 +789,14 @@ pub(crate) fn calls_in(base: u64) -> usize {
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
 
-/// Number of threads with entries in progress in the domain at `base`.
+/// Number of threads that may have something of the module's in the domain at `base`: with entries in progress there, or started there and not ended.
 pub(crate) fn threads_in(base: u64) -> usize {
     let threads = locked(&THREADS);
     let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
-    threads.iter().filter(|thread| thread.entries().iter().any(inside)).count()
+    let is_in = |thread: &ThreadState| {
+        thread.lives_in.load(Ordering::SeqCst) == base || thread.entries().iter().any(inside)
+    };
+    threads.iter().filter(|thread| is_in(thread)).count()
 }
 
 /// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a

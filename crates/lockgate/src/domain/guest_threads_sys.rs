@@ -11,6 +11,7 @@ use lockgate_syscall::{ThreadStart, Threads};
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::ptr;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -166,6 +167,9 @@ fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
     let Some(slot) = begin(core, *start, &tell) else { return end_life() };
     drop(tell);
     let turn = OwnTurn::take(core.clone());
+    if let Some(state) = thread_sys::current() {
+        state.lives_in.store(core.base(), Ordering::SeqCst);
+    }
     let (turn, end) = match turn {
         Ok(turn) => (Some(turn), entry.invoke(&[start.argument])),
         Err(error) => (None, Err(error)),
@@ -184,6 +188,9 @@ fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
 
 fn end_life() {
     thread_sys::set_starter(0);
+    if let Some(state) = thread_sys::current() {
+        state.lives_in.store(0, Ordering::SeqCst);
+    }
     // SAFETY: made by `Box`, and taken out.
     drop(unsafe { Box::from_raw(LIFE.replace(ptr::null()).cast_mut()) });
 }

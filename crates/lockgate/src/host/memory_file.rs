@@ -2,7 +2,7 @@
 use super::kept;
 use rustix::fs::{self, MemfdFlags};
 use rustix::io::Errno;
-use rustix::process::{Resource, getrlimit};
+use rustix::process::Resource;
 use std::os::fd::OwnedFd;
 
 /// One of `size` bytes of zeros. Of `flags` those in `wanted` are left out where the kernel does not know them.
@@ -16,7 +16,7 @@ pub(crate) fn memory_file(
     wanted: MemfdFlags,
     size: u64,
 ) -> Result<OwnedFd, Errno> {
-    if getrlimit(Resource::Fsize).current.is_some_and(|limit| limit < size) {
+    if lockgate_kernel::limit(Resource::Fsize).is_some_and(|limit| limit < size) {
         return Err(Errno::FBIG);
     }
     let flags = flags | MemfdFlags::CLOEXEC;

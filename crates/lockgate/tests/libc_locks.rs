@@ -1,0 +1,317 @@
+//! Calls that are ended while they hold a lock of libc's: whoever wants it next is told, or goes on, and waits in no case (docs/limits.md).
+
+use crate::common::{Guest, host_sys, watchdog};
+use lockgate::syscall::{Access, Grants};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Workers};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, LazyLock, Mutex};
+use std::time::Duration;
+
+/// `hold` never returns from under lock `which`, `want` does what waits for it, and `one` does something that takes one for a moment.
+const SOURCE: &str = r#"
+#define _GNU_SOURCE
+#include <aio.h>
+#include <errno.h>
+#include <grp.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+void ready(void);
+int membarrier(int, int);
+int pthread_setattr_default_np(const pthread_attr_t *);
+/* Of libc's inside. */
+void __tl_lock(void), __tl_unlock(void), __inhibit_ptc(void), __acquire_ptc(void), __vm_lock(void);
+extern struct { volatile int shared, busy; } lg_bias;
+
+static volatile int is_over;
+int end(int how) { return is_over = how; }
+static void *nothing(void *unused) { return unused; }
+static int start(void) {
+    pthread_t thread;
+    int error = pthread_create(&thread, 0, nothing, 0);
+    return error ? error : pthread_detach(thread);
+}
+static int key(void) {
+    pthread_key_t key;
+    int error = pthread_key_create(&key, free);
+    if (error) return error;
+    pthread_setspecific(key, malloc(1));
+    return pthread_key_delete(key);
+}
+static int attributes(void) {
+    pthread_attr_t attributes;
+    return pthread_attr_init(&attributes) || pthread_setattr_default_np(&attributes);
+}
+static int unmap(void) { return munmap(mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096); }
+static int read_later(void) {
+    int ends[2];
+    char byte = 0;
+    if (pipe(ends) || write(ends[1], &byte, 1) != 1) return errno;
+    struct aiocb block = {.aio_fildes = ends[0], .aio_buf = &byte, .aio_nbytes = 1};
+    if (!aio_read(&block)) {
+        const struct aiocb *const list[] = {&block};
+        while (aio_error(&block) == EINPROGRESS) aio_suspend(list, 1, 0);
+    }
+    return close(ends[0]) | close(ends[1]);
+}
+int one(int which) {
+    switch (which) {
+    case 0: return start();
+    case 1: return key();
+    case 2: return attributes();
+    case 3: return unmap();
+    case 4: return read_later();
+    }
+    return -1;
+}
+int many(int which) { for (;;) one(which); }
+int hold(int which) {
+    switch (which) {
+    case 0: __tl_lock(); break;
+    case 1: __inhibit_ptc(); break;
+    case 2: __acquire_ptc(); break;
+    case 3: __vm_lock(); break;
+    case 4: lg_bias.busy = 1; break;
+    }
+    ready();
+    for (;;) ;
+}
+/* Gives it back in the end. */
+int borrow(int which) {
+    struct timespec while_ = {0, 100000000};
+    switch (which) {
+    case 0: __tl_lock(); ready(); while (!is_over) ; __tl_unlock(); break;
+    case 4: lg_bias.busy = 1; ready(); nanosleep(&while_, 0); lg_bias.busy = 0; break;
+    }
+    return which;
+}
+int for_all(int which) {
+    struct rlimit limit = {100, 100};
+    gid_t group = 0;
+    switch (which) {
+    case 0: return setuid(1);
+    case 1: return setgroups(1, &group);
+    case 2: return setrlimit(RLIMIT_CORE, &limit);
+    case 3: return membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0);
+    }
+    return 1;
+}
+int add(int n) { return n + 1; }
+"#;
+
+type Unary = extern "C" fn(i32) -> i32;
+
+static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("void ready(void)").module());
+
+fn domain(options: DomainOptions) -> (Domain, Receiver<()>) {
+    let (tell, told) = channel();
+    let tell = Mutex::new(tell);
+    let ready = HostFunction::new(move |_: &Domain| tell.lock().unwrap().send(()).unwrap_or(()));
+    let grants = Grants::default().directory("/tmp", "/tmp", Access::ReadOnly).expect("a folder");
+    let options = options.max_guest_threads(4).grants(grants).gate("ready", ready);
+    (Domain::new(&MODULE, options).expect("a domain"), told)
+}
+
+fn call(domain: &Domain, name: &str, argument: i32) -> Result<i32, CallError> {
+    domain.bind::<Unary>(name).expect(name).call(argument)
+}
+
+/// On a thread that has never called the domain.
+fn by_another(domain: &Domain, name: &str, argument: i32) -> Result<i32, CallError> {
+    std::thread::scope(|scope| scope.spawn(|| call(domain, name, argument)).join().expect("a thread"))
+}
+
+fn is_told(error: &CallError) -> bool {
+    error
+        .to_string()
+        .contains("the module waits for a lock of its C library that a call held when it was ended")
+}
+
+const LIST: i32 = 0;
+const WRITES: i32 = 1;
+const READS: i32 = 2;
+const UNMAPS: i32 = 3;
+const BUSY: i32 = 4;
+/// Of `one`.
+const START: i32 = 0;
+const KEY: i32 = 1;
+const ATTRIBUTES: i32 = 2;
+const UNMAP: i32 = 3;
+
+/// Each lock by itself: a call that is ended holds it, and another thread wants it.
+#[test]
+fn a_lock_that_an_ended_call_holds_is_told() {
+    let _watchdog = watchdog("a wait for a lock of libc's that nobody gives back");
+    let workers = Workers::new(1, 1).unwrap();
+    for (lock, name, which) in [
+        (LIST, "add", 1),
+        (LIST, "one", START),
+        (LIST, "one", KEY),
+        (WRITES, "one", START),
+        (WRITES, "one", ATTRIBUTES),
+        (READS, "one", ATTRIBUTES),
+        (UNMAPS, "one", UNMAP),
+    ] {
+        let (domain, ready) = domain(DomainOptions::new());
+        let known = std::thread::scope(|scope| {
+            // Where the thread's own start wants the lock, nothing else is reached.
+            let (go, goes) = channel();
+            let domain = &domain;
+            let wants = scope.spawn(move || {
+                assert!(name == "add" || call(domain, "add", 1).unwrap() == 2);
+                goes.recv().expect("the lock is held");
+                call(domain, name, which)
+            });
+            while name != "add" && domain.usage().threads < 2 {
+                std::thread::yield_now();
+            }
+            let hold = domain.bind::<Unary>("hold").unwrap();
+            let held = hold.call_async(&workers, lock).unwrap();
+            ready.recv().expect("it holds the lock");
+            held.cancel();
+            assert!(matches!(held.wait(), Err(CallError::Cancelled(_))), "{lock}");
+            go.send(()).expect("the thread");
+            wants.join().expect("a thread")
+        });
+        let error = known.expect_err("the lock is held");
+        assert!(is_told(&error), "{lock}, {name}({which}): {error}");
+    }
+}
+
+/// The lock of keys is held while `pthread_key_delete` waits for another one.
+#[test]
+fn a_call_that_is_ended_with_the_lock_of_keys_is_told() {
+    let _watchdog = watchdog("a wait for the lock of keys");
+    let (domain, ready) = domain(DomainOptions::new());
+    let workers = Workers::new(1, 1).unwrap();
+    let add = domain.bind::<Unary>("add").unwrap();
+    assert_eq!(add.call_async(&workers, 1).unwrap().wait().unwrap(), 2, "the worker is known");
+    std::thread::scope(|scope| {
+        let list = scope.spawn(|| call(&domain, "borrow", LIST));
+        ready.recv().expect("it holds the list");
+        let one = domain.bind::<Unary>("one").unwrap();
+        let keys = one.call_async(workers.within(Duration::from_millis(100)), KEY).unwrap().wait();
+        assert!(matches!(keys, Err(CallError::Deadline(_))), "{keys:?}");
+        assert_eq!(call(&domain, "end", 1).unwrap(), 1);
+        assert_eq!(list.join().expect("a thread").unwrap(), LIST);
+    });
+    let error = by_another(&domain, "one", KEY).expect_err("the lock is held");
+    assert!(is_told(&error), "{error}");
+}
+
+/// The first thread is about to change a lock by plain instructions, and the second one waits for the end of that.
+#[test]
+fn who_is_ended_with_plain_locks_is_told() {
+    let _watchdog = watchdog("a wait for the end of plain locks");
+    let (domain, ready) = self::domain(DomainOptions::new());
+    std::thread::scope(|scope| {
+        let domain = &domain;
+        let second = scope.spawn(move || {
+            ready.recv().expect("it changes a lock");
+            call(domain, "add", 1)
+        });
+        assert_eq!(call(domain, "borrow", BUSY).unwrap(), BUSY);
+        assert_eq!(second.join().expect("a thread").expect("it goes on"), 2);
+    });
+    let (domain, _ready) = self::domain(DomainOptions::new().time_limit(Duration::from_millis(500)));
+    let error = call(&domain, "hold", BUSY).unwrap_err();
+    assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+    let error = by_another(&domain, "add", 1).expect_err("the first thread never ends it");
+    assert!(is_told(&error), "{error}");
+}
+
+/// Ends calls anywhere in functions that take locks for a moment.
+#[test]
+fn calls_that_end_in_functions_that_lock_keep_nobody_waiting() {
+    const FUNCTIONS: i32 = 5;
+    const ROUNDS: u64 = 40;
+    let _watchdog = watchdog("a call that another one's end keeps waiting");
+    let workers = Workers::new(1, 1).unwrap();
+    for which in 0..FUNCTIONS {
+        let (domain, _ready) = domain(DomainOptions::new());
+        assert_eq!(by_another(&domain, "one", which).unwrap(), 0, "{which}");
+        let many = domain.bind::<Unary>("many").unwrap();
+        for round in 0..ROUNDS {
+            let within = workers.within(Duration::from_micros(2000 + 137 * round));
+            let ended = many.call_async(within, which).unwrap().wait();
+            let next = match ended {
+                Err(CallError::Deadline(_)) => by_another(&domain, "add", 1),
+                other => other,
+            };
+            match next {
+                Ok(sum) => assert_eq!(sum, 2, "{which}, {round}"),
+                Err(error) if is_told(&error) || is_over(&error) => break,
+                Err(error) => panic!("{which}, {round}: {error}"),
+            }
+        }
+    }
+}
+
+/// A thread of the module's own was told, which ends its domain.
+fn is_over(error: &CallError) -> bool {
+    matches!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Killed))
+}
+
+/// musl has each thread change its own user, by a signal; a thread that has called and left never takes one.
+#[test]
+fn what_is_done_for_all_threads_waits_for_none() {
+    let _watchdog = watchdog("a call that waits for threads that are not there");
+    let (domain, _ready) = domain(DomainOptions::new());
+    for which in 0..4 {
+        let done = by_another(&domain, "for_all", which).unwrap();
+        assert_eq!(done, if which == 3 { 0 } else { -1 }, "{which}");
+    }
+    let output = crate::common::in_child("libc_locks::child_without_membarrier");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by what_is_done_for_all_threads_waits_for_none"]
+fn child_without_membarrier() {
+    let _watchdog = watchdog("a barrier that waits for threads that are not there");
+    let module = &*MODULE;
+    host_sys::refuse_system_call(libc::SYS_membarrier);
+    let ready = HostFunction::new(|_: &Domain| ());
+    let domain = Domain::new(module, DomainOptions::new().gate("ready", ready)).expect("a domain");
+    assert_eq!(by_another(&domain, "for_all", 3).unwrap(), -1);
+}
+
+/// A thread of the module's own ends with libc's list of threads locked, which is free when whoever waits for its end is told: that it has left
+/// the domain by then is no sign that the lock is lost.
+#[test]
+fn a_thread_that_ends_holds_its_lock_until_that_is_told() {
+    const STARTS: &str = "
+        #include <pthread.h>
+        void leave(void);
+        void out(long);
+        static void *body(void *unused) { leave(); out(0); return unused; }
+        int start(int unused) { pthread_t thread; return pthread_create(&thread, 0, body, 0) || pthread_detach(thread) || unused; }
+        int add(int n) { return n + 1; }";
+    const STAYS: &str = "
+        #include <pthread.h>
+        void stay(void);
+        static void last(void *unused) { (void)unused; stay(); }
+        int leave(int n) { pthread_key_t key; return pthread_key_create(&key, last) || pthread_setspecific(key, &n); }";
+    let _watchdog = watchdog("a thread that ends slowly");
+    let (tell, told) = channel();
+    let tell = Mutex::new(tell);
+    let stay = HostFunction::new(move |_: &Domain| {
+        tell.lock().unwrap().send(()).expect("the test");
+        std::thread::sleep(Duration::from_millis(300));
+    });
+    let stays = Guest::c(STAYS).gate("void stay(void)").module();
+    let stays = Domain::new(&stays, DomainOptions::new().gate("stay", stay)).unwrap();
+    let stays = stays.bind::<Unary>("leave").unwrap();
+    let leave = HostFunction::new(move |_: &Domain| assert_eq!(stays.call(1).unwrap(), 0));
+    let starts = Guest::c(STARTS).gate("void leave(void)").gate("void out(long)").module();
+    let options = DomainOptions::new().max_guest_threads(1);
+    let options = options.gate("leave", leave).gate("out", host_sys::thread_exit());
+    let starts = Domain::new(&starts, options).unwrap();
+    assert_eq!(call(&starts, "start", 0).unwrap(), 0);
+    told.recv().expect("it has left the domain");
+    assert_eq!(by_another(&starts, "add", 1).expect("the list of threads is free again"), 2);
+}
