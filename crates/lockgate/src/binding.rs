@@ -208,11 +208,11 @@ impl Binding {
             signals_sys::look_again();
         }
         let module = &image.module;
-        let Some(export) = module.export(&signature.name) else {
+        let Some((export, noted)) = module.export_with_note(&signature.name)? else {
             return Err(BindError::missing(module, &signature.name));
         };
-        if let Some(noted) = &export.signature {
-            BindError::unless_agreed(module.name(), &signature.name, &noted.parse()?, &signature)?;
+        if let Some(noted) = noted {
+            BindError::unless_agreed(module.name(), &signature.name, noted, &signature)?;
         }
         let plan = Plan::new(&signature).map_err(|what| PrototypeError {
             prototype: signature.to_string(),

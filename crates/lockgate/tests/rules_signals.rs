@@ -528,6 +528,30 @@ fn child_claims_signals_by_a_new_thread() {
     });
 }
 
+/// The same of handlers for faults other than SIGSEGV, where the library stands in for `sigaction`: each bind has the next call look at one of
+/// them, by turns. Red if they are never looked at, or not by turns.
+#[test]
+fn handlers_for_other_faults_are_put_behind_it_by_turns() {
+    let output = in_child("rules_signals::child_binds_until_all_are_behind");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by handlers_for_other_faults_are_put_behind_it_by_turns"]
+fn child_binds_until_all_are_behind() {
+    const OTHERS: [i32; 4] = [libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+    let domain = guest().domain();
+    domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
+    for signal in OTHERS {
+        host_sys::install_raw_handler(signal, true);
+    }
+    for looks in 0..=OTHERS.len() {
+        let in_front = OTHERS.into_iter().filter(|&signal| host_sys::has_raw_handler(signal)).count();
+        assert!(in_front <= OTHERS.len() - looks, "{in_front} after {looks} looks");
+        domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
+    }
+}
+
 /// A module's own code runs before a thread's first call: the kernel would end the process at its fault. Red if what the thread has blocked
 /// stays so until it has entered.
 #[test]

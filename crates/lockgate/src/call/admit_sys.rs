@@ -3,7 +3,9 @@ use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::living_sys::living;
 use super::thread_sys::{self, ThreadState};
-use super::{alternate_sys, attachment_sys, exclusive_sys, left_sys, outcome_sys, repair_sys, tsan_sys};
+use super::{
+    alternate_sys, attachment_sys, exclusive_sys, left_sys, mask_sys, outcome_sys, repair_sys, tsan_sys,
+};
 use crate::error::CallError;
 use crate::{host, space};
 
@@ -83,7 +85,8 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
         return Err(CallError::Forked);
     }
     // (What a jump out of a wait skips has nothing to drop.)
-    thread_sys::publish(&attachment_sys::attach_on_own_stack(rsp, &now)?);
+    let unblock = mask_sys::unblock_in_hold;
+    thread_sys::publish(&attachment_sys::attach_on_own_stack(rsp, &now, unblock)?);
     let state = thread_sys::current().ok_or(CallError::ThreadEnding)?;
     let top = repair_sys::repair(state, rsp);
     state.let_go_of_left(rsp + 8);

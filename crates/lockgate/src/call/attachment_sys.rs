@@ -179,15 +179,20 @@ pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
     let (here, now) = (0_u8, alternate_sys::in_use());
     match alternate_sys::is_on(&now) {
         true => Err(CallError::SignalHandler),
-        false => attach_on_own_stack((&raw const here).addr() as u64, &now),
+        false => attach_on_own_stack((&raw const here).addr() as u64, &now, mask_sys::unblock),
     }
 }
 
-/// The same for a thread that calls from a frame at `rsp`, and whose alternate stack, `now`, it is not on.
+/// The same for a thread that calls from a frame at `rsp`, and whose alternate stack, `now`, it is not on; `unblock` lets the signals through that the
+/// library lives by.
 ///
 /// # Errors
 /// As there.
-pub(super) fn attach_on_own_stack(rsp: u64, now: &libc::stack_t) -> Result<Arc<ThreadState>, CallError> {
+pub(super) fn attach_on_own_stack(
+    rsp: u64,
+    now: &libc::stack_t,
+    unblock: fn(),
+) -> Result<Arc<ThreadState>, CallError> {
     let known = known();
     // SAFETY: our own block.
     let looks_at_stack = unsafe { (*block()).alternate_size } == LOOKS_AGAIN;
@@ -224,7 +229,7 @@ pub(super) fn attach_on_own_stack(rsp: u64, now: &libc::stack_t) -> Result<Arc<T
         return Err(CallError::TooDeep);
     }
     state.use_alternate_stack(rsp, now).map_err(CallError::memory)?;
-    mask_sys::unblock();
+    unblock();
     leave_window(0);
     let block = block();
     // SAFETY: our own thread's block; its size is published last.

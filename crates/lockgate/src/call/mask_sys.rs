@@ -117,6 +117,16 @@ pub(super) fn unblock() {
     }
 }
 
+/// The same in work for which signals are held back, and in which nothing of the host's has run yet: the kernel has said what the mask was. (Within
+/// other work that is not known.)
+pub(super) fn unblock_in_hold() {
+    // SAFETY: our own block.
+    let block = unsafe { &*block_sys::block() };
+    if block.held != 1 || block.held_mask & lifelines() != 0 {
+        unblock();
+    }
+}
+
 /// Runs `body`, which starts a thread, with every signal blocked: the new thread has them so from its first instruction. The
 /// process's signals are for the host's threads. A handler that ran in one of ours could not tell whose call it interrupts, and
 /// [`interrupt`](super::watch::interrupt) would find nothing there.

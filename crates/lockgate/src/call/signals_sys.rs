@@ -31,7 +31,7 @@ use rustix::io::Errno;
 use std::mem::offset_of;
 use std::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 const LAST_SIGNAL: c_int = 64;
 /// What the handler sets: the interrupt flag and the always-one bit. DF, AC, TF and NT are clear (rule R15).
@@ -225,13 +225,16 @@ unsafe extern "C" {
 ///
 /// # Errors
 /// The number of a signal for whose handler there is no memory.
-fn put_in_front() -> Result<(), i32> {
+fn put_in_front(look: Look) -> Result<(), i32> {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
     if !INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
     let claiming = locked(&CLAIMING);
+    let all = look == Look::Whole || !STANDS_IN.load(Ordering::Relaxed);
+    let one_of_the_others = 1 + TURN.fetch_add(1, Ordering::Relaxed) % (FAULTS.len() - 1);
     for (index, &signal) in FAULTS.iter().enumerate() {
-        if in_front(index, signal) != Front::Theirs {
+        if !all && index > 0 && index != one_of_the_others || in_front(index, signal) != Front::Theirs {
             continue;
         }
         let mut theirs = kernel_action(signal, None);
@@ -307,7 +310,7 @@ pub(super) enum Look {
     /// Everything: a thread calls for the first time, or the host asks.
     Whole,
     /// A thread calls again. Where the process finds our `sigaction`, nearly all handlers that come are noticed, and only those for faults
-    /// are looked at, which must not go to anybody else.
+    /// are looked at, which must not go to anybody else: that for SIGSEGV, and the others by turns.
     Again,
 }
 
@@ -318,7 +321,7 @@ pub(super) enum Look {
 /// # Errors
 /// The number of a signal whose handler does not and cannot be changed.
 pub(super) fn check_handlers(look: Look) -> Result<(), i32> {
-    put_in_front()?;
+    put_in_front(look)?;
     if look == Look::Again && STANDS_IN.load(Ordering::Relaxed) {
         return Ok(());
     }
@@ -801,12 +804,12 @@ fn stands_in() -> bool {
         && place(found) == place(fronts_sys::address(0) as *const c_void)
 }
 
-/// Has the calling thread's next call look at handlers and at the alternate stack again: changes of them need not come to our notice by
-/// themselves (rules R11, R12). For ways that are slow already. Its mask is looked at now: `siglongjmp` and `setcontext` may bring back one from
-/// before the thread's first call, and the next way into a domain may be a gate's way back.
+/// Has the calling thread's next call look at handlers, the alternate stack and the mask again: changes of them need not come to our notice by
+/// themselves (rules R11, R12); `siglongjmp` and `setcontext` may bring back a mask from before the thread's first call. For ways that are slow
+/// already. In a gate the mask is looked at now, as the next way into a domain may be the gate's way back.
 pub(crate) fn look_again() {
     thread_sys::ask_before_calls();
-    if thread_sys::current().is_some() {
+    if thread_sys::current().is_some_and(thread_sys::is_in_a_call) {
         unblock();
     }
 }

@@ -6,7 +6,7 @@ use super::held::Holdings;
 use super::instance::Instance;
 use super::interruptions_sys::Interruptions;
 use super::layout::{
-    BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
+    BindingHeader, ENTRY, EntryRecord, GATE, GateEntry, GateRecord, IDLE, LIMITED_ENTRY, LOOKS_AGAIN, RECORD,
     RED_ZONE, Record, ThreadBlock, by_window, first_header,
 };
 use super::mapping_sys::Mapping;
@@ -613,6 +613,12 @@ pub(super) fn is_elsewhere(state: &ThreadState, rsp: u64) -> bool {
 pub(crate) fn is_inside(state: &ThreadState) -> bool {
     // SAFETY: our own block; the top record is always valid.
     unsafe { (*state.block).transit != 0 || (*(*state.block).top).is_entry() }
+}
+
+/// True if the thread is in a call of a domain, or was when it left that by a jump.
+pub(super) fn is_in_a_call(state: &ThreadState) -> bool {
+    // SAFETY: our own block; the top record is always valid.
+    unsafe { (*state.block).transit != 0 || (*(*state.block).top).kind != IDLE }
 }
 
 /// True if the next entry would be nested in more calls than its domain allows.

@@ -6,6 +6,7 @@ pub(crate) use image::{Filled, Image};
 pub(crate) use placed::Placed;
 
 use crate::host::{self, Once, PerProcess};
+use crate::signature::{PrototypeError, Signature};
 use lockgate_abi::window;
 use lockgate_signature::printable;
 use lockgate_syscall::OwnFile;
@@ -30,6 +31,8 @@ pub struct Module {
     sites: Vec<crate::symbols::Site>,
     /// What is known of single functions: by the exports' addresses, ascending; looked at when one is first bound.
     functions: Vec<(u64, Once<Option<Report>>)>,
+    /// What the module says of each export, in their order; read when one is first bound.
+    notes: Vec<Once<Result<Signature, PrototypeError>>>,
     symbols: Once<lockgate_symbols::Symbols>,
     /// The file's bytes for its own domains, made when one asks for them.
     own_file: PerProcess<Mutex<Option<Arc<OwnedFd>>>>,
@@ -125,6 +128,7 @@ impl Module {
         let sites = crate::symbols::sites(&report.frames);
         let addresses: BTreeSet<u64> = parsed.exports.iter().map(|export| export.address).collect();
         let functions = addresses.into_iter().map(|address| (address, Once::new())).collect();
+        let notes = parsed.exports.iter().map(|_| Once::new()).collect();
         Ok(Arc::new(Module {
             name,
             parsed,
@@ -133,6 +137,7 @@ impl Module {
             file,
             sites,
             functions,
+            notes,
             symbols: Once::new(),
             own_file: PerProcess::default(),
         }))
@@ -178,8 +183,25 @@ impl Module {
 
     /// Image-relative address of an export.
     pub(crate) fn export(&self, name: &str) -> Option<&lockgate_verify::Export> {
-        let exports = &self.parsed.exports;
-        exports.binary_search_by(|e| e.name.as_str().cmp(name)).ok().map(|i| &exports[i])
+        self.find(name).map(|index| &self.parsed.exports[index])
+    }
+
+    /// The same, with what the module says of it.
+    ///
+    /// # Errors
+    /// It says something that is no prototype.
+    pub(crate) fn export_with_note(
+        &self,
+        name: &str,
+    ) -> Result<Option<(&lockgate_verify::Export, Option<&Signature>)>, PrototypeError> {
+        let Some(index) = self.find(name) else { return Ok(None) };
+        let export = &self.parsed.exports[index];
+        let read = |text: &str| self.notes[index].get(|| text.parse()).as_ref().map_err(Clone::clone);
+        Ok(Some((export, export.signature.as_deref().map(read).transpose()?)))
+    }
+
+    fn find(&self, name: &str) -> Option<usize> {
+        self.parsed.exports.binary_search_by(|export| export.name.as_str().cmp(name)).ok()
     }
 
     /// Window offset of one past the image.

@@ -258,6 +258,11 @@ pub fn install_raw_handler(signal: i32, on_stack: bool) {
     kernel_action(signal, Some(&KernelAction { flags, ..like }));
 }
 
+/// True if the handler of [`install_raw_handler`] is the kernel's for `signal`.
+pub fn has_raw_handler(signal: i32) -> bool {
+    kernel_action(signal, None).handler == kernel_action(libc::SIGUSR2, None).handler
+}
+
 static BEFORE: std::sync::OnceLock<KernelAction> = std::sync::OnceLock::new();
 
 /// Installs, by a raw system call, a handler for SIGSEGV that does as CPython's faulthandler: it says so, puts back what it
