@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <ucontext.h>
 
 static lg_module *module, *program_module;
 static lg_region *region;
@@ -211,6 +212,40 @@ static void in_progress(void) {
     STATUS(LG_OK, lg_callback_free(within));
 }
 
+/* Nor does it on another stack, which lies above that of the call, in one mapping. */
+static ucontext_t first, second, out;
+static int switches(int x) {
+    CHECK(swapcontext(&first, &second) == 0);
+    return x;
+}
+
+static void ask_there(void) {
+    STATUS(LG_OK, lg_domain_usage(left, &usage, sizeof usage));
+    CHECK(usage.calls == 1);
+}
+
+static void call_here(void) {
+    lg_callback *there = lg_callback_new(left, "int switches(int)", (lg_code)switches, NULL);
+    CHECK(apply(lg_callback_pointer(there), 4) == 5);
+    RETURNED();
+    STATUS(LG_OK, lg_callback_free(there));
+}
+
+static void on_other_stacks(void) {
+    enum { SIZE = 256 << 10 };
+    char *stacks = (char *)malloc(2 * SIZE);
+    CHECK(stacks && getcontext(&first) == 0 && getcontext(&second) == 0);
+    first.uc_stack.ss_sp = stacks;
+    second.uc_stack.ss_sp = stacks + SIZE;
+    first.uc_stack.ss_size = second.uc_stack.ss_size = SIZE;
+    first.uc_link = &out;
+    second.uc_link = &first;
+    makecontext(&first, call_here, 0);
+    makecontext(&second, ask_there, 0);
+    CHECK(swapcontext(&out, &first) == 0);
+    free(stacks);
+}
+
 int main(void) {
     module = open_module("guest.lg");
     program_module = open_module("program.lg");
@@ -242,6 +277,7 @@ int main(void) {
     argument = number(5);
     result = number(0);
     in_progress();
+    on_other_stacks();
     for (ends = 0; ends < 2; ends++) {
         by_pointer();
         by_call();

@@ -79,7 +79,8 @@ pub(crate) fn in_living_gate(rsp: u64) -> bool {
 /// (Frames of the library's own lie where those of the calls did.)
 #[doc(hidden)]
 pub fn drop_left(rsp: u64) {
-    let Some(state) = current() else { return };
+    // (Where other stacks lie in one mapping nothing says which of them goes on: what calls a domain is refused there.)
+    let Some(state) = current().filter(|state| state.stack.contains(&rsp)) else { return };
     if !is_settled(state, rsp) {
         let work = lockgate_drop_left as *const ();
         // SAFETY: a function of two arguments.
