@@ -194,7 +194,7 @@ fn a_call_that_is_ended_with_the_lock_of_keys_is_told() {
         let list = scope.spawn(|| call(&domain, "borrow", LIST));
         ready.recv().expect("it holds the list");
         let one = domain.bind::<Unary>("one").unwrap();
-        let keys = one.call_async(workers.within(Duration::from_millis(100)), KEY).unwrap().wait();
+        let keys = one.call_async(workers.within(Duration::from_secs(1)), KEY).unwrap().wait();
         assert!(matches!(keys, Err(CallError::Deadline(_))), "{keys:?}");
         assert_eq!(call(&domain, "end", 1).unwrap(), 1);
         assert_eq!(list.join().expect("a thread").unwrap(), LIST);
@@ -217,7 +217,7 @@ fn who_is_ended_with_plain_locks_is_told() {
         assert_eq!(call(domain, "borrow", BUSY).unwrap(), BUSY);
         assert_eq!(second.join().expect("a thread").expect("it goes on"), 2);
     });
-    let (domain, _ready) = self::domain(DomainOptions::new().time_limit(Duration::from_millis(500)));
+    let (domain, _ready) = self::domain(DomainOptions::new().time_limit(Duration::from_secs(2)));
     let error = call(&domain, "hold", BUSY).unwrap_err();
     assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
     let error = by_another(&domain, "add", 1).expect_err("the first thread never ends it");

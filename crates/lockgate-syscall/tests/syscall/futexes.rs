@@ -282,7 +282,9 @@ fn a_wait_for_a_lock_that_nobody_holds_any_more_ends() {
     std::thread::scope(|scope| {
         // Of two, one waits for something else: it may hold the lock.
         let one = scope.spawn(|| lock(0));
-        while guest.ok(libc::SYS_futex, &[word, WAKE, 1]) == 0 {
+        // Longer than it takes to look more than once.
+        std::thread::sleep(Duration::from_millis(150));
+        while !one.is_finished() && guest.ok(libc::SYS_futex, &[word, WAKE, 1]) == 0 {
             std::thread::yield_now();
         }
         assert_eq!(one.join().unwrap(), Outcome::Return(0));
