@@ -837,7 +837,8 @@ lg_status lg_grant_free(lg_grant *grant);
  *
  * If a longjmp or the thread's end leaves such a call, and with it your lg_grant_free(), the
  * library revokes the grant: when the thread next calls a domain, or lends something, in the
- * function that made the call or one of its callers; or when the thread ends. Until then the
+ * function that lent it, if that made the call itself, or in one of its callers; or when the thread
+ * ends. (If a function that it has called made the call, it may go on lending.) Until then the
  * domain still has the memory: call lg_grant_free() where the jump arrives if that matters. The
  * handle is yours to free all the same; its other functions are LG_E_GRANT_REVOKED then. Errors are
  * those of lg_grant_new(), and of a call that cannot be made. */

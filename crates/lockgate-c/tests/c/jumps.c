@@ -246,6 +246,68 @@ static void on_other_stacks(void) {
     free(stacks);
 }
 
+/* A library's own thread calls nothing: what functions of the program's have left there is dropped when they have returned. */
+static lg_grant *volatile lent_there;
+static pthread_barrier_t told;
+
+static int jumps_there(void *user) {
+    (void)user;
+    lent_there = jumps();
+    return 6;
+}
+
+static int waits_and_jumps(void *user) {
+    pthread_barrier_wait(&told);
+    return jumps_there(user);
+}
+
+static void jumps_when_told(void *user) {
+    (void)user;
+    lent_there = jumps();
+    pthread_barrier_wait(&told);
+}
+
+static void is_told(void *user) {
+    (void)user;
+    NOTHING(LG_E_GRANT_REVOKED, lg_grant_rights(lent_there));
+    pthread_barrier_wait(&told);
+}
+
+static int jumps_within(int x) {
+    lent_there = jumps();
+    return x;
+}
+
+static void on_workers(void) {
+    CHECK((workers = lg_workers_new(1, 2)));
+    CHECK(pthread_barrier_init(&told, NULL, 2) == 0);
+    CHECK((asynchronous = lg_spawn(left, workers, 0, waits_and_jumps, NULL)));
+    STATUS(LG_OK, lg_async_notify(asynchronous, is_told, NULL));
+    pthread_barrier_wait(&told);
+    pthread_barrier_wait(&told);
+    STATUS(LG_OK, lg_async_wait(asynchronous, -1, &result));
+    CHECK(result.as.i == 6);
+    is_left("the work of lg_spawn()", lent_there);
+
+    lg_callback *within = lg_callback_new(other, "int jumps_within(int)", (lg_code)jumps_within, NULL);
+    lg_value with[2] = {number(0), number(4)};
+    with[0].type = LG_POINTER;
+    with[0].as.p = lg_callback_pointer(within);
+    CHECK((asynchronous = lg_call_async(bind(other, "apply"), workers, 0, with, 2)));
+    STATUS(LG_OK, lg_async_wait(asynchronous, -1, &result));
+    CHECK(result.as.i == 5);
+    is_left("a callback of an asynchronous call", lent_there);
+    STATUS(LG_OK, lg_callback_free(within));
+
+    CHECK((asynchronous = lg_call_async(same, workers, 0, &argument, 1)));
+    STATUS(LG_OK, lg_async_notify(asynchronous, jumps_when_told, NULL));
+    pthread_barrier_wait(&told);
+    /* Its worker takes the next call when the function has returned. */
+    CHECK(turn_of(&left_same) == LG_OK);
+    STATUS(LG_OK, lg_workers_finish(workers));
+    is_left("what lg_async_notify() calls", lent_there);
+}
+
 int main(void) {
     module = open_module("guest.lg");
     program_module = open_module("program.lg");
@@ -312,6 +374,7 @@ int main(void) {
             by_deeper_pointer();
         from_outer_frames();
         over_two();
+        on_workers();
     }
     ends = 0;
     by_restart();

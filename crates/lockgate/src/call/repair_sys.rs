@@ -88,6 +88,12 @@ pub fn drop_left(rsp: u64) {
     }
 }
 
+/// The same for a thread of the library's own, which has run functions of the program's from its frame here: none of these goes on, on its stack.
+pub(crate) fn drop_what_functions_left() {
+    let here = 0_u8;
+    drop_left((&raw const here).addr() as u64);
+}
+
 extern "C" fn lockgate_drop_left(state: &ThreadState, rsp: u64) {
     // (What a handler has interrupted goes on; and so does all that is in progress on stacks of which nothing is known.)
     if state.owner.is_here() && !state.out_of_turn.get() && !on_alternate_stack() {

@@ -6,7 +6,7 @@ mod task;
 pub use handle::AsyncCall;
 use task::{Call, Job, Place, Stop, Task};
 
-use crate::call::{AnyDomain, mask_sys, signals_sys};
+use crate::call::{AnyDomain, mask_sys, repair_sys, signals_sys};
 use crate::domain::Domain;
 use crate::error::{CallError, CreateError};
 use crate::host::{self, AtThreadEnd, Owner, PerProcess, end_after, locked, threads_sys};
@@ -105,6 +105,8 @@ impl Attendance {
 
     fn end() {
         drop(ATTENDANCE.take().map(ManuallyDrop::into_inner));
+        // Who is told of a call's end may have jumped.
+        repair_sys::drop_what_functions_left();
     }
 }
 

@@ -1,7 +1,7 @@
 //! One asynchronous call: what it is at, and what comes of it.
 use crate::call::thread_sys::{self, ThreadState};
 use crate::call::watch::Stopping;
-use crate::call::{AnyDomain, attachment_sys};
+use crate::call::{AnyDomain, attachment_sys, repair_sys};
 use crate::error::{CallError, Panic};
 use crate::host::{Owner, locked};
 use crate::report::FaultKind;
@@ -243,6 +243,7 @@ impl<R: Send> Job for Task<R> {
         if self.is_inherited() {
             return; // the call has forked: whoever waits is in the parent, and so may be who has the lock
         }
+        repair_sys::drop_what_functions_left();
         let mut state = self.state();
         let stopped = match std::mem::replace(&mut state.stage, Stage::Ending) {
             Stage::Running { thread, stopped } => {
