@@ -9,6 +9,7 @@ use lockgate::{
 };
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -164,6 +165,40 @@ fn calls_between_domains_with_a_stack_in_a_frame_further_out_end() {
         assert_eq!(doomed.lock().unwrap().as_ref().expect("a domain").threads_inside(), 0);
         std::hint::black_box(&room);
     }
+}
+
+/// A call between domains that is the thread's first of the callee has its mark in its own frame while the callee's module gets to know the thread, by a
+/// call that asks again, since there is something to mend. Red if the mark is looked for in the caller's frame alone: the call that is in progress is
+/// dropped.
+#[test]
+fn a_first_call_between_domains_stays_on_record_while_it_begins() {
+    let prototype = "long ask(long)";
+    let (give, server) = channel();
+    let (end, ended) = channel::<()>();
+    // It stays, with the domain's first stack.
+    let other = std::thread::spawn(move || {
+        let server = Guest::c("long ask(long x) { return x + 1; }").export(prototype).domain();
+        give.send(server).expect("the test waits");
+        ended.recv()
+    });
+    let server = server.recv().expect("another thread's domain");
+    let fall: Arc<Mutex<Option<Function<Long>>>> = Arc::default();
+    let named = fall.clone();
+    let host = HostFunction::new(move |_: &Domain, x: i64| {
+        let fall = named.lock().unwrap().clone().expect("bound");
+        assert!(fall.call(x).is_err(), "a fault");
+        x
+    });
+    let source = "long host(long); long ask(long); long fall(long x) { return *(volatile long *)x; }\n\
+                  long through(long x) { host(x); return ask(x) + 1; }";
+    let client = Guest::c(source).gate("long host(long)").gate(prototype).export("long fall(long)");
+    let client = client.export("long through(long)").domain_with(DomainOptions::new().gate("host", host));
+    client.link("ask", &server, prototype, Policy::default(), OnFailure::Return(77)).expect("a link");
+    *fall.lock().unwrap() = Some(bind(&client, "fall"));
+    assert_eq!(bind(&client, "through").call(8).expect("it goes on"), 10);
+    *fall.lock().unwrap() = None;
+    drop(end);
+    assert!(other.join().is_ok());
 }
 
 /// A function of the host's that a domain has called switches stacks, and what runs there calls the domain: refused, wherever that stack
