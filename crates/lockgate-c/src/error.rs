@@ -260,6 +260,7 @@ impl From<ResetError> for Failure {
     fn from(error: ResetError) -> Failure {
         match error {
             ResetError::Create(error) => error.into(),
+            ResetError::Caller(error) => error.into(),
             ResetError::Forked(_) => Failure::new(Status::Forked, error.to_string()),
             error => Failure::new(Status::InUse, error.to_string()),
         }
@@ -307,6 +308,7 @@ impl From<RegistryError> for Failure {
         match error {
             RegistryError::Bind(error) => error.into(),
             RegistryError::Create(error) => error.into(),
+            RegistryError::Caller(error) => error.into(),
             error => Failure::new(status, error.to_string()),
         }
     }

@@ -285,6 +285,7 @@ pub fn grant(py: Python<'_>, error: GrantError) -> PyErr {
 pub fn reset(py: Python<'_>, error: ResetError) -> PyErr {
     match error {
         ResetError::Create(error) => create(py, error),
+        ResetError::Caller(error) => call(py, error),
         ResetError::Forked(_) => plain(py, "Forked", &error),
         _ => plain(py, "Busy", &error),
     }
@@ -295,6 +296,7 @@ pub fn registry(py: Python<'_>, error: RegistryError) -> PyErr {
     let class = match error {
         RegistryError::Bind(error) => return bind(py, error),
         RegistryError::Create(error) => return create(py, error),
+        RegistryError::Caller(error) => return call(py, error),
         RegistryError::Unknown { ref near, .. } => {
             let near = near.clone();
             return make(py, "UnknownName", &error, |fields| fields.set_item("near", near));

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 static lg_module *opened;
+/* One that nobody is in, and one that exports. */
+static lg_domain *idle, *serves;
 
 typedef struct state {
     lg_domain *domain;
@@ -74,6 +76,9 @@ static int stop_and_call(int x) {
         /* The start of a domain is a call of it. */
         NOTHING(LG_E_START, lg_domain_new(opened, NULL));
         SAYS("is to return");
+        /* What would be started again stays as it is. */
+        STATUS(LG_E_CALLBACK, lg_domain_reset(idle));
+        NOTHING(LG_E_CALLBACK, lg_registry_restart(LG_PROCESS_REGISTRY, "serves"));
     }
     return x;
 }
@@ -219,9 +224,19 @@ int main(void) {
     other.apply = POINTER(int (*)(void *, int), bind(other.domain, "apply"));
     other.stops = lg_callback_pointer(lg_callback_new(other.domain, "int stop_if(int)", (lg_code)stop_if, NULL));
     end = lg_callback_new(domain, "int stop_and_call(int)", (lg_code)stop_and_call, &other);
+    idle = new_domain(module, options);
+    STATUS(LG_OK, lg_options_name(options, "serves"));
+    serves = new_domain(module, options);
+    lg_export *what = lg_export_new("serves.same", 1, 0);
+    STATUS(LG_OK, lg_export_of(what, "same"));
+    STATUS(LG_OK, lg_registry_export(LG_PROCESS_REGISTRY, serves, what));
     apply(lg_callback_pointer(end), 1);
     FAILED(LG_E_CALLBACK);
     SAYS("that the domain called ended the call: enough");
+    STATUS(LG_OK, lg_domain_reset(idle));
+    CHECK(lg_memory_alloc(idle, 8) && lg_memory_alloc(serves, 8));
+    lg_domain *again = lg_registry_restart(LG_PROCESS_REGISTRY, "serves");
+    CHECK(again && lg_memory_alloc(again, 8));
     end = lg_callback_new(domain, "int ended_inside(int)", (lg_code)ended_inside, &other);
     CHECK(apply(lg_callback_pointer(end), 1) == 2);
     RETURNED();

@@ -512,6 +512,9 @@ pub enum ResetError {
     /// The domain, named here, belongs to a parent of this process.
     #[error("{}", OfParent(.0))]
     Forked(String),
+    /// The calling thread cannot call a domain now. Nothing has changed.
+    #[error(transparent)]
+    Caller(CallError),
     /// Its memory could not be restored or its initialisation failed.
     #[error(transparent)]
     Create(#[from] CreateError),

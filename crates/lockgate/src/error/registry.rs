@@ -1,5 +1,5 @@
 //! Why the registry refused.
-use super::{BindError, CreateError};
+use super::{BindError, CallError, CreateError};
 use crate::stats::NoRow;
 use crate::version::Version;
 use std::time::Duration;
@@ -115,6 +115,9 @@ pub enum RegistryError {
     /// The entry point could not be bound.
     #[error(transparent)]
     Bind(#[from] BindError),
+    /// The calling thread cannot call a domain now. Nothing has changed.
+    #[error(transparent)]
+    Caller(CallError),
     /// The new instance could not be made.
     #[error(transparent)]
     Create(#[from] CreateError),
