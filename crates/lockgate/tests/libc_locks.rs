@@ -69,6 +69,7 @@ int one(int which) {
     return -1;
 }
 int many(int which) { for (;;) one(which); }
+int start_and(int which) { return start() ? -1 : one(which); }
 int hold(int which) {
     switch (which) {
     case 0: __tl_lock(); break;
@@ -180,6 +181,20 @@ fn a_lock_that_an_ended_call_holds_is_told() {
         let error = known.expect_err("the lock is held");
         assert!(is_told(&error), "{lock}, {name}({which}): {error}");
     }
+}
+
+/// In an exclusive domain a thread that the module has started, and that waits for its first turn, gives nothing back. Red if it counts as one inside.
+#[test]
+fn a_thread_that_has_not_begun_holds_nothing() {
+    let _watchdog = watchdog("a wait for a lock of libc's, beside a thread that has not begun");
+    let workers = Workers::new(1, 1).unwrap();
+    let (domain, ready) = domain(DomainOptions::new().exclusive(None));
+    let held = domain.bind::<Unary>("hold").unwrap().call_async(&workers, UNMAPS).unwrap();
+    ready.recv().expect("it holds the lock");
+    held.cancel();
+    assert!(matches!(held.wait(), Err(CallError::Cancelled(_))));
+    let error = call(&domain, "start_and", UNMAP).expect_err("the lock is held");
+    assert!(is_told(&error), "{error}");
 }
 
 /// The lock of keys is held while `pthread_key_delete` waits for another one.

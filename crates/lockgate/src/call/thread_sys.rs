@@ -809,12 +809,19 @@ pub(crate) fn calls_in(base: u64) -> usize {
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
 
+/// Bit of [`ThreadState::lives_in`]: as long as the thread waits for a turn, its first one, it has nothing there.
+pub(crate) const BEGINS: u64 = 1;
+
 /// Number of threads that may have something of the module's in the domain at `base`: with entries in progress there, or started there and not ended.
 pub(crate) fn threads_in(base: u64) -> usize {
     let threads = locked(&THREADS);
     let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
     let is_in = |thread: &ThreadState| {
-        thread.lives_in.load(Ordering::SeqCst) == base || thread.entries().iter().any(inside)
+        let lives = match thread.lives_in.load(Ordering::SeqCst) {
+            begins if begins == base | BEGINS => thread.waits_for.load(Ordering::SeqCst).is_null(),
+            lives => lives == base,
+        };
+        lives || thread.entries().iter().any(inside)
     };
     threads.iter().filter(|thread| is_in(thread)).count()
 }
