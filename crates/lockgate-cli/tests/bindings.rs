@@ -16,6 +16,7 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("keeper", include_str!("bindings/keeper.rs")),
     ("words", include_str!("bindings/words.rs")),
     ("numbers", include_str!("bindings/numbers.rs")),
+    ("owned", include_str!("bindings/owned.rs")),
     ("abrupt", include_str!("bindings/abrupt.rs")),
     ("zlib", include_str!("bindings/zlib.rs")),
     ("expat", include_str!("bindings/expat.rs")),
@@ -298,6 +299,12 @@ fn what_is_to_be_freed() {
 #[test]
 fn calls_that_end_abruptly() {
     synthetic("abrupt").pass_in(&[Language::Rust, Language::Cpp]);
+}
+
+/// Handles that a call may replace, and functions that belong to what a call makes.
+#[test]
+fn whose_handles_are() {
+    synthetic("owned").pass();
 }
 
 /// Python: arguments are all checked before anything is stored, and signal handlers, finalisers and other callbacks come between

@@ -573,6 +573,7 @@ template <class Client, class Own, bool ENDS> class handle {
             refuse(error_kind::handle, parameter, "it has been moved from");
         return raw_;
     }
+    bool lg_is_owned() const { return owned_; }
     // The call that it was given to is over.
     void lg_ended()
     {
@@ -609,10 +610,13 @@ template <class Handle> class ending {
     void made() { made_ = true; }
     // What the library has put in its place.
     operator const void *() const { return raw; }
+    // That is the program's to end: another one, or the one that was.
+    bool is_owned() const { return !handle_ || raw != before_ || handle_->lg_is_owned(); }
 
     void *raw;
 
   private:
+    void *before_ = raw;
     Handle *handle_;
     bool made_ = false;
 };

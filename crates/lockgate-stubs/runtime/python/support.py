@@ -553,6 +553,7 @@ class _Handle(_Ending):
 
     _end: Any = None
     _raw: int | None = None
+    _was: int | None = None
     _owned = False
     _life: _Life | None = None
 
@@ -567,8 +568,17 @@ class _Handle(_Ending):
         handle._raw, handle._owned, handle._life = raw, owned, _Life()
         return handle
 
+    @classmethod
+    def _replaced(cls, raw: int | None, before: Any) -> Any:
+        """What is in the place of `before`, which was given to a call: if that is the same one, so are its owner and its life."""
+        handle = cls._given(raw, True)
+        if handle is not None and before is not None and raw == before._was:
+            handle._owned, handle._life = before._owned, before._life
+        return handle
+
     def _released(self) -> int | None:
         raw, self._raw = self._raw, None
+        self._was = raw
         if raw is None:
             raise Error(Kind.HANDLE, type(self).__name__, f"{type(self).__name__}: it has ended")
         return raw
@@ -778,6 +788,15 @@ def _callback(value: Any, kind: type[Callback], what: str, passing: list, handle
     if slot is None or value._slot is not slot:
         raise TypeError(f"{what}: a {kind.__name__} that has not been closed, or a function, is wanted")
     return slot.code
+
+
+def _made(handle: Any, *functions: Any) -> Any:
+    """A handle that a call has made which took these functions: the library may hold them as long as it lives."""
+    for function in functions:
+        slot = getattr(function, "_slot", None)
+        if handle is not None and slot is not None:
+            slot.passed(handle._life)
+    return handle
 
 
 # ---- the API -------------------------------------------------------------------------------------------------------------------

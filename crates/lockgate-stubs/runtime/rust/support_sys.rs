@@ -463,12 +463,23 @@ pub(crate) fn handle_ends() {
 /// A handle that a call ends. It counts until the call is over: till then the library may call what it was given with it.
 pub(crate) struct Ending {
     pub(crate) raw: *mut c_void,
-    pub(crate) counts: bool,
+    before: *mut c_void,
+    counts: bool,
 }
 
 impl Ending {
+    /// `owned`: it is the program's to end.
+    pub(crate) fn new(raw: *mut c_void, owned: bool) -> Ending {
+        Ending { raw, before: raw, counts: owned }
+    }
+
     pub(crate) fn none() -> Ending {
-        Ending { raw: std::ptr::null_mut(), counts: false }
+        Ending::new(std::ptr::null_mut(), false)
+    }
+
+    /// What is in its place behind the call is the program's to end: another one, or the one that was.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.raw != self.before || self.counts
     }
 }
 

@@ -98,7 +98,10 @@ impl<'a> Surface<'a> {
     /// What comes back: the result, then what parameters lead to.
     fn outs(&self, function: &'a FunctionPlan, arguments: &[Argument<'a>]) -> Vec<CopyOut<'a>> {
         let out = |what: &'a str, is_result: bool, kind: &'a CType, judge: Judge<'a>| {
-            let is_pointer = !matches!(judge, Judge::Handle { .. } | Judge::Filled { .. } | Judge::Number);
+            let is_pointer = !matches!(
+                judge,
+                Judge::Handle { .. } | Judge::Replaced(_) | Judge::Filled { .. } | Judge::Number
+            );
             CopyOut { what, is_result, kind, judge, freed: is_pointer && function.freed.contains(what) }
         };
         let result = &function.prototype.result;
@@ -115,7 +118,7 @@ impl<'a> Surface<'a> {
                 (CopyIn::Record { key, plain, reads: false, .. }, _) => {
                     Some(Judge::Filled { key, plain: *plain })
                 }
-                (CopyIn::Replaced(number), _) => Some(Judge::Handle { number: *number, owned: true }),
+                (CopyIn::Replaced(number), _) => Some(Judge::Replaced(*number)),
                 (CopyIn::Given, Passing::Pointer { after, .. }) => {
                     self.judge(function, arguments, argument.name, pointee, after)
                 }

@@ -232,6 +232,8 @@ pub enum Judge<'a> {
         /// It is the program's to end.
         owned: bool,
     },
+    /// What is in a handle's place behind the call: the same one, whose owner stays, or another, which is the program's to end.
+    Replaced(usize),
     /// If there is a function.
     Callback,
     /// How far behind the beginning of this parameter.

@@ -218,7 +218,7 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
         let (CopyOut { what, is_result, kind, judge, freed }, table) = (out, self.table);
         let subject = match judge {
             Judge::Records { key, .. } | Judge::Filled { key, .. } => Subject::Record(key),
-            Judge::Handle { number, .. } => Subject::Handle(*number),
+            Judge::Handle { number, .. } | Judge::Replaced(number) => Subject::Handle(*number),
             Judge::Enumeration(key) => Subject::Enumeration(key),
             _ => Subject::Elements(kind),
         };

@@ -91,6 +91,7 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             Judge::Filled { .. } => ["@CLASS@", "@CLASS@::lg_of(@LOCAL@)"],
             Judge::Handle { owned: true, .. } => [MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, true)"],
             Judge::Handle { .. } => [MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, false)"],
+            Judge::Replaced(_) => [MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, @LOCAL@.is_owned())"],
             Judge::Callback => ["bool", "@LOCAL@ != nullptr"],
             Judge::Offset { text: true, .. } => [PLACE, "lgs::offset(@LOCAL@, @OF@.lg_pointer(\"@OF@\"))"],
             Judge::Offset { .. } => [PLACE, "lgs::offset(@LOCAL@, @OF@.data())"],

@@ -98,6 +98,16 @@ impl<'a> Writer<'_, 'a> {
     }
 
     /// The name of a parameter: no type's, as the function speaks of those.
+    /// A handle that the call has made: functions that it took belong to that.
+    fn made(&self, handle: String) -> String {
+        let functions = self.form.arguments.iter().filter(|one| matches!(one.how, CopyIn::Closure { .. }));
+        let functions: Vec<_> = functions.map(|one| self.own(one.name)).collect();
+        match functions[..] {
+            [] => handle,
+            _ => format!("_made({handle}, {})", functions.join(", ")),
+        }
+    }
+
     fn own(&self, name: &str) -> String {
         let own = word(name);
         if self.types.contains(&own) { format!("{own}_") } else { own }
@@ -223,7 +233,8 @@ impl<'a> Writer<'_, 'a> {
                 self.before(&format!("_handle({own}, {kind}, \"{name}\")"));
                 let released = format!("{local} = ctypes.c_void_p({own} and {own}._released())");
                 line(&mut self.pieces.stored, &released);
-                self.pieces.after += &template!("python/ended.py.in", DEAD = own, OWN = own);
+                let dead = format!("{own} and {local}.value != {own}._was");
+                self.pieces.after += &template!("python/ended.py.in", DEAD = dead, OWN = own);
                 self.takes(&own, &format!("{kind} | None"));
                 by_reference(&local)
             }
@@ -375,7 +386,12 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             Judge::Handle { number, owned } => {
                 let name = self.handle(*number);
                 let owned = if *owned { "True" } else { "False" };
-                (format!("{name} | None"), format!("{name}._given({raw}, {owned})"))
+                (format!("{name} | None"), self.made(format!("{name}._given({raw}, {owned})")))
+            }
+            Judge::Replaced(number) => {
+                let name = self.handle(*number);
+                let own = self.own(what);
+                (format!("{name} | None"), self.made(format!("{name}._replaced({raw}, {own})")))
             }
             Judge::Callback => ("bool".to_owned(), format!("bool({raw})")),
             Judge::Offset { object, .. } => ("int | None".to_owned(), format!("_offset({raw}, lg_{object})")),

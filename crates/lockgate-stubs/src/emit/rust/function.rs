@@ -348,6 +348,10 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
                 let name = self.handle(*number);
                 (format!("Option<{name}>"), format!("{name}::given({raw}, {owned})"))
             }
+            Judge::Replaced(number) => {
+                let name = self.handle(*number);
+                (format!("Option<{name}>"), format!("{name}::given({raw}, lg_{what}.is_owned())"))
+            }
             Judge::Callback => ("bool".to_owned(), format!("!{raw}.is_null()")),
             Judge::Offset { object, text } => {
                 let start = match text {

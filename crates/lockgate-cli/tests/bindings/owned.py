@@ -1,0 +1,49 @@
+"""A handle that a call leaves in its place has the owner and the life that it had; a function belongs to the handle that its call has made."""
+
+import owned_protected as lib
+from owned_protected import owned_tick
+
+first, second = owned_tick(lambda n: 1), owned_tick(lambda n: 2)
+
+
+def dropped(call, *arguments):
+    try:
+        raise AssertionError(f"a function that was dropped: {call(*arguments)}")
+    except lib.Error as error:
+        assert error.kind is lib.Kind.CALLBACK, error
+
+
+# The library's own stays the library's.
+shared = lib.owned_default()
+result, same = lib.owned_swap(shared, 0)
+same.close()
+assert (result, lib.owned_ends()) == (0, 0)
+# The program's stays the program's, and is ended once; another is its own.
+own = lib.owned_new()
+result, own = lib.owned_swap(own, 0)
+result, own = lib.owned_swap(own, 1)
+assert (result, lib.owned_count(), lib.owned_ends()) == (1, 1, 1)
+
+# As long as the handle lives, the library's pointer leads to no other function.
+lib.owned_take(own, first)
+result, own = lib.owned_swap(own, 0)
+del first
+other = lib.owned_new()
+lib.owned_take(other, second)
+dropped(lib.owned_fire, own, 1)
+assert lib.owned_fire(other, 1) == 2
+
+# Nor as long as the one does that was made with it, whatever becomes of the one that it was made from.
+first = owned_tick(lambda n: 1)
+made = lib.owned_new()
+part = lib.part_new(made, first)
+made.close()
+del first
+later = [owned_tick(lambda n: 3) for _ in range(8)]
+for function in later:
+    lib.owned_take(other, function)
+dropped(lib.part_fire, part, 1)
+part.close()
+own.close()
+other.close()
+assert lib.owned_count() == 0

@@ -1,0 +1,28 @@
+/* Whose a handle is that has gone through a call which may put another in its place, and what belongs to one that a call makes (tests/bindings.rs). */
+#ifndef OWNED_H
+#define OWNED_H
+
+#include <lockgate/annotations.h>
+
+LG_DOMAIN("owned", memory=32M, time=20000);
+LG_ERRORS(int, -1);
+
+struct thing;
+struct part;
+typedef int (*owned_tick)(int n) LG_ERROR(-1);
+struct thing *owned_new(void);
+/* The library's own, which nobody ends. */
+struct thing *owned_default(void) LG_BORROWED;
+/* How many there are, and how often one was ended. */
+int owned_count(void);
+int owned_ends(void);
+void owned_free(struct thing *owned LG_RELEASE);
+/* Puts a new one in its place, and ends it; or leaves it there. */
+int owned_swap(struct thing **owned LG_INOUT, int anew);
+int owned_take(struct thing *owned, owned_tick tick);
+int owned_fire(struct thing *owned, int n);
+struct part *part_new(struct thing *owned, owned_tick tick);
+int part_fire(struct part *part, int n);
+void part_free(struct part *part LG_RELEASE);
+
+#endif
