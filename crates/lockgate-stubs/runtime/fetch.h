@@ -24,6 +24,14 @@ static inline void lgs_put(struct lgs_far *to, const void *from, size_t size)
     memcpy((void *)to, from, size);
 }
 
+/* A piece of `from`, if it is another than in `known`; without `known`, in any case. */
+static inline void lgs_put_new(struct lgs_far *to, const void *from, const void *known, size_t offset, size_t size)
+{
+    const char *own = (const char *)from + offset;
+    if (!known || memcmp(own, (const char *)known + offset, size) != 0)
+        lgs_put(lgs_far(to, offset), own, size);
+}
+
 static inline void lgs_clear(struct lgs_far *to, size_t size)
 {
     memset((void *)to, 0, size);

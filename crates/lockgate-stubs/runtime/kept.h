@@ -28,7 +28,7 @@ static struct lgs_kept *lgs_kept_new(const void *host, unsigned type, size_t siz
             region->next = lgs.kept_regions;
             lgs.kept_regions = region;
         }
-        if (!(kept = malloc(sizeof *kept)))
+        if (!(kept = malloc(sizeof *kept + size)))
             return 0;
         *kept = (struct lgs_kept){.stage = lgs_far(region->stage.here, region->used), .inside = region->stage.inside + region->used,
                                   .size = size, .generation = lgs.generation};
@@ -37,6 +37,8 @@ static struct lgs_kept *lgs_kept_new(const void *host, unsigned type, size_t siz
     kept->host = host;
     kept->type = type;
     kept->next = 0;
+    kept->known = false;
+    memset(kept->agreed, 0, size);
     return kept;
 }
 
@@ -62,9 +64,27 @@ static struct lgs_kept **lgs_kept_of(const struct lgs_call *c, const void *host,
     return scope ? &scope->kept : &lgs.kept[((uintptr_t)host >> 4) % LGS_BUCKETS];
 }
 
+static struct lgs_kept *lgs_kept_in(struct lgs_kept *list, const void *host, unsigned type)
+{
+    while (list && (list->host != host || list->type != type))
+        list = list->next;
+    return list;
+}
+
+/* Program and library agree on the numbers in the structure at `host`; without `known`, they do not. */
+static void lgs_kept_known(const struct lgs_call *c, const void *host, unsigned type, bool with_handle, bool known)
+{
+    pthread_mutex_lock(&lgs.lock);
+    bool waits = with_handle && c->makes;
+    struct lgs_kept *kept = host && !waits ? lgs_kept_in(*lgs_kept_of(c, host, with_handle), host, type) : 0;
+    if (kept && (kept->known = known))
+        memcpy(kept->agreed, host, kept->size);
+    pthread_mutex_unlock(&lgs.lock);
+}
+
 /* The library's copy of the program's structure at `host`: found, or made. `with_handle`: no function releases it, and the library has it as long as the handle that
- * comes with it, or that the call makes. */
-static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, const char *what)
+ * comes with it, or that the call makes. `known`: what they have agreed on; it differs everywhere if that is nothing. */
+static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, void *known, const char *what)
 {
     struct lgs_block block = {host, 0, 0, size};
     lgs_need_mark(c);
@@ -73,9 +93,7 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
     bool waits = with_handle && c->makes;
     void *owned = waits ? lgs_own(c, 0, what) : 0;
     pthread_mutex_lock(&lgs.lock);
-    struct lgs_kept **list = waits ? 0 : lgs_kept_of(c, host, with_handle), *kept = list ? *list : 0;
-    while (kept && (kept->host != host || kept->type != type))
-        kept = kept->next;
+    struct lgs_kept **list = waits ? 0 : lgs_kept_of(c, host, with_handle), *kept = list ? lgs_kept_in(*list, host, type) : 0;
     if (!kept && (!waits || owned) && (kept = lgs_kept_new(host, type, size))) {
         if (waits) {
             LGS_HEAD(owned)->kept = kept;
@@ -83,6 +101,13 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
             kept->next = *list;
             *list = kept;
         }
+    }
+    if (kept) {
+        memcpy(known, kept->agreed, size);
+        for (size_t i = 0; !kept->known && i < size; i++)
+            ((unsigned char *)known)[i] = (unsigned char)~((const unsigned char *)host)[i];
+        kept->known = true;
+        memcpy(kept->agreed, host, size);
     }
     pthread_mutex_unlock(&lgs.lock);
     if (!kept) {

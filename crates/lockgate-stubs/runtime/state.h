@@ -163,6 +163,8 @@ struct lgs_kept {
     size_t size;
     unsigned generation; /* of the domain */
     struct lgs_kept *next;
+    bool known;            /* program and library have agreed on numbers: */
+    unsigned char agreed[]; /* the program's structure then. What is in it now and not there goes in, the rest the library's copy has, newer ones perhaps */
 };
 
 /* What is in it: a structure, by its number from 1, or one of these. Two readings of one address are two objects. */

@@ -48,6 +48,12 @@ int abrupt_step(struct abrupt_stream *stream, abrupt_tick tick, void *user)
     return tick(user, 1);
 }
 
+int abrupt_copy(struct abrupt_stream *to, struct abrupt_stream *from)
+{
+    *to = *from;
+    return 0;
+}
+
 int abrupt_end(struct abrupt_stream *stream)
 {
     if (stream->next_out) {

@@ -36,6 +36,7 @@ LG_FIELD(struct abrupt_stream, next_in, LG_IN LG_CURSOR LG_SIZE(avail_in) LG_NUL
 LG_FIELD(struct abrupt_stream, next_out, LG_OUT LG_CURSOR LG_SIZE(avail_out) LG_NULLABLE);
 int abrupt_begin(struct abrupt_stream *stream LG_KEPT LG_OUT);
 int abrupt_step(struct abrupt_stream *stream LG_KEPT LG_INOUT, abrupt_tick tick, void *user);
+int abrupt_copy(struct abrupt_stream *to LG_KEPT LG_OUT, struct abrupt_stream *from LG_KEPT LG_OUT);
 int abrupt_end(struct abrupt_stream *stream LG_KEPT LG_RELEASE LG_INOUT);
 int abrupt_end_with(struct abrupt_stream *stream LG_KEPT LG_RELEASE LG_OUT, const char *why LG_STRING);
 int abrupt_ends(void);

@@ -695,10 +695,11 @@ template <class Own> class use {
     use &operator=(const use &) = delete;
     ~use()
     {
-        if (reads_) {
+        // (One whose buffers the call has not brought may have another's now, as its copy.)
+        if (reads_ || !own_->busy)
             Own::lg_without_buffers(own_->raw);
+        if (reads_)
             own_->busy = false;
-        }
         if (releases_)
             own_->end = nullptr, own_->used = false;
     }

@@ -443,23 +443,27 @@ impl Stub<'_> {
         let of_word = |function: &str| format!("lgs_{function}_{}", record.word);
         self.phases.enter.push(private(name, size_of(kind)));
         let pointer = cast("void *", word(name));
+        let ends = number(self.plan.ends_with_handle(key));
+        let known = if kept { address(local("k", name)) } else { zero() };
         let made = if kept {
-            let ends = number(self.plan.ends_with_handle(key));
-            run("lgs_keep", [pointer, of.clone(), size_of(kind), ends, text(name)])
+            self.phases.copy_in.push(Step::Declare(kind.clone(), local_name("k", name), None));
+            let arguments =
+                [pointer.clone(), of.clone(), size_of(kind), ends.clone(), known.clone(), text(name)];
+            run("lgs_keep", arguments)
         } else if let Some(count) = &buffer.size {
             let all = run(&of_word("into_all"), [word(name), self.before(count), text(name)]);
             self.phases.copy_in.push(declare_block(name, all));
             return self.inside(name);
         } else {
-            run("lgs_fresh", [pointer, size_of(kind)])
+            run("lgs_fresh", [pointer.clone(), size_of(kind)])
         };
         self.phases.copy_in.push(declare_block(name, made));
         let with = || address(local("w", name));
         let with_kind = format!("struct {}", of_word("with"));
         self.phases.copy_in.push(variable(&with_kind, local_name("w", name), zeroed()));
         let into = match buffer.reads {
-            false => call(&of_word("numbers"), [word(name), here(name), number(!kept)]),
-            true => run(&of_word("into"), [word(name), here(name), with()]),
+            false => call(&of_word("numbers"), [word(name), here(name), number(!kept), known]),
+            true => run(&of_word("into"), [word(name), here(name), with(), known]),
         };
         let mut into = vec![Step::Do(into)];
         // (Of two that it only remembers, the library may make one like the other.)
@@ -493,7 +497,16 @@ impl Stub<'_> {
             self.phases.fetch.push(Step::Declare(kind.clone(), local_name("r", name), None));
             self.phases.fetch.push(when(here(name), steps));
             let back = Step::Do(call(&of_word("back"), [with()]));
-            self.phases.give.push(when(here(name), [back, Step::Set(behind(word(name)), copy)]));
+            let mut gives = vec![back, Step::Set(behind(word(name)), copy)];
+            if kept {
+                let told = [pointer.clone(), of.clone(), ends.clone(), word("true")];
+                gives.push(Step::Do(run("lgs_kept_known", told)));
+            }
+            self.phases.give.push(when(here(name), gives));
+        }
+        if kept {
+            let unknown = Step::Do(run("lgs_kept_known", [pointer, of.clone(), ends, word("false")]));
+            self.phases.release.push(when(failed(), [unknown]));
         }
         if kept && release {
             self.phases.release.push(Step::Do(call("lgs_release", [word(name), of])));

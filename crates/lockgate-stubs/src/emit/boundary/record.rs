@@ -57,7 +57,7 @@ pub struct Parts<'a> {
     pub buffers: Vec<&'a str>,
     /// Strings in it, which go in.
     pub strings: Vec<&'a str>,
-    /// Everything in: `from` the program, `to` the library.
+    /// Everything in: `from` the program, `to` the library; of numbers those that are not as in `known`, if there is that.
     pub into: Vec<Step>,
     /// Numbers in, so that those which the library leaves stay as they were, but nothing that is followed.
     pub numbers: Vec<Step>,
@@ -88,8 +88,10 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
         back: vec![],
     };
     if record.is_plain() {
-        let whole = [word("to"), word("from"), size_of_variable(behind(word("from")))];
-        parts.into.push(Step::Do(call("lgs_put", whole)));
+        let whole = (number(0), size_of_variable(behind(word("from"))));
+        let each = fields.iter().map(|field| extent(spelling, &field.name));
+        let all = if fields.is_empty() { vec![whole] } else { each.collect() };
+        parts.into.extend(all.into_iter().map(put_new));
         parts.numbers.clone_from(&parts.into);
         return parts;
     }
@@ -163,12 +165,22 @@ fn far(spelling: &str, name: &str) -> Value {
     call("lgs_far", [word("to"), call("offsetof", [word(spelling), word(name)])])
 }
 
+/// Where a field lies, and how many bytes it has.
+fn extent(spelling: &str, name: &str) -> (Value, Value) {
+    let offset = call("offsetof", [word(spelling), word(name)]);
+    (offset, size_of_variable(through(word("from"), name)))
+}
+
+/// A number in, if it is not the one that the library has had from the program, or the program from the library: with a structure that is remembered, it may
+/// have changed in the library's copy meanwhile, if that is in the middle of another call.
+fn put_new((offset, size): (Value, Value)) -> Step {
+    Step::Do(call("lgs_put_new", [word("to"), word("from"), word("known"), offset, size]))
+}
+
 fn numbers(parts: &mut Parts<'_>, field: &FieldPlan, spelling: &str) {
     let name = &field.name;
-    let from = || through(word("from"), name);
     if field.passing == Passing::Value && !field.of_buffer {
-        let put = call("lgs_put", [far(spelling, name), address(from()), size_of_variable(from())]);
-        parts.numbers.push(Step::Do(put));
+        parts.numbers.push(put_new(extent(spelling, name)));
     } else if is_set(field) || may_be_set(field) {
         let unset = address(cast("uint64_t", Value::List(vec![word("LGS_UNSET")])));
         let put = call("lgs_put", [far(spelling, name), unset, number(8)]);
@@ -190,7 +202,8 @@ fn into(steps: &mut Vec<Step>, field: &FieldPlan, of: &[Value], bound: bool, spe
         |value: Value| Step::Do(call("lgs_put", [far(spelling, name), value, size_of_variable(from())]));
     let raw = |value: Value| put(address(cast("uint64_t", Value::List(vec![value]))));
     match &field.passing {
-        Passing::Value => steps.push(put(address(from()))),
+        Passing::Value if field.of_buffer => steps.push(put(address(from()))),
+        Passing::Value => steps.push(put_new(extent(spelling, name))),
         Passing::String { .. } => {
             steps.push(Step::Set(with(name), run("lgs_string_block", [from()])));
             steps.push(raw(member(with(name), "inside")));
