@@ -82,6 +82,14 @@ static void functions_of_the_last_handle()
     // A refused call has ended nothing but the handle.
     FAILS(abrupt::abrupt_close(std::move(*other), std::string("a\0b", 3)), error_kind::size, "why");
     CHECK(abrupt::abrupt_alive() == alive);
+    // The library may have the one whose end has failed, with its function, and functions that were given since: no other has a place of theirs.
+    second.reset();
+    std::vector<abrupt::abrupt_word> words;
+    auto fill = [&] {
+        while (words.size() < 255)
+            words.emplace_back([](int) { return 0; });
+    };
+    FAILS(fill(), error_kind::memory, "closure");
 }
 
 int main()

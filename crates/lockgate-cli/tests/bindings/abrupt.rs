@@ -103,6 +103,9 @@ fn functions_of_the_last_handle() {
     assert_eq!(abrupt_close(own, "a\0b").unwrap_err().kind, ErrorKind::Size);
     drop((others, tick));
     assert_eq!(abrupt_alive(), Ok(alive));
+    // It may have the one whose end has failed, with its function, and functions that were given since: no other has a place of theirs.
+    let words: Vec<_> = (0..255).map(|_| AbruptWord::new(|_| 0)).collect();
+    assert_eq!(words[254].as_ref().map(drop).unwrap_err().kind, ErrorKind::Memory);
 }
 
 fn resident() -> u64 {

@@ -336,10 +336,12 @@ template <class Client, class F, class... Ended> auto call(F function, Ended &..
         function();
         (ended.made(), ...);
         check();
+        (ended.succeeded(), ...);
     } else {
         auto result = function();
         (ended.made(), ...);
         check();
+        (ended.succeeded(), ...);
         return result;
     }
 }
@@ -559,10 +561,10 @@ template <class Client, class Own, bool ENDS> class handle {
             return;
         try {
             call<Client>([this] { Own::lg_end(raw_); });
+            state<Client>::handles -= 1;
         } catch (...) {
-            // It is gone in any case.
+            // It is gone in any case, but the library may have it still.
         }
-        state<Client>::handles -= 1;
     }
     // False for one that was moved from.
     explicit operator bool() const { return raw_ != nullptr; }
@@ -576,9 +578,12 @@ template <class Client, class Own, bool ENDS> class handle {
     bool lg_is_owned() const { return owned_; }
     // The call that it was given to is over.
     void lg_ended()
+    // The call that it was given to is over, and has succeeded or not.
+    void lg_ended(bool well)
     {
         raw_ = nullptr;
-        state<Client>::handles -= std::exchange(owned_, false);
+        bool counts = std::exchange(owned_, false);
+        state<Client>::handles -= well && counts;
     }
 
   private:
@@ -591,8 +596,8 @@ template <class Handle> std::optional<Handle> handle_of(const void *raw, bool ow
     return raw ? std::optional<Handle>(std::in_place, pointer(raw), owned) : std::nullopt;
 }
 
-// A handle, or none, that a call ends. It counts until that is over: till then the library may call what it was given with it. What a refused call was to end, it ends
-// itself.
+// A handle, or none, that a call ends. It counts until that is over, and for good if that has failed: the library may call what it was given with it. What a refused
+// call was to end, it ends itself.
 template <class Handle> class ending {
   public:
     ending(Handle &handle, const char *parameter) : raw(handle.lg_raw(parameter)), handle_(&handle) {}
@@ -605,9 +610,10 @@ template <class Handle> class ending {
     ~ending()
     {
         if (made_ && handle_)
-            handle_->lg_ended();
+            handle_->lg_ended(well_);
     }
     void made() { made_ = true; }
+    void succeeded() { well_ = true; }
     // What the library has put in its place.
     operator const void *() const { return raw; }
     // That is the program's to end: another one, or the one that was.
@@ -618,7 +624,7 @@ template <class Handle> class ending {
   private:
     void *before_ = raw;
     Handle *handle_;
-    bool made_ = false;
+    bool made_ = false, well_ = false;
 };
 
 template <class Handle> std::vector<Handle> handles_of(const void *at, std::size_t count)
@@ -707,6 +713,7 @@ template <class Own> class use {
     auto *get() const { return &own_->raw; }
     // The call that ends what was begun is made.
     void made() { releases_ = true; }
+    void succeeded() {}
     // What it takes part in has begun something, which this function ends.
     void begins(void (*end)(void *))
     {

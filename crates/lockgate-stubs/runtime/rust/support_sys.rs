@@ -460,7 +460,7 @@ pub(crate) fn handle_ends() {
     HANDLES.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// A handle that a call ends. It counts until the call is over: till then the library may call what it was given with it.
+/// A handle that a call ends. It counts until the call is over, and for good if that has failed: the library may call what it was given with it.
 pub(crate) struct Ending {
     pub(crate) raw: *mut c_void,
     before: *mut c_void,
@@ -481,11 +481,10 @@ impl Ending {
     pub(crate) fn is_owned(&self) -> bool {
         self.raw != self.before || self.counts
     }
-}
 
-impl Drop for Ending {
-    fn drop(&mut self) {
-        if self.counts {
+    /// The call has succeeded.
+    pub(crate) fn end(&mut self) {
+        if std::mem::take(&mut self.counts) {
             handle_ends();
         }
     }

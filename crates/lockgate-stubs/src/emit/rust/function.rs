@@ -217,7 +217,8 @@ impl<'a> Writer<'_, 'a> {
             }
             CopyIn::Handle { number, release: true } => {
                 self.takes(&own, &self.handle(*number));
-                line(&mut self.pieces.stored, &format!("let {local} = {own}.ending();"));
+                line(&mut self.pieces.stored, &format!("let mut {local} = {own}.ending();"));
+                line(&mut self.pieces.after, &format!("{local}.end();"));
                 format!("{local}.raw")
             }
             CopyIn::Handle { number, release: false } => {
@@ -231,6 +232,7 @@ impl<'a> Writer<'_, 'a> {
                 self.takes(&own, &format!("impl Into<Option<{kind}>>"));
                 let ending = format!("{own}.into().map_or_else(support::Ending::none, {kind}::ending)");
                 line(&mut self.pieces.stored, &format!("let mut {local} = {ending};"));
+                line(&mut self.pieces.after, &format!("{local}.end();"));
                 raw_mut(&format!("{local}.raw"))
             }
             // (What consumes the caller's is taken out of the call.)
