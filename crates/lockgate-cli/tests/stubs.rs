@@ -1114,6 +1114,14 @@ fn the_library_hears_of_what_could_not_be_written() {
     made("full", &["-O0"], [header, source, host]);
 }
 
+/// The library's stream is the program's: its indicators, what the library pushes back, and what it writes through a buffer.
+#[test]
+fn a_stream_has_what_the_programs_has() {
+    let folder = corpus().root().join("crates/lockgate-cli/tests/stubs");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a file");
+    made("lending", &["-O0"], [&text("lending.h"), &text("lending.c"), &text("lending_host.c")]);
+}
+
 /// In a forked child, where no call of a library that does not restart succeeds, errors jump as everywhere.
 #[test]
 fn errors_jump_in_a_forked_child() {

@@ -45,7 +45,11 @@
 #undef clearerr
 #undef clock_gettime
 #undef close
+#undef fclose
+#undef feof
 #undef ferror
+#undef fflush
+#undef fgetc
 #undef fopencookie
 #undef fprintf
 #undef fread
@@ -101,5 +105,6 @@
 #undef tdelete
 #undef tfind
 #undef tsearch
+#undef ungetc
 #undef vsnprintf
 #undef write

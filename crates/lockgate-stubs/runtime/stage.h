@@ -21,7 +21,7 @@ static void lgs_stream_end(struct lgs_open *open)
 static void lgs_stream_stuck(struct lgs_open *open)
 {
     pthread_mutex_lock(&lgs.lock);
-    open->stuck = true;
+    __atomic_store_n(&open->stuck, true, __ATOMIC_RELAXED);
     if (open->kept)
         __atomic_store_n(&lgs.stuck, true, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lgs.lock);

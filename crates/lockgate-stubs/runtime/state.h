@@ -282,8 +282,11 @@ struct lgs_open {
     bool kept;           /* after the call, too */
     unsigned calls;      /* in progress that were given it */
     bool stuck;          /* a call ended within it, or was left: the library's lock on it may be held for good */
-    uint64_t cookie;
+    uint64_t cookie;     /* of one `inside` */
     uint64_t inside;
+    size_t read;         /* by the library, since it last gave back what it does not need */
+    bool ends;           /* the next read says that the file ends: the program's stream does so already */
+    bool told;           /* the library's stream has had an indicator of the program's */
     struct lgs_open *next;
 };
 

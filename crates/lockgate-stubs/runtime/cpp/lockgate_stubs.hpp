@@ -576,8 +576,6 @@ template <class Client, class Own, bool ENDS> class handle {
         return raw_;
     }
     bool lg_is_owned() const { return owned_; }
-    // The call that it was given to is over.
-    void lg_ended()
     // The call that it was given to is over, and has succeeded or not.
     void lg_ended(bool well)
     {

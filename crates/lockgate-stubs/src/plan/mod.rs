@@ -141,6 +141,11 @@ pub struct FunctionPlan {
 }
 
 impl FunctionPlan {
+    /// It takes a `FILE`.
+    pub fn has_streams(&self) -> bool {
+        self.parameters.iter().any(|passing| matches!(passing, Passing::Stream { .. }))
+    }
+
     /// What `name` is given, a parameter or `result`, stays the library's.
     pub fn is_borrowed(&self, name: &str) -> bool {
         match self.prototype.parameters.iter().find(|parameter| parameter.name == *name) {
@@ -661,6 +666,11 @@ impl Plan {
         self.refusals.retain(|refusal| names.contains(&refusal.function));
         self.left_out.retain(|left_out| names.contains(&left_out.name));
         self.facts.take();
+    }
+
+    /// Some function takes a `FILE`.
+    pub fn has_streams(&self) -> bool {
+        self.functions.iter().any(FunctionPlan::has_streams)
     }
 
     /// Data, streams and what was told are for the handle that they were given for: the client keeps in mind whose call it is.

@@ -170,6 +170,10 @@ fn checked(callback: &CallbackPlan, plan: &Plan, own: &str, enter: Vec<Step>, ta
         calls.push(Step::Do(called));
     }
     calls.push(Step::Do(run("lgs_called", [])));
+    if plan.has_streams() {
+        steps.push(Step::Do(run("lgs_streams_out", [])));
+        calls.push(Step::Do(run("lgs_streams_in", [])));
+    }
     calls.extend(back);
     steps.extend([when(not(failed()), calls), leave]);
     steps.extend(returns.then(|| Step::Return(Some(word("lgs_result")))));

@@ -511,6 +511,9 @@ impl<'p> Stub<'p> {
 
     /// However it went.
     fn end(&mut self) {
+        if self.function.has_streams() {
+            self.phases.fetch.insert(0, Step::Do(run("lgs_streams_out", [])));
+        }
         let mut first = Vec::new();
         for name in self.made.iter().filter_map(|(_, claimed)| claimed.as_ref()) {
             let unclaim = Step::Do(call("lgs_unclaim", [address(local("m", name))]));

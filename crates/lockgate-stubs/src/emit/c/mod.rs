@@ -12,7 +12,7 @@ use super::template::{row, template};
 use super::{File, Target};
 use crate::header::model::{CType, Prototype, Shape};
 use crate::name::word;
-use crate::plan::{CallbackPlan, FunctionPlan, LeftOut, Outcome, Passing, Plan, RecordPlan, prototype};
+use crate::plan::{CallbackPlan, FunctionPlan, LeftOut, Outcome, Plan, RecordPlan, prototype};
 use lockgate_headers::LOCKGATE_STUBS_H;
 
 /// Parts of `runtime/`, in the order in which they build on each other.
@@ -163,7 +163,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
         FREES = flag(frees(plan)),
         JUMPS = flag(plan.functions.iter().any(|function| function.jumps.is_some())),
         SILENT = flag(plan.has_silent()),
-        STREAMS = flag(streams(plan)),
+        STREAMS = flag(plan.has_streams()),
         KEEPS_STREAMS = flag(plan.keeps_streams()),
         LENDS = flag(plan.lends()),
         RESTARTS = flag(plan.restarts()),
@@ -309,23 +309,23 @@ pub fn defined(define: &str) -> String {
     template!("c/default.c.in", NAME = name, VALUE = value)
 }
 
-/// Some function takes a `FILE`.
-fn streams(plan: &Plan) -> bool {
-    plan.functions
-        .iter()
-        .any(|function| function.parameters.iter().any(|passing| matches!(passing, Passing::Stream { .. })))
-}
-
 /// Some function gives what the program frees itself.
 fn frees(plan: &Plan) -> bool {
     plan.functions.iter().any(|function| !function.freed.is_empty())
 }
 
 /// What streams need of the library's libc (`runtime/stream.h`).
-const STREAM_EXPORTS: [&str; 3] = [
+const STREAM_EXPORTS: [&str; 10] = [
     "void *fopencookie(void *, void *, uint64_t, uint64_t, uint64_t, uint64_t, void *, void *, void *, void *)",
     "int setvbuf(void *, void *, int, size_t)",
     "void clearerr(void *)",
+    "void __fseterr(void *)",
+    "int fgetc(void *)",
+    "int fflush(void *)",
+    "int fclose(void *)",
+    "int feof(void *)",
+    "int ferror(void *)",
+    "uint64_t __freadahead(void *)",
 ];
 
 /// Exports for the link of the module.
@@ -348,7 +348,7 @@ pub fn exported(plan: &Plan) -> Vec<String> {
     if frees(plan) && !plan.functions.iter().any(|function| function.name == "free") {
         exports.push("void free(void *)".to_owned());
     }
-    if streams(plan) {
+    if plan.has_streams() {
         exports.extend(STREAM_EXPORTS.map(str::to_owned));
     }
     exports
