@@ -464,13 +464,14 @@ pub(crate) fn handle_ends() {
 pub(crate) struct Ending {
     pub(crate) raw: *mut c_void,
     before: *mut c_void,
+    owned: bool,
     counts: bool,
 }
 
 impl Ending {
     /// `owned`: it is the program's to end.
     pub(crate) fn new(raw: *mut c_void, owned: bool) -> Ending {
-        Ending { raw, before: raw, counts: owned }
+        Ending { raw, before: raw, owned, counts: owned }
     }
 
     pub(crate) fn none() -> Ending {
@@ -479,7 +480,7 @@ impl Ending {
 
     /// What is in its place behind the call is the program's to end: another one, or the one that was.
     pub(crate) fn is_owned(&self) -> bool {
-        self.raw != self.before || self.counts
+        self.raw != self.before || self.owned
     }
 
     /// The call has succeeded.
