@@ -5,9 +5,11 @@ use super::layout::{
     BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, IDLE, NEXT_MARK, RECORD, Record, UNTAKEN,
 };
 use super::thread_sys::{
-    LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
+    LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, may_call, on_alternate_stack,
+    too_deep,
 };
 use super::undisturbed_sys::{ends_unseen, undisturbed};
+use crate::error::CallError;
 use crate::space;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
@@ -225,6 +227,22 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             left = Some(host + FRAME + pushed);
             left_host = host;
         }
+    }
+}
+
+/// Fails where a start of a domain on the calling thread would be refused, for what the thread is in: before anything is given up for it.
+pub(crate) fn may_start() -> Result<(), CallError> {
+    let Some(state) = current().filter(|state| state.owner.is_here()) else { return Ok(()) };
+    let here = 0_u8;
+    let rsp = (&raw const here).addr() as u64;
+    // (What a jump has left is in nobody's way.)
+    let top = repair(state, rsp);
+    may_call(state)?;
+    // SAFETY: the top record is always valid.
+    let nested = unsafe { (*top).kind == GATE };
+    match state.out_of_turn.get() || nested && (too_deep(state, rsp) || is_elsewhere(state, rsp)) {
+        true => Err(CallError::TooDeep),
+        false => Ok(()),
     }
 }
 

@@ -556,20 +556,6 @@ pub(crate) fn may_call(state: &ThreadState) -> Result<(), CallError> {
     Err(CallError::Panic(Panic::new(Box::new(why))))
 }
 
-/// Fails where a start of a domain on the calling thread would be refused, for what the thread is in: before anything is given up for it.
-pub(crate) fn may_start() -> Result<(), CallError> {
-    let Some(state) = current().filter(|state| state.owner.is_here()) else { return Ok(()) };
-    let here = 0_u8;
-    let rsp = (&raw const here).addr() as u64;
-    may_call(state)?;
-    // SAFETY: the top record is always valid.
-    let nested = unsafe { (*(*state.block).top).kind == GATE };
-    match state.out_of_turn.get() || nested && (too_deep(state, rsp) || is_elsewhere(state, rsp)) {
-        true => Err(CallError::TooDeep),
-        false => Ok(()),
-    }
-}
-
 /// Publishes the state to the signal handler and the slow paths: they find it through the block.
 pub(crate) fn publish(state: &Arc<ThreadState>) {
     // SAFETY: our own block; the registry keeps the state alive until the thread ends.

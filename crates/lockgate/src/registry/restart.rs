@@ -3,7 +3,7 @@ use super::binder::Bound;
 use super::request::Rebind;
 use super::{Registry, RegistryError, Server, State};
 use crate::binding::Binding;
-use crate::call::{Closed, thread_sys};
+use crate::call::{Closed, repair_sys};
 use crate::domain::{Core, Domain};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -88,7 +88,7 @@ impl Registry {
     /// [`RegistryError`]; the names stay with the old, dead domain then, if they were not taken back meanwhile
     /// ([`RegistryError::Removed`]).
     pub fn restart(&self, name: &str) -> Result<Domain, RegistryError> {
-        thread_sys::may_start().map_err(RegistryError::Caller)?;
+        repair_sys::may_start().map_err(RegistryError::Caller)?;
         let old = {
             let mut state = self.state();
             let instance = state.instance(name)?;
