@@ -191,10 +191,9 @@ impl Binding {
         name: &str,
         instead: &'static str,
     ) -> Result<Option<Signature>, BindError> {
-        let noted = module.export(name).and_then(|export| export.signature.as_deref());
-        let Some(signature) = noted.map(str::parse::<Signature>).transpose()? else { return Ok(None) };
-        within_registers(module.name(), &signature, instead)?;
-        Ok(Some(signature))
+        let Some((_, Some(signature))) = module.export_with_note(name)? else { return Ok(None) };
+        within_registers(module.name(), signature, instead)?;
+        Ok(Some(signature.clone()))
     }
 
     fn of_export(

@@ -97,9 +97,7 @@ fn admit(binding: &BindingHeader, rsp: u64) -> Result<(), CallError> {
     thread_sys::may_call(state)?;
     // SAFETY: the top record is always valid.
     let nested = unsafe { (*top).kind } != IDLE;
-    if nested && (thread_sys::too_deep(state, rsp) || thread_sys::is_elsewhere(state, rsp)) {
-        return Err(CallError::TooDeep);
-    }
+    thread_sys::may_nest(state, rsp)?;
     // A thread that the module has started itself has nobody to tell that its turn did not come: it waits for it, as on any machine.
     let patient = !nested && thread_sys::is_modules_thread();
     take_place(state, binding, patient)?;

@@ -5,8 +5,8 @@ use super::layout::{
     BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, IDLE, NEXT_MARK, RECORD, Record, UNTAKEN,
 };
 use super::thread_sys::{
-    LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, may_call, on_alternate_stack,
-    too_deep,
+    LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, may_call, may_nest,
+    on_alternate_stack,
 };
 use super::undisturbed_sys::{ends_unseen, undisturbed};
 use crate::error::CallError;
@@ -236,13 +236,11 @@ pub(crate) fn may_start() -> Result<(), CallError> {
     let here = 0_u8;
     let rsp = (&raw const here).addr() as u64;
     // (What a jump has left is in nobody's way.)
-    let top = repair(state, rsp);
+    repair(state, rsp);
     may_call(state)?;
-    // SAFETY: the top record is always valid.
-    let nested = unsafe { (*top).kind == GATE };
-    match state.out_of_turn.get() || nested && (too_deep(state, rsp) || is_elsewhere(state, rsp)) {
+    match state.out_of_turn.get() {
         true => Err(CallError::TooDeep),
-        false => Ok(()),
+        false => may_nest(state, rsp),
     }
 }
 

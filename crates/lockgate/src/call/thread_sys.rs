@@ -632,6 +632,19 @@ pub(crate) fn beyond_depth(state: &ThreadState, allowed: u32) -> bool {
 /// much a nested call on a coroutine's stack must leave, too.
 pub(super) const LEAST_STACK: u64 = 32 << 10;
 
+/// What a thread that is in a call does next there, from a frame at `rsp`, is nested in that: there is room, on its stack.
+///
+/// # Errors
+/// [`CallError::TooDeep`].
+pub(crate) fn may_nest(state: &ThreadState, rsp: u64) -> Result<(), CallError> {
+    // SAFETY: the top record is always valid.
+    let nested = unsafe { (*(*state.block).top).kind == GATE };
+    match nested && (too_deep(state, rsp) || is_elsewhere(state, rsp)) {
+        true => Err(CallError::TooDeep),
+        false => Ok(()),
+    }
+}
+
 /// True if `rsp` leaves too little of the host's stack for a call that is nested in the innermost one, whose gate's record is on top, or
 /// too few records.
 pub(crate) fn too_deep(state: &ThreadState, rsp: u64) -> bool {

@@ -207,9 +207,9 @@ impl Domain {
     /// # Errors
     /// As [`bind_dynamic`](Domain::bind_dynamic).
     pub fn bind_described(&self, name: &str, policy: Policy) -> Result<Dynamic, BindError> {
-        let noted = self.module().export(name.trim()).and_then(|export| export.signature.as_deref());
-        let signature = noted.ok_or_else(|| self.unbound(name.trim()))?.parse()?;
-        Binding::new(self.core().clone(), signature, policy)
+        let noted = self.module().export_with_note(name.trim())?.and_then(|(_, noted)| noted);
+        let signature = noted.ok_or_else(|| self.unbound(name.trim()))?;
+        Binding::new(self.core().clone(), signature.clone(), policy)
             .map(|binding| Dynamic::described(Arc::new(binding)))
     }
 
