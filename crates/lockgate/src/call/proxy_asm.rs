@@ -13,9 +13,10 @@ use std::mem::offset_of;
 
 core::arch::global_asm!(
     r#"
-    # The thread's block. It starts as "may not enter" (rule R12).
+    # The thread's block. It starts as "may not enter" (rule R12). It asks for no cache line of its own: what static thread-local storage a
+    # library takes would depend on what else is linked before it, and glibc has little.
     .section .tdata.lockgate_thread,"awT",@progbits
-    .p2align 6
+    .p2align 4
     .globl lockgate_thread
     .hidden lockgate_thread
     .type lockgate_thread,@object
