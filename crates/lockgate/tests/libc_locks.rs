@@ -266,9 +266,10 @@ fn calls_that_end_in_functions_that_lock_keep_nobody_waiting() {
     }
 }
 
-/// A thread of the module's own was told, which ends its domain.
+/// A thread of the module's own was told, which ends its domain: before the call, or while it runs.
 fn is_over(error: &CallError) -> bool {
-    matches!(error.fault().map(|fault| fault.kind()), Some(FaultKind::Killed))
+    let fault = error.fault().map(|fault| fault.kind());
+    matches!(error, CallError::Killed(_)) || matches!(fault, Some(FaultKind::Killed))
 }
 
 /// musl has each thread change its own user, by a signal; a thread that has called and left never takes one.

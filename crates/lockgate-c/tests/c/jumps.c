@@ -278,6 +278,11 @@ static int jumps_within(int x) {
     return x;
 }
 
+static int waits_within(int x) {
+    pthread_barrier_wait(&told);
+    return x;
+}
+
 static void on_workers(void) {
     CHECK((workers = lg_workers_new(1, 2)));
     CHECK(pthread_barrier_init(&told, NULL, 2) == 0);
@@ -299,13 +304,18 @@ static void on_workers(void) {
     is_left("a callback of an asynchronous call", lent_there);
     STATUS(LG_OK, lg_callback_free(within));
 
-    CHECK((asynchronous = lg_call_async(same, workers, 0, &argument, 1)));
+    /* The call is in progress until its worker has something to tell. */
+    within = lg_callback_new(other, "int waits_within(int)", (lg_code)waits_within, NULL);
+    with[0].as.p = lg_callback_pointer(within);
+    CHECK((asynchronous = lg_call_async(bind(other, "apply"), workers, 0, with, 2)));
     STATUS(LG_OK, lg_async_notify(asynchronous, jumps_when_told, NULL));
+    pthread_barrier_wait(&told);
     pthread_barrier_wait(&told);
     /* Its worker takes the next call when the function has returned. */
     CHECK(turn_of(&left_same) == LG_OK);
     STATUS(LG_OK, lg_workers_finish(workers));
     is_left("what lg_async_notify() calls", lent_there);
+    STATUS(LG_OK, lg_callback_free(within));
 }
 
 int main(void) {
