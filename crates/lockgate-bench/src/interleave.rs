@@ -12,17 +12,23 @@ pub struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    /// A side of short work: one sample is the mean, in nanoseconds, of `count` runs of `work`.
+    /// A side of short work: one sample is the mean, in nanoseconds, of `count` runs of `work`. A tenth of them goes before, so that what the
+    /// side before threw out of the caches does not count.
     pub fn repeated<T>(
         name: impl Into<String>,
         count: u32,
         mut work: impl FnMut() -> anyhow::Result<T> + 'a,
     ) -> Self {
         let sample = move || {
+            let mut runs = |count| -> anyhow::Result<()> {
+                for _ in 0..count {
+                    black_box(work()?);
+                }
+                Ok(())
+            };
+            runs(count / 10)?;
             let start = Instant::now();
-            for _ in 0..count {
-                black_box(work()?);
-            }
+            runs(count)?;
             Ok(start.elapsed().as_nanos() as f64 / f64::from(count))
         };
         Self { name: name.into(), sample: Box::new(sample) }
@@ -33,8 +39,9 @@ impl<'a> Side<'a> {
         let name = name.into();
         let what = name.clone();
         let sample = move || {
+            let warm = repeat(count / 10, &mut work);
             let start = Instant::now();
-            let done = repeat(count, &mut work);
+            let done = repeat(count, &mut work) && warm;
             let time = start.elapsed();
             anyhow::ensure!(done, "{what}: a call failed");
             Ok(time.as_nanos() as f64 / f64::from(count))
