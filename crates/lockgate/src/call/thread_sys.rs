@@ -11,6 +11,7 @@ use super::layout::{
 };
 use super::mapping_sys::Mapping;
 use super::signal_frames_sys;
+use super::waiting::{For, Waiting};
 use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::error::{CallError, Panic};
 use crate::host::{Owner, PerProcess, locked, maps};
@@ -144,6 +145,8 @@ pub(crate) struct ThreadState {
     pub waits_for: AtomicPtr<AtomicU32>,
     /// That domain.
     pub(super) awaited: UnsafeCell<Option<Arc<dyn AnyDomain>>>,
+    /// What it has said of the wait in which it is, or was.
+    pub(super) waiting: Mutex<Waiting>,
     /// Shared with what the thread was in the parent, if that forked in a call.
     pub(super) records: Arc<Mapping>,
     pub(super) slots: Mapping,
@@ -409,6 +412,11 @@ impl ThreadState {
     pub(super) fn await_domain(&self, domain: Arc<dyn AnyDomain>) -> &Instance {
         // SAFETY: the thread's own, which is undisturbed.
         unsafe { (*self.awaited.get()).insert(domain) }
+    }
+
+    /// It looks for its turn there, for the first time if this `begins`, and [has said](ThreadState::waits_for) that it waits.
+    pub(super) fn looks_for_turn(&self, begins: bool) {
+        locked(&self.waiting).says(For::Turn, begins);
     }
 
     /// It waits no more.
@@ -727,6 +735,16 @@ impl ThreadState {
         (1..=count.min(most)).map(move |index| first.wrapping_byte_add(index * RECORD as usize).cast_const())
     }
 
+    /// Whether the thread may have something of the module's in the domain at `base`: with entries in progress there, or started there and not
+    /// ended. For any thread that holds the lock of [`THREADS`].
+    pub(super) fn may_hold_in(&self, base: u64) -> bool {
+        let lives = match self.lives_in.load(Ordering::SeqCst) {
+            begins if begins == base | BEGINS => self.waits_for.load(Ordering::SeqCst).is_null(),
+            lives => lives == base,
+        };
+        lives || self.has_calls_in(base)
+    }
+
     /// Whether the thread's records tell of calls of the domain at `base`: in progress, or left by a jump.
     pub fn has_calls_in(&self, base: u64) -> bool {
         self.entries().iter().any(|entry| space::base_of(entry.control) == base)
@@ -810,20 +828,6 @@ pub(crate) fn calls_in(base: u64) -> usize {
 
 /// Bit of [`ThreadState::lives_in`]: as long as the thread waits for a turn, its first one, it has nothing there.
 pub(crate) const BEGINS: u64 = 1;
-
-/// Number of threads that may have something of the module's in the domain at `base`: with entries in progress there, or started there and not ended.
-pub(crate) fn threads_in(base: u64) -> usize {
-    let threads = locked(&THREADS);
-    let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
-    let is_in = |thread: &ThreadState| {
-        let lives = match thread.lives_in.load(Ordering::SeqCst) {
-            begins if begins == base | BEGINS => thread.waits_for.load(Ordering::SeqCst).is_null(),
-            lives => lives == base,
-        };
-        lives || thread.entries().iter().any(inside)
-    };
-    threads.iter().filter(|thread| is_in(thread)).count()
-}
 
 /// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a
 /// domain has written before.)
