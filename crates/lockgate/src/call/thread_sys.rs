@@ -603,6 +603,15 @@ pub(super) fn is_gone(state: &ThreadState, host: u64, rsp: u64) -> bool {
     }
 }
 
+/// The word at an address of the host's, if anything is there.
+pub(super) fn word_at(at: u64) -> Option<u64> {
+    // SAFETY: a guarded look at a word, whatever is there.
+    match unsafe { lockgate_peek(at as *const u64) } {
+        Loaded { word, ok: 1 } => Some(word),
+        _ => None,
+    }
+}
+
 /// True if a jump has left the frame at `frame`, of the calling thread, as a caller at `rsp` tells.
 pub(super) fn is_left(frame: u64, rsp: u64) -> bool {
     current().map_or(frame < rsp, |state| is_gone(state, frame, rsp))
