@@ -109,12 +109,14 @@
  * calls drop them, too (on a stack that is not the thread's own, only pointers do). From a deeper
  * frame these functions, but not pointers, drop them if later frames have overwritten the skipped
  * call's; until then a call may be refused with LG_E_CALLBACK if lg_end_call() came before the
- * jump. The jump may not skip lg_call(), lg_run(), lg_domain_new(), lg_memory_alloc() or another
- * function of the library, because its frames would be lost: the process may end. (In a call that a
- * worker makes, or in the work of lg_spawn(), the result is LG_E_CALLBACK, and another worker takes
- * the place. A library whose constructors or destructors ran is closed then, and a domain that was
- * being reset has ended.) The same holds for C++ exceptions, but these may never leave a function
- * that a domain has called: catch them there and call lg_end_call(), as lockgate.hpp does.
+ * jump, and what is asked there about the caller (lg_user_data(), LG_CALLER, lg_caller(),
+ * lg_end_call()) is answered for the skipped call. The jump may not skip lg_call(), lg_run(),
+ * lg_domain_new(), lg_memory_alloc() or another function of the library, because its frames would
+ * be lost: the process may end. (In a call that a worker makes, or in the work of lg_spawn(), the
+ * result is LG_E_CALLBACK, and another worker takes the place. A library whose constructors or
+ * destructors ran is closed then, and a domain that was being reset has ended.) The same holds for
+ * C++ exceptions, but these may never leave a function that a domain has called: catch them there
+ * and call lg_end_call(), as lockgate.hpp does.
  *
  * If a signal handler leaves an interrupted call into a domain by siglongjmp, the call counts as in
  * progress until the thread makes a call from a frame that is not deeper than that call's. Before

@@ -86,8 +86,13 @@ pub trait Threads {
     /// Whether a thread has the stack slot with this number.
     fn has(&self, slot: u32) -> bool;
 
-    /// How many threads have calls in progress in the domain, the module's own among them.
-    fn inside(&self) -> usize;
+    /// The calling thread waits in the domain, for what threads inside alone can do. Who waits says so again and again, as long as the wait goes
+    /// on, of which this is the first time if it `begins`.
+    fn waits(&self, begins: bool);
+
+    /// Whether nobody can end the calling thread's wait in the domain: all who could wait themselves, and each has said so since this was asked
+    /// last.
+    fn all_wait(&self) -> bool;
 }
 
 /// Memory that others share with the domain, and whom it may pass that on to.

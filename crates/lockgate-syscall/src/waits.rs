@@ -8,7 +8,7 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::thread::futex;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -37,12 +37,31 @@ struct Sleeper {
     frame: usize,
     /// Who wakes it has one of these bits.
     bits: u32,
-    /// It waits for a lock, which a thread gives back before its call returns.
-    for_lock: bool,
+}
+
+/// What a thread waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum For {
+    Anything,
+    /// A lock of libc's own, which a thread gives back before its call returns.
+    Lock,
+    /// What threads inside do, and nobody else.
+    Peers,
 }
 
 /// How often a thread that waits for a lock looks whether there is anybody who could give it back.
 const LOOK: Duration = Duration::from_millis(50);
+
+impl For {
+    /// How often it says that it waits still.
+    fn period(self) -> Option<Duration> {
+        match self {
+            For::Anything => None,
+            For::Lock => Some(LOOK),
+            For::Peers => Some(LOOK * 4),
+        }
+    }
+}
 
 impl Sleeper {
     fn ring(&self) {
@@ -58,14 +77,6 @@ pub(super) enum Wake {
     Woken,
     /// Its own time ran out.
     TimedOut,
-}
-
-impl State {
-    /// Number of threads that wait for locks.
-    fn waiting_for_locks(&self) -> usize {
-        let waiting = self.queues.values().flatten().filter(|sleeper| sleeper.for_lock);
-        waiting.map(|sleeper| sleeper.thread).collect::<BTreeSet<_>>().len()
-    }
 }
 
 impl Waits {
@@ -127,25 +138,34 @@ impl Waits {
         until: Option<Instant>,
         ready: impl Fn() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
-        self.sleep_as(caller, address, (bits, false), until, ready)
+        self.sleep_as(caller, address, (bits, For::Anything), until, ready)
     }
 
-    /// The same for a lock of libc's own, which nobody outside of the domain ever gives back: [`Fault::LostLock`] once all threads inside wait
-    /// for such locks.
+    /// The same where only threads inside can end the wait: as long as they all wait themselves, nobody does.
+    pub(super) fn sleep_for_peers(
+        &self,
+        caller: Caller<'_>,
+        address: u64,
+        ready: impl Fn() -> Result<(), Errno>,
+    ) -> Result<Wake, Halt> {
+        self.sleep_as(caller, address, (Waits::ANY, For::Peers), None, ready)
+    }
+
+    /// The same for a lock of libc's own: [`Fault::LostLock`] once it is seen that nobody ends the wait.
     pub(super) fn sleep_for_lock(
         &self,
         caller: Caller<'_>,
         address: u64,
         ready: impl Fn() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
-        self.sleep_as(caller, address, (Waits::ANY, true), None, ready)
+        self.sleep_as(caller, address, (Waits::ANY, For::Lock), None, ready)
     }
 
     fn sleep_as(
         &self,
         caller: Caller<'_>,
         address: u64,
-        (bits, for_lock): (u32, bool),
+        (bits, what): (u32, For),
         until: Option<Instant>,
         ready: impl Fn() -> Result<(), Errno>,
     ) -> Result<Wake, Halt> {
@@ -158,10 +178,8 @@ impl Waits {
             thread: thread.slot,
             frame: (&raw const thread).addr(),
             bits,
-            for_lock,
         });
-        // Threads inside, counted before the lock is looked at: whoever was there gave it back, and said so, before he left.
-        let mut inside = usize::MAX;
+        let (mut looks, mut is_lost) = (0, false);
         state.queues.entry(address).or_default().push_back(Arc::clone(&sleeper));
         let limit = [thread.deadline, until].into_iter().flatten().min();
         let ended = loop {
@@ -179,22 +197,26 @@ impl Waits {
                 break Ok(Wake::TimedOut);
             }
             // (What is no lock by name may be given back without a word: libc's `busy`.)
-            if for_lock && ready().is_err() {
+            if what == For::Lock && ready().is_err() {
                 break Ok(Wake::Woken);
             }
-            if for_lock && inside <= state.waiting_for_locks() {
+            if is_lost {
                 break Err(Halt::Fault(Fault::LostLock));
             }
-            let left = if for_lock { Some(left.map_or(LOOK, |left| left.min(LOOK))) } else { left };
+            // (Most locks are given back before they are looked at once: nobody needs to know of such a wait.)
+            if what == For::Peers || what == For::Lock && looks > 0 {
+                caller.threads.waits(looks <= u32::from(what == For::Lock));
+            }
+            looks += 1;
+            let left = what.period().into_iter().chain(left).min();
             let heard = sleeper.eventcount.load(Ordering::SeqCst);
             drop(state);
             // (A time too far to express is no limit.)
             let left = left.and_then(|left| futex::Timespec::try_from(left).ok());
             // Woken, timed out, interrupted: looks again in any case.
             caller.sleep.wait(&sleeper.eventcount, heard, left.as_ref());
-            if for_lock {
-                inside = caller.threads.inside();
-            }
+            // (Before the lock is looked at: whoever held it gave it back, and said so, before he left.)
+            is_lost = what == For::Lock && caller.threads.all_wait();
             state = locked(&self.state);
         };
         // It may have been moved to another queue meanwhile, so every queue is searched.

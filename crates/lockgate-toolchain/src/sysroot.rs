@@ -454,7 +454,7 @@ mod tests {
     /// What musl waits by, and its members that do. The runtime knows who waits for a lock of libc's (docs/limits.md): by `__lock` and
     /// `__lockfile`, which are not listed, and where it says so here.
     const WAITS: &[(&str, &str)] = &[
-        // Known by their words (`libc/lock.c`); but pthread_create also has a new thread wait for its maker.
+        // Known by their words (`libc/lock.c`), or by how they are called: pthread_create also has a new thread wait for its maker.
         ("__wait", "pthread_create vmlock"),
         // Known by these names (`libc/rwlock.c`), of which the last two are made the first two ([`RENAMED`]).
         ("__pthread_rwlock_rdlock", "pthread_key_create"),

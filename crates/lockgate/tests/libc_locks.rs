@@ -2,9 +2,9 @@
 
 use crate::common::{Guest, host_sys, watchdog};
 use lockgate::syscall::{Access, Grants};
-use lockgate::{CallError, Domain, DomainOptions, FaultKind, HostFunction, Module, Workers};
+use lockgate::{CallError, Domain, DomainOptions, FaultKind, Function, HostFunction, Module, Workers};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Barrier, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 /// `hold` never returns from under lock `which`, `want` does what waits for it, and `one` does something that takes one for a moment.
@@ -18,9 +18,11 @@ const SOURCE: &str = r#"
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 void ready(void);
+void meet(void);
 int membarrier(int, int);
 int pthread_setattr_default_np(const pthread_attr_t *);
 /* Of libc's inside. */
@@ -47,6 +49,13 @@ static int attributes(void) {
     return pthread_attr_init(&attributes) || pthread_setattr_default_np(&attributes);
 }
 static int unmap(void) { return munmap(mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096); }
+/* (There are no policies here: the new thread is told to end, while it waits for its maker.) */
+static int scheduled(void) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    return pthread_attr_init(&attributes) || pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED) ||
+           !pthread_create(&thread, &attributes, nothing, 0);
+}
 static int read_later(void) {
     int ends[2];
     char byte = 0;
@@ -65,9 +74,25 @@ int one(int which) {
     case 2: return attributes();
     case 3: return unmap();
     case 4: return read_later();
+    case 5: return scheduled();
     }
     return -1;
 }
+static void *later(void *which) { return (void *)(long)one((long)which); }
+int start_and_join(int which) {
+    pthread_t thread;
+    return pthread_create(&thread, 0, later, (void *)(long)which) || pthread_join(thread, 0);
+}
+int through(int n) { meet(); return n; }
+int through_with_lock(int n) { __vm_lock(); meet(); __vm_unlock(); return n; }
+/* Another thread is to end it, it says; none does, but by `go_on`. */
+static int word;
+int pretend(int n) {
+    ready();
+    while (!word) syscall(SYS_futex, &word, 0, 0, 0, 0, 0x70656572 /* FUTEX_PEERS */);
+    return n;
+}
+int go_on(int n) { word = 1; syscall(SYS_futex, &word, 1, 1); return n; }
 int many(int which) { for (;;) one(which); }
 int start_and(int which) { return start() ? -1 : one(which); }
 int hold(int which) {
@@ -106,14 +131,27 @@ int add(int n) { return n + 1; }
 
 type Unary = extern "C" fn(i32) -> i32;
 
-static MODULE: LazyLock<Arc<Module>> = LazyLock::new(|| Guest::c(SOURCE).gate("void ready(void)").module());
+static MODULE: LazyLock<Arc<Module>> =
+    LazyLock::new(|| Guest::c(SOURCE).gate("void ready(void)").gate("void meet(void)").module());
 
 fn domain(options: DomainOptions) -> (Domain, Receiver<()>) {
+    domain_that_meets(options, || ())
+}
+
+/// In the middle of `through`, it calls `meet`.
+fn domain_that_meets(
+    options: DomainOptions,
+    meet: impl Fn() + Send + Sync + 'static,
+) -> (Domain, Receiver<()>) {
     let (tell, told) = channel();
     let tell = Mutex::new(tell);
     let ready = HostFunction::new(move |_: &Domain| tell.lock().unwrap().send(()).unwrap_or(()));
     let grants = Grants::default().directory("/tmp", "/tmp", Access::ReadOnly).expect("a folder");
-    let options = options.max_guest_threads(4).grants(grants).gate("ready", ready);
+    let options = options
+        .max_guest_threads(4)
+        .grants(grants)
+        .gate("ready", ready)
+        .gate("meet", HostFunction::new(move |_: &Domain| meet()));
     (Domain::new(&MODULE, options).expect("a domain"), told)
 }
 
@@ -183,16 +221,133 @@ fn a_lock_that_an_ended_call_holds_is_told() {
     }
 }
 
-/// In an exclusive domain a thread that the module has started, and that waits for its first turn, gives nothing back. Red if it counts as one inside.
-#[test]
-fn a_thread_that_has_not_begun_holds_nothing() {
-    let _watchdog = watchdog("a wait for a lock of libc's, beside a thread that has not begun");
+/// A call that is ended leaves the lock that unmapping waits for.
+fn leave_lock(domain: &Domain, ready: &Receiver<()>) {
     let workers = Workers::new(1, 1).unwrap();
-    let (domain, ready) = domain(DomainOptions::new().exclusive(None));
     let held = domain.bind::<Unary>("hold").unwrap().call_async(&workers, UNMAPS).unwrap();
     ready.recv().expect("it holds the lock");
     held.cancel();
     assert!(matches!(held.wait(), Err(CallError::Cancelled(_))));
+}
+
+/// What a domain calls in the middle of a call: a function of another domain. All come to it first.
+#[derive(Clone)]
+struct Meeting {
+    all: Arc<Barrier>,
+    calls: Arc<OnceLock<Function<Unary>>>,
+    ended: Arc<Mutex<Option<Result<i32, CallError>>>>,
+}
+
+impl Meeting {
+    fn new(all: &Arc<Barrier>) -> Meeting {
+        Meeting { all: all.clone(), calls: Arc::default(), ended: Arc::default() }
+    }
+
+    fn domain(&self, options: DomainOptions) -> (Domain, Receiver<()>) {
+        let own = self.clone();
+        let meet = move || {
+            own.all.wait();
+            let function = own.calls.get().expect("what to call");
+            *own.ended.lock().unwrap() = Some(function.call(UNMAP));
+        };
+        domain_that_meets(options, meet)
+    }
+
+    fn calls(&self, domain: &Domain, name: &str) {
+        assert!(self.calls.set(domain.bind(name).expect(name)).is_ok());
+    }
+
+    fn ended(&self) -> Result<i32, CallError> {
+        self.ended.lock().unwrap().take().expect("it has called")
+    }
+}
+
+/// Two threads, each in both domains, wait for locks that are left there: each counts as one that waits in both. Red if it counts in the one only in
+/// which it waits.
+#[test]
+fn waits_across_domains_are_told() {
+    let _watchdog = watchdog("threads that wait for lost locks in two domains");
+    let meetings = [(); 2].map({
+        let all = Arc::new(Barrier::new(2));
+        move |()| Meeting::new(&all)
+    });
+    let [(one, one_ready), (other, other_ready)] =
+        meetings.each_ref().map(|meeting| meeting.domain(DomainOptions::new()));
+    meetings[0].calls(&other, "one");
+    meetings[1].calls(&one, "one");
+    leave_lock(&one, &one_ready);
+    leave_lock(&other, &other_ready);
+    std::thread::scope(|scope| {
+        for domain in [&one, &other] {
+            scope.spawn(move || assert_eq!(call(domain, "through", 5).unwrap(), 5));
+        }
+    });
+    let ended = meetings.map(|meeting| meeting.ended());
+    assert!(ended.iter().all(|ended| ended.as_ref().is_err_and(is_told)), "{ended:?}");
+}
+
+/// A thread that has a domain's turn waits for a lost lock, and another one, in the domain of the lock, waits for the turn. Red if this one counts as
+/// one that could give the lock back.
+#[test]
+fn who_waits_for_a_turn_gives_no_lock_back() {
+    let _watchdog = watchdog("a thread that waits for a lock, and one for its turn");
+    let all = Arc::new(Barrier::new(2));
+    let [in_turn, in_lock] = [(); 2].map(|()| Meeting::new(&all));
+    let (exclusive, _ready) = in_turn.domain(DomainOptions::new().exclusive(None));
+    let (other, ready) = in_lock.domain(DomainOptions::new());
+    in_turn.calls(&other, "one");
+    in_lock.calls(&exclusive, "add");
+    leave_lock(&other, &ready);
+    std::thread::scope(|scope| {
+        for domain in [&exclusive, &other] {
+            scope.spawn(move || assert_eq!(call(domain, "through", 5).unwrap(), 5));
+        }
+    });
+    let told = in_turn.ended();
+    assert!(told.as_ref().is_err_and(is_told), "{told:?}");
+    assert_eq!(in_lock.ended().expect("its turn"), UNMAP + 1);
+}
+
+/// A thread holds a lock while it calls another domain, whose code says that it waits: that ends no call of the first domain's, which waits for the
+/// lock. Red if all waits count wherever they are.
+#[test]
+fn what_another_domain_says_ends_no_wait() {
+    let _watchdog = watchdog("a wait for a lock that is given back");
+    let meeting = Meeting::new(&Arc::new(Barrier::new(1)));
+    let (domain, _ready) = meeting.domain(DomainOptions::new());
+    let (other, pretends) = self::domain(DomainOptions::new());
+    meeting.calls(&other, "pretend");
+    std::thread::scope(|scope| {
+        let holds = scope.spawn(|| call(&domain, "through_with_lock", 5));
+        pretends.recv().expect("it holds the lock");
+        let wants = scope.spawn(|| call(&domain, "one", UNMAP));
+        // Longer than it takes to look at it several times.
+        std::thread::sleep(Duration::from_secs(1));
+        assert_eq!(call(&other, "go_on", 1).unwrap(), 1);
+        assert_eq!(wants.join().expect("a thread").expect("it is given back"), 0);
+        assert_eq!(holds.join().expect("a thread").unwrap(), 5);
+    });
+    assert_eq!(meeting.ended().unwrap(), UNMAP);
+}
+
+/// A call waits for the end of a thread that waits for a lost lock: that ends the thread, and so the domain. Red if the call counts as one that could
+/// give the lock back.
+#[test]
+fn who_joins_a_thread_gives_no_lock_back() {
+    let _watchdog = watchdog("a call that waits for a thread, which waits for a lost lock");
+    let (domain, ready) = domain(DomainOptions::new());
+    leave_lock(&domain, &ready);
+    let error = call(&domain, "start_and_join", UNMAP).expect_err("the thread never ends");
+    assert!(is_over(&error), "{error}");
+    assert_eq!(domain.guest_threads_error(is_told), Some(true));
+}
+
+/// In an exclusive domain a thread that the module has started, and that waits for its first turn, gives nothing back. Red if it counts as one inside.
+#[test]
+fn a_thread_that_has_not_begun_holds_nothing() {
+    let _watchdog = watchdog("a wait for a lock of libc's, beside a thread that has not begun");
+    let (domain, ready) = domain(DomainOptions::new().exclusive(None));
+    leave_lock(&domain, &ready);
     let error = call(&domain, "start_and", UNMAP).expect_err("the lock is held");
     assert!(is_told(&error), "{error}");
 }
@@ -242,7 +397,7 @@ fn who_is_ended_with_plain_locks_is_told() {
 /// Ends calls anywhere in functions that take locks for a moment.
 #[test]
 fn calls_that_end_in_functions_that_lock_keep_nobody_waiting() {
-    const FUNCTIONS: i32 = 5;
+    const FUNCTIONS: i32 = 6;
     const ROUNDS: u64 = 40;
     let _watchdog = watchdog("a call that another one's end keeps waiting");
     let workers = Workers::new(1, 1).unwrap();
@@ -292,7 +447,9 @@ fn child_without_membarrier() {
     let module = &*MODULE;
     host_sys::refuse_system_call(libc::SYS_membarrier);
     let ready = HostFunction::new(|_: &Domain| ());
-    let domain = Domain::new(module, DomainOptions::new().gate("ready", ready)).expect("a domain");
+    let meet = HostFunction::new(|_: &Domain| ());
+    let options = DomainOptions::new().gate("ready", ready).gate("meet", meet);
+    let domain = Domain::new(module, options).expect("a domain");
     assert_eq!(by_another(&domain, "for_all", 3).unwrap(), -1);
 }
 

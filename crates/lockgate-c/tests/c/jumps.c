@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <sys/mman.h>
 #include <ucontext.h>
 
 static lg_module *module, *program_module;
@@ -283,6 +284,39 @@ static int waits_within(int x) {
     return x;
 }
 
+/* A coroutine whose function jumps over a call there, and ends: what is called on the thread's own stack then knows of it by what has become of the
+ * coroutine's. */
+static void jumps_here(void) { lent_there = jumps(); }
+
+static void fills(void) {
+    volatile char room[16384];
+    fill(room, sizeof room);
+}
+
+static void on_a_stack_that_is_used_again(void) {
+    enum { SIZE = 256 << 10 };
+    for (int gone = 0; gone < 2; gone++) {
+        char *stack = (char *)mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(stack != MAP_FAILED && getcontext(&first) == 0);
+        first.uc_stack.ss_sp = stack;
+        first.uc_stack.ss_size = SIZE;
+        first.uc_link = &out;
+        second = first;
+        makecontext(&first, jumps_here, 0);
+        CHECK(swapcontext(&out, &first) == 0);
+        if (gone) {
+            CHECK(munmap(stack, SIZE) == 0);
+        } else {
+            makecontext(&second, fills, 0);
+            CHECK(swapcontext(&out, &second) == 0);
+        }
+        CHECK(other_same(3) == 3);
+        RETURNED();
+        is_left(gone ? "a coroutine whose stack is gone" : "a coroutine whose stack another one has", lent_there);
+        CHECK(gone || munmap(stack, SIZE) == 0);
+    }
+}
+
 static void on_workers(void) {
     CHECK((workers = lg_workers_new(1, 2)));
     CHECK(pthread_barrier_init(&told, NULL, 2) == 0);
@@ -383,6 +417,7 @@ int main(void) {
         if (ends)
             by_deeper_pointer();
         from_outer_frames();
+        on_a_stack_that_is_used_again();
         over_two();
         on_workers();
     }

@@ -35,6 +35,9 @@ pub fn futex(ctx: &SyscallContext<'_>, [at, operation, value, fourth, to, value3
         libc::FUTEX_WAIT if fourth == 0 && value3 == lockgate_abi::FUTEX_LOCK => {
             waits.sleep_for_lock(ctx.caller(), key, equals(value)).map(|_| 0)
         }
+        libc::FUTEX_WAIT if fourth == 0 && value3 == lockgate_abi::FUTEX_PEERS => {
+            waits.sleep_for_peers(ctx.caller(), key, equals(value)).map(|_| 0)
+        }
         libc::FUTEX_WAIT => wait(ctx, key, Waits::ANY, fourth, None, equals(value)),
         libc::FUTEX_WAIT_BITSET | libc::FUTEX_WAKE_BITSET if bits == 0 => Err(Errno::INVAL.into()),
         libc::FUTEX_WAIT_BITSET => wait(ctx, key, bits, fourth, Some(clock(operation)), equals(value)),

@@ -268,35 +268,27 @@ fn unknown_operations_are_unknown() {
     }
 }
 
-/// Whoever holds one of libc's locks is inside, and gives it back: a wait for one ends when all who are inside wait for such.
+/// Whoever holds one of libc's locks is inside, and gives it back: a wait for one ends when all who are inside wait.
 #[test]
 fn a_wait_for_a_lock_that_nobody_holds_any_more_ends() {
     let guest = Guest::bare();
     let word = guest.words(&[2]);
-    let lock = |slot: u32| {
-        let thread = Thread { slot, deadline: None, stopped: || false };
-        guest.call_as(libc::SYS_futex, &[word, WAIT, 2, 0, 0, lockgate_abi::FUTEX_LOCK], thread)
+    let wait = |what: u64| guest.call(libc::SYS_futex, &[word, WAIT, 2, 0, 0, what]);
+    // Once it has told others of it, it waits on.
+    let is_woken = |what: u64| {
+        guest.threads.said.store(0, Ordering::SeqCst);
+        std::thread::scope(|scope| {
+            let one = scope.spawn(|| wait(what));
+            while guest.threads.said.load(Ordering::SeqCst) < 2 {
+                std::thread::yield_now();
+            }
+            assert_eq!(guest.ok(libc::SYS_futex, &[word, WAKE, 1]), 1);
+            assert_eq!(one.join().unwrap(), Outcome::Return(0));
+        });
     };
-    assert_eq!(lock(0), Outcome::Fault(Fault::LostLock));
-    guest.inside.store(2, Ordering::SeqCst);
-    std::thread::scope(|scope| {
-        // Of two, one waits for something else: it may hold the lock.
-        let one = scope.spawn(|| lock(0));
-        // Longer than it takes to look more than once.
-        std::thread::sleep(Duration::from_millis(150));
-        while !one.is_finished() && guest.ok(libc::SYS_futex, &[word, WAKE, 1]) == 0 {
-            std::thread::yield_now();
-        }
-        assert_eq!(one.join().unwrap(), Outcome::Return(0));
-        // Both wait.
-        let both = [0, 1].map(|slot| scope.spawn(move || lock(slot)));
-        while !both.iter().any(|one| one.is_finished()) {
-            std::thread::yield_now();
-        }
-        // (The call of the first one is over.)
-        guest.inside.store(1, Ordering::SeqCst);
-        for one in both {
-            assert_eq!(one.join().unwrap(), Outcome::Fault(Fault::LostLock));
-        }
-    });
+    is_woken(lockgate_abi::FUTEX_LOCK);
+    guest.threads.all_wait.store(true, Ordering::SeqCst);
+    assert_eq!(wait(lockgate_abi::FUTEX_LOCK), Outcome::Fault(Fault::LostLock));
+    // What is no lock has been left by no call.
+    is_woken(lockgate_abi::FUTEX_PEERS);
 }

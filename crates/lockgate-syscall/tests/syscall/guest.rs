@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::io::{IoSlice, IoSliceMut};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -248,8 +248,7 @@ impl Memory for Window {
 pub struct Guest {
     pub window: Window,
     pub process: Process,
-    /// Threads that are said to be in the domain.
-    pub inside: AtomicUsize,
+    pub threads: NoThreads,
 }
 
 impl Guest {
@@ -268,7 +267,7 @@ impl Guest {
         Guest {
             window: Window { state: Mutex::new(state) },
             process: Process::new(Arc::new(grants)),
-            inside: AtomicUsize::new(1),
+            threads: NoThreads::default(),
         }
     }
 
@@ -351,7 +350,7 @@ impl Guest {
             memory: &self.window,
             process: &self.process,
             thread,
-            threads: &NoThreads(&self.inside),
+            threads: &self.threads,
             sharing: &NothingShared,
             stack: &Deep,
             sleep: &Asleep,
@@ -433,7 +432,14 @@ impl lockgate_syscall::ControlStack for Deep {
 }
 
 /// There are no threads but the host's.
-struct NoThreads<'a>(&'a AtomicUsize);
+/// It starts none.
+#[derive(Default)]
+pub struct NoThreads {
+    /// How often one has spoken of its wait.
+    pub said: AtomicUsize,
+    /// Whether all are said to wait.
+    pub all_wait: AtomicBool,
+}
 
 /// A domain with which nothing is shared.
 struct NothingShared;
@@ -452,13 +458,18 @@ impl lockgate_syscall::Sharing for NothingShared {
     }
 }
 
-impl lockgate_syscall::Threads for NoThreads<'_> {
+impl lockgate_syscall::Threads for NoThreads {
     fn has(&self, _: u32) -> bool {
         false
     }
 
-    fn inside(&self) -> usize {
-        self.0.load(Ordering::SeqCst)
+    fn waits(&self, begins: bool) {
+        assert_eq!(begins, self.said.load(Ordering::SeqCst) == 0, "one wait");
+        self.said.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn all_wait(&self) -> bool {
+        self.all_wait.load(Ordering::SeqCst)
     }
 
     fn start(&self, _: lockgate_syscall::ThreadStart) -> Result<u64, rustix::io::Errno> {

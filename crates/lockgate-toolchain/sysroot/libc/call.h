@@ -49,4 +49,7 @@ static inline void lg_wait_for_lock(volatile int *word, int value) {
     lg_call6(SYS_futex, (long)word, LG_FUTEX_WAIT, value, 0, 0, LG_FUTEX_LOCK);
 }
 
+/* The same for what only another thread of the module's ends that is inside, but gives no lock back (lockgate_abi::FUTEX_PEERS). */
+#define LG_FUTEX_PEERS 0x70656572
+
 #endif

@@ -25,7 +25,11 @@ static inline int is_libcs(volatile int *word) {
     return word == &__thread_list_lock || (&__vmlock_lockptr && word == __vmlock_lockptr);
 }
 
-/* Waits while a word has this value: musl's, but that the runtime knows such a wait for a lock of libc's. */
+/* By what it is called: a new thread waits for the one that makes it (pthread_create), or for who changes a condition variable. Either may have
+   been ended. */
+static inline int is_for_a_moment(volatile int *waiters, int value, int is_private) { return !waiters && value == 2 && is_private; }
+
+/* Waits while a word has this value: musl's, but that the runtime knows such a wait for a lock of libc's, or for another thread's next step. */
 void __wait(volatile int *word, volatile int *waiters, int value, int is_private) {
     for (int spins = 100; spins && !(waiters && *waiters); spins--) {
         if (*word != value) return;
@@ -35,6 +39,8 @@ void __wait(volatile int *word, volatile int *waiters, int value, int is_private
     int operation = is_private ? LG_FUTEX_WAIT | LG_FUTEX_PRIVATE : LG_FUTEX_WAIT;
     while (*word == value) {
         if (is_libcs(word)) lg_wait_for_lock(word, value);
+        else if (is_for_a_moment(waiters, value, is_private))
+            lg_call6(SYS_futex, (long)word, operation, value, 0, 0, LG_FUTEX_PEERS);
         else lg_call4(SYS_futex, (long)word, operation, value, 0);
     }
     if (waiters) __atomic_sub_fetch(waiters, 1, __ATOMIC_SEQ_CST);

@@ -8,8 +8,11 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "call.h"
 #include "musl.h"
 
+/* (musl's, with cancellation points.) */
+hidden long __syscall_cp(long, long, long, long, long, long, long);
 hidden int __timedwait_cp(volatile int *word, int value, clockid_t clock, const struct timespec *until, int is_private);
 
 static void wait_for_list(void) {
@@ -31,7 +34,9 @@ static int join(pthread_t outer, void **result, const struct timespec *until) {
     if (before == PTHREAD_CANCEL_ENABLE) pthread_setcancelstate(before, NULL);
     while ((state = *word) != LG_EXITED && error != ETIMEDOUT && error != EINVAL) {
         if (state >= LG_DETACHED) __builtin_trap();
-        error = __timedwait_cp(word, state, CLOCK_REALTIME, until, 1);
+        /* The runtime knows a wait that only the thread's end ends. */
+        if (until) error = __timedwait_cp(word, state, CLOCK_REALTIME, until, 1);
+        else __syscall_cp(SYS_futex, (long)word, LG_FUTEX_WAIT | LG_FUTEX_PRIVATE, state, 0, 0, LG_FUTEX_PEERS);
     }
     pthread_setcancelstate(before, NULL);
     if (error == ETIMEDOUT || error == EINVAL) return error;

@@ -311,6 +311,7 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         stack,
         waits_for: AtomicPtr::default(),
         awaited: UnsafeCell::new(None),
+        waiting: std::sync::Mutex::default(),
         records: match parent {
             Some(parent) => parent.records.clone(),
             None => Arc::new(Mapping::new(RECORDS)?),

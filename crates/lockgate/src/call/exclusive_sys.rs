@@ -168,6 +168,7 @@ fn wait_for(
     let end = timeout.and_then(|timeout| begun.checked_add(timeout));
     // (None once it is.)
     let mut overdue = begun.checked_add(if goes_on { Duration::ZERO } else { OVERDUE_AFTER });
+    let mut begins = true;
     loop {
         let seen = word.load(Ordering::Acquire);
         overdue = overdue.filter(|overdue| *overdue > Instant::now());
@@ -180,6 +181,7 @@ fn wait_for(
             }
         }
         state.waits_for.store(std::ptr::from_ref(word).cast_mut(), Ordering::SeqCst);
+        state.looks_for_turn(std::mem::take(&mut begins));
         wait_once(state, domain, seen, end, overdue)?;
         if domain.is_killed() {
             return Err(domain.ended());

@@ -73,6 +73,8 @@ mod turn_sys;
 mod turns;
 mod undisturbed_asm;
 mod undisturbed_sys;
+mod waiting;
+pub(crate) mod waiting_sys;
 pub(crate) mod watch;
 
 pub use attachment_sys::{hold, let_go_of_left};

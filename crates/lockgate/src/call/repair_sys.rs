@@ -5,7 +5,7 @@ use super::layout::{
     BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, IDLE, NEXT_MARK, RECORD, Record, UNTAKEN,
 };
 use super::thread_sys::{
-    LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, may_call, may_nest,
+    self, LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, may_call, may_nest,
     on_alternate_stack,
 };
 use super::undisturbed_sys::{ends_unseen, undisturbed};
@@ -129,19 +129,21 @@ unsafe fn is_within(state: &ThreadState, gate: *const GateRecord, rsp: u64) -> b
     }
 }
 
-/// True if the function of a gate was left by a jump, though a caller at `rsp` is deeper than the frame of its entry, at `host`: the gate's mark is there
-/// no more, since others have had frames there. (A crossing that asks has its mark in its own frame, below. Other stacks may be gone.)
+/// True if the function of a gate was left by a jump, though a caller at `rsp` is deeper than the frame of its entry, at `host`, or on another stack: the
+/// gate's mark is there no more, since others have had frames there. (A crossing that asks has its mark in its own frame, below.)
 unsafe fn is_overwritten(state: &ThreadState, gate: *const GateRecord, host: u64, rsp: u64) -> bool {
-    // SAFETY: a gate's record of ours; the thread's own stack, where it is in use, or below that.
+    let is_own = state.stack.contains(&host);
+    if is_own && state.stack.contains(&rsp) && rsp >= host {
+        return false;
+    }
+    // SAFETY: a gate's record of ours; the thread's own stack, where it is in use, or below that. Another stack may be gone: a guarded look.
     unsafe {
         let mark = (*gate).mark;
-        let is_there = |at: u64| ptr::read_volatile(at as *const u64) == mark;
-        mark != GATE.into()
-            && rsp < host
-            && state.stack.contains(&host)
-            && state.stack.contains(&rsp)
-            && !is_there(host)
-            && !is_there(host - FRAME)
+        let is_there = |at: u64| match is_own {
+            true => ptr::read_volatile(at as *const u64) == mark,
+            false => thread_sys::word_at(at) == Some(mark),
+        };
+        mark != GATE.into() && !is_there(host) && !is_there(host - FRAME)
     }
 }
 

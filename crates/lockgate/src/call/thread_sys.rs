@@ -11,6 +11,7 @@ use super::layout::{
 };
 use super::mapping_sys::Mapping;
 use super::signal_frames_sys;
+use super::waiting::{For, Waiting};
 use crate::copy_asm::{Loaded, lockgate_peek};
 use crate::error::{CallError, Panic};
 use crate::host::{Owner, PerProcess, locked, maps};
@@ -144,6 +145,8 @@ pub(crate) struct ThreadState {
     pub waits_for: AtomicPtr<AtomicU32>,
     /// That domain.
     pub(super) awaited: UnsafeCell<Option<Arc<dyn AnyDomain>>>,
+    /// What it has said of the wait in which it is, or was.
+    pub(super) waiting: Mutex<Waiting>,
     /// Shared with what the thread was in the parent, if that forked in a call.
     pub(super) records: Arc<Mapping>,
     pub(super) slots: Mapping,
@@ -411,6 +414,11 @@ impl ThreadState {
         unsafe { (*self.awaited.get()).insert(domain) }
     }
 
+    /// It looks for its turn there, for the first time if this `begins`, and [has said](ThreadState::waits_for) that it waits.
+    pub(super) fn looks_for_turn(&self, begins: bool) {
+        locked(&self.waiting).says(For::Turn, begins);
+    }
+
     /// It waits no more.
     pub(super) fn await_none(&self) {
         // SAFETY: as above; what is dropped finds it empty.
@@ -595,6 +603,15 @@ pub(super) fn is_gone(state: &ThreadState, host: u64, rsp: u64) -> bool {
     }
 }
 
+/// The word at an address of the host's, if anything is there.
+pub(super) fn word_at(at: u64) -> Option<u64> {
+    // SAFETY: a guarded look at a word, whatever is there.
+    match unsafe { lockgate_peek(at as *const u64) } {
+        Loaded { word, ok: 1 } => Some(word),
+        _ => None,
+    }
+}
+
 /// True if a jump has left the frame at `frame`, of the calling thread, as a caller at `rsp` tells.
 pub(super) fn is_left(frame: u64, rsp: u64) -> bool {
     current().map_or(frame < rsp, |state| is_gone(state, frame, rsp))
@@ -727,6 +744,16 @@ impl ThreadState {
         (1..=count.min(most)).map(move |index| first.wrapping_byte_add(index * RECORD as usize).cast_const())
     }
 
+    /// Whether the thread may have something of the module's in the domain at `base`: with entries in progress there, or started there and not
+    /// ended. For any thread that holds the lock of [`THREADS`].
+    pub(super) fn may_hold_in(&self, base: u64) -> bool {
+        let lives = match self.lives_in.load(Ordering::SeqCst) {
+            begins if begins == base | BEGINS => self.waits_for.load(Ordering::SeqCst).is_null(),
+            lives => lives == base,
+        };
+        lives || self.has_calls_in(base)
+    }
+
     /// Whether the thread's records tell of calls of the domain at `base`: in progress, or left by a jump.
     pub fn has_calls_in(&self, base: u64) -> bool {
         self.entries().iter().any(|entry| space::base_of(entry.control) == base)
@@ -810,20 +837,6 @@ pub(crate) fn calls_in(base: u64) -> usize {
 
 /// Bit of [`ThreadState::lives_in`]: as long as the thread waits for a turn, its first one, it has nothing there.
 pub(crate) const BEGINS: u64 = 1;
-
-/// Number of threads that may have something of the module's in the domain at `base`: with entries in progress there, or started there and not ended.
-pub(crate) fn threads_in(base: u64) -> usize {
-    let threads = locked(&THREADS);
-    let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
-    let is_in = |thread: &ThreadState| {
-        let lives = match thread.lives_in.load(Ordering::SeqCst) {
-            begins if begins == base | BEGINS => thread.waits_for.load(Ordering::SeqCst).is_null(),
-            lives => lives == base,
-        };
-        lives || thread.entries().iter().any(inside)
-    };
-    threads.iter().filter(|thread| is_in(thread)).count()
-}
 
 /// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a
 /// domain has written before.)

@@ -2,7 +2,7 @@
 use super::core::Core;
 use crate::binding::{Binding, Internal, Results};
 use crate::call::thread_sys::ThreadState;
-use crate::call::{OwnTurn, attachment_sys, mask_sys, signals_sys, thread_sys};
+use crate::call::{OwnTurn, attachment_sys, mask_sys, signals_sys, thread_sys, waiting_sys};
 use crate::error::{CallError, Panic};
 use crate::host::locked;
 use crate::report::{Fault, FaultKind};
@@ -129,8 +129,12 @@ impl Threads for Core {
         self.has_thread(slot)
     }
 
-    fn inside(&self) -> usize {
-        thread_sys::threads_in(self.base())
+    fn waits(&self, begins: bool) {
+        waiting_sys::waits(self.base(), begins);
+    }
+
+    fn all_wait(&self) -> bool {
+        waiting_sys::all_wait(self.base())
     }
 
     fn start(&self, start: ThreadStart) -> Result<u64, Errno> {
