@@ -15,7 +15,7 @@ use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, repair_sys, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
-use crate::host::{PerProcess, locked};
+use crate::host::{PerProcess, frame_address, locked};
 use crate::module::Module;
 use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
@@ -504,8 +504,7 @@ impl Core {
         let state = attachment_sys::attach()?;
         thread_sys::publish(&state);
         // (Where a function of C has not done so before: as far as can be told from here.)
-        let here = 0_u8;
-        repair_sys::repair(&state, (&raw const here).addr() as u64);
+        repair_sys::repair(&state, frame_address());
         if thread_sys::is_inside(&state) {
             return Err(CallError::SignalHandler);
         }
