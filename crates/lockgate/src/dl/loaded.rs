@@ -414,17 +414,14 @@ impl Loaded {
                 None => self.no_symbol(name),
             });
         };
-        // A note that cannot be called by (variable arguments, for example) is as good as none.
-        let noted: Option<Signature> = export.signature.as_deref().and_then(|text| text.parse().ok());
-        if let (Some(noted), Some(asked)) = (&noted, &asked) {
-            BindError::unless_agreed(&self.name, name, noted, asked)?;
+        let noted = self.module().callable(name);
+        match (noted, &asked) {
+            (Some(noted), Some(asked)) => BindError::unless_agreed(&self.name, name, noted, asked)?,
+            // What only the library says must not decide what a call does to the host's memory; what no call could be made by is no less.
+            (Some(noted), None) => within_registers(&self.name, noted, "Library::function (lg_dlsym_typed)")?,
+            (None, _) => {}
         }
-        let noted = if asked.is_some() { None } else { noted };
-        // What only the library says must not decide what a call does to the host's memory; what no call could be made by is no less.
-        if let Some(noted) = &noted {
-            within_registers(&self.name, noted, "Library::function (lg_dlsym_typed)")?;
-        }
-        let signature = asked.or(noted);
+        let signature = asked.or_else(|| noted.cloned());
         self.pointer(name, export.address, signature)
     }
 

@@ -10,7 +10,7 @@ use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, Mem
 use crate::function::{Function, FunctionType};
 use crate::host_function::HostFunction;
 use crate::memory::{Plain, Pointer, Tainted};
-use crate::module::Module;
+use crate::module::{Module, callable};
 use crate::policy::Policy;
 use crate::protection::Rights;
 use crate::report::Fault;
@@ -546,8 +546,7 @@ pub(super) fn imports(
             let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
             return Err(CreateError::UnknownImport { name: domain.to_owned(), import: name.clone(), known });
         };
-        let noted = import.signature.as_deref().and_then(|text| text.parse::<Signature>().ok());
-        if let Some(noted) = noted {
+        if let Some(noted) = callable(import.signature.as_deref()) {
             signature::agree(&noted, function.signature()).map_err(|mismatch| CreateError::Import {
                 name: domain.to_owned(),
                 import: name.clone(),

@@ -103,6 +103,11 @@ pub enum LoadError {
     },
 }
 
+/// What a note says of a function, if a call can be made by it: a note that cannot be read, or has variable arguments, is as good as none.
+pub(crate) fn callable(note: Option<&str>) -> Option<Signature> {
+    note?.parse().ok()
+}
+
 impl Module {
     /// Verifies the module in `file`, on a machine that can run it. `thunks` are the runtime's own, for every window.
     ///
@@ -198,6 +203,11 @@ impl Module {
         let export = &self.parsed.exports[index];
         let read = |text: &str| self.notes[index].get(|| text.parse()).as_ref().map_err(Clone::clone);
         Ok(Some((export, export.signature.as_deref().map(read).transpose()?)))
+    }
+
+    /// As [`callable`], of an export.
+    pub(crate) fn callable(&self, name: &str) -> Option<&Signature> {
+        self.export_with_note(name).ok()??.1
     }
 
     fn find(&self, name: &str) -> Option<usize> {
