@@ -476,7 +476,7 @@ pub(super) struct Descriptors {
     lookup: Arc<Lookup<Arc<Description>>>,
 }
 
-/// Descriptors that one domain may hold if nobody says how many: a share of the host's own limit.
+/// Descriptors that one domain may hold if the host does not say how many: a share of the host's own limit.
 pub(super) const LIMIT: i32 = 256;
 /// Most that one may be given.
 pub(super) const MOST: i32 = 65_536;

@@ -315,7 +315,7 @@ impl Loaded {
         failure_sys::tell(Failure { library: self.name.clone(), symbol: symbol::FINI.to_owned(), error });
     }
 
-    /// Ends the domain: nobody gets in any more, and when nobody is inside any more, its memory goes. A library that joined another's
+    /// Ends the domain: it takes no more calls, and when no thread is inside any more, its memory goes. A library that joined another's
     /// domain only leaves it: its own calls end, and its memory stays as long as the domain (rule R5).
     pub fn end(self: Arc<Loaded>) {
         if let Some(base) = &self.base {

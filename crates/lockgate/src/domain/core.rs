@@ -173,7 +173,7 @@ impl Core {
     }
 
     /// The same, in no more than `limit`. The watcher must be awake. A domain that could not start ends: threads that the start has begun and
-    /// names that the host has exported for it would go on in what nobody has.
+    /// names that the host has exported for it would go on in a domain that the host does not have.
     pub fn start_within(self: &Arc<Core>, limit: Option<Duration>) -> Result<(), CreateError> {
         let begun = start::run(self, limit);
         begun.map_err(|source| {
@@ -375,7 +375,7 @@ impl Core {
         Ok(self.base() + at)
     }
 
-    /// Back to what the domain was after its start, before any module joined (none joins domains that are reset): `self` has no other owner, so nobody is inside. The domain goes
+    /// Back to what the domain was after its start, before any module joined (none joins domains that are reset): `self` has no other owner, so no thread is inside. The domain goes
     /// to `keep` in any case. True if it had a snapshot, which it has no more: the start has run again, and has made other things.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ pub(crate) struct Image {
 pub(crate) type Filled = (u64, u64);
 
 impl Image {
-    /// Copies the parsed, verified bytes into a file that nobody can write any more.
+    /// Copies the parsed, verified bytes into a file that no process can write any more.
     ///
     /// # Errors
     /// The kernel's: no memory, no descriptors, `memfd_create` forbidden.

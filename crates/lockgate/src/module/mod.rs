@@ -252,7 +252,7 @@ impl Module {
 }
 
 impl OwnFile for Module {
-    /// A copy that no domain maps as code, so that rule R6 says nothing of it; nobody can write it any more. Threads that ask at the
+    /// A copy that no domain maps as code, so that rule R6 says nothing of it; no process can write it any more. Threads that ask at the
     /// same time wait for one copy: a module does not choose how many there are.
     fn open(&self) -> Result<Arc<OwnedFd>, Errno> {
         let mut own = self.own_file.lock().unwrap_or_else(PoisonError::into_inner);
