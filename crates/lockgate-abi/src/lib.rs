@@ -10,7 +10,7 @@ pub const ABI_VERSION: u32 = 4;
 /// Page size of x86-64, bytes.
 pub const PAGE: u64 = 4096;
 
-/// Last argument of the system call `futex` by which a module's libc waits for one of its own locks, without a timeout: whoever holds it
+/// Last argument of the system call `futex` by which a module's libc waits for one of its own locks, without a timeout: the thread that holds it
 /// is inside, and gives it back before its call returns. (The kernel looks at this argument of no plain wait.)
 pub const FUTEX_LOCK: u64 = 0x6c6f_636b;
 
@@ -173,7 +173,7 @@ pub mod context {
     pub const SWITCH: u64 = 2;
     /// The same, but the context that is left is gone, if it is not the call's own frames.
     pub const LEAVE: u64 = 3;
-    /// Ends the call: the context's function has returned, and nobody says where to go on.
+    /// Ends the call: the context's function has returned, and no context is named to go on with.
     pub const END: u64 = 4;
     /// Bits of a word that say which slot of the stacks it is: 0 for the call's own frames, on whatever slot. Above is a number.
     pub const SLOT_BITS: u32 = 8;

@@ -26,7 +26,7 @@ impl core::error::Error for Corrupted {}
 
 /// One end of a queue with one producer and one consumer, which need not trust each other. The host makes it
 /// (`lockgate::grant::Ring`) and says where it is and how many elements it has. This side's index is here, not in the shared memory.
-/// Elements are copied. [`push`](Ring::push) and [`pop`](Ring::pop) never wait, and wake nobody; [`send`](Ring::send) and
+/// Elements are copied. [`push`](Ring::push) and [`pop`](Ring::pop) never wait, and wake no thread; [`send`](Ring::send) and
 /// [`receive`](Ring::receive) do both.
 #[derive(Debug)]
 pub struct Ring<T> {

@@ -1,10 +1,12 @@
-//! System calls of Linux that rustix does not offer, with types, one file each; and how descriptors are used without a lock ([`Lookup`]).
+//! System calls of Linux that rustix does not offer, with types, one file each; how descriptors are used without a lock ([`Lookup`]);
+//! and what a file is, whatever it is called ([`Identity`]).
 mod access_sys;
 mod barrier_sys;
 mod counted_sys;
 mod deadly_sys;
 mod descriptor;
 mod file_systems;
+mod identity;
 mod limit_sys;
 mod lock_sys;
 mod lookup;
@@ -17,6 +19,7 @@ pub use counted_sys::{Counted, Use};
 pub use deadly_sys::{DEADLY, NO_SIGNAL, block_deadly, without_signals};
 pub use descriptor::kept;
 pub use file_systems::has_page_cache;
+pub use identity::Identity;
 pub use limit_sys::limit;
 pub use lock_sys::{Command, record_lock};
 pub use lookup::{Left, Looked, Lookup};

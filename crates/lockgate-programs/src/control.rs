@@ -7,6 +7,7 @@
 use crate::logs::Stream;
 use crate::run::{Handle, Status};
 use crate::server::{self, Socket, connect};
+use lockgate_kernel::Identity;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::net::sockopt::socket_peercred;
 use rustix::net::{
@@ -278,8 +279,8 @@ fn first_of(stream: &UnixStream) -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
 
 /// Whether what was sent along is the folder: who has it may enter it, and is no domain.
 fn is_folder(sent: OwnedFd, folder: &File) -> io::Result<bool> {
-    let (sent, folder) = (File::from(sent).metadata()?, folder.metadata()?);
-    Ok((sent.dev(), sent.ino()) == (folder.dev(), folder.ino()))
+    let identity = |file: &File| file.metadata().map(|seen| Identity::from(&seen));
+    Ok(identity(&File::from(sent))? == identity(folder)?)
 }
 
 fn reply(mut stream: &UnixStream, folder: &File, handle: &Handle, file: &Path) -> io::Result<()> {

@@ -193,7 +193,7 @@ impl Drop for Logs {
 }
 
 impl Reader {
-    /// Reads until nobody is left who could ask for it.
+    /// Reads until no handle is left that could ask for it.
     pub fn serve(mut self, sink: &mut Sink<'_>) {
         loop {
             self.wait();

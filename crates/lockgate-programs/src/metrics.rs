@@ -1,4 +1,4 @@
-//! Figures of programs that run, in Prometheus' text format (version 0.0.4), for whoever can connect to an address.
+//! Figures of programs that run, in Prometheus' text format (version 0.0.4), for every client that can connect to an address.
 //!
 //! Nothing is asked of the programs, and nothing can be changed here. One request a connection, with limits.
 

@@ -45,7 +45,7 @@ pub trait Observer: Sync {
     fn line(&self, program: &str, line: &Line);
 }
 
-/// Tells nobody.
+/// Drops all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Quiet;
 

@@ -1,8 +1,9 @@
 //! Threads that answer connections: one each, and not too many.
 
+use lockgate_kernel::Identity;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 use std::io;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +18,7 @@ const AT_ONCE: usize = 16;
 #[derive(Debug)]
 pub struct Socket {
     path: PathBuf,
-    identity: Option<(u64, u64)>,
+    identity: Option<Identity>,
 }
 
 impl Socket {
@@ -36,10 +37,10 @@ impl Drop for Socket {
     }
 }
 
-/// Device and inode of the socket that has this name itself; `None`: none has.
-pub(crate) fn socket_at(path: &Path) -> Option<(u64, u64)> {
+/// The socket that has this name itself; `None`: none has.
+pub(crate) fn socket_at(path: &Path) -> Option<Identity> {
     let found = std::fs::symlink_metadata(path).ok()?;
-    found.file_type().is_socket().then(|| (found.dev(), found.ino()))
+    found.file_type().is_socket().then(|| Identity::from(&found))
 }
 
 /// Connects, without waiting where too many wait for a process that does not look.

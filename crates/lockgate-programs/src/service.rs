@@ -94,7 +94,7 @@ impl<'a> Services<'a> {
             .map_err(|error| failed(error.to_string()))
     }
 
-    /// Nobody serves any more.
+    /// Takes back all that is served.
     pub fn end(&mut self) {
         for (spec, served) in self.specs.iter().zip(&mut self.served) {
             if served.take().is_some() {

@@ -81,7 +81,7 @@ pub enum Ready {
     /// As soon as it has started.
     #[default]
     Started,
-    /// When something accepts connections at this address. Whoever listens there sees one that is closed at once.
+    /// When something accepts connections at this address. The program that listens there sees a connection that is closed at once.
     Listening(Address),
     /// When a line of its output or of its errors contains this text.
     Line(String),

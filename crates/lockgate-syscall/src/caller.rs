@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
-/// System calls of the host's in which a thread sleeps that serves a domain's call. Whoever makes them knows what else may happen to
+/// System calls of the host's in which a thread sleeps that serves a domain's call. The code that makes them knows what else may happen to
 /// the thread meanwhile: handlers of the host's are let in, which may leave the call by a jump.
 pub trait Sleep {
     /// The thread is about to sleep in another way.
     fn rests(&self);
 
-    /// Sleeps at `word` while that is `value`, until woken, or so long at most. (Whoever sleeps looks again in any case.)
+    /// Sleeps at `word` while that is `value`, until woken, or so long at most. (The sleeper looks again in any case.)
     fn wait(&self, word: &AtomicU32, value: u32, left: Option<&Timespec>);
 
     /// The same at a word that others share with the domain, by its address in the window, which may have lost it by now.

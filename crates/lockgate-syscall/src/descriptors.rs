@@ -5,7 +5,7 @@ use super::notifications::Notifications;
 use super::place::Place;
 use super::signal_files::SignalFile;
 use super::sockets::Socket;
-use lockgate_kernel::{Lookup, has_page_cache, kept};
+use lockgate_kernel::{Identity, Lookup, has_page_cache, kept};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
@@ -94,7 +94,7 @@ pub(super) struct Stream {
     fd: Arc<OwnedFd>,
     kind: Kind,
     form: Form,
-    identity: (u64, u64),
+    identity: Identity,
     mode: OFlags,
     /// Whether the host's description was opened for that. If not, the kernel says so of a read or write, but a wait for it never ends.
     is_open_for_it: bool,
@@ -110,7 +110,7 @@ impl Stream {
         let flags = rustix::fs::fcntl_getfl(&fd)?;
         let is_open_for_it =
             !flags.contains(OFlags::PATH) && [mode, OFlags::RDWR].contains(&(flags & OFlags::RWMODE));
-        let (identity, form) = ((stat.st_dev, stat.st_ino), Form::of(&fd, &stat));
+        let (identity, form) = (Identity::from(&stat), Form::of(&fd, &stat));
         match Kind::of(&stat) {
             Kind::Directory => Err(Errno::ISDIR),
             kind => Ok(Stream { fd: Arc::new(fd), kind, form, identity, mode, is_open_for_it }),
@@ -142,8 +142,8 @@ pub(super) struct Description {
     pub(super) form: Form,
     /// Of what the domain has opened or made itself.
     pub(super) quick: Quick,
-    /// Device and inode number: names the file for locks.
-    pub(super) identity: (u64, u64),
+    /// Of the file, whose locks it names.
+    pub(super) identity: Identity,
     /// May be read, may be written: what was granted, whatever the host descriptor could do besides.
     pub(super) readable: bool,
     pub(super) writable: bool,
@@ -183,7 +183,7 @@ impl Description {
             granted: false,
             kind: Kind::of(stat),
             form: Form::Bytes,
-            identity: (stat.st_dev, stat.st_ino),
+            identity: stat.into(),
             readable: !path_only && (mode == OFlags::RDONLY || mode == OFlags::RDWR),
             writable: !path_only && (mode == OFlags::WRONLY || mode == OFlags::RDWR),
             read_only_grant,
@@ -476,7 +476,7 @@ pub(super) struct Descriptors {
     lookup: Arc<Lookup<Arc<Description>>>,
 }
 
-/// Descriptors that one domain may hold if nobody says how many: a share of the host's own limit.
+/// Descriptors that one domain may hold if the host does not say how many: a share of the host's own limit.
 pub(super) const LIMIT: i32 = 256;
 /// Most that one may be given.
 pub(super) const MOST: i32 = 65_536;

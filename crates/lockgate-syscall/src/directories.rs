@@ -11,6 +11,7 @@ use super::descriptors::Description;
 use super::directory::{
     Directory, HANDLE, climbs, components, end_of_directory, examine, normal, reopen, resolve, without_climbs,
 };
+use lockgate_kernel::Identity;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, major, minor};
 use rustix::io::Errno;
@@ -72,13 +73,13 @@ impl Grants {
         Ok(Some(Description::new(fd, &stat, flags, read_only, location.guest)))
     }
 
-    /// Whether the absolute `path` leads to the directory with this device and inode number at this moment.
-    pub(super) fn is_at(&self, directory: (u64, u64), path: &[u8]) -> bool {
+    /// Whether the absolute `path` leads to this directory at this moment.
+    pub(super) fn is_at(&self, directory: Identity, path: &[u8]) -> bool {
         let found = self.locate(path.to_vec()).and_then(|location| {
             let fd = resolve(location.base.fd(), &location.rest, HANDLE | OFlags::DIRECTORY, Mode::empty())?;
             rustix::fs::fstat(fd)
         });
-        found.is_ok_and(|stat| (stat.st_dev, stat.st_ino) == directory)
+        found.is_ok_and(|stat| Identity::from(&stat) == directory)
     }
 }
 
@@ -285,14 +286,13 @@ impl Location {
 /// The first answer that `ask` gives for `directory` or one that it lies in, from the innermost on.
 fn on_the_way_up<T>(
     directory: BorrowedFd<'_>,
-    mut ask: impl FnMut((u64, u64)) -> Option<T>,
+    mut ask: impl FnMut(Identity) -> Option<T>,
 ) -> Result<Option<T>, Errno> {
     let mut above: Option<OwnedFd> = None;
     let mut below = None;
     for _ in 0..DEPTH {
         let here = above.as_ref().map_or(directory, AsFd::as_fd);
-        let stat = rustix::fs::fstat(here)?;
-        let identity = (stat.st_dev, stat.st_ino);
+        let identity = Identity::from(&rustix::fs::fstat(here)?);
         if below == Some(identity) {
             return Ok(None);
         }
@@ -329,7 +329,7 @@ pub(super) fn may_move(grants: &Grants, folder: BorrowedFd<'_>, name: &[u8]) -> 
     if !FileType::from_raw_mode(stat.st_mode).is_dir() {
         return Ok(());
     }
-    let moved = (stat.st_dev, stat.st_ino);
+    let moved = Identity::from(&stat);
     for directory in &grants.directories {
         match on_the_way_up(directory.description.fd(), |identity| (identity == moved).then_some(())) {
             // The host itself may not look further up: neither may it find a module's directory there.

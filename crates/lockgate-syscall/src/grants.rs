@@ -2,7 +2,7 @@
 use super::descriptors::{self, Description, Stream};
 use super::directory::{self, Directory};
 use super::endpoints::{Endpoint, Purpose, Socketfile, Transport};
-use lockgate_kernel::kept;
+use lockgate_kernel::{Identity, kept};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, Stat};
 use rustix::io::Errno;
@@ -83,7 +83,7 @@ pub struct Grants {
     pub(super) directories: Vec<Directory>,
     pub(super) streams: [Option<Stream>; 3],
     pub(super) current: Option<String>,
-    pub(super) forbidden: Vec<(u64, u64)>,
+    pub(super) forbidden: Vec<Identity>,
     /// Addresses at which the domain may be reached, and that it may reach.
     listen: Vec<Endpoint>,
     connect: Vec<Endpoint>,
@@ -182,7 +182,7 @@ impl Grants {
     /// [`GrantError::Stream`] if the kernel does not know `fd`.
     pub fn forbid(mut self, fd: impl AsFd) -> Result<Self, GrantError> {
         let stat = rustix::fs::fstat(fd).map_err(GrantError::Stream)?;
-        self.forbidden.push((stat.st_dev, stat.st_ino));
+        self.forbidden.push(Identity::from(&stat));
         Ok(self)
     }
 
@@ -266,7 +266,7 @@ impl Grants {
 
     /// Whether the file with these properties is one of those.
     pub(super) fn is_forbidden(&self, stat: &Stat) -> bool {
-        self.forbidden.contains(&(stat.st_dev, stat.st_ino))
+        self.forbidden.contains(&stat.into())
     }
 
     fn stream(mut self, number: usize, fd: OwnedFd, mode: OFlags) -> Result<Self, GrantError> {
@@ -274,15 +274,14 @@ impl Grants {
         Ok(self)
     }
 
-    /// The right on the directory with this device and inode number, if it is granted itself: the smaller one, if twice.
-    pub(super) fn read_only(&self, identity: (u64, u64)) -> Option<bool> {
+    /// The right on this directory, if it is granted itself: the smaller one, if twice.
+    pub(super) fn read_only(&self, identity: Identity) -> Option<bool> {
         let same = self.directories.iter().filter(|directory| directory.description.identity == identity);
         same.map(|directory| directory.description.read_only_grant).max()
     }
 
-    /// Whether links and FIFOs may be made in the directory with this device and inode number, if it is granted itself: not if one of two grants
-    /// says no.
-    pub(super) fn special(&self, identity: (u64, u64)) -> Option<bool> {
+    /// Whether links and FIFOs may be made in this directory, if it is granted itself: not if one of two grants says no.
+    pub(super) fn special(&self, identity: Identity) -> Option<bool> {
         let same = self.directories.iter().filter(|directory| directory.description.identity == identity);
         same.map(|directory| directory.description.special_grant).min()
     }

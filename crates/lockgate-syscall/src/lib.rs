@@ -42,7 +42,7 @@ mod wire;
 
 mod calls;
 
-/// Descriptors that a domain may have if nobody says how many.
+/// Descriptors that a domain may have if the host does not say how many.
 pub const DESCRIPTORS: u32 = descriptors::LIMIT as u32;
 /// Most descriptors that a domain may be given.
 pub const MAX_DESCRIPTORS: u32 = descriptors::MOST as u32;

@@ -114,7 +114,7 @@ pub trait Memory {
     /// module's to map, `EEXIST` for [`Placement::FixedNoReplace`].
     fn map(&self, at: u64, length: u64, placement: Placement, protection: Protection) -> Result<u64, Errno>;
 
-    /// Maps `length` bytes of a file from an offset, a multiple of the page size, shared with whoever else has it
+    /// Maps `length` bytes of a file from an offset, a multiple of the page size, shared with all others that have it
     /// open.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ pub trait Memory {
     /// read as before, too.
     ///
     /// # Errors
-    /// `EINVAL` or `EPERM` as for [`map`](Memory::map); `EINVAL` for the copy of a file, of which nobody knows any more what the file has.
+    /// `EINVAL` or `EPERM` as for [`map`](Memory::map); `EINVAL` for the copy of a file: which parts of it the file has still is unknown.
     fn discard(&self, at: u64, length: u64, lazily: bool) -> Result<(), Errno>;
 
     /// Memory quota and bytes in use, in this order.

@@ -5,6 +5,7 @@
 //! instead, and ask where it is now, would keep the kernel from telling that it was removed.)
 use super::locked::locked;
 use super::place::Place;
+use lockgate_kernel::Identity;
 use rustix::fd::BorrowedFd;
 use rustix::fs::inotify::{self, WatchFlags};
 use rustix::io::Errno;
@@ -36,8 +37,7 @@ pub(super) struct Notifications {
 pub(super) struct Watched {
     /// Absolute in the domain.
     pub(super) path: Vec<u8>,
-    /// Device and inode number.
-    pub(super) identity: (u64, u64),
+    pub(super) identity: Identity,
     /// What it counts for: a descriptor, though it is memory of the kernel's.
     pub(super) _place: Place,
 }
@@ -75,7 +75,7 @@ impl Notifications {
         &self,
         instance: BorrowedFd<'_>,
         events: &[u8],
-        is_at: impl Fn((u64, u64), &[u8]) -> bool,
+        is_at: impl Fn(Identity, &[u8]) -> bool,
     ) -> Vec<u8> {
         let mut watches = locked(&self.watches);
         let mut heard = Vec::with_capacity(events.len());

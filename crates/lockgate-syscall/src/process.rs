@@ -209,7 +209,7 @@ impl Process {
         self.stack_size
     }
 
-    /// What the start has made of it; [`None`]: more than another one can begin with, such as files that are open, or timers. Nobody may run in
+    /// What the start has made of it; [`None`]: more than another one can begin with, such as files that are open, or timers. No thread may run in
     /// the domain.
     pub fn started(&self) -> Option<Started> {
         // Every field is named: who adds one says here what of it a start leaves.
@@ -421,7 +421,7 @@ impl Process {
         Ok(())
     }
 
-    /// Sends the domain a signal of another process's, if it has a handler for it, or waits for it (`sigwait`): whether it has. Whoever runs the domain tells its threads
+    /// Sends the domain a signal of another process's, if it has a handler for it, or waits for it (`sigwait`): whether it has. The caller tells the domain's threads
     /// ([`tells_of_signals`](Process::tells_of_signals)).
     pub fn signal(&self, signal: u32) -> bool {
         let from_outside = Info { signal, code: libc::SI_USER, first: 0, second: 0 };
@@ -557,7 +557,7 @@ impl Process {
         self.signals().set_mask(slot, mask);
     }
 
-    /// A thread that the domain started has ended: tells whoever waits for that.
+    /// A thread that the domain started has ended: wakes those that wait for that.
     pub fn thread_ended(&self, memory: &dyn Memory, start: ThreadStart) {
         self.clear_word(memory, start.clear);
     }

@@ -1,6 +1,7 @@
 //! The record locks of one domain: who holds those of each file, and which bytes they are, as the kernel has it. Each piece takes memory of
 //! the kernel's, which no limit of the domain's counts, and time of whoever locks the file.
 use super::descriptors::Description;
+use lockgate_kernel::Identity;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -22,7 +23,7 @@ struct Held {
 
 /// By file: the description that holds the domain's record locks on it, and what they are.
 #[derive(Debug, Default)]
-pub(super) struct Locks(BTreeMap<(u64, u64), Held>);
+pub(super) struct Locks(BTreeMap<Identity, Held>);
 
 impl Locks {
     /// Whether the domain has locked nothing of any file.
@@ -31,7 +32,7 @@ impl Locks {
     }
 
     /// Who holds the domain's locks on a file.
-    pub(super) fn holder(&self, file: (u64, u64)) -> Option<Arc<Description>> {
+    pub(super) fn holder(&self, file: Identity) -> Option<Arc<Description>> {
         self.0.get(&file).map(|held| Arc::clone(&held.holder))
     }
 
@@ -41,7 +42,7 @@ impl Locks {
     /// `ENOLCK`: too many pieces.
     pub(super) fn with(
         &self,
-        file: (u64, u64),
+        file: Identity,
         bytes: &RangeInclusive<u64>,
         kind: Option<bool>,
     ) -> Result<Vec<Piece>, Errno> {
@@ -72,12 +73,12 @@ impl Locks {
     }
 
     /// The kernel has done it.
-    pub(super) fn set(&mut self, file: (u64, u64), holder: Arc<Description>, pieces: Vec<Piece>) {
+    pub(super) fn set(&mut self, file: Identity, holder: Arc<Description>, pieces: Vec<Piece>) {
         self.0.insert(file, Held { holder, pieces });
     }
 
     /// The domain has no locks on the file any more. Returns who held them.
-    pub(super) fn remove(&mut self, file: (u64, u64)) -> Option<Arc<Description>> {
+    pub(super) fn remove(&mut self, file: Identity) -> Option<Arc<Description>> {
         self.0.remove(&file).map(|held| held.holder)
     }
 }
@@ -85,8 +86,6 @@ impl Locks {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const FILE: (u64, u64) = (1, 2);
 
     fn some() -> Arc<Description> {
         let file: std::os::fd::OwnedFd = tempfile::tempfile().unwrap().into();
@@ -102,17 +101,18 @@ mod tests {
             .flat_map(|bytes| [None, Some(false), Some(true)].map(|kind| (bytes.clone(), kind)))
             .collect();
         let holder = some();
+        let file = holder.identity;
         for one in &steps {
             for two in &steps {
                 for three in &steps {
                     let mut locks = Locks::default();
                     let mut each = [None; 5];
                     for (bytes, kind) in [one, two, three] {
-                        let pieces = locks.with(FILE, bytes, *kind).unwrap();
-                        locks.set(FILE, Arc::clone(&holder), pieces);
+                        let pieces = locks.with(file, bytes, *kind).unwrap();
+                        locks.set(file, Arc::clone(&holder), pieces);
                         bytes.clone().for_each(|byte| each[byte as usize] = *kind);
                     }
-                    let pieces = &locks.0[&FILE].pieces;
+                    let pieces = &locks.0[&file].pieces;
                     let mut expected: Vec<Piece> = Vec::new();
                     for (byte, kind) in (0..).zip(each) {
                         let Some(writing) = kind else { continue };
@@ -130,15 +130,16 @@ mod tests {
     #[test]
     fn there_are_so_many_pieces_and_no_more() {
         let (mut locks, holder) = (Locks::default(), some());
+        let file = holder.identity;
         for number in 0..MOST as u64 {
-            let pieces = locks.with(FILE, &(2 * number..=2 * number), Some(true)).unwrap();
-            locks.set(FILE, Arc::clone(&holder), pieces);
+            let pieces = locks.with(file, &(2 * number..=2 * number), Some(true)).unwrap();
+            locks.set(file, Arc::clone(&holder), pieces);
         }
         let next = 2 * MOST as u64;
-        assert_eq!(locks.with(FILE, &(next..=next), Some(true)), Err(Errno::NOLCK));
-        assert_eq!(locks.with((1, 3), &(0..=0), Some(false)), Err(Errno::NOLCK), "of another file");
-        assert_eq!(locks.with(FILE, &(0..=0), Some(false)).unwrap().len(), MOST, "as many as before");
-        assert_eq!(locks.with(FILE, &(1..=1), Some(true)).unwrap().len(), MOST - 1, "what joins others");
-        assert!(locks.with(FILE, &(0..=u64::MAX >> 1), None).unwrap().is_empty());
+        assert_eq!(locks.with(file, &(next..=next), Some(true)), Err(Errno::NOLCK));
+        assert_eq!(locks.with(some().identity, &(0..=0), Some(false)), Err(Errno::NOLCK), "of another file");
+        assert_eq!(locks.with(file, &(0..=0), Some(false)).unwrap().len(), MOST, "as many as before");
+        assert_eq!(locks.with(file, &(1..=1), Some(true)).unwrap().len(), MOST - 1, "what joins others");
+        assert!(locks.with(file, &(0..=u64::MAX >> 1), None).unwrap().is_empty());
     }
 }

@@ -81,7 +81,7 @@ const COMPUTED: u32 = 1;
 impl Frames {
     /// The state behind a call; `address` is image-relative. `None`: no call ends there.
     ///
-    /// It allocates nothing and waits for nobody: a few comparisons, whatever the module.
+    /// It allocates nothing and never waits: a few comparisons, whatever the module.
     #[must_use]
     pub fn at(&self, address: u64) -> Option<State> {
         let offset = u32::try_from(address.checked_sub(self.address)?).ok()?;

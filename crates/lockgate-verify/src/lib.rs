@@ -1,6 +1,6 @@
 //! Lockgate's verifier: the bytes of a module in, a verdict and a report out.
 //!
-//! It trusts nobody, least of all the rewriter: it shares only the constants of `lockgate-abi` with it.
+//! It trusts no other crate, least of all the rewriter: it shares only the constants of `lockgate-abi` with it.
 //! Rules V0–V6 are stated in `docs/rules.md`.
 //!
 //! | to read, in this order | about |

@@ -77,7 +77,7 @@ pub struct Word {
     pub addend: u64,
 }
 
-/// A named place of the image, for reports; the module says so, nobody checks it.
+/// A named place of the image, for reports; the module says so, and nothing checks it.
 #[derive(Debug, Clone)]
 pub struct Symbol {
     /// Name.

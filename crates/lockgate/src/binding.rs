@@ -391,7 +391,7 @@ impl Binding {
         self.thunk.code()
     }
 
-    /// The same for callers that find out about errors by [`take_call_error`], who may be anybody.
+    /// The same for callers that ask for errors by [`take_call_error`]: any code may call this one.
     pub fn lend(self: &Arc<Self>) -> *const () {
         pointers::add(self);
         self.code()

@@ -4,6 +4,7 @@ use crate::call::{self, Gate, OnFailure, thunks};
 use crate::domain::{Core, Domain};
 use crate::error::{BindError, LinkError};
 use crate::function::FunctionType;
+use crate::host;
 use crate::host_function::HostFunction;
 use crate::memory::{Argument, Pointer, Returned};
 use crate::policy::Policy;
@@ -32,8 +33,7 @@ pub trait HostClosure<M>: Send + Sync + 'static {
 /// function the host's next call could be as deep.)
 #[inline(always)]
 fn is_called() -> bool {
-    let here = 0_u8;
-    call::repair_sys::in_living_gate(&raw const here as u64)
+    call::repair_sys::in_living_gate(host::frame_address())
 }
 
 /// In a function that a domain called, what it was made with ([`HostFunction::from_c`]); `None` elsewhere.

@@ -5,7 +5,7 @@ use lockgate_signature::printable;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Reads the file at `path`, as all parts of Lockgate read files: once, by one descriptor, waiting for nobody, up to 1 GiB.
+/// Reads the file at `path`, as all parts of Lockgate read files: once, by one descriptor, without waiting for a writer, up to 1 GiB.
 ///
 /// # Errors
 /// The system's; or it is no ordinary file, or too large.

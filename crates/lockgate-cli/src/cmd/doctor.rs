@@ -120,7 +120,7 @@ fn processor() -> Vec<Finding> {
     vec![
         finding(State::Missing, GROUP, "x86-64", cfg!(target_arch = "x86_64"), field("model name"), ""),
         finding(State::Missing, GROUP, "fsgsbase", fsgsbase, "", "windows are addressed through gs"),
-        finding(State::Missing, GROUP, "xsave", has("xsave"), "", "gates keep the module's vector registers"),
+        finding(State::Missing, GROUP, "avx", has("avx"), "", "gates keep and clear vector registers"),
         finding(State::No, GROUP, "vectors", has("avx2"), widest, "modules may use what the processor has"),
         finding(State::No, GROUP, "PKU", has("ospke"), "", "for the mechanism mpk"),
         finding(

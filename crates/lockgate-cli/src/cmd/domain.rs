@@ -4,12 +4,12 @@ use super::output;
 use anyhow::{Context as _, bail};
 use lockgate::syscall::{Access, COUNTED_TOGETHER, Grants};
 use lockgate::{DomainOptions, Fault};
+use lockgate_kernel::Identity;
 use lockgate_outside::{printable, printable_bytes};
 use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -160,11 +160,8 @@ fn leads_somewhere(directories: &[Granted], current: &Path) -> bool {
     })
 }
 
-/// Device and inode: what a file is, whatever it is called.
-type Identity = (u64, u64);
-
 fn identity(path: &Path) -> Option<Identity> {
-    path.metadata().ok().map(|seen| (seen.dev(), seen.ino()))
+    path.metadata().ok().map(|seen| Identity::from(&seen))
 }
 
 /// The folder of the sockets by which running programs are controlled, as it is now.

@@ -114,7 +114,7 @@ fn doctor_tells_what_is_there() {
     let json = lockgate(&["doctor", "--json"]).json();
     let findings = json["findings"].as_array().unwrap();
     let state = |name: &str| &findings.iter().find(|finding| finding["name"] == name).expect(name)["state"];
-    for needed in ["fsgsbase", "gcc", "ld", "musl", "sfi"] {
+    for needed in ["fsgsbase", "avx", "gcc", "ld", "musl", "sfi"] {
         assert_eq!(state(needed), "yes", "{needed}");
     }
     for other in ["PKU", "vectors", "5-level paging", "mseal", "openat2", "vm.max_map_count"] {

@@ -7,6 +7,7 @@ use crate::directories::admit;
 use crate::directory::link_of;
 use crate::notifications::{Notifications, Watched};
 use crate::outcome::{Halt, Reply};
+use lockgate_kernel::Identity;
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::fs::{FileType, OFlags};
 use rustix::io::Errno;
@@ -55,7 +56,7 @@ pub fn inotify_add_watch(ctx: &SyscallContext<'_>, [fd, path, mask, ..]: [u64; 6
     }
     let handle = location.handle(&ctx.process.grants, follow)?;
     admit(&ctx.process.grants, &handle.stat)?;
-    let identity = (handle.stat.st_dev, handle.stat.st_ino);
+    let identity = Identity::from(&handle.stat);
     // (A path that climbs behind a symbolic link has no shorter form.)
     let is_directory = FileType::from_raw_mode(handle.stat.st_mode).is_dir();
     if is_directory && !ctx.process.grants.is_at(identity, &location.guest) {

@@ -7,7 +7,7 @@ use crate::signature::{Place, Plan, Register};
 /// Words of the arguments of a call, and afterwards of its result: what [`Dynamic::call_frame`](super::Dynamic::call_frame)
 /// takes.
 ///
-/// Whoever fills it converts: integers of less than 64 bits are extended as C does, a `float` is the low half of its word, a
+/// The code that fills it converts: integers of less than 64 bits are extended as C does, a `float` is the low half of its word, a
 /// structure the words of its memory.
 #[derive(Debug, Default)]
 pub struct Frame {

@@ -12,7 +12,7 @@ use super::thread_sys::{
 };
 use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
 use crate::error::CallError;
-use crate::host::{AtThreadEnd, Owner, locked};
+use crate::host::{AtThreadEnd, Owner, frame_address, locked};
 use crate::space;
 use lockgate_abi::PAGE;
 use rustix::io::Errno;
@@ -176,10 +176,10 @@ impl ThreadState {
 /// # Errors
 /// Why the thread cannot enter any domain.
 pub(crate) fn attach() -> Result<Arc<ThreadState>, CallError> {
-    let (here, now) = (0_u8, alternate_sys::in_use());
+    let now = alternate_sys::in_use();
     match alternate_sys::is_on(&now) {
         true => Err(CallError::SignalHandler),
-        false => attach_on_own_stack((&raw const here).addr() as u64, &now, mask_sys::unblock),
+        false => attach_on_own_stack(frame_address(), &now, mask_sys::unblock),
     }
 }
 

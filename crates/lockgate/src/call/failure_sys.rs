@@ -36,7 +36,7 @@ thread_local! {
     static LAST: Cell<Option<Arc<Failure>>> = const { Cell::new(None) };
 }
 
-/// Why the last call on this thread that failed did so. It stays until another fails, or somebody takes it.
+/// Why the last call on this thread that failed did so. It stays until another call fails, or a caller of this function takes it.
 pub fn last_failure() -> Option<Arc<Failure>> {
     let look = |last: &Cell<Option<Arc<Failure>>>| {
         let failure = last.take();
@@ -52,7 +52,7 @@ pub fn take_failure() -> Option<Arc<Failure>> {
 }
 
 /// Has `handler` called after every call that failed, on the caller's thread, before the caller gets its value. `None` takes the
-/// handler away. Nobody is told of calls that a signal handler makes, which are all refused: what it interrupted may hold any lock.
+/// handler away. The handler is not called for calls that a signal handler makes, which are all refused: what it interrupted may hold any lock.
 /// Signals wait meanwhile, and a cancellation does.
 pub fn on_failure(handler: Option<Box<Handler>>) {
     let handler = handler.map(Arc::from);

@@ -10,6 +10,7 @@ use super::thread_sys::{
 };
 use super::undisturbed_sys::{ends_unseen, undisturbed};
 use crate::error::CallError;
+use crate::host::frame_address;
 use crate::space;
 use std::ptr;
 use std::sync::atomic::{AtomicU32, Ordering, compiler_fence};
@@ -92,8 +93,7 @@ pub fn drop_left(rsp: u64) {
 
 /// The same for a thread of the library's own, which has run functions of the program's from its frame here: none of these goes on, on its stack.
 pub(crate) fn drop_what_functions_left() {
-    let here = 0_u8;
-    drop_left((&raw const here).addr() as u64);
+    drop_left(frame_address());
 }
 
 extern "C" fn lockgate_drop_left(state: &ThreadState, rsp: u64) {
@@ -235,8 +235,7 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
 /// Fails where a start of a domain on the calling thread would be refused, for what the thread is in: before anything is given up for it.
 pub(crate) fn may_start() -> Result<(), CallError> {
     let Some(state) = current().filter(|state| state.owner.is_here()) else { return Ok(()) };
-    let here = 0_u8;
-    let rsp = (&raw const here).addr() as u64;
+    let rsp = frame_address();
     // (What a jump has left is in nobody's way.)
     repair(state, rsp);
     may_call(state)?;

@@ -39,8 +39,8 @@ pub(crate) fn set_starter(base: u64) {
     STARTER.set(base);
 }
 
-/// True on a thread that a module has started itself. Whoever is called there has no caller of the host's to tell of a failure:
-/// it ends the domain.
+/// True on a thread that a module has started itself. A function that is called there has no caller in the host that
+/// could be told of a failure: the failure ends the domain.
 pub fn is_modules_thread() -> bool {
     STARTER.get() != 0
 }

@@ -8,7 +8,7 @@
 use super::kernel_signals_sys::{FAULTS, bit};
 use super::layout::Unseen;
 use super::{block_sys, mask_sys, thread_sys};
-use crate::host::cancellation;
+use crate::host::{cancellation, frame_address};
 use libc::{c_int, c_void, siginfo_t, ucontext_t};
 use lockgate_syscall::Sleep;
 use rustix::event::{PollFd, Timespec};
@@ -253,13 +253,11 @@ pub(super) extern "C" fn lockgate_settle() {
 
 /// Whether the frame that holds signals back is on the stack that the thread runs on, as far as the alternate one is concerned.
 fn is_ours() -> bool {
-    let here = 0_u8;
     // SAFETY: our own block.
     let held_at = unsafe { (*block_sys::block()).held_at };
-    let is_alternate = |state: &thread_sys::ThreadState| {
-        [held_at, (&raw const here).addr() as u64].map(|at| state.on_alternate_stack(at))
-    };
-    thread_sys::current().map(is_alternate).is_none_or(|[held, here]| held == here)
+    let here = frame_address();
+    thread_sys::current()
+        .is_none_or(|state| state.on_alternate_stack(held_at) == state.on_alternate_stack(here))
 }
 
 /// True if a jump has left the work for which signals are held back, as a caller at `rsp` tells: they come again then, from here on.

@@ -5,13 +5,13 @@
 use super::loaded::{Loaded, runtime_symbol};
 use super::service_sys::Service;
 use super::table::Pin;
-use super::{DlError, join, table};
+use super::{DlError, table};
 use crate::binding::Binding;
 use crate::call::{Gate, OnFailure};
 use crate::domain::{Core, Resolver, release_functions};
 use crate::error::CallError;
 use crate::host::{Short, locked};
-use crate::module::Placed;
+use crate::module::{Placed, callable};
 use crate::policy::Policy;
 use crate::signature::Signature;
 use lockgate_verify::Import;
@@ -99,10 +99,10 @@ impl Scope {
             // It has words in place of imports, which the base may have by the same names.
             let symbols = join.symbols.iter().filter(|symbol| symbol.of_host).enumerate();
             for (number, symbol) in symbols.filter(|(_, symbol)| symbol.name == service.name()) {
-                core.link_joined(image, number, answer(join::noted(symbol))?);
+                core.link_joined(image, number, answer(callable(symbol.signature.as_deref()))?);
             }
         } else if let Some(import) = module.imports.iter().find(|import| import.name == service.name()) {
-            core.gates().set_import(import.slot, answer(noted(import))?);
+            core.gates().set_import(import.slot, answer(callable(import.signature.as_deref()))?);
             // What answered it before.
             release_functions(core);
         }
@@ -115,7 +115,7 @@ impl Scope {
         if core.gates().is_answered(import.slot) {
             return Ok(());
         }
-        match (self.gate(core, &import.name, noted(import), held), &self.beyond) {
+        match (self.gate(core, &import.name, callable(import.signature.as_deref()), held), &self.beyond) {
             (Ok(gate), _) => {
                 core.gates().answer_import(import.slot, gate);
                 Ok(())
@@ -191,9 +191,4 @@ impl Services {
     pub fn add(&mut self, other: &Services) {
         self.0.extend(other.0.iter().map(|(name, service)| (name.clone(), service.clone())));
     }
-}
-
-/// The import's signature, if its note has one that can be called.
-fn noted(import: &Import) -> Option<Signature> {
-    import.signature.as_deref()?.parse().ok()
 }

@@ -13,8 +13,8 @@ use super::table::{self, Hold, Look, Pin};
 use super::verdicts::{Found, Hash, Opened};
 use super::{DlError, Library, Mode, Options, search};
 use crate::domain::{JoinError, Target};
-use crate::module::Module;
-use crate::signature::{self, Signature, printable};
+use crate::module::{Module, callable};
+use crate::signature::{self, printable};
 use lockgate_abi::window;
 use lockgate_verify::{Join, Symbolic};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -226,7 +226,7 @@ pub(super) fn targets(
             targets.push(Target::Image(exported(library, symbol, &sources)?));
             continue;
         }
-        match scope.gate(base.core(), &symbol.name, noted(symbol), held) {
+        match scope.gate(base.core(), &symbol.name, callable(symbol.signature.as_deref()), held) {
             Ok(gate) => targets.push(Target::Host(gate)),
             Err(why) => missing.push(format!("undefined symbol: {} ({why})", symbol.name)),
         }
@@ -245,9 +245,10 @@ fn exported(library: &str, symbol: &Symbolic, sources: &[&Loaded]) -> Result<u64
         |what: String| JoinError::Type { module: library.to_owned(), symbol: symbol.name.clone(), what };
     for source in sources {
         if let Some(export) = source.module().export(&name) {
-            let exported = export.signature.as_deref().and_then(|text| text.parse::<Signature>().ok());
-            if let (Some(exported), Some(noted)) = (exported, noted(symbol)) {
-                signature::agree(&exported, &noted).map_err(|mismatch| wrong(mismatch.to_string()))?;
+            let (exported, expected) =
+                (source.module().callable(&name), callable(symbol.signature.as_deref()));
+            if let (Some(exported), Some(expected)) = (exported, expected) {
+                signature::agree(exported, &expected).map_err(|mismatch| wrong(mismatch.to_string()))?;
             }
             return Ok(source.image().at + export.address);
         }
@@ -260,9 +261,4 @@ fn exported(library: &str, symbol: &Symbolic, sources: &[&Loaded]) -> Result<u64
     }
     let from = sources.iter().map(|source| source.name.as_str()).collect::<Vec<_>>().join(", ");
     Err(JoinError::Symbol { module, symbol: name, from })
-}
-
-/// The symbol's signature, if its note has one that can be called.
-pub(super) fn noted(symbol: &Symbolic) -> Option<Signature> {
-    symbol.signature.as_deref()?.parse().ok()
 }

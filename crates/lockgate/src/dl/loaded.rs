@@ -315,7 +315,7 @@ impl Loaded {
         failure_sys::tell(Failure { library: self.name.clone(), symbol: symbol::FINI.to_owned(), error });
     }
 
-    /// Ends the domain: nobody gets in any more, and when nobody is inside any more, its memory goes. A library that joined another's
+    /// Ends the domain: it takes no more calls, and when no thread is inside any more, its memory goes. A library that joined another's
     /// domain only leaves it: its own calls end, and its memory stays as long as the domain (rule R5).
     pub fn end(self: Arc<Loaded>) {
         if let Some(base) = &self.base {
@@ -414,17 +414,14 @@ impl Loaded {
                 None => self.no_symbol(name),
             });
         };
-        // A note that cannot be called by (variable arguments, for example) is as good as none.
-        let noted: Option<Signature> = export.signature.as_deref().and_then(|text| text.parse().ok());
-        if let (Some(noted), Some(asked)) = (&noted, &asked) {
-            BindError::unless_agreed(&self.name, name, noted, asked)?;
+        let noted = self.module().callable(name);
+        match (noted, &asked) {
+            (Some(noted), Some(asked)) => BindError::unless_agreed(&self.name, name, noted, asked)?,
+            // What only the library says must not decide what a call does to the host's memory; what no call could be made by is no less.
+            (Some(noted), None) => within_registers(&self.name, noted, "Library::function (lg_dlsym_typed)")?,
+            (None, _) => {}
         }
-        let noted = if asked.is_some() { None } else { noted };
-        // What only the library says must not decide what a call does to the host's memory; what no call could be made by is no less.
-        if let Some(noted) = &noted {
-            within_registers(&self.name, noted, "Library::function (lg_dlsym_typed)")?;
-        }
-        let signature = asked.or(noted);
+        let signature = asked.or_else(|| noted.cloned());
         self.pointer(name, export.address, signature)
     }
 

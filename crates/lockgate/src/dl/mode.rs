@@ -31,7 +31,7 @@ impl Mode {
     /// What the flags of `dlfcn.h` mean.
     ///
     /// # Errors
-    /// [`DlError::Flags`]: neither `RTLD_LAZY` nor `RTLD_NOW`, or bits that nobody knows.
+    /// [`DlError::Flags`]: neither `RTLD_LAZY` nor `RTLD_NOW`, or bits that mean nothing to `dlopen`.
     pub fn from_flags(flags: i32) -> Result<Mode, DlError> {
         let known = libc::RTLD_LAZY
             | libc::RTLD_NOW

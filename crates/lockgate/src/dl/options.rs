@@ -50,7 +50,7 @@ impl Options {
 
     /// The domain of a library that is open, in place of one of its own: for modules that were linked to join that library
     /// (`lockgate cc --join`). Limits and grants are those of the domain then. Without this, what such a module was linked
-    /// with is opened for it alone: nobody else who opens the same files gets these. If the host has the base open, that is an error: a file
+    /// with is opened for it alone: others who open the same files get their own. If the host has the base open, that is an error: a file
     /// does not choose whose memory it shares.
     pub fn into(self, library: Library) -> Options {
         Options { into: Some(library), ..self }

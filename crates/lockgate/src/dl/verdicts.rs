@@ -7,6 +7,7 @@
 use super::DlError;
 use crate::host::{Once, Short, locked};
 use crate::module::Module;
+use lockgate_kernel::Identity;
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt as _;
@@ -20,8 +21,7 @@ pub(super) type Hash = [u8; 32];
 /// Which file, and when it was last changed: as long as this is the same, so are its contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FileKey {
-    device: u64,
-    number: u64,
+    file: Identity,
     size: u64,
     modified: (i64, i64),
     /// Programs cannot set this one.
@@ -31,7 +31,7 @@ pub(super) struct FileKey {
 impl FileKey {
     /// True if both are of one file, whatever has become of it.
     pub fn is_place_of(&self, other: &FileKey) -> bool {
-        (self.device, self.number) == (other.device, other.number)
+        self.file == other.file
     }
 
     /// True if the file was left alone for long enough that a later change would show: kernels before 6.13 count time stamps in
@@ -47,8 +47,7 @@ impl FileKey {
 impl From<&Metadata> for FileKey {
     fn from(metadata: &Metadata) -> FileKey {
         FileKey {
-            device: metadata.dev(),
-            number: metadata.ino(),
+            file: metadata.into(),
             size: metadata.size(),
             modified: (metadata.mtime(), metadata.mtime_nsec()),
             changed: (metadata.ctime(), metadata.ctime_nsec()),

@@ -10,7 +10,7 @@ use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, Mem
 use crate::function::{Function, FunctionType};
 use crate::host_function::HostFunction;
 use crate::memory::{Plain, Pointer, Tainted};
-use crate::module::Module;
+use crate::module::{Module, callable};
 use crate::policy::Policy;
 use crate::protection::Rights;
 use crate::report::Fault;
@@ -111,7 +111,7 @@ impl Domain {
         Domain { core: Some(core) }
     }
 
-    /// The domain for longer than somebody else's handle is lent: a reset is refused meanwhile.
+    /// A handle of its own, for code that has only borrowed one: until it is dropped, a reset is refused.
     pub fn keep(&self) -> Kept {
         Kept(Domain::from_core(self.core().clone()))
     }
@@ -201,7 +201,7 @@ impl Domain {
     }
 
     /// Binds by what the module itself says of the export `name`: for [`Dynamic::call`] and [`Dynamic::call_frame`] alone, where one
-    /// description gives arguments and result their room on both sides, so that it harms nobody if it is a lie. There is no function
+    /// description gives arguments and result their room on both sides, so that a lie in it does no harm. There is no function
     /// pointer ([`Dynamic::as_ptr`]).
     ///
     /// # Errors
@@ -439,8 +439,8 @@ impl Domain {
         self.core().kill();
     }
 
-    /// Ends the domain for good: as [`kill`](Domain::kill), and it lets go of the domains that it calls when nobody is
-    /// inside any more. Domains that call each other keep each other alive until one of them is closed.
+    /// Ends the domain for good: as [`kill`](Domain::kill), and it lets go of the domains that it calls when no
+    /// thread is inside any more. Domains that call each other keep each other alive until one of them is closed.
     pub fn close(self) {
         if !self.core().is_inherited() {
             super::close(self.core());
@@ -464,7 +464,7 @@ impl Domain {
     }
 
     /// Returns the domain to its pristine image and starts it again. Every binding and callback must be gone, so
-    /// that nobody is inside.
+    /// that no thread is inside.
     ///
     /// # Errors
     /// [`ResetError`].
@@ -546,8 +546,7 @@ pub(super) fn imports(
             let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
             return Err(CreateError::UnknownImport { name: domain.to_owned(), import: name.clone(), known });
         };
-        let noted = import.signature.as_deref().and_then(|text| text.parse::<Signature>().ok());
-        if let Some(noted) = noted {
+        if let Some(noted) = callable(import.signature.as_deref()) {
             signature::agree(&noted, function.signature()).map_err(|mismatch| CreateError::Import {
                 name: domain.to_owned(),
                 import: name.clone(),

@@ -15,7 +15,7 @@ use crate::call::thread_sys::{self, THREADS, ThreadState};
 use crate::call::{self, AnyDomain, GateTables, Instance, Parts, attachment_sys, repair_sys, watch};
 use crate::error::{CallError, CreateError};
 use crate::grant;
-use crate::host::{PerProcess, locked};
+use crate::host::{PerProcess, frame_address, locked};
 use crate::module::Module;
 use crate::space::{Backing, Services, Stride};
 use crate::stats::Row;
@@ -173,7 +173,7 @@ impl Core {
     }
 
     /// The same, in no more than `limit`. The watcher must be awake. A domain that could not start ends: threads that the start has begun and
-    /// names that the host has exported for it would go on in what nobody has.
+    /// names that the host has exported for it would go on in a domain that the host does not have.
     pub fn start_within(self: &Arc<Core>, limit: Option<Duration>) -> Result<(), CreateError> {
         let begun = start::run(self, limit);
         begun.map_err(|source| {
@@ -375,7 +375,7 @@ impl Core {
         Ok(self.base() + at)
     }
 
-    /// Back to what the domain was after its start, before any module joined (none joins domains that are reset): `self` has no other owner, so nobody is inside. The domain goes
+    /// Back to what the domain was after its start, before any module joined (none joins domains that are reset): `self` has no other owner, so no thread is inside. The domain goes
     /// to `keep` in any case. True if it had a snapshot, which it has no more: the start has run again, and has made other things.
     ///
     /// # Errors
@@ -504,8 +504,7 @@ impl Core {
         let state = attachment_sys::attach()?;
         thread_sys::publish(&state);
         // (Where a function of C has not done so before: as far as can be told from here.)
-        let here = 0_u8;
-        repair_sys::repair(&state, (&raw const here).addr() as u64);
+        repair_sys::repair(&state, frame_address());
         if thread_sys::is_inside(&state) {
             return Err(CallError::SignalHandler);
         }

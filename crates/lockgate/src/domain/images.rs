@@ -69,7 +69,7 @@ pub enum JoinError {
     /// Modules that were linked with modules that were linked with modules.
     #[error("{0} needs a longer chain of modules than a domain has: at most {max}", max = window::JOINED)]
     TooDeep(String),
-    /// Nobody has said that the module may share another's memory.
+    /// The host has not said that the module may share another's memory.
     #[error(
         "{module} would share the memory of {base}, which is open: name that as the library whose domain it joins"
     )]

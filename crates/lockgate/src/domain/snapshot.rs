@@ -21,7 +21,7 @@ pub(super) struct Snapshot {
 }
 
 impl Snapshot {
-    /// Copies what was written so far. Nobody may run in the domain.
+    /// Copies what was written so far. No thread may run in the domain.
     ///
     /// # Errors
     /// The kernel's, if it does not say which pages were written; `EINVAL` if a file backs some of the memory.
@@ -43,7 +43,7 @@ impl Snapshot {
         Ok(Snapshot { pages, books, stack })
     }
 
-    /// Makes the memory what it was. Nobody may run in the domain.
+    /// Makes the memory what it was. No thread may run in the domain.
     ///
     /// # Errors
     /// The kernel's; `EINVAL` if the domain gave back, or replaced by a file's, memory that the snapshot has.

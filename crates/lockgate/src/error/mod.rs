@@ -213,7 +213,7 @@ pub enum LinkError {
         "import {0}, export {1}: both modules' notes must have the signature (compile them with -g, or name it by `--gate` and `--export`); or give the prototype in place of the export's name"
     )]
     NoSignature(String, String),
-    /// A function of another domain is made callable through a pointer, and nobody but that domain says its signature.
+    /// A function of another domain is made callable through a pointer, and only that domain says its signature.
     #[error(
         "{0}: for a function pointer from domain to domain give the function's prototype, not its name alone: only the function's own module says its signature"
     )]
@@ -368,7 +368,7 @@ pub enum CallError {
         /// What `_lg_thread_init` returned.
         status: i32,
     },
-    /// The function was dropped before anybody asked why its call failed.
+    /// The function was dropped before its caller asked why the call failed.
     #[error(
         "the call failed, but the library cannot say which function it was: the program freed the function before it read the error, or the call came back on another thread or out of turn"
     )]

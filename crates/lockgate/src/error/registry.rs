@@ -50,7 +50,7 @@ pub enum RegistryError {
         /// The difference: the exporter's signature is called the module's.
         mismatch: Box<crate::signature::Mismatch>,
     },
-    /// Nobody says the signature, or, between two domains, one side alone.
+    /// No side says the signature, or, between two domains, only one.
     #[error(
         "{name}: its signature is not known on both sides: export it with a prototype, or compile the modules of both sides with -g"
     )]

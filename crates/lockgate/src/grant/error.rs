@@ -25,7 +25,7 @@ pub enum GrantError {
         /// Length in bytes.
         length: u64,
     },
-    /// Host memory that nobody else can map: a private mapping, the heap, a stack.
+    /// Host memory that no other process can map: a private mapping, the heap, a stack.
     #[error(
         "the memory at {at:#x} is private to the host and has no second address; allocate it as a region (Region::new, lg_region_new), or map \
          a memory file with MAP_SHARED"
@@ -165,7 +165,7 @@ pub enum GrantError {
         /// The domain.
         domain: String,
     },
-    /// The machine cannot run domains, so there is nobody to share with.
+    /// The machine cannot run domains, so there is no domain to share with.
     #[error(transparent)]
     Host(#[from] crate::host::HostError),
     /// The kernel refused.

@@ -62,7 +62,7 @@ impl Grant {
         Ok(Pointer::from_address(self.window + self.key.1 + at))
     }
 
-    /// Takes rights away, here and from everybody who has them from here. In force before it returns, also for threads
+    /// Takes rights away, here and from every domain that has them from here. In force before it returns, also for threads
     /// that are in the domains.
     ///
     /// # Errors
@@ -88,7 +88,7 @@ impl Grant {
         Ok(Grant::of(to, &self.region, key, serial, allowed))
     }
 
-    /// Takes the region away from the domain, and from everybody who has it from here. In force before it returns: a later
+    /// Takes the region away from the domain, and from every domain that has it from here. In force before it returns: a later
     /// access, also by a thread that is in one of the domains now, is a fault of its call.
     pub fn revoke(self) {
         drop(self);

@@ -41,7 +41,7 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// `length` bytes of zeros, whole pages. No file is behind them: a host that has many regions, whoever makes it have them, does not run
+    /// `length` bytes of zeros, whole pages. No file is behind them: a host that clients make have many regions does not run
     /// out of descriptors, and no other process finds a file to open, to truncate or to write under `/proc/PID/fd`.
     pub fn new(length: u64) -> Result<Memory, GrantError> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::NORESERVE);

@@ -39,7 +39,7 @@ impl Region {
     /// Shares `length` bytes of a memory file (or an ordinary one) from the offset `from`, both whole pages: what the host keeps
     /// in `memfd_create` or `shm_open` memory. The descriptor is duplicated.
     ///
-    /// If somebody cuts the file, accesses behind its new end are faults in domains and [`GrantError::Lost`] here: seal it
+    /// If a process truncates the file, accesses behind its new end are faults in domains and [`GrantError::Lost`] here: seal it
     /// (`F_SEAL_SHRINK`).
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Region {
     ///
     /// # Safety
     /// Domains will read, and with [`Rights::ReadWrite`] write, these bytes at any time: no reference of Rust's may point to
-    /// them while the region lives, and nobody may unmap them before this returns.
+    /// them while the region lives, and no thread may unmap them before this returns.
     ///
     /// # Errors
     /// [`GrantError`]: the memory is not of that kind, or not the host's.

@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Values in memory that domains share: a buffer that is filled in place, without a copy between host and domain.
 ///
 /// Domains may change it at any time, so nothing is ever looked at where it lies: every read is one copy, made before
-/// anybody checks it, and what was checked is what is used.
+/// any check, and the checked copy is what the host uses.
 ///
 /// ```
 /// # use lockgate::{Region, SharedSlice};

@@ -30,6 +30,14 @@ pub(crate) fn locked<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
+/// An address in the frame of the function that asks: it stands for the stack pointer where the stack's depth tells what goes on, and what a
+/// jump has left.
+#[inline(always)]
+pub(crate) fn frame_address() -> u64 {
+    let local = 0_u8;
+    (&raw const local).addr() as u64
+}
+
 /// When `time` from now is over; `None` if no clock gets there: then there is no end.
 pub(crate) fn end_after(time: std::time::Duration) -> Option<std::time::Instant> {
     std::time::Instant::now().checked_add(time)

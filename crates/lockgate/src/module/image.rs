@@ -2,6 +2,7 @@
 use crate::host::{environment, memory_file};
 use crate::space::{Backing, Stride};
 use lockgate_abi::{PAGE, window};
+use lockgate_kernel::Identity;
 use lockgate_verify::SegmentKind;
 use rustix::fs::{self, MemfdFlags, SealFlags};
 use rustix::io::Errno;
@@ -17,7 +18,7 @@ const THUNKS: u64 = window::IMAGE - window::THUNKS;
 pub(crate) struct Image {
     file: OwnedFd,
     /// Which file it is.
-    identity: (u64, u64),
+    identity: Identity,
     /// Segments in address order: address, length, rights. Addresses here are image-relative.
     segments: Vec<(u64, u64, SegmentKind)>,
     /// Words to relocate, in address order: address, value.
@@ -30,7 +31,7 @@ pub(crate) struct Image {
 pub(crate) type Filled = (u64, u64);
 
 impl Image {
-    /// Copies the parsed, verified bytes into a file that nobody can write any more.
+    /// Copies the parsed, verified bytes into a file that no process can write any more.
     ///
     /// # Errors
     /// The kernel's: no memory, no descriptors, `memfd_create` forbidden.
@@ -189,10 +190,8 @@ impl Image {
     }
 }
 
-/// Device and inode of a file.
-fn identity(file: &OwnedFd) -> Result<(u64, u64), Errno> {
-    let found = fs::fstat(file)?;
-    Ok((found.st_dev, found.st_ino))
+fn identity(file: &OwnedFd) -> Result<Identity, Errno> {
+    Ok(Identity::from(&fs::fstat(file)?))
 }
 
 /// From now on nobody can write the file.

@@ -103,6 +103,11 @@ pub enum LoadError {
     },
 }
 
+/// What a note says of a function, if a call can be made by it: a note that cannot be read, or has variable arguments, is as good as none.
+pub(crate) fn callable(note: Option<&str>) -> Option<Signature> {
+    note?.parse().ok()
+}
+
 impl Module {
     /// Verifies the module in `file`, on a machine that can run it. `thunks` are the runtime's own, for every window.
     ///
@@ -200,6 +205,11 @@ impl Module {
         Ok(Some((export, export.signature.as_deref().map(read).transpose()?)))
     }
 
+    /// As [`callable`], of an export.
+    pub(crate) fn callable(&self, name: &str) -> Option<&Signature> {
+        self.export_with_note(name).ok()??.1
+    }
+
     fn find(&self, name: &str) -> Option<usize> {
         self.parsed.exports.binary_search_by(|export| export.name.as_str().cmp(name)).ok()
     }
@@ -242,7 +252,7 @@ impl Module {
 }
 
 impl OwnFile for Module {
-    /// A copy that no domain maps as code, so that rule R6 says nothing of it; nobody can write it any more. Threads that ask at the
+    /// A copy that no domain maps as code, so that rule R6 says nothing of it; no process can write it any more. Threads that ask at the
     /// same time wait for one copy: a module does not choose how many there are.
     fn open(&self) -> Result<Arc<OwnedFd>, Errno> {
         let mut own = self.own_file.lock().unwrap_or_else(PoisonError::into_inner);

@@ -124,7 +124,7 @@ impl Registry {
     /// Exports a function of `domain`.
     ///
     /// # Errors
-    /// [`RegistryError`]: the name is taken, the domain has no such function, or nobody says its signature.
+    /// [`RegistryError`]: the name is taken, the domain has no such function, or neither the caller nor the module says its signature.
     pub fn export(&self, domain: &Domain, export: Export) -> Result<(), RegistryError> {
         let module = domain.module();
         let text = export.prototype.as_deref().unwrap_or(&export.name).trim();
@@ -171,7 +171,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Takes every version of `name` back: nobody binds it any more. Bindings stay.
+    /// Takes every version of `name` back: it can be bound no more. Bindings stay.
     ///
     /// # Errors
     /// [`RegistryError::Unknown`].
@@ -196,7 +196,7 @@ impl Registry {
     /// name, also before it was taken back, and exported again.
     ///
     /// # Errors
-    /// [`RegistryError::Unknown`]: it is not exported, and nobody has it.
+    /// [`RegistryError::Unknown`]: it is not exported, and no binding of it is left.
     pub fn revoke(&self, name: &str, calls: Revoke) -> Result<(), RegistryError> {
         let refused = {
             let name = name.to_owned();

@@ -3,7 +3,7 @@ use crate::error::CallError;
 use rustix::process::Gid;
 use std::fmt;
 
-/// A capability: whoever holds it may bind what was exported for it. 128 random bits, compared in constant time.
+/// A capability: a holder may bind what was exported for it. 128 random bits, compared in constant time.
 #[derive(Clone)]
 pub struct Token([u8; 16]);
 
@@ -26,7 +26,7 @@ impl Token {
         Token(bytes)
     }
 
-    /// Its bits, to be given to whoever may bind.
+    /// Its bits, to be given to those that may bind.
     pub fn to_bytes(&self) -> [u8; 16] {
         self.0
     }
@@ -63,7 +63,7 @@ pub struct Principal {
 }
 
 impl Principal {
-    /// Nobody: may bind what is exported to everyone.
+    /// No principal in particular: may bind what is exported to everyone.
     pub fn nobody() -> Principal {
         Principal::default()
     }
@@ -79,7 +79,7 @@ impl Principal {
         }
     }
 
-    /// A user by number; nobody, if it is `u32::MAX`, which is no user's.
+    /// A user by number; as [`nobody`](Principal::nobody) if it is `u32::MAX`, which is no user's.
     pub fn user(user: u32) -> Principal {
         Principal { user: (user != NONE).then_some(user), ..Principal::default() }
     }
@@ -119,7 +119,7 @@ impl fmt::Display for Principal {
 /// Who may bind an export. Any one that fits is enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Allow {
-    /// Whoever asks.
+    /// Every client.
     Everyone,
     /// A user, by number.
     User(u32),

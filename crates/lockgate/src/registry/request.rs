@@ -5,7 +5,7 @@ use crate::policy::Policy;
 use crate::version::Version;
 use std::time::Duration;
 
-/// An entry point to be exported. Nobody may bind it until [`allow`](Export::allow) says so.
+/// An entry point to be exported. No client may bind it until [`allow`](Export::allow) says which ones may.
 #[derive(Debug, Clone)]
 pub struct Export {
     pub(super) name: String,

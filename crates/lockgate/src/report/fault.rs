@@ -205,7 +205,7 @@ impl Fault {
     }
 
     /// Function, file and line of the instruction, from the module's symbols and debug information, which are
-    /// read the first time anybody asks.
+    /// read when this is first called.
     pub fn location(&self) -> Option<SourcePlace> {
         let call = &self.captured.call;
         // After a gate call, rip is the return address: the call is just before.

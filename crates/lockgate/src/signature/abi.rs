@@ -97,7 +97,7 @@ impl Plan {
         }
     }
 
-    /// For a function whose signature nobody knows: all registers, and so many words of the stack.
+    /// For a function of unknown signature: all registers, and so many words of the stack.
     pub fn without_signature(stack_words: u32) -> Plan {
         Plan { parameters: Vec::new(), result: Place::Registers(Vec::new()), stack_words, result_size: 0 }
     }

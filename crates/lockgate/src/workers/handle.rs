@@ -9,8 +9,8 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// An asynchronous call: wait for it, or await it in any runtime. Dropping it lets the call go on; nobody gets its
-/// result then.
+/// An asynchronous call: wait for it, or await it in any runtime. Dropping it lets the call go on; its
+/// result is lost then.
 #[must_use = "the result comes here; dropping this lets the call go on"]
 pub struct AsyncCall<R> {
     task: Arc<Task<R>>,

@@ -362,7 +362,7 @@ impl Drop for Crew {
 }
 
 impl Workers {
-    /// The most threads that workers may have: the kernel would give them until it has none for anybody.
+    /// The most threads that workers may have: the kernel would give more until it has none left for the rest of the machine.
     pub const MOST: usize = 4096;
 
     /// `threads` workers, and a queue of at most `capacity` calls that have not begun for each domain. Each

@@ -88,7 +88,7 @@ enum Stage<R> {
         thread: Arc<ThreadState>,
         stopped: Option<(Stop, Stopping)>,
     },
-    /// Somebody is about to say how it has ended.
+    /// A thread is about to say how it has ended.
     Ending,
     Ended(Result<R, CallError>),
     /// The handle has got the result.
@@ -152,7 +152,7 @@ impl<R> Task<R> {
         locked(&self.state)
     }
 
-    /// True in a forked child: nobody works at it here.
+    /// True in a forked child: no worker is at it here.
     pub fn is_inherited(&self) -> bool {
         !self.owner.is_here()
     }

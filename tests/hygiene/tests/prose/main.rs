@@ -148,6 +148,36 @@ fn comments() -> Vec<(String, Vec<(usize, String)>)> {
     headers().into_iter().map(comment).collect()
 }
 
+/// The comments of public items in crates with Rust documentation, their fields and variants, by line. Modules that the runtime keeps to itself
+/// are left aside.
+fn rust_documentation() -> Vec<(String, Vec<(usize, String)>)> {
+    let others = ["abi", "guest", "programs", "verify"].map(|name| format!("crates/lockgate-{name}/src"));
+    let shown =
+        ["dl", "domain", "error", "grant", "memory", "module", "registry", "report", "signature", "workers"]
+            .map(|name| format!("crates/lockgate/src/{name}"));
+    let folders = others.iter().chain(&shown).flat_map(|folder| files(folder, &[".rs"], true));
+    let comment = |path: String| {
+        let (mut block, mut found, mut in_attribute) = (Vec::new(), Vec::new(), false);
+        for (number, line) in (1..).zip(read(&path).lines()) {
+            let line = line.trim();
+            in_attribute |= line.starts_with("#[");
+            if let Some(text) = line.strip_prefix("///") {
+                block.push((number, text.to_owned()));
+            } else if !in_attribute {
+                let is_public =
+                    line.starts_with("pub ") || line.starts_with(|c: char| c.is_ascii_uppercase());
+                found.extend(block.drain(..).filter(|_| is_public));
+            }
+            in_attribute &= !line.ends_with(']');
+        }
+        (path, found)
+    };
+    let found: Vec<_> = folders.chain(files("crates/lockgate/src", &[".rs"], false)).map(comment).collect();
+    let lines: usize = found.iter().map(|(_, lines)| lines.len()).sum();
+    assert!(lines > 1000, "only {lines} lines");
+    found
+}
+
 /// The lines of a document without code, with their numbers.
 fn text(text: &str) -> Vec<(usize, &str)> {
     let (mut is_code, mut found) = (false, Vec::new());
@@ -271,7 +301,7 @@ fn words_are_those_of_the_field() {
         let messages = messages(&read(&path), path.contains("lockgate-cli/src/cmd/"));
         (path, messages)
     });
-    for (path, lines) in comments().into_iter().chain(others).chain(sources) {
+    for (path, lines) in comments().into_iter().chain(rust_documentation()).chain(others).chain(sources) {
         for (number, line) in lines {
             wrong.extend(faults(&line).into_iter().map(|fault| format!("{path}:{number}: {fault}")));
         }
