@@ -253,13 +253,8 @@ mod tests {
     #[test]
     fn states_of_files_are_not_kept_for_ever() {
         let mut verdicts = Verdicts::default();
-        let key = |time: usize| FileKey {
-            device: 1,
-            number: 1,
-            size: 1,
-            modified: (time as i64, 0),
-            changed: (time as i64, 0),
-        };
+        let file = FileKey::from(&tempfile::tempfile().unwrap().metadata().unwrap());
+        let key = |time: usize| FileKey { modified: (time as i64, 0), changed: (time as i64, 0), ..file };
         for time in 0..3 * MOST_FILES {
             verdicts.remember(Some(key(time)), [1; 32]);
             assert!(verdicts.files.len() <= MOST_FILES && verdicts.files.contains_key(&key(time)));
