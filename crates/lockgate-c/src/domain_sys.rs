@@ -168,7 +168,7 @@ impl DomainObject {
                     "a pool resets its domains: free the handle, and take another",
                 ));
             }
-            Place::Resetting(_) => return Err(in_use()),
+            Place::Resetting(_) => return Err(self.resetting()),
             Place::Ended => return Err(ended()),
         }
         match std::mem::replace(&mut *place, Place::Resetting(Resetting::default())) {
@@ -246,7 +246,10 @@ pub extern "C" fn lg_domain_close(domain: Handle<DomainObject>) -> i32 {
     guarded(|| {
         let object = domain.take()?;
         object.closing.store(true, Ordering::Release);
-        object.kill()
+        match object.kill() {
+            Err(failure) if failure.status == Status::Killed => Ok(()), // one that could not be started again
+            killed => killed,
+        }
     })
 }
 

@@ -123,7 +123,6 @@ fn the_statuses_are_those_of_the_library() {
 /// Errors that no test program brings about, and why.
 const UNTRIED: &[(&str, &str)] = &[
     ("LG_E_INTERNAL", "a bug of the library"),
-    ("LG_E_TOO_DEEP", "crates/lockgate/tests/rules_control.rs"),
     ("LG_E_THREAD_ENDING", "crates/lockgate/tests/rules_signals.rs"),
     ("LG_E_HANDLER", "crates/lockgate/tests/rules_signals.rs"),
     ("LG_E_THREAD_INIT", "a module whose sysroot fails"),

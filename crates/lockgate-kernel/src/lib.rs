@@ -14,7 +14,7 @@ mod socket_option_sys;
 mod sync_range_sys;
 
 pub use access_sys::access_of_handle;
-pub use barrier_sys::barrier;
+pub use barrier_sys::{barrier, try_barrier};
 pub use counted_sys::{Counted, Use};
 pub use deadly_sys::{DEADLY, NO_SIGNAL, block_deadly, without_signals};
 pub use descriptor::kept;

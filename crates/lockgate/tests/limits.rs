@@ -582,9 +582,16 @@ fn child_with_much_slack() {
 /// refused, and the error names the call.
 #[test]
 fn a_filter_that_takes_limits_away_is_refused() {
-    for child in
-        ["getpid", "gettid", "tgkill", "rt_tgsigqueueinfo", "rt_sigaction", "sigaltstack", "personality"]
-    {
+    for child in [
+        "getpid",
+        "gettid",
+        "tgkill",
+        "rt_tgsigqueueinfo",
+        "rt_sigaction",
+        "sigaltstack",
+        "personality",
+        "membarrier",
+    ] {
         let output = crate::common::in_child(&format!("limits::child_without::{child}"));
         assert!(output.status.success(), "{child}: {output:?}");
     }
@@ -620,6 +627,7 @@ mod child_without {
         rt_sigaction SYS_rt_sigaction
         sigaltstack SYS_sigaltstack
         personality SYS_personality
+        membarrier SYS_membarrier
     }
 }
 

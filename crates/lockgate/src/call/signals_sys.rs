@@ -114,6 +114,10 @@ lockgate_on_fault:
 /// Installs the handlers, once.
 pub(crate) fn install() -> Result<(), HostError> {
     may_signal()?;
+    // (A domain is closed, and its bindings are freed, behind one.)
+    if !lockgate_kernel::try_barrier() {
+        return Err(HostError::Refused { call: "membarrier" });
+    }
     // Handlers are inherited; the callers of this wait for each other.
     if !INSTALLED.load(Ordering::Acquire) {
         STANDS_IN.store(stands_in(), Ordering::Relaxed);

@@ -96,12 +96,12 @@ impl Registry {
             match state.instance_of(name, &old) {
                 Some(instance) => instance.begin(name)?,
                 None => {
-                    return Err(state
-                        .instance(name)
-                        .map_or_else(|gone| gone, |_| RegistryError::Restarting(name.to_owned())));
+                    state.instance(name)?;
+                    return Err(RegistryError::Restarting(name.to_owned()));
                 }
             }
         }
+        let _mark = Mark { registry: self, name, old: &old };
         crate::domain::close(&old);
         // Without the lock: the module's initialisation runs, and may resolve imports here.
         let made = Domain::announced(old.module(), old.options().clone(), |new| {
@@ -131,6 +131,21 @@ impl Registry {
         drop(state);
         left.release();
         Ok(new)
+    }
+}
+
+/// A restart that is on its way; no more when this goes, by a panic, too.
+struct Mark<'a> {
+    registry: &'a Registry,
+    name: &'a str,
+    old: &'a Arc<Core>,
+}
+
+impl Drop for Mark<'_> {
+    fn drop(&mut self) {
+        if let Some(instance) = self.registry.state().instance_of(self.name, self.old) {
+            instance.restarting = Weak::new();
+        }
     }
 }
 
