@@ -349,6 +349,30 @@ fn what_another_domain_says_ends_no_wait() {
     assert_eq!(meeting.ended().unwrap(), UNMAP);
 }
 
+/// A thread holds a lock while it is in other domains, of which one has a time limit: that brings it back, and whoever waits for the lock waits on. Red if
+/// its wait counts as one without end.
+#[test]
+fn a_wait_that_a_limit_ends_ends_no_other() {
+    let _watchdog = watchdog("a wait for a lock that is given back when a limit has come");
+    let alone = Arc::new(Barrier::new(1));
+    let [holds, within, wants] = [(); 3].map(|()| Meeting::new(&alone));
+    let (locks, _ready) = holds.domain(DomainOptions::new());
+    let (limits, _ready) = within.domain(DomainOptions::new().time_limit(Duration::from_secs(1)));
+    let (other, pretends) = wants.domain(DomainOptions::new());
+    holds.calls(&limits, "through");
+    within.calls(&other, "pretend");
+    wants.calls(&locks, "one");
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(|| call(&locks, "through_with_lock", 5));
+        pretends.recv().expect("it holds the lock");
+        assert_eq!(call(&other, "through", 5).unwrap(), 5);
+        assert_eq!(holder.join().expect("a thread").unwrap(), 5);
+    });
+    assert_eq!(wants.ended().expect("it is given back"), 0);
+    let error = holds.ended().expect_err("the limit");
+    assert_eq!(error.fault().map(|fault| fault.kind()), Some(FaultKind::TimeOut), "{error}");
+}
+
 /// A call waits for the end of a thread that waits for a lost lock: that ends the thread, and so the domain. Red if the call counts as one that could
 /// give the lock back.
 #[test]
@@ -378,10 +402,12 @@ fn a_timers_thread_gives_no_lock_back() {
 #[test]
 fn a_thread_that_has_not_begun_holds_nothing() {
     let _watchdog = watchdog("a wait for a lock of libc's, beside a thread that has not begun");
-    let (domain, ready) = domain(DomainOptions::new().exclusive(None));
-    leave_lock(&domain, &ready);
-    let error = call(&domain, "start_and", UNMAP).expect_err("the lock is held");
-    assert!(is_told(&error), "{error}");
+    for longest in [None, Some(Duration::from_secs(3600))] {
+        let (domain, ready) = domain(DomainOptions::new().exclusive(longest));
+        leave_lock(&domain, &ready);
+        let error = call(&domain, "start_and", UNMAP).expect_err("the lock is held");
+        assert!(is_told(&error), "{longest:?}: {error}");
+    }
 }
 
 /// The lock of keys is held while `pthread_key_delete` waits for another one.

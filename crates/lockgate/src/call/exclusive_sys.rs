@@ -181,7 +181,10 @@ fn wait_for(
             }
         }
         state.waits_for.store(std::ptr::from_ref(word).cast_mut(), Ordering::SeqCst);
-        state.looks_for_turn(std::mem::take(&mut begins));
+        // (What has an end ends by itself.)
+        if end.is_none() {
+            state.looks_for_turn(std::mem::take(&mut begins));
+        }
         wait_once(state, domain, seen, end, overdue)?;
         if domain.is_killed() {
             return Err(domain.ended());

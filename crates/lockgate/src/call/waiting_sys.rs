@@ -5,6 +5,7 @@ use super::layout::OWNED;
 use super::thread_sys::{self, THREADS, ThreadState};
 use super::waiting::For;
 use crate::host::locked;
+use crate::space;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -40,6 +41,18 @@ unsafe fn awaited(thread: &ThreadState) -> Option<&AtomicU32> {
     unsafe { thread.waits_for.load(Ordering::SeqCst).as_ref() }
 }
 
+/// Whether a time limit of one of the thread's calls lets it go on where it may do what is awaited: with the call of the domain in which that call was
+/// made; or with what gives the turn up.
+fn is_limited(thread: &ThreadState, awaited: For) -> bool {
+    let entries = thread.entries();
+    let outermost = match awaited {
+        For::Threads(base) => entries.iter().position(|entry| space::base_of(entry.control) == base),
+        For::Nothing | For::Turn => None,
+    };
+    let made_there = outermost.map_or(0, |outermost| outermost + 1);
+    entries[made_there..].iter().any(|entry| entry.limit.is_some())
+}
+
 /// Those that could end the calling thread's wait, and those that could end theirs, and so on, if each of them has said that it waits, and could
 /// go on at last if this one did.
 fn circle<'a>(own: &ThreadState, base: u64, threads: &'a [Arc<ThreadState>]) -> Option<Vec<&'a ThreadState>> {
@@ -48,17 +61,21 @@ fn circle<'a>(own: &ThreadState, base: u64, threads: &'a [Arc<ThreadState>]) -> 
     let mut waits = Vec::new();
     while let Some(&one) = found.get(waits.len()) {
         let what = if one == own { For::Threads(base) } else { locked(&threads[one].waiting).said().0 };
-        let ends: Box<dyn Fn(&ThreadState) -> bool> = match what {
+        let enders: Vec<usize> = match what {
             For::Nothing => return None,
-            For::Threads(base) => Box::new(move |thread| thread.may_hold_in(base)),
+            For::Threads(base) => {
+                (0..threads.len()).filter(|&index| threads[index].may_hold_in(base)).collect()
+            }
             For::Turn => {
                 // SAFETY: the caller holds the lock.
                 let owner = unsafe { awaited(&threads[one]) }?.load(Ordering::SeqCst) & OWNED;
-                threads.iter().find(|thread| thread.tid as u32 == owner)?;
-                Box::new(move |thread| thread.tid as u32 == owner)
+                vec![threads.iter().position(|thread| thread.tid as u32 == owner)?]
             }
         };
-        let enders: Vec<usize> = (0..threads.len()).filter(|&index| ends(&threads[index])).collect();
+        // (A time limit brings it back, whatever it waits for.)
+        if enders.iter().any(|&index| index != own && is_limited(&threads[index], what)) {
+            return None;
+        }
         let new: Vec<usize> = enders.iter().copied().filter(|index| !found.contains(index)).collect();
         found.extend(new);
         waits.push(enders);
