@@ -14,7 +14,7 @@ pub const PAGE: u64 = 4096;
 /// is inside, and gives it back before its call returns. (The kernel looks at this argument of no plain wait.)
 pub const FUTEX_LOCK: u64 = 0x6c6f_636b;
 
-/// The same for what is no lock, and what another thread that is inside does all the same, and nobody else: it ends, or starts the waiting one.
+/// The same for what is no lock, and what another thread that is inside does all the same: it ends, or starts the waiting one.
 pub const FUTEX_PEERS: u64 = 0x7065_6572;
 
 /// Constants of the instruction-level rules (rules V1–V5).

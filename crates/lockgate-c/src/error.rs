@@ -243,6 +243,7 @@ impl From<CreateError> for Failure {
             CreateError::Limit { .. } => Status::Limit,
             CreateError::Option { .. } => Status::Option,
             CreateError::UnknownImport { .. } | CreateError::Import { .. } => Status::Import,
+            CreateError::Start { source, .. } if matches!(**source, CallError::TooDeep) => Status::TooDeep,
             CreateError::Start { .. } => Status::Start,
             CreateError::Joins { .. } => Status::Join,
             _ => Status::Internal,

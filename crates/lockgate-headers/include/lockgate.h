@@ -153,8 +153,9 @@
  * Stacks. A function that a domain has called may not switch to another stack (makecontext,
  * coroutines) and call domains there: the call is refused (LG_E_TOO_DEEP), or ends when it comes
  * back out of turn (LG_E_FAULT). A thread needs 32 KiB of its stack for its first call of a domain,
- * or for making one: with less the call is LG_E_TOO_DEEP. The library cannot tell how much is left
- * of a coroutine's stack: give it 64 KiB.
+ * and 64 KiB to make one, to reset or restart one, or to give one back to its pool: with less these
+ * are LG_E_TOO_DEEP, and the pool closes the domain. The library cannot tell how much is left of a
+ * coroutine's stack: give it 96 KiB.
  *
  * Sanitizers and valgrind: docs/debugging.md.
  */
@@ -575,7 +576,10 @@ lg_status lg_domain_close(lg_domain *domain);
  * LG_E_MEMORY), it has ended: LG_E_KILLED from then on. Until this returns, every use of the domain
  * is LG_E_BUSY, on any thread, also in functions that its constructors call: these have LG_CALLER.
  * lg_domain_kill(), lg_domain_close() and lg_domain_free() work as ever: the first two end the
- * constructors (LG_E_START). A pool resets its domains by itself: LG_E_ARGUMENT. */
+ * constructors (LG_E_START). If a call could not begin on the thread (its stack, the host's
+ * predicate, a call in progress that must end), nothing is changed. In a function that a domain has
+ * called the start is a part of that call: if a limit of the call ends it, the domain has ended. A
+ * pool resets its domains by itself: LG_E_ARGUMENT. */
 lg_status lg_domain_reset(lg_domain *domain);
 
 /* Name in reports. NULL if there is no such domain. (Not of LG_CALLER: the string belongs to the

@@ -50,4 +50,9 @@ impl SyscallContext<'_> {
         // No futex lies at address 0, so nothing wakes this but time and death.
         self.process.waits.sleep(self.caller(), 0, Waits::ANY, until, || Ok(())).map(|_| ())
     }
+
+    /// Sleeps for ever, and counts as a thread that waits for others meanwhile.
+    pub(super) fn sleep_for_peers(&self) -> Result<(), Halt> {
+        self.process.waits.sleep_for_peers(self.caller(), 0, || Ok(())).map(|_| ())
+    }
 }

@@ -83,6 +83,7 @@ const LIBC: &[Source] = &[
     source!("libc/thread_exit.c"),
     source!("libc/thread_join.c"),
     source!("libc/thread_stack.c"),
+    source!("libc/timer_start.c"),
     source!("libc/fortify_fail.c"),
     source!("libc/fortify_string.c"),
     source!("libc/fortify_stdio.c"),
@@ -126,6 +127,7 @@ const REPLACED: &[&str] = &[
     "strcspn",
     "strlen",
     "synccall",
+    TIMERS,
     "tlsdesc",
     "vfork",
 ];
@@ -141,6 +143,11 @@ const RENAMED: &[(&str, &str)] = &[
 
 /// Members of libgcc.a that are left out, without `.o`: gcc's split stacks, which no module has.
 const SPLIT_STACKS: &[&str] = &["generic-morestack", "generic-morestack-thread", "morestack"];
+
+/// What musl's timer_create calls instead (`libc/timer_start.c`): its member is among ours.
+const TIMERS: &str = "timer_create";
+const OF_TIMERS: &[(&str, &str)] =
+    &[("pthread_barrier_init", "__lg_meeting"), ("pthread_barrier_wait", "__lg_meet")];
 
 const SCRIPT: Source = source!("module.ld");
 
@@ -298,6 +305,7 @@ impl Build<'_> {
         let renamed = folder.join("libc.a");
         rename(self.tools, RENAMED, &self.tools.libc(), &renamed)?;
         let libc = read(&renamed)?;
+        self.adapt(folder, &libc, TIMERS, OF_TIMERS)?;
         let archives = [("libc.a", &libc, REPLACED), ("libgcc.a", &self.archives.libgcc, SPLIT_STACKS)];
         let mut before = 0;
         for (name, bytes, left_out) in archives {
@@ -310,6 +318,20 @@ impl Build<'_> {
             let rewritten = lockgate_rewrite::rewrite_archive(name, bytes, &options, &mut tell)?;
             write(&folder.join(name), &rewritten.bytes)?;
             before += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// A copy of a member of libc's among ours, in which functions have other names.
+    fn adapt(&self, folder: &Path, libc: &[u8], member: &str, names: &[(&str, &str)]) -> Result<(), Error> {
+        let object = folder.join(member).with_extension("o");
+        for (_, bytes) in members(libc).filter(|(name, _)| stem(name) == member) {
+            write(&object, bytes)?;
+            rename(self.tools, names, &object, &object)?;
+            let options = Options { system_calls_as_calls: true, ..self.options.clone() };
+            let rewritten = lockgate_rewrite::rewrite_object(member, &read(&object)?, &options)?;
+            write(&object, &rewritten.bytes)?;
+            process::run(self.tools.ar()?.current_dir(folder).args(["rD", OURS]).arg(&object))?;
         }
         Ok(())
     }
@@ -478,7 +500,7 @@ mod tests {
         ("__pthread_once", "call_once"),
         ("__pthread_join", "pthread_detach thrd_join"),
         // A thread that libc has started for the caller, or is about to: a wait that only the caller's own time limit ends.
-        ("pthread_barrier_wait", "mq_notify timer_create"),
+        ("pthread_barrier_wait", "mq_notify"),
         ("pthread_join", "mq_notify"),
         ("sem_wait", "aio mq_notify"),
         ("__wait", "aio"),

@@ -15,6 +15,7 @@ const SOURCE: &str = r#"
 #include <grp.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -26,6 +27,7 @@ void meet(void);
 int membarrier(int, int);
 int pthread_setattr_default_np(const pthread_attr_t *);
 /* Of libc's inside. */
+int __lg_meeting(pthread_barrier_t *, const pthread_barrierattr_t *, unsigned), __lg_meet(pthread_barrier_t *);
 void __tl_lock(void), __tl_unlock(void), __inhibit_ptc(void), __acquire_ptc(void), __vm_lock(void);
 extern struct { volatile int shared, busy; } lg_bias;
 
@@ -56,6 +58,13 @@ static int scheduled(void) {
     return pthread_attr_init(&attributes) || pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED) ||
            !pthread_create(&thread, &attributes, nothing, 0);
 }
+static void expired(union sigval value) { (void)value; }
+static int timed(void) {
+    timer_t timer;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = expired};
+    /* (Its threads end later: there may be no room for one.) */
+    return !timer_create(CLOCK_MONOTONIC, &event, &timer) && timer_delete(timer);
+}
 static int read_later(void) {
     int ends[2];
     char byte = 0;
@@ -75,6 +84,7 @@ int one(int which) {
     case 3: return unmap();
     case 4: return read_later();
     case 5: return scheduled();
+    case 6: return timed();
     }
     return -1;
 }
@@ -82,6 +92,15 @@ static void *later(void *which) { return (void *)(long)one((long)which); }
 int start_and_join(int which) {
     pthread_t thread;
     return pthread_create(&thread, 0, later, (void *)(long)which) || pthread_join(thread, 0);
+}
+static pthread_barrier_t made;
+static void *meets(void *unused) { __lg_meet(&made); return unused; }
+int leave_thread(int has_timer) {
+    timer_t timer;
+    pthread_t thread;
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = expired};
+    if (has_timer) return timer_create(CLOCK_MONOTONIC, &event, &timer);
+    return __lg_meeting(&made, 0, 2) || pthread_create(&thread, 0, meets, 0);
 }
 int through(int n) { meet(); return n; }
 int through_with_lock(int n) { __vm_lock(); meet(); __vm_unlock(); return n; }
@@ -342,6 +361,19 @@ fn who_joins_a_thread_gives_no_lock_back() {
     assert_eq!(domain.guest_threads_error(is_told), Some(true));
 }
 
+/// A thread that `timer_create` has made waits for its maker, which was ended, or for the timer. Red if it counts as one that could give the lock back.
+#[test]
+fn a_timers_thread_gives_no_lock_back() {
+    let _watchdog = watchdog("a wait for a lost lock, beside a timer's thread");
+    for has_timer in [0, 1] {
+        let (domain, ready) = domain(DomainOptions::new());
+        assert_eq!(call(&domain, "leave_thread", has_timer).unwrap(), 0);
+        leave_lock(&domain, &ready);
+        let error = call(&domain, "one", UNMAP).expect_err("the lock is held");
+        assert!(is_told(&error), "{has_timer}: {error}");
+    }
+}
+
 /// In an exclusive domain a thread that the module has started, and that waits for its first turn, gives nothing back. Red if it counts as one inside.
 #[test]
 fn a_thread_that_has_not_begun_holds_nothing() {
@@ -397,7 +429,7 @@ fn who_is_ended_with_plain_locks_is_told() {
 /// Ends calls anywhere in functions that take locks for a moment.
 #[test]
 fn calls_that_end_in_functions_that_lock_keep_nobody_waiting() {
-    const FUNCTIONS: i32 = 6;
+    const FUNCTIONS: i32 = 7;
     const ROUNDS: u64 = 40;
     let _watchdog = watchdog("a call that another one's end keeps waiting");
     let workers = Workers::new(1, 1).unwrap();

@@ -535,6 +535,150 @@ static void sockets(void) {
     close(listener);
 }
 
+/* What a thread does that has so much of its stack left: nothing that the library says it has changed has changed. */
+typedef struct attempt {
+    size_t left;
+    lg_status (*what)(void);
+    lg_status status;
+    int has_called;
+} attempt;
+
+static lg_domain *served, *pooled;
+static lg_options *plain;
+static lg_pool *its_pool;
+static lg_registry *registry;
+static lg_function *of_served;
+
+static lg_status makes(void) {
+    lg_domain *made = lg_domain_new(module, plain);
+    return made ? lg_domain_free(made) : lg_last_status();
+}
+static lg_status takes(void) {
+    lg_domain *taken = lg_pool_take(its_pool);
+    return taken ? lg_domain_free(taken) : lg_last_status();
+}
+static lg_status gives_back(void) { return lg_domain_free(pooled); }
+static lg_status resets_served(void) {
+    return lg_domain_reset(served);
+}
+static lg_status restarts(void) { return lg_registry_restart(registry, "served") ? LG_OK : lg_last_status(); }
+
+static __attribute__((noinline)) void descend(attempt *own, char *lowest) {
+    char here;
+    size_t room = (size_t)(&here - lowest) - own->left;
+    volatile char *frame = (volatile char *)__builtin_alloca(room);
+    frame[0] = 1; /* (all of it counts as used) */
+    own->status = own->what();
+    frame[0] = 2;
+}
+
+static void *attempts(void *argument) {
+    attempt *own = (attempt *)argument;
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t size;
+    CHECK(pthread_getattr_np(pthread_self(), &attributes) == 0);
+    CHECK(pthread_attr_getstack(&attributes, &lowest, &size) == 0);
+    pthread_attr_destroy(&attributes);
+    lg_value one;
+    one.type = LG_SIGNED;
+    if (own->has_called)
+        STATUS(LG_OK, lg_call(of_served, NULL, 0, &one));
+    descend(own, (char *)lowest);
+    return NULL;
+}
+
+static lg_status with_left(size_t left, int has_called, lg_status (*what)(void)) {
+    attempt own = {left, what, LG_OK, has_called};
+    pthread_t id;
+    CHECK(pthread_create(&id, NULL, attempts, &own) == 0 && pthread_join(id, NULL) == 0);
+    return own.status;
+}
+
+static lg_status reset_within, restart_within;
+static int at_the_end(int a, int b) {
+    struct timespec late = {0, 150000000};
+    nanosleep(&late, NULL);
+    reset_within = resets_served();
+    restart_within = restarts();
+    return a + b;
+}
+
+static void serve(void) {
+    lg_export *what = lg_export_new("served.count", 1, 0);
+    STATUS(LG_OK, lg_export_of(what, "count"));
+    STATUS(LG_OK, lg_export_allow_everyone(what));
+    STATUS(LG_OK, lg_registry_export(registry, served, what));
+    lg_request *request = lg_request_newest("served.count");
+    STATUS(LG_OK, lg_request_rebind(request, 1));
+    CHECK((of_served = lg_registry_bind(registry, LG_PROCESS, request)));
+    STATUS(LG_OK, lg_request_free(request));
+}
+
+/* Where no call could begin, a reset and a restart change nothing; where a domain cannot be made, for want of stack, that is told. */
+static void starts_that_cannot_begin(void) {
+    lg_options *wished = lg_options_new();
+    STATUS(LG_OK, lg_options_name(wished, "served"));
+    STATUS(LG_OK, lg_options_stop_if(wished, wants_an_end, (void *)&wish));
+    plain = lg_options_new();
+    registry = lg_registry_new();
+    its_pool = lg_pool_new(module, plain, 1);
+    served = new_domain(module, wished);
+    serve();
+    lg_value one;
+    one.type = LG_SIGNED;
+    STATUS(LG_OK, lg_call(of_served, NULL, 0, &one));
+
+    wish = 1;
+    NOTHING(LG_E_INTERRUPTED, lg_registry_restart(registry, "served"));
+    wish = 0;
+    STATUS(LG_OK, lg_call(of_served, NULL, 0, &one));
+    CHECK(one.as.i == 2);
+
+    lg_options *limited = lg_options_new();
+    STATUS(LG_OK, lg_options_time_limit(limited, 100));
+    STATUS(LG_OK, lg_options_gate(limited, "int host_add(int, int)", (lg_code)at_the_end, NULL));
+    lg_domain *late = new_domain(module, limited);
+    POINTER(int (*)(int, int), bind(late, "add_by_host"))(1, 2);
+    FAILED(LG_E_FAULT);
+    CHECK(lg_last_fault()->kind == LG_FAULT_TIME_OUT);
+    CHECK(restart_within == LG_E_INTERRUPTED && reset_within == LG_E_INTERRUPTED);
+    STATUS(LG_OK, lg_call(of_served, NULL, 0, &one));
+    CHECK(one.as.i == 3);
+
+    for (size_t left = 12 << 10; left < 64 << 10; left += 2 << 10)
+        for (int has_called = 0; has_called < 2; has_called++) {
+            CHECK(with_left(left, has_called, makes) == LG_E_TOO_DEEP);
+            CHECK(with_left(left, has_called, restarts) == LG_E_TOO_DEEP);
+            CHECK((pooled = lg_pool_take(its_pool)));
+            CHECK(with_left(left, has_called, gives_back) == LG_OK);
+        }
+    STATUS(LG_OK, lg_call(of_served, NULL, 0, &one));
+    CHECK(one.as.i == 3 + 3 * (64 - 12) / 2 + 1); /* those that had called have each called once */
+    CHECK(with_left(96 << 10, 0, makes) == LG_OK && with_left(72 << 10, 0, takes) == LG_OK);
+    CHECK(with_left(96 << 10, 0, restarts) == LG_OK);
+    STATUS(LG_OK, lg_registry_remove(registry, "served"));
+    STATUS(LG_OK, lg_function_free(of_served));
+
+    served = new_domain(module, wished);
+    lg_function *count = bind(served, "count");
+    STATUS(LG_OK, lg_call(count, NULL, 0, &one));
+    STATUS(LG_OK, lg_function_free(count));
+    wish = 1;
+    STATUS(LG_E_INTERRUPTED, lg_domain_reset(served));
+    wish = 0;
+    POINTER(int (*)(int, int), bind(late, "add_by_host"))(1, 2);
+    FAILED(LG_E_FAULT);
+    CHECK(reset_within == LG_E_INTERRUPTED);
+    for (size_t left = 12 << 10; left < 64 << 10; left += 2 << 10)
+        CHECK(with_left(left, 0, resets_served) == LG_E_TOO_DEEP);
+    count = bind(served, "count");
+    STATUS(LG_OK, lg_call(count, NULL, 0, &one));
+    CHECK(one.as.i == 2);
+    STATUS(LG_OK, lg_function_free(count));
+    STATUS(LG_OK, with_left(96 << 10, 0, resets_served));
+}
+
 int main(void) {
     module = open_module("guest.lg");
     sockets();
@@ -547,6 +691,7 @@ int main(void) {
     lives();
     pools();
     resets();
+    starts_that_cannot_begin();
 #ifndef __SANITIZE_ADDRESS__
     left();
 #endif

@@ -317,6 +317,35 @@ static void on_a_stack_that_is_used_again(void) {
     }
 }
 
+/* What a coroutine has lent, for a call that it makes later, stays when another stack's calls are left: its stack lies below. */
+static lg_grant *lent_by_another;
+static void lends_and_waits(void) {
+    CHECK((lent_by_another = lg_lend(left, region, LG_READ)));
+    CHECK(swapcontext(&first, &out) == 0);
+    CHECK(left_same(7) == 7 && lg_grant_rights(lent_by_another) == LG_READ);
+    STATUS(LG_OK, lg_grant_free(lent_by_another));
+}
+
+static void beside_a_coroutine_that_has_lent(void) {
+    enum { SIZE = 256 << 10 };
+    char *stack = (char *)mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(stack != MAP_FAILED && getcontext(&first) == 0);
+    first.uc_stack.ss_sp = stack;
+    first.uc_stack.ss_size = SIZE;
+    first.uc_link = &out;
+    makecontext(&first, lends_and_waits, 0);
+    CHECK(swapcontext(&out, &first) == 0);
+    if (setjmp(back) == 0) {
+        apply(lg_callback_pointer(callback), 1);
+        CHECK(!"the jump came back");
+    }
+    CHECK(other_same(3) == 3);
+    RETURNED();
+    CHECK(lg_grant_rights(lent_by_another) == LG_READ);
+    CHECK(swapcontext(&out, &first) == 0);
+    CHECK(munmap(stack, SIZE) == 0);
+}
+
 static void on_workers(void) {
     CHECK((workers = lg_workers_new(1, 2)));
     CHECK(pthread_barrier_init(&told, NULL, 2) == 0);
@@ -418,6 +447,7 @@ int main(void) {
             by_deeper_pointer();
         from_outer_frames();
         on_a_stack_that_is_used_again();
+        beside_a_coroutine_that_has_lent();
         over_two();
         on_workers();
     }

@@ -214,6 +214,9 @@ pub(super) fn with_mask_at(
     with_mask(ctx, u64::from_le_bytes(ctx.array(mask)?), wait)
 }
 
+/// libc's own signal, by which it wakes its threads that serve timers with `SIGEV_THREAD`, and for which only these wait.
+const TIMER: u64 = 1 << (32 - 1);
+
 /// `rt_sigtimedwait(set, information or null, timeout or null, set size)`.
 pub fn rt_sigtimedwait(ctx: &SyscallContext<'_>, [set, information, timeout, size, ..]: [u64; 6]) -> Reply {
     if size != SET {
@@ -226,7 +229,8 @@ pub fn rt_sigtimedwait(ctx: &SyscallContext<'_>, [set, information, timeout, siz
     };
     let slot = ctx.thread.slot;
     ctx.process.change_signals(|signals| signals.want(slot, set));
-    let slept = ctx.sleep_until(until);
+    // (The thread of a timer: it holds no lock of libc's.)
+    let slept = if set == TIMER && timeout == 0 { ctx.sleep_for_peers() } else { ctx.sleep_until(until) };
     let taken = ctx.process.change_signals(|signals| {
         signals.want(slot, 0);
         signals.take(slot, set)

@@ -280,6 +280,7 @@ fn a_wait_for_a_lock_that_nobody_holds_any_more_ends() {
         std::thread::scope(|scope| {
             let one = scope.spawn(|| wait(what));
             while guest.threads.said.load(Ordering::SeqCst) < 2 {
+                assert!(!one.is_finished(), "nobody has woken it");
                 std::thread::yield_now();
             }
             assert_eq!(guest.ok(libc::SYS_futex, &[word, WAKE, 1]), 1);

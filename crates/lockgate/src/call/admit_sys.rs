@@ -1,13 +1,16 @@
 //! The slow path into a domain: what the proxy asks when its checks do not pass at once.
 use super::gate_sys::{ENDS, GOES_ON, lockgate_pending};
+use super::instance::Instance;
 use super::layout::{BindingHeader, GateRecord, IDLE};
 use super::living_sys::living;
 use super::thread_sys::{self, ThreadState};
 use super::{
-    alternate_sys, attachment_sys, exclusive_sys, left_sys, mask_sys, outcome_sys, repair_sys, tsan_sys,
+    alternate_sys, attachment_sys, exclusive_sys, left_sys, mask_sys, must_end_sys, outcome_sys, repair_sys,
+    tsan_sys,
 };
 use crate::error::CallError;
-use crate::{host, space};
+use crate::host::{self, frame_address};
+use crate::space;
 
 /// Called by the proxy on the host's stack, undisturbed, before anything of the entry is recorded. Returns 0 to try again,
 /// 1 if the call is refused; the reason is with the thread then.
@@ -70,6 +73,29 @@ fn answer(binding: &BindingHeader, rsp: u64, admitted: Result<(), CallError>) ->
             outcome_sys::refuse(binding, rsp, error);
             ENDS
         }
+    }
+}
+
+/// Fails where a start of `domain` on the calling thread would be refused, or ended at once: before anything is given up for it.
+pub(crate) fn may_start(domain: &Instance) -> Result<(), CallError> {
+    let interrupted = || Err(CallError::Interrupted(domain.name().to_owned()));
+    attachment_sys::has_room()?;
+    let is_unwanted = domain.must_stop();
+    if is_unwanted {
+        return interrupted();
+    }
+    let Some(own) = thread_sys::current().filter(|state| state.owner.is_here()) else { return Ok(()) };
+    let frame = frame_address();
+    // (What a jump has left is in the way of no call.)
+    repair_sys::repair(own, frame);
+    thread_sys::may_call(own)?;
+    if own.out_of_turn.get() {
+        return Err(CallError::TooDeep);
+    }
+    thread_sys::may_nest(own, frame)?;
+    match must_end_sys::no_call_may_begin(own) {
+        true => interrupted(),
+        false => Ok(()),
     }
 }
 

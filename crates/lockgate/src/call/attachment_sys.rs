@@ -7,8 +7,8 @@ use super::layout::{GATE, LOOKS_AGAIN, NEXT_MARK, NOBODY, RECORD, RED_ZONE};
 use super::mapping_sys::Mapping;
 use super::signals_sys::{self, Look};
 use super::thread_sys::{
-    LEAST_STACK, THREADS, ThreadState, epoch, leave_any_window, leave_window, lift_limit, on_alternate_stack,
-    starter,
+    LEAST_STACK, START_STACK, THREADS, ThreadState, epoch, leave_any_window, leave_window, lift_limit,
+    on_alternate_stack, starter,
 };
 use super::{mask_sys, repair_sys, signal_frames_sys, thread_sys, undisturbed_sys};
 use crate::error::CallError;
@@ -344,6 +344,20 @@ fn new_state(stack: Range<u64>, parent: Option<&ThreadState>) -> Result<ThreadSt
         (*block).mark = (*block).mark.max(first_mark());
     }
     Ok(state)
+}
+
+/// Fails where a domain can be neither made nor started on the calling thread, whose own stack is nearly used up.
+pub(crate) fn has_room() -> Result<(), CallError> {
+    let rsp = frame_address();
+    let stack = match known() {
+        Some(state) if state.owner.is_here() => state.stack.clone(),
+        _ if ENDS.get() > 0 => STACK.get().0..STACK.get().1,
+        _ => own_stack(),
+    };
+    match stack.contains(&rsp) && rsp - stack.start < START_STACK {
+        true => Err(CallError::TooDeep),
+        false => Ok(()),
+    }
 }
 
 /// The calling thread's own stack, as libc knows it; the first thread's within its limit.

@@ -60,20 +60,22 @@ impl Holdings {
         notes
     }
 
-    /// Lets go of what was held for calls that were left since: by the function that has made them, and by those of which no frame is left, as
-    /// `is_gone` tells by their stack pointers.
-    pub(super) fn let_go_of_left(&self, is_gone: impl Fn(u64) -> bool) {
+    /// Lets go of what was held for calls that were left since: by the function that has made them, and by those of which no frame is left, where
+    /// the calling function has its stack pointer at `rsp`. `is_within` tells whether a stack pointer, the first, is on the stack of another one, and
+    /// no further out, or on a stack that is no more: what is held on other stacks is for calls that go on.
+    pub(super) fn let_go_of_left(&self, rsp: u64, is_within: impl Fn(u64, u64) -> bool) {
         let left = self.left.replace(ptr::null());
         if !self.any.get() {
             return;
         }
         if !left.is_null() {
             let left_by = self.left_by.get();
-            self.let_go_where(|one| one.at > left || one.at == left && one.rsp <= left_by);
-            self.all.borrow_mut().iter_mut().filter(|one| one.at == left).for_each(|one| one.in_doubt = true);
+            self.let_go_where(|one| one.at > left || one.at == left && is_within(one.rsp, left_by));
+            let is_around = |one: &Holding| one.at == left && is_within(left_by, one.rsp);
+            self.all.borrow_mut().iter_mut().filter(|one| is_around(one)).for_each(|one| one.in_doubt = true);
         }
-        // (What its owner has let go of meanwhile is in doubt no more.)
-        self.let_go_where(|one| one.in_doubt && (one.what.is_over() || is_gone(one.rsp)));
+        // (What its owner has let go of meanwhile is in doubt no more. With the same stack pointer it is the same function.)
+        self.let_go_where(|one| one.in_doubt && (one.what.is_over() || is_within(one.rsp + 1, rsp)));
     }
 
     /// Whether something is held for calls that were left, perhaps, or is in doubt.

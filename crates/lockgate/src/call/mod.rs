@@ -10,7 +10,7 @@
 //! Files import what lies below them only: `tests/hygiene/layers.txt` has their order.
 mod actions_sys;
 pub(crate) mod admission_sys;
-mod admit_sys;
+pub(crate) mod admit_sys;
 mod alternate_sys;
 pub(crate) mod attachment_sys;
 mod block_sys;

@@ -26,11 +26,25 @@ pub(super) unsafe fn why_stop(state: &ThreadState, record: *const EntryRecord) -
         if state.stop.load(Ordering::Acquire) || (*binding.domain).must_stop() {
             return Some(Cause::Stopped);
         }
-        if is_outlived(state, record.cast()) {
-            return Some(Cause::Stopped);
-        }
-        overdue_limit(state, record.cast()).map(Cause::TimeLimit)
+        why_nested_stop(state, record.cast())
     }
+}
+
+/// The same for what ends calls that are nested in it, too.
+unsafe fn why_nested_stop(state: &ThreadState, record: *const Record) -> Option<Cause> {
+    // SAFETY: the caller's.
+    unsafe {
+        match state.stop.load(Ordering::Acquire) || is_outlived(state, record) {
+            true => Some(Cause::Stopped),
+            false => overdue_limit(state, record).map(Cause::TimeLimit),
+        }
+    }
+}
+
+/// True if a call that is made now, in the innermost one, must end as soon as it begins.
+pub(super) fn no_call_may_begin(state: &ThreadState) -> bool {
+    // SAFETY: our own block; its top record is always valid.
+    unsafe { why_nested_stop(state, (*state.block).top).is_some() }
 }
 
 /// Whether a kick has come, and the entry `record` is one that must end: for long work in a service, which then leaves it to the gate. The host

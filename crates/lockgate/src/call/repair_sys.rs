@@ -5,11 +5,9 @@ use super::layout::{
     BindingHeader, EntryRecord, FRAME, GATE, GIVES_UP, GateRecord, IDLE, NEXT_MARK, RECORD, Record, UNTAKEN,
 };
 use super::thread_sys::{
-    self, LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, may_call, may_nest,
-    on_alternate_stack,
+    self, LEFT, ThreadState, ask_before_calls, current, is_elsewhere, is_gone, on_alternate_stack,
 };
 use super::undisturbed_sys::{ends_unseen, undisturbed};
-use crate::error::CallError;
 use crate::host::frame_address;
 use crate::space;
 use std::ptr;
@@ -229,19 +227,6 @@ unsafe extern "C" fn lockgate_repair(state: &ThreadState, rsp: u64) -> *mut Reco
             left = Some(host + FRAME + pushed);
             left_host = host;
         }
-    }
-}
-
-/// Fails where a start of a domain on the calling thread would be refused, for what the thread is in: before anything is given up for it.
-pub(crate) fn may_start() -> Result<(), CallError> {
-    let Some(state) = current().filter(|state| state.owner.is_here()) else { return Ok(()) };
-    let rsp = frame_address();
-    // (What a jump has left is in nobody's way.)
-    repair(state, rsp);
-    may_call(state)?;
-    match state.out_of_turn.get() {
-        true => Err(CallError::TooDeep),
-        false => may_nest(state, rsp),
     }
 }
 

@@ -442,8 +442,8 @@ impl ThreadState {
 
     /// Lets go of what was held for calls that a jump has left, as a function tells that calls now with its stack pointer at `rsp`.
     pub(super) fn let_go_of_left(&self, rsp: u64) {
-        // (With the same stack pointer it is the same function.)
-        self.holdings.let_go_of_left(|frame| is_gone(self, frame + 1, rsp));
+        let is_within = |frame, rsp| is_gone(self, frame, rsp) || word_at(frame).is_none();
+        self.holdings.let_go_of_left(rsp, is_within);
     }
 
     /// Whether no call is to go the fast way: the alternate stack may go, or what the thread holds; or a domain that it is in has something to
@@ -648,6 +648,9 @@ pub(crate) fn beyond_depth(state: &ThreadState, allowed: u32) -> bool {
 /// Stack that a thread must have left at its first call, bytes: what is done for it then, and for its domain, takes some twenty thousand. So
 /// much a nested call on a coroutine's stack must leave, too.
 pub(super) const LEAST_STACK: u64 = 32 << 10;
+
+/// The same to make a domain, to start it, or to start it again: frames of the library's come before those of the call.
+pub(super) const START_STACK: u64 = 64 << 10;
 
 /// What a thread that is in a call does next there, from a frame at `rsp`, is nested in that: there is room, on its stack.
 ///

@@ -31,10 +31,10 @@ pub(super) struct Wait {
 }
 
 impl Waiting {
-    /// The thread is in a wait, which `begins`, or goes on.
+    /// The thread is in a wait, which `begins`, or goes on: as one that begins if another one, a handler's, was in between.
     pub(super) fn says(&mut self, what: For, begins: bool) {
         static BEGUN: AtomicU64 = AtomicU64::new(0);
-        if begins {
+        if begins || what != self.what {
             self.what = what;
             self.wait = Wait { number: BEGUN.fetch_add(1, Ordering::Relaxed) + 1, said: 0 };
             self.seen.clear();
@@ -95,5 +95,9 @@ mod tests {
         }
         one.says(For::Turn, true);
         assert!(!sees(&mut one, &[&two, &three]), "what was seen before this wait");
+        // A handler's, which nobody speaks of any more.
+        two.says(For::Threads(1 << 32), true);
+        two.says(For::Turn, false);
+        assert_eq!(two.said().0, For::Turn);
     }
 }

@@ -5,7 +5,7 @@ use super::options::DomainOptions;
 use super::program::{Program, ProgramEnd};
 use super::rest;
 use crate::binding::{Binding, Dynamic, Internal};
-use crate::call::{OnFailure, repair_sys, signals_sys};
+use crate::call::{OnFailure, admit_sys, signals_sys};
 use crate::error::{AllocError, BindError, CallError, CreateError, LinkError, MemoryError, ResetError};
 use crate::function::{Function, FunctionType};
 use crate::host_function::HostFunction;
@@ -481,7 +481,7 @@ impl Domain {
         if self.core().is_inherited() {
             return Err(ResetError::Forked(self.name().to_owned()));
         }
-        repair_sys::may_start().map_err(ResetError::Caller)?;
+        admit_sys::may_start(self.core()).map_err(ResetError::Caller)?;
         signals_sys::look_again();
         let core = self.core.take().expect("present between calls");
         // Threads that ended meanwhile may hold it for a moment, too: that counts as in use.

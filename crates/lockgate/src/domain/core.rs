@@ -85,6 +85,15 @@ impl Slots {
 impl Core {
     /// Maps a new domain; nothing of it has run yet.
     pub fn new(module: &Arc<Module>, options: DomainOptions) -> Result<Arc<Core>, CreateError> {
+        let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
+        attachment_sys::has_room()
+            .map_err(|source| CreateError::Start { name: name.clone(), source: Box::new(source) })?;
+        Core::mapped(name, module, options)
+    }
+
+    /// Never inlined: the caller has looked whether there is stack for this frame.
+    #[inline(never)]
+    fn mapped(name: String, module: &Arc<Module>, options: DomainOptions) -> Result<Arc<Core>, CreateError> {
         watch::serve(watch::Domains {
             reclaim: super::reclaim,
             release_leftovers: super::release_leftovers,
@@ -94,7 +103,6 @@ impl Core {
             has_signals: super::has_signals,
             wakes: super::wakes,
         });
-        let name = if options.name.is_empty() { module.name().to_owned() } else { options.name.clone() };
         options.check(&name)?;
         let imports = super::api::imports(&name, module, &options.gates)?;
         let imports = imports.iter().map(|(slot, function)| (*slot, function.gate()));
@@ -168,6 +176,7 @@ impl Core {
     }
 
     /// Runs the module's initialisation on the calling thread.
+    #[inline(never)] // as `mapped`
     pub fn start(self: &Arc<Core>) -> Result<(), CreateError> {
         self.start_within(self.terms().time_limit)
     }
@@ -380,6 +389,7 @@ impl Core {
     ///
     /// # Errors
     /// As for a new domain. It is not to be used then.
+    #[inline(never)] // as `mapped`
     pub fn reset(mut self, keep: impl FnOnce(Arc<Core>)) -> Result<bool, CreateError> {
         grant::end_domain(self.id());
         let restored = self.restore();
@@ -411,6 +421,7 @@ impl Core {
 
     /// Remembers what the start has made, for quick resets; without it they run the module's start again, as where a function of the host's that
     /// the start has called gave the domain something that only a start can ask for: shared memory, or what an import leads to.
+    #[inline(never)] // as `mapped`
     pub fn take_snapshot(&mut self) {
         let (start, length) = self.stack_range(0);
         let was_given = grant::has_any(self.id()) || self.gates().are_linked_by_host() || self.has_reserve(0);

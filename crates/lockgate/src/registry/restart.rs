@@ -3,7 +3,7 @@ use super::binder::Bound;
 use super::request::Rebind;
 use super::{Registry, RegistryError, Server, State};
 use crate::binding::Binding;
-use crate::call::{Closed, repair_sys};
+use crate::call::{Closed, admit_sys};
 use crate::domain::{Core, Domain};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -88,13 +88,20 @@ impl Registry {
     /// [`RegistryError`]; the names stay with the old, dead domain then, if they were not taken back meanwhile
     /// ([`RegistryError::Removed`]).
     pub fn restart(&self, name: &str) -> Result<Domain, RegistryError> {
-        repair_sys::may_start().map_err(RegistryError::Caller)?;
-        let old = {
+        // (Without the lock: the host's predicate is asked.)
+        let old = self.state().instance(name)?.core.clone();
+        admit_sys::may_start(&old).map_err(RegistryError::Caller)?;
+        {
             let mut state = self.state();
-            let instance = state.instance(name)?;
-            instance.begin(name)?;
-            instance.core.clone()
-        };
+            match state.instance_of(name, &old) {
+                Some(instance) => instance.begin(name)?,
+                None => {
+                    return Err(state
+                        .instance(name)
+                        .map_or_else(|gone| gone, |_| RegistryError::Restarting(name.to_owned())));
+                }
+            }
+        }
         crate::domain::close(&old);
         // Without the lock: the module's initialisation runs, and may resolve imports here.
         let made = Domain::announced(old.module(), old.options().clone(), |new| {

@@ -443,7 +443,8 @@ fn numbers_in_documents_are_those_of_the_code() {
             "docs/errors.md",
             format!(
                 "give a coroutine {} KiB of stack",
-                kib(2 * constant_of("crates/lockgate/src/call/thread_sys.rs", "LEAST_STACK"))
+                kib(of_runtime("call/thread_sys.rs", "START_STACK")
+                    + of_runtime("call/thread_sys.rs", "LEAST_STACK"))
             ),
         ),
         ("docs/stubs.md", format!("all of them (at most {})", of_client("LGS_SHARERS"))),
