@@ -1,7 +1,7 @@
 //! Programs that run, asked from other processes of the same user: a socket in a folder that only the user may enter, for each file that is up.
 //!
-//! Who connects must be another process of the same user: a domain's socket is one of the process that it runs in, so no domain of it asks
-//! anything here, whatever it was granted. And who asks sends the folder along, as a descriptor: no domain can send any, by whatever way it has
+//! A client must be another process of the same user: a domain's socket is one of the process that it runs in, so no domain of it asks
+//! anything here, whatever it was granted. And a client sends the folder along, as a descriptor: no domain can send any, by whatever way it has
 //! reached the socket. One request a connection, with limits.
 
 use crate::logs::Stream;

@@ -188,7 +188,7 @@ impl Imported {
         self
     }
 
-    /// What a call comes to that fails, because the other program crashes in it, has ended, has not begun, or does not give its turn up.
+    /// How a call ends that fails, because the other program crashes in it, has ended, has not begun, or does not give its turn up.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Imported {
         self.on_failure = on_failure;
         self

@@ -75,7 +75,7 @@ impl fmt::Display for SourcePlace {
 }
 
 impl Symbols {
-    /// Reads the tables of the module in `elf`. What is missing or malformed is left out.
+    /// Reads the tables of the module in `elf`. Missing and malformed parts are left out.
     pub fn read(elf: &[u8]) -> Symbols {
         // The readers are written not to panic; a report must not depend on it.
         let read = catch_unwind(AssertUnwindSafe(|| {

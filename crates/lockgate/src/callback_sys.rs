@@ -118,7 +118,7 @@ crate::arities!(arity);
 /// The place of the pointer that has been free the longest is given out first: an old pointer leads to another function after a thousand
 /// more callbacks at the earliest.
 ///
-/// What a closure captured stays until the domain is gone or reset: a thread may still be in it. So a closure that captures a
+/// A closure's captures stay until the domain is gone or reset: a thread may still be in it. So a closure that captures a
 /// [`Function`](crate::Function) of the same domain keeps the domain, and itself, for ever; let it use the domain
 /// that it is given.
 pub struct Callback {

@@ -4,7 +4,7 @@ use std::ops::{BitOr, BitOrAssign};
 
 /// Properties of one side of a call.
 ///
-/// What needs no instruction is always so, and no property: neither side can reach the other's stack or return
+/// Two guarantees need no instruction, always hold, and are no property: neither side can reach the other's stack or return
 /// addresses, and arguments on the stack are the callee's own copy, which the caller cannot change any more.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Properties(u8);
@@ -90,7 +90,7 @@ impl Policy {
     /// Both sides trust each other to follow the calling convention; faults stay contained all the same.
     pub const MUTUAL_TRUST: Policy =
         Policy { client: Properties::NONE, server: Properties::NONE, counted: false, timed: false };
-    /// The client's registers and processor state survive whatever the server does. What registers hold is no secret.
+    /// The client's registers and processor state survive whatever the server does. The contents of registers are no secret.
     pub const INTEGRITY: Policy = Policy {
         client: Properties::REGISTER_INTEGRITY.union(Properties::CPU_STATE),
         ..Policy::MUTUAL_TRUST

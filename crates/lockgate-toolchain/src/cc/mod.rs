@@ -5,10 +5,12 @@
 
 mod arguments;
 mod ld_options;
+mod options;
 mod response;
 mod versions;
 
-pub use arguments::{CommandLine, Driver, Linking, OPTIONS, Source};
+pub use arguments::{CommandLine, Driver, Linking, Source};
+pub use options::OPTIONS;
 pub use response::expand;
 
 use crate::{CxxLibrary, Error, LinkOutcome, Progress, Sysroot, Tools, process};

@@ -24,7 +24,7 @@ pub struct Library(u64);
 /// An exported object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Object {
-    /// Where it lies in the library's window. What is there is the library's word, and may change at any time.
+    /// Where it lies in the library's window. The contents are the library's, and may change at any time.
     pub address: u64,
     /// Bytes.
     pub size: u64,
@@ -198,7 +198,7 @@ impl Library {
     /// pointers into it.
     ///
     /// # Errors
-    /// [`DlError::Handle`]. What goes wrong in a destructor is no error of this: see [`last_failure`](super::last_failure).
+    /// [`DlError::Handle`]. A failure of a destructor is no error of this function: see [`last_failure`](super::last_failure).
     pub fn close(self) -> Result<(), DlError> {
         table::release(self.0)?;
         table::end_what_nobody_needs();

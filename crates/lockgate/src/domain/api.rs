@@ -233,7 +233,7 @@ impl Domain {
     }
 
     /// Answers the import `import` of this domain's module with `server`'s export `name`: from then on the domain calls the
-    /// other one directly, on the caller's thread. What either side asks for is enforced.
+    /// other one directly, on the caller's thread. Properties that either side asks for are enforced.
     ///
     /// The signature is the host's, if `name` is a prototype; the modules' notes, where there are any, must agree with it. With a name
     /// alone, import and export must both have one, and the same.

@@ -153,7 +153,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Exports a function of the host to domains. What it asks for does not count: gates always protect the host.
+    /// Exports a function of the host to domains. The policy of `export` does not count: gates always protect the host.
     ///
     /// # Errors
     /// [`RegistryError::Taken`], [`RegistryError::Full`].

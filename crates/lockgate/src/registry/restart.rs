@@ -78,7 +78,7 @@ impl Registry {
     }
 
     /// Ends the domain called `name`, if it still lives, and puts a new one of the same module and options in its place.
-    /// What it exports stays exported. Existing bindings go on, or are over, as each asked ([`Rebind`]); the new domain's
+    /// Its exports stay exported. Existing bindings go on, or are over, as each asked ([`Rebind`]); the new domain's
     /// imports come from the registry again, if its options say so, and are to be linked again if not.
     ///
     /// Returns the new domain. The old one's memory is given back when the last binding of it is gone: a rebound one keeps
