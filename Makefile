@@ -121,7 +121,7 @@ docs: ## the documents as a site with search, in build/site/; all links are chec
 
 bench: setup benches python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls capi dlopen ipc postgres python stubs split verify rewrite create overhead languages; do \
+	for b in calls capi dlopen ipc postgres programs python stubs split verify rewrite create overhead languages; do \
 		target/release/lockgate-bench $$b --json build/bench/$$b.json || exit 1; done
 
 peers: setup ## Wasmtime for `lockgate-bench ipc`, once (minutes): it has a compiler of its own inside
