@@ -121,7 +121,7 @@ docs: ## the documents as a site with search, in build/site/; all links are chec
 
 bench: setup benches python ## all benchmarks, JSON in build/bench/
 	mkdir -p build/bench
-	for b in calls capi dlopen ipc postgres python stubs split verify rewrite create overhead languages; do \
+	for b in calls capi dlopen ipc postgres programs python stubs split verify rewrite create overhead languages; do \
 		target/release/lockgate-bench $$b --json build/bench/$$b.json || exit 1; done
 
 peers: setup ## Wasmtime for `lockgate-bench ipc`, once (minutes): it has a compiler of its own inside
@@ -158,9 +158,10 @@ systems: setup build ## real libraries at all flags, real build systems, random 
 	scripts/collector-tests.sh || [ $$? -eq 77 ]
 	scripts/libc-tests.sh || [ $$? -eq 77 ]
 
-redis: setup build ## Redis, unchanged, as a server in a domain: its own tests, and its benchmark beside a native one
+redis: setup benches ## Redis, unchanged, as a server in a domain: its own tests, its benchmark beside a native one, and calls of its commands beside round trips
 	scripts/redis-tests.sh || [ $$? -eq 77 ]
 	scripts/redis-tests.sh --benchmark || [ $$? -eq 77 ]
+	scripts/redis-tests.sh --calls && target/release/lockgate-bench programs --only programs.redis || [ $$? -eq 77 ]
 
 servers: setup build ## nginx, BusyBox, SQLite's shell and memcached, unchanged, as programs in domains: everyday work of each
 	scripts/servers-tests.sh || [ $$? -eq 77 ]

@@ -3,6 +3,8 @@
 #
 #     redis-tests.sh [UNIT...]                  units such as unit/type/list; without, all but those that need fork
 #     redis-tests.sh --benchmark [ROUNDS]       requests a second, in turns, the server and its client on a processor each
+#     redis-tests.sh --calls                    only builds it, and a second one whose commands a program beside it calls (examples/redis);
+#                                               lockgate-bench programs measures those
 #
 # The sources come from Debian's archive, one version (build/redis); REDIS names an unpacked copy of them. Tests that fail because a domain cannot
 # fork are in tests/servers/redis.txt. 77: no sources, or no Tcl. LOCKGATE names the program; target/release/lockgate without.
@@ -48,6 +50,16 @@ for side in native domain; do
         { tail -20 "$root/$side.log"; exit 1; }
     touch "$root/$side/built"
 done
+
+if [ "${1:-}" = --calls ]; then
+    set -- --export 'void *redis_open(void)' --export 'void redis_close(void *)' --export 'long redis_read(void *, char *, long)' \
+        --export 'long redis_call(void *, const char *, long, char *, long)' --export 'long redis_get(const char *, long, char *, long)'
+    deps=$root/domain/deps
+    "$lockgate" cc -O2 -w -I "$root/domain/src" -I "$deps/hiredis" -I "$deps/linenoise" -I "$deps/lua/src" -I "$deps/hdr_histogram" "$@" \
+        -o "$root/redis-call.lg" examples/redis/call.c "$root"/domain/src/*.o "$deps/hiredis/libhiredis.a" "$deps/lua/src/liblua.a" \
+        "$deps/hdr_histogram/libhdrhistogram.a" -lm -ldl -pthread -lrt
+    exit
+fi
 
 # The suite starts src/redis-server, and waits for a process of that number.
 [ -f "$root/domain/redis.lg" ] && [ "$root/domain/redis.lg" -nt "$root/domain/built" ] || cp "$root/domain/src/redis-server" "$root/domain/redis.lg"

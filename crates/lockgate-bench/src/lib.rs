@@ -30,6 +30,8 @@ pub mod python;
 #[cfg(feature = "all")]
 pub mod rewrite;
 #[cfg(feature = "all")]
+pub mod running;
+#[cfg(feature = "all")]
 pub mod soak;
 #[cfg(feature = "all")]
 pub mod split;

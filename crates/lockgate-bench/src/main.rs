@@ -5,7 +5,7 @@ use anyhow::{Context as _, ensure};
 use clap::{Parser, ValueEnum};
 use lockgate_bench::{
     Options, Report, calls, capi, create, dlopen, evidence, ipc, languages, overhead, postgres, python,
-    rewrite, soak, split, stubs, verify,
+    rewrite, running, soak, split, stubs, verify,
 };
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,7 +25,7 @@ struct Args {
     /// Few samples: shows that everything works, proves no target
     #[arg(long)]
     quick: bool,
-    /// Only metrics whose names begin with PREFIX: statements or programs (languages, overhead, postgres and stubs only)
+    /// Only metrics whose names begin with PREFIX: statements or programs (languages, overhead, postgres, programs and stubs only)
     #[arg(long, value_name = "PREFIX")]
     only: Option<String>,
     /// How many calls or cycles to make (soak and cycles only)
@@ -51,6 +51,8 @@ enum Family {
     PostgresSoak,
     /// Calls from Python, beside ctypes calling an ordinary library (needs the package: `make python`)
     Python,
+    /// Programs in one process: calls of Redis and between programs beside calls of other processes, restarts, system calls (`make redis` first)
+    Programs,
     /// The verifier on the SQLite module
     Verify,
     /// The rewriter on the corpus's objects
@@ -86,8 +88,11 @@ fn measure(args: Args) -> anyhow::Result<ExitCode> {
     let options = Options { quick: args.quick, only: args.only.clone() };
     ensure!(
         args.only.is_none()
-            || matches!(args.family, Family::Languages | Family::Postgres | Family::Stubs | Family::Overhead),
-        "--only goes with languages, overhead, postgres and stubs only"
+            || matches!(
+                args.family,
+                Family::Languages | Family::Postgres | Family::Programs | Family::Stubs | Family::Overhead
+            ),
+        "--only goes with languages, overhead, postgres, programs and stubs only"
     );
     let counts = matches!(args.family, Family::Soak | Family::Cycles);
     ensure!(args.calls.is_none() || counts, "--calls goes with soak and cycles only");
@@ -105,6 +110,7 @@ fn measure(args: Args) -> anyhow::Result<ExitCode> {
         Family::Postgres => postgres::measure(&options)?,
         Family::PostgresSoak => postgres::soak::measure(&options)?,
         Family::Python => python::measure(&options)?,
+        Family::Programs => running::measure(&options, &lockgate)?,
         Family::Verify => Report::new(verify::measure(&options, &lockgate)?),
         Family::Rewrite => Report::new(rewrite::measure(&options)?),
         Family::Create => Report::new(create::measure(&options)?),

@@ -2,7 +2,7 @@
 //! here: that depends on the machine and its load.
 
 use crate::common::{QUICK, has};
-use lockgate_bench::{Options, calls, capi, ipc, languages};
+use lockgate_bench::{Options, calls, capi, ipc, languages, running};
 use std::path::PathBuf;
 
 #[test]
@@ -77,6 +77,27 @@ fn programs_in_cxx_do_the_same_work() {
 fn lockgate() -> Option<PathBuf> {
     let own = std::env::current_exe().ok()?;
     own.ancestors().skip(1).take(2).map(|folder| folder.join("lockgate")).find(|program| program.exists())
+}
+
+/// Programs that run are called and restarted beside other processes, and what is measured is named with its placement.
+#[test]
+fn programs_are_called_while_they_run() {
+    let Some(lockgate) = lockgate() else {
+        return support::skipped("bench programs", "no lockgate beside this program: cargo build");
+    };
+    let report = running::measure(&QUICK, &lockgate).unwrap();
+    for (name, unit) in [
+        ("call.host.mutual_trust", "ns"),
+        ("call.program.mutual_distrust", "ns"),
+        ("peer.unix_socket_same_cpu", "ns"),
+        ("restart", "ms"),
+        ("system_call.clock_gettime.added", "ns"),
+        ("system_call.open_close.native", "ns"),
+    ] {
+        has(&report.metrics, &[(&format!("programs.{name}"), unit)]);
+    }
+    let redis = "programs.redis.get.ratio";
+    assert!(report.get(redis).is_some() || report.notes.join("\n").contains("make redis"));
 }
 
 #[test]

@@ -250,6 +250,27 @@ pub fn is_plain(number: u64, arguments: [u64; 6]) -> bool {
         )
 }
 
+/// True of calls in which a program waits for events or for time, whether it has to sleep there or not: what its loop does between its turns. All
+/// others may be made in the middle of one.
+pub fn ends_turn(number: u64) -> bool {
+    matches!(
+        number as i64,
+        libc::SYS_poll
+            | libc::SYS_ppoll
+            | libc::SYS_select
+            | libc::SYS_pselect6
+            | libc::SYS_epoll_wait
+            | libc::SYS_epoll_pwait
+            | libc::SYS_epoll_pwait2
+            | libc::SYS_nanosleep
+            | libc::SYS_clock_nanosleep
+            | libc::SYS_sched_yield
+            | libc::SYS_pause
+            | libc::SYS_rt_sigsuspend
+            | libc::SYS_rt_sigtimedwait
+    )
+}
+
 /// One past the last number of the table.
 const NUMBERS: usize = TABLE[TABLE.len() - 1].number as usize + 1;
 

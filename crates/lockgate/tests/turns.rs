@@ -24,20 +24,31 @@ const SOURCE: &str = r#"
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/select.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 static volatile long a, b, own;
 static volatile int stopped, goes_on;
 /* Not atomic, and slow. */
-static void step(void) {
-    long x = a;
+static void half(volatile long *n) {
+    long x = *n;
     for (volatile int i = 0; i < 200; i++) ;
-    a = x + 1;
-    x = b;
-    for (volatile int i = 0; i < 200; i++) ;
-    b = x + 1;
+    *n = x + 1;
+}
+static void step(void) { half(&a); half(&b); }
+/* System calls that a server makes in the middle of a command: time, memory, files, a lock that is free by now. */
+static void work(void) {
+    static int free_by_now;
+    struct timespec t;
+    getppid();
+    clock_gettime(CLOCK_REALTIME, &t);
+    munmap(mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096);
+    close(open("/none", O_RDONLY));
+    syscall(SYS_futex, &free_by_now, 0, 1, 0);
 }
 long bump(void) { if (a != b) return -1; step(); return a == b ? a : -1; }
 long bump_often(long n) { for (; n > 0; n--) if (bump() < 0) return -1; return a; }
@@ -126,7 +137,8 @@ int main(int argc, char **argv) {
     pthread_t threads[3];
     struct timespec t = { 0, 100000 };
     switch (argv[1][0]) {
-    case 'b': write(1, "!", 1); while (!stopped) { step(); own++; getppid(); } break;   /* never sleeps, makes system calls */
+    case 'b': write(1, "!", 1); while (!stopped) { step(); own++; sched_yield(); } break;   /* never sleeps, but says where it might */
+    case 'm': for (nanosleep(&t, 0); !stopped; poll(0, 0, 0)) { half(&a); work(); half(&b); own++; } break;
     case 'q': nanosleep(&t, 0); while (!stopped) { step(); own++; poll(0, 0, 0); } break;
     case 'w': wait_and_tell(); break;
     case 'h': wait_and_tell(); hog(); return 5;                       /* has its turn until it is let go */
@@ -243,7 +255,23 @@ fn calls_enter_while_the_program_sleeps() {
     }
 }
 
-/// A program that makes system calls without sleeping gives turns to those who wait, and gets its own all the same.
+/// System calls in the middle of a turn are not its end, whoever waits.
+#[test]
+fn no_call_enters_at_a_system_call_in_the_middle_of_a_turn() {
+    let _watchdog = watchdog("a turn with system calls");
+    let server = Running::starting("m", serialized());
+    assert!(server.signals.wait_until_begun());
+    let bump = server.function("bump");
+    scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| (0..300).for_each(|_| assert!(bump.call().unwrap() > 0, "it has entered a turn")));
+        }
+    });
+    server.function("stop").call().unwrap();
+    server.ends_well();
+}
+
+/// A program that waits without having to sleep gives turns to those who wait, and gets its own all the same.
 #[test]
 fn a_busy_program_and_its_callers_take_turns() {
     let _watchdog = watchdog("a busy program's turns");

@@ -57,6 +57,35 @@ impl Program {
     }
 }
 
+/// A peer with the place of its server.
+#[derive(Debug)]
+pub struct Placed {
+    /// The peer's name and the placement: `pipe_same_cpu`.
+    pub name: String,
+    /// The executable.
+    pub program: PathBuf,
+    /// Where the server runs.
+    pub cpu: usize,
+}
+
+impl Program {
+    /// Its servers by where they are.
+    pub fn placed(&self, pinned: &Pinned) -> Vec<Placed> {
+        let named = |placement: &str, cpu| Placed {
+            name: format!("{}_{placement}", self.name),
+            program: self.path.clone(),
+            cpu,
+        };
+        let same = Some(named("same_cpu", pinned.cpu())).filter(|_| self.variants == Variants::BothCpus);
+        let how = match self.variants {
+            Variants::BothCpus => "other_cpu_sleeping",
+            Variants::OtherCpu => "other_cpu_spinning",
+            Variants::One | Variants::Typing => return Vec::new(),
+        };
+        same.into_iter().chain(pinned.other().map(|cpu| named(how, cpu))).collect()
+    }
+}
+
 /// The programs that could be had, and what is missing for the others.
 #[derive(Debug, Default)]
 pub struct Programs {
@@ -66,6 +95,26 @@ pub struct Programs {
     pub notes: Vec<String>,
 }
 
+/// Of [`SIMPLE`], those that can also look for calls all the time (`polling` does nothing else).
+const SPINNING: [&str; 2] = ["pipe", "unix_socket"];
+
+/// Builds [`SPINNING`] into `folder`, to be placed on another CPU.
+pub fn spinning(folder: &Path) -> anyhow::Result<Vec<Program>> {
+    let compile = |name: &'static str| {
+        let path = folder.join(name).with_extension("spins");
+        simple(name, &["-DSPINS"], &path)?;
+        Ok(Program { name, variants: Variants::OtherCpu, path })
+    };
+    SPINNING.into_iter().map(compile).collect()
+}
+
+/// Compiles a peer of one file.
+fn simple(name: &str, flags: &[&str], path: &Path) -> anyhow::Result<()> {
+    let source = Corpus::locate()?.root().join("bench/peers").join(name).with_extension("c");
+    let mut compiler = Tools::find()?.compiler();
+    done(compiler.args(["-O2", "-pthread", "-o"]).arg(path).args(flags).arg(source)).map(drop)
+}
+
 /// Builds all programs into `folder`.
 pub fn all(folder: &Path) -> anyhow::Result<Programs> {
     let sources = Corpus::locate()?.root().join("bench/peers");
@@ -73,9 +122,7 @@ pub fn all(folder: &Path) -> anyhow::Result<Programs> {
     let mut all = Programs::default();
     for (name, variants) in SIMPLE {
         let path = folder.join(name);
-        let mut compiler = tools.compiler();
-        compiler.args(["-O2", "-pthread", "-o"]).arg(&path).arg(sources.join(name).with_extension("c"));
-        done(&mut compiler)?;
+        simple(name, &[], &path)?;
         all.programs.push(Program { name, variants: *variants, path });
     }
     if Command::new("rpcgen").arg("--version").output().is_ok() && Path::new(TIRPC).exists() {

@@ -13,16 +13,17 @@ mod fill_sys;
 mod grid;
 mod peer;
 
-pub use chart::Chart;
-pub use grid::Grid;
-
 use crate::interleave::{Samples, Side, interleave};
 use crate::preset::{PRESETS, Preset, STRICTEST};
 use crate::{Metric, Options, Pinned, Report};
 use anyhow::Context as _;
+pub use build::Placed;
+pub use chart::Chart;
 use domain::InDomain;
-use peer::Peer;
+pub use grid::Grid;
+pub use peer::Peer;
 use std::cell::RefCell;
+use std::path::Path;
 use std::time::Duration;
 
 /// Samples of a full run.
@@ -91,6 +92,16 @@ pub fn measure(options: &Options) -> anyhow::Result<Report> {
     let mut report = Report::new(run(options, &callers)?);
     report.notes = notes;
     Ok(report)
+}
+
+/// Peers for calls of one byte, built into `folder`, and what is missing, as lines.
+pub fn peers(folder: &Path, pinned: &Pinned) -> anyhow::Result<(Vec<Placed>, Vec<String>)> {
+    let build::Programs { mut programs, mut notes } = build::all(folder)?;
+    programs.extend(build::spinning(folder)?);
+    // (That calls no other process.)
+    notes.retain(|note| !note.contains("wasmtime"));
+    let placed = programs.iter().flat_map(|program| program.placed(pinned));
+    Ok((placed.collect(), notes))
 }
 
 /// Measures every caller at every size, in turns.

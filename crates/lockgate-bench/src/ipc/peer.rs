@@ -26,8 +26,9 @@ impl Peer {
     }
 }
 
-impl Caller for Peer {
-    fn time(&mut self, size: usize, count: u64) -> anyhow::Result<Duration> {
+impl Peer {
+    /// Has it make `count` calls with an argument of `size` bytes each; the time that they took together.
+    pub fn call(&mut self, size: usize, count: u64) -> anyhow::Result<Duration> {
         let mut answer = String::new();
         let asked = self.requests.write_all(format!("{size} {count}\n").as_bytes());
         if asked.and_then(|()| self.answers.read_line(&mut answer)).unwrap_or(0) == 0 {
@@ -35,6 +36,12 @@ impl Caller for Peer {
         }
         let nanoseconds = answer.trim().parse();
         Ok(Duration::from_nanos(nanoseconds.with_context(|| format!("the peer answered {answer:?}"))?))
+    }
+}
+
+impl Caller for Peer {
+    fn time(&mut self, size: usize, count: u64) -> anyhow::Result<Duration> {
+        self.call(size, count)
     }
 }
 

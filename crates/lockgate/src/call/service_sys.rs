@@ -70,7 +70,7 @@ unsafe fn serve(gate: *mut GateRecord, frame: &SyscallFrame, own: *const u64) ->
         let takes_turns = turn_sys::gives_up(gate);
         let value = answer(gate, frame, own);
         if takes_turns {
-            turn_sys::take_again(gate, own);
+            turn_sys::take_again(gate, own, lockgate_syscall::ends_turn(frame.number));
         }
         value
     }

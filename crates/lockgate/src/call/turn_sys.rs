@@ -1,14 +1,15 @@
 //! The turns of domains that give them up in system calls ([`DomainOptions::serialize`](crate::DomainOptions::serialize)).
 //!
 //! A thread has the domain while it runs the module's code. It gives it up when it sleeps in a system call, or, where others wait, at the end of
-//! any: then they go first. At the end of the system call it has the domain again, or the call ends. What ends it there ends it as at any
-//! gate: a proxy sets free only what its thread has.
+//! one in which it waits for events or for time, even if it need not sleep there ([`ends_turn`](lockgate_syscall::ends_turn)): then they go first.
+//! At the end of the system call it has the domain again, or the call ends. What ends it there ends it as at any gate: a proxy sets free only what
+//! its thread has.
 //!
 //! A system call that has nothing to drop may give up, and take what is free. To wait takes the threads' lock, undisturbed.
 use super::block_sys::block;
 use super::exclusive_sys;
 use super::gate_sys::{called_by, end_call, end_with, entry};
-use super::layout::{EntryRecord, GIVES_UP, GateRecord, OWNED};
+use super::layout::{EntryRecord, GIVEN, GIVES_UP, GateRecord, OWNED};
 use super::must_end_sys::why_stop;
 use super::repair_sys::{self, Found};
 use super::thread_sys::{self, AnyDomain, ThreadState};
@@ -98,11 +99,11 @@ impl Sleep for Resting<'_> {
     }
 }
 
-/// At the end of a system call of such a domain: the thread has it, after those that wait; or the call ends.
+/// At the end of a system call of such a domain: the thread has it, after those that wait if the call `ends_turn`; or the call ends.
 ///
 /// # Safety
 /// For a gate, with its record, and the place of its mark in its entry's frame.
-pub(super) unsafe fn take_again(gate: *mut GateRecord, own: *const u64) {
+pub(super) unsafe fn take_again(gate: *mut GateRecord, own: *const u64, ends_turn: bool) {
     // SAFETY: the caller's; a live entry has a live binding, which keeps the domain. (If the record is another's by now, the gate ends this call.)
     unsafe {
         if !repair_sys::is_own(gate, own) {
@@ -111,17 +112,22 @@ pub(super) unsafe fn take_again(gate: *mut GateRecord, own: *const u64) {
         let (word, tid) = ((*(*(*entry(gate)).binding).domain).owner(), (*block()).tid);
         // (If another call of the thread's is in the way, the turn may be that one's.)
         let has = ptr::addr_eq((*block()).top, gate)
-            && (word.load(Ordering::Acquire) == tid
+            && (is_kept(word.load(Ordering::Acquire), tid, ends_turn)
                 || word.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok());
         if !has {
-            undisturbed(lockgate_take_again as *const (), [gate as usize, own as usize, 0]);
+            undisturbed(lockgate_take_again as *const (), [gate as usize, own as usize, ends_turn.into()]);
         }
     }
 }
 
+/// Whether the thread of this kernel id has the domain, by its word, and goes on in its turn whoever waits.
+fn is_kept(word: u32, tid: u32, ends_turn: bool) -> bool {
+    word == tid || !ends_turn && word & OWNED == tid && word & GIVEN == 0
+}
+
 /// # Safety
 /// As [`take_again`].
-unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64) -> usize {
+unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64, ends_turn: usize) -> usize {
     // SAFETY: the caller's; the thread's own state; live records if the gate's is the innermost one.
     unsafe {
         let Some(state) = (*block()).state.as_ref() else { return 0 };
@@ -140,7 +146,7 @@ unsafe extern "C" fn lockgate_take_again(gate: *mut GateRecord, own: *const u64)
         }
         let domain = called_by(gate);
         let word = domain.owner();
-        if word.load(Ordering::Relaxed) & OWNED == state.tid as u32 {
+        if ends_turn != 0 && word.load(Ordering::Relaxed) & OWNED == state.tid as u32 {
             let_others(state, word, domain.turns());
         }
         let taken = exclusive_sys::take_again(state, domain.clone());

@@ -185,9 +185,9 @@ impl DomainOptions {
     }
 
     /// As [`exclusive`](DomainOptions::exclusive), but a thread that sleeps in a system call lets others in meanwhile, and waits for its turn
-    /// again before it goes on. One that makes system calls without sleeping lets those go first that wait. So a call enters a program between
-    /// the turns of the program's own threads, and in the middle of none. A program's first turn ends with its first sleep: until then calls are
-    /// refused ([`CallError::NotBegun`](crate::CallError::NotBegun)).
+    /// again before it goes on. One that need not sleep, but waits for events or time (`poll`, `epoll_wait`, `select`, `nanosleep`,
+    /// `sched_yield`), lets those go first that wait. So a call enters a program between the turns of the program's own threads, and in the
+    /// middle of none. A program's first turn ends with its first sleep: until then calls are refused ([`CallError::NotBegun`](crate::CallError::NotBegun)).
     pub fn serialize(mut self, timeout: impl Into<Option<Duration>>) -> Self {
         self.terms.exclusive = Some(timeout.into());
         self.terms.gives_up = true;
