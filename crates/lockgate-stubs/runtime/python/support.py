@@ -190,10 +190,12 @@ def _call(call: _Call, function: Any, *arguments: Any) -> Any:
         del exception  # its traceback leads here
 
 
-def _call_errno(call: _Call, function: Any, *arguments: Any) -> Any:
-    """The same for a function that says by errno what is wrong."""
+def _call_errno(call: _Call, made: list[tuple[Any, Any]], function: Any, *arguments: Any) -> Any:
+    """The same for a function that says by errno what is wrong. Handles that it has made all the same end."""
     result = _call(call, function, *arguments)
     if call.number:
+        for kind, place in made:
+            kind._given(place.value, True)
         raise OSError(call.number, os.strerror(call.number))
     return result
 
