@@ -470,24 +470,27 @@ fn a_call_within_a_call_takes_nothing_back() {
                   struct scan { const char *in LG_IN LG_SIZE(left) LG_CURSOR; unsigned left; long sum; int key; };\n\
                   int scan_new(struct scan *scan LG_OUT LG_KEPT);\nint scan_key(struct scan *scan LG_OUT LG_KEPT, int key);\n\
                   int scan_run(struct scan *scan LG_INOUT LG_KEPT, tick calls, void *user LG_FOR_CALL);\nint scan_end(struct scan *scan LG_OUT LG_KEPT LG_RELEASE);\n\
-                  struct plain { char tag; short both; long total; };\nint plain_add(struct plain *plain LG_INOUT LG_KEPT, int n, tick calls LG_NULLABLE, void *user LG_FOR_CALL);\n\
+                  int scan_copy(struct scan *to LG_OUT LG_KEPT, struct scan *from LG_OUT LG_KEPT);\nstruct plain { char tag; short both; long total; };\nint plain_add(struct plain *plain LG_INOUT LG_KEPT, int n, tick calls LG_NULLABLE, void *user LG_FOR_CALL);\n\
                   int plain_end(struct plain *plain LG_INOUT LG_KEPT LG_RELEASE);\n";
     let source = "struct scan { const char *in; unsigned left; long sum; int key; };\ntypedef int (*tick)(void *);\n\
                   int scan_new(struct scan *s) { s->sum = 0; s->key = 1; return 0; }\nint scan_key(struct scan *s, int key) { s->key += key; return s->sum; }\n\
                   static void half(struct scan *s) { for (int i = 0; i < 3 && s->left; i++, s->left--) s->sum += *s->in++ * s->key; }\n\
                   int scan_run(struct scan *s, tick tick, void *user) { half(s); int is = tick(user); half(s); return is; }\nint scan_end(struct scan *s) { s->sum = 0; return 0; }\n\
-                  struct plain { char tag; short both; long total; };\nint plain_add(struct plain *p, int n, tick tick, void *user) { p->total += n; p->both += 1; return tick ? tick(user) : p->tag; }\n\
+                  int scan_copy(struct scan *to, struct scan *from) { *to = *from; return 0; }\nstruct plain { char tag; short both; long total; };\nint plain_add(struct plain *p, int n, tick tick, void *user) { p->total += n; p->both += 1; return tick ? tick(user) : p->tag; }\n\
                   int plain_end(struct plain *p) { (void)p; return 0; }\n";
     let host = "#include <within.h>\n#include <string.h>\n\
                 #define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\n\
                 static struct scan scan;\nstatic struct plain plain;\n\
                 static int key(void *user) { scan.key += *(int *)user; return scan_key(&scan, 2); }\n\
                 static int add(void *user) { plain.tag = 'b'; return plain_add(&plain, *(int *)user, 0, 0); }\nstatic int nothing(void *user) { (void)user; return 0; }\n\
-                static int other(void *user) { scan.in = user; return 0; }\n\
+                static int other(void *user) { scan.in = user; return 0; }\nstatic int twice(void *user) { return scan_copy(user, &scan) + scan_copy(user, &scan); }\n\
                 int main(void)\n{\n    int more = 3;\n    const char in[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};\n    \
                 CHECK(scan_new(&scan) == 0);\n    scan.in = in, scan.left = 10;\n    \
                 CHECK(scan_run(&scan, key, &more) == 3 && scan.key == 6 && scan.sum == 3 + 3 * 6 && scan.in == in + 6 && scan.left == 4);\n    \
                 scan.sum = 0;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 4 * 6 && scan.left == 0);\n    \
+                /* A copy is made of what the library has by then. */\n    struct scan twin = {0};\n    scan.in = in, scan.left = 10, scan.sum = 0;\n    \
+                CHECK(scan_run(&scan, twice, &twin) == 0 && scan.sum == 36 && scan.left == 4 && scan.in == in + 6 && twin.sum == 18);\n    \
+                twin.in = in, twin.left = 1;\n    CHECK(scan_run(&twin, nothing, 0) == 0 && twin.sum == 24 && scan_end(&twin) == 0);\n    \
                 /* What a call that failed has done is none of the program's numbers. */\n    scan.in = in, scan.left = 10, scan.sum = 5;\n    CHECK(scan_run(&scan, other, 0) == -1 && scan.sum == 5);\n    \
                 scan.in = in, scan.left = 1;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 5 + 6 && scan_end(&scan) == 0);\n    \
                 plain.tag = 'a', plain.both = 255;\n    CHECK(plain_add(&plain, 4, add, &more) == 'b' && plain.tag == 'b' && plain.total == 7 && plain.both == 257);\n    \

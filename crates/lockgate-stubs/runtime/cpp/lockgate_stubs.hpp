@@ -709,7 +709,8 @@ template <class Client, class T> class kept {
     template <class Own> friend class use;
     struct record {
         T raw{};
-        bool used = false, busy = false;
+        bool used = false;
+        std::atomic<bool> busy{false};
         void (*end)(void *) = nullptr;
     };
     static void let_go(record *own)
@@ -734,7 +735,7 @@ template <class Own> class use {
     {
         if (!own_)
             refuse(error_kind::handle, parameter, "it has been moved from");
-        if (reads && std::exchange(own_->busy, true))
+        if (reads && own_->busy.exchange(true))
             refuse(error_kind::handle, parameter, "a call has its buffers already");
         own_->used = true;
     }

@@ -622,11 +622,12 @@ class _Kept(_Ending):
     """Fields that are pointers, each with the one of its length."""
     _user: _Call | None = None
     """The call whose buffers are in it."""
+    _raw: Any = None
+    _end: Any = None
+    _used = False
 
     def __init__(self) -> None:
         self._raw = self._kind()
-        self._end: Any = None
-        self._used = False
 
     def _address(self) -> Any:
         self._used = True

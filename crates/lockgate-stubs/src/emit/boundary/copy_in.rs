@@ -477,7 +477,7 @@ impl Stub<'_> {
         self.function.prototype.parameters.iter().position(|own| own.name == *name).unwrap_or_default()
     }
 
-    /// Other parameters that are structures of this type which the library remembers and looks at without following anything.
+    /// Other parameters that are structures of this type which the library remembers, and may change without following anything.
     fn alike(&self, name: &str, wanted: &str) -> Vec<String> {
         if !self.plan.records[wanted].fields.iter().any(|field| matches!(field.passing, Passing::Buffer(_))) {
             return Vec::new();
@@ -485,7 +485,7 @@ impl Stub<'_> {
         let planned = self.function.prototype.parameters.iter().zip(&self.function.parameters);
         let alike = planned.filter(|(own, passing)| {
             own.name != *name
-                && matches!(passing, Passing::Record { key, buffer, kept: true, .. } if key == wanted && !buffer.reads)
+                && matches!(passing, Passing::Record { key, buffer, kept: true, .. } if key == wanted && buffer.writes && !buffer.reads)
         });
         alike.map(|(own, _)| own.name.clone()).collect()
     }
@@ -530,12 +530,21 @@ impl Stub<'_> {
         // (Of two that it only remembers, the library may make one like the other.)
         let others = if kept && buffer.writes && !buffer.reads { self.alike(name, key) } else { Vec::new() };
         let mark = |of: &str| call("LGS_BUFFER_OF", [number(self.number_of(of))]);
-        if !others.is_empty() {
-            into.push(Step::Do(call(&of_word("buffers_of"), [here(name), mark(name)])));
-        }
+        let unmark = |own: &str| {
+            Step::Do(call(&of_word("unmarked"), [here(name), mark(own), address(local("q", own))]))
+        };
+        let unmarks: Vec<Step> =
+            others.iter().map(String::as_str).chain([name.as_str()]).map(unmark).collect();
+        let own_mark = mark(name);
         let whose = others.iter().fold(word(name), |own, other| {
             call(&of_word("copied"), [address(local("r", name)), own, word(other), mark(other)])
         });
+        if !others.is_empty() {
+            self.phases.declare.push(variable(kind, local_name("q", name), zeroed()));
+            into.push(fetch(local("q", name), here(name)));
+            into.push(Step::Do(call(&of_word("buffers_of"), [here(name), own_mark])));
+            self.phases.release.push(when(here(name), unmarks));
+        }
         self.phases.copy_in.push(when(here(name), into));
         if buffer.writes {
             let copy = local("r", name);

@@ -96,6 +96,8 @@ pub struct Parts<'a> {
     pub numbers: Vec<Step>,
     /// A mark in the place of each buffer's address: whose it is.
     pub whose: Vec<Step>,
+    /// The address again, `from` what the library's copy had, where the mark is.
+    pub unmarked: Vec<Step>,
     /// A condition: all of these marks are `other`'s. Nothing where there is none.
     pub copied: Option<Value>,
     /// What a callback finds in one that it fills: the library's numbers.
@@ -115,6 +117,7 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
         into: vec![],
         numbers: vec![],
         whose: vec![],
+        unmarked: vec![],
         copied: None,
         first: vec![],
         check: vec![],
@@ -157,6 +160,9 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
     for name in &parts.buffers {
         let put = call("lgs_put", [far(spelling, name), address(word("whose")), number(8)]);
         parts.whose.push(Step::Do(put));
+        let own = address(through(word("from"), name));
+        let unmark = call("lgs_put_back", [far(spelling, name), word("whose"), own]);
+        parts.unmarked.push(Step::Do(unmark));
         let marked = equal(cast("uint64_t", cast("uintptr_t", through(word("now"), name))), word("whose"));
         parts.copied = Some(infix(parts.copied.unwrap_or_else(|| word("other")), "&&", marked));
     }
