@@ -470,29 +470,68 @@ fn a_call_within_a_call_takes_nothing_back() {
                   struct scan { const char *in LG_IN LG_SIZE(left) LG_CURSOR; unsigned left; long sum; int key; };\n\
                   int scan_new(struct scan *scan LG_OUT LG_KEPT);\nint scan_key(struct scan *scan LG_OUT LG_KEPT, int key);\n\
                   int scan_run(struct scan *scan LG_INOUT LG_KEPT, tick calls, void *user LG_FOR_CALL);\nint scan_end(struct scan *scan LG_OUT LG_KEPT LG_RELEASE);\n\
-                  struct plain { char tag; short both; long total; };\nint plain_add(struct plain *plain LG_INOUT LG_KEPT, int n, tick calls LG_NULLABLE, void *user LG_FOR_CALL);\n\
+                  int scan_copy(struct scan *to LG_OUT LG_KEPT, struct scan *from LG_OUT LG_KEPT);\nstruct plain { char tag; short both; long total; };\nint plain_add(struct plain *plain LG_INOUT LG_KEPT, int n, tick calls LG_NULLABLE, void *user LG_FOR_CALL);\n\
                   int plain_end(struct plain *plain LG_INOUT LG_KEPT LG_RELEASE);\n";
     let source = "struct scan { const char *in; unsigned left; long sum; int key; };\ntypedef int (*tick)(void *);\n\
                   int scan_new(struct scan *s) { s->sum = 0; s->key = 1; return 0; }\nint scan_key(struct scan *s, int key) { s->key += key; return s->sum; }\n\
                   static void half(struct scan *s) { for (int i = 0; i < 3 && s->left; i++, s->left--) s->sum += *s->in++ * s->key; }\n\
                   int scan_run(struct scan *s, tick tick, void *user) { half(s); int is = tick(user); half(s); return is; }\nint scan_end(struct scan *s) { s->sum = 0; return 0; }\n\
-                  struct plain { char tag; short both; long total; };\nint plain_add(struct plain *p, int n, tick tick, void *user) { p->total += n; p->both += 1; return tick ? tick(user) : p->tag; }\n\
+                  int scan_copy(struct scan *to, struct scan *from) { *to = *from; return 0; }\nstruct plain { char tag; short both; long total; };\nint plain_add(struct plain *p, int n, tick tick, void *user) { p->total += n; p->both += 1; return tick ? tick(user) : p->tag; }\n\
                   int plain_end(struct plain *p) { (void)p; return 0; }\n";
     let host = "#include <within.h>\n#include <string.h>\n\
                 #define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\n\
                 static struct scan scan;\nstatic struct plain plain;\n\
                 static int key(void *user) { scan.key += *(int *)user; return scan_key(&scan, 2); }\n\
                 static int add(void *user) { plain.tag = 'b'; return plain_add(&plain, *(int *)user, 0, 0); }\nstatic int nothing(void *user) { (void)user; return 0; }\n\
-                static int other(void *user) { scan.in = user; return 0; }\n\
+                static int other(void *user) { scan.in = user; return 0; }\nstatic int twice(void *user) { return scan_copy(user, &scan) + scan_copy(user, &scan); }\n\
                 int main(void)\n{\n    int more = 3;\n    const char in[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};\n    \
                 CHECK(scan_new(&scan) == 0);\n    scan.in = in, scan.left = 10;\n    \
                 CHECK(scan_run(&scan, key, &more) == 3 && scan.key == 6 && scan.sum == 3 + 3 * 6 && scan.in == in + 6 && scan.left == 4);\n    \
                 scan.sum = 0;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 4 * 6 && scan.left == 0);\n    \
+                /* A copy is made of what the library has by then. */\n    struct scan twin = {0};\n    scan.in = in, scan.left = 10, scan.sum = 0;\n    \
+                CHECK(scan_run(&scan, twice, &twin) == 0 && scan.sum == 36 && scan.left == 4 && scan.in == in + 6 && twin.sum == 18);\n    \
+                twin.in = in, twin.left = 1;\n    CHECK(scan_run(&twin, nothing, 0) == 0 && twin.sum == 24 && scan_end(&twin) == 0);\n    \
                 /* What a call that failed has done is none of the program's numbers. */\n    scan.in = in, scan.left = 10, scan.sum = 5;\n    CHECK(scan_run(&scan, other, 0) == -1 && scan.sum == 5);\n    \
                 scan.in = in, scan.left = 1;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 5 + 6 && scan_end(&scan) == 0);\n    \
                 plain.tag = 'a', plain.both = 255;\n    CHECK(plain_add(&plain, 4, add, &more) == 'b' && plain.tag == 'b' && plain.total == 7 && plain.both == 257);\n    \
                 return plain_end(&plain);\n}\n";
     made("within", &["-O0", "-fsanitize=address"], [header, source, host]);
+}
+
+/// What a callback writes to an object that its call has stays, as far as the library leaves it: numbers as wholes, whoever else has the bytes beside them.
+#[test]
+fn what_a_callback_writes_stays() {
+    let declared = "typedef int (*tick)(void *user);\nstruct in { short s; unsigned char c[4]; };\nstruct num { int a, b, c; struct in in; };\n\
+                    struct box { unsigned char *bytes; unsigned n; long sum; };\nstruct kept { const char *in; unsigned left; long sum; int key; };\n";
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"stays\");\nLG_ERRORS(int, -1);\n@\
+                  LG_FIELD(struct in, c, LG_BYTES);\nLG_FIELD(struct box, bytes, LG_INOUT LG_SIZE(n));\nLG_FIELD(struct kept, in, LG_IN LG_CURSOR LG_SIZE(left));\n\
+                  int put(struct num *num LG_INOUT, tick calls, void *user LG_FOR_CALL);\nint give(struct num *num LG_OUT, tick calls, void *user LG_FOR_CALL);\n\
+                  int fill(unsigned char *bytes LG_INOUT LG_SIZE(n), unsigned n, int *many LG_INOUT, tick calls, void *user LG_FOR_CALL);\n\
+                  int words(int *all LG_INOUT LG_SIZE(n), unsigned n, char *text LG_INOUT LG_STRING LG_SIZE(16), tick calls, void *user LG_FOR_CALL);\n\
+                  int boxed(struct box *box LG_INOUT, tick calls, void *user LG_FOR_CALL);\nint kept(struct kept *kept LG_INOUT LG_KEPT, tick calls, void *user LG_FOR_CALL);\n\
+                  int over(struct kept *kept LG_OUT LG_KEPT LG_RELEASE);\n"
+        .replace('@', declared);
+    let source = "@int put(struct num *n, tick calls, void *u) { n->a++; calls(u); n->a++; n->in.c[1]++; return 0; }\n\
+                  int give(struct num *n, tick calls, void *u) { n->a = 7; calls(u); n->c = 8; return 0; }\n\
+                  int fill(unsigned char *b, unsigned n, int *many, tick calls, void *u) { b[0]++; int is = calls(u); b[n - 1]++; return is + *many; }\n\
+                  int words(int *all, unsigned n, char *text, tick calls, void *u) { all[0] = 0x102; calls(u); text[1] = 'X'; return all[n - 1]; }\n\
+                  int boxed(struct box *x, tick calls, void *u) { x->bytes[0]++; calls(u); x->bytes[1]++; return 0; }\n\
+                  int kept(struct kept *k, tick calls, void *u) { k->sum += k->key; calls(u); k->sum++; return k->key; }\nint over(struct kept *k) { return k->sum; }\n"
+        .replace('@', declared);
+    let host = "#include <stays.h>\n#include <string.h>\n#define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\n\
+                static struct num num = {.in = {.c = {1, 1, 1, 1}}};\nstatic unsigned char bytes[100000], some[3];\nstatic int many = 4, all[3];\nstatic char text[16] = \"abcd\";\n\
+                static struct box box;\nstatic struct kept it;\nstatic int calls;\n\
+                static int turn(void *user)\n{\n    if (calls++ == 0 && user)\n        fill(bytes + 1, 99998, &many, turn, 0);\n    num.b += 5, num.in.s = 3, num.in.c[2] = 9;\n    \
+                bytes[3] += 9, many += 2, all[0] = 0x2ff, all[1] = 6, text[2] = 'Y', some[0] = 50, some[1] = 60, some[2] = 70, it.key = 30;\n    return 1;\n}\n\
+                int main(void)\n{\n    CHECK(put(&num, turn, 0) == 0 && num.a == 2 && num.b == 5 && num.in.s == 3);\n    \
+                CHECK(num.in.c[0] == 1 && num.in.c[1] == 2 && num.in.c[2] == 9);\n    CHECK(give(&num, turn, 0) == 0 && num.a == 7 && num.b == 10 && num.c == 8);\n    \
+                /* A call within the call has written there, and before it the program. */\n    memset(bytes, 0, sizeof bytes), many = 4, calls = 0;\n    \
+                CHECK(fill(bytes, 100000, &many, turn, &num) == 5 && bytes[0] == 1 && bytes[1] == 1 && bytes[3] == 18 && bytes[99998] == 1 && bytes[99999] == 1 && many == 8);\n    \
+                all[0] = 0x100, all[1] = 0, strcpy(text, \"abcd\");\n    CHECK(words(all, 3, text, turn, 0) == 0 && all[0] == 0x102 && all[1] == 6 && !strcmp(text, \"aXYd\"));\n    \
+                box.bytes = some, box.n = 3, some[0] = 1, some[1] = 1, some[2] = 1;\n    CHECK(boxed(&box, turn, 0) == 0 && some[0] == 2 && some[1] == 2 && some[2] == 70);\n    \
+                /* The library hears of it by the next call. */\n    it.in = text, it.key = 20;\n    CHECK(kept(&it, turn, 0) == 20 && it.key == 30 && it.sum == 21);\n    \
+                CHECK(kept(&it, turn, 0) == 30 && it.sum == 52 && over(&it) == 52);\n    return 0;\n}\n";
+    made("stays", &["-O0", "-fsanitize=address"], [&header, &source, host]);
 }
 
 /// Handles may lie side by side in an array of the library's, four bytes apart; what no structure can be aligned to is refused, and said.

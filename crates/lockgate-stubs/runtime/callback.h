@@ -60,6 +60,8 @@ static void (*lgs_callback_out(struct lgs_call *c, uint64_t address, unsigned ty
 static inline __attribute__((always_inline)) void lgs_called_by(struct lgs_call *c, const char *name)
 {
     *c = (struct lgs_call){.function = name, .frame = LGS_FRAME, .calls_back = true, .handle = lgs_thread.handle, .serial = lgs_thread.call};
+    if (LGS_CALLS_BACK && __builtin_expect((c->before = lgs_thread.before) != 0, 0))
+        lgs_keep_before(c);
     if (LGS_JUMPS)
         c->jumps = lgs_thread.jumps;
     if (LGS_SILENT && __builtin_expect((c->silent = lgs_thread.silent), 0))

@@ -32,6 +32,15 @@ static inline void lgs_put_new(struct lgs_far *to, const void *from, const void 
         lgs_put(lgs_far(to, offset), own, size);
 }
 
+/* An address again, where a mark stands in its place. */
+static inline void lgs_put_back(struct lgs_far *at, uint64_t mark, const void *address)
+{
+    uint64_t now;
+    lgs_fetch(&now, at, sizeof now);
+    if (now == mark)
+        lgs_put(at, address, sizeof now);
+}
+
 static inline void lgs_clear(struct lgs_far *to, size_t size)
 {
     memset((void *)to, 0, size);

@@ -71,14 +71,14 @@ static struct lgs_kept *lgs_kept_in(struct lgs_kept *list, const void *host, uns
     return list;
 }
 
-/* Program and library agree on the numbers in the structure at `host`; without `known`, they do not. */
-static void lgs_kept_known(const struct lgs_call *c, const void *host, unsigned type, bool with_handle, bool known)
+/* Program and library agree on the numbers in the structure at `host`: these; without `known`, on none. */
+static void lgs_kept_known(const struct lgs_call *c, const void *host, unsigned type, bool with_handle, const void *known)
 {
     pthread_mutex_lock(&lgs.lock);
     bool waits = with_handle && c->makes;
     struct lgs_kept *kept = host && !waits ? lgs_kept_in(*lgs_kept_of(c, host, with_handle), host, type) : 0;
-    if (kept && (kept->known = known))
-        memcpy(kept->agreed, host, kept->size);
+    if (kept && (kept->known = known != 0))
+        memcpy(kept->agreed, known, kept->size);
     pthread_mutex_unlock(&lgs.lock);
 }
 

@@ -8,6 +8,22 @@ struct lgs_block {
     size_t size;
 };
 
+/* Numbers of a structure: `size` bytes from `offset`, each so long. The last one has none. */
+struct lgs_numbers {
+    size_t offset, size, each;
+};
+
+/* An object of the program's that the call has copied in, and will copy back: of that only what the library has changed, as callbacks may have changed
+ * the rest. */
+struct lgs_before {
+    struct lgs_before *next; /* of the same call */
+    void *host;
+    size_t size, element;
+    const struct lgs_numbers *numbers;
+    unsigned mark; /* of the call, from 1 */
+    char *bytes;   /* what went in, and as much room, from when a callback begins: until then the program has that */
+};
+
 /* The call ends that a stream was given to. */
 static void lgs_stream_end(struct lgs_open *open)
 {
@@ -404,6 +420,83 @@ static inline void lgs_back(const struct lgs_block *block, size_t size)
 {
     if (block->host && size && block->here != lgs_far(block->host, 0))
         lgs_fetch(block->host, block->here, size < block->size ? size : block->size);
+}
+
+/* The call will copy the object back. `numbers` are those in an element of that size, or null: it is one. */
+static inline void lgs_goes_back(struct lgs_call *c, struct lgs_before *before, const struct lgs_block *block, size_t element, const struct lgs_numbers *numbers)
+{
+    if (c->failed || !block->here || block->here == lgs_far(block->host, 0))
+        return;
+    *before = (struct lgs_before){.next = c->before, .host = block->host, .size = block->size, .element = element, .numbers = numbers, .mark = lgs_thread.depth};
+    c->before = before;
+}
+
+/* A callback of the call begins, the first one: the program has what went in, and may change it. */
+static __attribute__((noinline, cold)) void lgs_keep_before(struct lgs_call *c)
+{
+    for (struct lgs_before *before = c->before; before && !before->bytes; before = before->next) {
+        /* (With room for an element that is larger than a piece.) */
+        union lgs_head *owned = malloc(sizeof *owned + before->size + (before->element > LGS_AT_ONCE ? before->element : 0));
+        if (!owned) {
+            lgs_fail(c, LG_STUB_MEMORY, "callback", "no memory for what the call has been passed");
+            return;
+        }
+        struct lgs_mark *mark = &lgs_thread.marks[before->mark - 1];
+        *owned = (union lgs_head){.next = mark->owned, .base = owned};
+        mark->owned = owned;
+        before->bytes = memcpy(owned + 1, before->host, before->size);
+    }
+}
+
+/* Of `size` bytes in whole elements those numbers that the library has changed. */
+static void lgs_give_numbers(const struct lgs_before *before, char *host, const char *now, const char *was, size_t size)
+{
+    const struct lgs_numbers whole[] = {{0, before->element, before->element}, {0, 0, 0}};
+    for (size_t at = 0; at < size; at += before->element)
+        for (const struct lgs_numbers *numbers = before->numbers ? before->numbers : whole; numbers->size; numbers++)
+            for (size_t i = 0; i < numbers->size; i += numbers->each) {
+                size_t place = at + numbers->offset + i;
+                if (memcmp(now + place, was + place, numbers->each) != 0)
+                    memcpy(host + place, now + place, numbers->each);
+            }
+}
+
+/* Of `size` bytes only what the library has changed, a number as a whole: as they were fetched, or from the block. */
+static __attribute__((noinline, cold)) void lgs_give_changed(const struct lgs_before *before, const char *fetched, const struct lgs_block *block, size_t size)
+{
+    char local[LGS_AT_ONCE], *room = before->element > sizeof local ? before->bytes + before->size : local;
+    size_t most = before->element > sizeof local ? before->element : sizeof local - sizeof local % before->element;
+    for (size_t at = 0, piece; at < size; at += piece) {
+        const char *now = fetched ? fetched + at : room, *was = before->bytes + at;
+        char *host = (char *)before->host + at;
+        piece = most < size - at ? most : size - at;
+        if (!fetched)
+            lgs_fetch(room, lgs_far(block->here, at), piece);
+        if (memcmp(now, was, piece) == 0)
+            continue;
+        if (memcmp(host, was, piece) == 0)
+            memcpy(host, now, piece);
+        else
+            lgs_give_numbers(before, host, now, was, piece);
+    }
+}
+
+/* What was fetched goes to the program. */
+static inline void lgs_give(const struct lgs_before *before, void *host, const void *now, size_t size)
+{
+    if (LGS_CALLS_BACK && __builtin_expect(before->bytes != 0, 0))
+        lgs_give_changed(before, now, 0, size);
+    else
+        memcpy(host, now, size);
+}
+
+/* The same of a block, which is fetched here. */
+static inline void lgs_back_changed(const struct lgs_before *before, const struct lgs_block *block, size_t size)
+{
+    if (LGS_CALLS_BACK && __builtin_expect(before->bytes != 0, 0))
+        lgs_give_changed(before, 0, block, size < before->size ? size : before->size);
+    else
+        lgs_back(block, size);
 }
 
 /* Zeros of the thread's own room, until the innermost mark ends; null if there are not so many. */

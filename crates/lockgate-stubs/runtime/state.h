@@ -98,6 +98,7 @@ enum { LGS_LEFT, LGS_FAILED, LGS_PASSED, LGS_SHOWN };
 
 #define LGS_WINDOW ((size_t)1 << 32)
 #define LGS_BLOCKS 24
+#define LGS_AT_ONCE 512
 #define LGS_DEPTH 64
 /* Most callbacks that one pointer of the program's comes with. */
 #define LGS_SHARERS 8
@@ -427,6 +428,7 @@ static __thread struct {
     size_t jumps;    /* the place of that to whose jmp_buf it may jump, or 0 */
     bool silent;     /* compilers go by it that it calls back nothing */
     uint64_t call;   /* its number, if something was given for it */
+    struct lgs_before *before; /* objects that it has copied in, and will copy back */
     uint64_t serial; /* the last of these numbers: no two calls of the process have the same */
     size_t copied, next_pause;
     uint64_t copying_since; /* milliseconds */
@@ -479,6 +481,7 @@ struct lgs_call {
     uint64_t handle; /* the first handle among its parameters */
     size_t jumps;    /* the place of the handle to whose jmp_buf it may jump: an address may be another's by then */
     uint64_t serial; /* its number, if something was given for it */
+    struct lgs_before *before; /* objects that it has copied in, and will copy back */
     unsigned generation; /* of the domain that it is in */
 };
 
@@ -503,6 +506,8 @@ static inline uint64_t lgs_serial(struct lgs_call *c)
 /* The library's function is called, for this call: nothing of it is called without that, or it would have what the thread's last call was given. */
 static inline void lgs_calls_in(const struct lgs_call *c)
 {
+    if (LGS_CALLS_BACK)
+        lgs_thread.before = c->before;
     lgs_thread.handle = c->handle;
     lgs_thread.call = c->serial;
     if (LGS_JUMPS)

@@ -44,6 +44,25 @@ for function in later:
     lib.owned_take(other, function)
 dropped(lib.part_fire, part, 1)
 part.close()
+
+# Nor is one over of which the library says that it is not.
+first, busy = owned_tick(lambda n: 1), lib.owned_new()
+lib.owned_take(busy, first)
+assert lib.owned_close(busy, 1) == 1
+del first
+later = [owned_tick(lambda n: 3) for _ in range(8)]
+for function in later:
+    lib.owned_take(other, function)
+dropped(lib.owned_late, 1)
+count = lib.owned_count()
+
+# What a call has made that failed has ended.
+try:
+    raise AssertionError(lib.owned_open(1))
+except OSError as error:
+    assert error.errno == 11 and lib.owned_count() == count
+result, opened = lib.owned_open(0)
+opened.close()
 own.close()
 other.close()
-assert lib.owned_count() == 0
+assert lib.owned_count() == 1  # the one that is not over

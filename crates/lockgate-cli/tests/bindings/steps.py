@@ -208,6 +208,11 @@ def structures():
 
 def remembered():
     """A refused call leaves nothing in the structure."""
+    unraisable = []
+    sys.unraisablehook = unraisable.append
+    raises(TypeError, flow, 1)
+    sys.unraisablehook = sys.__unraisablehook__
+    assert not unraisable, "one that was never made has nothing to end"
     with flow() as one:
         steps.flow_init(one, bytearray(), b"")
         room = bytearray(4)

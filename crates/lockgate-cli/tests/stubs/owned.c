@@ -1,4 +1,5 @@
 #include "owned.h"
+#include <errno.h>
 #include <stdlib.h>
 
 struct thing {
@@ -33,6 +34,22 @@ int owned_swap(struct thing **owned, int anew) {
     owned_free(*owned);
     *owned = made;
     return 1;
+}
+
+static struct thing *late;
+
+int owned_close(struct thing *owned, int busy) {
+    if (!busy) return owned_free(owned), 0;
+    late = owned;
+    return 1;
+}
+
+int owned_late(int n) { return late->tick(n); }
+
+int owned_open(struct thing **owned, int fails) {
+    *owned = owned_new();
+    errno = fails ? EAGAIN : 0;
+    return fails ? -1 : 0;
 }
 
 int owned_take(struct thing *owned, owned_tick tick) {

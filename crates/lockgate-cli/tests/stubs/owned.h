@@ -1,4 +1,4 @@
-/* Whose a handle is that has gone through a call which may put another in its place, and what belongs to one that a call makes (tests/bindings.rs). */
+/* Whose a handle is that has gone through a call which may put another in its place, and which functions belong to which handle's life (tests/bindings.rs). */
 #ifndef OWNED_H
 #define OWNED_H
 
@@ -19,6 +19,11 @@ int owned_ends(void);
 void owned_free(struct thing *owned LG_RELEASE);
 /* Puts a new one in its place, and ends it; or leaves it there. */
 int owned_swap(struct thing **owned LG_INOUT, int anew);
+/* Ends one; or says by 1 that the library has it still, and calls its function by owned_late(). */
+int owned_close(struct thing *owned LG_RELEASE, int busy);
+int owned_late(int n);
+/* Makes one in any case. */
+int owned_open(struct thing **owned LG_OUT, int fails) LG_ERRNO;
 int owned_take(struct thing *owned, owned_tick tick);
 int owned_fire(struct thing *owned, int n);
 struct part *part_new(struct thing *owned, owned_tick tick);

@@ -8,6 +8,7 @@
 #include "client/lockgate_stubs.h"
 #include <lockgate.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -25,6 +26,7 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -310,12 +312,19 @@ template <class T> T length(std::size_t length, const char *what)
 
 // What the bindings of one library have in common.
 template <class Client> struct state {
-    // Handles that the program has, of all types: as long as there is one, the library may hold what it was given with it.
-    static inline std::atomic<std::size_t> handles{0};
     // Why a function of the program's has ended the call that it was called in.
     static inline thread_local std::exception_ptr thrown;
     static inline thread_local span<const unsigned char> filling;
 };
+
+// What a call was to end is over; some functions say by a number that it lives on.
+template <class T> bool says_over(const T &result)
+{
+    if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
+        return result == T();
+    else
+        return true;
+}
 
 // Makes a call of the client's. An exception of a function that the library called goes on here. What the call ends (`ended`) is told when none of its arguments
 // can be refused any more.
@@ -336,12 +345,12 @@ template <class Client, class F, class... Ended> auto call(F function, Ended &..
         function();
         (ended.made(), ...);
         check();
-        (ended.succeeded(), ...);
+        (ended.succeeded(true), ...);
     } else {
         auto result = function();
         (ended.made(), ...);
         check();
-        (ended.succeeded(), ...);
+        (ended.succeeded(says_over(result)), ...);
         return result;
     }
 }
@@ -540,28 +549,37 @@ template <class Client> class lending {
 
 // ---- what lives longer than a call ------------------------------------------------------------------------------------------
 
-// Something of the library's: a function of its own ends it when it is destroyed, unless it is the library's to end, or has no owner. It moves, and has one owner.
+// That of a handle: as long as it lasts, the library may hold what it was given with it. It is over when the call that ends the handle has succeeded.
+using life = std::shared_ptr<std::atomic<bool>>;
+inline life begun()
+{
+    return std::make_shared<std::atomic<bool>>(false);
+}
+
+// Something of the library's: a function of its own ends it when it is destroyed, unless it is the library's to end, or has no owner (and no life here). It moves, and
+// has one owner.
 template <class Client, class Own, bool ENDS> class handle {
   public:
-    handle(pointer raw, bool owned) : raw_(raw), owned_(owned)
-    {
-        state<Client>::handles += owned;
-    }
-    handle(handle &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)), owned_(std::exchange(other.owned_, false)) {}
+    handle(const void *raw, life own) : raw_(const_cast<void *>(raw)), life_(std::move(own)) {}
+    handle(handle &&other) noexcept : raw_(std::exchange(other.raw_, nullptr)), life_(std::move(other.life_)) {}
     handle &operator=(handle &&other) noexcept
     {
         handle moved(std::move(other));
         std::swap(raw_, moved.raw_);
-        std::swap(owned_, moved.owned_);
+        std::swap(life_, moved.life_);
         return *this;
     }
     ~handle()
     {
-        if (!owned_ || !ENDS)
+        if (!raw_ || !life_ || !ENDS)
             return;
+        struct {
+            life own;
+            void made() {}
+            void succeeded(bool over) { own->store(over); }
+        } ended{life_};
         try {
-            call<Client>([this] { Own::lg_end(raw_); });
-            state<Client>::handles -= 1;
+            call<Client>([this] { return Own::lg_end(raw_); }, ended);
         } catch (...) {
             // It is gone in any case, but the library may have it still.
         }
@@ -575,63 +593,21 @@ template <class Client, class Own, bool ENDS> class handle {
             refuse(error_kind::handle, parameter, "it has been moved from");
         return raw_;
     }
-    bool lg_is_owned() const { return owned_; }
-    // The call that it was given to is over, and has succeeded or not.
-    void lg_ended(bool well)
+    void **lg_place() { return &raw_; }
+    const life &lg_life() const { return life_; }
+    // The call that it was given to has returned, and it is over, or not.
+    void lg_ended(bool over)
     {
+        if (over && life_)
+            life_->store(true);
         raw_ = nullptr;
-        bool counts = std::exchange(owned_, false);
-        state<Client>::handles -= well && counts;
+        life_ = nullptr;
     }
 
   private:
     void *raw_;
-    bool owned_;
+    life life_;
 };
-
-template <class Handle> std::optional<Handle> handle_of(const void *raw, bool owned)
-{
-    return raw ? std::optional<Handle>(std::in_place, pointer(raw), owned) : std::nullopt;
-}
-
-// A handle, or none, that a call ends. It counts until that is over, and for good if that has failed: the library may call what it was given with it. What a refused
-// call was to end, it ends itself.
-template <class Handle> class ending {
-  public:
-    ending(Handle &handle, const char *parameter) : raw(handle.lg_raw(parameter)), handle_(&handle) {}
-    ending(std::optional<Handle> &handle, const char *parameter)
-        : raw(handle ? handle->lg_raw(parameter) : nullptr), handle_(handle ? &*handle : nullptr)
-    {
-    }
-    ending(const ending &) = delete;
-    ending &operator=(const ending &) = delete;
-    ~ending()
-    {
-        if (made_ && handle_)
-            handle_->lg_ended(well_);
-    }
-    void made() { made_ = true; }
-    void succeeded() { well_ = true; }
-    // What the library has put in its place.
-    operator const void *() const { return raw; }
-    // That is the program's to end: another one, or the one that was.
-    bool is_owned() const { return !handle_ || raw != before_ || handle_->lg_is_owned(); }
-
-    void *raw;
-
-  private:
-    void *before_ = raw;
-    Handle *handle_;
-    bool made_ = false, well_ = false;
-};
-
-template <class Handle> std::vector<Handle> handles_of(const void *at, std::size_t count)
-{
-    std::vector<Handle> all;
-    for (const void *raw : copy<const void *>(at, count))
-        all.emplace_back(pointer(raw), false);
-    return all;
-}
 
 // A handle or a function that goes in, or none: nullptr, std::nullopt, an empty optional.
 template <class T> class optional_ref {
@@ -646,6 +622,73 @@ template <class T> class optional_ref {
   private:
     const T *object_ = nullptr;
 };
+
+// The library may have the function as long as this life lasts.
+template <class T> void keep(const optional_ref<T> &function, const life &own)
+{
+    if (function.get())
+        function.get()->lg_passed(own);
+}
+
+// A handle that a call has made: functions that it took, and that are known by nothing else, are that one's, too.
+template <class Handle, class... Functions> std::optional<Handle> handle_of(Handle made, const Functions &...functions)
+{
+    if (!made)
+        return std::nullopt;
+    (keep(functions, made.lg_life()), ...);
+    return std::optional<Handle>(std::move(made));
+}
+
+// A handle, or none, that a call ends, or puts another in the place of. What a refused call was to end, it ends itself.
+template <class Handle> class ending {
+  public:
+    ending(Handle &handle, const char *parameter) : raw(handle.lg_raw(parameter)), handle_(&handle) {}
+    ending(std::optional<Handle> &handle, const char *parameter)
+        : raw(handle ? handle->lg_raw(parameter) : nullptr), handle_(handle ? &*handle : nullptr), replaced_(true)
+    {
+    }
+    ending(const ending &) = delete;
+    ending &operator=(const ending &) = delete;
+    ~ending()
+    {
+        if (made_ && handle_)
+            handle_->lg_ended(over_);
+    }
+    void made() { made_ = true; }
+    void succeeded(bool over) { over_ = replaced_ ? raw != before_ : over; }
+    // What the library has put in its place.
+    operator const void *() const { return raw; }
+    // The life of that: the one that was there, or another one, which is the program's to end.
+    life left() const { return handle_ && raw == before_ ? handle_->lg_life() : begun(); }
+
+    void *raw;
+
+  private:
+    void *before_ = raw;
+    Handle *handle_;
+    bool replaced_ = false, made_ = false, over_ = false;
+};
+
+template <class Handle> std::vector<Handle> handles_of(const void *at, std::size_t count)
+{
+    std::vector<Handle> all;
+    for (const void *raw : copy<const void *>(at, count))
+        all.emplace_back(raw, nullptr);
+    return all;
+}
+
+template <class Handle> life life_of(const Handle &own)
+{
+    return own.lg_life();
+}
+template <class Handle> life life_of(const std::optional<Handle> &own)
+{
+    return own ? own->lg_life() : nullptr;
+}
+template <class Handle> life life_of(const optional_ref<Handle> &own)
+{
+    return own.get() ? own.get()->lg_life() : nullptr;
+}
 
 // A structure of C's that the library remembers: it stays where it is, and what was begun with it ends when it is destroyed. A call that it takes part in keeps it
 // until that is over, wherever the program moves this meanwhile.
@@ -666,7 +709,8 @@ template <class Client, class T> class kept {
     template <class Own> friend class use;
     struct record {
         T raw{};
-        bool used = false, busy = false;
+        bool used = false;
+        std::atomic<bool> busy{false};
         void (*end)(void *) = nullptr;
     };
     static void let_go(record *own)
@@ -691,7 +735,7 @@ template <class Own> class use {
     {
         if (!own_)
             refuse(error_kind::handle, parameter, "it has been moved from");
-        if (reads && std::exchange(own_->busy, true))
+        if (reads && own_->busy.exchange(true))
             refuse(error_kind::handle, parameter, "a call has its buffers already");
         own_->used = true;
     }
@@ -711,7 +755,7 @@ template <class Own> class use {
     auto *get() const { return &own_->raw; }
     // The call that ends what was begun is made.
     void made() { releases_ = true; }
-    void succeeded() {}
+    void succeeded(bool) {}
     // What it takes part in has begun something, which this function ends.
     void begins(void (*end)(void *))
     {
@@ -724,9 +768,6 @@ template <class Own> class use {
 };
 
 // ---- functions that the library calls ---------------------------------------------------------------------------------------
-
-// What a function is passed to the library with: its own number as user data, which comes back with each call; a handle; nothing.
-enum class with { data, handle, nothing };
 
 // A function of the program's runs on one thread at a time; others wait. It is the library that chooses what is called within what: two threads that run one each
 // and want the other's would wait for ever, whatever limit of time the domain has. So the last one of such a ring is refused.
@@ -815,7 +856,8 @@ template <class Client, class Own, class R, class... A, class Result, class... P
             refuse(error_kind::memory, "closure", "there are 256 of this type already, or the library may hold them still");
         if (number_ == all.size())
             all.emplace_back();
-        all[number_] = {std::move(own), false, false};
+        all[number_] = position();
+        all[number_].own = std::move(own);
     }
     closure(closure &&other) noexcept : number_(other.number_), serial_(std::exchange(other.serial_, 0)) {}
     closure &operator=(closure &&other) noexcept
@@ -836,17 +878,19 @@ template <class Client, class Own, class R, class... A, class Result, class... P
     }
 
     // Its function of C's, for a call that passes it.
-    void *lg_code(with known_by, const char *parameter) const
+    void *lg_code(const char *parameter) const
     {
-        std::uintptr_t serial = lg_data(parameter);
-        if (known_by != with::data) {
-            std::lock_guard<std::mutex> lock(slots().lock);
-            position &own = slots().all[number_];
-            own.bare = true;
-            own.for_good |= known_by == with::nothing;
-            own.own->bare = serial != 0;
-        }
+        lg_data(parameter);
         return reinterpret_cast<void *>(code_of(number_, std::make_index_sequence<COUNT>()));
+    }
+    // A call passes it, or has, with nothing else by which it is known, and the library may have it as long as this life lasts.
+    void lg_passed(const life &own) const
+    {
+        if (!serial_)
+            return;
+        std::lock_guard<std::mutex> lock(slots().lock);
+        slots().all[number_].passed(own);
+        slots().all[number_].own->bare = true;
     }
     // The user data that it is passed with.
     std::uintptr_t lg_data(const char *parameter) const
@@ -889,9 +933,30 @@ template <class Client, class Own, class R, class... A, class Result, class... P
     };
     struct position {
         std::shared_ptr<held> own;
-        // It was passed where it is told from others by nothing else: with a handle, or (`for_good`) without.
-        bool bare, for_good;
-        bool is_free() const { return !own && (!bare || (!for_good && state<Client>::handles == 0)); }
+        // Those of handles that it was passed with where it is told from others by nothing else.
+        std::set<life> lives;
+        std::size_t room = 16;
+        // It was passed so without a handle that ends.
+        bool for_good = false;
+
+        void passed(const life &with)
+        {
+            if (!with) {
+                for_good = true;
+                return;
+            }
+            if (lives.size() >= room) {
+                for (auto each = lives.begin(); each != lives.end();)
+                    each = **each ? lives.erase(each) : std::next(each);
+                room = 2 * lives.size() + 16;
+            }
+            lives.insert(with);
+        }
+        // No function has it, and the library can take none for another.
+        bool is_free() const
+        {
+            return !own && !for_good && std::all_of(lives.begin(), lives.end(), [](const life &each) { return each->load(); });
+        }
     };
     struct positions {
         std::mutex lock;
@@ -926,9 +991,16 @@ template <class Client, class Own, class R, class... A, class Result, class... P
     std::uintptr_t serial_ = 0;
 };
 
-template <class T> void *code_of(const optional_ref<T> &closure, with known_by, const char *parameter)
+template <class T> void *code_of(const optional_ref<T> &closure, const char *parameter)
 {
-    return closure.get() ? closure.get()->lg_code(known_by, parameter) : nullptr;
+    return closure.get() ? closure.get()->lg_code(parameter) : nullptr;
+}
+
+template <class T> void *bare_code_of(const optional_ref<T> &closure, const life &own, const char *parameter)
+{
+    void *code = code_of(closure, parameter);
+    keep(closure, own);
+    return code;
 }
 
 template <class T> void *data_of(const optional_ref<T> &closure, const char *parameter)

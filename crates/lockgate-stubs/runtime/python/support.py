@@ -190,10 +190,12 @@ def _call(call: _Call, function: Any, *arguments: Any) -> Any:
         del exception  # its traceback leads here
 
 
-def _call_errno(call: _Call, function: Any, *arguments: Any) -> Any:
-    """The same for a function that says by errno what is wrong."""
+def _call_errno(call: _Call, made: list[tuple[Any, Any]], function: Any, *arguments: Any) -> Any:
+    """The same for a function that says by errno what is wrong. Handles that it has made all the same end."""
     result = _call(call, function, *arguments)
     if call.number:
+        for kind, place in made:
+            kind._given(place.value, True)
         raise OSError(call.number, os.strerror(call.number))
     return result
 
@@ -620,11 +622,12 @@ class _Kept(_Ending):
     """Fields that are pointers, each with the one of its length."""
     _user: _Call | None = None
     """The call whose buffers are in it."""
+    _raw: Any = None
+    _end: Any = None
+    _used = False
 
     def __init__(self) -> None:
         self._raw = self._kind()
-        self._end: Any = None
-        self._used = False
 
     def _address(self) -> Any:
         self._used = True

@@ -447,59 +447,53 @@ impl<T: Kept> Drop for Use<'_, T> {
 /// Closures of one type that can exist at a time: each needs a function of its own, by which the library knows it.
 pub(crate) const SLOTS: usize = 256;
 
-/// Handles that the program has, of all types: as long as there is one, the library may hold what it was given with it.
-static HANDLES: AtomicUsize = AtomicUsize::new(0);
+/// That of a handle: as long as it lasts, the library may hold what it was given with it. It is over when the call that ends the handle has succeeded.
+#[derive(Debug, Clone)]
+pub(crate) struct Life(Arc<AtomicBool>);
 
-/// The program has one more.
-pub(crate) fn handle_begins() {
-    HANDLES.fetch_add(1, Ordering::Relaxed);
+impl Life {
+    pub(crate) fn begun() -> Life {
+        Life(Arc::default())
+    }
+
+    pub(crate) fn end(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
-/// It has let go of it.
-pub(crate) fn handle_ends() {
-    HANDLES.fetch_sub(1, Ordering::Relaxed);
-}
-
-/// A handle that a call ends. It counts until the call is over, and for good if that has failed: the library may call what it was given with it.
+/// A handle that a call ends, or puts another in the place of.
 pub(crate) struct Ending {
     pub(crate) raw: *mut c_void,
     before: *mut c_void,
-    owned: bool,
-    counts: bool,
+    pub(crate) life: Option<Life>,
 }
 
 impl Ending {
-    /// `owned`: it is the program's to end.
-    pub(crate) fn new(raw: *mut c_void, owned: bool) -> Ending {
-        Ending { raw, before: raw, owned, counts: owned }
+    pub(crate) fn new(raw: *mut c_void, life: Option<Life>) -> Ending {
+        Ending { raw, before: raw, life }
     }
 
     pub(crate) fn none() -> Ending {
-        Ending::new(std::ptr::null_mut(), false)
-    }
-
-    /// What is in its place behind the call is the program's to end: another one, or the one that was.
-    pub(crate) fn is_owned(&self) -> bool {
-        self.raw != self.before || self.owned
+        Ending::new(std::ptr::null_mut(), None)
     }
 
     /// The call has succeeded.
-    pub(crate) fn end(&mut self) {
-        if std::mem::take(&mut self.counts) {
-            handle_ends();
-        }
+    pub(crate) fn end(&self) {
+        self.life.iter().for_each(Life::end);
     }
-}
 
-/// What a closure is passed to the library with.
-#[derive(Clone, Copy)]
-pub(crate) enum With {
-    /// Its own number as user data: that comes back with each call.
-    Data,
-    /// A handle.
-    Handle,
-    /// Nothing.
-    Nothing,
+    /// The life of what is in its place behind the call: the one that was there, or another one, which is the program's to end.
+    pub(crate) fn left(&mut self) -> Option<Life> {
+        if self.raw == self.before {
+            return self.life.take();
+        }
+        self.end();
+        Some(Life::begun())
+    }
 }
 
 /// Which closures run on which threads, and which threads wait for which of them; closures are known by their numbers.
@@ -576,9 +570,31 @@ pub(crate) struct Held<F: ?Sized> {
 /// A function by which the library knows a closure.
 pub(crate) struct Position<F: ?Sized> {
     held: Option<Arc<Held<F>>>,
-    /// It was passed where it is told from others by nothing else: with a handle, or (`for_good`) without.
-    bare: bool,
+    /// Those of handles that it was passed with where it is told from others by nothing else.
+    lives: Vec<Life>,
+    /// It was passed so without a handle that ends.
     for_good: bool,
+}
+
+impl<F: ?Sized> Position<F> {
+    fn passed(&mut self, life: Option<&Life>) {
+        let Some(life) = life else {
+            self.for_good = true;
+            return;
+        };
+        if self.lives.len() == self.lives.capacity() {
+            self.lives.retain(|life| !life.is_over());
+            self.lives.sort_unstable_by_key(|life| Arc::as_ptr(&life.0));
+            self.lives.dedup_by_key(|life| Arc::as_ptr(&life.0));
+            self.lives.reserve(self.lives.len() + 16);
+        }
+        self.lives.push(life.clone());
+    }
+
+    /// No closure has it, and the library can take none for another.
+    fn is_free(&self) -> bool {
+        self.held.is_none() && !self.for_good && self.lives.iter().all(Life::is_over)
+    }
 }
 
 /// The closures of one type.
@@ -611,16 +627,12 @@ impl<F: ?Sized> Slot<F> {
             function: Mutex::new(function),
         });
         let mut all = lock(&slots.0);
-        let is_free = |position: &Position<F>| {
-            let unowned = !position.for_good && HANDLES.load(Ordering::Relaxed) == 0;
-            position.held.is_none() && (!position.bare || unowned)
-        };
-        let free = all.iter().position(is_free).unwrap_or(all.len());
+        let free = all.iter().position(Position::is_free).unwrap_or(all.len());
         if free == SLOTS {
             let message = "there are 256 of this type already, or the library may hold them still";
             return Err(Error::new(ErrorKind::Memory, "closure", message));
         }
-        let position = Position { held: Some(held), bare: false, for_good: false };
+        let position = Position { held: Some(held), lives: Vec::new(), for_good: false };
         match all.get_mut(free) {
             Some(place) => *place = position,
             None => all.push(position),
@@ -629,15 +641,16 @@ impl<F: ?Sized> Slot<F> {
     }
 
     /// Its function's number, for a call that passes it.
-    pub(crate) fn number(&self, with: With) -> usize {
-        if !matches!(with, With::Data)
-            && let Some(position) = lock(&self.slots.0).get_mut(self.number)
-        {
-            position.bare = true;
-            position.for_good |= matches!(with, With::Nothing);
+    pub(crate) fn number(&self) -> usize {
+        self.number
+    }
+
+    /// A call passes it, or has, with nothing else by which it is known, and the library may have it as long as this life lasts.
+    pub(crate) fn passed(&self, life: Option<&Life>) {
+        if let Some(position) = lock(&self.slots.0).get_mut(self.number) {
+            position.passed(life);
             position.held.iter().for_each(|held| held.bare.store(true, Ordering::Relaxed));
         }
-        self.number
     }
 
     /// The user data that it is passed with.

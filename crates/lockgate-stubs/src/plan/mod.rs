@@ -528,8 +528,7 @@ impl Facts {
         let fields = || plan.records.values().flat_map(|record| &record.fields);
         facts.keeps_streams = plan.functions.iter().any(FunctionPlan::keeps_stream);
         facts.jumps = plan.functions.iter().any(|function| function.jumps.is_some());
-        facts.silent = plan.functions.iter().any(|function| function.prototype.silent)
-            && !(plan.callbacks.is_empty() && plan.gates.is_empty());
+        facts.silent = plan.functions.iter().any(|function| function.prototype.silent) && plan.calls_back();
         facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
         for asking in &plan.functions {
             let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
@@ -680,7 +679,12 @@ impl Plan {
 
     /// What callbacks are given depends on the call that they come from.
     pub fn follows_calls(&self) -> bool {
-        self.follows_handles() || self.facts().jumps || self.facts().silent
+        self.calls_back() || self.follows_handles() || self.facts().jumps
+    }
+
+    /// The library has functions of the program's that it may call.
+    pub fn calls_back(&self) -> bool {
+        !(self.callbacks.is_empty() && self.gates.is_empty())
     }
 
     /// Some functions call back nothing, as compilers go by it, though the library could.

@@ -1,6 +1,6 @@
 //! From the plan of a function to its form.
 use super::surface::{Surface, cursors};
-use super::{Argument, Check, CopyIn, CopyOut, Function, Judge, With};
+use super::{Argument, Check, CopyIn, CopyOut, Function, Judge};
 use crate::expression::{Expression, Operator};
 use crate::header::model::{CType, Shape};
 use crate::plan::{Buffer, Count, FunctionPlan, Outcome, Passing};
@@ -39,7 +39,7 @@ impl<'a> Surface<'a> {
             arguments,
             lent,
             errno: function.errno && function.prototype.result.shape != Shape::Void,
-            says: function.result == Outcome::Value && function.prototype.result.is_integer(),
+            says: says(function),
         }
     }
 
@@ -84,12 +84,15 @@ impl<'a> Surface<'a> {
             }
             Passing::Handle { number, release, .. } => CopyIn::Handle { number: *number, release: *release },
             Passing::Inside { .. } => CopyIn::Place,
-            Passing::Pointer { before: None, .. } => CopyIn::Given,
+            Passing::Pointer { before: None, after } => CopyIn::Given(match **after {
+                Outcome::Handle { number, .. } => Some((number, !function.is_borrowed(&parameter.name))),
+                _ => None,
+            }),
             Passing::Pointer { before: Some(before), .. } => match **before {
                 Passing::Handle { number, .. } => CopyIn::Replaced(number),
                 _ => CopyIn::Zero,
             },
-            Passing::Callback { name } => CopyIn::Closure { name, with: With::Nothing, handle: None },
+            Passing::Callback { name } => CopyIn::Closure { name, by_data: false, handle: None },
             Passing::Rows { .. } => return Err("an array of pointers"),
             Passing::Stream { .. } => return Err("a stream of C's"),
         })
@@ -119,7 +122,7 @@ impl<'a> Surface<'a> {
                     Some(Judge::Filled { key, plain: *plain })
                 }
                 (CopyIn::Replaced(number), _) => Some(Judge::Replaced(*number)),
-                (CopyIn::Given, Passing::Pointer { after, .. }) => {
+                (CopyIn::Given(_), Passing::Pointer { after, .. }) => {
                     self.judge(function, arguments, argument.name, pointee, after)
                 }
                 _ => None,
@@ -147,7 +150,9 @@ impl<'a> Surface<'a> {
                 Judge::Records { key, plain: self.plan.records[key].is_plain(), one: *count == Count::One }
             }
             Outcome::Handle { number, .. } => {
-                Judge::Handle { number: *number, owned: !function.is_borrowed(what) }
+                let in_place =
+                    arguments.iter().any(|own| own.name == what && matches!(own.how, CopyIn::Given(Some(_))));
+                Judge::Handle { number: *number, owned: !function.is_borrowed(what), in_place }
             }
             Outcome::Callback { .. } => Judge::Callback,
             Outcome::Within { object, .. } => {
@@ -186,7 +191,12 @@ fn checks<'a>(arguments: &[Argument<'a>]) -> Vec<Check<'a>> {
         .collect()
 }
 
-/// What closures are known by: their data if there is one of each, else a handle.
+/// The result is a number that says whether the call has succeeded.
+pub fn says(function: &FunctionPlan) -> bool {
+    function.result == Outcome::Value && function.prototype.result.is_integer()
+}
+
+/// What closures are known by: their data if there is one of each; and the handle that they are given with, the first one.
 fn known_by<'a>(arguments: &mut [Argument<'a>], function: &FunctionPlan) {
     let is_data = |passing: &Passing| matches!(passing, Passing::Data { .. });
     let data: Vec<usize> =
@@ -194,20 +204,18 @@ fn known_by<'a>(arguments: &mut [Argument<'a>], function: &FunctionPlan) {
     let closures: Vec<usize> = (0..arguments.len())
         .filter(|place| matches!(arguments[*place].how, CopyIn::Closure { .. }))
         .collect();
-    let is_handle = |how: &CopyIn<'_>| matches!(how, CopyIn::Handle { .. });
-    let handle = arguments.iter().find(|argument| is_handle(&argument.how)).map(|own| own.name);
-    let replaced = arguments.iter().any(|own| matches!(own.how, CopyIn::Replaced(_)));
-    let known = match (&*data, &*closures) {
+    let is_handle = |how: &CopyIn<'_>| matches!(how, CopyIn::Handle { .. } | CopyIn::Replaced(_));
+    let first = arguments.iter().find(|argument| is_handle(&argument.how)).map(|own| own.name);
+    let paired = match (&*data, &*closures) {
         (&[data], &[closure]) => {
             arguments[data].how = CopyIn::Data(arguments[closure].name);
-            With::Data
+            true
         }
-        _ if handle.is_some() || replaced => With::Handle,
-        _ => With::Nothing,
+        _ => false,
     };
     for place in closures {
-        if let CopyIn::Closure { with, handle: kept_by, .. } = &mut arguments[place].how {
-            (*with, *kept_by) = (known, handle);
+        if let CopyIn::Closure { by_data, handle, .. } = &mut arguments[place].how {
+            (*by_data, *handle) = (paired, first);
         }
     }
 }

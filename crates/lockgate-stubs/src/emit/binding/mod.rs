@@ -17,7 +17,7 @@ use crate::expression::Expression;
 use crate::header::model::CType;
 use crate::plan::{FieldPlan, FunctionPlan, Outcome, Passing, Plan, RecordPlan};
 pub use closure::{Closure, Seen, Shown};
-pub use function::prototype;
+pub use function::{prototype, says};
 use std::collections::HashSet;
 use surface::Surface;
 use types::{Type, What};
@@ -130,39 +130,17 @@ pub enum CopyIn<'a> {
     Replaced(usize),
     /// A place in the library's memory.
     Place,
-    /// Something that the library gives: it comes back.
-    Given,
+    /// Something that the library gives: it comes back. Of a handle, its type, and if it is the program's to end: it is so whatever the call comes to.
+    Given(Option<(usize, bool)>),
     /// A function.
     Closure {
         /// Its type.
         name: &'a str,
-        /// What it is known by when it is called.
-        with: With,
-        /// The handle among the parameters, which keeps it.
+        /// It is known by data, which comes back with each call; without, by its function alone.
+        by_data: bool,
+        /// The handle among the parameters, as long as whose life the library may have it; without one, for good.
         handle: Option<&'a str>,
     },
-}
-
-/// What a closure is known by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum With {
-    /// Its data, which comes back.
-    Data,
-    /// A handle.
-    Handle,
-    /// Nothing but the function.
-    Nothing,
-}
-
-impl With {
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        match self {
-            With::Data => "data",
-            With::Handle => "handle",
-            With::Nothing => "nothing",
-        }
-    }
 }
 
 /// A buffer of a kept structure.
@@ -231,6 +209,8 @@ pub enum Judge<'a> {
         number: usize,
         /// It is the program's to end.
         owned: bool,
+        /// It is in the place that was passed, [`CopyIn::Given`].
+        in_place: bool,
     },
     /// What is in a handle's place behind the call: the same one, whose owner stays, or another, which is the program's to end.
     Replaced(usize),
@@ -322,6 +302,12 @@ impl<'a> Function<'a> {
         let name =
             |out: &CopyOut<'a>| if !out.is_result && out.what == "result" { "result_" } else { out.what };
         self.outs.iter().map(name)
+    }
+
+    /// Names of the closures that are known by their functions alone.
+    pub fn bare_closures(&self) -> impl Iterator<Item = &'a str> {
+        let is_bare = |own: &&Argument<'_>| matches!(own.how, CopyIn::Closure { by_data: false, .. });
+        self.arguments.iter().filter(is_bare).map(|own| own.name)
     }
 
     /// What the result is, if it comes back.

@@ -179,15 +179,15 @@ impl<'a> Surface<'a> {
     }
 
     /// The function that ends the life of handles of this type: the first one that takes nothing else.
-    pub fn release_of(&self, number: usize) -> Option<&'a str> {
+    pub fn release_of(&self, number: usize) -> Option<&'a FunctionPlan> {
         let releases = |function: &&&'a FunctionPlan| matches!(*function.parameters, [Passing::Handle { number: own, release: true, .. }] if own == number);
-        self.functions.iter().find(releases).map(|f| f.name.as_str())
+        self.functions.iter().find(releases).copied()
     }
 
     /// What documentation says of the end of handles of this type.
     pub fn end_said(&self, number: usize, when: &str) -> String {
         match self.release_of(number) {
-            Some(release) => format!("{when}`{release}` ends it, unless it is the library's."),
+            Some(release) => format!("{when}`{}` ends it, unless it is the library's.", release.name),
             None => "The library ends it by itself.".to_owned(),
         }
     }
@@ -254,7 +254,7 @@ impl<'a> Surface<'a> {
                 POINTERS
             }
             (Ok(CopyIn::Kept { key, .. }), _) if !is_keepable(&self.plan.records[key]) => POINTERS,
-            (Ok(CopyIn::Given), Passing::Pointer { after, .. }) => match **after {
+            (Ok(CopyIn::Given(_)), Passing::Pointer { after, .. }) => match **after {
                 Outcome::String { .. } | Outcome::Handle { .. } => return None,
                 Outcome::Within { .. } | Outcome::Inside => return None,
                 _ => "what the library gives here has no form",

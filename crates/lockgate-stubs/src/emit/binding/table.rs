@@ -7,9 +7,10 @@
 //! - `@CLASS@`: what programs call its type, or that of its elements; `@KEY@`: what C calls it.
 //! - `@KIND@`: its type; `@TO@`: the type of what it leads to; `@RAW@`: the same as the library has it.
 //! - `@MANY@`: how many; `@NEEDED@`: how many there must be.
-//! - `@WITH@`: what a closure is known by; `@READS@`, `@END@`: what is done with a structure that is kept.
+//! - `@BARE@`: closures that are known by nothing else than their functions, each behind a comma.
+//! - `@READS@`, `@END@`: what is done with a structure that is kept.
 use super::{
-    Argument, Check, Closure, CopyIn, CopyOut, Cursor, Function, Judge, Pieces, Printer, Seen, Shown, With,
+    Argument, Check, Closure, CopyIn, CopyOut, Cursor, Function, Judge, Pieces, Printer, Seen, Shown,
 };
 use crate::emit::template::fill;
 use crate::expression::Expression;
@@ -169,7 +170,9 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
         let (Argument { name, kind, how }, table) = (argument, self.table);
         let pointee = kind.pointee().unwrap_or(kind);
         let subject = match how {
-            CopyIn::Handle { number, .. } | CopyIn::Replaced(number) => Subject::Handle(*number),
+            CopyIn::Handle { number, .. } | CopyIn::Replaced(number) | CopyIn::Given(Some((number, _))) => {
+                Subject::Handle(*number)
+            }
             CopyIn::Record { key, .. } | CopyIn::Records { key, .. } => Subject::Record(key),
             CopyIn::Kept { key, .. } => Subject::Kept(key),
             CopyIn::Closure { name, .. } => Subject::Closure(name),
@@ -177,11 +180,8 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
         };
         let of = match how {
             CopyIn::Data(of) | CopyIn::Length(of) | CopyIn::Room(of) => of,
+            CopyIn::Closure { handle, .. } => handle.unwrap_or_default(),
             _ => "",
-        };
-        let with = match how {
-            CopyIn::Closure { with, .. } => *with,
-            _ => With::Nothing,
         };
         let (buffers, reads, end) = match how {
             CopyIn::Kept { buffers, reads, end, .. } => (&**buffers, *reads, *end),
@@ -194,7 +194,6 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
             ("KIND", &table.kind(kind)),
             ("TO", &table.kind(pointee)),
             ("RAW", &table.raw(&subject, pointee)),
-            ("WITH", with.word()),
             ("READS", &reads.to_string()),
             ("END", end.unwrap_or_default()),
         ];
@@ -227,7 +226,9 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
             _ => "",
         };
         let local = if *is_result { T::RESULT.to_owned() } else { format!("lg_{what}") };
+        let bare: String = self.form.bare_closures().map(|own| format!(", {own}")).collect();
         let places = [
+            ("BARE", &*bare),
             ("OWN", *what),
             ("OF", of),
             ("LOCAL", &local),

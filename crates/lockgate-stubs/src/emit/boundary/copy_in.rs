@@ -1,6 +1,6 @@
 //! Into a domain: how each parameter is passed, and what that asks for after the call.
 use super::copy_out::{CopyOut, Raw, bytes, fetch, length};
-use super::record::index;
+use super::record::{index, numbers_in};
 use super::stub::{Stub, resulting};
 use super::*;
 use crate::expression::Expression;
@@ -249,6 +249,12 @@ impl Stub<'_> {
             }
             return self.inside(name);
         }
+        let key = match parameter.kind.pointee().map(|to| &to.shape) {
+            Some(Shape::Record(key)) => Some(key.as_str()),
+            _ => None,
+        };
+        let goes_in = (buffer.reads || left) && !buffer.shared;
+        let changed = goes_in && self.whole_goes_back(name, buffer.element, key);
         if is_fetched {
             let kind = parameter.kind.pointee().map_or("char", |to| to.spelling.as_str());
             let copy = local("r", name);
@@ -258,7 +264,11 @@ impl Stub<'_> {
             }
             self.phases.fetch.push(Step::Declare(kind.to_owned(), local_name("r", name), None));
             self.phases.fetch.push(when(here(name), load));
-            self.phases.give.push(when(here(name), [Step::Set(behind(word(name)), copy)]));
+            let gives = match changed {
+                true => Self::given(name, address(copy.clone()), size_of_variable(copy), true),
+                false => Step::Set(behind(word(name)), copy),
+            };
+            self.phases.give.push(when(here(name), [gives]));
             return self.inside(name);
         }
         let count = local("n", name);
@@ -271,8 +281,8 @@ impl Stub<'_> {
             let (block, room) = (address(block(name)), address(count.clone()));
             let ends = run("lgs_text_back", [block, room, number(buffer.reads), own, text(name)]);
             self.phases.copy_out.push(variable("const char *", local_name("t", name), ends));
-            let copy = Step::Do(call("memcpy", [word(name), local("t", name), count]));
-            self.phases.give.push(when(local("t", name), [copy]));
+            let gives = Self::given(name, local("t", name), count, changed);
+            self.phases.give.push(when(local("t", name), [gives]));
             return self.inside(name);
         }
         // (What went in comes back, whatever the library says of it.)
@@ -283,13 +293,58 @@ impl Stub<'_> {
         let written = buffer.written.as_ref().or(grown.filter(|_| !buffer.reads));
         let size = written.map_or(room.clone(), |count| after(self, count, buffer.element));
         self.phases.copy_out.push(variable("size_t", local_name("n", name), size));
-        self.phases.give.push(Step::Do(call("lgs_back", [address(block(name)), count.clone()])));
+        let (own, before) = (address(block(name)), address(local("o", name)));
+        self.phases.give.push(Step::Do(match changed {
+            true => call("lgs_back_changed", [before, own, count.clone()]),
+            false => call("lgs_back", [own, count.clone()]),
+        }));
         if let Some(normal) = &buffer.bools {
             let elements = infix(count, "/", number(buffer.element));
             let normal = call(normal, [cast("void *", word(name)), elements]);
             self.phases.give.push(Step::Do(cast("void", normal)));
         }
         self.inside(name)
+    }
+
+    /// The program's object in this block comes back: of that what the library has changed, as a callback may have changed the rest. What has gone in of it
+    /// is what the program had; `before` keeps that.
+    fn goes_back(&mut self, before: Value, block: Value, element: u64, key: Option<&str>) {
+        let numbers = key.map_or(zero(), |key| {
+            let own = format!("lgs_f_{}", self.plan.records[key].word);
+            let declared = Step::Declare(
+                "static const struct lgs_numbers".to_owned(),
+                format!("{own}[]"),
+                Some(numbers_in(&self.plan.records[key], self.plan)),
+            );
+            if !self.phases.declare.contains(&declared) {
+                self.phases.declare.push(declared);
+            }
+            word(own)
+        });
+        let goes = run("lgs_goes_back", [address(before), address(block), number(element.max(1)), numbers]);
+        self.phases.ready.push(Step::Do(goes));
+    }
+
+    /// The same of a parameter, where there are callbacks.
+    fn whole_goes_back(&mut self, name: &str, element: u64, key: Option<&str>) -> bool {
+        let may_change = self.plan.calls_back();
+        if may_change {
+            let before = variable("struct lgs_before", local_name("o", name), zeroed());
+            self.phases.declare.push(before);
+            self.goes_back(local("o", name), block(name), element, key);
+        }
+        may_change
+    }
+
+    /// What was fetched, in a variable, is what the program has: all of it, or (`changed`) what the library has changed.
+    fn given(name: &str, fetched: Value, size: Value, changed: bool) -> Step {
+        match changed {
+            true => {
+                let host = cast("void *", word(name));
+                Step::Do(call("lgs_give", [address(local("o", name)), host, fetched, size]))
+            }
+            false => Step::Do(call("memcpy", [word(name), fetched, size])),
+        }
     }
 
     fn scalar(&mut self, parameter: &Parameter, buffer: &Buffer) -> Value {
@@ -327,7 +382,13 @@ impl Stub<'_> {
                 let why = "the library says more than there can be, or less than nothing";
                 self.phases.copy_out.push(when(beyond, [fail("LG_STUB_LENGTH", name, why)]));
             }
-            self.phases.give.push(when(word(name), [Step::Set(behind(word(name)), fetched)]));
+            let goes_in = !concluded || buffer.reads;
+            let size = parameter.kind.pointee().map_or(1, |to| to.size);
+            let gives = match goes_in && self.whole_goes_back(name, size, None) {
+                true => Self::given(name, address(fetched.clone()), size_of_variable(fetched), true),
+                false => Step::Set(behind(word(name)), fetched),
+            };
+            self.phases.give.push(when(word(name), [gives]));
         }
         self.inside(name)
     }
@@ -416,7 +477,7 @@ impl Stub<'_> {
         self.function.prototype.parameters.iter().position(|own| own.name == *name).unwrap_or_default()
     }
 
-    /// Other parameters that are structures of this type which the library remembers and looks at without following anything.
+    /// Other parameters that are structures of this type which the library remembers, and may change without following anything.
     fn alike(&self, name: &str, wanted: &str) -> Vec<String> {
         if !self.plan.records[wanted].fields.iter().any(|field| matches!(field.passing, Passing::Buffer(_))) {
             return Vec::new();
@@ -424,7 +485,7 @@ impl Stub<'_> {
         let planned = self.function.prototype.parameters.iter().zip(&self.function.parameters);
         let alike = planned.filter(|(own, passing)| {
             own.name != *name
-                && matches!(passing, Passing::Record { key, buffer, kept: true, .. } if key == wanted && !buffer.reads)
+                && matches!(passing, Passing::Record { key, buffer, kept: true, .. } if key == wanted && buffer.writes && !buffer.reads)
         });
         alike.map(|(own, _)| own.name.clone()).collect()
     }
@@ -469,12 +530,21 @@ impl Stub<'_> {
         // (Of two that it only remembers, the library may make one like the other.)
         let others = if kept && buffer.writes && !buffer.reads { self.alike(name, key) } else { Vec::new() };
         let mark = |of: &str| call("LGS_BUFFER_OF", [number(self.number_of(of))]);
-        if !others.is_empty() {
-            into.push(Step::Do(call(&of_word("buffers_of"), [here(name), mark(name)])));
-        }
+        let unmark = |own: &str| {
+            Step::Do(call(&of_word("unmarked"), [here(name), mark(own), address(local("q", own))]))
+        };
+        let unmarks: Vec<Step> =
+            others.iter().map(String::as_str).chain([name.as_str()]).map(unmark).collect();
+        let own_mark = mark(name);
         let whose = others.iter().fold(word(name), |own, other| {
             call(&of_word("copied"), [address(local("r", name)), own, word(other), mark(other)])
         });
+        if !others.is_empty() {
+            self.phases.declare.push(variable(kind, local_name("q", name), zeroed()));
+            into.push(fetch(local("q", name), here(name)));
+            into.push(Step::Do(call(&of_word("buffers_of"), [here(name), own_mark])));
+            self.phases.release.push(when(here(name), unmarks));
+        }
         self.phases.copy_in.push(when(here(name), into));
         if buffer.writes {
             let copy = local("r", name);
@@ -497,15 +567,25 @@ impl Stub<'_> {
             self.phases.fetch.push(Step::Declare(kind.clone(), local_name("r", name), None));
             self.phases.fetch.push(when(here(name), steps));
             let back = Step::Do(call(&of_word("back"), [with()]));
-            let mut gives = vec![back, Step::Set(behind(word(name)), copy)];
+            for field in record.fields.iter().filter(|_| buffer.reads && self.plan.calls_back()) {
+                if let Passing::Buffer(Buffer { reads: true, writes: true, element, .. }) = &field.passing {
+                    let before = member(local("w", name), &format!("before_{}", field.name));
+                    self.goes_back(before, member(local("w", name), &field.name), *element, None);
+                }
+            }
+            let gives = match self.whole_goes_back(name, record.size, Some(key)) {
+                true => Self::given(name, address(copy.clone()), size_of_variable(copy.clone()), true),
+                false => Step::Set(behind(word(name)), copy.clone()),
+            };
+            let mut gives = vec![back, gives];
             if kept {
-                let told = [pointer.clone(), of.clone(), ends.clone(), word("true")];
+                let told = [pointer.clone(), of.clone(), ends.clone(), address(copy)];
                 gives.push(Step::Do(run("lgs_kept_known", told)));
             }
             self.phases.give.push(when(here(name), gives));
         }
         if kept {
-            let unknown = Step::Do(run("lgs_kept_known", [pointer, of.clone(), ends, word("false")]));
+            let unknown = Step::Do(run("lgs_kept_known", [pointer, of.clone(), ends, zero()]));
             self.phases.release.push(when(failed(), [unknown]));
         }
         if kept && release {

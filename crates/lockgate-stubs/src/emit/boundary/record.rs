@@ -5,6 +5,7 @@ use super::declare::declare;
 use super::size::{Scope, at, field_at, size};
 use super::*;
 use crate::expression::Expression;
+use crate::header::model::{CType, Shape};
 use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan, TEXT};
 
 /// The number of a record's type, from 1.
@@ -51,6 +52,38 @@ impl Scope for Fields<'_> {
     }
 }
 
+/// Where the numbers of a structure lie, how many bytes there are of them, and how long each is: what is changed as a whole.
+pub fn numbers_in(record: &RecordPlan, plan: &Plan) -> Value {
+    fn of(kind: &CType, plan: &Plan) -> u64 {
+        match &kind.shape {
+            Shape::Array(element, _) => of(element, plan),
+            // (Of several structures the smallest that any of their numbers can be.)
+            Shape::Record(key) => plan
+                .records
+                .get(key)
+                .map_or(1, |inner| inner.fields.iter().map(|field| of(&field.kind, plan)).min().unwrap_or(1)),
+            _ => kind.size,
+        }
+    }
+    fn list(record: &RecordPlan, from: u64, plan: &Plan, numbers: &mut Vec<[u64; 3]>) {
+        for field in &record.fields {
+            match &field.kind.shape {
+                Shape::Record(key) if plan.records.contains_key(key) => {
+                    list(&plan.records[key], from + field.offset, plan, numbers);
+                }
+                _ => numbers.push([from + field.offset, field.kind.size, of(&field.kind, plan).max(1)]),
+            }
+        }
+        if record.fields.is_empty() {
+            numbers.push([from, record.size, record.size.max(1)]);
+        }
+    }
+    let mut numbers = Vec::new();
+    list(record, 0, plan, &mut numbers);
+    numbers.push([0; 3]);
+    Value::List(numbers.iter().map(|all| Value::List(all.map(number).to_vec())).collect())
+}
+
 /// What a stub does with structures of one type.
 pub struct Parts<'a> {
     /// Buffers in it, which are copied on their own.
@@ -63,6 +96,8 @@ pub struct Parts<'a> {
     pub numbers: Vec<Step>,
     /// A mark in the place of each buffer's address: whose it is.
     pub whose: Vec<Step>,
+    /// The address again, `from` what the library's copy had, where the mark is.
+    pub unmarked: Vec<Step>,
     /// A condition: all of these marks are `other`'s. Nothing where there is none.
     pub copied: Option<Value>,
     /// What a callback finds in one that it fills: the library's numbers.
@@ -82,6 +117,7 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
         into: vec![],
         numbers: vec![],
         whose: vec![],
+        unmarked: vec![],
         copied: None,
         first: vec![],
         check: vec![],
@@ -108,7 +144,9 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
             parts.buffers.push(&field.name);
             if buffer.writes {
                 let written = with(&format!("written_{}", field.name));
-                let back = call("lgs_back", [address(with(&field.name)), written.clone()]);
+                let before = with(&format!("before_{}", field.name));
+                let block = address(with(&field.name));
+                let back = call("lgs_back_changed", [address(before), block, written.clone()]);
                 parts.back.push(Step::Do(back));
                 if let Some(normal) = &buffer.bools {
                     let host = member(with(&field.name), "host");
@@ -122,6 +160,9 @@ pub fn parts<'a>(record: &'a RecordPlan, plan: &Plan) -> Parts<'a> {
     for name in &parts.buffers {
         let put = call("lgs_put", [far(spelling, name), address(word("whose")), number(8)]);
         parts.whose.push(Step::Do(put));
+        let own = address(through(word("from"), name));
+        let unmark = call("lgs_put_back", [far(spelling, name), word("whose"), own]);
+        parts.unmarked.push(Step::Do(unmark));
         let marked = equal(cast("uint64_t", cast("uintptr_t", through(word("now"), name))), word("whose"));
         parts.copied = Some(infix(parts.copied.unwrap_or_else(|| word("other")), "&&", marked));
     }

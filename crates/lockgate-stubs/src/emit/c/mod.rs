@@ -162,6 +162,7 @@ fn stubs(plan: &Plan, name: &str, prelude: &str, module: &str) -> String {
         ERRNO = flag(plan.functions.iter().any(|function| function.errno)),
         FREES = flag(frees(plan)),
         JUMPS = flag(plan.functions.iter().any(|function| function.jumps.is_some())),
+        CALLS_BACK = flag(plan.calls_back()),
         SILENT = flag(plan.has_silent()),
         STREAMS = flag(plan.has_streams()),
         KEEPS_STREAMS = flag(plan.keeps_streams()),

@@ -36,6 +36,7 @@ fn copies(record: &RecordPlan, parts: &record::Parts<'_>) -> String {
             SPELLING = spelling,
             WORD = word,
             WHOSE = print::lines(&parts.whose),
+            UNMARKED = print::lines(&parts.unmarked),
             COPIED = print::value(copied)
         ),
     }

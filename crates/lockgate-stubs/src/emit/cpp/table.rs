@@ -8,6 +8,7 @@ use crate::header::model::CType;
 
 // What there is more than one of: addresses, types, deeds.
 const ADDRESS: &str = "lgs::pointer(&lg_@OWN@)";
+const GIVEN: &str = "lgs::pointer(lg_@OWN@.lg_place())";
 const DATA: &str = "lgs::pointer(@OWN@.data())";
 const TEXT: &str = "const lgs::text_in &";
 const MAYBE: &str = "std::optional<@CLASS@>";
@@ -63,9 +64,17 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             CopyIn::Handle { .. } => row(REFERRED, "", "lgs::pointer(@OWN@.lg_raw(\"@OWN@\"))"),
             CopyIn::Replaced(_) => row(MAYBE, ENDS, "lgs::pointer(&lg_@OWN@.raw)"),
             CopyIn::Place => row("lgs::place", "", "lgs::pointer(@OWN@.lg_raw())"),
-            CopyIn::Given => row("", "void *lg_@OWN@ = nullptr;", ADDRESS),
+            CopyIn::Given(Some((_, true))) => row("", "@CLASS@ lg_@OWN@{nullptr, lgs::begun()};", GIVEN),
+            CopyIn::Given(Some(_)) => row("", "@CLASS@ lg_@OWN@{nullptr, nullptr};", GIVEN),
+            CopyIn::Given(None) => row("", "void *lg_@OWN@ = nullptr;", ADDRESS),
+            CopyIn::Closure { by_data: true, .. } => {
+                row(REFERRED, "", "lgs::pointer(lgs::code_of(@OWN@, \"@OWN@\"))")
+            }
+            CopyIn::Closure { handle: Some(_), .. } => {
+                row(REFERRED, "", "lgs::pointer(lgs::bare_code_of(@OWN@, lgs::life_of(@OF@), \"@OWN@\"))")
+            }
             CopyIn::Closure { .. } => {
-                row(REFERRED, "", "lgs::pointer(lgs::code_of(@OWN@, lgs::with::@WITH@, \"@OWN@\"))")
+                row(REFERRED, "", "lgs::pointer(lgs::bare_code_of(@OWN@, nullptr, \"@OWN@\"))")
             }
         }
     }
@@ -89,9 +98,14 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             Judge::Records { .. } => [ALL, "lgs::all_of<lgs_client, @RAW@>(@LOCAL@).vector(@CLASS@::lg_of)"],
             Judge::Filled { plain: true, .. } => ["@CLASS@", "@LOCAL@"],
             Judge::Filled { .. } => ["@CLASS@", "@CLASS@::lg_of(@LOCAL@)"],
-            Judge::Handle { owned: true, .. } => [MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, true)"],
-            Judge::Handle { .. } => [MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, false)"],
-            Judge::Replaced(_) => [MAYBE, "lgs::handle_of<@CLASS@>(@LOCAL@, @LOCAL@.is_owned())"],
+            Judge::Handle { in_place: true, .. } => {
+                [MAYBE, "lgs::handle_of<@CLASS@>(std::move(@LOCAL@)@BARE@)"]
+            }
+            Judge::Handle { owned: true, .. } => {
+                [MAYBE, "lgs::handle_of<@CLASS@>({@LOCAL@, lgs::begun()}@BARE@)"]
+            }
+            Judge::Handle { .. } => [MAYBE, "lgs::handle_of<@CLASS@>({@LOCAL@, nullptr}@BARE@)"],
+            Judge::Replaced(_) => [MAYBE, "lgs::handle_of<@CLASS@>({@LOCAL@, @LOCAL@.left()}@BARE@)"],
             Judge::Callback => ["bool", "@LOCAL@ != nullptr"],
             Judge::Offset { text: true, .. } => [PLACE, "lgs::offset(@LOCAL@, @OF@.lg_pointer(\"@OF@\"))"],
             Judge::Offset { .. } => [PLACE, "lgs::offset(@LOCAL@, @OF@.data())"],
@@ -116,9 +130,9 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             }
             Shown::Memory { .. } => ["lgs::span<const @CLASS@>", "lgs::copy<@CLASS@>(@LOCAL@, @MANY@)"],
             Shown::Handle { nullable: true, .. } => {
-                ["const std::optional<@CLASS@> &", "lgs::handle_of<@CLASS@>(@LOCAL@, false)"]
+                ["const std::optional<@CLASS@> &", "lgs::handle_of<@CLASS@>({@LOCAL@, nullptr})"]
             }
-            Shown::Handle { .. } => ["const @CLASS@ &", "lgs::handle_of<@CLASS@>(@LOCAL@, false).value()"],
+            Shown::Handle { .. } => ["const @CLASS@ &", "@CLASS@{@LOCAL@, nullptr}"],
             Shown::Handles { .. } => {
                 ["lgs::span<const @CLASS@>", "lgs::handles_of<@CLASS@>(@LOCAL@, @MANY@)"]
             }

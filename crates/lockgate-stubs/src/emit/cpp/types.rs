@@ -25,7 +25,8 @@ pub fn declaration(kind: &Type<'_>, space: &Space<'_, '_>) -> String {
                 NAME = name,
                 SAID = space.surface.end_said(*number, "When it is destroyed, "),
                 ENDS = if end.is_some() { "true" } else { "false" },
-                END = end.map_or_else(String::new, |end| format!("::{end}(lgs::pointer(raw));")),
+                END =
+                    end.map_or_else(String::new, |end| format!("return ::{}(lgs::pointer(raw));", end.name)),
             )
         }
         What::Plain(..) => String::new(),

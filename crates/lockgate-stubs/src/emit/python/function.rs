@@ -25,8 +25,15 @@ pub fn function(form: &Function<'_>, surface: &Surface<'_>, types: &BTreeSet<Str
     let symbol = symbol(&form.plan.name);
     let kinds: Vec<String> = prototype_of.parameters.iter().map(|p| ctype(&p.kind, surface)).collect();
     let arguments = arguments.iter().map(|argument| format!(", {argument}")).collect::<String>();
+    let made = form.arguments.iter().filter_map(|argument| match argument.how {
+        CopyIn::Given(Some((number, true))) => {
+            Some(format!("({}, lg_{})", word(&surface.handle(number)), argument.name))
+        }
+        _ => None,
+    });
+    let made: Vec<String> = made.collect();
     let call = match form.errno {
-        true => format!("_call_errno(lgs_call, {symbol}{arguments})"),
+        true => format!("_call_errno(lgs_call, [{}], {symbol}{arguments})", made.join(", ")),
         false => format!("_call(lgs_call, {symbol}{arguments})"),
     };
     // (Between two steps Python may run signal handlers, which call and raise: each step of `finally` is a single one.)
@@ -243,7 +250,7 @@ impl<'a> Writer<'_, 'a> {
                 self.takes(&own, "Text | Memory | int | None");
                 local
             }
-            CopyIn::Given => {
+            CopyIn::Given(_) => {
                 self.before(&format!("{local} = ctypes.c_void_p()"));
                 by_reference(&local)
             }
@@ -383,7 +390,7 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
                 let value = if *plain { local } else { format!("{name}._of_raw({local})") };
                 (name, value)
             }
-            Judge::Handle { number, owned } => {
+            Judge::Handle { number, owned, .. } => {
                 let name = self.handle(*number);
                 let owned = if *owned { "True" } else { "False" };
                 (format!("{name} | None"), self.made(format!("{name}._given({raw}, {owned})")))

@@ -39,7 +39,7 @@ pub fn declaration(kind: &Type<'_>, surface: &Surface<'_>) -> String {
 pub fn ends(surface: &Surface<'_>) -> String {
     let end = |number: usize| {
         let release = surface.release_of(number)?;
-        Some(row(format!("{}._end = {}", word(&surface.handle(number)), symbol(release))))
+        Some(row(format!("{}._end = {}", word(&surface.handle(number)), symbol(&release.name))))
     };
     let ends = (1..=surface.plan.handles.len()).filter_map(end);
     [row("")].into_iter().chain(ends).collect()

@@ -121,7 +121,7 @@ fn write(seen: &Seen<'_>, form: &Closure<'_>, surface: &Surface<'_>) -> Written 
             let name = type_name(&surface.handle(*number));
             match nullable {
                 true => {
-                    let before = declared(format!("{name}::given({raw}, false)"));
+                    let before = declared(format!("{name} {{ raw: {raw}, life: None }}.given()"));
                     written(format!("Option<&{name}>"), before, format!("{local}.as_ref()"))
                 }
                 false => {

@@ -1,8 +1,9 @@
 //! One function: sizes checked, the client called, everything that came back as a value.
+use super::types::over;
 use super::{documentation, element, size, sys, type_name, variable, word};
 use crate::emit::binding::surface::Surface;
 use crate::emit::binding::{
-    Argument, Check, CopyIn, CopyOut, Function, Judge, Operand, Pieces, Printer, With, joined, prototype,
+    Argument, Check, CopyIn, CopyOut, Function, Judge, Operand, Pieces, Printer, joined, prototype,
 };
 use crate::emit::template::{row, template};
 use crate::expression::Expression;
@@ -82,6 +83,12 @@ fn pointer_to(own: &str, writes: bool) -> String {
         true => format!("{own}.as_mut_ptr().cast()"),
         false => format!("{own}.as_ptr().cast_mut().cast()"),
     }
+}
+
+/// A handle that the library gives.
+fn made(kind: &str, raw: &str, owned: bool) -> String {
+    let life = if owned { "Some(support::Life::begun())" } else { "None" };
+    format!("{kind} {{ raw: {raw}, life: {life} }}")
 }
 
 fn slice(kind: &str, writes: bool) -> String {
@@ -217,22 +224,25 @@ impl<'a> Writer<'_, 'a> {
             }
             CopyIn::Handle { number, release: true } => {
                 self.takes(&own, &self.handle(*number));
-                line(&mut self.pieces.stored, &format!("let mut {local} = {own}.ending();"));
-                line(&mut self.pieces.after, &format!("{local}.end();"));
+                line(&mut self.pieces.stored, &format!("let {local} = {own}.ending();"));
+                let end = format!("{local}.end();");
+                match over(self.form.plan, "lgs_result") {
+                    Some(over) => self.pieces.after += &template!("rust/over.rs.in", OVER = over, END = end),
+                    None => line(&mut self.pieces.after, &end),
+                }
                 format!("{local}.raw")
             }
             CopyIn::Handle { number, release: false } => {
-                self.takes(&own, &format!("impl Into<Option<&'a {}>>", self.handle(*number)));
-                let raw = format!("{own}.into().map_or(null_mut(), |handle| handle.raw)");
-                self.declare(&local, &raw);
-                local
+                let kind = self.handle(*number);
+                self.takes(&own, &format!("impl Into<Option<&'a {kind}>>"));
+                self.declare(&format!("{local}: Option<&{kind}>"), &format!("{own}.into()"));
+                format!("{local}.map_or(null_mut(), |handle| handle.raw)")
             }
             CopyIn::Replaced(number) => {
                 let kind = self.handle(*number);
                 self.takes(&own, &format!("impl Into<Option<{kind}>>"));
                 let ending = format!("{own}.into().map_or_else(support::Ending::none, {kind}::ending)");
                 line(&mut self.pieces.stored, &format!("let mut {local} = {ending};"));
-                line(&mut self.pieces.after, &format!("{local}.end();"));
                 raw_mut(&format!("{local}.raw"))
             }
             // (What consumes the caller's is taken out of the call.)
@@ -241,21 +251,47 @@ impl<'a> Writer<'_, 'a> {
                 self.declare(&local, &format!("{own}.into().map_or(null_mut(), |place| place.0)"));
                 local
             }
-            CopyIn::Given => {
+            CopyIn::Given(Some((number, owned))) => {
+                let made = made(&self.handle(*number), "null_mut()", *owned);
+                self.declare(&format!("mut {local}"), &made);
+                raw_mut(&format!("{local}.raw"))
+            }
+            CopyIn::Given(None) => {
                 self.declare(&format!("mut {local}: *mut c_void"), "null_mut()");
                 raw_mut(&local)
             }
-            CopyIn::Closure { name, with, .. } => {
+            CopyIn::Closure { name, by_data, handle } => {
                 let kind = type_name(&surface.closure_name(name));
                 self.takes(&own, &format!("impl Into<Option<&'a {kind}>>"));
                 self.declare(&format!("{local}: Option<&{kind}>"), &format!("{own}.into()"));
-                let with = match with {
-                    With::Data => "Data",
-                    With::Handle => "Handle",
-                    With::Nothing => "Nothing",
+                let pointer = match by_data {
+                    true => "code()".to_owned(),
+                    false => format!("bare({})", handle.map_or("None".to_owned(), |own| self.life(own))),
                 };
-                format!("{local}.map_or(null_mut(), |closure| closure.pointer(support::With::{with}))")
+                format!("{local}.map_or(null_mut(), |closure| closure.{pointer})")
             }
+        }
+    }
+
+    /// That of the handle that goes in by this name.
+    fn life(&self, handle: &str) -> String {
+        let own = self.form.arguments.iter().find(|argument| argument.name == handle);
+        match own.map(|own| &own.how) {
+            Some(CopyIn::Handle { release: false, .. }) => {
+                format!("lg_{handle}.and_then(|handle| handle.life.as_ref())")
+            }
+            _ => format!("lg_{handle}.life.as_ref()"),
+        }
+    }
+
+    /// A handle that the call has made: closures that it took, and that are known by nothing else, are that one's, too.
+    fn given(&self, handle: String) -> String {
+        let keeps =
+            |own| format!("lg_{own}.into_iter().for_each(|closure| closure.0.passed(handle.life.as_ref()));");
+        let keeps: Vec<String> = self.form.bare_closures().map(keeps).collect();
+        match &*keeps {
+            [] => format!("{handle}.given()"),
+            keeps => format!("{handle}.given().inspect(|handle| {{ {} }})", keeps.join(" ")),
         }
     }
 
@@ -346,13 +382,15 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
                 let value = if *plain { raw.clone() } else { format!("{name}::from_raw(&{raw})") };
                 (name, value)
             }
-            Judge::Handle { number, owned } => {
+            Judge::Handle { number, owned, in_place } => {
                 let name = self.handle(*number);
-                (format!("Option<{name}>"), format!("{name}::given({raw}, {owned})"))
+                let handle = if *in_place { raw.clone() } else { made(&name, &raw, *owned) };
+                (format!("Option<{name}>"), self.given(handle))
             }
             Judge::Replaced(number) => {
                 let name = self.handle(*number);
-                (format!("Option<{name}>"), format!("{name}::given({raw}, lg_{what}.is_owned())"))
+                let handle = format!("{name} {{ raw: {raw}, life: lg_{what}.left() }}");
+                (format!("Option<{name}>"), self.given(handle))
             }
             Judge::Callback => ("bool".to_owned(), format!("!{raw}.is_null()")),
             Judge::Offset { object, text } => {

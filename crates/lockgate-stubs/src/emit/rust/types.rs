@@ -3,10 +3,10 @@ use super::{closure, sys, type_name, word};
 use crate::emit::binding::layout::{Form, form};
 use crate::emit::binding::surface::{Surface, cursors};
 use crate::emit::binding::types::{Type, What};
-use crate::emit::binding::{Member, members};
+use crate::emit::binding::{Member, members, says};
 use crate::emit::template::{row, template};
 use crate::header::model::Shape;
-use crate::plan::{FieldPlan, RecordPlan};
+use crate::plan::{FieldPlan, FunctionPlan, RecordPlan};
 
 /// What is declared for a type.
 pub fn declaration(kind: &Type<'_>, surface: &Surface<'_>) -> String {
@@ -106,10 +106,18 @@ fn handle(number: usize, surface: &Surface<'_>) -> String {
     let name = type_name(&own);
     let end = surface.end_said(number, "When it is dropped, ");
     let mut text = template!("rust/handle.rs.in", OWN = own, NAME = name, END = end);
-    if let Some(release) = surface.release_of(number).map(word) {
-        text += &template!("rust/drop.rs.in", NAME = name, RELEASE = release);
+    if let Some(release) = surface.release_of(number) {
+        let over = over(release, "result");
+        let over = over.map_or(".is_ok()".to_owned(), |over| format!(".is_ok_and(|result| {over})"));
+        text += &template!("rust/drop.rs.in", NAME = name, RELEASE = word(&release.name), OVER = over);
     }
     text
+}
+
+/// What the handle that a call was to end is, if that has returned: over, unless by its own word it lives on.
+pub fn over(release: &FunctionPlan, result: &str) -> Option<String> {
+    let is_bool = release.prototype.result.is_bool();
+    says(release).then(|| if is_bool { format!("!{result}") } else { format!("{result} == 0") })
 }
 
 /// A field that programs see.
