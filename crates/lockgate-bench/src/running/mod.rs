@@ -4,7 +4,7 @@
 //! program, which both take a turn there. `programs.peer.<peer>_<placement>` is one call of another process with one byte:
 //! `same_cpu`, on the caller's CPU; `other_cpu_sleeping`, where the server sleeps until it is called; `other_cpu_spinning`, where it looks for
 //! calls all the time (for `polling` in shared memory: dIPC's user-level RPC to another CPU). `programs.restart` is a program of a megabyte that is
-//! asked to end, ends, is made again, and is ready. [`system_calls`] and [`redis`] say what theirs are.
+//! asked to end, ends, is made again, and is ready. `system_calls` and `redis` say what theirs are.
 
 mod redis;
 mod system_calls;

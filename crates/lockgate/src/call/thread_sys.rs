@@ -750,11 +750,7 @@ impl ThreadState {
     /// Whether the thread may have something of the module's in the domain at `base`: with entries in progress there, or started there and not
     /// ended. For any thread that holds the lock of [`THREADS`].
     pub(super) fn may_hold_in(&self, base: u64) -> bool {
-        let lives = match self.lives_in.load(Ordering::SeqCst) {
-            begins if begins == base | BEGINS => self.waits_for.load(Ordering::SeqCst).is_null(),
-            lives => lives == base,
-        };
-        lives || self.has_calls_in(base)
+        self.lives_in.load(Ordering::SeqCst) == base || self.has_calls_in(base)
     }
 
     /// Whether the thread's records tell of calls of the domain at `base`: in progress, or left by a jump.
@@ -837,9 +833,6 @@ pub(crate) fn calls_in(base: u64) -> usize {
     let inside = |entry: &SeenEntry| space::base_of(entry.control) == base;
     threads.iter().map(|thread| thread.entries().iter().filter(|entry| inside(entry)).count()).sum()
 }
-
-/// Bit of [`ThreadState::lives_in`]: as long as the thread waits for a turn, its first one, it has nothing there.
-pub(crate) const BEGINS: u64 = 1;
 
 /// Whether the thread has no call in progress, of any domain. (One word says so, which a thread that is seen to have done something in a
 /// domain has written before.)

@@ -171,18 +171,13 @@ fn live(life: Life, tell: Sender<Result<u64, Errno>>) {
     let Some(slot) = begin(core, *start, &tell) else { return end_life() };
     drop(tell);
     let turn = OwnTurn::take(core.clone());
-    let lives_in = |base: u64| {
-        if let Some(state) = thread_sys::current() {
-            state.lives_in.store(base, Ordering::SeqCst);
-        }
-    };
-    // (Where the domain gives up no turns, the call waits for the first one.)
-    lives_in(core.base() | thread_sys::BEGINS);
+    if let Some(state) = thread_sys::current() {
+        state.lives_in.store(core.base(), Ordering::SeqCst);
+    }
     let (turn, end) = match turn {
         Ok(turn) => (Some(turn), entry.invoke(&[start.argument])),
         Err(error) => (None, Err(error)),
     };
-    lives_in(core.base());
     if core.here().is_err() {
         // A function of the host's has forked, and this is the child's only thread but for what it has started: nobody else would end the child.
         std::process::exit(0);
