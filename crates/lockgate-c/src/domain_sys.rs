@@ -220,9 +220,13 @@ impl Handle<DomainObject> {
     /// What `body` makes of the domain, or of the one that calls the host.
     pub(crate) fn with<R>(self, body: impl FnOnce(&Domain) -> Result<R, Failure>) -> Result<R, Failure> {
         if self.bits() == CALLER {
-            let nobody =
+            let none =
                 || Failure::argument("LG_CALLER means a domain only in a function that a domain has called");
-            return lockgate::with_caller(body).ok_or_else(nobody)?;
+            let body = |domain: &Domain| match domain.is_inherited() {
+                true => Err(CallError::Forked.into()),
+                false => body(domain),
+            };
+            return lockgate::with_caller(body).ok_or_else(none)?;
         }
         self.get()?.with(body)
     }

@@ -156,12 +156,17 @@ static int then;
 static pid_t forked;
 static int alive[2]; /* open in the child until it ends */
 
+static int is_called;
+
 static int forks_there(int x) {
     fflush(NULL);
     forked = fork();
     CHECK(forked >= 0);
     if (forked == 0) {
         close(alive[0]);
+        lg_usage usage;
+        STATUS(is_called ? LG_E_FORKED : LG_E_ARGUMENT, lg_domain_usage(LG_CALLER, &usage, sizeof usage));
+        STATUS(is_called ? LG_E_FORKED : LG_E_ARGUMENT, lg_domain_kill(LG_CALLER));
         void *frames[64];
         if (then == LOOKS)
             CHECK(backtrace(frames, 64) > 1);
@@ -172,6 +177,13 @@ static int forks_there(int x) {
         while (then == WAITS)
             pause();
     }
+    return x;
+}
+
+static int forks_called(int x) {
+    is_called = 1;
+    x = forks_there(x);
+    is_called = 0;
     return x;
 }
 
@@ -261,7 +273,7 @@ static void within_calls(void) {
     is_early = 0; /* whose limit needs a thread, and with that the end of the first thread is not the end of the child */
     lg_options *patient = lg_options_new();
     lg_domain *domain = new_domain(module, patient);
-    lg_callback *callback = lg_callback_new(domain, "int forks_there(int)", (lg_code)forks_there, NULL);
+    lg_callback *callback = lg_callback_new(domain, "int forks_called(int)", (lg_code)forks_called, NULL);
     CHECK(callback);
     lg_function *apply = bind(domain, "int apply(int (*)(int), int)");
     int (*pointer)(void *, int) = POINTER(int (*)(void *, int), apply);

@@ -463,6 +463,12 @@ impl Domain {
         Arc::strong_count(self.core()) - 1
     }
 
+    /// True in a forked child of the process that made it.
+    #[doc(hidden)]
+    pub fn is_inherited(&self) -> bool {
+        self.core().is_inherited()
+    }
+
     /// Returns the domain to its pristine image and starts it again. Every binding and callback must be gone, so
     /// that no thread is inside.
     ///
