@@ -53,7 +53,8 @@ done
 
 if [ "${1:-}" = --calls ]; then
     set -- --export 'void *redis_open(void)' --export 'void redis_close(void *)' --export 'long redis_read(void *, char *, long)' \
-        --export 'long redis_call(void *, const char *, long, char *, long)' --export 'long redis_get(const char *, long, char *, long)'
+        --export 'long redis_call(void *, const char *, long, char *, long)' --export 'long redis_get(const char *, long, char *, long)' \
+        --export 'long redis_command(void *, long, const long *, const char *, char *, long)'
     deps=$root/domain/deps
     "$lockgate" cc -O2 -w -I "$root/domain/src" -I "$deps/hiredis" -I "$deps/linenoise" -I "$deps/lua/src" -I "$deps/hdr_histogram" "$@" \
         -o "$root/redis-call.lg" examples/redis/call.c "$root"/domain/src/*.o "$deps/hiredis/libhiredis.a" "$deps/lua/src/liblua.a" \

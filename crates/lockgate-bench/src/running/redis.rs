@@ -24,12 +24,18 @@ const ROUND_TRIPS: u32 = 50;
 /// Room for an answer.
 const ROOM: usize = 4096;
 
-/// Commands as connections carry them, and what is answered.
-const COMMANDS: &[(&str, &[u8], &[u8])] = &[
-    ("ping", b"*1\r\n$4\r\nPING\r\n", b"+PONG\r\n"),
-    ("set", b"*3\r\n$3\r\nSET\r\n$16\r\nkey:000000000001\r\n$3\r\nxxx\r\n", b"+OK\r\n"),
-    ("get", b"*2\r\n$3\r\nGET\r\n$16\r\nkey:000000000001\r\n", b"$3\r\nxxx\r\n"),
+/// Commands, and what is answered.
+const COMMANDS: &[(&str, &[&str], &[u8])] = &[
+    ("ping", &["PING"], b"+PONG\r\n"),
+    ("set", &["SET", "key:000000000001", "xxx"], b"+OK\r\n"),
+    ("get", &["GET", "key:000000000001"], b"$3\r\nxxx\r\n"),
 ];
+
+/// A command as connections carry it.
+fn request(arguments: &[&str]) -> String {
+    let each = arguments.iter().map(|argument| format!("${}\r\n{argument}\r\n", argument.len()));
+    format!("*{}\r\n", arguments.len()) + &each.collect::<String>()
+}
 
 /// An ordinary Redis, ended when dropped.
 struct Native(Child);
@@ -51,9 +57,11 @@ impl Drop for Native {
 }
 
 /// A server on a socket alone, that saves nothing.
-fn arguments(socket: &Path) -> [String; 8] {
+fn arguments(socket: &Path) -> [String; 10] {
     let socket = socket.display().to_string();
-    ["--port", "0", "--save", "", "--appendonly", "no", "--unixsocket", &socket].map(str::to_owned)
+    let debug = "--enable-debug-command"; // which waits in the middle of a command
+    ["--port", "0", "--save", "", "--appendonly", "no", debug, "yes", "--unixsocket", &socket]
+        .map(str::to_owned)
 }
 
 /// Connects, once the server listens.
@@ -104,6 +112,7 @@ pub fn measure(options: &Options, folder: &Path, pinned: &Pinned) -> anyhow::Res
             let streams = streams.map(|(how, socket)| anyhow::Ok((how, connect(&socket)?)));
             let streams: Vec<(&str, UnixStream)> = streams.collect::<anyhow::Result<_>>()?;
             ensure!(signals.wait_until_begun(), "Redis has ended");
+            commands_are_whole(&domain)?;
             compare(options, &domain, &streams)
         })();
         signals.send(libc::SIGTERM as u32);
@@ -113,6 +122,40 @@ pub fn measure(options: &Options, folder: &Path, pinned: &Pinned) -> anyhow::Res
     })
 }
 
+/// What calls see of commands that wait in their middle, that would block, and of a user that is deleted.
+fn commands_are_whole(domain: &Domain) -> anyhow::Result<()> {
+    let (one, other) = (Called::new(domain)?, Called::new(domain)?);
+    let says = |who: &Called<'_>, command: &str, answer: &str| {
+        who.run(format!("{command}\r\n").as_bytes(), |reply| ensure_same(command, reply, answer.as_bytes()))
+    };
+    says(&one, "SET key:000000000001 000", "+OK\r\n")?;
+    says(&one, "MULTI", "+OK\r\n")?;
+    for command in ["SET key:000000000001 111", "DEBUG SLEEP 0.1", "SET key:000000000001 xxx"] {
+        says(&one, command, "+QUEUED\r\n")?;
+    }
+    std::thread::scope(|scope| {
+        let looks = scope.spawn(|| {
+            loop {
+                match other.looked_up()? {
+                    value if value == *b"000" => std::thread::yield_now(),
+                    value => return anyhow::Ok(value),
+                }
+            }
+        });
+        says(&one, "EXEC", "*3\r\n+OK\r\n+OK\r\n+OK\r\n")?;
+        let value = looks.join().expect("it does not panic")?;
+        ensure!(value == *b"xxx", "a call has looked into the middle of a transaction: {value:?}");
+        anyhow::Ok(())
+    })?;
+    says(&one, "WAIT 1 1000", ":0\r\n")?;
+    says(&one, "PING", "+PONG\r\n")?;
+    says(&one, "ACL SETUSER guest on nopass allkeys allcommands", "+OK\r\n")?;
+    says(&other, "AUTH guest any", "+OK\r\n")?;
+    says(&one, "ACL DELUSER guest", ":1\r\n")?;
+    ensure!(other.answer(b"PING\r\n")? == -1, "a user that has been deleted has commands");
+    Ok(())
+}
+
 fn compare(
     options: &Options,
     domain: &Domain,
@@ -120,23 +163,28 @@ fn compare(
 ) -> anyhow::Result<Vec<Metric>> {
     let called = Called::new(domain)?;
     let mut sides = Vec::new();
-    for (name, request, answer) in COMMANDS {
+    for (name, arguments, answer) in COMMANDS {
         let command = |reply: &[u8]| ensure_same(name, reply, answer);
         let call = &called;
+        let sizes: Vec<i64> = arguments.iter().map(|argument| argument.len() as i64).collect();
+        let bytes = arguments.concat();
         sides.push(Side::repeated(format!("programs.redis.{name}.called_same_cpu"), CALLS, move || {
-            call.run(request, |reply| command(reply))
+            call.command(&sizes, bytes.as_bytes(), |reply| command(reply))
         }));
         for (how, stream) in streams {
+            let request = request(arguments);
             sides.push(Side::repeated(format!("programs.redis.{name}.{how}"), ROUND_TRIPS, move || {
                 let (mut stream, mut reply) = (stream, [0; ROOM]);
-                stream.write_all(request)?;
+                stream.write_all(request.as_bytes())?;
                 let length = stream.read(&mut reply)?;
                 command(&reply[..length])
             }));
         }
     }
     let get = &called;
-    sides.push(Side::repeated("programs.redis.get.looked_up_same_cpu", CALLS, move || get.look_up()));
+    sides.push(Side::repeated("programs.redis.get.looked_up_same_cpu", CALLS, move || {
+        ensure_same("get", &get.looked_up()?, b"xxx")
+    }));
     let samples = interleave("redis", options, ROUNDS, sides)?;
     let ways = samples.len() / COMMANDS.len();
     let ratios = samples
@@ -157,15 +205,19 @@ fn ensure_same(command: &str, reply: &[u8], expected: &[u8]) -> anyhow::Result<(
 
 type Call = extern "C" fn(Pointer<u8>, Pointer<u8>, i64, Pointer<u8>, i64) -> i64;
 
+type OneCommand = extern "C" fn(Pointer<u8>, i64, Pointer<i64>, Pointer<u8>, Pointer<u8>, i64) -> i64;
+
 type Get = extern "C" fn(Pointer<u8>, i64, Pointer<u8>, i64) -> i64;
 
 /// The functions of `examples/redis/call.c`, with room for requests and answers in the domain.
 struct Called<'a> {
     domain: &'a Domain,
     call: lockgate::Function<Call>,
+    command: lockgate::Function<OneCommand>,
     get: lockgate::Function<Get>,
     client: Pointer<u8>,
     place: Pointer<u8>,
+    sizes: Pointer<i64>,
 }
 
 impl<'a> Called<'a> {
@@ -173,15 +225,39 @@ impl<'a> Called<'a> {
         let client =
             domain.bind_with::<extern "C" fn() -> Pointer<u8>>("redis_open", STRICTEST.policy)?.call()?;
         let call = domain.bind_with("redis_call", STRICTEST.policy)?;
+        let command = domain.bind_with("redis_command", STRICTEST.policy)?;
         let get = domain.bind_with("redis_get", STRICTEST.policy)?;
-        Ok(Self { domain, call, get, client, place: domain.alloc(ROOM)? })
+        let (place, sizes) = (domain.alloc(ROOM)?, domain.alloc(ROOM)?);
+        Ok(Self { domain, call, command, get, client, place, sizes })
     }
 
-    /// Runs a command, and lets `look` see the answer.
-    fn run(&self, request: &[u8], look: impl Fn(&[u8]) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    /// Runs a command, whose answer lies in the domain then: its length.
+    fn answer(&self, request: &[u8]) -> anyhow::Result<i64> {
         self.domain.write_slice(self.place, request)?;
-        let length =
-            self.call.call(self.client, self.place, request.len() as i64, self.place, ROOM as i64)?;
+        Ok(self.call.call(self.client, self.place, request.len() as i64, self.place, ROOM as i64)?)
+    }
+
+    /// Runs a command as a connection carries it, and lets `look` see the answer.
+    fn run(&self, request: &[u8], look: impl Fn(&[u8]) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        self.see(self.answer(request)?, look)
+    }
+
+    /// The same for a command whose arguments have these sizes, one behind another.
+    fn command(
+        &self,
+        sizes: &[i64],
+        arguments: &[u8],
+        look: impl Fn(&[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        self.domain.write_slice(self.sizes, sizes)?;
+        self.domain.write_slice(self.place, arguments)?;
+        let (place, room) = (self.place, ROOM as i64);
+        let length = self.command.call(self.client, sizes.len() as i64, self.sizes, place, place, room)?;
+        self.see(length, look)
+    }
+
+    /// An answer of this length.
+    fn see(&self, length: i64, look: impl Fn(&[u8]) -> anyhow::Result<()>) -> anyhow::Result<()> {
         let mut reply = [0; ROOM];
         let reply = usize::try_from(length).ok().and_then(|length| reply.get_mut(..length));
         let reply = reply.context("an impossible length")?;
@@ -190,12 +266,12 @@ impl<'a> Called<'a> {
     }
 
     /// Looks a value up without a command.
-    fn look_up(&self) -> anyhow::Result<()> {
+    fn looked_up(&self) -> anyhow::Result<[u8; 3]> {
         let (key, mut value) = (b"key:000000000001", [0; 3]);
         self.domain.write_slice(self.place, key)?;
         let length = self.get.call(self.place, key.len() as i64, self.place, ROOM as i64)?;
         ensure!(length == value.len() as i64, "an impossible length");
         self.domain.read_into(self.place, &mut value)?;
-        ensure_same("get", &value, b"xxx")
+        Ok(value)
     }
 }
