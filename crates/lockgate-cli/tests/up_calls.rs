@@ -85,6 +85,24 @@ fn calls_outlast_a_restart_of_the_server() {
     assert!(!said.iter().any(|line| line.ends_with("wrong")), "{said:#?}");
 }
 
+/// What others can call is still there when a program has ended, but nothing of what that had open. Red if its sockets end with its domain.
+#[test]
+fn a_program_that_is_called_listens_again() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let more = format!(
+        "exports = {{ bump = 'bump' }}\nlisten = ['127.0.0.1:{port}']\nrestart = 'always'\nrestart_delay = '1ms'\nrestart_delay_max = '1ms'"
+    );
+    let client = ("client", "'tells'", "depends_on = ['store']\nimports = { theirs = 'store.bump' }");
+    let site = site(&[("store", &format!("'listens', '{port}'"), &more), client]);
+    let mut up = site.up();
+    for _ in 0..20 {
+        up.until("listens");
+    }
+    up.term();
+    let (_, said) = up.wait();
+    assert!(!said.iter().any(|line| line.ends_with("cannot listen")), "{said:#?}");
+}
+
 /// A call that crashes, or ends, in the other program: that is the call's end.
 #[test]
 fn a_visitors_crash_is_its_own() {

@@ -623,6 +623,12 @@ impl Descriptors {
         Ok(removed.description)
     }
 
+    /// Every description, none of which has a number any more.
+    pub(super) fn remove_all(&mut self) -> Vec<Arc<Description>> {
+        let numbers: Vec<i32> = self.slots.keys().copied().collect();
+        numbers.into_iter().filter_map(|number| self.remove(number).ok()).collect()
+    }
+
     pub(super) fn close_on_exec(&mut self, number: i32) -> Result<&mut bool, Errno> {
         self.slots.get_mut(&number).map(|slot| &mut slot.close_on_exec).ok_or(Errno::BADF)
     }

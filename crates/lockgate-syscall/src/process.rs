@@ -296,6 +296,14 @@ impl Process {
         self.own_file.as_deref()
     }
 
+    /// Closes all that is open, as the end of a process does: nothing of the domain's runs any more, or all of it must end. What a system call uses that
+    /// is in progress is closed when that ends.
+    pub fn close_all(&self) {
+        let closed = locked(&self.descriptors).remove_all();
+        let locks = std::mem::take(&mut *locked(&self.locks));
+        drop((closed, locks)); // where no lock of ours is held
+    }
+
     /// Number of open descriptors.
     pub fn descriptors_used(&self) -> u32 {
         locked(&self.descriptors).len() as u32

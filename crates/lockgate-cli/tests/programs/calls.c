@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <arpa/inet.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 extern long theirs(long);
@@ -44,6 +46,14 @@ int main(int argc, char **argv) {
         int set = epoll_create1(0);
         struct epoll_event event;
         for (;;) { epoll_wait(set, &event, 1, 1); step(); }
+    }
+    if (!strcmp(how, "listens")) { /* on a port, and ends with it open */
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((unsigned short)n)};
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        int listener = socket(AF_INET, SOCK_STREAM, 0);
+        say(bind(listener, (struct sockaddr *)&at, sizeof at) || listen(listener, 1) ? "cannot listen" : "listens");
+        poll(0, 0, 1);
+        return 0;
     }
     if (!strcmp(how, "never")) { say("never"); poll(0, 0, 1); for (;;) step(); }
     if (!strcmp(how, "calls")) {

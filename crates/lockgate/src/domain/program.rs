@@ -110,6 +110,8 @@ impl Program {
             core.kill();
         }
         let process = core.process();
+        // (Others may keep the domain, but nothing of the program is to be left: the next run listens where it has.)
+        process.close_all();
         ProgramEnd {
             outcome,
             refused_syscalls: process.refused(),
