@@ -484,15 +484,18 @@ fn a_call_within_a_call_takes_nothing_back() {
                 static int key(void *user) { scan.key += *(int *)user; return scan_key(&scan, 2); }\n\
                 static int add(void *user) { plain.tag = 'b'; return plain_add(&plain, *(int *)user, 0, 0); }\nstatic int nothing(void *user) { (void)user; return 0; }\n\
                 static int other(void *user) { scan.in = user; return 0; }\nstatic int twice(void *user) { return scan_copy(user, &scan) + scan_copy(user, &scan); }\n\
+                static int next(void *user) { return scan_end(&scan) | scan_new(user); }\n\
                 int main(void)\n{\n    int more = 3;\n    const char in[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};\n    \
                 CHECK(scan_new(&scan) == 0);\n    scan.in = in, scan.left = 10;\n    \
                 CHECK(scan_run(&scan, key, &more) == 3 && scan.key == 6 && scan.sum == 3 + 3 * 6 && scan.in == in + 6 && scan.left == 4);\n    \
                 scan.sum = 0;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 4 * 6 && scan.left == 0);\n    \
                 /* A copy is made of what the library has by then. */\n    struct scan twin = {0};\n    scan.in = in, scan.left = 10, scan.sum = 0;\n    \
-                CHECK(scan_run(&scan, twice, &twin) == 0 && scan.sum == 36 && scan.left == 4 && scan.in == in + 6 && twin.sum == 18);\n    \
+                CHECK(scan_run(&scan, twice, &twin) == 0 && scan.sum == 36 && scan.left == 4 && scan.in == in + 6 && twin.sum == 18);\n    CHECK(twin.in == in + 3 && twin.left == 7);\n    \
                 twin.in = in, twin.left = 1;\n    CHECK(scan_run(&twin, nothing, 0) == 0 && twin.sum == 24 && scan_end(&twin) == 0);\n    \
                 /* What a call that failed has done is none of the program's numbers. */\n    scan.in = in, scan.left = 10, scan.sum = 5;\n    CHECK(scan_run(&scan, other, 0) == -1 && scan.sum == 5);\n    \
-                scan.in = in, scan.left = 1;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 5 + 6 && scan_end(&scan) == 0);\n    \
+                scan.in = in, scan.left = 1;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 5 + 6);\n    \
+                /* What a callback ends is the call's until that returns, and no other structure's. */\n    scan.in = in, scan.left = 10;\n    \
+                CHECK(scan_run(&scan, next, &twin) == 0 && scan.sum == 18 && scan_key(&twin, 0) == 0 && twin.key == 1 && scan_end(&twin) == 0);\n    \
                 plain.tag = 'a', plain.both = 255;\n    CHECK(plain_add(&plain, 4, add, &more) == 'b' && plain.tag == 'b' && plain.total == 7 && plain.both == 257);\n    \
                 return plain_end(&plain);\n}\n";
     made("within", &["-O0", "-fsanitize=address"], [header, source, host]);
