@@ -314,7 +314,7 @@ impl Stub<'_> {
             let declared = Step::Declare(
                 "static const struct lgs_numbers".to_owned(),
                 format!("{own}[]"),
-                Some(numbers_in(&self.plan.records[key], self.plan)),
+                Some(numbers_in(&self.plan.records[key])),
             );
             if !self.phases.declare.contains(&declared) {
                 self.phases.declare.push(declared);
@@ -465,6 +465,12 @@ impl Stub<'_> {
             None => copy.clone(),
         };
         let condition = left.map_or(own(), |left| infix(own(), "&&", not(left)));
+        // (Which handle the library leaves there, a callback may have changed.)
+        let stays = matches!(before, Some(Passing::Handle { release: false, .. })) && self.plan.calls_back();
+        let condition = match stays {
+            true => infix(condition, "&&", infix(copy.clone(), "!=", local("d", name))),
+            false => condition,
+        };
         self.phases.give.push(when(condition, [Step::Set(behind(own()), given)]));
         if is_made && self.plan.follows_handles() {
             self.made.push((copy, claims.then(|| name.clone())));
