@@ -484,15 +484,18 @@ fn a_call_within_a_call_takes_nothing_back() {
                 static int key(void *user) { scan.key += *(int *)user; return scan_key(&scan, 2); }\n\
                 static int add(void *user) { plain.tag = 'b'; return plain_add(&plain, *(int *)user, 0, 0); }\nstatic int nothing(void *user) { (void)user; return 0; }\n\
                 static int other(void *user) { scan.in = user; return 0; }\nstatic int twice(void *user) { return scan_copy(user, &scan) + scan_copy(user, &scan); }\n\
+                static int next(void *user) { return scan_end(&scan) | scan_new(user); }\n\
                 int main(void)\n{\n    int more = 3;\n    const char in[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};\n    \
                 CHECK(scan_new(&scan) == 0);\n    scan.in = in, scan.left = 10;\n    \
                 CHECK(scan_run(&scan, key, &more) == 3 && scan.key == 6 && scan.sum == 3 + 3 * 6 && scan.in == in + 6 && scan.left == 4);\n    \
                 scan.sum = 0;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 4 * 6 && scan.left == 0);\n    \
                 /* A copy is made of what the library has by then. */\n    struct scan twin = {0};\n    scan.in = in, scan.left = 10, scan.sum = 0;\n    \
-                CHECK(scan_run(&scan, twice, &twin) == 0 && scan.sum == 36 && scan.left == 4 && scan.in == in + 6 && twin.sum == 18);\n    \
+                CHECK(scan_run(&scan, twice, &twin) == 0 && scan.sum == 36 && scan.left == 4 && scan.in == in + 6 && twin.sum == 18);\n    CHECK(twin.in == in + 3 && twin.left == 7);\n    \
                 twin.in = in, twin.left = 1;\n    CHECK(scan_run(&twin, nothing, 0) == 0 && twin.sum == 24 && scan_end(&twin) == 0);\n    \
                 /* What a call that failed has done is none of the program's numbers. */\n    scan.in = in, scan.left = 10, scan.sum = 5;\n    CHECK(scan_run(&scan, other, 0) == -1 && scan.sum == 5);\n    \
-                scan.in = in, scan.left = 1;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 5 + 6 && scan_end(&scan) == 0);\n    \
+                scan.in = in, scan.left = 1;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 5 + 6);\n    \
+                /* What a callback ends is the call's until that returns, and no other structure's. */\n    scan.in = in, scan.left = 10;\n    \
+                CHECK(scan_run(&scan, next, &twin) == 0 && scan.sum == 18 && scan_key(&twin, 0) == 0 && twin.key == 1 && scan_end(&twin) == 0);\n    \
                 plain.tag = 'a', plain.both = 255;\n    CHECK(plain_add(&plain, 4, add, &more) == 'b' && plain.tag == 'b' && plain.total == 7 && plain.both == 257);\n    \
                 return plain_end(&plain);\n}\n";
     made("within", &["-O0", "-fsanitize=address"], [header, source, host]);
@@ -502,25 +505,32 @@ fn a_call_within_a_call_takes_nothing_back() {
 #[test]
 fn what_a_callback_writes_stays() {
     let declared = "typedef int (*tick)(void *user);\nstruct in { short s; unsigned char c[4]; };\nstruct num { int a, b, c; struct in in; };\n\
-                    struct box { unsigned char *bytes; unsigned n; long sum; };\nstruct kept { const char *in; unsigned left; long sum; int key; };\n";
+                    struct box { unsigned char *bytes; unsigned n; long sum; };\nstruct kept { const char *in; unsigned left; long sum; int key; };\n\
+                    struct bits { int n; _Bool seen[5]; unsigned mode : 8, : 3, rest : 2; int last; };\nstruct nest { short k; struct bits in; unsigned flag : 1; };\ntypedef struct own own;\n";
     let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"stays\");\nLG_ERRORS(int, -1);\n@\
                   LG_FIELD(struct in, c, LG_BYTES);\nLG_FIELD(struct box, bytes, LG_INOUT LG_SIZE(n));\nLG_FIELD(struct kept, in, LG_IN LG_CURSOR LG_SIZE(left));\n\
                   int put(struct num *num LG_INOUT, tick calls, void *user LG_FOR_CALL);\nint give(struct num *num LG_OUT, tick calls, void *user LG_FOR_CALL);\n\
                   int fill(unsigned char *bytes LG_INOUT LG_SIZE(n), unsigned n, int *many LG_INOUT, tick calls, void *user LG_FOR_CALL);\n\
                   int words(int *all LG_INOUT LG_SIZE(n), unsigned n, char *text LG_INOUT LG_STRING LG_SIZE(16), tick calls, void *user LG_FOR_CALL);\n\
                   int boxed(struct box *box LG_INOUT, tick calls, void *user LG_FOR_CALL);\nint kept(struct kept *kept LG_INOUT LG_KEPT, tick calls, void *user LG_FOR_CALL);\n\
-                  int over(struct kept *kept LG_OUT LG_KEPT LG_RELEASE);\n"
+                  int over(struct kept *kept LG_OUT LG_KEPT LG_RELEASE);\nint bits(struct nest *nest LG_INOUT, tick calls, void *user LG_FOR_CALL);\n\
+                  own *own_new(void);\nvoid own_free(own *own LG_RELEASE);\nint other(own **at LG_INOUT, int anew, tick calls, void *user LG_FOR_CALL);\n"
         .replace('@', declared);
-    let source = "@int put(struct num *n, tick calls, void *u) { n->a++; calls(u); n->a++; n->in.c[1]++; return 0; }\n\
+    let source = "#include <stdlib.h>\n@int put(struct num *n, tick calls, void *u) { n->a++; calls(u); n->a++; n->in.c[1]++; return 0; }\n\
                   int give(struct num *n, tick calls, void *u) { n->a = 7; calls(u); n->c = 8; return 0; }\n\
                   int fill(unsigned char *b, unsigned n, int *many, tick calls, void *u) { b[0]++; int is = calls(u); b[n - 1]++; return is + *many; }\n\
                   int words(int *all, unsigned n, char *text, tick calls, void *u) { all[0] = 0x102; calls(u); text[1] = 'X'; return all[n - 1]; }\n\
                   int boxed(struct box *x, tick calls, void *u) { x->bytes[0]++; calls(u); x->bytes[1]++; return 0; }\n\
-                  int kept(struct kept *k, tick calls, void *u) { k->sum += k->key; calls(u); k->sum++; return k->key; }\nint over(struct kept *k) { return k->sum; }\n"
+                  int kept(struct kept *k, tick calls, void *u) { k->sum += k->key; calls(u); k->sum++; return k->key; }\nint over(struct kept *k) { return k->sum; }\n\
+                  int bits(struct nest *n, tick calls, void *u) { n->in.mode = 7; n->flag = 1; calls(u); n->in.rest++; return n->in.mode; }\n\
+                  struct own { int one; };\nown *own_new(void) { return calloc(1, sizeof(own)); }\nvoid own_free(own *o) { free(o); }\n\
+                  int other(own **o, int anew, tick calls, void *u) { if (anew) *o = calloc(1, sizeof(own)); calls(u); return 0; }\n"
         .replace('@', declared);
     let host = "#include <stays.h>\n#include <string.h>\n#define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\n\
                 static struct num num = {.in = {.c = {1, 1, 1, 1}}};\nstatic unsigned char bytes[100000], some[3];\nstatic int many = 4, all[3];\nstatic char text[16] = \"abcd\";\n\
-                static struct box box;\nstatic struct kept it;\nstatic int calls;\n\
+                static struct box box;\nstatic struct kept it;\nstatic int calls;\nstatic struct nest nest;\nstatic own *mine;\n\
+                static int bit(void *user) { (void)user; nest.k = 4, nest.in.n = 5, nest.in.seen[4] = 1, nest.in.last = 6; return 1; }\n\
+                static int exchange(void *user) { mine = user; return 1; }\n\
                 static int turn(void *user)\n{\n    if (calls++ == 0 && user)\n        fill(bytes + 1, 99998, &many, turn, 0);\n    num.b += 5, num.in.s = 3, num.in.c[2] = 9;\n    \
                 bytes[3] += 9, many += 2, all[0] = 0x2ff, all[1] = 6, text[2] = 'Y', some[0] = 50, some[1] = 60, some[2] = 70, it.key = 30;\n    return 1;\n}\n\
                 int main(void)\n{\n    CHECK(put(&num, turn, 0) == 0 && num.a == 2 && num.b == 5 && num.in.s == 3);\n    \
@@ -530,7 +540,11 @@ fn what_a_callback_writes_stays() {
                 all[0] = 0x100, all[1] = 0, strcpy(text, \"abcd\");\n    CHECK(words(all, 3, text, turn, 0) == 0 && all[0] == 0x102 && all[1] == 6 && !strcmp(text, \"aXYd\"));\n    \
                 box.bytes = some, box.n = 3, some[0] = 1, some[1] = 1, some[2] = 1;\n    CHECK(boxed(&box, turn, 0) == 0 && some[0] == 2 && some[1] == 2 && some[2] == 70);\n    \
                 /* The library hears of it by the next call. */\n    it.in = text, it.key = 20;\n    CHECK(kept(&it, turn, 0) == 20 && it.key == 30 && it.sum == 21);\n    \
-                CHECK(kept(&it, turn, 0) == 30 && it.sum == 52 && over(&it) == 52);\n    return 0;\n}\n";
+                CHECK(kept(&it, turn, 0) == 30 && it.sum == 52 && over(&it) == 52);\n    \
+                /* Bit-fields are numbers apart from what is beside them. */\n    CHECK(bits(&nest, bit, 0) == 7 && nest.in.mode == 7 && nest.in.rest == 1 && nest.flag == 1);\n    \
+                CHECK(nest.k == 4 && nest.in.n == 5 && nest.in.seen[4] == 1 && nest.in.last == 6);\n    \
+                /* Handles are as numbers. */\n    own *one = own_new(), *two = own_new();\n    CHECK(one && two);\n    mine = one;\n    CHECK(other(&mine, 0, exchange, two) == 0 && mine == two);\n    \
+                CHECK(other(&mine, 1, exchange, one) == 0 && mine && mine != one && mine != two);\n    own_free(mine), own_free(one), own_free(two);\n    return 0;\n}\n";
     made("stays", &["-O0", "-fsanitize=address"], [&header, &source, host]);
 }
 

@@ -37,9 +37,22 @@ static struct lgs_kept *lgs_kept_new(const void *host, unsigned type, size_t siz
     kept->host = host;
     kept->type = type;
     kept->next = 0;
-    kept->known = false;
+    kept->known = kept->ended = false;
     memset(kept->agreed, 0, size);
     return kept;
+}
+
+/* Its place is another structure's from now, unless a call has it: the library would take that one for this. */
+static void lgs_kept_spare(struct lgs_kept *kept)
+{
+    if (kept->calls || !kept->ended)
+        return;
+    if (kept->generation == lgs.generation) {
+        kept->next = lgs.spare;
+        lgs.spare = kept;
+    } else {
+        free(kept);
+    }
 }
 
 /* The library will not use these copies again. */
@@ -48,13 +61,18 @@ static void lgs_kept_end(struct lgs_kept **list)
     while (*list) {
         struct lgs_kept *kept = *list;
         *list = kept->next;
-        if (kept->generation == lgs.generation) {
-            kept->next = lgs.spare;
-            lgs.spare = kept;
-        } else {
-            free(kept);
-        }
+        kept->ended = true;
+        lgs_kept_spare(kept);
     }
+}
+
+/* The call ends that has it. */
+static void lgs_kept_free(struct lgs_kept *kept)
+{
+    pthread_mutex_lock(&lgs.lock);
+    kept->calls--;
+    lgs_kept_spare(kept);
+    pthread_mutex_unlock(&lgs.lock);
 }
 
 /* Where the copies are of the handle that `c` gives something for; elsewhere those that a function releases, and those without a handle. */
@@ -83,18 +101,21 @@ static void lgs_kept_known(const struct lgs_call *c, const void *host, unsigned 
 }
 
 /* The library's copy of the program's structure at `host`: found, or made. `with_handle`: no function releases it, and the library has it as long as the handle that
- * comes with it, or that the call makes. `known`: what they have agreed on; it differs everywhere if that is nothing. */
-static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, void *known, const char *what)
+ * comes with it, or that the call makes. `known`: what they have agreed on; it differs everywhere if that is nothing. `with`: for the buffers in it, or null. */
+static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, void *known, const void *with, const char *what)
 {
     struct lgs_block block = {host, 0, 0, size};
     lgs_need_mark(c);
     if (c->failed || !host)
         return block;
     bool waits = with_handle && c->makes;
-    void *owned = waits ? lgs_own(c, 0, what) : 0;
+    /* (Without callbacks no release comes before the call's end.) */
+    void *owned = waits || LGS_CALLS_BACK ? lgs_own(c, 0, what) : 0;
+    if (c->failed)
+        return block;
     pthread_mutex_lock(&lgs.lock);
     struct lgs_kept **list = waits ? 0 : lgs_kept_of(c, host, with_handle), *kept = list ? lgs_kept_in(*list, host, type) : 0;
-    if (!kept && (!waits || owned) && (kept = lgs_kept_new(host, type, size))) {
+    if (!kept && (kept = lgs_kept_new(host, type, size))) {
         if (waits) {
             LGS_HEAD(owned)->kept = kept;
         } else {
@@ -103,6 +124,11 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
         }
     }
     if (kept) {
+        if (LGS_CALLS_BACK) {
+            LGS_HEAD(owned)->in_call = kept;
+            LGS_HEAD(owned)->with = with;
+            kept->calls++;
+        }
         memcpy(known, kept->agreed, size);
         for (size_t i = 0; !kept->known && i < size; i++)
             ((unsigned char *)known)[i] = (unsigned char)~((const unsigned char *)host)[i];
@@ -117,6 +143,16 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
     block.here = kept->stage;
     block.inside = kept->inside;
     return block;
+}
+
+/* The buffers of the structure in this block that an outer call of the thread's has given the library, the innermost that has given some; or null. */
+static __attribute__((unused)) const void *lgs_kept_with(const struct lgs_block *block)
+{
+    for (unsigned i = lgs_thread.depth; i-- > 0;)
+        for (const union lgs_head *owned = lgs_thread.marks[i].owned; owned; owned = owned->next)
+            if (owned->with && owned->in_call->inside == block->inside && owned->in_call->generation == lgs.generation)
+                return owned->with;
+    return 0;
 }
 
 /* The library will not use its copy again. */

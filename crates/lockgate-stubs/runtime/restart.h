@@ -36,9 +36,10 @@ static bool lgs_restart(void)
     retired->next = lgs.retired;
     lgs.retired = retired;
     lgs_scopes_end(false);
+    pthread_mutex_lock(&lgs.lock);
     for (unsigned i = 0; i < LGS_BUCKETS; i++)
-        LGS_FREE_LIST(lgs.kept[i], );
-    LGS_FREE_LIST(lgs.spare, );
+        lgs_kept_end(&lgs.kept[i]);
+    pthread_mutex_unlock(&lgs.lock);
     /* What is left was given for good, or for calls that are in callbacks. */
     for (size_t place = 1; place <= lgs.data_count; place++)
         if (lgs_token(place)->number && !lgs_token(place)->call)
@@ -47,7 +48,11 @@ static bool lgs_restart(void)
     if (!__atomic_load_n(&lgs.out, __ATOMIC_ACQUIRE))
         lgs_retired_free();
     LGS_FREE_LIST(lgs.kept_regions, lgs_region_free(&lgs.kept_regions->stage));
+    /* (A thread that ends meanwhile may give a place back.) */
+    pthread_mutex_lock(&lgs.lock);
+    LGS_FREE_LIST(lgs.spare, );
     lgs.generation++;
+    pthread_mutex_unlock(&lgs.lock);
     lgs.broken = !lgs_domain_begin();
     return !lgs.broken;
 }

@@ -11,6 +11,7 @@ static void lgs_data_end_of_call(size_t *first);
 static void lgs_data_spare_free(void);
 static void lgs_streams_end(uint64_t handle);
 static void lgs_kept_end(struct lgs_kept **list);
+static void lgs_kept_free(struct lgs_kept *kept);
 static inline void lgs_need_mark(struct lgs_call *c);
 
 /* Where no handle is. */

@@ -98,6 +98,8 @@ static __attribute__((noinline, cold)) void lgs_free_owned(union lgs_head **owne
             lgs_piece_end((*owned)->piece);
         if ((*owned)->kept)
             lgs_kept_left((*owned)->kept);
+        if ((*owned)->in_call)
+            lgs_kept_free((*owned)->in_call);
         free((*owned)->base);
         *owned = next;
     }

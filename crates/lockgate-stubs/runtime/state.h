@@ -164,6 +164,8 @@ struct lgs_kept {
     size_t size;
     unsigned generation; /* of the domain */
     struct lgs_kept *next;
+    unsigned calls;        /* that have it, */
+    bool ended;            /* and the library has it only as long as these: it is in no list */
     bool known;            /* program and library have agreed on numbers: */
     unsigned char agreed[]; /* the program's structure then. What is in it now and not there goes in, the rest the library's copy has, newer ones perhaps */
 };
@@ -452,6 +454,8 @@ union lgs_head {
         bool keeps;              /* and kept for the handle that the call makes, if it makes one */
         struct lgs_scope *scope; /* of which the callback has something */
         struct lgs_kept *kept;   /* for the handle that the call makes */
+        struct lgs_kept *in_call; /* until then, */
+        const void *with;         /* and what the call has of its buffers, or null */
         void *base;              /* of the allocation */
         const void *piece;       /* that the library ends */
         uint64_t inside;         /* what this is to the library */

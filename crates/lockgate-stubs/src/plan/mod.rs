@@ -233,6 +233,8 @@ pub struct RecordPlan {
     pub order: Vec<usize>,
     /// Names that sizes follow.
     pub followed: BTreeSet<String>,
+    /// Where its numbers lie, those of structures in it, too: from which byte, how many bytes, and how long each is.
+    pub numbers: Vec<[u64; 3]>,
 }
 
 /// An array of characters of which is not said whether it is text.

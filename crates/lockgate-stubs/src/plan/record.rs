@@ -4,7 +4,7 @@ use super::places::{Place, belong, needs_no_function};
 use super::{FieldPlan, No, Outcome, Passing, Planner, RecordPlan, Vague, no};
 use crate::annotation::Direction;
 use crate::expression::Expression;
-use crate::header::model::{CType, Header, Parameter, Shape};
+use crate::header::model::{CType, Header, Parameter, Record, Shape};
 use crate::name::word;
 use std::collections::BTreeSet;
 
@@ -57,7 +57,9 @@ impl Planner<'_> {
             vague: vague(header, key, &mut BTreeSet::new()),
             order: self.in_order(fields)?,
             followed: self.followed_by(fields),
+            numbers: Vec::new(),
         };
+        numbers(header, key, 0, &mut plan.numbers);
         bools(header, key, "", &mut BTreeSet::new(), &mut plan.bools)?;
         if has_pointers || (!record.union && !record.bit_fields && record.arms.is_empty()) {
             for (field, offset) in fields.iter().zip(&record.offsets) {
@@ -373,6 +375,56 @@ fn leads_on(header: &Header, shape: &Shape) -> bool {
         }
     }
     any(header, shape, &mut BTreeSet::new())
+}
+
+/// Where the numbers of `key` lie, which begins at `from`: how many bytes, and how long each is. One number is what has no field of its own (a union, whose
+/// fields lie over each other), and bit-fields beside each other, as in C's memory model.
+fn numbers(header: &Header, key: &str, from: u64, numbers_of: &mut Vec<[u64; 3]>) {
+    fn each(header: &Header, kind: &CType) -> u64 {
+        match &kind.shape {
+            Shape::Array(element, _) => each(header, element),
+            // (Of several structures the smallest that any of their numbers can be.)
+            Shape::Record(key) => {
+                let own = header.records.get(key).filter(|record| has_fields(header, record));
+                let fields = own.and_then(|record| record.fields.as_ref()).into_iter().flatten();
+                fields.map(|field| each(header, &field.kind)).min().unwrap_or(1)
+            }
+            _ => kind.size,
+        }
+    }
+    let Some(record) = header.records.get(key) else { return };
+    if !has_fields(header, record) {
+        numbers_of.push([from, record.size, record.size.max(1)]);
+        return;
+    }
+    let (mut end, mut bits) = (0, false);
+    let whole = [(None, &record.size)];
+    let fields = record.fields.iter().flatten().map(Some).zip(&record.offsets).chain(whole);
+    for (field, &at) in fields {
+        // (That of a bit-field is not in bytes.)
+        if record.bit_fields && field.is_some_and(|field| field.kind.size == 0) {
+            bits = true;
+            continue;
+        }
+        if std::mem::take(&mut bits) && at > end {
+            numbers_of.push([from + end, at - end, at - end]);
+        }
+        let Some(field) = field else { break };
+        match &field.kind.shape {
+            Shape::Record(key) if header.records.contains_key(key) => {
+                numbers(header, key, from + at, numbers_of);
+            }
+            _ => numbers_of.push([from + at, field.kind.size, each(header, &field.kind).max(1)]),
+        }
+        end = at + field.kind.size;
+    }
+}
+
+/// True if its fields are told apart.
+fn has_fields(header: &Header, record: &Record) -> bool {
+    let fields = record.fields.as_deref().unwrap_or_default();
+    let follows = fields.iter().any(|field| leads_on(header, &field.kind.shape));
+    !fields.is_empty() && (follows || (!record.union && record.arms.is_empty()))
 }
 
 /// Marks buffers and the fields that say how large they are, or how much of them is written: of a buffer that the library does not have it has nothing to say.

@@ -314,7 +314,7 @@ impl Stub<'_> {
             let declared = Step::Declare(
                 "static const struct lgs_numbers".to_owned(),
                 format!("{own}[]"),
-                Some(numbers_in(&self.plan.records[key], self.plan)),
+                Some(numbers_in(&self.plan.records[key])),
             );
             if !self.phases.declare.contains(&declared) {
                 self.phases.declare.push(declared);
@@ -465,6 +465,12 @@ impl Stub<'_> {
             None => copy.clone(),
         };
         let condition = left.map_or(own(), |left| infix(own(), "&&", not(left)));
+        // (Which handle the library leaves there, a callback may have changed.)
+        let stays = matches!(before, Some(Passing::Handle { release: false, .. })) && self.plan.calls_back();
+        let condition = match stays {
+            true => infix(condition, "&&", infix(copy.clone(), "!=", local("d", name))),
+            false => condition,
+        };
         self.phases.give.push(when(condition, [Step::Set(behind(own()), given)]));
         if is_made && self.plan.follows_handles() {
             self.made.push((copy, claims.then(|| name.clone())));
@@ -506,11 +512,14 @@ impl Stub<'_> {
         let pointer = cast("void *", word(name));
         let ends = number(self.plan.ends_with_handle(key));
         let known = if kept { address(local("k", name)) } else { zero() };
+        let with = || address(local("w", name));
+        let with_declared = variable(&format!("struct {}", of_word("with")), local_name("w", name), zeroed());
         let made = if kept {
             self.phases.copy_in.push(Step::Declare(kind.clone(), local_name("k", name), None));
-            let arguments =
-                [pointer.clone(), of.clone(), size_of(kind), ends.clone(), known.clone(), text(name)];
-            run("lgs_keep", arguments)
+            self.phases.copy_in.push(with_declared.clone());
+            let buffers = if buffer.reads { with() } else { zero() };
+            let (pointer, of, known) = (pointer.clone(), of.clone(), known.clone());
+            run("lgs_keep", [pointer, of, size_of(kind), ends.clone(), known, buffers, text(name)])
         } else if let Some(count) = &buffer.size {
             let all = run(&of_word("into_all"), [word(name), self.before(count), text(name)]);
             self.phases.copy_in.push(declare_block(name, all));
@@ -519,9 +528,9 @@ impl Stub<'_> {
             run("lgs_fresh", [pointer.clone(), size_of(kind)])
         };
         self.phases.copy_in.push(declare_block(name, made));
-        let with = || address(local("w", name));
-        let with_kind = format!("struct {}", of_word("with"));
-        self.phases.copy_in.push(variable(&with_kind, local_name("w", name), zeroed()));
+        if !kept {
+            self.phases.copy_in.push(with_declared);
+        }
         let into = match buffer.reads {
             false => call(&of_word("numbers"), [word(name), here(name), number(!kept), known]),
             true => run(&of_word("into"), [word(name), here(name), with(), known]),
@@ -537,11 +546,20 @@ impl Stub<'_> {
             others.iter().map(String::as_str).chain([name.as_str()]).map(unmark).collect();
         let own_mark = mark(name);
         let whose = others.iter().fold(word(name), |own, other| {
-            call(&of_word("copied"), [address(local("r", name)), own, word(other), mark(other)])
+            call(&of_word("copied"), [address(local("r", name)), own, local("h", other), mark(other)])
         });
         if !others.is_empty() {
             self.phases.declare.push(variable(kind, local_name("q", name), zeroed()));
             into.push(fetch(local("q", name), here(name)));
+            self.phases.declare.push(variable(kind, local_name("t", name), zeroed()));
+            let first = Some(word(name));
+            self.phases.declare.push(Step::Declare(format!("const {kind} *"), local_name("h", name), first));
+            into.push(fetch(local("t", name), here(name)));
+            if !record.bools.is_empty() {
+                into.push(Step::Do(call(&of_word("bools"), [address(local("t", name)), number(1)])));
+            }
+            let now = run(&of_word("now"), [address(block(name)), word(name), address(local("t", name))]);
+            into.push(Step::Set(local("h", name), now));
             into.push(Step::Do(call(&of_word("buffers_of"), [here(name), own_mark])));
             self.phases.release.push(when(here(name), unmarks));
         }

@@ -5,7 +5,6 @@ use super::declare::declare;
 use super::size::{Scope, at, field_at, size};
 use super::*;
 use crate::expression::Expression;
-use crate::header::model::{CType, Shape};
 use crate::plan::{Buffer, FieldPlan, Outcome, Passing, Plan, RecordPlan, TEXT};
 
 /// The number of a record's type, from 1.
@@ -53,35 +52,9 @@ impl Scope for Fields<'_> {
 }
 
 /// Where the numbers of a structure lie, how many bytes there are of them, and how long each is: what is changed as a whole.
-pub fn numbers_in(record: &RecordPlan, plan: &Plan) -> Value {
-    fn of(kind: &CType, plan: &Plan) -> u64 {
-        match &kind.shape {
-            Shape::Array(element, _) => of(element, plan),
-            // (Of several structures the smallest that any of their numbers can be.)
-            Shape::Record(key) => plan
-                .records
-                .get(key)
-                .map_or(1, |inner| inner.fields.iter().map(|field| of(&field.kind, plan)).min().unwrap_or(1)),
-            _ => kind.size,
-        }
-    }
-    fn list(record: &RecordPlan, from: u64, plan: &Plan, numbers: &mut Vec<[u64; 3]>) {
-        for field in &record.fields {
-            match &field.kind.shape {
-                Shape::Record(key) if plan.records.contains_key(key) => {
-                    list(&plan.records[key], from + field.offset, plan, numbers);
-                }
-                _ => numbers.push([from + field.offset, field.kind.size, of(&field.kind, plan).max(1)]),
-            }
-        }
-        if record.fields.is_empty() {
-            numbers.push([from, record.size, record.size.max(1)]);
-        }
-    }
-    let mut numbers = Vec::new();
-    list(record, 0, plan, &mut numbers);
-    numbers.push([0; 3]);
-    Value::List(numbers.iter().map(|all| Value::List(all.map(number).to_vec())).collect())
+pub fn numbers_in(record: &RecordPlan) -> Value {
+    let all = record.numbers.iter().chain(&[[0; 3]]);
+    Value::List(all.map(|one| Value::List(one.map(number).to_vec())).collect())
 }
 
 /// What a stub does with structures of one type.
