@@ -101,8 +101,8 @@ static void lgs_kept_known(const struct lgs_call *c, const void *host, unsigned 
 }
 
 /* The library's copy of the program's structure at `host`: found, or made. `with_handle`: no function releases it, and the library has it as long as the handle that
- * comes with it, or that the call makes. `known`: what they have agreed on; it differs everywhere if that is nothing. `with`: for the buffers in it, or null. */
-static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, void *known, const void *with, const char *what)
+ * comes with it, or that the call makes. `known`: what they have agreed on; it differs everywhere if that is nothing. `room`: for what the call has of its buffers (lgs_kept_has). */
+static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, void *known, size_t room, const char *what)
 {
     struct lgs_block block = {host, 0, 0, size};
     lgs_need_mark(c);
@@ -110,7 +110,7 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
         return block;
     bool waits = with_handle && c->makes;
     /* (Without callbacks no release comes before the call's end.) */
-    void *owned = waits || LGS_CALLS_BACK ? lgs_own(c, 0, what) : 0;
+    void *owned = waits || LGS_CALLS_BACK ? lgs_own(c, LGS_CALLS_BACK ? room : 0, what) : 0;
     if (c->failed)
         return block;
     pthread_mutex_lock(&lgs.lock);
@@ -126,7 +126,6 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
     if (kept) {
         if (LGS_CALLS_BACK) {
             LGS_HEAD(owned)->in_call = kept;
-            LGS_HEAD(owned)->with = with;
             kept->calls++;
         }
         memcpy(known, kept->agreed, size);
@@ -143,6 +142,16 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
     block.here = kept->stage;
     block.inside = kept->inside;
     return block;
+}
+
+/* The call has these buffers of the structure in this block, and its callbacks may ask: not in its frame, which a jump may leave. */
+static __attribute__((unused)) void lgs_kept_has(const struct lgs_block *block, const void *with, size_t size)
+{
+    union lgs_head *owned = LGS_CALLS_BACK ? lgs_thread.marks[lgs_thread.depth - 1].owned : 0;
+    while (owned && !(owned->in_call && owned->in_call->inside == block->inside))
+        owned = owned->next;
+    if (owned)
+        owned->with = memcpy(owned + 1, with, size);
 }
 
 /* The buffers of the structure in this block that an outer call of the thread's has given the library, the innermost that has given some; or null. */

@@ -513,13 +513,14 @@ impl Stub<'_> {
         let ends = number(self.plan.ends_with_handle(key));
         let known = if kept { address(local("k", name)) } else { zero() };
         let with = || address(local("w", name));
-        let with_declared = variable(&format!("struct {}", of_word("with")), local_name("w", name), zeroed());
+        let with_kind = format!("struct {}", of_word("with"));
+        let with_declared = variable(&with_kind, local_name("w", name), zeroed());
         let made = if kept {
             self.phases.copy_in.push(Step::Declare(kind.clone(), local_name("k", name), None));
             self.phases.copy_in.push(with_declared.clone());
-            let buffers = if buffer.reads { with() } else { zero() };
+            let room = if buffer.reads { size_of(&with_kind) } else { zero() };
             let (pointer, of, known) = (pointer.clone(), of.clone(), known.clone());
-            run("lgs_keep", [pointer, of, size_of(kind), ends.clone(), known, buffers, text(name)])
+            run("lgs_keep", [pointer, of, size_of(kind), ends.clone(), known, room, text(name)])
         } else if let Some(count) = &buffer.size {
             let all = run(&of_word("into_all"), [word(name), self.before(count), text(name)]);
             self.phases.copy_in.push(declare_block(name, all));
@@ -536,6 +537,10 @@ impl Stub<'_> {
             true => run(&of_word("into"), [word(name), here(name), with(), known]),
         };
         let mut into = vec![Step::Do(into)];
+        if kept && buffer.reads {
+            let has = [address(block(name)), with(), size_of(&with_kind)];
+            into.push(Step::Do(call("lgs_kept_has", has)));
+        }
         // (Of two that it only remembers, the library may make one like the other.)
         let others = if kept && buffer.writes && !buffer.reads { self.alike(name, key) } else { Vec::new() };
         let mark = |of: &str| call("LGS_BUFFER_OF", [number(self.number_of(of))]);
