@@ -431,8 +431,7 @@ impl lockgate_syscall::ControlStack for Deep {
     }
 }
 
-/// There are no threads but the host's.
-/// It starts none.
+/// There are no threads but the host's, and none is started.
 #[derive(Default)]
 pub struct NoThreads {
     /// How often one has spoken of its wait.

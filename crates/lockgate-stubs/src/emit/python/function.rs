@@ -104,7 +104,6 @@ impl<'a> Writer<'_, 'a> {
         SIZES.write(size, &|name, length| self.operand(name, length))
     }
 
-    /// The name of a parameter: no type's, as the function speaks of those.
     /// A handle that the call has made: functions that it took belong to that.
     fn made(&self, handle: String) -> String {
         let functions = self.form.arguments.iter().filter(|one| matches!(one.how, CopyIn::Closure { .. }));
@@ -115,6 +114,7 @@ impl<'a> Writer<'_, 'a> {
         }
     }
 
+    /// The name of a parameter: no type's, as the function speaks of those.
     fn own(&self, name: &str) -> String {
         let own = word(name);
         if self.types.contains(&own) { format!("{own}_") } else { own }
