@@ -180,12 +180,14 @@ fn wait_for(
                 Err(_) => continue,
             }
         }
-        state.waits_for.store(std::ptr::from_ref(word).cast_mut(), Ordering::SeqCst);
+        if !may_wait(state, word) {
+            return Err(CallError::Deadlock(domain.name().to_owned()));
+        }
         // (What has an end ends by itself.)
         if end.is_none() {
             state.looks_for_turn(std::mem::take(&mut begins));
         }
-        wait_once(state, domain, seen, end, overdue)?;
+        wait_once(domain, seen, end, overdue)?;
         if domain.is_killed() {
             return Err(domain.ended());
         }
@@ -207,16 +209,12 @@ fn busy(domain: &Instance) -> CallError {
 }
 
 fn wait_once(
-    state: &ThreadState,
     domain: &Instance,
     seen: u32,
     end: Option<Instant>,
     overdue: Option<Instant>,
 ) -> Result<(), CallError> {
     let word = domain.owner();
-    if is_circle(state.tid as u32, word) {
-        return Err(CallError::Deadlock(domain.name().to_owned()));
-    }
     let now = Instant::now();
     // (A free word that is kept is not busy: whom it is kept for may have given up. It has until this thread is overdue as well.)
     let end = end.filter(|end| *end > now || seen & OWNED != 0);
@@ -239,12 +237,22 @@ fn wait_once(
     Ok(())
 }
 
-/// True if the owner of `word` waits, perhaps through others, for `tid`.
-fn is_circle(tid: u32, mut word: *const AtomicU32) -> bool {
+/// Says that the thread waits for `word`, unless the word's owner waits, perhaps through others, for the thread: what closes a circle does not wait,
+/// and the others of the circle go on.
+fn may_wait(state: &ThreadState, word: &AtomicU32) -> bool {
+    // One thread at a time looks and says: of those that close a circle together the last one finds it.
     let threads = THREADS.lock().unwrap_or_else(|e| e.into_inner());
+    let closes = closes_circle(state.tid as u32, word, &threads);
+    let waits_for = if closes { std::ptr::null_mut() } else { std::ptr::from_ref(word).cast_mut() };
+    state.waits_for.store(waits_for, Ordering::SeqCst);
+    !closes
+}
+
+/// True if the owner of `word` waits, perhaps through others, for `tid`, or is `tid`. The caller holds the lock of `threads`.
+fn closes_circle(tid: u32, mut word: *const AtomicU32, threads: &[Arc<ThreadState>]) -> bool {
     for _ in 0..=threads.len() {
         // SAFETY: a thread that waits for a word keeps its domain alive, and says that it has stopped under the lock
-        // that we hold.
+        // that the caller holds.
         let owner = unsafe { (*word).load(Ordering::SeqCst) } & OWNED;
         if owner == tid {
             return true;
