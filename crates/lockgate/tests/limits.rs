@@ -1,6 +1,6 @@
 //! Limits of domains, and what they have used of them (docs/limits.md).
 
-use crate::common::{Guest, processor_time, watchdog};
+use crate::common::{Guest, host_sys, processor_time, watchdog};
 use lockgate::syscall::{Access, Grants};
 use lockgate::{
     Allow, CallError, CreateError, Domain, DomainOptions, Export, FaultKind, HostFunction, Module, OnFailure,
@@ -795,10 +795,18 @@ fn a_kill_is_no_event() {
         let await_ = domain.bind::<Unary>("await").unwrap();
         let timeout = if round % 2 == 0 { -1 } else { 60_000 };
         let error = std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| await_.call(timeout).unwrap_err());
+            let (tell_number, number) = std::sync::mpsc::channel();
+            let waiting = scope.spawn(move || {
+                tell_number.send(host_sys::thread_number()).expect("the test");
+                await_.call(timeout).unwrap_err()
+            });
+            let number = number.recv().unwrap();
             told.recv().unwrap();
-            // (Mostly it waits by now; where it does not yet, it is to see nothing, either.)
-            (0..round).for_each(|_| std::thread::yield_now());
+            // It waits, or is about to, and is to see nothing, either.
+            match round % 4 < 2 {
+                true => host_sys::until_it_sleeps(number),
+                false => (0..round * 100).for_each(|_| std::hint::spin_loop()),
+            }
             domain.kill();
             waiting.join().unwrap()
         });

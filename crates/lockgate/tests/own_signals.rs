@@ -12,6 +12,7 @@ type Long = extern "C" fn(i64) -> i64;
 const SOURCE: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -50,6 +51,36 @@ long raises(long n) {
     for (long i = 0; i < n; i++) { got = 0; if (raise(SIGUSR1) || got != SIGUSR1 || count != i + 1) return -1 - i; }
     got = 0; if (kill(getpid(), SIGUSR1) || got != SIGUSR1) return -1000;
     return blocks(SIGUSR1) ? -2000 : count;
+}
+
+static volatile long came;
+static void whole(int signal) {
+    came = came * 10 + (signal == SIGUSR1 ? 1 : signal == SIGUSR2 ? 2 : 3);
+    getppid(); // where another handler could begin
+    came = came * 10 + (signal == SIGUSR1 ? 4 : signal == SIGUSR2 ? 5 : 6);
+}
+long come_together(long way) {
+    quiet();
+    int signals[] = {SIGUSR1, SIGUSR2, SIGRTMIN + 3};
+    sigset_t none, all;
+    sigemptyset(&none), sigemptyset(&all);
+    for (int i = 0; i < 3; i++) {
+        struct sigaction action = {.sa_handler = whole, .sa_flags = way & 8 ? SA_NODEFER : 0};
+        if (way & 16) sigaddset(&action.sa_mask, SIGUSR2); // the second one waits for the first one's end
+        sigaction(signals[i], &action, 0), sigaddset(&all, signals[i]);
+    }
+    sigprocmask(SIG_BLOCK, &all, 0);
+    for (int i = 3; i-- > 0;) raise(signals[i]), raise(signals[i]);
+    came = 0;
+    switch (way & 7) {
+        case 0: sigprocmask(SIG_SETMASK, &none, 0); break;
+        case 1: sigsuspend(&none); break;
+        case 2: ppoll(0, 0, 0, &none); break;
+        case 3: pthread_sigmask(SIG_UNBLOCK, &all, 0); break;
+    }
+    came = came * 10 + 9; // (whatever has not come yet waits)
+    sigprocmask(SIG_SETMASK, &none, 0);
+    return came;
 }
 
 long masks(long n) {
@@ -771,6 +802,14 @@ fn signals_do_what_they_do_natively() {
     for (name, argument) in [
         ("raises", 1000),
         ("masks", 0),
+        ("come_together", 0),
+        ("come_together", 1),
+        ("come_together", 2),
+        ("come_together", 3),
+        ("come_together", 8),
+        ("come_together", 16),
+        ("come_together", 17),
+        ("come_together", 25),
         ("nested", 0),
         ("nested", 1),
         ("once", 0),

@@ -200,10 +200,7 @@ unsafe fn find(
         }
         let handler = match (next, known) {
             (Some(Next::Handler(handler)), _) => handler,
-            (Some(Next::Deadly(signal)), _) if signal == libc::SIGABRT as u32 => {
-                return Err(Cause::Syscall(Fault::Abort));
-            }
-            (Some(Next::Deadly(signal)), _) => return Err(Cause::Syscall(Fault::Signal(signal as u8))),
+            (Some(Next::Deadly(signal)), _) => return Err(deadly(signal)),
             (None, Some(one)) => {
                 if std::mem::take(&mut (*one).opened) {
                     closes_behind(state, domain, gate, one);
@@ -226,13 +223,77 @@ unsafe fn find(
         let address = raised.map_or(0, |raw| raw.address);
         let has_begun = |one: &*mut Interruption| begin(domain, below, *one, &handler, address).is_ok();
         match interruption.filter(has_begun) {
-            Some(one) => Ok((&raw const (*one).begins) as usize),
+            Some(one) => {
+                let innermost = with_others(state, domain, gate, one)?;
+                Ok((&raw const (*innermost).begins) as usize)
+            }
             None => {
                 domain.process().set_signal_mask(slot, handler.mask);
                 Err(Cause::Syscall(Fault::Handler(handler.info.signal as u8)))
             }
         }
     }
+}
+
+/// What else waits begins on top of the handler that is about to begin, as on Linux: as if each had come before the first instruction of the
+/// one before it. So each of them runs whole, and none in the middle of another one's first system call. Returns the innermost. (What has no room
+/// here begins later, where the handlers make system calls.)
+///
+/// # Safety
+/// The gate of [`find`], whose handler begins in the thread's own interruption `outer`.
+unsafe fn with_others(
+    state: &ThreadState,
+    domain: &Instance,
+    gate: *const GateRecord,
+    mut outer: *mut Interruption,
+) -> Result<*mut Interruption, Cause> {
+    // SAFETY: live records; the thread's own interruptions; the word is on its domain's stack, which has room there.
+    unsafe {
+        let below = entry(gate).cast_mut();
+        let slot = domain.contexts().home(domain.slot_of((*gate).control));
+        loop {
+            let begins = (*outer).begins;
+            let control = begins.registers[RSP] - 8;
+            if !domain.process().wakes(slot) || !has_room(domain, control) {
+                return Ok(outer);
+            }
+            let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
+            (*below).interruption = (*outer).number;
+            let Some(one) = state.interruptions.begin(state.records(), domain.base(), size) else {
+                (*below).interruption = (*outer).previous;
+                return Ok(outer);
+            };
+            let handler = match domain.process().next_signal(slot, true) {
+                Some(Next::Handler(handler)) => handler,
+                Some(Next::Deadly(signal)) => return Err(deadly(signal)),
+                None => {
+                    (*one).number = 0;
+                    (*below).interruption = (*outer).previous;
+                    return Ok(outer);
+                }
+            };
+            let vectors = (*one).saved.state;
+            copy_state(vectors, INITIAL.0.as_ptr(), size.min(INITIAL.0.len()));
+            (*one).saved = Going { state: vectors, ..begins };
+            (control as *mut u64).write_volatile(begins.rip);
+            ((*one).control, (*one).room) = (control, Some(RED_ZONE));
+            ((*one).fault, (*one).opened, (*one).unhidden) = (None, false, 0);
+            ((*outer).mark, (*one).mark) = (0, (*gate).mark);
+            if begin(domain, below, one, &handler, 0).is_err() {
+                domain.process().set_signal_mask(slot, handler.mask);
+                return Err(Cause::Syscall(Fault::Handler(handler.info.signal as u8)));
+            }
+            outer = one;
+        }
+    }
+}
+
+/// Why a call ends by a signal.
+fn deadly(signal: u32) -> Cause {
+    Cause::Syscall(match signal == libc::SIGABRT as u32 {
+        true => Fault::Abort,
+        false => Fault::Signal(signal as u8),
+    })
 }
 
 /// Whether signals wait for a domain whose call another one is nested in.

@@ -659,6 +659,16 @@ pub fn send_asleep(thread: i32, signal: i32) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
 }
 
+/// Returns when a thread of this process sleeps, in whatever.
+pub fn until_it_sleeps(thread: i32) {
+    let file = format!("/proc/self/task/{thread}/stat");
+    // (The thread's name, which may have any letters, is in parentheses before it.)
+    let sleeps = |text: String| text.rsplit(") ").next().is_some_and(|rest| rest.starts_with('S'));
+    while !std::fs::read_to_string(&file).is_ok_and(sleeps) {
+        std::thread::yield_now();
+    }
+}
+
 /// Has the handler of `signal` jump to the innermost [`jumped_out`] of its thread.
 pub fn jump_out_at(signal: i32) {
     extern "C" fn leave(_: libc::c_int) {
