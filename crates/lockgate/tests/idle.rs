@@ -1,10 +1,12 @@
 //! What an idle domain costs, and more domains than the kernel has mappings for if all had stacks.
 
-use crate::common::{Guest, in_child};
+use crate::common::{Guest, host_sys, in_child};
 use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer, Pool};
 use lockgate_abi::window;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 const SOURCE: &str = r#"
 #include <stdlib.h>
@@ -126,6 +128,56 @@ fn child_with_ten_thousand_domains() {
     std::thread::scope(|scope| assert_eq!(scope.spawn(|| number_of(last)).join().unwrap(), 1));
     assert_eq!(number_of(last), 4);
     drop(domains);
+    println!("all is well");
+}
+
+/// A process of its own: it has no memory left for a while.
+#[test]
+fn a_domain_does_not_rest_while_its_code_is_interrupted() {
+    let output = in_child("idle::child_that_interrupts_a_domain");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("all is well"), "{output:?}");
+}
+
+/// A handler of the host's interrupts a domain's code and asks for another domain, where there is no room. Red if the first one gives its stacks back:
+/// what its code goes on with is gone.
+#[test]
+#[ignore = "run by a_domain_does_not_rest_while_its_code_is_interrupted"]
+fn child_that_interrupts_a_domain() {
+    static REFUSED: AtomicUsize = AtomicUsize::new(0);
+    static DOMAIN: OnceLock<(Arc<Module>, Domain, Pointer<i32>)> = OnceLock::new();
+    fn work() {
+        let Some((module, domain, flags)) = DOMAIN.get() else { return };
+        let limit = getrlimit(Resource::Data);
+        setrlimit(Resource::Data, Rlimit { current: Some(4096), ..limit }).expect("it is lower");
+        let made = Domain::new(module, DomainOptions::new());
+        setrlimit(Resource::Data, limit).expect("as it was");
+        REFUSED.fetch_add(usize::from(made.is_err()), Ordering::SeqCst);
+        domain.write(flags.add(1), 1).expect("the module's variable");
+    }
+    let module = Guest::c(
+        "static volatile int is[2]; /* inside, and free to go on */
+         int *flags(void) { return (int *)is; }
+         long stays(void) { volatile long account = 42; is[0] = 1; while (!is[1]) ; return account; }",
+    )
+    .module();
+    let domain = Domain::new(&module, DomainOptions::new()).expect("a domain");
+    let flags = domain.bind::<extern "C" fn() -> Pointer<i32>>("flags").unwrap().call().unwrap();
+    let stays = domain.bind::<extern "C" fn() -> i64>("stays").unwrap();
+    host_sys::raise_with(libc::SIGUSR2, work);
+    assert!(DOMAIN.set((module, domain, flags)).is_ok());
+    let number = host_sys::thread_number();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let (_, domain, flags) = DOMAIN.get().expect("set");
+            while domain.read(*flags).expect("the module's variable").trust("a flag") == 0 {
+                std::thread::yield_now();
+            }
+            host_sys::send(number, libc::SIGUSR2);
+        });
+        assert_eq!(stays.call().expect("the call goes on"), 42);
+    });
+    assert_eq!(REFUSED.load(Ordering::SeqCst), 1, "there was room");
     println!("all is well");
 }
 

@@ -5,8 +5,10 @@
 //! top: program arguments and the thread pointer. So a domain at rest keeps a copy of that and has no stacks; the next call
 //! finds no slot for its thread, takes the slow path in, and gets them back with their contents.
 //!
-//! Nobody is inside if one thread has a slot and that is the calling thread, whose next call would start at the top of it; or
-//! if no thread has one. Other threads' domains are left alone: they may be entering at this moment.
+//! Nobody is inside if one thread has a slot and that is the calling thread, which is in no call of the domain, and whose next one would start at the
+//! top of it; or if no thread has one. (Where the thread's next call would start does not tell by itself: while a domain's code runs it is the place
+//! where that began, and a handler of the host's that has interrupted the code gets here.) Other threads' domains are left alone: they may be
+//! entering at this moment.
 use super::core::{Core, Slots};
 use super::place_sys::next_call;
 use crate::call::thread_sys;
@@ -168,7 +170,10 @@ impl Core {
         let thread = thread_sys::current();
         let own = thread.filter(|thread| *first == Some(thread.tid));
         let idle = match own {
-            Some(thread) => next_call(thread, self.id()) == self.entry_rsp(&slots, 0),
+            Some(thread) => {
+                let is_inside = thread_sys::is_inside(thread) || thread.has_calls_in(self.base());
+                !is_inside && next_call(thread, self.id()) == self.entry_rsp(&slots, 0)
+            }
             None => first.is_none() && slots.first_parked,
         };
         let storage = self.storage(&slots);
