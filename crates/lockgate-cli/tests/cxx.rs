@@ -2,7 +2,7 @@
 
 use crate::common::{Shop, text};
 use lockgate::dl::{self, Library, Mode};
-use lockgate::{Domain, DomainOptions, Module};
+use lockgate::{Domain, DomainOptions, HostFunction, Module, Pointer};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -480,6 +480,90 @@ fn libcxx() {
     let cases = ["streams", "threads", "files", "exceptions", "classes", "unwinding"];
     let cases = cases.map(|name| (LIBCXX, name));
     one_of_them_is_the_same("libcxx", &cases);
+}
+
+/// An exception that ends a call takes nothing from the call that this one is nested in, or from other threads, and what ends its handler leaves
+/// nothing for the next one. Red if all exceptions of the thread are forgotten, or if threads share the text or the flag of the handler.
+#[test]
+fn an_uncaught_exception_is_its_calls_own() {
+    if !GXX.is_here("an_uncaught_exception_is_its_calls_own") {
+        return;
+    }
+    let shop = Shop::new();
+    let source = "\
+#include <exception>
+#include <stdexcept>
+#include <string>
+struct Faults : std::exception {
+    const char *what() const noexcept override { __builtin_trap(); }
+};
+struct Asks {
+    int (*host)(int);
+    int *uncaught;
+    ~Asks() { host(5), *uncaught = std::uncaught_exceptions(); }
+};
+extern \"C\" int number(int n) { throw n; }
+extern \"C\" int says(int n) { throw std::runtime_error(\"number \" + std::to_string(n) + \".\"); }
+extern \"C\" int faults(int n) { throw Faults(); }
+extern \"C\" int handles(int (*host)(int)) {
+    try {
+        throw std::runtime_error(\"mine\");
+    } catch (const std::exception &) {
+        host(5);
+        try {
+            throw;
+        } catch (const std::exception &exception) {
+            return exception.what() == std::string(\"mine\");
+        } catch (int n) {
+            return n;
+        }
+    }
+}
+extern \"C\" int unwinds(int (*host)(int)) {
+    int uncaught = 0;
+    try {
+        Asks asks{host, &uncaught};
+        throw 7;
+    } catch (int n) {
+        return 10 * uncaught + n;
+    }
+}
+";
+    shop.write("own.cpp", source);
+    let exports =
+        ["int number(int)", "int says(int)", "int faults(int)", "int handles(void *)", "int unwinds(void *)"];
+    let exports = exports.iter().flat_map(|export| ["--export", export]);
+    shop.lockgate("c++").args(["-g", "-O1", "-w", "own.cpp", "-o", "own.lg"]).args(exports).run_quietly();
+    let module = Module::open(shop.path("own.lg")).expect("a module");
+    let domain = Domain::new(&module, DomainOptions::default()).expect("a domain");
+    let bind = |name| domain.bind::<extern "C" fn(i32) -> i32>(name).expect("it is exported");
+    let (number, says, faults) = (bind("number"), bind("says"), bind("faults"));
+
+    let throws = domain.bind::<extern "C" fn(i32) -> i32>("number").expect("it is exported");
+    let host = domain.callback(HostFunction::new(move |_: &Domain, n: i32| {
+        i32::from(throws.call(n).expect_err("it throws").to_string().contains("an uncaught exception: int;"))
+    }));
+    let host = host.expect("a callback");
+    for (name, expected) in [("handles", 1), ("unwinds", 17)] {
+        let outer = domain.bind::<extern "C" fn(Pointer<u8>) -> i32>(name).expect("it is exported");
+        assert_eq!(outer.call(host.pointer()).expect(name), expected, "{name}");
+    }
+
+    faults.call(1).expect_err("what() faults");
+    let error = number.call(5).expect_err("it throws").to_string();
+    assert!(error.contains("an uncaught exception: int;"), "{error}");
+
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let says = &says;
+            scope.spawn(move || {
+                for n in (thread * 1000..).take(100) {
+                    let error = says.call(n).expect_err("it throws").to_string();
+                    assert!(error.contains(&format!(": number {n}.")), "{n}: {error}");
+                }
+            });
+        }
+    });
 }
 
 /// The error of a call says what libc++abi says of an exception that nobody catches.

@@ -51,6 +51,7 @@
 #include <mutex>
 #include <stdexcept>
 #include <string>
+#include <sys/random.h>
 #include <tuple>
 #include <type_traits>
 #include <unordered_map>
@@ -101,14 +102,18 @@ class Error : public std::runtime_error {
     std::shared_ptr<const Fault> fault_;
 };
 
+namespace detail {
+[[noreturn]] inline void throw_error();
+}
+
 inline void check(lg_status status) {
     if (status != LG_OK)
-        throw Error();
+        detail::throw_error();
 }
 
 template <typename T> T *check(T *made) {
     if (!made)
-        throw Error();
+        detail::throw_error();
     return made;
 }
 
@@ -325,23 +330,42 @@ template <typename From, typename To> constexpr bool has_each() {
         return (to::is_signed || !from::is_signed) && to::digits >= from::digits;
 }
 
-// Whether a test looks at the value itself: not if its parameter is another type of number, and
-// some values become others on their way there. (That of a template takes any type.)
-template <typename T, typename Function> struct looks_at : std::true_type {};
-template <typename T, typename R, typename A> struct looks_at<T, std::function<R(A)>> {
+// Whether a test looks at the value itself: not if its first parameter is another type of number,
+// and some values become others on their way there. (A template takes any type. Where there are
+// several call operators, or the test is made by std::bind or std::not_fn, nothing tells here which
+// parameter the value comes to.)
+template <typename T, typename A> constexpr bool looks_at() {
     using seen = std::remove_cv_t<std::remove_reference_t<A>>;
-    static constexpr bool is() {
-        if constexpr (std::is_arithmetic_v<number<T>> && std::is_arithmetic_v<seen>)
-            return has_each<number<T>, seen>();
-        else
-            return true;
-    }
-    static constexpr bool value = is();
-};
-template <typename T, typename Test, typename = void> struct tests : std::true_type {};
+    if constexpr (std::is_arithmetic_v<number<T>> && std::is_arithmetic_v<seen>)
+        return has_each<number<T>, seen>();
+    else
+        return true;
+}
+
+// The first parameter of a function, whatever follows it and however it is called.
+template <typename Function> struct first { using type = void; };
+template <typename R, typename A, typename... More> struct first<R(A, More...)> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) const> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) &> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) const &> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) &&> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) const &&> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) noexcept> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) const noexcept> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) & noexcept> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) const & noexcept> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) && noexcept> { using type = A; };
+template <typename R, typename A, typename... More> struct first<R(A, More...) const && noexcept> { using type = A; };
+
+template <typename Member> struct member_function;
+template <typename Function, typename Class> struct member_function<Function Class::*> { using type = Function; };
+
+template <typename T, typename Test, typename = void> struct tests : std::bool_constant<looks_at<T, typename first<Test>::type>()> {};
+template <typename T, typename Function> struct tests<T, Function *, void> : tests<T, Function> {};
+template <typename T, typename Test> struct tests<T, std::reference_wrapper<Test>, void> : tests<T, Test> {};
 template <typename T, typename Test>
-struct tests<T, Test, std::void_t<decltype(std::function{std::declval<Test>()})>>
-    : std::bool_constant<looks_at<T, decltype(std::function{std::declval<Test>()})>::value> {};
+struct tests<T, Test, std::void_t<decltype(&Test::operator())>>
+    : tests<T, typename member_function<decltype(&Test::operator())>::type> {};
 
 } // namespace detail
 
@@ -598,14 +622,20 @@ template <typename R, template <typename> class In, typename... A> std::string p
 template <typename T> struct Taken : Type<T> {};
 
 // The exception that left a function that a domain has called, until the call that led there throws
-// it.
+// it. Its number is in the error, beside words of the domain's: no domain can tell it before.
 struct Thrown {
     std::exception_ptr exception;
-    std::uint64_t number = 0; // of this thread's exceptions
+    std::uint64_t number = 0;
+
+    void take() {
+        exception = std::current_exception();
+        ++number; // (where the kernel refuses)
+        (void)!getrandom(&number, sizeof number, GRND_NONBLOCK);
+    }
 };
 
 inline std::string numbered(std::uint64_t number) {
-    return " (exception " + std::to_string(number) + " of this thread)";
+    return " (exception " + std::to_string(number) + " of the host)";
 }
 
 inline Thrown &thrown() {
@@ -614,21 +644,24 @@ inline Thrown &thrown() {
 }
 
 inline void end_call(const std::string &message) {
-    thrown() = {std::current_exception(), thrown().number + 1};
+    thrown().take();
     lg_end_call((message + numbered(thrown().number)).c_str());
 }
 
 // Throws the error of the call that has just come back, if lg_failed(); but not if that call
 // returned, and a signal handler's call failed.
 inline void fail() {
-    const lg_status status = lg_take_call_error();
-    if (status == LG_OK)
-        return;
+    if (lg_take_call_error() != LG_OK)
+        throw_error();
+}
+
+// Throws the exception that the last error is about, or that error.
+[[noreturn]] inline void throw_error() {
     std::exception_ptr pending = std::exchange(thrown().exception, nullptr);
-    // LG_E_CALLEE: from a domain that the domain called, and with which it ends (lg_on_failure).
-    // A call that was made through lockgate.h may have left its exception behind: the number tells
-    // whose this is.
-    if ((status == LG_E_CALLBACK || status == LG_E_CALLEE) && pending && std::strstr(lg_last_message(), numbered(thrown().number).c_str()))
+    // The error may be that of a domain which called the one that ended, or of one that could not
+    // start. A call that was made through lockgate.h, or whose caller went on without it
+    // (lg_on_failure), may have left its exception behind: the number tells whose this is.
+    if (pending && std::strstr(lg_last_message(), numbered(thrown().number).c_str()))
         std::rethrow_exception(pending);
     throw Error();
 }

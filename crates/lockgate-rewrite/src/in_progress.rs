@@ -5,8 +5,9 @@
 use crate::elf::{Object, Reloc, Section, reloc, shf, sht, sym};
 
 /// What the name of a thread-local variable holds that is zeros on a new thread: of Rust's std, how many panics there are, and whether one is
-/// in its hook; whatever the version makes of the rest of the name.
-const VARIABLE: &str = "11panic_count17LOCAL_PANIC_COUNT";
+/// in its hook, whatever the version makes of the rest of the name; of the handler of `std::terminate` (`sysroot/c++/terminate.cpp`), whether the
+/// thread is in there.
+const VARIABLES: [&str; 2] = ["11panic_count17LOCAL_PANIC_COUNT", "_lg_terminating"];
 
 /// The function of C++'s libraries that returns where the exceptions are which are caught and thrown: the C++ ABI says what lies there.
 const FUNCTION: &[u8] = b"__cxa_get_globals_fast";
@@ -29,7 +30,7 @@ pub(crate) fn list(object: &mut Object) {
         let is_variable = symbol.kind == sym::TLS
             && section.kind == sht::NOBITS
             && (1..=MOST).contains(&symbol.size)
-            && String::from_utf8_lossy(&symbol.name).contains(VARIABLE);
+            && VARIABLES.iter().any(|name| String::from_utf8_lossy(&symbol.name).contains(name));
         let is_function = symbol.kind == sym::FUNC && section.is_code() && symbol.name == FUNCTION;
         let (kind, size) = match (is_variable, is_function) {
             (true, _) => (reloc::TPOFF32, symbol.size as u32),

@@ -92,7 +92,7 @@ pub struct Process {
     pub(super) locks: Mutex<Locks>,
     pub(super) umask: AtomicU32,
     pub(super) waits: Waits,
-    said: Mutex<LastWords>,
+    said: Mutex<BTreeMap<u32, LastWords>>,
     refused: Mutex<BTreeMap<u64, u64>>,
     /// What was tried without a grant, and how often.
     denied: Mutex<BTreeMap<String, u64>>,
@@ -104,8 +104,8 @@ pub struct Process {
     pub(super) robust: Mutex<BTreeMap<u32, u64>>,
     /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
     pub(super) clear: Mutex<BTreeMap<u32, u64>>,
-    /// Where the text lies that the module wants its error to have if it calls `abort`: address and length.
-    pub(super) last_words: Mutex<Option<(u64, u64)>>,
+    /// Where the text lies that the module wants its error to have if it calls `abort`, by thread slot: address and length.
+    pub(super) last_words: Mutex<BTreeMap<u32, (u64, u64)>>,
 }
 
 impl Process {
@@ -152,9 +152,9 @@ impl Process {
         }
     }
 
-    /// What the module has said of an `abort` that follows, as it lies in `memory` now. It is asked for once.
-    pub fn last_words(&self, memory: &dyn Memory) -> Option<String> {
-        let (at, length) = locked(&self.last_words).take()?;
+    /// What the thread of this slot has said of an `abort` that follows, as it lies in `memory` now. It is asked for once, whatever has ended the call.
+    pub fn last_words(&self, slot: u32, memory: &dyn Memory) -> Option<String> {
+        let (at, length) = locked(&self.last_words).remove(&slot)?;
         let mut words = [0; LONGEST_WORDS];
         let words = &mut words[..LONGEST_WORDS.min(usize::try_from(length).unwrap_or(0))];
         memory.read(at, words).ok()?;
@@ -586,9 +586,9 @@ impl Process {
         }
     }
 
-    /// The domain writes this to its standard error, whether it has one or not.
-    pub(super) fn hear(&self, bytes: &[u8]) {
-        locked(&self.said).hear(bytes);
+    /// The thread of this slot writes this to the domain's standard error, whether it has one or not.
+    pub(super) fn hear(&self, slot: u32, bytes: &[u8]) {
+        locked(&self.said).entry(slot).or_default().hear(bytes);
     }
 
     /// Drops what a [quick](crate::quick) call has left.
@@ -596,9 +596,10 @@ impl Process {
         self.lookup.reap(left);
     }
 
-    /// What it said there last, in one line that is fit for a terminal. It is told once: the next call that ends has its own words.
-    pub fn last_message(&self) -> Option<String> {
-        std::mem::take(&mut *locked(&self.said)).message()
+    /// What the thread of this slot said there last, in one line that is fit for a terminal. It is told once: the next call that ends has its own
+    /// words.
+    pub fn last_message(&self, slot: u32) -> Option<String> {
+        locked(&self.said).remove(&slot)?.message()
     }
 
     /// System calls that were answered with `ENOSYS`: number and how often, by number. Those from [`COUNTED_TOGETHER`] on count as that.

@@ -83,6 +83,28 @@ long come_together(long way) {
     return came;
 }
 
+/* However many come together, none runs in the midst of another one. */
+static volatile int nested_now, most_nested;
+static void whole_too(int signal) {
+    if (++nested_now > most_nested) most_nested = nested_now;
+    count++, getppid(), nested_now--;
+}
+long many_come_together(long queued) {
+    quiet();
+    sigset_t none, all;
+    sigemptyset(&none), sigfillset(&all);
+    most_nested = 0;
+    sigprocmask(SIG_BLOCK, &all, 0);
+    if (queued) {
+        on(SIGRTMIN + 1, whole_too, SA_NODEFER);
+        for (int i = 0; i < queued; i++) raise(SIGRTMIN + 1);
+    } else {
+        for (int i = 1; i <= 27; i++) on(SIGRTMIN + i, whole_too, 0), raise(SIGRTMIN + i);
+    }
+    sigprocmask(SIG_SETMASK, &none, 0);
+    return count * 100 + most_nested;
+}
+
 long masks(long n) {
     quiet();
     on(SIGUSR1, note, 0), on(SIGUSR2, note, 0);
@@ -810,6 +832,8 @@ fn signals_do_what_they_do_natively() {
         ("come_together", 16),
         ("come_together", 17),
         ("come_together", 25),
+        ("many_come_together", 0),
+        ("many_come_together", 40),
         ("nested", 0),
         ("nested", 1),
         ("once", 0),

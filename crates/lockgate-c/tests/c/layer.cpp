@@ -76,6 +76,15 @@ static int end_by_hand(int number) {
     return number;
 }
 
+// What a domain might say of an exception that another call has left behind.
+static int end_with_all_numbers(int number) {
+    std::string text = "sorry";
+    for (int guess = 0; guess < 40; guess++)
+        text += " (exception " + std::to_string(guess) + " of the host)";
+    lg_end_call(text.c_str());
+    return number;
+}
+
 static std::int32_t refuse_otherwise(tainted<std::int32_t>) {
     throw 5;
 }
@@ -92,6 +101,17 @@ static void exceptions_pass_chains() {
     lockgate::check(lg_domain_link(client.get(), "remote", server.get(), "int keep_busy(int)", LG_DEFAULT, &propagates));
     try {
         (void)client.bind<std::int32_t(std::int32_t)>("forward")(3);
+        CHECK(!"an exception was thrown");
+    } catch (const std::out_of_range &error) {
+        CHECK(std::string(error.what()) == "no sum");
+    }
+}
+
+// It comes out of what starts a domain, too.
+static void exceptions_pass_starts() {
+    lockgate::Module module("first.lg");
+    try {
+        lockgate::Domain domain(module, lockgate::Options().gate<&throw_sum>("host_add"));
         CHECK(!"an exception was thrown");
     } catch (const std::out_of_range &error) {
         CHECK(std::string(error.what()) == "no sum");
@@ -143,13 +163,16 @@ static void exceptions_pass_domains(const lockgate::Domain &hostile) {
     auto raw = reinterpret_cast<std::int32_t (*)(std::uint64_t, std::int32_t)>(lg_function_pointer(twice.get()));
     raw(refusing.pointer().address(), 3);
     CHECK(lg_failed() && lg_take_call_error() == LG_E_CALLBACK);
-    lockgate::handle<lg_callback> ending(
-        lg_callback_new(hostile.get(), "int end(int)", reinterpret_cast<lg_code>(end_by_hand), nullptr));
-    try {
-        (void)twice(pointer<void>(reinterpret_cast<std::uint64_t>(lg_callback_pointer(ending))), 3);
-        CHECK(!"the call was ended");
-    } catch (const lockgate::Error &error) {
-        CHECK(error.status() == LG_E_CALLBACK);
+    for (auto end : {end_by_hand, end_with_all_numbers}) {
+        raw(refusing.pointer().address(), 3);
+        lockgate::handle<lg_callback> ending(
+            lg_callback_new(hostile.get(), "int end(int)", reinterpret_cast<lg_code>(end), nullptr));
+        try {
+            (void)twice(pointer<void>(reinterpret_cast<std::uint64_t>(lg_callback_pointer(ending))), 3);
+            CHECK(!"the call was ended");
+        } catch (const lockgate::Error &error) {
+            CHECK(error.status() == LG_E_CALLBACK);
+        }
     }
     CHECK(hostile.bind<bool()>("odd_truth")().trust("a test"));
 }
@@ -345,6 +368,7 @@ int main() {
     values_are_of_their_types(hostile);
     exceptions_pass_domains(hostile);
     exceptions_pass_chains();
+    exceptions_pass_starts();
     lockgate::handle<lg_pool> pool(lg_pool_new(module.get(), nullptr, 1));
     lockgate::Domain pooled(lg_pool_take(pool));
     CHECK(pooled.bind<std::int32_t()>("count")().trust("a test") == 1);

@@ -65,8 +65,12 @@ pub fn lg_functions(ctx: &SyscallContext<'_>, [at, count, skip, ..]: [u64; 6]) -
     Ok(filled)
 }
 
-/// `lg_last_words(text, length)`: if the module calls `abort` next, the error has the text that lies there then. A length of 0 takes it back.
+/// `lg_last_words(text, length)`: if the thread calls `abort` next, the error has the text that lies there then. A length of 0 takes it back.
 pub fn lg_last_words(ctx: &SyscallContext<'_>, [at, length, ..]: [u64; 6]) -> Reply {
-    *locked(&ctx.process.last_words) = (length > 0).then_some((at, length));
+    let mut words = locked(&ctx.process.last_words);
+    match length {
+        0 => words.remove(&ctx.thread.slot),
+        _ => words.insert(ctx.thread.slot, (at, length)),
+    };
     Ok(0)
 }

@@ -176,7 +176,7 @@ fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opt
             let mut words = vec![0; WORDS.min(length)];
             let read = pieces.take(words.len(), |at, place| ctx.memory.read(at, &mut words[place]));
             if read.is_ok() {
-                ctx.process.hear(&words);
+                ctx.process.hear(ctx.thread.slot, &words);
             }
             // Where none was granted it counts as written: who writes a message in pieces would stop at the first one that fails.
             if ctx.process.grants.streams[STANDARD_ERROR as usize].is_some() {
@@ -208,7 +208,7 @@ fn write_from(ctx: &SyscallContext<'_>, fd: u64, mut pieces: Pieces, offset: Opt
             Err(error) => return Err(error.into()),
         }
         if is_error {
-            ctx.process.hear(&buffer[..want]);
+            ctx.process.hear(ctx.thread.slot, &buffer[..want]);
         }
         let mut rest = &buffer[..want];
         while !rest.is_empty() {
@@ -235,7 +235,7 @@ fn write_message(ctx: &SyscallContext<'_>, file: &Description, is_error: bool, m
     let mut message = vec![0; length];
     pieces.take(length, |at, place| ctx.memory.read(at, &mut message[place]))?;
     if is_error {
-        ctx.process.hear(&message);
+        ctx.process.hear(ctx.thread.slot, &message);
     }
     Ok(write_some(ctx, file, &message, None)? as u64)
 }

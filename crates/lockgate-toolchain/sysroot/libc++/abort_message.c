@@ -10,9 +10,8 @@
 /* `lockgate`'s crates/lockgate-syscall/src/calls/functions.rs. */
 enum { LAST_WORDS = 401 };
 
-static char words[400];
-
 _Noreturn void abort_message(const char *format, ...) {
+    char words[400]; /* several threads may be here at once */
     va_list list;
     va_start(list, format);
     vsnprintf(words, sizeof words, format, list);

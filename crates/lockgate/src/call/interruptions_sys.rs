@@ -114,6 +114,20 @@ impl Interruptions {
         self.all().find(|&one| unsafe { (*one).number != 0 && (*one).mark == mark })
     }
 
+    /// Whether [`begin`](Interruptions::begin) finds a place. Async-signal-safe.
+    ///
+    /// # Safety
+    /// As for that.
+    pub unsafe fn have_room(
+        &self,
+        records: impl Iterator<Item = *const Record>,
+        base: u64,
+        state: usize,
+    ) -> bool {
+        // SAFETY: as the caller says.
+        unsafe { self.place(records, base, state) }.is_some()
+    }
+
     /// A new one, of no entry yet, with room for vectors, for the domain with the window base `base`; [`None`]: there are too many. Those that
     /// belong to no entry any more, and to no gate, are free. Async-signal-safe.
     ///
@@ -125,6 +139,22 @@ impl Interruptions {
         base: u64,
         state: usize,
     ) -> Option<*mut Interruption> {
+        // SAFETY: as the caller says; the thread's own.
+        unsafe {
+            let (one, vectors) = self.place(records, base, state)?;
+            self.renumber(one)?;
+            (*one).saved.state = vectors;
+            Some(one)
+        }
+    }
+
+    /// A free one, and the room for its vectors.
+    unsafe fn place(
+        &self,
+        records: impl Iterator<Item = *const Record>,
+        base: u64,
+        state: usize,
+    ) -> Option<(*mut Interruption, *const u8)> {
         const { assert!(size_of::<Interruption>() < ROOM) };
         // SAFETY: the thread's own; nobody else is in here: what interrupts it enters no domain. Live records.
         unsafe {
@@ -160,11 +190,8 @@ impl Interruptions {
                 self.last.set(0);
             }
             let index = self.all().position(|one| (*one).number == 0)?;
-            let one = start.cast::<Interruption>().wrapping_add(index);
-            self.renumber(one)?;
-            (*one).saved.state =
-                start.wrapping_byte_add(PLACES * ROOM + index * state).cast::<u8>().cast_const();
-            Some(one)
+            let vectors = start.wrapping_byte_add(PLACES * ROOM + index * state).cast::<u8>();
+            Some((start.cast::<Interruption>().wrapping_add(index), vectors.cast_const()))
         }
     }
 

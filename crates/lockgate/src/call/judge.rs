@@ -24,6 +24,9 @@ impl Info {
 fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
     let plain =
         |kind, reason: &str| Judgement { kind, reason: reason.to_owned(), address: None, access: None };
+    // (What ended the call otherwise came before the `abort` that they were for.)
+    let slot = domain.slot_of(raw.entry);
+    let words = domain.process().last_words(slot, &domain.services());
     match raw.cause {
         Cause::Signal { number: libc::SIGSEGV, code } => memory(raw, code, domain),
         Cause::Signal { number: libc::SIGBUS, .. } => Judgement {
@@ -65,9 +68,8 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
             ..plain(FaultKind::Trap, &format!("signal {number}"))
         },
         Cause::Syscall(lockgate_syscall::Fault::Abort) => {
-            let process = domain.process();
-            let said = process.last_message().map(|said| format!("; its last message: {said}"));
-            let why = process.last_words(&domain.services()).map(|words| format!(": {words}")).or(said);
+            let said = domain.process().last_message(slot).map(|said| format!("; its last message: {said}"));
+            let why = words.map(|words| format!(": {words}")).or(said);
             plain(FaultKind::Abort, &format!("the module called abort{}", why.unwrap_or_default()))
         }
         Cause::Syscall(lockgate_syscall::Fault::Signal(number)) => {

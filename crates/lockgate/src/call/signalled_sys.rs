@@ -186,9 +186,12 @@ unsafe fn find(
             // (It goes on first, and is asked again.)
             None if known.is_some_and(|one| (*one).room.is_none()) => None,
             None => {
+                let size = XSAVE_SIZE.load(Ordering::Acquire) as usize;
                 let may_begin = known.is_some()
-                    || has_room(domain, (*gate).control)
-                    || asks_for_signals(&*frame, &*registers);
+                    || domain.process().wakes(slot)
+                        && (asks_for_signals(&*frame, &*registers)
+                            || has_room(domain, (*gate).control)
+                                && state.interruptions.have_room(state.records(), domain.base(), size));
                 domain.process().next_signal(slot, may_begin)
             }
         };
