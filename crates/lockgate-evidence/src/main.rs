@@ -5,6 +5,7 @@ use clap::{Parser, ValueEnum};
 use lockgate_evidence::{differential, domains, operand_rule, real_code, rsp_rule, semantics, single_steps};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
@@ -28,6 +29,9 @@ struct Arguments {
     /// Of one process of a part that executes: so many instructions, JSON on standard output.
     #[arg(long, hide = true)]
     worker: Option<u64>,
+    /// Only this: a program of your own, a module and its arguments, with a shadow stack. It is granted the current folder.
+    #[arg(long, num_args = 1.., allow_hyphen_values = true, conflicts_with = "parts")]
+    observe: Option<Vec<String>>,
     /// The child of the part `returns`: runs this program.
     #[arg(long, hide = true, num_args = 1.., allow_hyphen_values = true)]
     victim: Option<Vec<String>>,
@@ -147,6 +151,12 @@ fn main() -> Result<ExitCode> {
     }
     if let Some(command) = &arguments.victim {
         return real_code::victim(command);
+    }
+    if let Some(command) = &arguments.observe {
+        let (start, mut counts) = (Instant::now(), Counts::default());
+        let outcome = real_code::observe(command, arguments.effort.returns().most)?;
+        report_returns(outcome, start, &mut counts, &mut std::io::stderr())?;
+        return Ok(ExitCode::from(u8::from(counts.caught != 0)));
     }
     let wanted = |part| arguments.parts.is_empty() || arguments.parts.contains(&part);
     let mut counts = Counts::default();
@@ -315,27 +325,38 @@ fn in_domains(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
 
 fn returns(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
     let start = Instant::now();
-    let outcome = real_code::run(arguments.effort.returns())?;
+    report_returns(real_code::run(arguments.effort.returns())?, start, counts, &mut std::io::stdout())
+}
+
+/// Standard output is the program's, where it has that.
+fn report_returns(
+    outcome: real_code::Outcome,
+    start: Instant,
+    counts: &mut Counts,
+    to: &mut dyn Write,
+) -> Result<()> {
     for (name, seen) in &outcome.programs {
-        println!(
+        writeln!(
+            to,
             "    {name:10} {:>12} calls, {:>12} returns, {:>8} resumed, {:>5} deep{}",
             seen.calls,
             seen.returns,
             seen.resumes,
             seen.deepest,
             if seen.to_the_end { ", to the end" } else { "" }
-        );
+        )?;
     }
     for example in &outcome.examples {
-        println!("    VIOLATION {example}");
+        writeln!(to, "    VIOLATION {example}")?;
     }
-    println!(
+    writeln!(
+        to,
         "returns: {} violations in {} returns of {} programs; {:.0?}",
         outcome.violations,
         outcome.returns,
         outcome.programs.len(),
         start.elapsed()
-    );
+    )?;
     counts.caught += outcome.violations;
     counts.returns = Some(outcome);
     Ok(())

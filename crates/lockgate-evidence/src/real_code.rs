@@ -7,7 +7,7 @@ use crate::shadow::{Broken, Shadow};
 use crate::victim_sys::{BREAKPOINT, Registers, Stop, Victim, mark};
 use anyhow::{Context, Result, bail, ensure};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
-use lockgate::syscall::Grants;
+use lockgate::syscall::{Access, Grants};
 use lockgate::{DomainOptions, Module, Program};
 use lockgate_abi::{code, gate, stack, window};
 use lockgate_corpus::{Corpus, PROGRAMS};
@@ -150,13 +150,25 @@ fn build(
     Ok(module)
 }
 
-/// The child: makes a domain of the module in its arguments, and runs it when the tracer has seen that.
+/// Runs one program, a module and its arguments, with this process's standard streams, and sees so many calls and returns of it.
+///
+/// # Errors
+/// It cannot be run, or traced.
+pub fn observe(command: &[String], most: u64) -> Result<Outcome> {
+    let mut outcome = Outcome::default();
+    let (module, arguments) = command.split_first().context("a module")?;
+    let observer = Observer::start(Path::new(module), arguments, Stdio::inherit())?;
+    outcome.see(module, observer, most)?;
+    Ok(outcome)
+}
+
+/// The child: makes a domain of the module in its arguments, to which the current folder is granted, and runs it when the tracer has seen that.
 ///
 /// # Errors
 /// It cannot be loaded, or ends with an error.
 pub fn victim(command: &[String]) -> Result<ExitCode> {
     let module = Module::open(command.first().context("a module")?)?;
-    let grants = Grants::default().standard_streams()?;
+    let grants = Grants::default().standard_streams()?.directory("/", ".", Access::ReadWrite)?;
     let program = Program::new(&module, DomainOptions::new().grants(grants).arguments(command))?;
     mark();
     Ok(ExitCode::from(program.run().outcome? as u8))
@@ -199,7 +211,10 @@ type Seeing = std::result::Result<(), (Broken, String)>;
 impl Outcome {
     /// Sees so many calls and returns of a program.
     fn program(&mut self, name: &str, module: &Path, arguments: &[String], most: u64) -> Result<()> {
-        let mut observer = Observer::start(module, arguments)?;
+        self.see(name, Observer::start(module, arguments, Stdio::null())?, most)
+    }
+
+    fn see(&mut self, name: &str, mut observer: Observer, most: u64) -> Result<()> {
         if let Err((broken, example)) = observer.observe(most).with_context(|| name.to_owned())? {
             self.violate(format!("{name}: {broken:?}: {example}"));
         }
@@ -211,7 +226,7 @@ impl Outcome {
     /// A return whose word was changed must be noticed. A harness that cannot fail proves nothing.
     fn controls(&mut self, module: &Path) -> Result<()> {
         for at in [10, 1_000] {
-            let mut observer = Observer::start(module, &[ROUNDS.to_owned()])?;
+            let mut observer = Observer::start(module, &[ROUNDS.to_owned()], Stdio::null())?;
             observer.forge_at = Some(at);
             match observer.observe(10_000)? {
                 Err((Broken::Return, _)) => (),
@@ -229,9 +244,9 @@ impl Outcome {
 
 impl Observer {
     /// A program before its first instruction, with breakpoints.
-    fn start(module: &Path, arguments: &[String]) -> Result<Observer> {
+    fn start(module: &Path, arguments: &[String], output: Stdio) -> Result<Observer> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg("--victim").arg(module).args(arguments).stdout(Stdio::null());
+        command.arg("--victim").arg(module).args(arguments).stdout(output);
         let victim = Victim::start(&mut command).context("tracing a child")?;
         loop {
             match victim.go_on(0)? {

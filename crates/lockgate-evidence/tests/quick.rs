@@ -4,6 +4,7 @@ use lockgate_evidence::decoders::{Decoder, Flow, Iced, State, View, Yaxpeax, Zyd
 use lockgate_evidence::difference::{Aspect, differences};
 use lockgate_evidence::explained::Explanation;
 use lockgate_evidence::{differential, operand_rule, rsp_rule};
+use lockgate_toolchain::{Link, Sysroot, silent};
 use lockgate_verify::{Operand, Reading};
 use std::process::Command;
 
@@ -35,6 +36,31 @@ fn random_accepted_modules_leave_host_and_neighbours_alone() {
 #[test]
 fn returns_of_real_programs_pop_their_own_words() {
     assert_nothing_is_caught("returns", "returns: 0 violations");
+}
+
+/// Standard output is the program's.
+#[test]
+fn a_program_of_ones_own_is_seen_to_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let sysroot = Sysroot::ensure(&silent).unwrap();
+    let path = |name: &str| folder.path().join(name);
+    std::fs::write(
+        path("greet.c"),
+        "#include <stdio.h>\nint main(int n, char **v) { return puts(v[n - 1]) < 0; }\n",
+    )
+    .unwrap();
+    let mut compile = sysroot.tools().compiler();
+    compile.args(["-O2", "-c"]).arg(path("greet.c")).arg("-o").arg(path("greet.o"));
+    assert!(compile.status().unwrap().success());
+    let mut link = Link::new(path("greet.lg"));
+    link.file(&path("greet.o")).unwrap();
+    link.run(&sysroot, &silent).unwrap();
+    let mut evidence = Command::new(env!("CARGO_BIN_EXE_evidence"));
+    let output = evidence.arg("--observe").arg(path("greet.lg")).arg("hello").output().unwrap();
+    let [said, report] =
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success() && said == "hello\n", "{said}{report}");
+    assert!(report.contains(", to the end") && report.contains("returns: 0 violations"), "{report}");
 }
 
 /// Runs a part that needs processes of its own.

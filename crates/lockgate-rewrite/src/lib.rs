@@ -27,6 +27,7 @@ mod leb128;
 mod liveness;
 mod map;
 mod missing_tables;
+mod notices;
 mod operand;
 mod pointer;
 mod refs;

@@ -54,7 +54,8 @@ impl Rewriter<'_> {
         refuse_absolute(&parts, code)?;
         if memory_operand(code).is_none() {
             let form = if has_implicit_memory(code) { Form::Window } else { Form::Plain };
-            return self.place(index, &parts, form, parts.rest);
+            // Where there is no address, a prefix for its size is padding.
+            return self.place(index, &Parts { address_size: false, ..parts }, form, parts.rest);
         }
         let accesses = !matches!(code.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
         let base = code.memory_base();

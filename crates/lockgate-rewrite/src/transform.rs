@@ -10,8 +10,8 @@ use crate::map::AddressMap;
 use crate::returns_twice::{address_that_returns_twice, is_address_that_returns_twice};
 use crate::rewriter::Rewriter;
 use crate::{
-    Options, Rewritten, Stats, across, dwarf, empty, frames, in_progress, labels, missing_tables, replaced,
-    starts, switch, tables,
+    Options, Rewritten, Stats, across, dwarf, empty, frames, in_progress, labels, missing_tables, notices,
+    replaced, starts, switch, tables,
 };
 
 /// See [`crate::rewrite_object`].
@@ -44,7 +44,9 @@ fn transform_object(
     empty::fill(&mut object);
     in_progress::list(&mut object);
     missing_tables::name_sections(file, &mut object)?;
+    let notices = notices::take_out(&mut object);
     let mut code = Code::read(file, &object)?;
+    notices.refuse_used(file, &object, &code)?;
     let pads = code.mark_pads(file, &object)?;
     let tables = tables::find(&code, &object);
     let across = across::find(file, &mut code, &object, &tables)?;
