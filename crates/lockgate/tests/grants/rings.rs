@@ -335,7 +335,7 @@ fn sleeps_end_with_their_calls() {
     let _watchdog = watchdog("sleeps at shared words");
     let region = Region::new(PAGE).unwrap();
     let short = DomainOptions::new().time_limit(Duration::from_millis(20));
-    let limited = Domain::new(&module(), short).unwrap();
+    let limited = crate::common::started(&module(), short);
     let grant = limited.grant(&region, Rights::ReadWrite).unwrap();
     let sleep = |domain: &Domain| domain.bind::<extern "C" fn(Pointer<u32>) -> i32>("sleep_at").unwrap();
     let error = sleep(&limited).call(grant.pointer(0).unwrap()).unwrap_err();
