@@ -2,7 +2,7 @@
 //!
 //! The target's std is rustup's (`rustup target add x86_64-unknown-linux-musl`); where it is not, each test says so and does nothing.
 
-use crate::common::{Shop, text};
+use crate::common::{Shop, in_time, text};
 use lockgate::grant::{Region, Rights, Ring};
 use lockgate::{Domain, DomainOptions, FaultKind, HostFunction, Module, Pointer};
 use lockgate_bench::command::done;
@@ -170,20 +170,24 @@ fn ends_in_a_panic(module: &Arc<Module>) {
         for round in 0..3 {
             let panicking = domain.bind::<extern "C" fn() -> i32>("panicking").expect("it is exported");
             let poisons = domain.bind::<extern "C" fn() -> i32>("poisons").unwrap();
-            assert_eq!((panicking.call().unwrap(), poisons.call().unwrap()), (0, 3), "{how} {round}");
+            let left = || (in_time(|| panicking.call()).unwrap(), in_time(|| poisons.call()).unwrap());
+            assert_eq!(left(), (0, 3), "{how} {round}");
             let ends = domain.bind::<extern "C" fn(i32) -> i32>(how).unwrap();
             let catches = domain.bind::<extern "C" fn(i32) -> i32>("catches").unwrap();
             for number in 1..4 {
-                let error = ends.call(number).unwrap_err();
+                let ended = match kind {
+                    FaultKind::TimeOut => ends.call(number),
+                    _ => in_time(|| ends.call(number)),
+                };
+                let error = ended.unwrap_err();
                 let fault = error.fault().expect("a fault");
                 assert_eq!(fault.kind(), kind, "{error}");
                 if kind == FaultKind::Abort {
                     assert!(fault.reason().contains(&format!("it fails with {number}")), "{error}");
                 }
-                assert_eq!(catches.call(number).unwrap(), -number, "{how} {round}");
-                assert_eq!(ends.call(-number).unwrap(), -number, "{how} {round}");
-                let left = (panicking.call().unwrap(), poisons.call().unwrap());
-                assert_eq!(left, (0, 3), "{how} {round} {number}");
+                assert_eq!(in_time(|| catches.call(number)).unwrap(), -number, "{how} {round}");
+                assert_eq!(in_time(|| ends.call(-number)).unwrap(), -number, "{how} {round}");
+                assert_eq!(left(), (0, 3), "{how} {round} {number}");
             }
             drop((panicking, poisons, ends, catches));
             domain.reset().expect("nobody is inside");

@@ -212,7 +212,7 @@ mod tests {
             let started = std::time::Instant::now();
             let text = demangled_short(&name).unwrap_or_default();
             assert!(text.len() <= MOST_WRITTEN, "{name}");
-            assert!(started.elapsed().as_millis() < 1000, "{name}: {:?}", started.elapsed());
+            assert!(started.elapsed().as_secs() < 10, "{name}: {:?}", started.elapsed());
         }
     }
 }

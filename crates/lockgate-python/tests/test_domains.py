@@ -56,26 +56,29 @@ def test_mappings_are_looked_at_once(values_module, tmp_path):
 
 SLOW = """
 #include <netdb.h>
-#include <time.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
 int getaddrinfo(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
-    nanosleep(&(struct timespec){1, 0}, 0);
+    struct pollfd answer = {atoi(getenv("ANSWER")), POLLIN, 0};
+    if (write(atoi(getenv("QUESTION")), "x", 1) != 1 || poll(&answer, 1, 60000) != 1)
+        abort();
     return EAI_NONAME;
 }
 """
 
-TICKS = """
-import sys, threading, time, lockgate
-ticks = 0
-def tick():
-    global ticks
-    while True:
-        time.sleep(0.01)
-        ticks += 1
-threading.Thread(target=tick, daemon=True).start()
+ANSWERS = """
+import os, sys, threading, lockgate
+(asked, question), (answer, answers) = os.pipe(), os.pipe()
+os.environ.update(QUESTION=str(question), ANSWER=str(answer))
+def work():
+    os.read(asked, 1)
+    os.write(answers, b"x")
+threading.Thread(target=work, daemon=True).start()
 try:
     lockgate.Domain(sys.argv[1], connect=["a.name.invalid:80"])
 except lockgate.OptionError:
-    print(ticks)
+    print("answered")
 """
 
 
@@ -83,9 +86,9 @@ def test_others_run_while_the_resolver_looks_up_a_name(build, tmp_path):
     (tmp_path / "slow.c").write_text(SLOW)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "slow.so", tmp_path / "slow.c"], check=True)
     environment = {**os.environ, "LD_PRELOAD": str(tmp_path / "slow.so")}
-    command = [sys.executable, "-c", TICKS, build("values")]
+    command = [sys.executable, "-c", ANSWERS, build("values")]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
-    assert int(done.stdout) > 5
+    assert done.stdout == "answered\n"
 
 
 def test_usage_and_names(values_module):
@@ -544,10 +547,10 @@ def test_a_suggestion_costs_little_however_many_names_there_are(tmp_path, build)
     source.write_text(".text\n" + "".join(lines))
     subprocess.run([program(), "cc", "-shared", "-o", tmp_path / "many.lg", source], check=True)
     with lockgate.Domain(tmp_path / "many.lg") as domain:
-        begun = time.monotonic()
+        begun = time.process_time()  # the machine's is others', too
         with pytest.raises(lockgate.SymbolError):
             domain["f1234_" + "".join(letters)]
-        assert time.monotonic() - begun < 1
+        assert time.process_time() - begun < 1
     with lockgate.Domain(build("values")) as domain, pytest.raises(lockgate.SymbolError, match="did you mean 'count'"):
         domain["coumt"]
 

@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(nearest("count", std::iter::empty()), None);
     }
 
-    /// A second is hundreds of times what it takes; what it took without limits was minutes.
+    /// Ten seconds are thousands of times what it takes; what it took without limits was minutes.
     #[test]
     fn hostile_names_cost_next_to_nothing() {
         let long = "a".repeat(1 << 20);
@@ -64,6 +64,6 @@ mod tests {
         assert_eq!(nearest(&long, [long.as_str(), &long[1..]].into_iter()), None);
         assert_eq!(nearest(&"b".repeat(LONGEST), [long.as_str()].into_iter()), None);
         nearest(&"0".repeat(LONGEST), many.iter().map(String::as_str));
-        assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
     }
 }

@@ -682,12 +682,13 @@ fn a_pool_survives_faults_threads_and_leaks() {
         let forever = domain.bind::<extern "C" fn()>("forever").unwrap();
         assert_eq!(forever.call().unwrap_err().fault().unwrap().kind(), FaultKind::TimeOut, "{round}");
         std::thread::scope(|scope| {
-            scope.spawn(|| domain.bind::<extern "C" fn() -> i32>("next").unwrap().call().unwrap());
+            let next = domain.bind::<extern "C" fn() -> i32>("next").unwrap();
+            scope.spawn(move || crate::common::in_time(|| next.call()).unwrap());
         });
     }
     let kept = pool.take().unwrap().bind::<extern "C" fn() -> i32>("next").unwrap();
     assert_eq!(pool.ready(), 0, "a domain with a living binding is given up");
-    kept.call().expect("but the binding works");
+    crate::common::in_time(|| kept.call()).expect("but the binding works");
 }
 
 #[test]

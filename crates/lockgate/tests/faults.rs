@@ -79,7 +79,8 @@ fn every_kind_of_fault_is_an_error() {
 #[test]
 fn reports_name_address_access_function_and_line() {
     let domain = domain();
-    let error = domain.bind::<extern "C" fn()>("null_write").unwrap().call().unwrap_err();
+    let null = domain.bind::<extern "C" fn()>("null_write").unwrap();
+    let error = crate::common::in_time(|| null.call()).unwrap_err();
     let fault = error.fault().unwrap();
     assert_eq!((fault.address(), fault.access()), (Some(8), Some(Access::Write)));
     assert_eq!(fault.registers().rip - domain.base() - 0x20000, fault.instruction().unwrap());

@@ -158,15 +158,23 @@ fn a_wish_ends_the_wait_for_a_turn() {
         DomainOptions::new().exclusive(None).stop_if(|| WISH.load(Ordering::SeqCst)).gate("host", host);
     let domain = Domain::new(&Guest::c(source).gate("int host(int)").module(), options).unwrap();
     let via = domain.bind::<Unary>("via").unwrap();
-    let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    let fine = |domain: &Domain| domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
+    let other = fine(&Guest::c("int fine(void) { return 7; }").domain());
+    let fine = fine(&domain);
     assert_eq!(fine.call().unwrap(), 7);
     std::thread::scope(|scope| {
         let holder = scope.spawn(|| via.call(1));
         holds.recv().unwrap();
         let waits = || host_sys::interrupt_once(libc::SIGUSR2, &WISH, 1_000_000, || fine.call());
-        // A thread that has called before, and one for which the module has to make something first.
+        // A thread that has called before, and one for which the module has to make something first. (Where an interruption comes before a thread's
+        // first call of any domain, nothing is to end.)
+        let other = &other;
+        let first = move || {
+            assert_eq!(other.call().unwrap(), 7);
+            waits()
+        };
         for is_new in [false, true] {
-            let ended = if is_new { scope.spawn(waits).join().expect("no panic") } else { waits() };
+            let ended = if is_new { scope.spawn(first).join().expect("no panic") } else { waits() };
             assert!(matches!(&ended, Err(CallError::Interrupted(_))), "{ended:?}");
             WISH.store(false, Ordering::SeqCst);
         }

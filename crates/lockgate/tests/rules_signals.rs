@@ -7,7 +7,7 @@ use lockgate::{
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Barrier, Mutex, OnceLock};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 const SOURCE: &str = r#"
@@ -28,10 +28,18 @@ fn guest() -> Guest {
     Guest::c_with(SOURCE, &["-O1"]).gate("void host(void)")
 }
 
+/// A signal has one handler in a process: tests that install some for SIGTRAP or SIGUSR2 run one at a time.
+fn own_handlers() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    // (Each installs its own, whatever one that has failed has left.)
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// R11: a handler installed behind the library's back, by a raw system call and without SA_ONSTACK, runs on the
 /// alternate stack by the time a thread enters. Red without `check_handlers` in `attach`.
 #[test]
 fn r11_raw_handlers_are_repaired_before_a_thread_enters() {
+    let _handlers = own_handlers();
     let domain = guest().domain();
     let fine = domain.bind::<extern "C" fn() -> i32>("fine").unwrap();
     let signal = libc::SIGRTMIN() + 3;
@@ -46,6 +54,7 @@ fn r11_raw_handlers_are_repaired_before_a_thread_enters() {
 /// R11: handlers installed through libc get SA_ONSTACK at once. Red without the interposed `sigaction`.
 #[test]
 fn r11_handlers_installed_through_libc_run_on_the_alternate_stack() {
+    let _handlers = own_handlers();
     let _module = guest().module();
     for signal in [libc::SIGUSR2, libc::SIGWINCH] {
         host_sys::install_handler(signal);
@@ -405,6 +414,7 @@ fn child_faults_in_a_handler() {
 /// if attribution forgets `si_code`.
 #[test]
 fn r14_signals_that_were_sent_go_to_the_host() {
+    let _handlers = own_handlers();
     let domain = guest().domain();
     let spin = domain.bind::<extern "C" fn(i64) -> i64>("spin").unwrap();
     let handled = host_sys::signal_storm(libc::SIGTRAP, || {
@@ -417,6 +427,7 @@ fn r14_signals_that_were_sent_go_to_the_host() {
 /// library's own handler has none.
 #[test]
 fn r14_a_signal_that_was_sent_has_its_handlers_mask() {
+    let _handlers = own_handlers();
     let domain = guest().domain();
     domain.bind::<extern "C" fn() -> i32>("fine").unwrap().call().unwrap();
     // (Without, the other interrupts its first instruction.)
@@ -429,6 +440,7 @@ fn r14_a_signal_that_was_sent_has_its_handlers_mask() {
 /// numbers alone.
 #[test]
 fn r14_a_signal_that_was_sent_keeps_its_value() {
+    let _handlers = own_handlers();
     let source = "#include <sys/mman.h>
         long map(long n) {
             for (long i = 0; i < n; i++)
@@ -447,6 +459,7 @@ fn r14_a_signal_that_was_sent_keeps_its_value() {
 /// fault: reads of memory that is there fail, and the kicks of a busy host make calls fail.
 #[test]
 fn r14_signals_that_were_sent_end_no_copy() {
+    let _handlers = own_handlers();
     const WORDS: usize = 1 << 16;
     let source = format!("long large[{WORDS}]; long *where(void) {{ return large; }}");
     let domain = Guest::c(&source).domain();
@@ -884,6 +897,7 @@ long nothing(void) { return 0; }
 /// Red if a wait holds signals back, or if what a jump has left in a queue stays there.
 #[test]
 fn r16_a_jump_out_of_a_wait_takes_no_wake_up() {
+    let _handlers = own_handlers();
     type Wait = extern "C" fn() -> i64;
     let _watchdog = watchdog("a wait that a handler cannot leave, or a wake-up that is lost");
     let domain = Guest::c(WAITS).domain();

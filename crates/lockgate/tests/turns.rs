@@ -337,13 +337,7 @@ fn is_overtaken() -> bool {
     });
     assert!(signals.wait_until_begun());
     let [hold, had_turn] = ["hold", "had_turn"].map(|name| domain.bind::<Count>(name).unwrap());
-    let is_held = domain.bind::<extern "C" fn() -> Pointer<i32>>("is_held").unwrap();
-    let held = loop {
-        match is_held.call() {
-            Ok(held) => break held,
-            Err(error) => assert!(matches!(error, CallError::Busy(..)), "{error}"), // it is about to sleep
-        }
-    };
+    let held = flag(&domain, "is_held");
     scope(|scope| {
         let calls = scope.spawn(|| {
             assert_eq!(hold.call().unwrap(), 1);
@@ -446,10 +440,21 @@ fn let_go(domain: &Kept) {
     assert_eq!(let_go.call().unwrap(), 1, "it waits for nobody");
 }
 
+/// A flag of the program's, whose address this function of its tells, at the latest when its first sleep has begun.
+fn flag(domain: &Kept, name: &str) -> Pointer<i32> {
+    let address = domain.bind::<extern "C" fn() -> Pointer<i32>>(name).unwrap();
+    loop {
+        match address.call() {
+            Ok(address) => break address,
+            Err(error) => assert!(matches!(error, CallError::Busy(..)), "{error}"), // it is about to sleep
+        }
+    }
+}
+
 /// A program that has its turn for good, with this time for those who wait. The calling thread is known to it.
 fn stuck(how: &str, timeout: impl Into<Option<Duration>>) -> Running {
     let mut server = Running::new(how, DomainOptions::new().serialize(timeout));
-    let turn = server.domain.bind::<extern "C" fn() -> Pointer<i32>>("turn").unwrap().call().unwrap();
+    let turn = flag(&server.domain, "turn");
     server.input.write_all(b"x").unwrap();
     until(|| server.domain.read(turn).unwrap().trust("a flag of the test's") == 1);
     server

@@ -62,8 +62,12 @@ static inline lg_module *open_module(const char *path) {
     return module;
 }
 
+/* (Its start, too, is within its time limit, which may pass on a busy machine.) */
 static inline lg_domain *new_domain(lg_module *module, lg_options *options) {
-    lg_domain *domain = lg_domain_new(module, options);
+    lg_domain *domain;
+    do
+        domain = lg_domain_new(module, options);
+    while (!domain && lg_last_fault() && lg_last_fault()->kind == LG_FAULT_TIME_OUT);
     CHECK(domain);
     return domain;
 }

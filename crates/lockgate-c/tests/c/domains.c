@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 static lg_module *module;
@@ -604,8 +605,9 @@ static lg_status with_left(size_t left, int has_called, lg_status (*what)(void))
 
 static lg_status reset_within, restart_within;
 static int at_the_end(int a, int b) {
-    struct timespec late = {0, 150000000};
-    nanosleep(&late, NULL);
+    /* (The limit has passed when the library's own thread says so.) */
+    for (time_t begun = time(NULL); makes() == LG_OK && time(NULL) - begun < 30;)
+        ;
     reset_within = resets_served();
     restart_within = restarts();
     return a + b;

@@ -322,7 +322,7 @@ static volatile int over;
 static void *busy(void *unused) {
     while (!over) {
         lg_options *more = lg_options_new();
-        STATUS(LG_OK, lg_options_time_limit(options, 1000));
+        STATUS(LG_OK, lg_options_time_limit(options, 60000));
         lg_domain *domain = new_domain(module, options);
         lg_function *same = bind(domain, "same");
         CHECK(POINTER(int (*)(int), same)(7) == 7);
@@ -337,7 +337,7 @@ int main(void) {
     pthread_atfork(NULL, NULL, make_early);
     module = open_module("guest.lg");
     options = lg_options_new();
-    STATUS(LG_OK, lg_options_time_limit(options, 1000));
+    STATUS(LG_OK, lg_options_time_limit(options, 60000));
     brief = lg_options_new();
     STATUS(LG_OK, lg_options_time_limit(brief, 200));
     pool = lg_pool_new(module, options, 1);

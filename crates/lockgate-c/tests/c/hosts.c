@@ -111,7 +111,7 @@ static void no_queue(void) {
 
 static int with_no_queue(void) {
     lg_options *options = lg_options_new();
-    STATUS(LG_OK, lg_options_time_limit(options, 100));
+    STATUS(LG_OK, lg_options_time_limit(options, 60000));
     domain = new_domain(open_module("guest.lg"), options);
     CHECK(POINTER(int (*)(int), bind(domain, "same"))(7) == 7);
     return 0;

@@ -190,7 +190,7 @@ template <typename Use> static void throws(Use use) {
 
 static void moved_handles_stand_for_nothing(const lockgate::Module &module) {
     lockgate::Options options;
-    options.time_limit(100).memory_limit(8 << 20);
+    options.time_limit(60000).memory_limit(8 << 20);
     lockgate::Options kept(std::move(options));
     throws([&] { lockgate::Domain(module, options); });
     throws([&] { options.name("nothing"); });
@@ -274,7 +274,7 @@ static void what_is_denied_is_told() {
 int main() {
     lockgate::Module module("guest.lg");
     lockgate::Options options;
-    options.name("layer").memory_limit(32 << 20).time_limit(1000).policy(LG_INTEGRITY);
+    options.name("layer").memory_limit(32 << 20).time_limit(60000).policy(LG_INTEGRITY);
     options.stack_size(1 << 20).thread_limit(4).cpu_limit(100000);
     options.max_guest_threads(2).standard_streams().directory("/here", ".", false);
     options.gate<&add>("host_add").gate<&note>("host_note");

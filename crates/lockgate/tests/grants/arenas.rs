@@ -1,6 +1,6 @@
 //! Arenas: what domains have of them, what they cannot change, and when it ends; and memory that is lent for a call.
 use super::{domain, faulted, load, store};
-use lockgate::{Arena, Block, CallError, Domain, Grant, GrantError, Pointer, Region, Rights, SharedSlice};
+use lockgate::{Arena, Block, CallError, Grant, GrantError, Pointer, Region, Rights, SharedSlice};
 use lockgate_abi::PAGE;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -317,7 +317,7 @@ fn lent_memory_ends_with_a_kill() {
 fn lent_memory_ends_with_a_time_limit() {
     let options =
         lockgate::DomainOptions::new().name("slow").time_limit(std::time::Duration::from_millis(20));
-    let guest = Domain::new(&super::module(), options).unwrap();
+    let guest = crate::common::started(&super::module(), options);
     let region = Region::new(PAGE).unwrap();
     let count = guest.bind::<extern "C" fn(Pointer<i64>)>("count").unwrap();
     let mut at = None;
@@ -328,5 +328,5 @@ fn lent_memory_ends_with_a_time_limit() {
     let error = ended.unwrap().unwrap_err();
     assert_eq!(error.fault().map(lockgate::Fault::kind), Some(lockgate::FaultKind::TimeOut), "{error}");
     let at = at.unwrap();
-    faulted(load(&guest, at), at);
+    faulted(crate::common::in_time(|| load(&guest, at)), at);
 }
