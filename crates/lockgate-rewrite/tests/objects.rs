@@ -1,6 +1,6 @@
 //! What belongs to an object besides its instructions: groups, fragments, symbols, references between sections.
 
-use lockgate_rewrite::{Options, rewrite_object};
+use lockgate_rewrite::{Error, Options, Rewritten, rewrite_object};
 use object::{Object, ObjectComdat, ObjectSection, ObjectSymbol};
 
 fn rewrite(source: &str) -> Vec<u8> {
@@ -280,15 +280,17 @@ fn memmove_of_an_older_rustc() -> String {
     text.replace("    ret", "    pop %rbp\n    ret")
 }
 
+/// An object with this function alone, rewritten.
+fn function(name: &str, code: &str) -> Result<Rewritten, Error> {
+    let text = format!(
+        ".globl {name}\n.hidden {name}\n.type {name},@function\n{name}:\n{code}\n.size {name},.-{name}\n"
+    );
+    rewrite_object("object.o", &crate::support::assemble(&text), &Options::default())
+}
+
 /// What no module can have, and nobody calls, gives way to ours: by its name and every byte, else it is refused.
 #[test]
 fn rusts_memmove_gives_way() {
-    let function = |name: &str, code: &str| {
-        let text = format!(
-            ".globl {name}\n.hidden {name}\n.type {name},@function\n{name}:\n{code}\n.size {name},.-{name}\n"
-        );
-        rewrite_object("object.o", &crate::support::assemble(&text), &Options::default())
-    };
     let name = "_RNvNtCskiztjUJ2uJD_17compiler_builtins3mem7memmove";
     for code in [MEMMOVE, &memmove_of_an_older_rustc()] {
         let rewritten = function(name, code).expect("it gives way");
@@ -301,5 +303,26 @@ fn rusts_memmove_gives_way() {
     for (name, code, said) in [("memmove", MEMMOVE, "`std`"), (name, &other, "rustc 1.88 or 1.95")] {
         let error = function(name, code).expect_err("no code may set the direction flag").to_string();
         assert!(error.contains(said), "{error}");
+    }
+}
+
+/// Likewise what only processors take that have FMA4 and no FMA3.
+#[test]
+fn rusts_fma_gives_way() {
+    for (name, opcode, ours) in
+        [("13fma_with_fma4", "6b", "vfmadd213sd"), ("14fmaf_with_fma4", "6a", "vfmadd213ss")]
+    {
+        let name = format!("_RNvNtCskiztjUJ2uJD_17compiler_builtins4math9libm_math4arch3x863fma{name}");
+        let code = format!(".byte 0xc4,0xe3,0xf9,0x{opcode},0xc2,0x10\nret");
+        let older = format!("push %rbp\nmov %rsp,%rbp\n{}", code.replace("ret", "pop %rbp\nret"));
+        for code in [&code, &older] {
+            let rewritten = function(&name, code).expect("it gives way");
+            assert_eq!(rewritten.stats.replaced, [&*name]);
+            let listing = crate::support::listing(&rewritten.bytes, ".text");
+            assert!(listing.iter().any(|line| line.starts_with(ours)), "{listing:?}");
+            assert!(listing.iter().all(|line| !line.starts_with("vfmadds")), "{listing:?}");
+        }
+        let error = function(&name, &code.replace("0xc2", "0xc1")).expect_err("it is another").to_string();
+        assert!(error.contains("rustc 1.88 or 1.95"), "{error}");
     }
 }

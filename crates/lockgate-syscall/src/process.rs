@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Numbers of system calls from here on share one counter, since a module may try every number. Linux has none so large, so that all calls
 /// that have a name are told apart.
@@ -466,6 +466,16 @@ impl Process {
     /// When the first timer is due, as they are now.
     pub fn next_timer(&self) -> Option<Instant> {
         self.signals().next_look()
+    }
+
+    /// Whether timers go by the CPU time of the domain's threads, as they are now.
+    pub fn counts_time(&self) -> bool {
+        self.signals().timers().count_time()
+    }
+
+    /// The threads of these slots have run in the domain for so long since `since`, as far as samples tell.
+    pub fn count_time(&self, since: Instant, spent: &[(u32, Duration)]) {
+        self.change_signals(|signals| signals.count(since, spent));
     }
 
     /// Sends what timers send that are due. Returns when the next one is.

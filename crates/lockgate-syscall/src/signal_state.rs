@@ -4,7 +4,7 @@ use super::timers::{Sends, Setting, Timers, Which};
 use super::wire::word;
 use rustix::io::Errno;
 use std::collections::BTreeMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// `SIG_DFL` and `SIG_IGN`.
 pub(super) const DEFAULT: u64 = 0;
@@ -55,7 +55,7 @@ impl Info {
         /// `SI_KERNEL`, which the C library's headers for Linux have.
         const SI_KERNEL: i32 = 0x80;
         match which {
-            Which::Real => Info { signal, code: SI_KERNEL, first: 0, second: 0 },
+            Which::Interval(_) => Info { signal, code: SI_KERNEL, first: 0, second: 0 },
             Which::Made(number) => Info { signal, code: libc::SI_TIMER, first: number.into(), second: value },
         }
     }
@@ -149,10 +149,10 @@ impl Signals {
         self.has_changed_timers |= self.timers.ignores(signal, is_ignored, waits);
     }
 
-    /// Changes `ITIMER_REAL` ([`Timers::real`]).
-    pub(super) fn real_timer(&mut self, new: Option<Setting>) -> Setting {
-        let waits = self.waiting.iter().any(|waiting| waiting.timer == Some(Which::Real));
-        self.timers_mut().real(new, waits)
+    /// Changes a timer of `setitimer` ([`Timers::interval`]).
+    pub(super) fn interval_timer(&mut self, number: usize, new: Option<Setting>) -> Setting {
+        let waits = self.waiting.iter().any(|waiting| waiting.timer == Some(Which::Interval(number)));
+        self.timers_mut().interval(number, new, waits)
     }
 
     /// When timers, and what they have sent, are to be looked at next.
@@ -162,6 +162,11 @@ impl Signals {
 
     pub(super) fn timers(&self) -> &Timers {
         &self.timers
+    }
+
+    /// Clocks of CPU time go on ([`Timers::count`]).
+    pub(super) fn count(&mut self, since: Instant, spent: &[(u32, Duration)]) {
+        self.timers.count(since, spent);
     }
 
     /// To change them.
@@ -191,7 +196,7 @@ impl Signals {
             waiting.again = waiting.timer.and_then(|which| self.timers.again(now, which));
             tells = true;
         }
-        for (which, sends) in self.timers.fire(now) {
+        for (which, sends) in self.timers.fire() {
             let (to, info) = (sends.to, Info::of_timer(which, sends));
             let (timer, again) = (Some(which), self.timers.again(now, which));
             let is_same = |waiting: &&mut Waiting| waiting.to == to && waiting.info.signal == info.signal;
@@ -199,8 +204,9 @@ impl Signals {
                 self.look_at_ignored(info.signal, true);
                 continue;
             }
-            // (`ITIMER_REAL` sends as `kill` does.)
-            match self.waiting.iter_mut().find(|waiting| is_same(waiting) && which == Which::Real) {
+            // (Those of `setitimer` send as `kill` does.)
+            let is_interval = matches!(which, Which::Interval(_));
+            match self.waiting.iter_mut().find(|waiting| is_same(waiting) && is_interval) {
                 Some(waiting) => (waiting.timer, waiting.again) = (timer, again),
                 None => self.waiting.push(Waiting { to, info, timer, again }),
             }
@@ -385,8 +391,8 @@ impl Signals {
         let (index, _) = first.min_by_key(|(_, waiting)| (waiting.info.signal, waiting.to.is_none()))?;
         let Waiting { mut info, timer, .. } = self.waiting.remove(index);
         if let Some(timer) = timer {
-            let overrun = self.timers_mut().taken(Instant::now(), timer);
-            if timer != Which::Real {
+            let overrun = self.timers_mut().taken(timer);
+            if matches!(timer, Which::Made(_)) {
                 info.first |= u64::from(overrun) << 32;
             }
         }

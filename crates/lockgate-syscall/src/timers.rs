@@ -15,18 +15,31 @@ pub(super) struct Sends {
     pub(super) value: u64,
 }
 
-/// Which timer: `ITIMER_REAL`, or one that was made, by its number.
+/// Which timer: that of `setitimer` with this number, or one that was made, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    Real,
+    Interval(usize),
     Made(u32),
+}
+
+/// By what a timer goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Clock {
+    /// One that goes by itself.
+    Wall(ClockId),
+    /// The CPU time of a thread, by its slot, or of all.
+    Cpu(Option<u32>),
 }
 
 /// One timer. As in Linux it has one signal that waits, at most: from when it was due until that is taken it is not due again, and then tells how
 /// often it would have been.
 #[derive(Debug, Clone, Copy)]
 struct Timer {
-    clock: ClockId,
+    clock: Clock,
+    /// What a clock of CPU time shows: it goes on where [`count`](Timer::count) says so.
+    counted: Instant,
+    /// When it was set last.
+    since: Instant,
     /// Nothing is sent with [`None`].
     sends: Option<Sends>,
     /// Where it has an interval, and its signal waits, the time for which that was sent.
@@ -42,8 +55,33 @@ struct Timer {
 pub(super) type Setting = (Duration, Duration);
 
 impl Timer {
-    fn new(clock: ClockId, sends: Option<Sends>) -> Timer {
-        Timer { clock, sends, due: None, interval: Duration::ZERO, waits: false, overrun: 0 }
+    fn new(clock: Clock, sends: Option<Sends>) -> Timer {
+        let now = Instant::now();
+        let interval = Duration::ZERO;
+        Timer { clock, counted: now, since: now, sends, due: None, interval, waits: false, overrun: 0 }
+    }
+
+    /// What its clock shows.
+    fn now(&self) -> Instant {
+        match self.clock {
+            Clock::Wall(_) => Instant::now(),
+            Clock::Cpu(_) => self.counted,
+        }
+    }
+
+    /// Whether it is set, and its clock has to go on for that.
+    fn counts(&self) -> bool {
+        matches!(self.clock, Clock::Cpu(_))
+            && self.due.is_some_and(|due| due > self.counted || !self.interval.is_zero())
+    }
+
+    /// Threads have run for so long since `since`. (It was set meanwhile: nobody knows how much of that came before.)
+    fn count(&mut self, since: Instant, spent: &[(u32, Duration)]) {
+        let Clock::Cpu(whose) = self.clock else { return };
+        if since >= self.since {
+            let its = spent.iter().filter(|(thread, _)| whose.is_none_or(|whose| whose == *thread));
+            self.counted += its.map(|(_, spent)| *spent).sum::<Duration>();
+        }
     }
 
     /// How often it has been due since `due`, and when it is next.
@@ -54,7 +92,8 @@ impl Timer {
         (missed, behind.or_else(|| now.checked_add(self.interval)))
     }
 
-    fn setting(&self, now: Instant) -> Setting {
+    fn setting(&self) -> Setting {
+        let now = self.now();
         let is_late = |due: &Instant| *due <= now && (self.waits || self.sends.is_none());
         let next = match self.due {
             Some(due) if is_late(&due) && self.interval.is_zero() => None,
@@ -66,20 +105,21 @@ impl Timer {
         (left.unwrap_or_default(), self.interval)
     }
 
-    fn set(&mut self, now: Instant, (left, interval): Setting) {
+    fn set(&mut self, (left, interval): Setting) {
         // A time too far to express never comes.
-        self.due = if left.is_zero() { None } else { now.checked_add(left) };
+        self.due = if left.is_zero() { None } else { self.now().checked_add(left) };
+        self.since = Instant::now();
         (self.interval, self.overrun) = (interval, 0);
     }
 
-    /// When it is to be looked after.
+    /// When it is to be looked after, by its clock.
     fn next(&self) -> Option<Instant> {
         self.due.filter(|_| !self.waits && self.sends.is_some())
     }
 
     /// What it sends, if it is due.
-    fn fires(&mut self, now: Instant) -> Option<Sends> {
-        self.next().filter(|&due| due <= now)?;
+    fn fires(&mut self) -> Option<Sends> {
+        self.next().filter(|&due| due <= self.now())?;
         if self.interval.is_zero() {
             self.due = None;
         }
@@ -88,7 +128,8 @@ impl Timer {
     }
 
     /// Its signal is taken: it begins anew.
-    fn taken(&mut self, now: Instant) {
+    fn taken(&mut self) {
+        let now = self.now();
         (self.waits, self.overrun) = (false, 0);
         if let Some(due) = self.due.filter(|&due| due <= now) {
             (self.overrun, self.due) = match self.interval.is_zero() {
@@ -102,36 +143,60 @@ impl Timer {
 /// All of a domain's.
 #[derive(Debug, Clone)]
 pub(super) struct Timers {
-    real: Timer,
+    /// Those of `setitimer`.
+    intervals: [Timer; 3],
     made: BTreeMap<u32, Timer>,
 }
 
 impl Default for Timers {
     fn default() -> Timers {
-        let sends = Sends { signal: libc::SIGALRM as u32, to: None, value: 0 };
-        Timers { real: Timer::new(ClockId::Monotonic, Some(sends)), made: BTreeMap::new() }
+        // (What a domain has used of the processors is not told apart: system calls are the host's code.)
+        let intervals = [
+            (Clock::Wall(ClockId::Monotonic), libc::SIGALRM),
+            (Clock::Cpu(None), libc::SIGVTALRM),
+            (Clock::Cpu(None), libc::SIGPROF),
+        ];
+        let timer =
+            |(clock, signal)| Timer::new(clock, Some(Sends { signal: signal as u32, to: None, value: 0 }));
+        Timers { intervals: intervals.map(timer), made: BTreeMap::new() }
     }
 }
 
 impl Timers {
     /// Whether none was made or set.
     pub(super) fn are_unused(&self) -> bool {
-        self.made.is_empty() && self.real.due.is_none()
+        self.made.is_empty() && self.intervals.iter().all(|timer| timer.due.is_none())
     }
 
     fn all(&mut self) -> impl Iterator<Item = (Which, &mut Timer)> {
         let made = self.made.iter_mut().map(|(&number, timer)| (Which::Made(number), timer));
-        std::iter::once((Which::Real, &mut self.real)).chain(made)
+        let intervals = self.intervals.iter_mut().enumerate();
+        intervals.map(|(number, timer)| (Which::Interval(number), timer)).chain(made)
     }
 
-    /// When the first one is due.
+    fn each(&self) -> impl Iterator<Item = &Timer> {
+        self.intervals.iter().chain(self.made.values())
+    }
+
+    /// When the first one is due that goes by itself.
     pub(super) fn next(&self) -> Option<Instant> {
-        [&self.real].into_iter().chain(self.made.values()).filter_map(Timer::next).min()
+        let by_itself = self.each().filter(|timer| matches!(timer.clock, Clock::Wall(_)));
+        by_itself.filter_map(Timer::next).min()
+    }
+
+    /// Whether there are any that go by CPU time, and are set.
+    pub(super) fn count_time(&self) -> bool {
+        self.each().any(Timer::counts)
+    }
+
+    /// The threads of these slots have run for so long since `since`.
+    pub(super) fn count(&mut self, since: Instant, spent: &[(u32, Duration)]) {
+        self.all().for_each(|(_, timer)| timer.count(since, spent));
     }
 
     /// Those that are due, and what each sends.
-    pub(super) fn fire(&mut self, now: Instant) -> Vec<(Which, Sends)> {
-        self.all().filter_map(|(which, timer)| Some((which, timer.fires(now)?))).collect()
+    pub(super) fn fire(&mut self) -> Vec<(Which, Sends)> {
+        self.all().filter_map(|(which, timer)| Some((which, timer.fires()?))).collect()
     }
 
     /// When threads are told once more of the signal of a timer that waits then: where that has an interval, as often, but not all the time.
@@ -142,9 +207,9 @@ impl Timers {
     }
 
     /// The signal of a timer is taken: how often it would have been sent meanwhile.
-    pub(super) fn taken(&mut self, now: Instant, which: Which) -> u32 {
+    pub(super) fn taken(&mut self, which: Which) -> u32 {
         let Some((_, timer)) = self.all().find(|(other, _)| *other == which) else { return 0 };
-        timer.taken(now);
+        timer.taken();
         timer.overrun
     }
 
@@ -155,33 +220,36 @@ impl Timers {
         let mut any = false;
         for (_, timer) in self.all().filter(|(which, timer)| is_its(timer) && !waits(*which)) {
             if !is_ignored || timer.interval.is_zero() {
-                timer.taken(Instant::now());
+                timer.taken();
                 any = true;
             }
         }
         any
     }
 
-    /// A thread is no more: what is for it is sent to nobody, and not to the next one in its place.
+    /// A thread is no more: what is for it is sent to nobody, and not to the next one in its place, nor does that one's time count for it.
     pub(super) fn forget(&mut self, thread: u32) {
         for (_, timer) in self.all() {
             timer.sends = timer.sends.filter(|sends| sends.to != Some(thread));
+            if matches!(timer.clock, Clock::Cpu(Some(whose)) if whose == thread) {
+                (timer.sends, timer.due) = (None, None);
+            }
         }
     }
 
-    /// `ITIMER_REAL`: what it was; sets it. `waits`: whether its signal does, which is what the new one sends, too.
-    pub(super) fn real(&mut self, new: Option<Setting>, waits: bool) -> Setting {
+    /// That of `setitimer` with this number: what it was; sets it. `waits`: whether its signal does, which is what the new one sends, too.
+    pub(super) fn interval(&mut self, number: usize, new: Option<Setting>, waits: bool) -> Setting {
+        let timer = &mut self.intervals[number];
         if new.is_some() {
-            self.real.waits = waits;
+            timer.waits = waits;
         }
-        Timers::change(&mut self.real, new)
+        Timers::change(timer, new)
     }
 
     fn change(timer: &mut Timer, new: Option<Setting>) -> Setting {
-        let now = Instant::now();
-        let before = timer.setting(now);
+        let before = timer.setting();
         if let Some(new) = new {
-            timer.set(now, new);
+            timer.set(new);
         }
         before
     }
@@ -189,7 +257,7 @@ impl Timers {
     /// Makes one that `sends`, by its number.
     pub(super) fn make(
         &mut self,
-        clock: ClockId,
+        clock: Clock,
         sends: impl FnOnce(u32) -> Option<Sends>,
     ) -> Result<u32, Errno> {
         let free = (0..MOST as u32).find(|number| !self.made.contains_key(number)).ok_or(Errno::AGAIN)?;
@@ -202,14 +270,14 @@ impl Timers {
         self.made.get_mut(&number).ok_or(Errno::INVAL)
     }
 
-    /// As [`real`](Timers::real), of one that was made. If it is set, a signal of its that waits is to be dropped.
+    /// As [`interval`](Timers::interval), of one that was made. If it is set, a signal of its that waits is to be dropped.
     pub(super) fn set(&mut self, number: u64, new: Option<Setting>) -> Result<Setting, Errno> {
         let timer = self.made(number)?;
         timer.waits &= new.is_none();
         Ok(Timers::change(timer, new))
     }
 
-    pub(super) fn clock(&mut self, number: u64) -> Result<ClockId, Errno> {
+    pub(super) fn clock(&mut self, number: u64) -> Result<Clock, Errno> {
         Ok(self.made(number)?.clock)
     }
 

@@ -302,6 +302,53 @@ long waits(long n) {
     if (sigwaitinfo(&set, &info) != SIGUSR2 || info.si_code != SI_TIMER || info.si_value.sival_int != 77) return 9;
     return timer_delete(timer) || !timer_delete(timer) ? 10 : quiet();
 }
+/* Timers of CPU time: they rest while the thread sleeps, and come after as much work as they say, and no earlier. (Linux counts some by ticks, and may.) */
+static long ran(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1000000 + t.tv_nsec / 1000; }
+long uses_time(long rounds) {
+    static const struct { int timer, signal; } each[] = {{ITIMER_VIRTUAL, SIGVTALRM}, {ITIMER_PROF, SIGPROF}};
+    for (int i = 0; i < 2; i++) {
+        quiet(), on(each[i].signal, note, 0);
+        struct itimerval t = {{0, 30000}, {0, 30000}}, none = {0}, now;
+        long start = ran();
+        setitimer(each[i].timer, &t, 0);
+        usleep(100000);
+        if (count) return 1;
+        for (long round = 1; round <= rounds; round++) {
+            while (count < round) ;
+            if (got != each[i].signal || ran() - start < 30000 * round) return 2;
+        }
+        getitimer(each[i].timer, &now);
+        if (now.it_interval.tv_usec != 30000 || !now.it_value.tv_usec || now.it_value.tv_usec > 30000) return 3;
+        setitimer(each[i].timer, &none, &now);
+        int before = count;
+        if (now.it_interval.tv_usec != 30000) return 4;
+        for (start = ran(); ran() - start < 60000; ) ;
+        if (count != before) return 5;
+    }
+    return quiet();
+}
+static volatile int of_all;
+static void note_all(int signal) { of_all++; }
+static void *uses_up(void *microseconds) { for (long start = ran(); ran() - start < (long)microseconds; ) ; return 0; }
+long threads_use_time(long n) {
+    quiet(), of_all = 0, on(SIGUSR1, note, 0), on(SIGUSR2, note_all, 0);
+    timer_t own, all;
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGUSR1};
+    struct itimerspec spec = {{0, 0}, {0, 40000000}}, now;
+    if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &own)) return 1;
+    event.sigev_signo = SIGUSR2;
+    if (timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &all)) return 2;
+    if (timer_settime(own, 0, &spec, 0) || timer_settime(all, 0, &spec, 0)) return 3;
+    pthread_t thread;
+    if (pthread_create(&thread, 0, uses_up, (void *)200000L) || pthread_join(thread, 0)) return 4;
+    if (count || of_all != 1) return 5;
+    if (timer_gettime(all, &now) || now.it_value.tv_nsec || timer_gettime(own, &now) || !now.it_value.tv_nsec) return 6;
+    long until = ran() + 30000;
+    spec.it_value.tv_sec = until / 1000000, spec.it_value.tv_nsec = until % 1000000 * 1000;
+    if (timer_settime(own, TIMER_ABSTIME, &spec, 0)) return 7;
+    while (!count) ;
+    return ran() < until || of_all != 1 || timer_delete(own) || timer_delete(all) ? 8 : quiet();
+}
 /* A wait ends in time, however often handlers have it begin again. */
 long times_out(long n) {
     quiet(), on(SIGALRM, note, SA_RESTART), every(5000);
@@ -525,7 +572,6 @@ long storm_of_gotos(long n) {
 
 /* Of so many signals of timers, how late the latest comes to a loop without calls, in microseconds for which this thread has run. */
 static volatile long began;
-static long ran(void) { struct timespec t; clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); return t.tv_sec * 1000000 + t.tv_nsec / 1000; }
 static void begins(int signal) { began = ran(); }
 long delay(long signals) {
     quiet(), on(SIGALRM, begins, 0);
@@ -538,6 +584,21 @@ long delay(long signals) {
         if (began - due > most) most = began - due;
     }
     return most;
+}
+
+/* Of so many signals of timers of CPU time, how early after its time the earliest comes. */
+long delay_of_time(long signals) {
+    quiet(), on(SIGPROF, begins, 0);
+    long least = 1000000;
+    for (long i = 0; i < signals; i++) {
+        struct itimerval t = {{0, 0}, {0, 2000}};
+        began = 0;
+        long due = ran() + 2000;
+        setitimer(ITIMER_PROF, &t, 0);
+        while (!began) ;
+        if (began - due < least) least = began - due;
+    }
+    return least;
 }
 
 /* One signal for whichever thread lets it in: not this one. The other is in a loop without calls. */
@@ -854,6 +915,7 @@ fn signals_do_what_they_do_natively() {
         ("other_threads", 10),
         ("cancels", 10),
         ("cancels_anywhere", 10),
+        ("threads_use_time", 0),
         ("jumps_from_anywhere", 50),
         ("jumps_out_of_openings", 50),
         ("changes_a_register", 0),
@@ -940,6 +1002,8 @@ fn handlers_run_by_timers_and_in_other_threads() {
         ("other_threads", 10, 10),
         ("cancels", 10, 10),
         ("cancels_anywhere", 10, 10),
+        ("uses_time", 10, 0),
+        ("threads_use_time", 0, 0),
     ] {
         assert_eq!(call(&domain, name, argument).expect(name), result, "{name}({argument})");
     }
@@ -990,6 +1054,14 @@ fn signals_come_in_time() {
     let [native, inside] =
         sides.reduce(|least, window| [0, 1].map(|side| least[side].min(window[side]))).expect("windows");
     assert!(inside <= native + 5_000, "{inside} µs late, {native} natively");
+}
+
+/// What counts CPU time looks often while a thread runs. Red if it looks as seldom as where none does.
+#[test]
+fn timers_of_cpu_time_come_in_time() {
+    let _watchdog = watchdog("timers_of_cpu_time_come_in_time");
+    let late = call(&domain(), "delay_of_time", 20).expect("a time");
+    assert!((0..10_000).contains(&late), "{late} µs late");
 }
 
 /// A signal that came while no thread was in a call that would take it comes to the next one that does, though that makes no system call. Red if the

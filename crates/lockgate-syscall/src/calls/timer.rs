@@ -3,38 +3,40 @@ use super::clock::clock;
 use crate::SyscallContext;
 use crate::outcome::Reply;
 use crate::signal_state::LAST;
-use crate::timers::{Sends, Setting};
+use crate::timers::{Clock, Sends, Setting};
 use crate::wire::{Record, half, word};
 use rustix::io::Errno;
 use rustix::time::ClockId;
 use std::time::Duration;
 
-const ITIMER_REAL: u64 = 0;
+const ITIMER_REAL: usize = 0;
+const ITIMER_PROF: u64 = 2;
 
 /// `alarm(seconds)`: seconds that were left, rounded up.
 pub fn alarm(ctx: &SyscallContext<'_>, [seconds, ..]: [u64; 6]) -> Reply {
     let new = (Duration::from_secs((seconds as u32).into()), Duration::ZERO);
-    let (left, _) = ctx.process.change_signals(|signals| signals.real_timer(Some(new)));
+    let (left, _) = ctx.process.change_signals(|signals| signals.interval_timer(ITIMER_REAL, Some(new)));
     Ok(left.as_secs() + u64::from(left.subsec_nanos() > 0))
 }
 
-/// `setitimer(which, new, old or null)`: `ITIMER_REAL`. The others count CPU time, which is not looked at so often.
+/// The number of a timer of `setitimer`.
+fn interval(which: u64) -> Result<usize, Errno> {
+    if which <= ITIMER_PROF { Ok(which as usize) } else { Err(Errno::INVAL) }
+}
+
+/// `setitimer(which, new, old or null)`.
 pub fn setitimer(ctx: &SyscallContext<'_>, [which, new, old, ..]: [u64; 6]) -> Reply {
-    if which != ITIMER_REAL {
-        return Err(if which <= 2 { Errno::NOSYS } else { Errno::INVAL }.into());
-    }
+    let which = interval(which)?;
     let new = if new == 0 { (Duration::ZERO, Duration::ZERO) } else { setting(ctx, new, 1000)? };
-    let before = ctx.process.change_signals(|signals| signals.real_timer(Some(new)));
+    let before = ctx.process.change_signals(|signals| signals.interval_timer(which, Some(new)));
     ctx.give(old, &record(before, 1000).0)?;
     Ok(0)
 }
 
 /// `getitimer(which, setting)`.
 pub fn getitimer(ctx: &SyscallContext<'_>, [which, at, ..]: [u64; 6]) -> Reply {
-    if which != ITIMER_REAL {
-        return Err(if which <= 2 { Errno::NOSYS } else { Errno::INVAL }.into());
-    }
-    let now = ctx.process.change_signals(|signals| signals.real_timer(None));
+    let which = interval(which)?;
+    let now = ctx.process.change_signals(|signals| signals.interval_timer(which, None));
     ctx.memory.write(at, &record(now, 1000).0)?;
     Ok(0)
 }
@@ -56,15 +58,16 @@ pub(super) fn record((left, interval): Setting, unit: u64) -> Record {
     Record::new().u64(interval.as_secs()).u64(part(interval)).u64(left.as_secs()).u64(part(left))
 }
 
-/// `timer_create(clock, struct sigevent or null, where its number goes)`: clocks that go by themselves.
+/// `timer_create(clock, struct sigevent or null, where its number goes)`.
 pub fn timer_create(ctx: &SyscallContext<'_>, [number, event, id, ..]: [u64; 6]) -> Reply {
     const SIGNAL: u32 = 0;
     const NONE: u32 = 1;
     const THREAD: u32 = 4;
-    let clock = clock(number)?;
-    if clock == ClockId::ThreadCPUTime {
-        return Err(Errno::NOSYS.into());
-    }
+    let clock = match (clock(number)?, number as libc::clockid_t) {
+        (ClockId::ThreadCPUTime, libc::CLOCK_PROCESS_CPUTIME_ID) => Clock::Cpu(None),
+        (ClockId::ThreadCPUTime, _) => Clock::Cpu(Some(ctx.thread.slot)),
+        (clock, _) => Clock::Wall(clock),
+    };
     let event: Option<[u8; 24]> = if event == 0 { None } else { Some(ctx.array(event)?) };
     let sends = match event {
         None => None,
@@ -93,7 +96,12 @@ pub fn timer_create(ctx: &SyscallContext<'_>, [number, event, id, ..]: [u64; 6])
 pub fn timer_settime(ctx: &SyscallContext<'_>, [number, flags, new, old, ..]: [u64; 6]) -> Reply {
     let (mut left, interval) = setting(ctx, new, 1)?;
     if flags as i32 & libc::TIMER_ABSTIME != 0 && !left.is_zero() {
-        let now = rustix::time::clock_gettime(ctx.process.change_timers(|timers| timers.clock(number))?);
+        let clock = match ctx.process.change_timers(|timers| timers.clock(number))? {
+            Clock::Wall(clock) => clock,
+            // (As the module reads it.)
+            Clock::Cpu(_) => ClockId::ThreadCPUTime,
+        };
+        let now = rustix::time::clock_gettime(clock);
         let now = Duration::new(now.tv_sec as u64, now.tv_nsec as u32);
         left = left.saturating_sub(now).max(Duration::from_nanos(1));
     }

@@ -177,7 +177,6 @@ fn timers_are_set_and_taken_back() {
     guest.ok(libc::SYS_setitimer, &[0, guest.words(&[0, 0, 0, 1]), 0]);
     guest.ok(libc::SYS_getitimer, &[0, old]);
     assert_eq!((guest.word(old + 16), guest.word(old + 24)), (0, 1));
-    assert_eq!(guest.err(libc::SYS_setitimer, &[1, setting, 0]), Errno::NOSYS);
     assert_eq!(guest.err(libc::SYS_setitimer, &[3, setting, 0]), Errno::INVAL);
     let number = guest.room(8);
     let made = (0..1000).take_while(|_| {
@@ -328,6 +327,65 @@ fn a_threads_timers_send_nothing_to_the_next_one() {
     look(&guest);
     assert!(!guest.process.has_signals());
     assert_eq!(guest.process.next_timer(), None);
+}
+
+/// Timers of CPU time go on as whoever runs the domain says that its threads have used it, since they were set, and by nothing else. Red if they
+/// count what was used before, or what another thread, or the next one in its place, has.
+#[test]
+fn timers_of_cpu_time_count_what_threads_use() {
+    const MILLISECOND: Duration = Duration::from_millis(1);
+    let guest = Guest::bare();
+    let (all, no_time, info, left) =
+        (block_all(&guest), guest.words(&[0, 0]), guest.room(128), guest.room(32));
+    let taken = || guest.call(libc::SYS_rt_sigtimedwait, &[all, info, no_time, 8]);
+    let nothing = Outcome::Return(-i64::from(Errno::AGAIN.raw_os_error()));
+    let number = guest.room(8);
+    guest.ok(libc::SYS_timer_create, &[libc::CLOCK_THREAD_CPUTIME_ID as u64, 0, number]);
+    assert!(!guest.process.counts_time());
+    let before = Instant::now();
+    let ten_of_ten = [0, 10_000, 0, 10_000];
+    for which in [1, 2] {
+        guest.ok(libc::SYS_setitimer, &[which, guest.words(&ten_of_ten), 0]);
+    }
+    guest.ok(libc::SYS_timer_settime, &[0, 0, guest.words(&[0, 0, 0, 10_000_000]), 0]);
+    assert!(guest.process.counts_time());
+    assert_eq!(guest.process.next_timer(), None);
+    let uses = |since, spent: &[(u32, Duration)]| {
+        guest.process.count_time(since, spent);
+        guest.process.look_at_timers();
+    };
+    uses(before, &[(0, 100 * MILLISECOND)]);
+    assert_eq!(taken(), nothing);
+    let now = Instant::now();
+    uses(now, &[(0, 4 * MILLISECOND), (3, 4 * MILLISECOND)]);
+    guest.ok(libc::SYS_getitimer, &[2, left]);
+    assert_eq!([0, 8, 16, 24].map(|at| guest.word(left + at)), [0, 10_000, 0, 2_000]);
+    guest.ok(libc::SYS_timer_gettime, &[0, left]);
+    assert_eq!(guest.word(left + 24), 6_000_000);
+    assert_eq!(taken(), nothing);
+    uses(now, &[(0, 2 * MILLISECOND)]);
+    for signal in [libc::SIGVTALRM, libc::SIGPROF] {
+        assert_eq!(taken(), Outcome::Return(signal.into()));
+    }
+    assert_eq!(taken(), nothing);
+    // What a timer was due meanwhile is one signal, and the next comes when it would.
+    uses(now, &[(3, 35 * MILLISECOND)]);
+    for signal in [libc::SIGVTALRM, libc::SIGPROF] {
+        assert_eq!(taken(), Outcome::Return(signal.into()));
+    }
+    guest.ok(libc::SYS_getitimer, &[1, left]);
+    assert_eq!([16, 24].map(|at| guest.word(left + at)), [0, 5_000]);
+    uses(now, &[(0, 4 * MILLISECOND)]);
+    assert_eq!(taken(), Outcome::Return(libc::SIGALRM.into()));
+    // That was its thread's; its next time is not the next thread's.
+    guest.ok(libc::SYS_timer_settime, &[0, 0, guest.words(&[0, 0, 0, 10_000_000]), 0]);
+    guest.process.thread_leaves(&guest.window, 0);
+    for which in [1, 2] {
+        guest.ok(libc::SYS_setitimer, &[which, 0, 0]);
+    }
+    assert!(!guest.process.counts_time());
+    uses(Instant::now(), &[(0, 20 * MILLISECOND)]);
+    assert!(!guest.process.has_signals());
 }
 
 /// Nothing is looked at of a timer that sends nothing: what it says of itself goes by the clock.

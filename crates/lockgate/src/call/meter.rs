@@ -2,10 +2,10 @@
 use super::thread_sys::{ThreadState, processor_time};
 use crate::space;
 use crate::stats::{Gauge, Row};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The CPU time of one domain.
 #[derive(Debug)]
@@ -66,30 +66,55 @@ impl Meter {
     }
 }
 
-/// What each thread had used at the last look, nanoseconds, by kernel id.
+/// What each thread had used at the last look, nanoseconds, by kernel id; and when that was.
 #[derive(Default)]
-pub(super) struct Samples(HashMap<i32, u64>);
+pub(super) struct Samples(HashMap<i32, u64>, Option<Instant>);
+
+/// What threads have used since the last look.
+#[derive(Default)]
+pub(super) struct Spent {
+    /// When the last look began.
+    pub since: Option<Instant>,
+    /// Some thread has run in one of the domains below, or may have.
+    pub runs: bool,
+    /// By the number of the domain that the thread is found in, with the control address of its call there.
+    pub by: HashMap<u32, Vec<(u64, Duration)>>,
+}
 
 impl Samples {
-    /// Looks at the clocks of all threads.
-    pub fn take(&mut self, threads: &[Arc<ThreadState>], meters: &[Arc<Meter>]) {
+    /// Looks at the clocks of all threads. Returns what those have used that are in the domains `counted`.
+    pub fn take(
+        &mut self,
+        threads: &[Arc<ThreadState>],
+        meters: &[Arc<Meter>],
+        counted: &HashSet<u32>,
+    ) -> Spent {
+        let mut spent = Spent { since: self.1.replace(Instant::now()), ..Spent::default() };
         let mut now = HashMap::new();
         for thread in threads {
             let Some(used) = processor_time(thread.tid) else { continue };
             now.insert(thread.tid, used);
             let Some(innermost) = thread.entries().last().copied() else { continue };
             let base = space::base_of(innermost.control);
+            let before = self.0.get(&thread.tid).copied();
+            let more = used.saturating_sub(before.unwrap_or(used));
             if let Some(meter) = meters.iter().find(|meter| meter.base == base) {
-                let before = self.0.get(&thread.tid).copied().unwrap_or(used);
-                meter.used.fetch_add(used.saturating_sub(before), Ordering::Relaxed);
+                meter.used.fetch_add(more, Ordering::Relaxed);
+            }
+            let id = space::index_of(base);
+            if counted.contains(&id) {
+                let its = spent.by.entry(id).or_default();
+                its.push((innermost.control, Duration::from_nanos(more)));
+                spent.runs |= more > 0 || before.is_none();
             }
         }
         self.0 = now;
         meters.iter().for_each(|meter| meter.publish(threads));
+        spent
     }
 
     /// Forgets them: nobody will look for a while.
     pub fn forget(&mut self) {
-        self.0.clear();
+        *self = Samples::default();
     }
 }

@@ -223,7 +223,7 @@ unsafe extern "C" fn lockgate_service(
             watch::tell_of_signal(domain.base());
         }
         if process.has_changed_timers() {
-            watch::look_at_timers(domain.id(), || process.next_timer());
+            watch::look_at_timers(domain.id(), process);
         }
         // (Behind a wait with a mask of its own in any case: another thread may take what has ended it, until the gate has asked.)
         if process.is_suspended(slot) || process.wakes(slot) {

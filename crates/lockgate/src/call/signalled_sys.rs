@@ -196,7 +196,7 @@ unsafe fn find(
             }
         };
         if domain.process().has_changed_timers() {
-            watch::look_at_timers(domain.id(), || domain.process().next_timer());
+            watch::look_at_timers(domain.id(), domain.process());
         }
         if domain.process().wakes(slot) || other_calls_wait(state, below) {
             watch::looks_again(state);

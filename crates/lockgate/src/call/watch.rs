@@ -3,7 +3,8 @@
 //!
 //! It runs while a domain with a time limit or a meter exists, after a kill until no thread is in the killed domain, while
 //! a call is being stopped or a thread is to ask its host's stop predicate ([`interrupt`]), while functions that were taken from a domain
-//! may be in use, and while a signal of a domain's own waits, or a timer of its is due, that no thread was there for. An entry under a limit shows its sequence number and limit in its record; one that shows the same
+//! may be in use, and while a signal of a domain's own waits, or a timer of its is due, that no thread was there for. While a domain has a timer
+//! that goes by CPU time it looks how much of that its threads use. An entry under a limit shows its sequence number and limit in its record; one that shows the same
 //! number for longer than its limit is kicked with a signal until it has ended.
 //!
 //! Its locks: `INTERESTED`; `THREADS`, and `SEEN` under that. Neither of the two is taken under `INTERESTED`, nor that under them. No function of
@@ -13,11 +14,12 @@ use super::eventcount::{self, Eventcount};
 use super::exclusive_sys;
 use super::instance::Instance;
 use super::mask_sys;
-use super::meter::{Meter, Samples};
+use super::meter::{Meter, Samples, Spent};
 use super::signals_sys;
 use super::thread_sys::{EPOCH, OVERDUE, SeenEntry, THREADS, ThreadState, current};
 use crate::host::{self, PerProcess, end_process, locked, peek, process, still};
 use crate::space;
+use lockgate_syscall::Process;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
@@ -59,6 +61,9 @@ pub(crate) struct Domains {
     pub interrupt_waits: fn(u32),
     /// Has the timers of the domain with this number send what is due; its base, if there is anything to tell, and when the next is due.
     pub look_at_timers: fn(u32) -> (Option<u64>, Option<Due>),
+    /// Tells the domain with this number what calls in it have used, by their control addresses, of the processors since then. Whether it has
+    /// timers that go by that.
+    pub count_time: fn(u32, Instant, &[(u64, Duration)]) -> bool,
     /// Whether signals wait for the domain with this number.
     pub has_signals: fn(u32) -> bool,
     /// Whether one waits there that the thread does not block whose call began at this control address.
@@ -97,6 +102,8 @@ struct Interested {
     meters: Vec<Arc<Meter>>,
     /// Timers of domains, by their numbers.
     timers: HashMap<u32, Due>,
+    /// Numbers of domains that have timers of CPU time.
+    counted: HashSet<u32>,
     /// Numbers of domains for which signals may wait: threads that come into these are told of them.
     signalled: HashSet<u32>,
     /// What threads must leave, and may still be in.
@@ -321,11 +328,18 @@ pub(super) fn looks_again(thread: &ThreadState) {
     ring();
 }
 
-/// The timers of the domain with this number have changed; `due` says when the first one is due. It is asked here: of two threads that change
-/// timers, the one that comes last says what both have left.
-pub(super) fn look_at_timers(id: u32, due: impl FnOnce() -> Option<Instant>) {
+/// The timers of the domain with this number have changed. It is asked here when the first one is due: of two threads that change timers, the one
+/// that comes last says what both have left.
+pub(super) fn look_at_timers(id: u32, process: &Process) {
     let mut interested = interested();
-    match due() {
+    if process.counts_time() {
+        if interested.counted.insert(id) {
+            let _ = interested.wake();
+        }
+    } else {
+        interested.counted.remove(&id);
+    }
+    match process.next_timer() {
         Some(at) => {
             interested.timers.insert(id, Due { at, look: at });
             // Without a watcher no timer is looked at.
@@ -345,17 +359,39 @@ fn timers() -> Option<Instant> {
         interested.timers.iter().filter(|(_, due)| due.look <= now).map(|(&id, _)| id).collect()
     };
     for id in due {
-        // (Whoever sets a timer meanwhile says so later.)
-        interested().timers.remove(&id);
-        let (tells, next) = (domains().look_at_timers)(id);
-        if let Some(next) = next {
-            interested().timers.entry(id).or_insert(next);
-        }
-        if let Some(base) = tells {
-            tell_of_signal(base);
-        }
+        send_what_is_due(id);
     }
     interested().timers.values().map(|due| if due.at <= now { due.look } else { due.at }).min()
+}
+
+/// Has the timers of the domain with this number send what is due. Whether there was anything.
+fn send_what_is_due(id: u32) -> bool {
+    // (Whoever sets a timer meanwhile says so later.)
+    interested().timers.remove(&id);
+    let (tells, next) = (domains().look_at_timers)(id);
+    if let Some(next) = next {
+        interested().timers.entry(id).or_insert(next);
+    }
+    if let Some(base) = tells {
+        tell_of_signal(base);
+    }
+    tells.is_some()
+}
+
+/// Tells domains with timers of CPU time what they have used. Whether one of these was due.
+fn count_time(counted: &HashSet<u32>, spent: &Spent) -> bool {
+    let mut sent = false;
+    let Some(since) = spent.since else { return sent };
+    for &id in counted {
+        let its = spent.by.get(&id).map_or(&[][..], Vec::as_slice);
+        // (Whoever sets a timer meanwhile says so later.)
+        interested().counted.remove(&id);
+        if (domains().count_time)(id, since, its) {
+            interested().counted.insert(id);
+        }
+        sent |= !its.is_empty() && send_what_is_due(id);
+    }
+    sent
 }
 
 /// Has threads that are in domains look at signals that came before they did, and at timers that were due: a call does not ask when it begins.
@@ -505,25 +541,35 @@ fn watch() {
     let mut samples = Samples::default();
     let mut kicks = Kicks::new();
     let mut cleared = Instant::now();
+    // Threads have run in a domain with timers of CPU time.
+    let mut runs = false;
     loop {
         let mut interested = interested();
         let mut heard = EVENTCOUNT.rings();
-        while interested.is_idle() {
+        while interested.is_idle() && !runs {
+            let counts = !interested.counted.is_empty();
             drop(interested);
-            samples.forget();
+            if !counts {
+                samples.forget();
+            }
             kicks.clear();
-            let due = timers();
+            let mut due = timers();
+            if counts {
+                let seldom = Instant::now() + SELDOM;
+                due = Some(due.map_or(seldom, |due| due.min(seldom)));
+            }
             if !ASKED.load(Ordering::Acquire) {
                 EVENTCOUNT.wait(heard, due);
             }
             interested = self::interested();
             heard = EVENTCOUNT.rings();
-            if interested.timers.values().any(|due| due.look <= Instant::now()) {
+            if counts || interested.timers.values().any(|due| due.look <= Instant::now()) {
                 break;
             }
         }
         let leftovers = std::mem::take(&mut interested.leftovers);
         let (killed, meters) = (interested.killed.clone(), interested.meters.clone());
+        let counted = interested.counted.clone();
         drop(interested);
         let asked = ASKED.swap(false, Ordering::AcqRel);
         if cleared.elapsed() >= SELDOM {
@@ -532,7 +578,11 @@ fn watch() {
         }
         remind();
         let due = timers();
-        let found = look(&killed, &meters, &mut samples, &mut kicks);
+        let mut found = look(&killed, &meters, &counted, &mut samples, &mut kicks);
+        runs = found.spent.runs;
+        if count_time(&counted, &found.spent) {
+            found.pause = INSIST;
+        }
         if asked && found.unanswered {
             ASKED.store(true, Ordering::Release);
         }
@@ -648,14 +698,28 @@ struct Found {
     stopped: Vec<u32>,
     /// A thread has yet to ask its host's stop predicate.
     unanswered: bool,
+    /// What was used of the processors in domains that count it.
+    spent: Spent,
 }
 
 /// Looks at every thread once.
-fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks: &mut Kicks) -> Found {
+fn look(
+    killed: &[Retired],
+    meters: &[Arc<Meter>],
+    counted: &HashSet<u32>,
+    samples: &mut Samples,
+    kicks: &mut Kicks,
+) -> Found {
     let threads = locked(&THREADS);
     let mut seen = seen();
     let now = Instant::now();
-    let mut found = Found { pause: POLL, inhabited: Vec::new(), stopped: Vec::new(), unanswered: false };
+    let mut found = Found {
+        pause: POLL,
+        inhabited: Vec::new(),
+        stopped: Vec::new(),
+        unanswered: false,
+        spent: Spent::default(),
+    };
     let mut present = Seen::new();
     let base = |entry: &SeenEntry| space::base_of(entry.control);
     for thread in threads.iter() {
@@ -723,8 +787,8 @@ fn look(killed: &[Retired], meters: &[Arc<Meter>], samples: &mut Samples, kicks:
         }
     }
     *seen = present;
-    if !meters.is_empty() {
-        samples.take(&threads, meters);
+    if !meters.is_empty() || !counted.is_empty() {
+        found.spent = samples.take(&threads, meters, counted);
     }
     found
 }

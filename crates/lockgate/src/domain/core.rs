@@ -100,6 +100,7 @@ impl Core {
             end_for_cpu_time: super::end_for_cpu_time,
             interrupt_waits: super::interrupt_waits,
             look_at_timers: super::look_at_timers,
+            count_time: super::count_time,
             has_signals: super::has_signals,
             wakes: super::wakes,
         });

@@ -57,6 +57,18 @@ fn look_at_timers(id: u32) -> (Option<u64>, Option<Due>) {
     rest::look_at(id, look).unwrap_or_default()
 }
 
+/// Tells the domain with this number what calls in it have used of the processors since then; whether it has timers that go by that.
+fn count_time(id: u32, since: Instant, spent: &[(u64, Duration)]) -> bool {
+    let count = |core: &Core| {
+        let thread = |control: u64| core.contexts().home(core.slot_of(control));
+        let spent: Vec<(u32, Duration)> =
+            spent.iter().map(|&(control, spent)| (thread(control), spent)).collect();
+        core.process().count_time(since, &spent);
+        !core.is_killed() && core.process().counts_time()
+    };
+    rest::look_at(id, count).unwrap_or(false)
+}
+
 /// When timers of a domain with so many calls in progress are looked at, of which the first is due then: while there are none seldom, however short
 /// they are. What they send waits for the next call, and costs the host's time.
 fn next_look(due: Instant, calls: usize, now: Instant) -> Instant {
