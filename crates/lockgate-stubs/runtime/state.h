@@ -167,7 +167,7 @@ struct lgs_kept {
     unsigned calls;        /* that have it, */
     bool ended;            /* and the library has it only as long as these: it is in no list */
     bool known;            /* program and library have agreed on numbers: */
-    unsigned char agreed[]; /* the program's structure then. What is in it now and not there goes in, the rest the library's copy has, newer ones perhaps */
+    unsigned char agreed[]; /* the program's structure then. What the program has by now and not there goes in, what the library has and not there comes out */
 };
 
 /* What is in it: a structure, by its number from 1, or one of these. Two readings of one address are two objects. */
