@@ -587,6 +587,31 @@ fn what_a_callback_frees_is_the_calls() {
     made("frees", &["-O0", "-fsanitize=address"], [header, source, host]);
 }
 
+/// A release may say by its result that the library has the handle still. If it has not, its next handle may be at the same address.
+#[test]
+fn what_a_release_says_holds_up_no_other_handle() {
+    let declared = "typedef struct own own;\ntypedef struct two two;\ntypedef int (*tick)(void *user);\n";
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"says\");\nLG_ERRORS(int, -1);\n@own *own_new(void);\n_Bool own_free(own *own LG_RELEASE);\n\
+                  int own_on(own *own, tick calls, void *user);\nint own_go(own *own);\ntwo *two_new(void);\nint two_free(two *two LG_RELEASE);\n\
+                  int two_on(two *two, tick calls, void *user);\nint two_go(two *two);\n"
+        .replace('@', declared);
+    let source = "@struct own { tick calls; void *user; };\nstruct two { tick calls; void *user; };\nstatic struct own one;\nstatic struct two two_;\n\
+                  own *own_new(void) { return &one; }\n_Bool own_free(own *o) { o->calls = 0; return 1; }\nint own_on(own *o, tick calls, void *user) { o->calls = calls, o->user = user; return 0; }\n\
+                  int own_go(own *o) { return o->calls(o->user); }\ntwo *two_new(void) { return &two_; }\nint two_free(two *o) { (void)o; return 19; }\n\
+                  int two_on(two *o, tick calls, void *user) { o->calls = calls, o->user = user; return 0; }\nint two_go(two *o) { return o->calls(o->user); }\n"
+        .replace('@', declared);
+    let host = "#include <says.h>\n#define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\nstatic int number(void *user) { return *(int *)user; }\n\
+                int main(void)\n{\n    int first = 1, second = 2;\n    for (int i = 0; i < 3; i++) {\n        own *own = own_new();\n        \
+                CHECK(own && own_on(own, number, &first) == 0 && own_go(own) == 1 && own_free(own) && own_go(own) == -1);\n        \
+                two *two = two_new();\n        CHECK(two && two_on(two, number, &first) == 0 && two_go(two) == 1 && two_free(two) == 19);\n    }\n    \
+                /* The library may have it, and then it is as good as before; but what was given for it has ended. */\n    two *two = two_new();\n    \
+                CHECK(two_on(two, number, &first) == 0 && !two_new() && two_free(two) == 19 && two_go(two) == -1);\n    CHECK(two_on(two, number, &first) == 0 && two_go(two) == 1);\n    \
+                /* Given anew, it is another, and the first is none. */\n    struct two *other = two_new();\n    \
+                CHECK(other && other != two && two_go(two) == -1 && two_go(other) == -1 && two_on(other, number, &second) == 0 && two_go(other) == 2 && two_go(two) == -1);\n    \
+                CHECK(!two_new() && two_free(other) == 19);\n    return 0;\n}\n";
+    made("says", &["-O0", "-fsanitize=address"], [&header, &source, host]);
+}
+
 /// Handles may lie side by side in an array of the library's, four bytes apart; what no structure can be aligned to is refused, and said.
 #[test]
 fn handles_are_four_bytes_apart() {

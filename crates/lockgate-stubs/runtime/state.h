@@ -232,6 +232,7 @@ struct lgs_scope {
     bool alone;              /* the program has given data alone for it, or for the one that made it */
     bool held;               /* ended with its domain; the program has not let go of it */
     bool ending;             /* a call that is to end it is in progress */
+    bool let_go;             /* such a call has said by its result that the library may have it still: the library may give its address anew, and then has not */
     unsigned changing;       /* calls in progress that may change it: they take it without const */
     uint64_t changes;        /* and how many there were */
 };

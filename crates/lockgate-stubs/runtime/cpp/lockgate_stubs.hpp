@@ -320,7 +320,9 @@ template <class Client> struct state {
 // What a call was to end is over; some functions say by a number that it lives on.
 template <class T> bool says_over(const T &result)
 {
-    if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
+    if constexpr (std::is_same_v<T, bool>)
+        return result;
+    else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
         return result == T();
     else
         return true;

@@ -591,7 +591,8 @@ class _Handle(_Ending):
 
         def end() -> None:
             # (By its own word: some functions say by a number that the handle lives on.)
-            if not _end_call(function, raw):
+            result = _end_call(function, raw)
+            if result if isinstance(result, bool) else not result:
                 life.ended = True
 
         return end if raw is not None and self._owned and function is not None else None

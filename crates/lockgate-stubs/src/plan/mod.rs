@@ -1243,6 +1243,16 @@ impl<'a> Planner<'a> {
         let Function { name, prototype: Prototype { result, noreturn, .. }, notes, .. } = function;
         if let Some(error) = notes.error.as_ref().or_else(|| self.error_of_type(result)) {
             self.is_of_type(error, result)?;
+            let releases = function.prototype.parameters.iter().any(|p| p.notes.release);
+            if releases
+                && result.is_bool()
+                && Expression::parse(error).ok().and_then(|e| self.constant(&e)) != Some(0)
+            {
+                return no(
+                    format!("LG_ERROR({error}): it ends something, and `true` would say that it has not"),
+                    "declare the result as a number",
+                );
+            }
             let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let words: Vec<&str> = error.split(|c| !is_of_word(c)).collect();
             if let Some(own) = function.prototype.parameters.iter().find(|p| words.contains(&&*p.name)) {

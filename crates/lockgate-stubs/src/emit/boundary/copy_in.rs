@@ -170,8 +170,8 @@ impl Stub<'_> {
             self.phases.copy_in.push(when(raw.clone(), [ending]));
             let dead = Step::Do(call("lgs_handle_dead", [word(name)]));
             // The program is done with it, whatever the library says or does.
-            let lives = match success {
-                Some(_) => infix(failed(), "||", infix(word("lgs_result"), "!=", zero())),
+            let lives = match &success {
+                Some(success) => infix(failed(), "||", not(group(success.clone()))),
                 None => failed(),
             };
             self.phases.give.push(perhaps(success, dead));

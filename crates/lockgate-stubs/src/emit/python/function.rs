@@ -229,7 +229,9 @@ impl<'a> Writer<'_, 'a> {
                 self.before(&format!("{local} = _handle({own}, {kind}, \"{name}\")"));
                 if *release {
                     line(&mut self.pieces.stored, &format!("{local} = {own} and {own}._released()"));
-                    let dead = if self.form.says { format!("{own} and not lgs_result") } else { own.clone() };
+                    let is_bool = self.form.plan.prototype.result.is_bool();
+                    let not = if is_bool { "" } else { "not " };
+                    let dead = if self.form.says { format!("{own} and {not}lgs_result") } else { own.clone() };
                     self.pieces.after += &template!("python/ended.py.in", DEAD = dead, OWN = own);
                 }
                 self.takes(&own, &if *release { kind } else { format!("{kind} | None") });
