@@ -311,6 +311,19 @@ static inline bool lgs_known(uint64_t *inside, const void *host, uint32_t type)
     return true;
 }
 
+/* Its domain has ended, and nothing else has. */
+static bool lgs_is_left(const void *host)
+{
+    size_t place = lgs_scope_place(host);
+    if (!place || place > __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE))
+        return false;
+    pthread_mutex_lock(&lgs.lock);
+    const struct lgs_scope *scope = &lgs.scopes[place];
+    bool left = !scope->type && scope->held && scope->inside != LGS_NOWHERE;
+    pthread_mutex_unlock(&lgs.lock);
+    return left;
+}
+
 /* Why it is none. */
 static __attribute__((noinline, cold)) void lgs_no_handle_there(struct lgs_call *c, const void *host, const char *what)
 {
