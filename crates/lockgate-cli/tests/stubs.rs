@@ -468,12 +468,13 @@ fn a_copy_has_the_buffers_of_what_it_is_of() {
 fn a_call_within_a_call_takes_nothing_back() {
     let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"within\");\nLG_ERRORS(int, -1);\ntypedef int (*tick)(void *user);\n\
                   struct scan { const char *in LG_IN LG_SIZE(left) LG_CURSOR; unsigned left; long sum; int key; };\n\
-                  int scan_new(struct scan *scan LG_OUT LG_KEPT);\nint scan_key(struct scan *scan LG_OUT LG_KEPT, int key);\n\
-                  int scan_run(struct scan *scan LG_INOUT LG_KEPT, tick calls, void *user LG_FOR_CALL);\nint scan_end(struct scan *scan LG_OUT LG_KEPT LG_RELEASE);\n\
+                  int scan_new(struct scan *scan LG_OUT LG_KEPT);\nint scan_key(struct scan *scan LG_OUT LG_KEPT, int key);\nint scan_set(struct scan *scan LG_OUT LG_KEPT, int key);\n\
+                  int scan_both(struct scan *scan LG_OUT LG_KEPT, tick calls, void *user LG_FOR_CALL);\nint scan_run(struct scan *scan LG_INOUT LG_KEPT, tick calls, void *user LG_FOR_CALL);\nint scan_end(struct scan *scan LG_OUT LG_KEPT LG_RELEASE);\n\
                   int scan_copy(struct scan *to LG_OUT LG_KEPT, struct scan *from LG_OUT LG_KEPT);\nstruct plain { char tag; short both; long total; };\nint plain_add(struct plain *plain LG_INOUT LG_KEPT, int n, tick calls LG_NULLABLE, void *user LG_FOR_CALL);\n\
                   int plain_end(struct plain *plain LG_INOUT LG_KEPT LG_RELEASE);\n";
     let source = "struct scan { const char *in; unsigned left; long sum; int key; };\ntypedef int (*tick)(void *);\n\
-                  int scan_new(struct scan *s) { s->sum = 0; s->key = 1; return 0; }\nint scan_key(struct scan *s, int key) { s->key += key; return s->sum; }\n\
+                  int scan_new(struct scan *s) { s->sum = 0; s->key = 1; return 0; }\nint scan_key(struct scan *s, int key) { s->key += key; return s->sum; }\nint scan_set(struct scan *s, int key) { s->key = key; return 0; }\n\
+                  int scan_both(struct scan *s, tick tick, void *user) { s->key++; tick(user); s->key++; return 0; }\n\
                   static void half(struct scan *s) { for (int i = 0; i < 3 && s->left; i++, s->left--) s->sum += *s->in++ * s->key; }\n\
                   int scan_run(struct scan *s, tick tick, void *user) { half(s); int is = tick(user); half(s); return is; }\nint scan_end(struct scan *s) { s->sum = 0; return 0; }\n\
                   int scan_copy(struct scan *to, struct scan *from) { *to = *from; return 0; }\nstruct plain { char tag; short both; long total; };\nint plain_add(struct plain *p, int n, tick tick, void *user) { p->total += n; p->both += 1; return tick ? tick(user) : p->tag; }\n\
@@ -485,6 +486,7 @@ fn a_call_within_a_call_takes_nothing_back() {
                 static int add(void *user) { plain.tag = 'b'; return plain_add(&plain, *(int *)user, 0, 0); }\nstatic int nothing(void *user) { (void)user; return 0; }\n\
                 static int other(void *user) { scan.in = user; return 0; }\nstatic int twice(void *user) { return scan_copy(user, &scan) + scan_copy(user, &scan); }\n\
                 static int next(void *user) { return scan_end(&scan) | scan_new(user); }\n\
+                static int again(void *user) { scan.key = 5; scan_key(&scan, 0); scan.key = *(int *)user; return 0; }\nstatic int back(void *user) { return scan_set(&scan, *(int *)user); }\n\
                 int main(void)\n{\n    int more = 3;\n    const char in[] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};\n    \
                 CHECK(scan_new(&scan) == 0);\n    scan.in = in, scan.left = 10;\n    \
                 CHECK(scan_run(&scan, key, &more) == 3 && scan.key == 6 && scan.sum == 3 + 3 * 6 && scan.in == in + 6 && scan.left == 4);\n    \
@@ -494,6 +496,9 @@ fn a_call_within_a_call_takes_nothing_back() {
                 twin.in = in, twin.left = 1;\n    CHECK(scan_run(&twin, nothing, 0) == 0 && twin.sum == 24 && scan_end(&twin) == 0);\n    \
                 /* What a call that failed has done is none of the program's numbers. */\n    scan.in = in, scan.left = 10, scan.sum = 5;\n    CHECK(scan_run(&scan, other, 0) == -1 && scan.sum == 5);\n    \
                 scan.in = in, scan.left = 1;\n    CHECK(scan_run(&scan, nothing, 0) == 0 && scan.sum == 5 + 6);\n    \
+                /* Each side has the other's last word, whichever call brought it. */\n    CHECK(scan_both(&scan, again, &more) == 0 && scan.key == 6 && scan_set(&scan, 1) == 0);\n    \
+                CHECK(scan_run(&scan, again, &more) == 0 && scan.key == 3 && scan_set(&scan, 1) == 0);\n    \
+                CHECK(scan_both(&scan, back, (int[]){0}) == 0 && scan.key == 1 && scan_both(&scan, nothing, 0) == 0 && scan.key == 3 && scan_set(&scan, 6) == 0);\n    \
                 /* What a callback ends is the call's until that returns, and no other structure's. */\n    scan.in = in, scan.left = 10;\n    \
                 CHECK(scan_run(&scan, next, &twin) == 0 && scan.sum == 18 && scan_key(&twin, 0) == 0 && twin.key == 1 && scan_end(&twin) == 0);\n    \
                 plain.tag = 'a', plain.both = 255;\n    CHECK(plain_add(&plain, 4, add, &more) == 'b' && plain.tag == 'b' && plain.total == 7 && plain.both == 257);\n    \
@@ -546,6 +551,65 @@ fn what_a_callback_writes_stays() {
                 /* Handles are as numbers. */\n    own *one = own_new(), *two = own_new();\n    CHECK(one && two);\n    mine = one;\n    CHECK(other(&mine, 0, exchange, two) == 0 && mine == two);\n    \
                 CHECK(other(&mine, 1, exchange, one) == 0 && mine && mine != one && mine != two);\n    own_free(mine), own_free(one), own_free(two);\n    return 0;\n}\n";
     made("stays", &["-O0", "-fsanitize=address"], [&header, &source, host]);
+}
+
+/// The same of the functions of a stream of the program's own, where the library has no other function to call.
+#[test]
+fn what_a_streams_function_writes_stays() {
+    let header = "#include <lockgate/annotations.h>\n#include <stdio.h>\nLG_DOMAIN(\"flows\");\nLG_ERRORS(int, -1);\nstruct num { int a, b; };\n\
+                  int put(FILE *file, struct num *num LG_INOUT, int buffered);\n";
+    let source = "#include <stdio.h>\nstruct num { int a, b; };\nint put(FILE *f, struct num *n, int buffered) {\n    \
+                  n->a = buffered ? setvbuf(f, 0, _IOFBF, 64) : 1;\n    n->a++;\n    return fwrite(\"text\", 1, 4, f) == 4 ? 0 : 1;\n}\n";
+    let host = "#define _GNU_SOURCE\n#include <flows.h>\n#define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\nstatic struct num num;\n\
+                static ssize_t more(void *cookie, const char *bytes, size_t n) { (void)cookie, (void)bytes; num.b += (int)n; return (ssize_t)n; }\n\
+                int main(void)\n{\n    FILE *file = fopencookie(0, \"w\", (cookie_io_functions_t){.write = more});\n    CHECK(file && setvbuf(file, 0, _IONBF, 0) == 0);\n    \
+                CHECK(put(file, &num, 0) == 0 && num.a == 2 && num.b == 4);\n    \
+                /* What the library has in a buffer of its own, the stream gets when the call ends. */\n    \
+                CHECK(put(file, &num, 1) == 0 && num.a == 1 && num.b == 8);\n    return 0;\n}\n";
+    made("flows", &["-O0", "-fsanitize=address"], [header, source, host]);
+}
+
+/// An object that a callback frees is written when the call ends: the client cannot know, and AddressSanitizer says it.
+#[test]
+fn what_a_callback_frees_is_the_calls() {
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"frees\");\nLG_ERRORS(int, -1);\ntypedef int (*tick)(void *user);\nstruct num { int a, b; };\n\
+                  int put(struct num *num LG_OUT, tick calls, void *user LG_FOR_CALL);\n";
+    let source = "struct num { int a, b; };\nint put(struct num *n, int (*calls)(void *), void *user) { n->a = 1; return calls(user); }\n";
+    let host = "#define _GNU_SOURCE\n#include <frees.h>\n#include <stdlib.h>\n#include <string.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+                #define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\nstatic struct num *num;\n\
+                static int gives_it_up(void *user) { free(user); return 0; }\nstatic int nothing(void *user) { (void)user; return 0; }\n\
+                static int child(int (*calls)(void *), char *said, size_t most)\n{\n    int ends[2], status = 0;\n    ssize_t got;\n    size_t n = 0;\n    if (pipe(ends) != 0)\n        return -1;\n    \
+                pid_t own = fork();\n    if (own == 0) {\n        dup2(ends[1], 2), close(ends[0]), close(ends[1]);\n        num = calloc(1, sizeof *num);\n        _exit(put(num, calls, num) != 0);\n    }\n    \
+                close(ends[1]);\n    while ((got = read(ends[0], said + n, most - n - 1)) > 0)\n        n += (size_t)got;\n    said[n] = 0, close(ends[0]);\n    \
+                return waitpid(own, &status, 0) == own && WIFEXITED(status) ? WEXITSTATUS(status) : -1;\n}\n\
+                int main(void)\n{\n    static char said[1 << 16];\n    CHECK(child(nothing, said, sizeof said) == 0 && !*said);\n    \
+                CHECK(child(gives_it_up, said, sizeof said) == 1 && strstr(said, \"heap-use-after-free\") && strstr(said, \"gives_it_up\"));\n    return 0;\n}\n";
+    made("frees", &["-O0", "-fsanitize=address"], [header, source, host]);
+}
+
+/// A release may say by its result that the library has the handle still. If it has not, its next handle may be at the same address.
+#[test]
+fn what_a_release_says_holds_up_no_other_handle() {
+    let declared = "typedef struct own own;\ntypedef struct two two;\ntypedef int (*tick)(void *user);\n";
+    let header = "#include <lockgate/annotations.h>\nLG_DOMAIN(\"says\");\nLG_ERRORS(int, -1);\n@own *own_new(void);\n_Bool own_free(own *own LG_RELEASE);\n\
+                  int own_on(own *own, tick calls, void *user);\nint own_go(own *own);\ntwo *two_new(void);\nint two_free(two *two LG_RELEASE);\n\
+                  int two_on(two *two, tick calls, void *user);\nint two_go(two *two);\n"
+        .replace('@', declared);
+    let source = "@struct own { tick calls; void *user; };\nstruct two { tick calls; void *user; };\nstatic struct own one;\nstatic struct two two_;\n\
+                  own *own_new(void) { return &one; }\n_Bool own_free(own *o) { o->calls = 0; return 1; }\nint own_on(own *o, tick calls, void *user) { o->calls = calls, o->user = user; return 0; }\n\
+                  int own_go(own *o) { return o->calls(o->user); }\ntwo *two_new(void) { return &two_; }\nint two_free(two *o) { (void)o; return 19; }\n\
+                  int two_on(two *o, tick calls, void *user) { o->calls = calls, o->user = user; return 0; }\nint two_go(two *o) { return o->calls(o->user); }\n"
+        .replace('@', declared);
+    let host = "#include <says.h>\n#define CHECK(x) do { if (!(x)) return __LINE__; } while (0)\nstatic int number(void *user) { return *(int *)user; }\n\
+                int main(void)\n{\n    int first = 1, second = 2;\n    for (int i = 0; i < 3; i++) {\n        own *own = own_new();\n        \
+                CHECK(own && own_on(own, number, &first) == 0 && own_go(own) == 1 && own_free(own) && own_go(own) == -1);\n        \
+                two *two = two_new();\n        CHECK(two && two_on(two, number, &first) == 0 && two_go(two) == 1 && two_free(two) == 19);\n    }\n    \
+                /* The library may have it, and then it is as good as before; but what was given for it has ended. */\n    two *two = two_new();\n    \
+                CHECK(two_on(two, number, &first) == 0 && !two_new() && two_free(two) == 19 && two_go(two) == -1);\n    CHECK(two_on(two, number, &first) == 0 && two_go(two) == 1);\n    \
+                /* Given anew, it is another, and the first is none. */\n    struct two *other = two_new();\n    \
+                CHECK(other && other != two && two_go(two) == -1 && two_go(other) == -1 && two_on(other, number, &second) == 0 && two_go(other) == 2 && two_go(two) == -1);\n    \
+                CHECK(!two_new() && two_free(other) == 19);\n    return 0;\n}\n";
+    made("says", &["-O0", "-fsanitize=address"], [&header, &source, host]);
 }
 
 /// Handles may lie side by side in an array of the library's, four bytes apart; what no structure can be aligned to is refused, and said.

@@ -89,20 +89,33 @@ static struct lgs_kept *lgs_kept_in(struct lgs_kept *list, const void *host, uns
     return list;
 }
 
-/* Program and library agree on the numbers in the structure at `host`: these; without `known`, on none. */
-static void lgs_kept_known(const struct lgs_call *c, const void *host, unsigned type, bool with_handle, const void *known)
+/* The library has this in its copy: what is not as they have agreed on last, the library has changed since, whichever call that was; it goes to the program. The
+ * rest the program may have changed, in a callback of the call. */
+static __attribute__((unused)) void lgs_kept_give(struct lgs_kept *kept, void *host, const void *now, const struct lgs_numbers *numbers)
 {
     pthread_mutex_lock(&lgs.lock);
-    bool waits = with_handle && c->makes;
-    struct lgs_kept *kept = host && !waits ? lgs_kept_in(*lgs_kept_of(c, host, with_handle), host, type) : 0;
-    if (kept && (kept->known = known != 0))
-        memcpy(kept->agreed, known, kept->size);
+    if (memcmp(host, kept->agreed, kept->size) == 0)
+        memcpy(host, now, kept->size);
+    else
+        lgs_give_numbers(numbers, host, now, (const char *)kept->agreed);
+    memcpy(kept->agreed, now, kept->size);
+    kept->known = true;
+    pthread_mutex_unlock(&lgs.lock);
+}
+
+/* The call has failed: what the library has by now is nothing that the program knows. */
+static __attribute__((unused)) void lgs_kept_unknown(struct lgs_kept *kept)
+{
+    pthread_mutex_lock(&lgs.lock);
+    if (kept)
+        kept->known = false;
     pthread_mutex_unlock(&lgs.lock);
 }
 
 /* The library's copy of the program's structure at `host`: found, or made. `with_handle`: no function releases it, and the library has it as long as the handle that
- * comes with it, or that the call makes. `known`: what they have agreed on; it differs everywhere if that is nothing. `room`: for what the call has of its buffers (lgs_kept_has). */
-static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, void *known, size_t room, const char *what)
+ * comes with it, or that the call makes; `of` is it. `known`: what they have agreed on; it differs everywhere if that is nothing. `room`: for what the call has of its buffers
+ * (lgs_kept_has). */
+static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, size_t size, bool with_handle, struct lgs_kept **of, void *known, size_t room, const char *what)
 {
     struct lgs_block block = {host, 0, 0, size};
     lgs_need_mark(c);
@@ -139,6 +152,7 @@ static struct lgs_block lgs_keep(struct lgs_call *c, void *host, unsigned type, 
         lgs_fail(c, LG_STUB_MEMORY, what, "no memory that can be shared with the domain");
         return block;
     }
+    *of = kept;
     block.here = kept->stage;
     block.inside = kept->inside;
     return block;

@@ -1,7 +1,7 @@
 /* ---- the lives of handles -----------------------------------------------------------------------------------------------------
  *
  * A handle is, to the program, the address of a place among zeros; the place is that of its struct lgs_scope. Everything that the program gives, hears
- * or is lent with a handle hangs on this, and ends when the handle does: by the call that releases it, whatever that returns, or by the end of its
+ * or is lent with a handle hangs on this, and ends with the call that is to release it, whatever that returns, or with the end of its
  * domain. Then the place means nothing until others have been used up: an old handle is never a new one, not in the next domain either. */
 
 static bool lgs_null(struct lgs_call *c, int flags, const char *what);
@@ -174,6 +174,7 @@ static void lgs_handle_ends(const struct lgs_call *c, const void *host, uint64_t
         pthread_mutex_lock(&lgs.lock);
         if (lgs.scopes[place].type)
             lgs_scope_forget(&lgs.scopes[place]);
+        lgs.scopes[place].let_go = true;
         lgs.scopes[place].ending = false;
         pthread_mutex_unlock(&lgs.lock);
     }
@@ -189,7 +190,7 @@ static __attribute__((noinline, cold)) uint32_t lgs_scope_new(struct lgs_call *c
     pthread_mutex_lock(&lgs.lock);
     struct lgs_scope *scope = lgs_scope_of(handle);
     if (scope && scope->type != type) {
-        if (!scope->ending && lgs_scope_is_held(scope)) {
+        if (!scope->ending && !scope->let_go && lgs_scope_is_held(scope)) {
             pthread_mutex_unlock(&lgs.lock);
             lgs_fail(c, LG_STUB_HANDLE, what, "the library returned a handle that the program has already, as one of another type");
             return 0;
@@ -259,7 +260,7 @@ static inline void lgs_handle_ending(const void *host)
         __atomic_store_n(&lgs.scopes[place].ending, true, __ATOMIC_RELEASE);
 }
 
-/* A handle that the library has made: another one than that which a call on another thread is ending, if that was there. With `made`, one for which things
+/* A handle that the library has made: another one than that which a call on another thread is ending, or that the program has let go of, if that was there. With `made`, one for which things
  * are remembered: the call claims it, in the same look, so that no other call, at the same time on another thread, is given the same. */
 static void *lgs_handle_made(struct lgs_call *c, uint64_t address, uint32_t type, int flags, struct lgs_made *made, const char *what)
 {
@@ -271,7 +272,7 @@ static void *lgs_handle_made(struct lgs_call *c, uint64_t address, uint32_t type
         struct lgs_scope *scope = &lgs.scopes[place];
         pthread_mutex_lock(&lgs.lock);
         bool here = scope->inside == address && scope->type == type, known = false;
-        if (here && scope->ending) {
+        if (here && (scope->ending || (made && scope->let_go))) {
             lgs_scope_leave(scope);
             here = false;
         } else if (here && made) {
@@ -308,6 +309,19 @@ static inline bool lgs_known(uint64_t *inside, const void *host, uint32_t type)
         return false;
     *inside = scope->inside;
     return true;
+}
+
+/* Its domain has ended, and nothing else has. */
+static bool lgs_is_left(const void *host)
+{
+    size_t place = lgs_scope_place(host);
+    if (!place || place > __atomic_load_n(&lgs.scope_count, __ATOMIC_ACQUIRE))
+        return false;
+    pthread_mutex_lock(&lgs.lock);
+    const struct lgs_scope *scope = &lgs.scopes[place];
+    bool left = !scope->type && scope->held && scope->inside != LGS_NOWHERE;
+    pthread_mutex_unlock(&lgs.lock);
+    return left;
 }
 
 /* Why it is none. */

@@ -450,17 +450,21 @@ static __attribute__((noinline, cold)) void lgs_keep_before(struct lgs_call *c)
     }
 }
 
-/* Of `size` bytes in whole elements those numbers that the library has changed. */
-static void lgs_give_numbers(const struct lgs_before *before, char *host, const char *now, const char *was, size_t size)
+/* Of an element those numbers that the library has changed. */
+static void lgs_give_numbers(const struct lgs_numbers *numbers, char *host, const char *now, const char *was)
 {
-    const struct lgs_numbers whole[] = {{0, before->element, before->element}, {0, 0, 0}};
-    for (size_t at = 0; at < size; at += before->element)
-        for (const struct lgs_numbers *numbers = before->numbers ? before->numbers : whole; numbers->size; numbers++)
-            for (size_t i = 0; i < numbers->size; i += numbers->each) {
-                size_t place = at + numbers->offset + i;
-                if (memcmp(now + place, was + place, numbers->each) != 0)
-                    memcpy(host + place, now + place, numbers->each);
-            }
+    for (; numbers->size; numbers++) {
+        /* (Most of a long array is as it was.) */
+        size_t each = numbers->each, most = each < 64 ? 64 - 64 % each : each, end = numbers->offset + numbers->size;
+        for (size_t at = numbers->offset, many; at < end; at += many) {
+            many = most < end - at ? most : end - at;
+            if (memcmp(now + at, was + at, many) == 0)
+                continue;
+            for (size_t i = at; i < at + many; i += each)
+                if (memcmp(now + i, was + i, each) != 0)
+                    memcpy(host + i, now + i, each);
+        }
+    }
 }
 
 /* Of `size` bytes only what the library has changed, a number as a whole: as they were fetched, or from the block. */
@@ -468,6 +472,7 @@ static __attribute__((noinline, cold)) void lgs_give_changed(const struct lgs_be
 {
     char local[LGS_AT_ONCE], *room = before->element > sizeof local ? before->bytes + before->size : local;
     size_t most = before->element > sizeof local ? before->element : sizeof local - sizeof local % before->element;
+    const struct lgs_numbers whole[] = {{0, before->element, before->element}, {0, 0, 0}};
     for (size_t at = 0, piece; at < size; at += piece) {
         const char *now = fetched ? fetched + at : room, *was = before->bytes + at;
         char *host = (char *)before->host + at;
@@ -479,7 +484,8 @@ static __attribute__((noinline, cold)) void lgs_give_changed(const struct lgs_be
         if (memcmp(host, was, piece) == 0)
             memcpy(host, now, piece);
         else
-            lgs_give_numbers(before, host, now, was, piece);
+            for (size_t i = 0; i < piece; i += before->element)
+                lgs_give_numbers(before->numbers ? before->numbers : whole, host + i, now + i, was + i);
     }
 }
 

@@ -167,7 +167,7 @@ struct lgs_kept {
     unsigned calls;        /* that have it, */
     bool ended;            /* and the library has it only as long as these: it is in no list */
     bool known;            /* program and library have agreed on numbers: */
-    unsigned char agreed[]; /* the program's structure then. What is in it now and not there goes in, the rest the library's copy has, newer ones perhaps */
+    unsigned char agreed[]; /* the program's structure then. What the program has by now and not there goes in, what the library has and not there comes out */
 };
 
 /* What is in it: a structure, by its number from 1, or one of these. Two readings of one address are two objects. */
@@ -232,6 +232,7 @@ struct lgs_scope {
     bool alone;              /* the program has given data alone for it, or for the one that made it */
     bool held;               /* ended with its domain; the program has not let go of it */
     bool ending;             /* a call that is to end it is in progress */
+    bool let_go;             /* such a call has said by its result that the library may have it still: the library may give its address anew, and then has not */
     unsigned changing;       /* calls in progress that may change it: they take it without const */
     uint64_t changes;        /* and how many there were */
 };

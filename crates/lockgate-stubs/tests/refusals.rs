@@ -188,6 +188,11 @@ fn what_would_do_nothing_is_refused() {
             "LG_KEPT has no effect",
         ),
         ("int f(const char *t LG_STRING LG_RELEASE);", "LG_RELEASE has no effect"),
+        (
+            "struct h;\nint g(void);\n_Bool f(struct h *h LG_RELEASE) LG_ERROR(1);",
+            "`true` would say that it has not",
+        ),
+        ("struct h;\nint g(void);\n_Bool f(struct h *h LG_RELEASE) LG_ERROR(0);", ""),
         ("struct r { int n; };\nint f(struct r *r LG_IN LG_RELEASE);", "LG_RELEASE has no effect"),
         ("int f(const char *t LG_STRING LG_ZEROS);", "LG_ZEROS has no effect"),
         ("int f(void *t LG_IGNORE LG_IN LG_SIZE(4));", "LG_IN, LG_OUT or LG_INOUT has no effect"),

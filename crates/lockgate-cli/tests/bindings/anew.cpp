@@ -38,4 +38,17 @@ int main()
     });
     CHECK(ends(said([&] { anew::anew_each(1, event); }), "that called this function"));
     CHECK(anew::anew_sum(numbers) == 3);
+
+    // The places of functions are free when the domain has ended in which they were passed with a handle.
+    for (int turn = 0; turn < 5; turn++) {
+        std::vector<anew::anew_plain> functions;
+        std::vector<anew::thing> things;
+        for (int i = 0; i < 64; i++) {
+            functions.emplace_back([](int n) { return n; });
+            things.push_back(std::move(*anew::anew_new(1)));
+            anew::anew_take(things.back(), functions.back());
+        }
+        said([] { anew::anew_crash(1); });
+        CHECK(anew::anew_sum(numbers) == 3);
+    }
 }

@@ -24,3 +24,11 @@ def event(n):
 outer = raises(anew.Fault, anew.anew_each, 1, event)
 assert str(outer).endswith("that called this function"), outer
 assert anew.anew_sum([4, 5]) == 9
+
+# The places of functions are free when the domain has ended in which they were passed with a handle.
+for _ in range(5):
+    things, functions = [anew.anew_new(1) for _ in range(256)], [anew.anew_plain(lambda n: n) for _ in range(256)]
+    for thing, function in zip(things, functions):
+        anew.anew_take(thing, function)
+    end()
+    del things, thing, functions, function

@@ -32,5 +32,17 @@ fn main() -> Result<(), Error> {
     };
     thread::spawn(keeps).join().expect("no panic");
     assert_eq!(anew_sum(&[4, 5])?, 9);
+
+    // The places of functions are free when the domain has ended in which they were passed with a handle.
+    let passed = || -> Result<(Thing, AnewPlain), Error> {
+        let (thing, plain) = (anew_new(1)?.expect("a thing"), AnewPlain::new(|n| n)?);
+        anew_take(&thing, &plain).map(|_| (thing, plain))
+    };
+    for _ in 0..5 {
+        let all = (0..64).map(|_| passed()).collect::<Result<Vec<_>, _>>()?;
+        end();
+        assert_eq!(anew_sum(&[1])?, 1);
+        drop(all);
+    }
     Ok(())
 }

@@ -56,6 +56,41 @@ static void functions_of_lives()
         owned::owned_take(other, fifth);
         FAILS(owned::owned_late(1), error_kind::callback, ANY);
     }
+    {
+        auto own = owned::owned_new();
+        first = answering(1);
+        owned::owned_take(own, first);
+        auto swapped = owned::owned_swap(std::move(own), 2);
+        CHECK(swapped.result == 1 && swapped.owned);
+        first.reset();
+        tick sixth = answering(6);
+        owned::owned_take(other, sixth);
+        FAILS(owned::owned_late(1), error_kind::callback, ANY);
+    }
+    // With two handles it belongs to both.
+    {
+        auto own = owned::owned_new(), whole = owned::owned_new();
+        first = answering(1);
+        auto part = owned::part_new(whole, nullptr);
+        owned::owned_both(own, part, first);
+        own.reset(), first.reset();
+        tick seventh = answering(7);
+        owned::owned_take(other, seventh);
+        FAILS(owned::part_fire(part, 1), error_kind::callback, ANY);
+    }
+    // With none, to what the call makes.
+    {
+        first = answering(1);
+        auto own = owned::owned_begin(first);
+        first.reset();
+        tick eighth = answering(8);
+        owned::owned_take(other, eighth);
+        FAILS(owned::owned_fire(own, 1), error_kind::callback, ANY);
+        for (int turn = 0; turn < 300; turn++) {
+            tick one = answering(1);
+            CHECK(owned::owned_fire(owned::owned_begin(one), 1) == 1);
+        }
+    }
     // One after another, beside one that stays.
     for (int turn = 0; turn < 300; turn++) {
         auto own = owned::owned_new();
@@ -86,7 +121,7 @@ int main()
     {
         auto same = owned::owned_swap(owned::owned_new(), 0);
         auto other = owned::owned_swap(std::move(same.owned), 1);
-        CHECK(other.result == 1 && owned::owned_count() == 1 && owned::owned_ends() == 1);
+        CHECK(other.result == 0 && owned::owned_count() == 1 && owned::owned_ends() == 1);
     }
     CHECK(owned::owned_count() == 0 && owned::owned_ends() == 2);
     // What a call has made that failed has ended.

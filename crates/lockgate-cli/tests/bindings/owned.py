@@ -22,7 +22,7 @@ assert (result, lib.owned_ends()) == (0, 0)
 own = lib.owned_new()
 result, own = lib.owned_swap(own, 0)
 result, own = lib.owned_swap(own, 1)
-assert (result, lib.owned_count(), lib.owned_ends()) == (1, 1, 1)
+assert (result, lib.owned_count(), lib.owned_ends()) == (0, 1, 1)
 
 # As long as the handle lives, the library's pointer leads to no other function.
 lib.owned_take(own, first)
@@ -54,6 +54,45 @@ later = [owned_tick(lambda n: 3) for _ in range(8)]
 for function in later:
     lib.owned_take(other, function)
 dropped(lib.owned_late, 1)
+first, busy = owned_tick(lambda n: 1), lib.owned_new()
+lib.owned_take(busy, first)
+result, swapped = lib.owned_swap(busy, 2)
+assert result == 1
+swapped.close()
+del first
+later = [owned_tick(lambda n: 3) for _ in range(8)]
+for function in later:
+    lib.owned_take(other, function)
+dropped(lib.owned_late, 1)
+
+# With two handles a function belongs to both.
+first, made, whole = owned_tick(lambda n: 1), lib.owned_new(), lib.owned_new()
+part = lib.part_new(whole, None)
+lib.owned_both(made, part, first)
+made.close()
+del first
+later = [owned_tick(lambda n: 3) for _ in range(8)]
+for function in later:
+    lib.owned_take(other, function)
+dropped(lib.part_fire, part, 1)
+part.close()
+whole.close()
+
+# With none, to what the call makes.
+first = owned_tick(lambda n: 1)
+made = lib.owned_begin(first)
+del first
+later = [owned_tick(lambda n: 3) for _ in range(8)]
+for function in later:
+    lib.owned_take(other, function)
+dropped(lib.owned_fire, made, 1)
+made.close()
+for _ in range(1100):
+    first = owned_tick(lambda n: n)
+    made = lib.owned_begin(first)
+    assert lib.owned_fire(made, 4) == 4
+    made.close()
+    del first
 count = lib.owned_count()
 
 # What a call has made that failed has ended.
@@ -65,4 +104,4 @@ result, opened = lib.owned_open(0)
 opened.close()
 own.close()
 other.close()
-assert lib.owned_count() == 1  # the one that is not over
+assert lib.owned_count() == 2  # those that are not over

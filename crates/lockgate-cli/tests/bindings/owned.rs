@@ -9,7 +9,7 @@ fn main() -> Result<(), Error> {
     let own = owned_new()?.expect("a new one");
     let (_, own) = owned_swap(own, 0)?;
     let (result, own) = owned_swap(own, 1)?;
-    assert_eq!((result, owned_count()?, owned_ends()?), (1, 1, 1));
+    assert_eq!((result, owned_count()?, owned_ends()?), (0, 1, 1));
     drop(own);
     assert_eq!((owned_count()?, owned_ends()?), (0, 2), "the program's stays the program's");
     let error = owned_open(1).map(drop).unwrap_err();
@@ -61,6 +61,34 @@ fn functions_of_lives() -> Result<(), Error> {
     let fifth = tick(5)?;
     owned_take(&other, &fifth)?;
     dropped(owned_late(1));
+    let (own, first) = (new()?, tick(1)?);
+    owned_take(&own, &first)?;
+    let (result, own) = owned_swap(own, 2)?;
+    assert!(result == 1 && own.is_some());
+    drop((own, first));
+    let sixth = tick(6)?;
+    owned_take(&other, &sixth)?;
+    dropped(owned_late(1));
+    // With two handles it belongs to both.
+    let (own, whole, first) = (new()?, new()?, tick(1)?);
+    let part = part_new(&whole, None)?.expect("a part");
+    owned_both(&own, &part, &first)?;
+    drop((own, first));
+    let seventh = tick(7)?;
+    owned_take(&other, &seventh)?;
+    dropped(part_fire(&part, 1));
+    // With none, to what the call makes.
+    let first = tick(1)?;
+    let own = owned_begin(&first)?.expect("a new one");
+    drop(first);
+    let eighth = tick(8)?;
+    owned_take(&other, &eighth)?;
+    dropped(owned_fire(&own, 1));
+    for _ in 0..300 {
+        let first = tick(1)?;
+        let own = owned_begin(&first)?.expect("a new one");
+        assert_eq!(owned_fire(&own, 1), Ok(1));
+    }
     // One after another, beside one that stays.
     for _ in 0..300 {
         let (own, first, second) = (new()?, tick(1)?, tick(2)?);
@@ -74,6 +102,6 @@ fn functions_of_lives() -> Result<(), Error> {
     }
     // The place of one function, with ever new handles.
     (0..1000).try_for_each(|_| owned_take(&new()?, &fifth).map(drop))?;
-    assert_eq!(owned_fire(&other, 1), Ok(5));
+    assert_eq!(owned_fire(&other, 1), Ok(8));
     Ok(())
 }

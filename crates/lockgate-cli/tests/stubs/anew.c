@@ -7,6 +7,7 @@ struct thing {
     int value;
     anew_event event;
     void *user;
+    anew_plain plain;
 };
 
 struct thing *anew_new(int value)
@@ -23,6 +24,12 @@ void anew_on(struct thing *thing, anew_event event, void *user)
 {
     thing->event = event;
     thing->user = user;
+}
+
+int anew_take(struct thing *thing, anew_plain plain)
+{
+    thing->plain = plain;
+    return 0;
 }
 
 int anew_run(struct thing *thing, int n) { return thing->event(thing->user, n); }

@@ -28,15 +28,18 @@ void owned_free(struct thing *owned) {
     free(owned);
 }
 
+static struct thing *late;
+
 int owned_swap(struct thing **owned, int anew) {
     if (!anew) return 0;
     struct thing *made = owned_new();
-    owned_free(*owned);
+    if (anew == 2)
+        late = *owned;
+    else
+        owned_free(*owned);
     *owned = made;
-    return 1;
+    return anew == 2;
 }
-
-static struct thing *late;
 
 int owned_close(struct thing *owned, int busy) {
     if (!busy) return owned_free(owned), 0;
@@ -58,6 +61,17 @@ int owned_take(struct thing *owned, owned_tick tick) {
 }
 
 int owned_fire(struct thing *owned, int n) { return owned->tick(n); }
+
+struct thing *owned_begin(owned_tick tick) {
+    struct thing *made = owned_new();
+    made->tick = tick;
+    return made;
+}
+
+int owned_both(struct thing *owned, struct part *part, owned_tick tick) {
+    owned->tick = part->tick = tick;
+    return 0;
+}
 
 struct part *part_new(struct thing *owned, owned_tick tick) {
     (void)owned;

@@ -320,7 +320,9 @@ template <class Client> struct state {
 // What a call was to end is over; some functions say by a number that it lives on.
 template <class T> bool says_over(const T &result)
 {
-    if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
+    if constexpr (std::is_same_v<T, bool>)
+        return result;
+    else if constexpr (std::is_integral_v<T> || std::is_enum_v<T>)
         return result == T();
     else
         return true;
@@ -573,6 +575,7 @@ template <class Client, class Own, bool ENDS> class handle {
     {
         if (!raw_ || !life_ || !ENDS)
             return;
+        lg_end_with_domain();
         struct {
             life own;
             void made() {}
@@ -594,6 +597,12 @@ template <class Client, class Own, bool ENDS> class handle {
         return raw_;
     }
     void **lg_place() { return &raw_; }
+    // Its domain has ended, and will release it no more.
+    void lg_end_with_domain() const
+    {
+        if (raw_ && life_ && Client::is_left(raw_))
+            life_->store(true);
+    }
     const life &lg_life() const { return life_; }
     // The call that it was given to has returned, and it is over, or not.
     void lg_ended(bool over)
@@ -630,22 +639,31 @@ template <class T> void keep(const optional_ref<T> &function, const life &own)
         function.get()->lg_passed(own);
 }
 
-// A handle that a call has made: functions that it took, and that are known by nothing else, are that one's, too.
-template <class Handle, class... Functions> std::optional<Handle> handle_of(Handle made, const Functions &...functions)
+template <class Handle> std::optional<Handle> handle_of(Handle made)
+{
+    if (!made)
+        return std::nullopt;
+    return std::optional<Handle>(std::move(made));
+}
+// A handle that a call has made: functions that it took, and that are known by nothing else, are that one's, and what stood for it until then ends.
+template <class Handle, class... Functions> std::optional<Handle> handle_of(Handle made, const life &until, const Functions &...functions)
 {
     if (!made)
         return std::nullopt;
     (keep(functions, made.lg_life()), ...);
+    until->store(true);
     return std::optional<Handle>(std::move(made));
 }
 
 // A handle, or none, that a call ends, or puts another in the place of. What a refused call was to end, it ends itself.
 template <class Handle> class ending {
   public:
-    ending(Handle &handle, const char *parameter) : raw(handle.lg_raw(parameter)), handle_(&handle) {}
+    ending(Handle &handle, const char *parameter) : raw(handle.lg_raw(parameter)), handle_(&handle) { handle.lg_end_with_domain(); }
     ending(std::optional<Handle> &handle, const char *parameter)
         : raw(handle ? handle->lg_raw(parameter) : nullptr), handle_(handle ? &*handle : nullptr), replaced_(true)
     {
+        if (handle)
+            handle->lg_end_with_domain();
     }
     ending(const ending &) = delete;
     ending &operator=(const ending &) = delete;
@@ -655,7 +673,7 @@ template <class Handle> class ending {
             handle_->lg_ended(over_);
     }
     void made() { made_ = true; }
-    void succeeded(bool over) { over_ = replaced_ ? raw != before_ : over; }
+    void succeeded(bool over) { over_ = over && !(replaced_ && raw == before_); }
     // What the library has put in its place.
     operator const void *() const { return raw; }
     // The life of that: the one that was there, or another one, which is the program's to end.
@@ -677,17 +695,22 @@ template <class Handle> std::vector<Handle> handles_of(const void *at, std::size
     return all;
 }
 
-template <class Handle> life life_of(const Handle &own)
+// What a function is passed with: a handle, whose life may be the library's, or none.
+struct with {
+    bool is;
+    life own;
+};
+template <class Handle> with with_of(const Handle &own)
 {
-    return own.lg_life();
+    return {true, own.lg_life()};
 }
-template <class Handle> life life_of(const std::optional<Handle> &own)
+template <class Handle> with with_of(const std::optional<Handle> &own)
 {
-    return own ? own->lg_life() : nullptr;
+    return own ? with_of(*own) : with{false, nullptr};
 }
-template <class Handle> life life_of(const optional_ref<Handle> &own)
+template <class Handle> with with_of(const optional_ref<Handle> &own)
 {
-    return own.get() ? own.get()->lg_life() : nullptr;
+    return own.get() ? with_of(*own.get()) : with{false, nullptr};
 }
 
 // A structure of C's that the library remembers: it stays where it is, and what was begun with it ends when it is destroyed. A call that it takes part in keeps it
@@ -996,10 +1019,18 @@ template <class T> void *code_of(const optional_ref<T> &closure, const char *par
     return closure.get() ? closure.get()->lg_code(parameter) : nullptr;
 }
 
-template <class T> void *bare_code_of(const optional_ref<T> &closure, const life &own, const char *parameter)
+// The same for a call that passes nothing else by which it is known, with these handles. Without one the library may have it as long as `made` lasts, or for good.
+template <class T, class... Handles> void *bare_code_of(const optional_ref<T> &closure, const char *parameter, const life &made, const Handles &...handles)
 {
     void *code = code_of(closure, parameter);
-    keep(closure, own);
+    bool is = false;
+    for (const with &each : std::initializer_list<with>{handles...})
+        if (each.is) {
+            keep(closure, each.own);
+            is = true;
+        }
+    if (!is)
+        keep(closure, made);
     return code;
 }
 

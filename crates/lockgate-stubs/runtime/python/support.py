@@ -151,6 +151,8 @@ _filling.argtypes, _filling.restype = [ctypes.c_char_p, ctypes.c_size_t], None
 _aside, _back = _lib.lg_@NAME@_aside, _lib.lg_@NAME@_back
 _aside.argtypes, _aside.restype = [ctypes.POINTER(_Aside)], None
 _back.argtypes, _back.restype = [ctypes.POINTER(_Aside)], None
+_is_left = _lib.lg_@NAME@_is_left
+_is_left.argtypes, _is_left.restype = [ctypes.c_void_p], ctypes.c_int
 _catching = ctypes.PyDLL(_lib._name).lg_@NAME@_catching
 _catching.argtypes, _catching.restype = [ctypes.py_object, ctypes.py_object], ctypes.py_object
 
@@ -549,6 +551,11 @@ class _Life:
 
     ended = False
 
+    def end_with_domain(self, raw: int | None) -> None:
+        """Ends it if its handle's domain has, which will release it no more."""
+        if _is_left(raw):
+            self.ended = True
+
 
 class _Handle(_Ending):
     """Something of the library's: it ends with the object, by close(), or with a `with` block."""
@@ -583,6 +590,8 @@ class _Handle(_Ending):
         self._was = raw
         if raw is None:
             raise Error(Kind.HANDLE, type(self).__name__, f"{type(self).__name__}: it has ended")
+        if self._life is not None:
+            self._life.end_with_domain(raw)
         return raw
 
     def _dispose(self) -> Any:
@@ -590,8 +599,10 @@ class _Handle(_Ending):
         function, life = type(self)._end, self._life
 
         def end() -> None:
+            life.end_with_domain(raw)
             # (By its own word: some functions say by a number that the handle lives on.)
-            if not _end_call(function, raw):
+            result = _end_call(function, raw)
+            if result if isinstance(result, bool) else not result:
                 life.ended = True
 
         return end if raw is not None and self._owned and function is not None else None
@@ -777,7 +788,8 @@ class Callback(_Single):
         self.close()
 
 
-def _callback(value: Any, kind: type[Callback], what: str, passing: list, handle: _Handle | None) -> Any:
+def _callback(value: Any, kind: type[Callback], what: str, passing: list, made: _Life | None, *handles: _Handle | None) -> Any:
+    """Without a handle the library may have it as long as what the call makes, or, if that is nothing, for good."""
     if value is None:
         return None
     if not _is(value, Callback):
@@ -786,19 +798,23 @@ def _callback(value: Any, kind: type[Callback], what: str, passing: list, handle
         return value._slot.code
     slot = value._slot if _is(value, kind) else None
     if slot is not None:
-        slot.passed(handle and handle._life)
+        lives = [handle._life for handle in handles if handle is not None]
+        for life in lives or [made]:
+            slot.passed(life)
     # (One that is closed meanwhile may have another function by now.)
     if slot is None or value._slot is not slot:
         raise TypeError(f"{what}: a {kind.__name__} that has not been closed, or a function, is wanted")
     return slot.code
 
 
-def _made(handle: Any, *functions: Any) -> Any:
+def _made(handle: Any, made: _Life, *functions: Any) -> Any:
     """A handle that a call has made which took these functions: the library may hold them as long as it lives."""
     for function in functions:
         slot = getattr(function, "_slot", None)
         if handle is not None and slot is not None:
             slot.passed(handle._life)
+    if handle is not None:
+        made.ended = True
     return handle
 
 

@@ -87,6 +87,8 @@ unsafe extern "C" {
     fn report(error: *const StubError) -> *const c_char;
     #[link_name = "lg_@NAME@_take_number"]
     fn take_number() -> c_int;
+    #[link_name = "lg_@NAME@_is_left"]
+    fn is_left(handle: *const c_void) -> c_int;
     #[link_name = "lg_@NAME@_given"]
     fn given() -> usize;
     #[link_name = "lg_@NAME@_fill"]
@@ -460,9 +462,23 @@ impl Life {
         self.0.store(true, Ordering::Relaxed);
     }
 
+    /// Ends with the domain of its handle, which will release it no more.
+    pub(crate) fn end_with_domain(&self, handle: *const c_void) {
+        // SAFETY: the client looks the handle up.
+        if unsafe { is_left(handle) } != 0 {
+            self.end();
+        }
+    }
+
     fn is_over(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+}
+
+/// What a closure is passed with: a handle, whose life may be the library's, or none.
+pub(crate) enum With<'l> {
+    Nothing,
+    Handle(Option<&'l Life>),
 }
 
 /// A handle that a call ends, or puts another in the place of.
@@ -474,7 +490,12 @@ pub(crate) struct Ending {
 
 impl Ending {
     pub(crate) fn new(raw: *mut c_void, life: Option<Life>) -> Ending {
+        life.iter().for_each(|life| life.end_with_domain(raw));
         Ending { raw, before: raw, life }
+    }
+
+    pub(crate) fn with(&self) -> With<'_> {
+        if self.before.is_null() { With::Nothing } else { With::Handle(self.life.as_ref()) }
     }
 
     pub(crate) fn none() -> Ending {
@@ -486,12 +507,14 @@ impl Ending {
         self.life.iter().for_each(Life::end);
     }
 
-    /// The life of what is in its place behind the call: the one that was there, or another one, which is the program's to end.
-    pub(crate) fn left(&mut self) -> Option<Life> {
+    /// The life of what is in its place behind the call: the one that was there, or another one, which is the program's to end. `over`: so is that of the first.
+    pub(crate) fn left(&mut self, over: bool) -> Option<Life> {
         if self.raw == self.before {
             return self.life.take();
         }
-        self.end();
+        if over {
+            self.end();
+        }
         Some(Life::begun())
     }
 }
@@ -650,6 +673,18 @@ impl<F: ?Sized> Slot<F> {
         if let Some(position) = lock(&self.slots.0).get_mut(self.number) {
             position.passed(life);
             position.held.iter().for_each(|held| held.bare.store(true, Ordering::Relaxed));
+        }
+    }
+
+    /// The same of a call with these handles. Without one the library may have it as long as `made` lasts, or for good.
+    pub(crate) fn passed_with(&self, handles: &[With<'_>], made: Option<&Life>) {
+        let lives = || handles.iter().filter_map(|with| match with {
+            With::Nothing => None,
+            With::Handle(life) => Some(*life),
+        });
+        lives().for_each(|life| self.passed(life));
+        if lives().next().is_none() {
+            self.passed(made);
         }
     }
 

@@ -166,6 +166,15 @@ impl FunctionPlan {
             || parameters.any(|(parameter, passing)| set(passing) && !parameter.notes.borrowed)
     }
 
+    /// Parameters that are structures of this type which the library remembers, and may change without following anything.
+    pub fn remembered(&self, wanted: &str) -> impl Iterator<Item = &str> {
+        let planned = self.prototype.parameters.iter().zip(&self.parameters);
+        let wanted = planned.filter(move |(_, passing)| {
+            matches!(passing, Passing::Record { key, buffer, kept: true, .. } if key == wanted && buffer.writes && !buffer.reads)
+        });
+        wanted.map(|(parameter, _)| parameter.name.as_str())
+    }
+
     /// The library keeps a `FILE` that it is given.
     pub fn keeps_stream(&self) -> bool {
         self.parameters.iter().any(|passing| matches!(passing, Passing::Stream { kept: true }))
@@ -684,9 +693,9 @@ impl Plan {
         self.calls_back() || self.follows_handles() || self.facts().jumps
     }
 
-    /// The library has functions of the program's that it may call.
+    /// The library has functions of the program's that it may call, or streams of the program's, which may have functions of their own.
     pub fn calls_back(&self) -> bool {
-        !(self.callbacks.is_empty() && self.gates.is_empty())
+        !(self.callbacks.is_empty() && self.gates.is_empty()) || self.has_streams()
     }
 
     /// Some functions call back nothing, as compilers go by it, though the library could.
@@ -747,6 +756,13 @@ impl Plan {
         passings
             .into_iter()
             .any(|passing| matches!(passing, Passing::Record { key, kept: true, .. } if key == wanted))
+    }
+
+    /// The library may make one of these structures like another, with its buffers: it remembers both, and follows neither.
+    pub fn copies(&self, key: &str) -> bool {
+        let fields = &self.records[key].fields;
+        fields.iter().any(|field| matches!(field.passing, Passing::Buffer(_)))
+            && self.functions.iter().any(|function| function.remembered(key).count() > 1)
     }
 
     /// It only looks at its handles, and answers by nothing but those and numbers: asked again, it says the same.
@@ -1227,6 +1243,16 @@ impl<'a> Planner<'a> {
         let Function { name, prototype: Prototype { result, noreturn, .. }, notes, .. } = function;
         if let Some(error) = notes.error.as_ref().or_else(|| self.error_of_type(result)) {
             self.is_of_type(error, result)?;
+            let releases = function.prototype.parameters.iter().any(|p| p.notes.release);
+            if releases
+                && result.is_bool()
+                && Expression::parse(error).ok().and_then(|e| self.constant(&e)) != Some(0)
+            {
+                return no(
+                    format!("LG_ERROR({error}): it ends something, and `true` would say that it has not"),
+                    "declare the result as a number",
+                );
+            }
             let is_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
             let words: Vec<&str> = error.split(|c| !is_of_word(c)).collect();
             if let Some(own) = function.prototype.parameters.iter().find(|p| words.contains(&&*p.name)) {

@@ -92,7 +92,7 @@ impl<'a> Surface<'a> {
                 Passing::Handle { number, .. } => CopyIn::Replaced(number),
                 _ => CopyIn::Zero,
             },
-            Passing::Callback { name } => CopyIn::Closure { name, by_data: false, handle: None },
+            Passing::Callback { name } => CopyIn::Closure { name, by_data: false, handles: Vec::new() },
             Passing::Rows { .. } => return Err("an array of pointers"),
             Passing::Stream { .. } => return Err("a stream of C's"),
         })
@@ -196,7 +196,7 @@ pub fn says(function: &FunctionPlan) -> bool {
     function.result == Outcome::Value && function.prototype.result.is_integer()
 }
 
-/// What closures are known by: their data if there is one of each; and the handle that they are given with, the first one.
+/// What closures are known by: their data if there is one of each; and the handles that they are given with.
 fn known_by<'a>(arguments: &mut [Argument<'a>], function: &FunctionPlan) {
     let is_data = |passing: &Passing| matches!(passing, Passing::Data { .. });
     let data: Vec<usize> =
@@ -205,7 +205,7 @@ fn known_by<'a>(arguments: &mut [Argument<'a>], function: &FunctionPlan) {
         .filter(|place| matches!(arguments[*place].how, CopyIn::Closure { .. }))
         .collect();
     let is_handle = |how: &CopyIn<'_>| matches!(how, CopyIn::Handle { .. } | CopyIn::Replaced(_));
-    let first = arguments.iter().find(|argument| is_handle(&argument.how)).map(|own| own.name);
+    let all: Vec<&str> = arguments.iter().filter(|own| is_handle(&own.how)).map(|own| own.name).collect();
     let paired = match (&*data, &*closures) {
         (&[data], &[closure]) => {
             arguments[data].how = CopyIn::Data(arguments[closure].name);
@@ -214,8 +214,9 @@ fn known_by<'a>(arguments: &mut [Argument<'a>], function: &FunctionPlan) {
         _ => false,
     };
     for place in closures {
-        if let CopyIn::Closure { by_data, handle, .. } = &mut arguments[place].how {
-            (*by_data, *handle) = (paired, first);
+        if let CopyIn::Closure { by_data, handles, .. } = &mut arguments[place].how {
+            *by_data = paired;
+            handles.clone_from(&all);
         }
     }
 }

@@ -138,8 +138,8 @@ pub enum CopyIn<'a> {
         name: &'a str,
         /// It is known by data, which comes back with each call; without, by its function alone.
         by_data: bool,
-        /// The handle among the parameters, as long as whose life the library may have it; without one, for good.
-        handle: Option<&'a str>,
+        /// The handles among the parameters, as long as whose lives the library may have it; without one, for good.
+        handles: Vec<&'a str>,
     },
 }
 
@@ -308,6 +308,18 @@ impl<'a> Function<'a> {
     pub fn bare_closures(&self) -> impl Iterator<Item = &'a str> {
         let is_bare = |own: &&Argument<'_>| matches!(own.how, CopyIn::Closure { by_data: false, .. });
         self.arguments.iter().filter(is_bare).map(|own| own.name)
+    }
+
+    /// It makes a handle that is the program's.
+    pub fn makes(&self) -> bool {
+        self.outs
+            .iter()
+            .any(|out| matches!(out.judge, Judge::Handle { owned: true, .. } | Judge::Replaced(_)))
+    }
+
+    /// Some of these closures are passed to a call that makes a handle: without another one they belong to that, and, if it makes none, are the library's for good.
+    pub fn belong_to_made(&self) -> bool {
+        self.makes() && self.bare_closures().next().is_some()
     }
 
     /// What the result is, if it comes back.

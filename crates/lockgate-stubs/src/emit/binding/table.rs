@@ -77,6 +77,13 @@ pub trait Table<'a> {
     /// How many strings there are that end with a null pointer.
     const ENDLESS: &'static str;
 
+    /// A handle that a closure is passed with, behind others.
+    const WITH: &'static str;
+    /// The life of what the call makes, and its declaration.
+    const MADE: [&'static str; 2];
+    /// No life.
+    const NONE: &'static str;
+
     /// A parameter.
     fn copy_in(&self, how: &CopyIn<'a>) -> Row;
     /// A buffer of a kept structure, `@OWN@` of `@OF@`, with its length, `@MANY@`.
@@ -101,8 +108,11 @@ pub trait Table<'a> {
 }
 
 /// All pieces of a function.
-pub fn pieces<'a>(form: &Function<'a>, table: &impl Table<'a>) -> Pieces {
+pub fn pieces<'a, T: Table<'a>>(form: &Function<'a>, table: &T) -> Pieces {
     let mut rows = Rows { form, table, pieces: Pieces::default() };
+    if form.belong_to_made() {
+        line(&mut rows.pieces.before, T::MADE[1]);
+    }
     form.print(&mut rows);
     rows.pieces
 }
@@ -180,9 +190,15 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
         };
         let of = match how {
             CopyIn::Data(of) | CopyIn::Length(of) | CopyIn::Room(of) => of,
-            CopyIn::Closure { handle, .. } => handle.unwrap_or_default(),
             _ => "",
         };
+        let with: String = match how {
+            CopyIn::Closure { handles, .. } => {
+                handles.iter().map(|own| fill(T::WITH, &[("OWN", own)])).collect()
+            }
+            _ => String::new(),
+        };
+        let made = if self.form.belong_to_made() { T::MADE[0] } else { T::NONE };
         let (buffers, reads, end) = match how {
             CopyIn::Kept { buffers, reads, end, .. } => (&**buffers, *reads, *end),
             _ => (&[][..], false, None),
@@ -196,6 +212,8 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
             ("RAW", &table.raw(&subject, pointee)),
             ("READS", &reads.to_string()),
             ("END", end.unwrap_or_default()),
+            ("WITH", &with),
+            ("MADE", made),
         ];
         let row = table.copy_in(how);
         self.row(name, row, &places);
@@ -226,7 +244,14 @@ impl<'a, T: Table<'a>> Printer<'a> for Rows<'_, 'a, T> {
             _ => "",
         };
         let local = if *is_result { T::RESULT.to_owned() } else { format!("lg_{what}") };
-        let bare: String = self.form.bare_closures().map(|own| format!(", {own}")).collect();
+        let bare: String = match self.form.belong_to_made() {
+            true => [T::MADE[0]]
+                .into_iter()
+                .chain(self.form.bare_closures())
+                .map(|own| format!(", {own}"))
+                .collect(),
+            false => String::new(),
+        };
         let places = [
             ("BARE", &*bare),
             ("OWN", *what),

@@ -170,8 +170,8 @@ impl Stub<'_> {
             self.phases.copy_in.push(when(raw.clone(), [ending]));
             let dead = Step::Do(call("lgs_handle_dead", [word(name)]));
             // The program is done with it, whatever the library says or does.
-            let lives = match success {
-                Some(_) => infix(failed(), "||", infix(word("lgs_result"), "!=", zero())),
+            let lives = match &success {
+                Some(success) => infix(failed(), "||", not(group(success.clone()))),
                 None => failed(),
             };
             self.phases.give.push(perhaps(success, dead));
@@ -309,20 +309,23 @@ impl Stub<'_> {
     /// The program's object in this block comes back: of that what the library has changed, as a callback may have changed the rest. What has gone in of it
     /// is what the program had; `before` keeps that.
     fn goes_back(&mut self, before: Value, block: Value, element: u64, key: Option<&str>) {
-        let numbers = key.map_or(zero(), |key| {
-            let own = format!("lgs_f_{}", self.plan.records[key].word);
-            let declared = Step::Declare(
-                "static const struct lgs_numbers".to_owned(),
-                format!("{own}[]"),
-                Some(numbers_in(&self.plan.records[key])),
-            );
-            if !self.phases.declare.contains(&declared) {
-                self.phases.declare.push(declared);
-            }
-            word(own)
-        });
+        let numbers = key.map_or(zero(), |key| self.numbers(key));
         let goes = run("lgs_goes_back", [address(before), address(block), number(element.max(1)), numbers]);
         self.phases.ready.push(Step::Do(goes));
+    }
+
+    /// The numbers in structures of this type.
+    fn numbers(&mut self, key: &str) -> Value {
+        let own = format!("lgs_f_{}", self.plan.records[key].word);
+        let declared = Step::Declare(
+            "static const struct lgs_numbers".to_owned(),
+            format!("{own}[]"),
+            Some(numbers_in(&self.plan.records[key])),
+        );
+        if !self.phases.declare.contains(&declared) {
+            self.phases.declare.push(declared);
+        }
+        word(own)
     }
 
     /// The same of a parameter, where there are callbacks.
@@ -483,19 +486,6 @@ impl Stub<'_> {
         self.function.prototype.parameters.iter().position(|own| own.name == *name).unwrap_or_default()
     }
 
-    /// Other parameters that are structures of this type which the library remembers, and may change without following anything.
-    fn alike(&self, name: &str, wanted: &str) -> Vec<String> {
-        if !self.plan.records[wanted].fields.iter().any(|field| matches!(field.passing, Passing::Buffer(_))) {
-            return Vec::new();
-        }
-        let planned = self.function.prototype.parameters.iter().zip(&self.function.parameters);
-        let alike = planned.filter(|(own, passing)| {
-            own.name != *name
-                && matches!(passing, Passing::Record { key, buffer, kept: true, .. } if key == wanted && buffer.writes && !buffer.reads)
-        });
-        alike.map(|(own, _)| own.name.clone()).collect()
-    }
-
     fn record(
         &mut self,
         parameter: &Parameter,
@@ -515,12 +505,15 @@ impl Stub<'_> {
         let with = || address(local("w", name));
         let with_kind = format!("struct {}", of_word("with"));
         let with_declared = variable(&with_kind, local_name("w", name), zeroed());
+        let is_copied = kept && buffer.reads && self.plan.copies(key);
+        let own = local("a", name);
         let made = if kept {
+            self.phases.declare.push(variable("struct lgs_kept *", local_name("a", name), zero()));
             self.phases.copy_in.push(Step::Declare(kind.clone(), local_name("k", name), None));
             self.phases.copy_in.push(with_declared.clone());
-            let room = if buffer.reads { size_of(&with_kind) } else { zero() };
-            let (pointer, of, known) = (pointer.clone(), of.clone(), known.clone());
-            run("lgs_keep", [pointer, of, size_of(kind), ends.clone(), known, room, text(name)])
+            let room = if is_copied { size_of(&with_kind) } else { zero() };
+            let (own, known) = (address(own.clone()), known.clone());
+            run("lgs_keep", [pointer, of.clone(), size_of(kind), ends, own, known, room, text(name)])
         } else if let Some(count) = &buffer.size {
             let all = run(&of_word("into_all"), [word(name), self.before(count), text(name)]);
             self.phases.copy_in.push(declare_block(name, all));
@@ -537,12 +530,15 @@ impl Stub<'_> {
             true => run(&of_word("into"), [word(name), here(name), with(), known]),
         };
         let mut into = vec![Step::Do(into)];
-        if kept && buffer.reads {
+        if is_copied {
             let has = [address(block(name)), with(), size_of(&with_kind)];
             into.push(Step::Do(call("lgs_kept_has", has)));
         }
         // (Of two that it only remembers, the library may make one like the other.)
-        let others = if kept && buffer.writes && !buffer.reads { self.alike(name, key) } else { Vec::new() };
+        let others: Vec<String> = match kept && buffer.writes && !buffer.reads && self.plan.copies(key) {
+            true => self.function.remembered(key).filter(|own| *own != name).map(str::to_owned).collect(),
+            false => Vec::new(),
+        };
         let mark = |of: &str| call("LGS_BUFFER_OF", [number(self.number_of(of))]);
         let unmark = |own: &str| {
             Step::Do(call(&of_word("unmarked"), [here(name), mark(own), address(local("q", own))]))
@@ -596,20 +592,21 @@ impl Stub<'_> {
                     self.goes_back(before, member(local("w", name), &field.name), *element, None);
                 }
             }
-            let gives = match self.whole_goes_back(name, record.size, Some(key)) {
-                true => Self::given(name, address(copy.clone()), size_of_variable(copy.clone()), true),
-                false => Step::Set(behind(word(name)), copy.clone()),
+            let gives = if kept {
+                let numbers = self.numbers(key);
+                Step::Do(call(
+                    "lgs_kept_give",
+                    [own.clone(), cast("void *", word(name)), address(copy), numbers],
+                ))
+            } else if self.whole_goes_back(name, record.size, Some(key)) {
+                Self::given(name, address(copy.clone()), size_of_variable(copy), true)
+            } else {
+                Step::Set(behind(word(name)), copy)
             };
-            let mut gives = vec![back, gives];
-            if kept {
-                let told = [pointer.clone(), of.clone(), ends.clone(), address(copy)];
-                gives.push(Step::Do(run("lgs_kept_known", told)));
-            }
-            self.phases.give.push(when(here(name), gives));
+            self.phases.give.push(when(here(name), [back, gives]));
         }
         if kept {
-            let unknown = Step::Do(run("lgs_kept_known", [pointer, of.clone(), ends, zero()]));
-            self.phases.release.push(when(failed(), [unknown]));
+            self.phases.release.push(when(failed(), [Step::Do(call("lgs_kept_unknown", [own]))]));
         }
         if kept && release {
             self.phases.release.push(Step::Do(call("lgs_release", [word(name), of])));

@@ -698,8 +698,10 @@ impl<'p> Stub<'p> {
 
     /// A condition: the call succeeded by its own word. Nothing where no result says so.
     pub fn success(&self) -> Option<Value> {
-        let says = matches!(self.function.prototype.result.shape, Shape::Integer { .. });
-        (self.function.result == Outcome::Value && says).then(|| Raw::result().is_null())
+        let result = &self.function.prototype.result;
+        let says = matches!(result.shape, Shape::Integer { .. });
+        let succeeded = || if result.is_bool() { Raw::result().number() } else { Raw::result().is_null() };
+        (self.function.result == Outcome::Value && says).then(succeeded)
     }
 
     /// Names of the callbacks that get the data of this parameter.

@@ -188,7 +188,7 @@ fn definitions(plan: &Plan) -> String {
     }
     for (number, (key, record)) in plan.records.iter().enumerate() {
         if !record.is_plain() || plan.keeps(key) {
-            text += &record::functions(record, number + 1, plan);
+            text += &record::functions(key, record, number + 1, plan);
         } else if plan.ends_by_itself(key) {
             text += &record::shown(record, number + 1);
         }

@@ -5,7 +5,7 @@ use super::print;
 use crate::plan::{Plan, RecordPlan};
 
 /// All functions for structures of one type.
-pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
+pub fn functions(key: &str, record: &RecordPlan, number: usize, plan: &Plan) -> String {
     let parts = record::parts(record, plan);
     let buffer = |name: &&str| template!("c/buffer.c.in", NAME = name);
     let string = |name: &&str| row(format!("struct lgs_block {name};"));
@@ -18,7 +18,7 @@ pub fn functions(record: &RecordPlan, number: usize, plan: &Plan) -> String {
         BUFFERS = buffers.chain(strings).collect::<String>(),
         INTO = print::lines(&parts.into),
         NUMBERS = print::lines(&parts.numbers),
-        COPIES = copies(record, &parts),
+        COPIES = if plan.copies(key) { copies(record, &parts) } else { String::new() },
         FIRST = print::lines(&parts.first),
         CHECK = print::lines(&parts.check),
         BACK = print::lines(&parts.back),

@@ -31,6 +31,9 @@ impl<'a> Table<'a> for Space<'_, 'a> {
     const FREED: &'static str = "lgs::freed lgs_freed_@OWN@(@LOCAL@);";
     const ONE: &'static str = "1";
     const ENDLESS: &'static str = "std::nullopt";
+    const WITH: &'static str = ", lgs::with_of(@OWN@)";
+    const MADE: [&'static str; 2] = ["lgs_made", "const lgs::life lgs_made = lgs::begun();"];
+    const NONE: &'static str = "nullptr";
 
     fn copy_in(&self, how: &CopyIn<'a>) -> Row {
         let row = Row::new;
@@ -70,11 +73,8 @@ impl<'a> Table<'a> for Space<'_, 'a> {
             CopyIn::Closure { by_data: true, .. } => {
                 row(REFERRED, "", "lgs::pointer(lgs::code_of(@OWN@, \"@OWN@\"))")
             }
-            CopyIn::Closure { handle: Some(_), .. } => {
-                row(REFERRED, "", "lgs::pointer(lgs::bare_code_of(@OWN@, lgs::life_of(@OF@), \"@OWN@\"))")
-            }
             CopyIn::Closure { .. } => {
-                row(REFERRED, "", "lgs::pointer(lgs::bare_code_of(@OWN@, nullptr, \"@OWN@\"))")
+                row(REFERRED, "", "lgs::pointer(lgs::bare_code_of(@OWN@, \"@OWN@\", @MADE@@WITH@))")
             }
         }
     }

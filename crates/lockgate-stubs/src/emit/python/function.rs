@@ -104,13 +104,27 @@ impl<'a> Writer<'_, 'a> {
         SIZES.write(size, &|name, length| self.operand(name, length))
     }
 
+    /// Functions that the call takes and that belong to what it makes.
+    fn belonging(&self) -> Vec<String> {
+        let functions = self.form.arguments.iter().filter(|one| matches!(one.how, CopyIn::Closure { .. }));
+        let functions = functions.filter(|_| self.form.makes());
+        functions.map(|one| self.own(one.name)).collect()
+    }
+
     /// A handle that the call has made: functions that it took belong to that.
     fn made(&self, handle: String) -> String {
-        let functions = self.form.arguments.iter().filter(|one| matches!(one.how, CopyIn::Closure { .. }));
-        let functions: Vec<_> = functions.map(|one| self.own(one.name)).collect();
-        match functions[..] {
+        match self.belonging()[..] {
             [] => handle,
-            _ => format!("_made({handle}, {})", functions.join(", ")),
+            ref functions => format!("_made({handle}, lgs_made, {})", functions.join(", ")),
+        }
+    }
+
+    /// A condition, behind others: what the call was to end has ended, by its own word.
+    fn over(&self) -> &'static str {
+        match (self.form.says, self.form.plan.prototype.result.is_bool()) {
+            (false, _) => "",
+            (true, false) => " and not lgs_result",
+            (true, true) => " and lgs_result",
         }
     }
 
@@ -229,7 +243,7 @@ impl<'a> Writer<'_, 'a> {
                 self.before(&format!("{local} = _handle({own}, {kind}, \"{name}\")"));
                 if *release {
                     line(&mut self.pieces.stored, &format!("{local} = {own} and {own}._released()"));
-                    let dead = if self.form.says { format!("{own} and not lgs_result") } else { own.clone() };
+                    let dead = format!("{own}{}", self.over());
                     self.pieces.after += &template!("python/ended.py.in", DEAD = dead, OWN = own);
                 }
                 self.takes(&own, &if *release { kind } else { format!("{kind} | None") });
@@ -240,7 +254,7 @@ impl<'a> Writer<'_, 'a> {
                 self.before(&format!("_handle({own}, {kind}, \"{name}\")"));
                 let released = format!("{local} = ctypes.c_void_p({own} and {own}._released())");
                 line(&mut self.pieces.stored, &released);
-                let dead = format!("{own} and {local}.value != {own}._was");
+                let dead = format!("{own} and {local}.value != {own}._was{}", self.over());
                 self.pieces.after += &template!("python/ended.py.in", DEAD = dead, OWN = own);
                 self.takes(&own, &format!("{kind} | None"));
                 by_reference(&local)
@@ -254,15 +268,20 @@ impl<'a> Writer<'_, 'a> {
                 self.before(&format!("{local} = ctypes.c_void_p()"));
                 by_reference(&local)
             }
-            CopyIn::Closure { name: kind, handle, .. } => {
+            CopyIn::Closure { name: kind, handles, .. } => {
                 if !self.passes {
                     self.passes = true;
                     self.pieces.before.insert_str(0, &row("lgs_passing: list[Callback] = []"));
+                    if !self.belonging().is_empty() {
+                        self.pieces.before.insert_str(0, &row("lgs_made = _Life()"));
+                    }
                     self.pieces.always += &template!("python/closed.py.in");
                 }
                 let kind = word(&surface.closure_name(kind));
-                let handle = handle.map_or("None".to_owned(), |handle| self.own(handle));
-                let made = format!("_callback({own}, {kind}, \"{name}\", lgs_passing, {handle})");
+                let made = if self.belonging().is_empty() { "None" } else { "lgs_made" };
+                let handles: String =
+                    handles.iter().map(|handle| format!(", {}", self.own(handle))).collect();
+                let made = format!("_callback({own}, {kind}, \"{name}\", lgs_passing, {made}{handles})");
                 self.before(&format!("{local} = {made}"));
                 self.takes(&own, &format!("{kind} | Callable[..., Any] | None"));
                 local

@@ -33,6 +33,9 @@ pub fn declaration(function: &FunctionPlan, surface: &Surface<'_>) -> String {
 /// The function.
 pub fn function(form: &Function<'_>, surface: &Surface<'_>) -> String {
     let mut writer = Writer { form, surface, pieces: Pieces::default() };
+    if form.belong_to_made() {
+        writer.declare("lgs_made", "support::Life::begun()");
+    }
     form.print(&mut writer);
     let writer = writer.pieces;
     let (count, kinds, parts) = joined(&writer.given);
@@ -260,39 +263,44 @@ impl<'a> Writer<'_, 'a> {
                 self.declare(&format!("mut {local}: *mut c_void"), "null_mut()");
                 raw_mut(&local)
             }
-            CopyIn::Closure { name, by_data, handle } => {
+            CopyIn::Closure { name, by_data, handles } => {
                 let kind = type_name(&surface.closure_name(name));
                 self.takes(&own, &format!("impl Into<Option<&'a {kind}>>"));
                 self.declare(&format!("{local}: Option<&{kind}>"), &format!("{own}.into()"));
                 let pointer = match by_data {
                     true => "code()".to_owned(),
-                    false => format!("bare({})", handle.map_or("None".to_owned(), |own| self.life(own))),
+                    false => {
+                        let lives: Vec<String> = handles.iter().map(|own| self.life(own)).collect();
+                        let made = if self.form.belong_to_made() { "Some(&lgs_made)" } else { "None" };
+                        format!("bare(&[{}], {made})", lives.join(", "))
+                    }
                 };
                 format!("{local}.map_or(null_mut(), |closure| closure.{pointer})")
             }
         }
     }
 
-    /// That of the handle that goes in by this name.
+    /// That of the handle that goes in by this name, if there is one.
     fn life(&self, handle: &str) -> String {
         let own = self.form.arguments.iter().find(|argument| argument.name == handle);
         match own.map(|own| &own.how) {
-            Some(CopyIn::Handle { release: false, .. }) => {
-                format!("lg_{handle}.and_then(|handle| handle.life.as_ref())")
+            Some(CopyIn::Handle { release: false, number }) => {
+                format!("{}::with(lg_{handle})", self.handle(*number))
             }
-            _ => format!("lg_{handle}.life.as_ref()"),
+            _ => format!("lg_{handle}.with()"),
         }
     }
 
     /// A handle that the call has made: closures that it took, and that are known by nothing else, are that one's, too.
     fn given(&self, handle: String) -> String {
-        let keeps =
-            |own| format!("lg_{own}.into_iter().for_each(|closure| closure.0.passed(handle.life.as_ref()));");
-        let keeps: Vec<String> = self.form.bare_closures().map(keeps).collect();
-        match &*keeps {
-            [] => format!("{handle}.given()"),
-            keeps => format!("{handle}.given().inspect(|handle| {{ {} }})", keeps.join(" ")),
+        if !self.form.belong_to_made() {
+            return format!("{handle}.given()");
         }
+        let keeps = |own| {
+            format!("lg_{own}.into_iter().for_each(|closure| closure.0.passed(handle.life.as_ref())); ")
+        };
+        let keeps: String = self.form.bare_closures().map(keeps).collect();
+        format!("{handle}.given().inspect(|handle| {{ {keeps}lgs_made.end() }})")
     }
 
     fn kept(&mut self, own: &str, how: &CopyIn<'_>) {
@@ -389,7 +397,8 @@ impl<'a> Printer<'a> for Writer<'_, 'a> {
             }
             Judge::Replaced(number) => {
                 let name = self.handle(*number);
-                let handle = format!("{name} {{ raw: {raw}, life: lg_{what}.left() }}");
+                let over = over(self.form.plan, "lgs_result").unwrap_or_else(|| "true".to_owned());
+                let handle = format!("{name} {{ raw: {raw}, life: lg_{what}.left({over}) }}");
                 (format!("Option<{name}>"), self.given(handle))
             }
             Judge::Callback => ("bool".to_owned(), format!("!{raw}.is_null()")),

@@ -117,7 +117,7 @@ fn handle(number: usize, surface: &Surface<'_>) -> String {
 /// What the handle that a call was to end is, if that has returned: over, unless by its own word it lives on.
 pub fn over(release: &FunctionPlan, result: &str) -> Option<String> {
     let is_bool = release.prototype.result.is_bool();
-    says(release).then(|| if is_bool { format!("!{result}") } else { format!("{result} == 0") })
+    says(release).then(|| if is_bool { result.to_owned() } else { format!("{result} == 0") })
 }
 
 /// A field that programs see.
