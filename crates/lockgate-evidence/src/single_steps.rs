@@ -286,7 +286,7 @@ impl World {
         let down = match random.below(5) {
             0 => random.below(512),
             1 => USABLE - random.below(512) - 8,
-            _ => random.below(USABLE),
+            _ => random.below(USABLE - 8), // the word at rsp is mapped: a call has pushed it
         };
         registers.general[RSP] = (top - 8 - down) & !7;
         registers.rip = self.machine.base() + window::IMAGE + *random.of(&adversarial.entries) as u64;

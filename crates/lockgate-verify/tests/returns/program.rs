@@ -106,6 +106,39 @@ impl Op {
     const TABLE_AT: usize = 13;
 }
 
+/// A rule of the verifier's that a program goes by as if it were not there: in some programs the mistake has to be made again and again, or
+/// a verifier without the rule is not found out.
+#[derive(Clone, Copy, PartialEq)]
+enum Habit {
+    /// Calls lead to places that are as the caller is, which is right where frames begin, and nowhere else.
+    CallsInside,
+    /// Switches use any table, which is right where both have one state.
+    SharedTables,
+    /// Frames are opened at E, too.
+    OpensAtEntry,
+    /// Close loads any word.
+    ClosesAnywhere,
+    /// Close leads to E.
+    ClosesToEntry,
+    /// rsp rises above E, and above frame words.
+    Rises,
+    /// `int3` ends a way.
+    EndsByInt3,
+    /// Labels stand anywhere.
+    LabelsInside,
+}
+
+const HABITS: [Habit; 8] = [
+    Habit::CallsInside,
+    Habit::SharedTables,
+    Habit::OpensAtEntry,
+    Habit::ClosesAnywhere,
+    Habit::ClosesToEntry,
+    Habit::Rises,
+    Habit::EndsByInt3,
+    Habit::LabelsInside,
+];
+
 pub struct Program {
     pub ops: Vec<Op>,
     /// Image address of each place.
@@ -119,10 +152,8 @@ impl Program {
     /// One with few mistakes. It ends with `ud2`.
     pub fn new(random: &mut Random) -> Program {
         let mistakes = random.pick(&[12, 40, 1_000_000, 1_000_000]).unwrap_or_default();
-        // It calls places that are as the caller is, which is right where frames begin, and nowhere else.
-        let trusting = random.one_in(8);
-        // Its switches use any table, which is right where both have one state.
-        let sharing = random.one_in(8);
+        let habit = HABITS.get(random.below(2 * HABITS.len())).copied();
+        let has = |which| habit == Some(which);
         let count = 12 + random.below(40);
         let mut states = vec![State::ENTRY];
         let mut seen = vec![State::ENTRY];
@@ -130,10 +161,10 @@ impl Program {
         let mut ops = Vec::new();
         while ops.len() < count {
             let state = states[ops.len()];
-            let (op, next) = Program::op(random, state, mistakes);
+            let (op, next) = Program::op(random, state, mistakes, habit);
             let mut next = next;
             ops.push(op);
-            if op.ends() {
+            if op.ends() || op == Op::Int3 && has(Habit::EndsByInt3) {
                 next = if random.one_in(2) { State::ENTRY } else { random.pick(&seen).unwrap() };
                 if next != State::ENTRY || random.one_in(8) {
                     let wrong = State::S { o: 8 * random.below(4) as u32 };
@@ -165,13 +196,13 @@ impl Program {
                         tables[table] = [(); ENTRIES].map(|()| to(random, states[i]));
                     }
                     let is_right = used.is_none_or(|state| state == states[i]);
-                    match is_right || sharing || random.one_in(mistakes) {
+                    match is_right || has(Habit::SharedTables) || random.one_in(mistakes) {
                         true => Op::Switch(table, to(random, states[i])),
                         false => Op::Jump(to(random, states[i])),
                     }
                 }
                 Op::Call(_) => {
-                    let inside = trusting || random.one_in(mistakes);
+                    let inside = has(Habit::CallsInside) || random.one_in(mistakes);
                     Op::Call(to(random, if inside { states[i] } else { State::ENTRY }))
                 }
                 op => op,
@@ -181,8 +212,9 @@ impl Program {
     }
 
     /// Something that may stand in `state`, mostly, and the state behind it if it is right.
-    fn op(random: &mut Random, state: State, mistakes: usize) -> (Op, State) {
+    fn op(random: &mut Random, state: State, mistakes: usize, habit: Option<Habit>) -> (Op, State) {
         let wrong = random.one_in(mistakes);
+        let has = |which| habit == Some(which);
         let depth = state.depth() as i32;
         let by = |change: i32| match state {
             State::S { o } => State::S { o: (o as i32 - change).max(0) as u32 },
@@ -190,21 +222,25 @@ impl Program {
         };
         let at_entry = state == State::ENTRY || wrong;
         match (random.below(16), state) {
-            (0, _) if at_entry => (Op::Label, state),
+            (0, _) if at_entry || has(Habit::LabelsInside) => (Op::Label, state),
             (1, _) if at_entry => (Op::Return, state),
             (2, _) if at_entry => (Op::JumpLabel, state),
             (3 | 4, _) => {
                 let change = -8 * (1 + random.below(3) as i32);
                 (Op::Shift(change), by(change))
             }
-            (5 | 6, _) if depth > 0 || wrong => {
-                let most = if wrong { 4 } else { depth as usize / 8 };
+            (5 | 6, _) if depth > 0 || wrong || has(Habit::Rises) => {
+                let most = if wrong || has(Habit::Rises) { 4 } else { depth as usize / 8 };
                 let change = 8 * (1 + random.below(most) as i32);
                 (Op::Shift(change), by(change))
             }
-            (7 | 8, State::S { o }) if o > 0 || wrong => (Op::Open(0), State::C { b: o, d: 0 }),
+            (7 | 8, State::S { o }) if o > 0 || wrong || has(Habit::OpensAtEntry) => {
+                (Op::Open(0), State::C { b: o, d: 0 })
+            }
             (9, State::C { b, d }) => {
                 let (d, o) = match (wrong, random.below(2)) {
+                    (false, _) if has(Habit::ClosesAnywhere) => (8 * random.below(4) as i32, b),
+                    (false, _) if has(Habit::ClosesToEntry) => (d as i32, 0),
                     (false, _) => (d as i32, b),
                     (true, 0) => (8 * random.below(4) as i32, b),
                     (true, _) => (d as i32, 8 * random.below(4) as u32),
