@@ -501,6 +501,7 @@ pub enum Count {
 #[derive(Debug, Default)]
 struct Facts {
     follows_handles: bool,
+    has_streams: bool,
     keeps_streams: bool,
     /// Sizes go by the word of functions that only look.
     steady: bool,
@@ -539,7 +540,9 @@ impl Facts {
         let fields = || plan.records.values().flat_map(|record| &record.fields);
         facts.keeps_streams = plan.functions.iter().any(FunctionPlan::keeps_stream);
         facts.jumps = plan.functions.iter().any(|function| function.jumps.is_some());
-        facts.silent = plan.functions.iter().any(|function| function.prototype.silent) && plan.calls_back();
+        facts.has_streams = plan.functions.iter().any(FunctionPlan::has_streams);
+        facts.silent = plan.functions.iter().any(|function| function.prototype.silent)
+            && (plan.has_callbacks() || facts.has_streams);
         facts.lends = plan.functions.iter().any(|function| matches!(function.result, Outcome::Lent { .. }));
         for asking in &plan.functions {
             let parameters = asking.prototype.parameters.iter().zip(&asking.parameters);
@@ -680,7 +683,7 @@ impl Plan {
 
     /// Some function takes a `FILE`.
     pub fn has_streams(&self) -> bool {
-        self.functions.iter().any(FunctionPlan::has_streams)
+        self.facts().has_streams
     }
 
     /// Data, streams and what was told are for the handle that they were given for: the client keeps in mind whose call it is.
@@ -695,7 +698,11 @@ impl Plan {
 
     /// The library has functions of the program's that it may call, or streams of the program's, which may have functions of their own.
     pub fn calls_back(&self) -> bool {
-        !(self.callbacks.is_empty() && self.gates.is_empty()) || self.has_streams()
+        self.has_callbacks() || self.has_streams()
+    }
+
+    fn has_callbacks(&self) -> bool {
+        !(self.callbacks.is_empty() && self.gates.is_empty())
     }
 
     /// Some functions call back nothing, as compilers go by it, though the library could.
