@@ -2,7 +2,7 @@
 use super::caller::WaitingSignals;
 use super::current::Current;
 use super::descriptors::{Description, Descriptors, MOST, Reserved};
-use super::last_words::{LONGEST_WORDS, LastWords};
+use super::last_words::LastWords;
 use super::locked::locked;
 use super::notifications;
 use super::place::Place;
@@ -104,8 +104,8 @@ pub struct Process {
     pub(super) robust: Mutex<BTreeMap<u32, u64>>,
     /// Addresses of the words that become 0 when a thread ends by `exit`, by its slot: what `set_tid_address` was given.
     pub(super) clear: Mutex<BTreeMap<u32, u64>>,
-    /// Where the text lies that the module wants its error to have if it calls `abort`, by thread slot: address and length.
-    pub(super) last_words: Mutex<BTreeMap<u32, (u64, u64)>>,
+    /// The text that the module wants its error to have if it calls `abort`, by thread slot.
+    pub(super) last_words: Mutex<BTreeMap<u32, String>>,
 }
 
 impl Process {
@@ -152,13 +152,9 @@ impl Process {
         }
     }
 
-    /// What the thread of this slot has said of an `abort` that follows, as it lies in `memory` now. It is asked for once, whatever has ended the call.
-    pub fn last_words(&self, slot: u32, memory: &dyn Memory) -> Option<String> {
-        let (at, length) = locked(&self.last_words).remove(&slot)?;
-        let mut words = [0; LONGEST_WORDS];
-        let words = &mut words[..LONGEST_WORDS.min(usize::try_from(length).unwrap_or(0))];
-        memory.read(at, words).ok()?;
-        Some(lockgate_outside::printable_bytes(words))
+    /// What the thread of this slot has said of an `abort` that follows. It is asked for once, whatever has ended the call.
+    pub fn last_words(&self, slot: u32) -> Option<String> {
+        locked(&self.last_words).remove(&slot)
     }
 
     /// Ends every blocked system call of the domain with [`Fault::Killed`](super::Fault::Killed), now and

@@ -80,7 +80,51 @@ static void overflows() {
         }
 }
 
+// Of two signals that are let in together the second one's handler throws, on top of the first one's, which has not run an instruction yet.
+static int (*volatile set_mask)(int, const sigset_t *, sigset_t *) = sigprocmask;
+
+FAR static void throws_from_deeper(int signal) {
+    Kept first{signal}, second{signal};
+    asm volatile("" ::: "rbx", "r12", "r13", "r14", "r15", "memory");
+    throw signal;
+}
+
+static void on_top(int signal) {
+    if (signal == SIGUSR2)
+        throws_from_deeper(signal);
+}
+
+FAR static long lets_in(long seed) {
+    long one = seed * 3, two = seed * 5, three = seed * 7, four = seed * 9;
+    asm volatile("" : "+r"(one), "+r"(two), "+r"(three), "+r"(four));
+    try {
+        Kept outer{seed};
+        sigset_t none;
+        sigemptyset(&none);
+        set_mask(SIG_SETMASK, &none, nullptr);
+    } catch (int) {
+        asm volatile("" : "+r"(one), "+r"(two), "+r"(three), "+r"(four));
+        return one + two + three + four;
+    }
+    return -1;
+}
+
+static void together() {
+    std::signal(SIGUSR1, on_top), std::signal(SIGUSR2, on_top);
+    for (long seed = 1; seed < 4; seed++) {
+        sigset_t all;
+        sigfillset(&all);
+        sigprocmask(SIG_SETMASK, &all, nullptr);
+        raise(SIGUSR1), raise(SIGUSR2);
+        std::printf("together: %ld\n", lets_in(seed));
+        sigset_t none;
+        sigemptyset(&none);
+        sigprocmask(SIG_SETMASK, &none, nullptr);
+    }
+}
+
 int main() {
+    together();
     overflows();
     std::signal(SIGUSR1, handler);
     for (how = 0; how < 3; how++)

@@ -1,5 +1,6 @@
 //! Calls of ours: the functions in progress, for `backtrace` and unwinders, and what a module says of its end.
 use crate::SyscallContext;
+use crate::last_words::LONGEST_WORDS;
 use crate::locked::locked;
 use crate::outcome::Reply;
 use std::ops::ControlFlow;
@@ -65,12 +66,15 @@ pub fn lg_functions(ctx: &SyscallContext<'_>, [at, count, skip, ..]: [u64; 6]) -
     Ok(filled)
 }
 
-/// `lg_last_words(text, length)`: if the thread calls `abort` next, the error has the text that lies there then. A length of 0 takes it back.
+/// `lg_last_words(text, length)`: if the thread calls `abort` next, the error has the text. A length of 0 takes it back.
 pub fn lg_last_words(ctx: &SyscallContext<'_>, [at, length, ..]: [u64; 6]) -> Reply {
+    let mut text = [0; LONGEST_WORDS];
+    let text = &mut text[..LONGEST_WORDS.min(usize::try_from(length).unwrap_or(LONGEST_WORDS))];
+    ctx.memory.read(at, text)?;
     let mut words = locked(&ctx.process.last_words);
-    match length {
+    match text.len() {
         0 => words.remove(&ctx.thread.slot),
-        _ => words.insert(ctx.thread.slot, (at, length)),
+        _ => words.insert(ctx.thread.slot, lockgate_outside::printable_bytes(text)),
     };
     Ok(0)
 }

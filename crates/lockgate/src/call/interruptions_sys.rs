@@ -52,6 +52,9 @@ pub(super) struct Interruption {
     pub context: u64,
     /// Below what was interrupted: as if it had called something.
     pub control: u64,
+    /// What unwinders take for the return address of that: where a call returns, or one byte behind the start of the instruction that goes on. (They
+    /// look one byte before it, and a function may begin at the instruction.)
+    pub site: u64,
     /// rsp at the entry of the function that was interrupted; 0: not known.
     pub entry: u64,
     /// How much of the data stack below `control` may be in use; [`None`]: not known, and no handler begins there.
@@ -72,7 +75,7 @@ impl Interruption {
     /// As if the function that was interrupted had called something there.
     pub fn activation(&self) -> Option<Activation> {
         let rsp = self.control + 8;
-        (self.entry != 0).then_some(Activation { site: self.saved.rip, rsp, entry: self.entry })
+        (self.entry != 0).then_some(Activation { site: self.site, rsp, entry: self.entry })
     }
 }
 

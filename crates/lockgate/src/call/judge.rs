@@ -26,7 +26,7 @@ fn judge(raw: &RawFault, domain: &Instance) -> Judgement {
         |kind, reason: &str| Judgement { kind, reason: reason.to_owned(), address: None, access: None };
     // (What ended the call otherwise came before the `abort` that they were for.)
     let slot = domain.slot_of(raw.entry);
-    let words = domain.process().last_words(slot, &domain.services());
+    let words = domain.process().last_words(slot);
     match raw.cause {
         Cause::Signal { number: libc::SIGSEGV, code } => memory(raw, code, domain),
         Cause::Signal { number: libc::SIGBUS, .. } => Judgement {

@@ -82,14 +82,13 @@ mod ucontext {
 
 /// A system call behind which a signal's handler runs before anything else, or the call ends: it has sent it, or let it come, or waited for it.
 fn asks_for_signals(frame: &SyscallFrame, registers: &GateState) -> bool {
-    let sends = [
-        libc::SYS_kill,
-        libc::SYS_tkill,
-        libc::SYS_tgkill,
-        libc::SYS_rt_sigqueueinfo,
-        libc::SYS_rt_sigprocmask,
-    ];
-    registers.result == -i64::from(Errno::INTR.raw_os_error()) || sends.contains(&(frame.number as i64))
+    let sends = [libc::SYS_kill, libc::SYS_tkill, libc::SYS_tgkill, libc::SYS_rt_sigqueueinfo];
+    let [how, set, ..] = frame.arguments;
+    let lets_come =
+        frame.number as i64 == libc::SYS_rt_sigprocmask && set != 0 && how as i32 != libc::SIG_BLOCK;
+    lets_come
+        || registers.result == -i64::from(Errno::INTR.raw_os_error())
+        || sends.contains(&(frame.number as i64))
 }
 
 /// Whether a handler certainly has room behind the system call at `control` ([`begin`]).
@@ -279,7 +278,7 @@ unsafe fn with_others(
             copy_state(vectors, INITIAL.0.as_ptr(), size.min(INITIAL.0.len()));
             (*one).saved = Going { state: vectors, ..begins };
             (control as *mut u64).write_volatile(begins.rip);
-            ((*one).control, (*one).room) = (control, Some(RED_ZONE));
+            ((*one).control, (*one).site, (*one).room) = (control, begins.rip + 1, Some(RED_ZONE));
             ((*one).fault, (*one).opened, (*one).unhidden) = (None, false, 0);
             ((*outer).mark, (*one).mark) = (0, (*gate).mark);
             if begin(domain, below, one, &handler, 0).is_err() {
@@ -347,6 +346,7 @@ unsafe fn of_system_call(
         let (rsp, rbx, r12) = ((*gate).control + 8, (*gate).rbx, (*gate).r12);
         (*one).saved.registers = [rax, 0, rdx, rbx, rsp, rbp, rsi, rdi, r8, r9, r10, 0, r12, r13, r14, r15];
         (*one).saved.rip = rip;
+        (*one).site = if begins_again { rip + 1 } else { site };
         (*one).saved.flags = CLEAN_FLAGS;
         copy_state((*one).saved.state, registers.state, size);
         (*one).mark = (*gate).mark;
@@ -633,6 +633,7 @@ unsafe fn change(
                 Ok((found, _)) => {
                     (saved.rip, saved.registers[RSP]) = (found.label, found.entry);
                     ((*one).control, (*one).entry) = (found.entry - 8, found.entry);
+                    (*one).site = found.label + 1;
                 }
                 Err(Over::Now(_)) => {
                     (*block()).pending = 1;
