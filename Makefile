@@ -17,7 +17,7 @@ benches: build ## the program that measures, target/release/lockgate-bench
 
 dist: ## program and library as they are installed and packaged, target/dist: small, the same bytes from every folder
 	@scripts/setup.sh build
-	scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-cli -p lockgate-c
+	scripts/dist.sh
 
 PYTHON = python3
 

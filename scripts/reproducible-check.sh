@@ -16,7 +16,7 @@ mkdir -p "$copy"
 git ls-files --cached --others --exclude-standard >"$work/files"
 tar -c --verbatim-files-from -T "$work/files" --ignore-failed-read 2>/dev/null | tar -x -C "$copy"
 export CARGO_TARGET_DIR="$copy/target"
-(cd "$copy" && scripts/reproducible.sh cargo build --profile dist --locked -p lockgate-cli -p lockgate-c)
+(cd "$copy" && scripts/dist.sh)
 unset CARGO_TARGET_DIR
 rm -rf "$work/one" "$work/other"
 DESTDIR=$work/one scripts/install.sh target/dist /usr
