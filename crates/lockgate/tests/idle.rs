@@ -173,7 +173,7 @@ fn child_that_interrupts_a_domain() {
             while domain.read(*flags).expect("the module's variable").trust("a flag") == 0 {
                 std::thread::yield_now();
             }
-            host_sys::send(number, libc::SIGUSR2);
+            crate::handlers_sys::raise(number, libc::SIGUSR2);
         });
         assert_eq!(stays.call().expect("the call goes on"), 42);
     });

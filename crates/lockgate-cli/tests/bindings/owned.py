@@ -13,6 +13,14 @@ def dropped(call, *arguments):
         assert error.kind is lib.Kind.CALLBACK, error
 
 
+def more():
+    """Functions that take the places of dropped ones, if those are given again."""
+    functions = [owned_tick(lambda n: 3) for _ in range(8)]
+    for function in functions:
+        lib.owned_take(other, function)
+    return functions
+
+
 # The library's own stays the library's.
 shared = lib.owned_default()
 result, same = lib.owned_swap(shared, 0)
@@ -39,9 +47,7 @@ made = lib.owned_new()
 part = lib.part_new(made, first)
 made.close()
 del first
-later = [owned_tick(lambda n: 3) for _ in range(8)]
-for function in later:
-    lib.owned_take(other, function)
+later = more()
 dropped(lib.part_fire, part, 1)
 part.close()
 
@@ -50,9 +56,7 @@ first, busy = owned_tick(lambda n: 1), lib.owned_new()
 lib.owned_take(busy, first)
 assert lib.owned_close(busy, 1) == 1
 del first
-later = [owned_tick(lambda n: 3) for _ in range(8)]
-for function in later:
-    lib.owned_take(other, function)
+later = more()
 dropped(lib.owned_late, 1)
 first, busy = owned_tick(lambda n: 1), lib.owned_new()
 lib.owned_take(busy, first)
@@ -60,9 +64,7 @@ result, swapped = lib.owned_swap(busy, 2)
 assert result == 1
 swapped.close()
 del first
-later = [owned_tick(lambda n: 3) for _ in range(8)]
-for function in later:
-    lib.owned_take(other, function)
+later = more()
 dropped(lib.owned_late, 1)
 
 # With two handles a function belongs to both.
@@ -71,9 +73,7 @@ part = lib.part_new(whole, None)
 lib.owned_both(made, part, first)
 made.close()
 del first
-later = [owned_tick(lambda n: 3) for _ in range(8)]
-for function in later:
-    lib.owned_take(other, function)
+later = more()
 dropped(lib.part_fire, part, 1)
 part.close()
 whole.close()
@@ -82,9 +82,7 @@ whole.close()
 first = owned_tick(lambda n: 1)
 made = lib.owned_begin(first)
 del first
-later = [owned_tick(lambda n: 3) for _ in range(8)]
-for function in later:
-    lib.owned_take(other, function)
+later = more()
 dropped(lib.owned_fire, made, 1)
 made.close()
 for _ in range(1100):

@@ -655,11 +655,6 @@ pub fn send_asleep(thread: i32, signal: i32) {
     while !std::fs::read_to_string(&file).is_ok_and(|text| text.starts_with(&futex)) {
         std::thread::yield_now();
     }
-    send(thread, signal);
-}
-
-/// Sends a thread of this process a signal.
-pub fn send(thread: i32, signal: i32) {
     // SAFETY: the caller's signal.
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) };
 }
