@@ -116,6 +116,8 @@ const R11: u8 = 11;
 const D: u64 = code::MAX_MOVE as u64;
 /// rsp goes no further down: all that is mapped of a stack in `single_steps`.
 const DEEPEST: u64 = 2 << 20;
+/// Where computed frames may be opened.
+const BASES: std::ops::RangeInclusive<u64> = 8..=code::MAX_BASE as u64;
 const OFF: i64 = code::OFF as i64;
 const TRAP: [u8; 2] = [0x0f, 0x0b];
 /// Longest unit.
@@ -185,7 +187,7 @@ impl Generator {
                 self.checked_branch(jumps)
             }
             14 if stack.is_entry() => self.switch(),
-            15 | 16 if stack.moved == 0 && stack.frame.is_none() && stack.depth >= 8 => {
+            15 | 16 if stack.moved == 0 && stack.frame.is_none() && BASES.contains(&stack.depth) => {
                 *stack = Stack { frame: Some(stack.depth), ..Stack::default() };
                 self.open()
             }

@@ -294,6 +294,7 @@ fn programs(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
         outcome.steps.faults,
         start.elapsed()
     );
+    most_are_accepted(outcome.refused, outcome.programs)?;
     counts.caught += outcome.steps.violations;
     counts.programs = Some(outcome);
     Ok(())
@@ -318,8 +319,17 @@ fn in_domains(arguments: &Arguments, counts: &mut Counts) -> Result<()> {
         outcome.faults,
         start.elapsed()
     );
+    most_are_accepted(outcome.refused, outcome.modules + outcome.refused)?;
     counts.caught += outcome.violations;
     counts.domains = Some(outcome);
+    Ok(())
+}
+
+/// What is refused shows nothing of what accepted code does. The generator keeps to the rules, so hardly anything is.
+fn most_are_accepted(refused: u64, made: u64) -> Result<()> {
+    if refused * 10 > made {
+        bail!("{refused} of {made} random programs are refused: the generator does not keep to the rules");
+    }
     Ok(())
 }
 

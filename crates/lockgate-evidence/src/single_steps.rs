@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 pub struct Outcome {
     /// Programs made.
     pub programs: u64,
-    /// Programs that the verifier rejected (label bytes by chance).
+    /// Programs that the verifier rejected (by chance).
     pub refused: u64,
     /// Runs of programs with random registers.
     pub runs: u64,
