@@ -97,7 +97,7 @@ pub(crate) fn find(
                 _ if matches!(waits, Some((_, true))) => {
                     let reason = Reason::new(
                         "values live in r10 and in r11 across this call",
-                        "compile with -fno-ipa-ra, and without -fcall-saved-r10 and -fcall-saved-r11",
+                        "compile with -fno-ipa-ra and -maccumulate-outgoing-args, and without -fcall-saved-r10 and -fcall-saved-r11",
                     );
                     return Err(code.texts[number].refuse(file, object, index, reason));
                 }
