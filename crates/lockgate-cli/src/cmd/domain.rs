@@ -399,6 +399,7 @@ pub fn granted(text: &str) -> anyhow::Result<Granted> {
     };
     let (guest, host) = text.split_once('=').unwrap_or((text, text));
     if let Some(writable) = text.strip_suffix(":rw").filter(|_| !Path::new(host).exists()) {
+        granted(writable)?; // what is wrong with that comes first: the advice below must hold
         bail!("a directory may be written to unless :ro is behind it: write {writable}");
     }
     if guest.starts_with('/') {

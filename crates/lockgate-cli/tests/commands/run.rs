@@ -299,6 +299,7 @@ fn options_of_run() {
         (&["--dir", ".=."], 2, &["must start with /: write . alone, or /NAME=."]),
         (&["--dir", "../up=relative:ro"], 2, &["write relative alone, or /NAME=relative"]),
         (&["--dir", ".:rw"], 2, &["may be written to unless :ro is behind it: write ."]),
+        (&["--dir", ".=.:rw"], 2, &["must start with /: write . alone, or /NAME=."]),
         (&["--dir", "/data=/etc:rw"], 2, &["write /data=/etc\n"]),
         (&["--dir", "nowhere/at/all"], 125, &["cannot grant the directory nowhere/at/all", "No such file"]),
         (&["--time-limit", "5h"], 2, &["use ms, s or m"]),
