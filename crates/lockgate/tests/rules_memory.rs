@@ -313,6 +313,24 @@ fn child_opens_a_module() {
     }
 }
 
+/// R1: a reservation that the kernel does not make inaccessible again is no reservation.
+#[test]
+fn r1_a_reservation_that_stays_open_is_not_used() {
+    let output = in_child("rules_memory::child_whose_reservation_stays_open");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("refused: "), "{output:?}");
+}
+
+#[test]
+#[ignore = "run by r1_a_reservation_that_stays_open_is_not_used"]
+fn child_whose_reservation_stays_open() {
+    let module = services().module();
+    host_sys::refuse_to_close();
+    match Domain::new(&module, DomainOptions::new()) {
+        Err(error) => println!("refused: {error}"),
+        Ok(domain) => println!("{:?}", mappings(domain.base(), domain.base() + window::STRIDE)),
+    }
+}
+
 /// R4: a process in which something lies at address zero is refused: a zero word would be a legal target of `ret`.
 /// Red without the check in `host::prepare`, where the kernel lets anybody map that page (CAP_SYS_RAWIO).
 #[test]

@@ -717,8 +717,14 @@ fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
         }
     };
     let first = first_after(start);
-    if unite(start as *mut c_void, length as usize).is_err() {
-        UNITED.store(false, Ordering::Relaxed);
+    match unite(start as *mut c_void, length as usize) {
+        Ok(true) => (),
+        Ok(false) => UNITED.store(false, Ordering::Relaxed),
+        Err(error) => {
+            // SAFETY: the mapping has just been made, and nobody knows of it. (If it stays, no window lies in it.)
+            let _ = unsafe { mm::munmap(start as *mut c_void, length as usize) };
+            return Err(error);
+        }
     }
     let number = RUN_COUNT.load(Ordering::Relaxed);
     RUNS[number].start.store(start, Ordering::Relaxed);
@@ -735,17 +741,22 @@ fn reserve(free: &mut Vec<u64>) -> Result<(), Errno> {
 /// they met: it keeps track of pages in one object (`anon_vma`) for each mapping that had none. So this one gets its object now, by its first
 /// page, and all that is ever cut out of it has the same.
 ///
+/// Returns whether that is so. The kernel refuses where it counts all writable memory as used (`vm.overcommit_memory` 2, `RLIMIT_DATA`).
+///
 /// # Errors
-/// The kernel's, where it counts all writable memory as used (`vm.overcommit_memory` 2, `RLIMIT_DATA`).
-fn unite(at: *mut c_void, length: usize) -> Result<(), Errno> {
+/// The kernel's: the reservation can be accessed, and must not be used.
+fn unite(at: *mut c_void, length: usize) -> Result<bool, Errno> {
     // SAFETY: the mapping has just been made, and nobody knows of it.
     unsafe {
         // Where the host locks what it maps (mlockall), it would all become memory.
-        mm::munlock(at, length)?;
+        if mm::munlock(at, length).is_err() {
+            return Ok(false);
+        }
         let united = mm::mprotect(at, length, MprotectFlags::READ | MprotectFlags::WRITE)
             .map(|()| lockgate_touch(at))
             .and_then(|_| mm::madvise(at, length, Advice::LinuxDontNeed));
-        mm::mprotect(at, length, MprotectFlags::empty()).and(united)
+        mm::mprotect(at, length, MprotectFlags::empty())?;
+        Ok(united.is_ok())
     }
 }
 

@@ -850,14 +850,37 @@ pub fn close_standard_streams() {
 
 /// From here on a filter of system calls (seccomp) has the system call `number` fail with `ENOSYS`, on all threads that are started.
 pub fn refuse_system_call(number: i64) {
+    filter(number, &[], libc::ENOSYS);
+}
+
+/// From here on no mapping of 4 GiB or more can be made inaccessible: as if the kernel had no memory for that.
+pub fn refuse_to_close() {
+    const LENGTH_ABOVE: u32 = 16 + 8 + 4;
+    const RIGHTS: u32 = 16 + 16;
+    filter(
+        libc::SYS_mprotect,
+        &[
+            (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, LENGTH_ABOVE),
+            (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K, 1),
+            (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, RIGHTS),
+            (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, libc::PROT_NONE as u32),
+        ],
+        libc::ENOMEM,
+    );
+}
+
+/// Has the system call `number` fail with `errno` if all of `conditions` hold: loads, and jumps to what follows.
+fn filter(number: i64, conditions: &[(u32, u32)], errno: i32) {
     const NUMBER: u32 = 0;
     let step = |code: u32, jt: u8, jf: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf, k };
-    let mut steps = [
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, NUMBER),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, number as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
+    let mut steps = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, NUMBER)];
+    let all = [&[(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, number as u32)], conditions].concat();
+    for (at, &(code, k)) in all.iter().enumerate() {
+        let jumps = code & 7 == libc::BPF_JMP;
+        steps.push(step(code, 0, if jumps { (all.len() - at) as u8 } else { 0 }, k));
+    }
+    steps.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ERRNO | errno as u32));
+    steps.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW));
     let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
     // SAFETY: the program lives until the kernel has copied it.
     unsafe {
